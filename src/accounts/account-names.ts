@@ -1,0 +1,29 @@
+import { errors } from '../errors.ts'
+
+/** Checks the name of a user or an organization; throws a sentence that says what is wrong. */
+export function checkAccountName(
+  kind: 'username' | 'organization name',
+  name: unknown,
+): asserts name is string {
+  if (typeof name !== 'string') throw errors.accountInvalid(`The ${kind} must be a string`)
+  if (!/^[a-z0-9][a-z0-9-]{0,62}$/.test(name)) {
+    throw errors.accountInvalid(
+      `The ${kind} must be 1 to 63 lower-case letters, digits or hyphens and begin with a letter or digit`,
+    )
+  }
+  if (reserved.has(name) || name.startsWith('pg-'))
+    throw errors.accountInvalid(`The ${kind} '${name}' is reserved`)
+}
+
+const reserved = new Set([
+  'postgres',
+  'public',
+  'cartodb',
+  'cartage',
+  'admin',
+  'root',
+  'none',
+  'template0',
+  'template1',
+  'information-schema',
+])

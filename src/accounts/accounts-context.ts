@@ -1,0 +1,14 @@
+import type { Log } from '../log.ts'
+import type { Databases } from '../postgres/databases.ts'
+import type { Migration } from '../postgres/migrate.ts'
+import type { Secrets } from '../secrets.ts'
+
+/** What every act on accounts needs. */
+export type AccountsContext = Readonly<{
+  namespace: string
+  databases: Databases
+  secrets: Secrets
+  /** What every tenant database has had applied. */
+  tenantMigrations: readonly Migration[]
+  log: Log
+}>

@@ -1,0 +1,82 @@
+import type { ClientBase, PoolClient } from 'pg'
+import type { Account } from '../auth/account.ts'
+import { newToken } from '../auth/token.ts'
+import { errors } from '../errors.ts'
+import { onConnection } from '../postgres/transaction.ts'
+import { holdingLocks, lockOrganization, lockUser } from './account-lock.ts'
+import { checkAccountName } from './account-names.ts'
+import type { AccountsContext } from './accounts-context.ts'
+import { type CreatedUser, settleUser } from './create-user.ts'
+import { removeOrganization } from './delete-organization.ts'
+import { checkMasterToken, checkQuota } from './new-account.ts'
+import { insertDraftOrganization, type Organization, setOrganizationState } from './organization-store.ts'
+import { createTenantDatabase } from './tenant-databases.ts'
+import { insertDraftUser } from './user-store.ts'
+
+export type NewOrganization = Readonly<{
+  name: string
+  owner: Readonly<{ username: string; quotaBytes?: number | undefined; masterToken?: string | undefined }>
+}>
+
+export type CreatedOrganization = Readonly<{ organization: Organization; owner: CreatedUser }>
+
+/** Creates an organization, its database and its owner: all of it, or nothing. */
+export async function createOrganization(
+  context: AccountsContext,
+  request: NewOrganization,
+): Promise<CreatedOrganization> {
+  checkAccountName('organization name', request.name)
+  checkAccountName('username', request.owner.username)
+  if (request.name === request.owner.username) {
+    throw errors.accountInvalid('An organization and its owner cannot have the same name')
+  }
+  checkQuota(request.owner.quotaBytes)
+  await checkMasterToken(context, request.owner.masterToken)
+  const masterToken = request.owner.masterToken ?? newToken()
+  return holdingLocks(context.databases.control, async (client) => {
+    const { organization, account } = await onConnection(client, (tx) => draft(context, tx, client, request))
+    await finish(context, client, organization, account, masterToken)
+    return { organization: { ...organization, owner: account.username }, owner: { account, masterToken } }
+  })
+}
+
+async function draft(
+  context: AccountsContext,
+  tx: ClientBase,
+  client: PoolClient,
+  { name, owner }: NewOrganization,
+) {
+  const organization = await insertDraftOrganization(tx, context.namespace, name)
+  const account = await insertDraftUser(tx, {
+    username: owner.username,
+    namespace: context.namespace,
+    organizationId: organization.id,
+    orgRole: 'owner',
+    databaseId: organization.databaseId,
+    schema: owner.username,
+    hostId: organization.hostId,
+    quotaBytes: owner.quotaBytes ?? 0,
+  })
+  await lockOrganization(client, organization.id)
+  await lockUser(client, account.userId)
+  return { organization, account }
+}
+
+async function finish(
+  context: AccountsContext,
+  client: PoolClient,
+  organization: Organization,
+  account: Account,
+  masterToken: string,
+): Promise<void> {
+  try {
+    await createTenantDatabase(context, organization.hostId, organization.database)
+    await settleUser(context, client, account, masterToken)
+    await setOrganizationState(client, organization.id, 'active')
+  } catch (error) {
+    await removeOrganization(context, organization).catch((again) =>
+      context.log.error({ err: again }, 'an organization is left to repair'),
+    )
+    throw error
+  }
+}

@@ -1,0 +1,125 @@
+import type { ClientBase, PoolClient } from 'pg'
+import type { Account } from '../auth/account.ts'
+import { announceChange } from '../auth/change-feed.ts'
+import { newToken } from '../auth/token.ts'
+import { errors } from '../errors.ts'
+import { onConnection } from '../postgres/transaction.ts'
+import { holdingLocks, lockUser } from './account-lock.ts'
+import { checkAccountName } from './account-names.ts'
+import type { AccountsContext } from './accounts-context.ts'
+import { removeUser } from './delete-user.ts'
+import { insertFirstKeys } from './first-keys.ts'
+import { checkMasterToken, checkQuota } from './new-account.ts'
+import { createTenantDatabase } from './tenant-databases.ts'
+import { admitToDatabase, createRoles } from './tenant-roles.ts'
+import { type DraftUser, emptiestHost, insertDraftUser, setUserState } from './user-store.ts'
+
+export type NewUser = Readonly<{
+  username: string
+  quotaBytes?: number | undefined
+  organization?: string | undefined
+  isOrgAdmin?: boolean | undefined
+  masterToken?: string | undefined
+}>
+
+export type CreatedUser = Readonly<{ account: Account; masterToken: string }>
+
+/** Creates a user with database or schema, roles and the two first keys. If any of it fails, nothing is left. */
+export async function createUser(context: AccountsContext, request: NewUser): Promise<CreatedUser> {
+  checkAccountName('username', request.username)
+  checkQuota(request.quotaBytes)
+  await checkMasterToken(context, request.masterToken)
+  const masterToken = request.masterToken ?? newToken()
+  const account = await holdingLocks(context.databases.control, async (client) => {
+    const draft = await onConnection(client, (tx) => draftUser(context, tx, client, request))
+    return finishUser(context, client, draft, masterToken)
+  })
+  return { account, masterToken }
+}
+
+async function draftUser(
+  context: AccountsContext,
+  tx: ClientBase,
+  client: PoolClient,
+  request: NewUser,
+): Promise<Account> {
+  const place = request.organization
+    ? await placeInOrganization(tx, request, request.organization)
+    : await placeAlone(tx, request)
+  const account = await insertDraftUser(tx, {
+    username: request.username,
+    namespace: context.namespace,
+    quotaBytes: request.quotaBytes ?? 0,
+    ...place,
+  })
+  await lockUser(client, account.userId)
+  return account
+}
+
+type Place = Pick<DraftUser, 'organizationId' | 'orgRole' | 'databaseId' | 'schema' | 'hostId'>
+
+async function placeAlone(tx: ClientBase, request: NewUser): Promise<Place> {
+  if (request.isOrgAdmin) throw errors.accountInvalid('Only a member of an organization can be its admin')
+  return {
+    organizationId: null,
+    orgRole: null,
+    databaseId: null,
+    schema: 'public',
+    hostId: await emptiestHost(tx),
+  }
+}
+
+async function placeInOrganization(tx: ClientBase, request: NewUser, organization: string): Promise<Place> {
+  // The share lock holds off a deletion of the organization until this member's row is there.
+  const { rows } = await tx.query<{ id: number; database_id: number; host_id: number }>(
+    `select o.id, o.database_id, d.host_id from cartage.organizations o join cartage.databases d on d.id = o.database_id
+     where o.name = $1 and o.state = 'active' for share of o`,
+    [organization],
+  )
+  const found = rows[0]
+  if (!found) throw errors.accountInvalid(`The organization '${organization}' does not exist`)
+  return {
+    organizationId: found.id,
+    orgRole: request.isOrgAdmin ? 'admin' : 'member',
+    databaseId: found.database_id,
+    schema: request.username,
+    hostId: found.host_id,
+  }
+}
+
+/** From a draft to an active user; from anything that goes wrong back to nothing. */
+async function finishUser(
+  context: AccountsContext,
+  client: PoolClient,
+  account: Account,
+  masterToken: string,
+): Promise<Account> {
+  try {
+    if (!account.organization) {
+      await createTenantDatabase(context, account.hostId, account.database)
+    }
+    await settleUser(context, client, account, masterToken)
+    return account
+  } catch (error) {
+    await removeUser(context, account).catch((again) =>
+      context.log.error({ err: again }, 'an account is left to repair'),
+    )
+    throw error
+  }
+}
+
+/** Roles, rows and grants in an existing database, then the keys; the last commit makes the user visible. */
+export async function settleUser(
+  context: AccountsContext,
+  client: PoolClient,
+  account: Account,
+  masterToken: string,
+): Promise<void> {
+  await createRoles(context.databases, context.secrets, account)
+  await admitToDatabase(context.databases, account)
+  await onConnection(client, async (tx) => {
+    await insertFirstKeys(tx, context.secrets, account, masterToken)
+    await setUserState(tx, account.userId, 'active')
+    await announceChange(tx)
+  })
+}

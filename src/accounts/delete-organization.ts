@@ -1,0 +1,54 @@
+import { announceChange, awaitCaches } from '../auth/change-feed.ts'
+import { errors } from '../errors.ts'
+import { inTransaction, onConnection } from '../postgres/transaction.ts'
+import { holdingLocks, lockOrganization } from './account-lock.ts'
+import type { AccountsContext } from './accounts-context.ts'
+import {
+  deleteOrganizationRow,
+  findOrganization,
+  type Organization,
+  setOrganizationState,
+} from './organization-store.ts'
+import { dropDatabase } from './tenant-databases.ts'
+import { dropRoles } from './tenant-roles.ts'
+
+/** Deletes an organization whose only member is its owner, and the owner with it. */
+export async function deleteOrganization(context: AccountsContext, name: string): Promise<void> {
+  const { control } = context.databases
+  const organization = await findOrganization(control, name)
+  if (!organization) throw errors.accountNotFound('Organization', name)
+  await holdingLocks(control, async (client) => {
+    if (!(await lockOrganization(client, organization.id))) throw errors.accountBusy(name)
+    await onConnection(client, async (tx) => {
+      // The row lock and a member's creation (for share) exclude each other.
+      await tx.query('select from cartage.organizations where id = $1 for update', [organization.id])
+      const { rowCount } = await tx.query(
+        `select from cartage.users where organization_id = $1 and org_role <> 'owner'`,
+        [organization.id],
+      )
+      if (rowCount) throw errors.organizationHasMembers(name)
+      await setOrganizationState(tx, organization.id, 'deleting')
+      await tx.query(`update cartage.users set state = 'deleting' where organization_id = $1`, [
+        organization.id,
+      ])
+      await announceChange(tx)
+    })
+    await awaitCaches(control, context.log)
+    await removeOrganization(context, organization)
+  })
+}
+
+/** Removes everything that the organization and its members have or half have. Safe to repeat. */
+export async function removeOrganization(
+  context: AccountsContext,
+  organization: Organization,
+): Promise<void> {
+  const { control } = context.databases
+  await dropDatabase(context.databases, organization.hostId, organization.database)
+  const { rows } = await control.query<{ master_role: string }>(
+    'select master_role from cartage.users where organization_id = $1',
+    [organization.id],
+  )
+  for (const { master_role: role } of rows) await dropRoles(context.databases, organization.hostId, role)
+  await inTransaction(control, (tx) => deleteOrganizationRow(tx, organization))
+}

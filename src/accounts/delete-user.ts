@@ -1,0 +1,35 @@
+import type { Account } from '../auth/account.ts'
+import { announceChange, awaitCaches } from '../auth/change-feed.ts'
+import { errors } from '../errors.ts'
+import { inTransaction, onConnection } from '../postgres/transaction.ts'
+import { holdingLocks, lockUser } from './account-lock.ts'
+import type { AccountsContext } from './accounts-context.ts'
+import { dropDatabase } from './tenant-databases.ts'
+import { dropRoles, evictFromDatabase } from './tenant-roles.ts'
+import { deleteUserRow, findAnyUser, setUserState } from './user-store.ts'
+
+/** Ends the user's sessions, jobs and keys, and removes roles, schema or database. What dies half-way, repair finishes. */
+export async function deleteUser(context: AccountsContext, username: string): Promise<void> {
+  const { control } = context.databases
+  const found = await findAnyUser(control, username)
+  if (!found) throw errors.accountNotFound('User', username)
+  const { account } = found
+  if (account.orgRole === 'owner') throw errors.ownerCannotLeave(username, account.organization!.name)
+  await holdingLocks(control, async (client) => {
+    if (!(await lockUser(client, account.userId))) throw errors.accountBusy(username)
+    await onConnection(client, async (tx) => {
+      await setUserState(tx, account.userId, 'deleting')
+      await announceChange(tx)
+    })
+    await awaitCaches(control, context.log)
+    await removeUser(context, account)
+  })
+}
+
+/** Removes everything that the user has or half has, its row last. Safe to repeat. */
+export async function removeUser(context: AccountsContext, account: Account): Promise<void> {
+  if (account.organization) await evictFromDatabase(context.databases, account)
+  else await dropDatabase(context.databases, account.hostId, account.database)
+  await dropRoles(context.databases, account.hostId, account.masterRole)
+  await inTransaction(context.databases.control, (tx) => deleteUserRow(tx, account))
+}

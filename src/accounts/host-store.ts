@@ -1,0 +1,11 @@
+import { hostFromUrl } from '../postgres/hosts.ts'
+import type { AccountsContext } from './accounts-context.ts'
+
+/** Makes the hosts of the control database known to this process. Host 1 is known from the configuration. */
+export async function loadHosts({ databases, secrets }: AccountsContext): Promise<void> {
+  const { rows } = await databases.control.query<{ id: number; name: string; sealed_url: Buffer }>(
+    'select id, name, sealed_url from cartage.hosts where sealed_url is not null',
+  )
+  for (const { id, name, sealed_url } of rows)
+    databases.hosts.register(hostFromUrl(id, name, secrets.open(sealed_url)))
+}

@@ -1,0 +1,38 @@
+import { holdingLocks, lockOrganization, lockUser } from './account-lock.ts'
+import type { AccountsContext } from './accounts-context.ts'
+import { removeOrganization } from './delete-organization.ts'
+import { removeUser } from './delete-user.ts'
+import { listUnfinishedOrganizations } from './organization-store.ts'
+import { listUnfinishedUsers } from './user-store.ts'
+
+/**
+ * Removes what a dead process left half-made or half-removed, and answers the names. An account that somebody is
+ * working on right now has its lock taken and is left alone.
+ */
+export async function repairAccounts(context: AccountsContext): Promise<readonly string[]> {
+  return [...(await repairOrganizations(context)), ...(await repairUsers(context))]
+}
+
+async function repairOrganizations(context: AccountsContext): Promise<string[]> {
+  const removed: string[] = []
+  for (const organization of await listUnfinishedOrganizations(context.databases.control)) {
+    await holdingLocks(context.databases.control, async (client) => {
+      if (!(await lockOrganization(client, organization.id))) return
+      await removeOrganization(context, organization)
+      removed.push(organization.name)
+    })
+  }
+  return removed
+}
+
+async function repairUsers(context: AccountsContext): Promise<string[]> {
+  const removed: string[] = []
+  for (const { account } of await listUnfinishedUsers(context.databases.control)) {
+    await holdingLocks(context.databases.control, async (client) => {
+      if (!(await lockUser(client, account.userId))) return
+      await removeUser(context, account)
+      removed.push(account.username)
+    })
+  }
+  return removed
+}

@@ -1,0 +1,106 @@
+import type { Databases } from '../postgres/databases.ts'
+import { type Migration, migrate } from '../postgres/migrate.ts'
+import { quoteIdentifier } from '../postgres/quote.ts'
+import { adminTarget } from '../postgres/session-target.ts'
+import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
+import type { AccountsContext } from './accounts-context.ts'
+
+/**
+ * Makes or updates the template that tenant databases are copied from: PostGIS and the cartodb schema. Processes
+ * that start at once wait for each other; nobody stays connected, as CREATE DATABASE needs the template alone.
+ */
+export async function prepareTemplate(
+  { databases, namespace, tenantMigrations }: AccountsContext,
+  hostId: number,
+): Promise<void> {
+  const template = templateName(namespace)
+  await databases.admin.use(adminTarget(databases.hosts, hostId), async (session) => {
+    await session.query('select pg_catalog.pg_advisory_lock($1, pg_catalog.hashtext($2))', [
+      templateLock,
+      template,
+    ])
+    const { rowCount } = await session.query('select from pg_catalog.pg_database where datname = $1', [
+      template,
+    ])
+    if (rowCount === 0) await createDatabase(databases, hostId, template, 'template0')
+    await migrateTenant(databases, hostId, template, tenantMigrations)
+    await databases.admin.closeDatabase(hostId, template)
+  })
+}
+
+/** A database for a tenant: a copy of the template, where PUBLIC may not connect. */
+export async function createTenantDatabase(
+  context: AccountsContext,
+  hostId: number,
+  name: string,
+): Promise<void> {
+  await createDatabase(context.databases, hostId, name, templateName(context.namespace))
+  await recordMigrated(context, hostId, name)
+}
+
+export async function dropDatabase(databases: Databases, hostId: number, name: string): Promise<void> {
+  const pools = [databases.admin, databases.query, databases.copy, databases.job]
+  await Promise.all(pools.map((each) => each.closeDatabase(hostId, name)))
+  await databases.admin.use(adminTarget(databases.hosts, hostId), (session) =>
+    session.query(`drop database if exists ${quoteIdentifier(name)} with (force)`),
+  )
+}
+
+/** Brings the databases of existing tenants up to date: all of those, and only those, that lag behind. */
+export async function migrateTenants(context: AccountsContext): Promise<void> {
+  const { rows } = await context.databases.control.query<{ host_id: number; name: string }>(
+    `select distinct d.host_id, d.name from cartage.databases d join cartage.users u on u.database_id = d.id
+     where u.state = 'active' and d.migrated_to is distinct from $1`,
+    [newestOf(context.tenantMigrations)],
+  )
+  for (const { host_id: hostId, name } of rows) {
+    await migrateTenant(context.databases, hostId, name, context.tenantMigrations)
+    await recordMigrated(context, hostId, name)
+  }
+}
+
+async function createDatabase(
+  databases: Databases,
+  hostId: number,
+  name: string,
+  template: string,
+): Promise<void> {
+  await databases.admin.use(adminTarget(databases.hosts, hostId), async (session) => {
+    const copy = `create database ${quoteIdentifier(name)} template ${quoteIdentifier(template)} encoding 'UTF8'`
+    await session.query(copy).catch(async (error) => {
+      // The leftover of a creation that died, whose row is gone.
+      if (!hasSqlstate(error, sqlstate.duplicateDatabase)) throw error
+      await session.query(`drop database ${quoteIdentifier(name)} with (force)`)
+      await session.query(copy)
+    })
+    await session.query(`revoke all on database ${quoteIdentifier(name)} from public`)
+  })
+}
+
+/** PostGIS comes first: the migrations use its types. */
+async function migrateTenant(
+  databases: Databases,
+  hostId: number,
+  name: string,
+  migrations: readonly Migration[],
+): Promise<void> {
+  await databases.admin.use(adminTarget(databases.hosts, hostId, name), async (session) => {
+    await session.query('create extension if not exists postgis schema public')
+    await migrate(session.client, migrations)
+  })
+}
+
+async function recordMigrated(
+  { databases, tenantMigrations }: AccountsContext,
+  hostId: number,
+  name: string,
+): Promise<void> {
+  await databases.control.query(
+    'update cartage.databases set migrated_to = $3 where host_id = $1 and name = $2',
+    [hostId, name, newestOf(tenantMigrations)],
+  )
+}
+
+const templateName = (namespace: string) => `${namespace}_template`
+const newestOf = (migrations: readonly Migration[]) => migrations.at(-1)?.name
+const templateLock = 7238003

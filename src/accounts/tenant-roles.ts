@@ -1,0 +1,101 @@
+import type { Account } from '../auth/account.ts'
+import type { Databases } from '../postgres/databases.ts'
+import { quoteIdentifier, quoteLiteral } from '../postgres/quote.ts'
+import { scramVerifier } from '../postgres/scram-verifier.ts'
+import type { Session } from '../postgres/session.ts'
+import { adminTarget } from '../postgres/session-target.ts'
+import type { Secrets } from '../secrets.ts'
+
+/** What account rows and roles are made from, before the account exists. */
+export type TenantPlace = Pick<
+  Account,
+  'username' | 'hostId' | 'database' | 'schema' | 'masterRole' | 'publicRole' | 'organization' | 'quotaBytes'
+>
+
+/** The two LOGIN roles of a user, with no privilege of their own. Roles belong to the whole cluster. */
+export async function createRoles(databases: Databases, secrets: Secrets, place: TenantPlace): Promise<void> {
+  const create = (role: string) =>
+    `create role ${quoteIdentifier(role)} ${tenantRoleAttributes} password ${quoteLiteral(scramVerifier(secrets.rolePassword(role)))}`
+  await databases.admin.use(adminTarget(databases.hosts, place.hostId), (session) =>
+    session.query(`
+      ${create(place.masterRole)};
+      ${create(place.publicRole)};
+      grant ${quoteIdentifier(place.publicRole)} to ${quoteIdentifier(place.masterRole)};`),
+  )
+}
+
+export const tenantRoleAttributes =
+  'login inherit nosuperuser nocreatedb nocreaterole noreplication nobypassrls connection limit -1'
+
+/** Moves the user into the database: rows, schema and grants, in one transaction. */
+export async function admitToDatabase(databases: Databases, place: TenantPlace): Promise<void> {
+  const master = quoteIdentifier(place.masterRole)
+  const everyone = quoteIdentifier(place.publicRole)
+  const database = quoteIdentifier(place.database)
+  const schema = quoteIdentifier(place.schema)
+  await databases.admin.use(adminTarget(databases.hosts, place.hostId, place.database), async (session) => {
+    await session.query('begin')
+    await session.query('insert into cartage.accounts values ($1, $2, $3, $4, $5)', [
+      place.username,
+      place.schema,
+      place.masterRole,
+      place.publicRole,
+      place.quotaBytes,
+    ])
+    await session.query(
+      `insert into cartage.roles values ($1, $3, 'master', '{${allServices}}'), ($2, $3, 'default', '{}')`,
+      [place.masterRole, place.publicRole, place.username],
+    )
+    if (place.organization) await session.query(`create schema ${schema} authorization ${master}`)
+    else
+      await session.query(
+        `grant create on database ${database} to ${master}; grant create on schema public to ${master}`,
+      )
+    await session.query(`
+      grant connect, temporary on database ${database} to ${everyone};
+      grant usage on schema ${schema} to ${everyone};
+      grant execute on function
+        pg_catalog.lo_creat(integer), pg_catalog.lo_create(oid), pg_catalog.lo_from_bytea(oid, bytea) to ${master};
+      commit`)
+  })
+}
+
+const allServices = 'geocoding,routing,isolines,observatory'
+
+/** Every role of a user that exists on the host: master, public, and one per key. */
+export async function rolesOf(session: Session, masterRole: string): Promise<readonly string[]> {
+  const { rows } = await session.query<{ rolname: string }>(
+    `select rolname from pg_catalog.pg_roles where rolname = $1 or rolname ~ ('^' || $1 || '_(public|k[0-9]+)$')`,
+    [masterRole],
+  )
+  return rows.map((row) => row.rolname)
+}
+
+/** Ends the sessions of a user and removes what it has in a shared database; then the roles themselves can go. */
+export async function evictFromDatabase(databases: Databases, place: TenantPlace): Promise<void> {
+  await databases.admin.use(adminTarget(databases.hosts, place.hostId, place.database), async (session) => {
+    const roles = await lockOut(session, place.masterRole)
+    await session.query(`drop schema if exists ${quoteIdentifier(place.schema)} cascade`)
+    if (roles.length > 0)
+      await session.query(`drop owned by ${roles.map(quoteIdentifier).join(', ')} cascade`)
+    await session.query('delete from cartage.accounts where username = $1', [place.username])
+  })
+}
+
+export async function dropRoles(databases: Databases, hostId: number, masterRole: string): Promise<void> {
+  await databases.admin.use(adminTarget(databases.hosts, hostId), async (session) => {
+    const roles = await lockOut(session, masterRole)
+    if (roles.length > 0) await session.query(`drop role ${roles.map(quoteIdentifier).join(', ')}`)
+  })
+}
+
+/** No new logins, and the running sessions end. */
+async function lockOut(session: Session, masterRole: string): Promise<readonly string[]> {
+  const roles = await rolesOf(session, masterRole)
+  for (const role of roles) await session.query(`alter role ${quoteIdentifier(role)} nologin`)
+  await session.query(
+    'select pg_catalog.pg_terminate_backend(pid, 5000) from pg_catalog.pg_stat_activity where usename = any($1)',
+    [roles],
+  )
+  return roles
+}

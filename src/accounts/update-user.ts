@@ -1,0 +1,76 @@
+import type { Account } from '../auth/account.ts'
+import { userByName } from '../auth/account-store.ts'
+import { announceChange, awaitCaches } from '../auth/change-feed.ts'
+import { errors } from '../errors.ts'
+import { adminTarget } from '../postgres/session-target.ts'
+import { inTransaction } from '../postgres/transaction.ts'
+import type { AccountsContext } from './accounts-context.ts'
+import { checkQuota } from './new-account.ts'
+
+export type UserChanges = Readonly<{
+  quotaBytes?: number | undefined
+  apiKeyQuota?: number | null | undefined
+  isOrgAdmin?: boolean | undefined
+  limits?: Readonly<Record<string, unknown>> | undefined
+}>
+
+/** Changes what the operator may change of a user; the tenant database learns its new quota. */
+export async function updateUser(
+  context: AccountsContext,
+  username: string,
+  changes: UserChanges,
+): Promise<Account> {
+  const { control, admin, hosts } = context.databases
+  const account = await userByName(control, username)
+  if (!account) throw errors.accountNotFound('User', username)
+  checkChanges(account, changes)
+  const changed = await inTransaction(control, async (tx) => {
+    await tx.query(
+      `update cartage.users set
+         quota_in_bytes = coalesce($2, quota_in_bytes),
+         api_key_quota = case when $3 then $4 else api_key_quota end,
+         org_role = coalesce($5, org_role),
+         limits = coalesce($6, limits),
+         updated_at = now()
+       where id = $1`,
+      [
+        account.userId,
+        changes.quotaBytes ?? null,
+        changes.apiKeyQuota !== undefined,
+        changes.apiKeyQuota ?? null,
+        changes.isOrgAdmin === undefined || account.orgRole === 'owner'
+          ? null
+          : changes.isOrgAdmin
+            ? 'admin'
+            : 'member',
+        changes.limits === undefined ? null : JSON.stringify(changes.limits),
+      ],
+    )
+    await announceChange(tx)
+    return userByName(tx, username)
+  })
+  if (changes.quotaBytes !== undefined) {
+    await admin.use(adminTarget(hosts, account.hostId, account.database), (session) =>
+      session.query('update cartage.accounts set quota_in_bytes = $2 where username = $1', [
+        username,
+        changes.quotaBytes,
+      ]),
+    )
+  }
+  await awaitCaches(control, context.log)
+  return changed!
+}
+
+function checkChanges(account: Account, changes: UserChanges): void {
+  checkQuota(changes.quotaBytes)
+  const { apiKeyQuota } = changes
+  if (
+    typeof apiKeyQuota === 'number' &&
+    !(Number.isInteger(apiKeyQuota) && apiKeyQuota >= 0 && apiKeyQuota < 2 ** 31)
+  ) {
+    throw errors.accountInvalid('api_key_quota must be a whole number of 0 or more, or null for the default')
+  }
+  if (changes.isOrgAdmin !== undefined && !account.organization) {
+    throw errors.accountInvalid('Only a member of an organization can be its admin')
+  }
+}

@@ -1,0 +1,109 @@
+import type { ClientBase, QueryResultRow } from 'pg'
+import type { Account } from '../auth/account.ts'
+import { readAccount, selectAccounts } from '../auth/account-store.ts'
+import { errors } from '../errors.ts'
+import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
+import type { Queryable } from '../postgres/transaction.ts'
+
+export type DraftUser = Readonly<{
+  username: string
+  namespace: string
+  organizationId: number | null
+  orgRole: Account['orgRole']
+  databaseId: number | null
+  schema: string
+  hostId: number
+  quotaBytes: number
+}>
+
+/** Reserves the name and writes the user in state `creating`: from here on, whatever happens can be undone by its row. */
+export async function insertDraftUser(tx: ClientBase, draft: DraftUser): Promise<Account> {
+  await reserveName(tx, draft.username)
+  const id = await nextId(tx, 'users')
+  const role = `${draft.namespace}_u${id}`
+  const databaseId = draft.databaseId ?? (await insertDatabase(tx, draft.hostId, role))
+  await tx.query(
+    `insert into cartage.users
+       (id, username, organization_id, org_role, database_id, schema_name, master_role, public_role, quota_in_bytes)
+     overriding system value values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+    [
+      id,
+      draft.username,
+      draft.organizationId,
+      draft.orgRole,
+      databaseId,
+      draft.schema,
+      role,
+      `${role}_public`,
+      draft.quotaBytes,
+    ],
+  )
+  const { rows } = await tx.query(`${selectAccounts} where u.id = $1`, [id])
+  return readAccount(rows[0]!)
+}
+
+export async function reserveName(tx: ClientBase, name: string): Promise<void> {
+  await tx.query('insert into cartage.account_names values ($1)', [name]).catch((error) => {
+    throw hasSqlstate(error, sqlstate.uniqueViolation) ? errors.accountTaken(name) : error
+  })
+}
+
+export async function nextId(tx: ClientBase, table: 'users' | 'organizations'): Promise<number> {
+  const { rows } = await tx.query<{ id: number }>(`select nextval('cartage.${table}_id_seq')::integer as id`)
+  return rows[0]!.id
+}
+
+export async function insertDatabase(tx: ClientBase, hostId: number, name: string): Promise<number> {
+  const { rows } = await tx.query<{ id: number }>(
+    'insert into cartage.databases (host_id, name) values ($1, $2) returning id',
+    [hostId, name],
+  )
+  return rows[0]!.id
+}
+
+export type UserState = 'creating' | 'active' | 'deleting'
+
+export async function setUserState(tx: Queryable, userId: number, state: UserState): Promise<void> {
+  await tx.query('update cartage.users set state = $2, updated_at = now() where id = $1', [userId, state])
+}
+
+/** Forgets the user, its keys and jobs, its name, and its database if nobody else lives there. */
+export async function deleteUserRow(tx: ClientBase, account: Account): Promise<void> {
+  const { rows } = await tx.query('delete from cartage.users where id = $1 returning database_id', [
+    account.userId,
+  ])
+  await tx.query('delete from cartage.account_names where name = $1', [account.username])
+  if (!account.organization && rows[0])
+    await tx.query('delete from cartage.databases where id = $1', [rows[0].database_id])
+}
+
+export async function listAccounts(control: Queryable): Promise<readonly Account[]> {
+  const { rows } = await control.query(`${selectAccounts} where u.state = 'active' order by u.username`)
+  return rows.map(readAccount)
+}
+
+/** The user whatever its state, for those who make or remove it. */
+export async function findAnyUser(
+  control: Queryable,
+  username: string,
+): Promise<{ account: Account; state: UserState } | undefined> {
+  const { rows } = await control.query(`${selectAccounts} where u.username = $1`, [username])
+  return rows[0] && readAnyUser(rows[0])
+}
+
+export async function listUnfinishedUsers(
+  control: Queryable,
+): Promise<readonly { account: Account; state: UserState }[]> {
+  const { rows } = await control.query(`${selectAccounts} where u.state <> 'active'`)
+  return rows.map(readAnyUser)
+}
+
+const readAnyUser = (row: QueryResultRow) => ({ account: readAccount(row), state: row.state as UserState })
+
+export async function emptiestHost(control: Queryable): Promise<number> {
+  const { rows } = await control.query<{ id: number }>(
+    `select h.id from cartage.hosts h left join cartage.databases d on d.host_id = h.id
+     group by h.id order by count(d.id), h.id limit 1`,
+  )
+  return rows[0]!.id
+}

@@ -1,0 +1,93 @@
+import type { Pool, QueryResultRow } from 'pg'
+import type { Queryable } from '../postgres/transaction.ts'
+import type { Account, Api, CallerKey, KeyType, Principal } from './account.ts'
+
+/** What a name in a path stands for. */
+export type NamedAccount =
+  | Readonly<{ kind: 'user'; account: Account }>
+  | Readonly<{ kind: 'organization'; id: number; name: string }>
+
+export async function accountByName(control: Queryable, name: string): Promise<NamedAccount | undefined> {
+  const account = await userByName(control, name)
+  if (account) return { kind: 'user', account }
+  const { rows } = await control.query<{ id: number }>(
+    `select id from cartage.organizations where name = $1 and state = 'active'`,
+    [name],
+  )
+  return rows[0] && { kind: 'organization', id: rows[0].id, name }
+}
+
+export async function userByName(control: Queryable, username: string): Promise<Account | undefined> {
+  const { rows } = await control.query(`${selectAccounts} where u.username = $1 and u.state = 'active'`, [
+    username,
+  ])
+  return rows[0] && readAccount(rows[0])
+}
+
+export async function keyByToken(
+  control: Pool,
+  userId: number,
+  hash: Buffer,
+): Promise<CallerKey | undefined> {
+  const { rows } = await control.query(
+    `select * from cartage.api_keys where user_id = $1 and token_hash = $2`,
+    [userId, hash],
+  )
+  return rows[0] && readCallerKey(rows[0])
+}
+
+export async function principalsByToken(
+  control: Pool,
+  hash: Buffer,
+  organizationId?: number,
+): Promise<Principal[]> {
+  const { rows } = await control.query(
+    `${selectAccounts} where u.state = 'active' and ($2::integer is null or u.organization_id = $2)
+       and u.id in (select user_id from cartage.api_keys where token_hash = $1 limit 2)`,
+    [hash, organizationId ?? null],
+  )
+  const accounts = rows.map(readAccount)
+  return Promise.all(
+    accounts.map(async (account) => ({ account, key: (await keyByToken(control, account.userId, hash))! })),
+  )
+}
+
+/** Users with all that an Account carries; add a where clause on `u`. */
+export const selectAccounts = `
+  select u.*, o.name as organization_name, d.host_id, d.name as database_name
+  from cartage.users u
+  join cartage.databases d on d.id = u.database_id
+  left join cartage.organizations o on o.id = u.organization_id`
+
+export function readAccount(row: QueryResultRow): Account {
+  return {
+    userId: row.id,
+    username: row.username,
+    organization:
+      row.organization_id === null ? null : { id: row.organization_id, name: row.organization_name },
+    orgRole: row.org_role,
+    hostId: row.host_id,
+    database: row.database_name,
+    schema: row.schema_name,
+    masterRole: row.master_role,
+    publicRole: row.public_role,
+    quotaBytes: Number(row.quota_in_bytes),
+    apiKeyQuota: row.api_key_quota,
+    limits: row.limits,
+    createdAt: row.created_at,
+  }
+}
+
+function readCallerKey(row: QueryResultRow): CallerKey {
+  const grants = row.grants as ReadonlyArray<Record<string, unknown>>
+  const type = row.type as KeyType
+  const section = (name: string) => grants.find((grant) => grant.type === name)
+  return {
+    id: row.id,
+    name: row.name,
+    type,
+    role: row.role_name,
+    apis: type === 'regular' ? ((section('apis')?.apis ?? []) as Api[]) : ['sql', 'maps'],
+    hasTableMetadata: type === 'master' || section('database')?.table_metadata !== undefined,
+  }
+}

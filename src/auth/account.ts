@@ -1,0 +1,59 @@
+import type { SessionTarget } from '../postgres/session-target.ts'
+
+/** A user as the rest of the service needs it: who, and where the data lives. */
+export type Account = Readonly<{
+  userId: number
+  username: string
+  organization: Readonly<{ id: number; name: string }> | null
+  orgRole: 'owner' | 'admin' | 'member' | null
+  hostId: number
+  database: string
+  schema: string
+  masterRole: string
+  publicRole: string
+  quotaBytes: number
+  apiKeyQuota: number | null
+  limits: Readonly<Record<string, unknown>>
+  createdAt: Date
+}>
+
+export type KeyType = 'master' | 'default' | 'regular'
+export type Api = 'sql' | 'maps'
+
+/** The key that a request came with, as far as authorization needs it. */
+export type CallerKey = Readonly<{
+  id: number
+  name: string
+  type: KeyType
+  role: string
+  apis: readonly Api[]
+  hasTableMetadata: boolean
+}>
+
+/** Who is asking: the acting account, and the key that proved it. */
+export type Principal = Readonly<{ account: Account; key: CallerKey }>
+
+/** The database session of a key: logged in as the key's own role. */
+export function sessionTargetOf({ account, key }: Principal): SessionTarget {
+  return {
+    hostId: account.hostId,
+    database: account.database,
+    role: key.role,
+    searchPath: searchPathOf(account),
+  }
+}
+
+/** Jobs run as the user's master role, whichever request queued them. */
+export function masterTargetOf(account: Account): SessionTarget {
+  return {
+    hostId: account.hostId,
+    database: account.database,
+    role: account.masterRole,
+    searchPath: searchPathOf(account),
+  }
+}
+
+/** Names resolve in the account's own schema first; what the service provides comes after. */
+function searchPathOf(account: Account): string {
+  return account.schema === 'public' ? 'public,cartodb' : `"${account.schema}",cartodb,public`
+}

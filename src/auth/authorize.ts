@@ -1,0 +1,40 @@
+import { errors } from '../errors.ts'
+import type { Principal } from './account.ts'
+import type { Directory } from './directory.ts'
+import type { Identification } from './identify.ts'
+import { defaultToken } from './token.ts'
+
+/** API-key endpoints: a master key, nothing less. */
+export function masterOfKeys(identification: Identification): Principal {
+  if (identification.outcome !== 'known') throw errors.unauthorized()
+  if (identification.principal.key.type !== 'master') throw errors.notYourResource()
+  return identification.principal
+}
+
+/** Job endpoints: a master key; every refusal reads `permission denied`. */
+export function masterOfJobs(identification: Identification): Principal {
+  if (identification.outcome === 'wrong-credential') throw errors.wrongCredential()
+  if (identification.outcome !== 'known' || identification.principal.key.type !== 'master') {
+    throw errors.permissionDenied()
+  }
+  return identification.principal
+}
+
+/** SQL and copy endpoints: any key that opens the SQL API; without one, the public key of the account. */
+export async function callerOfSql(directory: Directory, identification: Identification): Promise<Principal> {
+  switch (identification.outcome) {
+    case 'wrong-credential':
+      throw errors.unauthorized()
+    case 'wrong-username':
+      throw errors.permissionDenied()
+    case 'anonymous': {
+      const { account } = identification
+      const key = await directory.findKey(account, defaultToken)
+      if (!key) throw errors.unauthorized()
+      return { account, key }
+    }
+    case 'known':
+      if (!identification.principal.key.apis.includes('sql')) throw errors.apiForbidden()
+      return identification.principal
+  }
+}

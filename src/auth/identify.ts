@@ -1,0 +1,57 @@
+import { errors } from '../errors.ts'
+import type { Account, Principal } from './account.ts'
+import type { Credential } from './credential.ts'
+import type { Directory } from './directory.ts'
+import { defaultToken } from './token.ts'
+
+/** What a credential proves about the account named in the path. */
+export type Identification =
+  | Readonly<{ outcome: 'anonymous'; account: Account }>
+  | Readonly<{ outcome: 'wrong-credential' }>
+  | Readonly<{ outcome: 'wrong-username' }>
+  | Readonly<{ outcome: 'known'; principal: Principal }>
+
+/** Throws only if there is no account of that name. */
+export async function identify(
+  directory: Directory,
+  name: string,
+  credential: Credential,
+): Promise<Identification> {
+  const named = await directory.findAccount(name)
+  if (!named) throw errors.userUnknown(name)
+  return named.kind === 'user'
+    ? identifyUser(directory, named.account, credential)
+    : identifyMember(directory, named.id, credential)
+}
+
+async function identifyUser(
+  directory: Directory,
+  account: Account,
+  credential: Credential,
+): Promise<Identification> {
+  if (credential.kind === 'none') return { outcome: 'anonymous', account }
+  if (credential.kind === 'malformed') return wrongCredential
+  const key = await directory.findKey(account, credential.token)
+  if (!key) return wrongCredential
+  if (credential.username !== undefined && credential.username !== account.username)
+    return { outcome: 'wrong-username' }
+  return { outcome: 'known', principal: { account, key } }
+}
+
+/** On an organization's path the credential itself says which member is acting; nobody acts without one. */
+async function identifyMember(
+  directory: Directory,
+  organizationId: number,
+  credential: Credential,
+): Promise<Identification> {
+  if (credential.kind !== 'token' || credential.token === defaultToken) return wrongCredential
+  if (credential.username === undefined) {
+    const principal = await directory.findHolder(credential.token, organizationId)
+    return principal ? { outcome: 'known', principal } : wrongCredential
+  }
+  const member = await directory.findAccount(credential.username)
+  if (member?.kind !== 'user' || member.account.organization?.id !== organizationId) return wrongCredential
+  return identifyUser(directory, member.account, credential)
+}
+
+const wrongCredential: Identification = { outcome: 'wrong-credential' }

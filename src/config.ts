@@ -1,0 +1,167 @@
+import { resolve } from 'node:path'
+
+type Variable<T> = Readonly<{ name: string; meaning: string; fallback: string; read: (text: string) => T }>
+
+/** Every variable that Cartage knows. docs/configuration.md has the same list; a test holds them together. */
+export const variables = {
+  host: text('CARTAGE_HOST', '127.0.0.1', 'address to listen on'),
+  port: whole('CARTAGE_PORT', 8080, 'port to listen on; 0 picks a free one', 0, 65535),
+  publicUrl: text('CARTAGE_PUBLIC_URL', '', 'base address that clients see, when a proxy stands in front'),
+  dataDir: path('CARTAGE_DATA_DIR', './data', 'embedded cluster and generated secrets'),
+  databaseUrl: text(
+    'CARTAGE_DATABASE_URL',
+    '',
+    'administrative connection to an existing PostgreSQL; empty: embedded',
+  ),
+  secret: text('CARTAGE_SECRET', '', 'server secret, 32 characters or more; generated when embedded'),
+  adminToken: text('CARTAGE_ADMIN_TOKEN', '', 'bearer token of /admin/v1; generated when embedded'),
+  namespace: name('CARTAGE_NAMESPACE', 'cartage', 'control database, and prefix of every database and role'),
+  demoUser: flag('CARTAGE_DEMO_USER', 'on', 'make the user `demo` on the very first embedded start'),
+  logLevel: oneOf('CARTAGE_LOG_LEVEL', 'info', 'least level that is logged', [
+    'silent',
+    'fatal',
+    'error',
+    'warn',
+    'info',
+    'debug',
+    'trace',
+  ]),
+
+  worker: flag('CARTAGE_WORKER', 'on', 'run batch jobs inside `cartage serve`'),
+  shutdownGraceMs: whole(
+    'CARTAGE_SHUTDOWN_GRACE_MS',
+    10_000,
+    'time for running work to end after SIGTERM',
+    0,
+  ),
+  requestTimeoutMs: whole(
+    'CARTAGE_REQUEST_TIMEOUT_MS',
+    30_000,
+    'time for a client to send its headers and a small body',
+    100,
+  ),
+
+  connectionsPerHost: whole(
+    'CARTAGE_CONNECTIONS_PER_HOST',
+    40,
+    'SQL connections of one process to one database host',
+    1,
+  ),
+  connectionsPerRole: whole(
+    'CARTAGE_CONNECTIONS_PER_ROLE',
+    8,
+    'SQL connections of one process as one role',
+    1,
+  ),
+  connectionIdleMs: whole('CARTAGE_CONNECTION_IDLE_MS', 30_000, 'an idle connection is closed after', 0),
+  connectionWaitMs: whole(
+    'CARTAGE_CONNECTION_WAIT_MS',
+    5_000,
+    'longest wait for a free connection, then 503',
+    0,
+  ),
+
+  queryTimeoutMs: whole('CARTAGE_QUERY_TIMEOUT_MS', 25_000, 'longest statement on the SQL endpoint', 1),
+  queryMaxBodyBytes: whole(
+    'CARTAGE_QUERY_MAX_BODY_BYTES',
+    16 * 1024 ** 2,
+    'largest body of the SQL endpoint',
+    1,
+  ),
+
+  apiKeyQuota: whole('CARTAGE_API_KEY_QUOTA', 0, 'regular keys of one user; 0 is unlimited', 0),
+
+  jobTimeoutMs: whole('CARTAGE_JOB_TIMEOUT_MS', 12 * 3_600_000, 'longest statement of a job', 1),
+  jobQueueLimit: whole('CARTAGE_JOB_QUEUE_LIMIT', 64, 'pending jobs of one user', 1),
+  jobsPerUser: whole('CARTAGE_JOBS_PER_USER', 1, 'running jobs of one user', 1),
+  jobsPerHost: whole('CARTAGE_JOBS_PER_HOST', 16, 'running jobs on one database host', 1),
+  jobsPerWorker: whole('CARTAGE_JOBS_PER_WORKER', 8, 'running jobs of one process', 1),
+  jobRetentionDays: whole('CARTAGE_JOB_RETENTION_DAYS', 30, 'finished jobs are kept for', 1),
+
+  copyTimeoutMs: whole('CARTAGE_COPY_TIMEOUT_MS', 5 * 3_600_000, 'longest copy', 1),
+  copyMaxBytes: whole('CARTAGE_COPY_MAX_BYTES', 2 * 1024 ** 3, 'largest body of one copyfrom, as sent', 1),
+  copyIdleMs: whole(
+    'CARTAGE_COPY_IDLE_MS',
+    60_000,
+    'a copy client that neither sends nor reads is cut after',
+    1,
+  ),
+  copiesPerUser: whole('CARTAGE_COPIES_PER_USER', 8, 'copies of one user at once in one process', 1),
+  copiesPerProcess: whole('CARTAGE_COPIES_PER_PROCESS', 16, 'copies at once in one process', 1),
+  copyWaitMs: whole('CARTAGE_COPY_WAIT_MS', 2_000, 'longest wait for a free copy slot, then 429', 0),
+} as const
+
+export type Config = Readonly<{ [K in keyof typeof variables]: ReturnType<(typeof variables)[K]['read']> }>
+
+export class ConfigError extends Error {}
+
+/** Reads the environment into one frozen Config, or throws a ConfigError saying in a sentence what is wrong. */
+export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
+  const entries = Object.entries(variables).map(([key, variable]) => [key, readVariable(variable, env)])
+  const config = Object.freeze(Object.fromEntries(entries)) as Config
+  if (config.databaseUrl && !config.secret) {
+    throw new ConfigError(
+      'CARTAGE_SECRET must be set when CARTAGE_DATABASE_URL is: keep it, every key depends on it',
+    )
+  }
+  if (config.secret && config.secret.length < 32) {
+    throw new ConfigError('CARTAGE_SECRET must have 32 characters or more')
+  }
+  return config
+}
+
+function readVariable(variable: Variable<unknown>, env: NodeJS.ProcessEnv): unknown {
+  return variable.read(env[variable.name]?.trim() || variable.fallback)
+}
+
+function text(name: string, fallback: string, meaning: string): Variable<string> {
+  return { name, meaning, fallback, read: (value) => value }
+}
+
+function path(name: string, fallback: string, meaning: string): Variable<string> {
+  return { name, meaning, fallback, read: (value) => resolve(value) }
+}
+
+function name(name: string, fallback: string, meaning: string): Variable<string> {
+  const read = (value: string) => {
+    if (/^[a-z][a-z0-9_]{0,30}$/.test(value)) return value
+    throw new ConfigError(`${name} must be 1 to 31 lower-case letters, digits or _, not '${value}'`)
+  }
+  return { name, meaning, fallback, read }
+}
+
+function whole(
+  name: string,
+  fallback: number,
+  meaning: string,
+  min: number,
+  max = Number.MAX_SAFE_INTEGER,
+): Variable<number> {
+  const read = (value: string) => {
+    const number = Number(value)
+    if (/^\d+$/.test(value) && number >= min && number <= max) return number
+    throw new ConfigError(
+      `${name} must be a whole number of ${min} or more${max < Number.MAX_SAFE_INTEGER ? ` up to ${max}` : ''}, not '${value}'`,
+    )
+  }
+  return { name, meaning, fallback: String(fallback), read }
+}
+
+function oneOf<T extends string>(
+  name: string,
+  fallback: T,
+  meaning: string,
+  values: readonly T[],
+): Variable<T> {
+  const read = (value: string) => {
+    const found = values.find((known) => known === value)
+    if (found !== undefined) return found
+    throw new ConfigError(`${name} must be one of ${values.join(', ')}, not '${value}'`)
+  }
+  return { name, meaning, fallback, read }
+}
+
+function flag(name: string, fallback: 'on' | 'off', meaning: string): Variable<boolean> {
+  const word = oneOf(name, fallback, meaning, ['on', 'off'])
+  return { ...word, read: (value) => word.read(value) === 'on' }
+}

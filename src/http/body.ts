@@ -1,0 +1,54 @@
+import { parse as parseForm } from 'node:querystring'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { errors } from '../errors.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The route reads its body as a stream: no limits of the small bodies apply. */
+    isStreaming?: boolean
+  }
+}
+
+/** Small bodies: JSON and forms, whole, plain, in valid UTF-8, and in time. */
+export function acceptBodies(app: FastifyInstance, timeoutMs: number): void {
+  const parseJson = app.getDefaultJsonParser('error', 'error')
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+    // Clients send the JSON type along with bodiless DELETEs and POSTs.
+    if (body.length === 0) return done(null, undefined)
+    const text = decodeUtf8(body as Buffer)
+    if (text === undefined) return done(errors.badRequest('The request body is not valid UTF-8'))
+    parseJson(request, text, done)
+  })
+  app.addContentTypeParser(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'buffer' },
+    (_request, body, done) => {
+      done(null, parseForm((body as Buffer).toString('utf8')))
+    },
+  )
+  app.addHook('onRequest', async (request) => refuseCompressed(request))
+  app.addHook('preParsing', async (request, _reply, payload) => {
+    if (!request.routeOptions.config?.isStreaming) {
+      const timer = setTimeout(() => payload.destroy(errors.clientTooSlow()), timeoutMs)
+      payload.once('close', () => clearTimeout(timer)).once('end', () => clearTimeout(timer))
+    }
+    return payload
+  })
+}
+
+function refuseCompressed(request: FastifyRequest): void {
+  const encoding = request.headers['content-encoding']
+  if (request.routeOptions.config?.isStreaming || encoding === undefined || encoding === 'identity') return
+  throw errors.unsupportedMedia(`Content-Encoding ${JSON.stringify(encoding)} is not supported here`)
+}
+
+function decodeUtf8(bytes: Buffer): string | undefined {
+  try {
+    return strictUtf8.decode(bytes)
+  } catch {
+    return undefined
+  }
+}
+
+const strictUtf8 = new TextDecoder('utf-8', { fatal: true })

@@ -1,0 +1,13 @@
+import type { FastifyReply } from 'fastify'
+
+/**
+ * Fires when the client leaves before it has the whole answer. (Fastify's own `request.signal` also fires when the
+ * body has been read.)
+ */
+export function clientGone(reply: FastifyReply): AbortSignal {
+  const gone = new AbortController()
+  reply.raw.once('close', () => {
+    if (!reply.raw.writableFinished) gone.abort(new Error('the client left'))
+  })
+  return gone.signal
+}

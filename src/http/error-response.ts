@@ -1,0 +1,84 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { AppError, type ErrorKind } from '../errors.ts'
+import { toClientError } from '../postgres/wire-error.ts'
+
+/** Which body an error has: the SQL side's `{"error":[...]}`, or the one string that clients of the key endpoints compare. */
+export type ErrorEnvelope = 'sql' | 'keys'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    envelope?: ErrorEnvelope
+  }
+}
+
+/** The one place where an error becomes a response. What we do not understand is logged whole and told to nobody. */
+export function respondWithError(
+  thrown: FastifyError | AppError | Error,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  const error = understand(thrown)
+  const status = error ? statusOf(error) : 500
+  if (!error) request.log.error({ err: thrown }, 'request failed')
+  if (status === 401) reply.header('WWW-Authenticate', 'Basic realm="Cartage"')
+  const retryAfter = error instanceof AppError ? error.extras.retryAfterSeconds : undefined
+  if (retryAfter !== undefined) reply.header('Retry-After', retryAfter)
+  // A stream may have set its own type before it failed.
+  reply.code(status).type('application/json; charset=utf-8').send(bodyOf(request, error))
+}
+
+export function respondNotFound(request: FastifyRequest, reply: FastifyReply): void {
+  reply
+    .code(404)
+    .type('application/json; charset=utf-8')
+    .send(bodyOf(request, { message: 'Not found' }))
+}
+
+type Understood = AppError | Readonly<{ statusCode: number; message: string }>
+
+function understand(thrown: FastifyError | AppError | Error): Understood | undefined {
+  if (thrown instanceof AppError) return thrown
+  const { statusCode, message } = thrown as FastifyError
+  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) return { statusCode, message }
+  try {
+    return toClientError(thrown)
+  } catch {
+    return undefined
+  }
+}
+
+function statusOf(error: Understood): number {
+  return error instanceof AppError ? statusByKind[error.kind] : error.statusCode
+}
+
+const statusByKind: Record<ErrorKind, number> = {
+  invalid: 400,
+  unauthenticated: 401,
+  forbidden: 403,
+  'not-found': 404,
+  slow: 408,
+  conflict: 409,
+  'too-large': 413,
+  unsupported: 415,
+  unprocessable: 422,
+  limited: 429,
+  unavailable: 503,
+}
+
+function bodyOf(
+  request: FastifyRequest,
+  error: Readonly<{ message: string }> | undefined,
+): Record<string, unknown> {
+  const message = error?.message ?? 'Internal server error'
+  if (envelopeOf(request) === 'keys') return { errors: message, errors_cause: null }
+  if (!(error instanceof AppError)) return { error: [message] }
+  const { detail, hint, context, position } = error.extras
+  return { error: [message], detail, hint, context, position, ...error.extras.body }
+}
+
+function envelopeOf(request: FastifyRequest): ErrorEnvelope {
+  return (
+    request.routeOptions.config?.envelope ??
+    (/^\/(user|u)\/[^/]*\/api\/v3\//.test(request.url) ? 'keys' : 'sql')
+  )
+}

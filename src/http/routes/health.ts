@@ -1,0 +1,47 @@
+import type { FastifyInstance } from 'fastify'
+import { adminTarget } from '../../postgres/session-target.ts'
+import type { Services } from '../services.ts'
+
+/** Is the process alive; can it do its work. */
+export async function healthRoutes(app: FastifyInstance, services: Services): Promise<void> {
+  app.get(
+    '/health/live',
+    { logLevel: 'warn', schema: { tags: ['operations'], summary: 'Is the process alive' } },
+    async () => ({
+      status: 'ok',
+    }),
+  )
+
+  app.get(
+    '/health/ready',
+    {
+      logLevel: 'warn',
+      schema: { tags: ['operations'], summary: 'Can it serve: control database and tenant hosts' },
+    },
+    async (_request, reply) => {
+      const checks = await readinessChecks(services)
+      const isReady = services.isReady() && checks.control === 'ok'
+      reply.code(isReady ? 200 : 503)
+      return { status: isReady ? 'ok' : 'unavailable', ...checks }
+    },
+  )
+}
+
+async function readinessChecks({ databases }: Services) {
+  const { control, admin, hosts } = databases
+  const verdict = (check: Promise<unknown>) =>
+    check.then(
+      () => 'ok',
+      () => 'unreachable',
+    )
+  const [controlVerdict, ...hostVerdicts] = await Promise.all([
+    verdict(control.query('select 1')),
+    ...hosts
+      .all()
+      .map((host) => verdict(admin.use(adminTarget(hosts, host.id), (session) => session.query('select 1')))),
+  ])
+  return {
+    control: controlVerdict,
+    hosts: Object.fromEntries(hosts.all().map((host, place) => [host.name, hostVerdicts[place]])),
+  }
+}

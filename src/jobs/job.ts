@@ -1,0 +1,50 @@
+export type JobStatus = 'pending' | 'running' | 'done' | 'failed' | 'cancelled' | 'unknown'
+
+/** Of an item, or of the fallback of an item or job. */
+export type StepStatus = 'pending' | 'running' | 'done' | 'failed' | 'skipped' | 'unknown'
+
+/** How the client wrote the query, and sees it again: one statement, a chain, or a chain with fallbacks. */
+export type JobForm = 'string' | 'array' | 'object'
+
+/** Statements to run afterwards; templates, see fallback-template.ts. */
+export type Fallbacks = {
+  readonly onsuccess?: string
+  readonly onerror?: string
+}
+
+export type ItemDefinition = Fallbacks & {
+  readonly statement: string
+  readonly timeoutMs?: number
+}
+
+/** What the client asked for. */
+export type JobDefinition = Fallbacks & {
+  readonly form: JobForm
+  readonly items: readonly ItemDefinition[]
+}
+
+/** What became of a fallback; absent where there is none. */
+export type FallbackRecord = {
+  readonly fallbackStatus?: StepStatus
+  readonly fallbackFailedReason?: string
+}
+
+export type Item = ItemDefinition &
+  FallbackRecord & {
+    readonly status: StepStatus
+    readonly startedAt?: Date
+    readonly endedAt?: Date
+    readonly failedReason?: string
+  }
+
+export type Job = Fallbacks &
+  FallbackRecord & {
+    readonly id: string
+    readonly user: string
+    readonly status: JobStatus
+    readonly form: JobForm
+    readonly items: readonly Item[]
+    readonly failedReason?: string
+    readonly createdAt: Date
+    readonly updatedAt: Date
+  }

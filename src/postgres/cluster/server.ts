@@ -1,0 +1,111 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Client } from 'pg'
+import type { Log } from '../../log.ts'
+import type { PostgresBinaries } from '../find-binaries.ts'
+import { sqlstateOf } from '../sqlstate.ts'
+import { ClusterError } from './cluster-error.ts'
+import type { ClusterHome } from './home.ts'
+import { superuser, writeOwned } from './initialise.ts'
+import {
+  choosePort,
+  clearRemains,
+  findPostmaster,
+  isFree,
+  lastWords,
+  logBytes,
+  type Postmaster,
+  spawnPostmaster,
+  stopPostmaster,
+} from './postmaster.ts'
+import { isAlive } from './processes.ts'
+
+/** All it takes to run the server of one cluster. */
+export type Server = Readonly<{
+  home: ClusterHome
+  binaries: PostgresBinaries
+  password: string
+  log: Pick<Log, 'info' | 'warn'>
+  signal: AbortSignal
+}>
+
+// After a crash the server first replays its log, which takes as long as it takes.
+const launchTimeoutMs = 600_000
+const adoptTimeoutMs = 30_000
+
+/** Takes over the server that a killed service left running, if it lets us in; one that does not is stopped. */
+export async function adoptServer(server: Server): Promise<Postmaster | undefined> {
+  const running = await findPostmaster(server.home)
+  if (!running) return undefined
+  try {
+    await waitUntilReady(server, running, adoptTimeoutMs)
+    server.log.info(
+      { pid: running.pid, port: running.port },
+      'took over the PostgreSQL server of an earlier start',
+    )
+    return running
+  } catch (error) {
+    server.signal.throwIfAborted()
+    server.log.warn({ pid: running.pid, err: error }, 'stopping a PostgreSQL server that does not let us in')
+    await stopPostmaster(running.pid, 'gently')
+    return undefined
+  }
+}
+
+/** Starts the server and waits until it answers. Without a given port it takes the one it had, or a free one. */
+export async function launchServer(server: Server, givenPort?: number): Promise<Postmaster> {
+  const { home } = server
+  for (let attempt = 1; ; attempt++) {
+    server.signal.throwIfAborted()
+    await clearRemains(home)
+    const port = givenPort ?? (await choosePort(home))
+    const logStart = await logBytes(home)
+    const postmaster = await spawnPostmaster(home, server.binaries, port)
+    try {
+      await waitUntilReady(server, postmaster, launchTimeoutMs)
+      await quietenTenants(server, port)
+      await writeOwned(home, home.portPath, String(port))
+      return postmaster
+    } catch (error) {
+      await stopPostmaster(postmaster.pid, 'gently')
+      server.signal.throwIfAborted()
+      // Between our look and the server's bind another program may have taken the port.
+      if (attempt < 3 && givenPort === undefined && !(await isFree(port))) continue
+      const words = await lastWords(home, logStart)
+      throw new ClusterError(`PostgreSQL did not start on port ${port}: ${words || error}`, { cause: error })
+    }
+  }
+}
+
+export function urlOf(server: Pick<Server, 'password'>, port: number): string {
+  return `postgres://${superuser}:${server.password}@127.0.0.1:${port}/postgres?sslmode=disable`
+}
+
+async function waitUntilReady(server: Server, { pid, port }: Postmaster, timeoutMs: number): Promise<void> {
+  const deadline = Date.now() + timeoutMs
+  for (;;) {
+    const refusal = await tryToLogIn(server, port)
+    if (refusal === undefined) return
+    if (!isAlive(pid) || Date.now() > deadline || sqlstateOf(refusal)?.startsWith('28')) throw refusal
+    await sleep(15, undefined, { signal: server.signal })
+  }
+}
+
+async function tryToLogIn(server: Server, port: number): Promise<unknown> {
+  return asSuperuser(server, port, 'select').catch((error) => error ?? new Error('no answer'))
+}
+
+/** RAISE LOG would let a tenant fill the disk with our log. What ends a session or the server is still logged. */
+async function quietenTenants(server: Server, port: number): Promise<void> {
+  await asSuperuser(server, port, "alter role all set log_min_messages = 'fatal'")
+}
+
+async function asSuperuser(server: Server, port: number, statement: string): Promise<void> {
+  const client = new Client({ connectionString: urlOf(server, port), connectionTimeoutMillis: 5_000 })
+  client.on('error', () => undefined)
+  try {
+    await client.connect()
+    await client.query(statement)
+  } finally {
+    await client.end().catch(() => undefined)
+  }
+}

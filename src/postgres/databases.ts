@@ -1,0 +1,96 @@
+import pg from 'pg'
+import type { Config } from '../config.ts'
+import type { Log } from '../log.ts'
+import type { Secrets } from '../secrets.ts'
+import { firstHostId, Hosts, hostFromUrl } from './hosts.ts'
+import { repairLogin } from './repair-login.ts'
+import { RolePools } from './role-pools.ts'
+import type { SessionTarget } from './session-target.ts'
+
+/** Every way to a database that the service has. Each kind of work has connections of its own, so none starves another. */
+export type Databases = Readonly<{
+  /** The control database: hosts, accounts, keys, jobs. */
+  control: pg.Pool
+  hosts: Hosts
+  /** The administrator, in any database of any host. */
+  admin: RolePools
+  /** Callers' statements on the SQL endpoint. */
+  query: RolePools
+  copy: RolePools
+  job: RolePools
+  close: () => Promise<void>
+}>
+
+export function openDatabases(config: Config, adminUrl: string, secrets: Secrets, log: Log): Databases {
+  const hosts = new Hosts()
+  hosts.register(hostFromUrl(firstHostId, 'local', adminUrl))
+  const control = openControlPool(config, hosts, log)
+  const common = {
+    hosts,
+    log,
+    maxPerHost: config.connectionsPerHost,
+    idleMs: config.connectionIdleMs,
+    waitMs: config.connectionWaitMs,
+  }
+  const admin = new RolePools({
+    ...common,
+    name: 'admin',
+    passwordOf: ({ hostId }) => hosts.get(hostId).adminPassword,
+    maxPerHost: adminConnectionsPerHost,
+    maxPerRole: 4,
+    idleMs: Math.min(config.connectionIdleMs, 5_000),
+    settings: { statement_timeout: 0 },
+  })
+  const forTenants = {
+    ...common,
+    passwordOf: ({ role }: SessionTarget) => secrets.rolePassword(role),
+    repairLogin: (target: SessionTarget) => repairLogin(admin, hosts, secrets, target),
+  }
+  const query = new RolePools({
+    ...forTenants,
+    name: 'sql',
+    maxPerRole: config.connectionsPerRole,
+    settings: { statement_timeout: config.queryTimeoutMs },
+  })
+  const copy = new RolePools({
+    ...forTenants,
+    name: 'copy',
+    maxPerHost: config.copiesPerProcess,
+    maxPerRole: config.copiesPerUser,
+    settings: { statement_timeout: config.copyTimeoutMs },
+  })
+  const job = new RolePools({
+    ...forTenants,
+    name: 'job',
+    maxPerHost: config.jobsPerWorker,
+    maxPerRole: config.jobsPerWorker,
+    settings: { statement_timeout: config.jobTimeoutMs },
+  })
+  const tenantPools = [query, copy, job]
+  const close = async () => {
+    await Promise.all([...tenantPools, admin].map((pools) => pools.close()))
+    await control.end()
+  }
+  return { control, hosts, admin, query, copy, job, close }
+}
+
+function openControlPool(config: Config, hosts: Hosts, log: Log): pg.Pool {
+  const host = hosts.get(firstHostId)
+  const pool = new pg.Pool({
+    ...host.address,
+    user: host.adminRole,
+    password: host.adminPassword,
+    database: config.namespace,
+    application_name: 'cartage control',
+    options: '-c search_path=cartage,pg_catalog -c TimeZone=UTC',
+    max: controlConnections,
+    idleTimeoutMillis: 60_000,
+    connectionTimeoutMillis: config.connectionWaitMs,
+    keepAlive: true,
+  })
+  pool.on('error', (error) => log.warn({ err: error }, 'control connection lost'))
+  return pool
+}
+
+const controlConnections = 12
+const adminConnectionsPerHost = 8

@@ -1,0 +1,132 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Log } from '../log.ts'
+import { ClusterError } from './cluster/cluster-error.ts'
+import { openHome } from './cluster/home.ts'
+import { clusterVersion, initialise, readPassword, writeOwned } from './cluster/initialise.ts'
+import { type Lock, takeLock } from './cluster/lock.ts'
+import { type Postmaster, stopPostmaster } from './cluster/postmaster.ts'
+import { isAlive } from './cluster/processes.ts'
+import { adoptServer, launchServer, type Server, urlOf } from './cluster/server.ts'
+import { type Settings, settingsFile } from './cluster/settings.ts'
+import { findBinaries, oldestSupportedMajor, type PostgresBinaries } from './find-binaries.ts'
+
+export type EmbeddedClusterOptions = Readonly<{
+  /** The cluster lives in `<dataDir>/postgres`. */
+  dataDir: string
+  log: Pick<Log, 'info' | 'warn'>
+  /** Over our own: any setting of postgresql.conf. */
+  settings?: Settings
+  /** Stopped at once, and removed from the disk. */
+  isEphemeral?: boolean
+  /** Gives up a start that is under way, and stops what it has started. */
+  signal?: AbortSignal
+}>
+
+/**
+ * Starts the cluster under the data directory, after making it if there is none. One process at a time may have it.
+ * A server that a killed process left running is taken over.
+ */
+export async function startEmbeddedCluster(options: EmbeddedClusterOptions): Promise<EmbeddedCluster> {
+  const home = await openHome(options.dataDir, options.log)
+  const lock = await takeLock(home.lockPath)
+  try {
+    const version = await clusterVersion(home)
+    const binaries = await chooseBinaries(version)
+    if (version === undefined) await initialise(home, binaries, options.settings?.fsync !== 'off')
+    await writeOwned(home, join(home.dataPath, 'cartage.conf'), settingsFile(options.settings ?? {}))
+    const given = options.signal ?? new AbortController().signal
+    const server = { home, binaries, password: await readPassword(home), log: options.log, signal: given }
+    const postmaster = (await adoptServer(server)) ?? (await launchServer(server))
+    return new EmbeddedCluster(
+      server,
+      lock,
+      postmaster,
+      options.isEphemeral ? [join(options.dataDir, 'postgres'), home.directory] : [],
+    )
+  } catch (error) {
+    await lock.release()
+    throw error
+  }
+}
+
+/** A running cluster. If its server dies, it is started again at the same address. */
+export class EmbeddedCluster {
+  readonly url: string
+  readonly port: number
+  readonly #server: Server
+  readonly #lock: Lock
+  readonly #remains: readonly string[]
+  readonly #watch: NodeJS.Timeout
+  readonly #stopping = new AbortController()
+  #postmaster: Postmaster
+  #revival: Promise<void> | undefined
+
+  constructor(server: Server, lock: Lock, postmaster: Postmaster, remains: readonly string[]) {
+    this.#server = { ...server, signal: this.#stopping.signal }
+    this.#lock = lock
+    this.#remains = remains
+    this.#postmaster = postmaster
+    this.port = postmaster.port
+    this.url = urlOf(server, postmaster.port)
+    this.#watch = setInterval(() => this.#lookAfterServer(), 250).unref()
+  }
+
+  /** The folder it lives in, which may be another than `<dataDir>/postgres`. */
+  get directory(): string {
+    return this.#server.home.directory
+  }
+
+  get pid(): number {
+    return this.#postmaster.pid
+  }
+
+  /** Ends the server and gives the data directory free. */
+  async stop(): Promise<void> {
+    if (this.#stopping.signal.aborted) return
+    this.#stopping.abort()
+    clearInterval(this.#watch)
+    await this.#revival
+    const isEphemeral = this.#remains.length > 0
+    await stopPostmaster(this.pid, isEphemeral ? 'at once' : 'gently')
+    await this.#lock.release()
+    for (const path of this.#remains) await rm(path, { recursive: true, force: true })
+  }
+
+  #lookAfterServer(): void {
+    if (this.#revival || isAlive(this.pid)) return
+    this.#server.log.warn({ pid: this.pid }, 'PostgreSQL has died: starting it again')
+    this.#revival = this.#revive().finally(() => {
+      this.#revival = undefined
+    })
+  }
+
+  async #revive(): Promise<void> {
+    while (!this.#stopping.signal.aborted) {
+      try {
+        this.#postmaster = await launchServer(this.#server, this.port)
+        return
+      } catch (error) {
+        if (this.#stopping.signal.aborted) return
+        this.#server.log.warn({ err: error }, 'PostgreSQL did not come back: trying again')
+        await sleep(1_000, undefined, { signal: this.#stopping.signal }).catch(() => undefined)
+      }
+    }
+  }
+}
+
+async function chooseBinaries(version: number | undefined): Promise<PostgresBinaries> {
+  const found = await findBinaries()
+  const chosen = found.find(({ major }) => version === undefined || major === version)
+  if (chosen) return chosen
+  if (version === undefined) {
+    throw new ClusterError(
+      `there is no PostgreSQL ${oldestSupportedMajor} or later with PostGIS on this machine; install it (Debian: postgresql-postgis and postgresql-postgis-scripts), or set CARTAGE_DATABASE_URL`,
+    )
+  }
+  const others = found.map(({ major }) => major).join(', ') || 'none'
+  throw new ClusterError(
+    `the data directory was made by PostgreSQL ${version}, which is not on this machine with PostGIS (found: ${others}); install it, or set CARTAGE_DATA_DIR`,
+  )
+}

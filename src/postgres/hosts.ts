@@ -1,0 +1,53 @@
+import type { ClientConfig } from 'pg'
+import { parse } from 'pg-connection-string'
+
+/** A PostgreSQL cluster: where it is, and who administers it. */
+export type Host = Readonly<{
+  id: number
+  name: string
+  address: Readonly<Pick<ClientConfig, 'host' | 'port' | 'ssl'>>
+  adminRole: string
+  adminPassword: string
+  adminDatabase: string
+}>
+
+export function hostFromUrl(id: number, name: string, url: string): Host {
+  const { host, port, user, password, database, ssl } = parse(url)
+  return {
+    id,
+    name,
+    address: {
+      host: host || '127.0.0.1',
+      port: Number(port) || 5432,
+      ...(ssl === undefined ? {} : { ssl: ssl as NonNullable<ClientConfig['ssl']> }),
+    },
+    adminRole: user || 'postgres',
+    adminPassword: password || '',
+    adminDatabase: database || 'postgres',
+  }
+}
+
+/** The clusters known to this process. Host 1 is the one that holds the control database. */
+export class Hosts {
+  readonly #hosts = new Map<number, Host>()
+
+  register(host: Host): void {
+    this.#hosts.set(host.id, host)
+  }
+
+  get(id: number): Host {
+    const host = this.#hosts.get(id)
+    if (!host) throw new Error(`host ${id} is not registered`)
+    return host
+  }
+
+  has(id: number): boolean {
+    return this.#hosts.has(id)
+  }
+
+  all(): readonly Host[] {
+    return [...this.#hosts.values()]
+  }
+}
+
+export const firstHostId = 1

@@ -1,0 +1,54 @@
+/** The SQLSTATEs that we branch on, by name. */
+export const sqlstate = {
+  uniqueViolation: '23505',
+  foreignKeyViolation: '23503',
+  insufficientPrivilege: '42501',
+  undefinedTable: '42P01',
+  undefinedObject: '42704',
+  duplicateObject: '42710',
+  duplicateDatabase: '42P04',
+  invalidCatalogName: '3D000',
+  invalidPassword: '28P01',
+  invalidAuthorization: '28000',
+  queryCanceled: '57014',
+  adminShutdown: '57P01',
+  crashShutdown: '57P02',
+  cannotConnectNow: '57P03',
+  databaseDropped: '57P04',
+  tooManyConnections: '53300',
+  objectInUse: '55006',
+  lockNotAvailable: '55P03',
+  invalidTransactionTermination: '2D000',
+  activeSqlTransaction: '25001',
+} as const
+
+/** The SQLSTATE (or the errno, such as ECONNREFUSED) that an error carries. */
+export function sqlstateOf(error: unknown): string | undefined {
+  const code = (error as { code?: unknown } | null | undefined)?.code
+  return typeof code === 'string' ? code : undefined
+}
+
+export function hasSqlstate(error: unknown, ...states: readonly string[]): boolean {
+  const state = sqlstateOf(error)
+  return state !== undefined && states.includes(state)
+}
+
+/** The connection or the server went away: nothing is known of what was in flight. */
+export function isConnectionLoss(error: unknown): boolean {
+  const state = sqlstateOf(error)
+  if (state === undefined)
+    return error instanceof Error && /^Connection terminated|^Client has encountered/.test(error.message)
+  return (
+    /^(08...|57P0[1234]|53300)$/.test(state) ||
+    [
+      'ECONNREFUSED',
+      'ECONNRESET',
+      'EPIPE',
+      'ETIMEDOUT',
+      'ENOTFOUND',
+      'EHOSTUNREACH',
+      'ENETUNREACH',
+      'EAI_AGAIN',
+    ].includes(state)
+  )
+}

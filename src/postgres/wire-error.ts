@@ -1,0 +1,60 @@
+import { AppError, errors } from '../errors.ts'
+import { isConnectionLoss, sqlstate } from './sqlstate.ts'
+
+/** An ErrorResponse or NoticeResponse of the server. */
+export type WireError = Readonly<{
+  severity: string
+  sqlstate: string
+  message: string
+  detail?: string | undefined
+  hint?: string | undefined
+  position?: number | undefined
+  context?: string | undefined
+}>
+
+/** Reads the fields of an ErrorResponse or NoticeResponse payload. */
+export function readWireError(buffer: Buffer, start: number, end: number): WireError {
+  const fields = new Map<string, string>()
+  let offset = start
+  while (offset < end && buffer[offset] !== 0) {
+    const key = String.fromCharCode(buffer[offset]!)
+    const stop = buffer.indexOf(0, offset + 1)
+    fields.set(key, buffer.toString('utf8', offset + 1, stop))
+    offset = stop + 1
+  }
+  const position = fields.get('P')
+  return {
+    severity: fields.get('V') ?? fields.get('S') ?? 'ERROR',
+    sqlstate: fields.get('C') ?? 'XX000',
+    message: fields.get('M') ?? '',
+    detail: fields.get('D'),
+    hint: fields.get('H'),
+    position: position === undefined ? undefined : Number(position),
+    context: fields.get('W'),
+  }
+}
+
+/**
+ * What a database error means to the client whose SQL raised it, whether it came from `pg` or from the wire.
+ * Errors of our own pass unchanged; what is not a database error is rethrown as the bug it is.
+ */
+export function toClientError(error: unknown): AppError {
+  if (error instanceof AppError) return error
+  const found = error as Partial<
+    Record<'code' | 'sqlstate' | 'message' | 'detail' | 'hint' | 'where' | 'context', string>
+  > & {
+    position?: string | number
+  }
+  const state = found.sqlstate ?? found.code
+  if (isConnectionLoss({ code: state })) return errors.databaseUnavailable(error)
+  if (typeof state !== 'string' || !/^[0-9A-Z]{5}$/.test(state)) throw error
+  const kind = state === sqlstate.insufficientPrivilege ? 'forbidden' : 'invalid'
+  return errors.database(kind, found.message ?? '', {
+    detail: found.detail,
+    hint: found.hint,
+    context: found.context ?? found.where,
+    position: found.position === undefined ? undefined : Number(found.position),
+    sqlstate: state,
+    cause: error,
+  })
+}

@@ -1,0 +1,34 @@
+import { randomBytes } from 'node:crypto'
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Config } from './config.ts'
+import type { ServiceKeys } from './service.ts'
+
+/** The secrets that the configuration gives, or those kept in the data directory beside an embedded cluster. */
+export async function loadOrCreateKeys(
+  config: Config,
+  embeddedUrl: string | undefined,
+): Promise<ServiceKeys> {
+  if (embeddedUrl === undefined) {
+    return { adminUrl: config.databaseUrl, secret: config.secret, adminToken: config.adminToken }
+  }
+  return {
+    adminUrl: embeddedUrl,
+    secret: config.secret || (await kept(config.dataDir, 'secret')),
+    adminToken: config.adminToken || (await kept(config.dataDir, 'admin-token')),
+  }
+}
+
+/** A random text kept in a file that only its owner may read, made at the first time. */
+async function kept(dataDir: string, name: string): Promise<string> {
+  const path = join(dataDir, name)
+  const known = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error
+  })
+  if (known?.trim()) return known.trim()
+  const fresh = randomBytes(32).toString('base64url')
+  await mkdir(dataDir, { recursive: true })
+  await writeFile(`${path}.new`, `${fresh}\n`, { mode: 0o600 })
+  await rename(`${path}.new`, path)
+  return fresh
+}

@@ -1,0 +1,87 @@
+import type { CopyStmt } from 'libpg-query'
+import { lexemes } from './lexemes.ts'
+import { parseStatements, taggedNode } from './statements.ts'
+
+export type CopyDirection = 'from' | 'to'
+export type CopyFormat = 'text' | 'csv' | 'binary'
+
+/** A COPY between the client and a table, or from a query to the client. Its options are left to PostgreSQL. */
+export type CopyStatement = {
+  readonly ok: true
+  readonly text: string
+  readonly direction: CopyDirection
+  readonly source: 'table' | 'query'
+  readonly format: CopyFormat
+}
+
+export type CopyRefusal = {
+  readonly ok: false
+  readonly code:
+    | 'missing'
+    | 'not-copy'
+    | 'several-statements'
+    | 'wrong-direction'
+    | 'server-file'
+    | 'program'
+    | 'syntax-error'
+    | 'unavailable'
+  readonly message: string
+  readonly position?: number
+}
+
+/** Reads the one COPY statement a text must be, going the way that was asked for, or says what is wrong with it. */
+export function parseCopy(text: string, expected: CopyDirection): CopyStatement | CopyRefusal {
+  if (text.trim() === '') return refusals.missing
+  const parsed = parseStatements(text)
+  if (!parsed.ok) {
+    if (firstWord(text) !== 'copy') return refusals.notCopy
+    const code = parsed.code === 'unavailable' ? 'unavailable' : 'syntax-error'
+    return { ...parsed, code }
+  }
+  const [first, ...others] = parsed.statements
+  if (!first) return refusals.missing
+  if (first.tag !== 'CopyStmt') return refusals.notCopy
+  if (others.length > 0) return refusals.severalStatements
+  return checkCopy(first.text, first.node, expected)
+}
+
+function checkCopy(text: string, copy: CopyStmt, expected: CopyDirection): CopyStatement | CopyRefusal {
+  const direction = copy.is_from ? 'from' : 'to'
+  if (copy.is_program) return refusals.program
+  if (copy.filename !== undefined) return refusals.serverFile
+  if (direction !== expected) return expected === 'from' ? refusals.notFrom : refusals.notTo
+  return { ok: true, text, direction, source: copy.query ? 'query' : 'table', format: formatOf(copy) }
+}
+
+function formatOf(copy: CopyStmt): CopyFormat {
+  for (const option of copy.options ?? []) {
+    const { tag, node } = taggedNode(option)
+    if (tag !== 'DefElem' || node.defname !== 'format' || !node.arg) continue
+    const value = taggedNode(node.arg)
+    if (value.tag === 'String' && (value.node.sval === 'csv' || value.node.sval === 'binary'))
+      return value.node.sval
+  }
+  return 'text'
+}
+
+function firstWord(text: string): string | undefined {
+  for (const { kind, open } of lexemes(text)) {
+    if (kind === 'word') return open.toLowerCase()
+    if (kind !== 'space' && kind !== 'line-comment' && kind !== 'block-comment') return undefined
+  }
+  return undefined
+}
+
+const refusals = {
+  missing: refusal('missing', 'SQL is missing'),
+  notCopy: refusal('not-copy', 'SQL must start with COPY'),
+  severalStatements: refusal('several-statements', 'SQL must be exactly one COPY statement'),
+  notFrom: refusal('wrong-direction', 'SQL must be COPY ... FROM STDIN, not COPY ... TO'),
+  notTo: refusal('wrong-direction', 'SQL must be COPY ... TO STDOUT, not COPY ... FROM'),
+  serverFile: refusal('server-file', 'COPY with a server file is not allowed, use STDIN or STDOUT'),
+  program: refusal('program', 'COPY with PROGRAM is not allowed, use STDIN or STDOUT'),
+} as const
+
+function refusal(code: CopyRefusal['code'], message: string): CopyRefusal {
+  return { ok: false, code, message }
+}

@@ -1,0 +1,59 @@
+import type { SelectStmt } from 'libpg-query'
+import { parseStatements, type Statement, taggedNode } from './statements.ts'
+
+/** Does a COPY stand among the statements of a text? Through a plain query its data would be lost in silence. */
+export function containsCopy(text: string): boolean {
+  // Most texts need no parsing: a keyword cannot be spelled in another way.
+  if (!/copy/i.test(text)) return false
+  const parsed = parseStatements(text)
+  return parsed.ok && parsed.statements.some(({ tag }) => tag === 'CopyStmt')
+}
+
+export type Paging = {
+  readonly limit?: number
+  readonly offset?: number
+  /** The name of a column, as it is: it will be quoted. */
+  readonly orderBy?: string
+  readonly sortOrder?: 'asc' | 'desc'
+}
+
+/** Makes a text answer one page of its rows, in the order asked for. What cannot be paged is returned as it is. */
+export function wrapForPaging(text: string, { limit, offset, orderBy, sortOrder = 'asc' }: Paging): string {
+  const clauses = [
+    orderBy === undefined ? '' : ` ORDER BY ${quoteIdentifier(orderBy)} ${sortOrder.toUpperCase()}`,
+    limit === undefined ? '' : ` LIMIT ${limit}`,
+    offset === undefined ? '' : ` OFFSET ${offset}`,
+  ].join('')
+  const rows = clauses === '' ? undefined : pageableStatement(text)
+  // The line ends keep a comment at the end of the statement from swallowing the rest.
+  return rows === undefined ? text : `SELECT * FROM (\n${rows.text}\n) AS cartage_rows${clauses}`
+}
+
+/** The single statement of a text, if it may stand as a subquery: SELECT, VALUES, TABLE or WITH, and nothing that writes. */
+export function pageableStatement(text: string): Statement | undefined {
+  const parsed = parseStatements(text)
+  if (!parsed.ok || parsed.statements.length !== 1) return undefined
+  const [statement] = parsed.statements
+  return statement?.tag === 'SelectStmt' && !writes(statement.node) ? statement : undefined
+}
+
+function writes(select: SelectStmt): boolean {
+  return hasInto(select) || (select.withClause?.ctes ?? []).some(isWritingCte)
+}
+
+/** In a UNION, it is the first SELECT that has the INTO. */
+function hasInto(select: SelectStmt): boolean {
+  return select.intoClause !== undefined || (select.larg !== undefined && hasInto(select.larg))
+}
+
+function isWritingCte(cte: Parameters<typeof taggedNode>[0]): boolean {
+  const { tag, node } = taggedNode(cte)
+  return (
+    tag === 'CommonTableExpr' && node.ctequery !== undefined && taggedNode(node.ctequery).tag !== 'SelectStmt'
+  )
+}
+
+/** Without NUL, which would end the message to PostgreSQL. */
+function quoteIdentifier(name: string): string {
+  return `"${name.replaceAll('\0', '').replaceAll('"', '""')}"`
+}

@@ -1,0 +1,36 @@
+import type { Node, RawStmt } from 'libpg-query'
+import { type ParseFailure, parseTree } from './grammar.ts'
+
+/** One statement of a text: `text` without its semicolon, `tag` the name of its node, `node` what the node holds. */
+export type Statement = { readonly text: string } & StatementNode
+
+/** Distributed over the grammar's nodes, so that looking at `tag` tells the type of `node`. */
+export type StatementNode = Tagged<Node>
+type Tagged<Each> = Each extends unknown
+  ? { [Tag in keyof Each]: { readonly tag: Tag; readonly node: Each[Tag] } }[keyof Each]
+  : never
+
+export type ParsedStatements = { readonly ok: true; readonly statements: readonly Statement[] } | ParseFailure
+
+/** Splits a text into its statements. Nothing but comments and semicolons is a list of none. */
+export function parseStatements(text: string): ParsedStatements {
+  const parsed = parseTree(text)
+  if (!parsed.ok) return parsed
+  const bytes = Buffer.from(text)
+  return { ok: true, statements: (parsed.tree.stmts ?? []).map((statement) => statementOf(bytes, statement)) }
+}
+
+/** The grammar counts in bytes. A length of 0 means: to the end. */
+function statementOf(
+  bytes: Buffer,
+  { stmt, stmt_location: start = 0, stmt_len: length }: RawStmt,
+): Statement {
+  const text = bytes.toString('utf8', start, length ? start + length : undefined).trim()
+  return { text, ...taggedNode(stmt!) }
+}
+
+/** The grammar writes a node as an object with one member: `{ SelectStmt: {...} }`. */
+export function taggedNode(node: Node): StatementNode {
+  const [[tag, content] = []] = Object.entries(node)
+  return { tag, node: content } as StatementNode
+}

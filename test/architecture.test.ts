@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict'
+import { readdir, readFile } from 'node:fs/promises'
+import { dirname, join, relative, resolve } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('../src', import.meta.url))
+
+/** What stands on which floor. Imports stay within a folder or go down. */
+const floors = [
+  ['main.ts', 'service.ts', 'service-keys.ts'],
+  ['http', 'worker', 'cli'],
+  ['keys', 'jobs', 'copy', 'query'],
+  ['accounts'],
+  ['auth'],
+  ['postgres', 'sql'],
+  ['errors.ts', 'config.ts', 'log.ts', 'secrets.ts', 'metrics.ts', 'client'],
+]
+
+test('a file imports from its own folder or from a floor below', async () => {
+  const culprits = (await imports()).filter(({ from, to }) => {
+    const [a, b] = [partOf(from), partOf(to)]
+    return a !== b && !(floorOf(b) > floorOf(a) || (floorOf(a) === 0 && floorOf(b) === 0))
+  })
+  assert.deepEqual(culprits, [])
+})
+
+test('every folder and file of src stands on a floor', async () => {
+  const parts = await readdir(root)
+  assert.deepEqual(
+    parts.filter((part) => floorOf(part) < 0),
+    [],
+  )
+})
+
+test('no file imports itself in a circle', async () => {
+  const edges = groupByFrom(await imports())
+  const finished = new Set<string>()
+  const visit = (file: string, path: readonly string[]): void => {
+    assert.ok(!path.includes(file), `circle: ${[...path, file].join(' -> ')}`)
+    if (finished.has(file)) return
+    for (const { to } of edges.get(file) ?? []) visit(to, [...path, file])
+    finished.add(file)
+  }
+  for (const file of edges.keys()) visit(file, [])
+})
+
+test('Fastify is known only in http, pg as a value only in postgres, the environment only in config.ts', async () => {
+  const culprits: string[] = []
+  for (const [file, text] of await sources()) {
+    if (!file.startsWith('http/') && /from '(fastify|@fastify\/)/.test(text))
+      culprits.push(`${file}: fastify`)
+    if (!file.startsWith('postgres/') && /^import (?!type)[^\n]* from 'pg'/m.test(text))
+      culprits.push(`${file}: pg`)
+    if (file !== 'config.ts' && text.includes('process.env')) culprits.push(`${file}: process.env`)
+  }
+  assert.deepEqual(culprits, [])
+})
+
+type Import = Readonly<{ from: string; to: string }>
+
+async function imports(): Promise<Import[]> {
+  const found: Import[] = []
+  for (const [from, text] of await sources()) {
+    for (const [, path] of text.matchAll(/^(?:import|export)[^'"]*?from '(\.[^']+)'/gm)) {
+      found.push({ from, to: relative(root, resolve(root, dirname(from), path!)) })
+    }
+  }
+  return found
+}
+
+async function sources(): Promise<[string, string][]> {
+  const files = (await readdir(root, { recursive: true })).filter((file) => file.endsWith('.ts'))
+  return Promise.all(
+    files.map(async (file) => [file, await readFile(join(root, file), 'utf8')] as [string, string]),
+  )
+}
+
+function groupByFrom(all: readonly Import[]): Map<string, Import[]> {
+  const groups = new Map<string, Import[]>()
+  for (const edge of all) groups.set(edge.from, [...(groups.get(edge.from) ?? []), edge])
+  return groups
+}
+
+const partOf = (file: string) => file.split('/')[0]!
+const floorOf = (part: string) => floors.findIndex((floor) => floor.includes(part))

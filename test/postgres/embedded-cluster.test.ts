@@ -1,0 +1,282 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, lstat, mkdtemp, readdir, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Client } from 'pg'
+import { createLog } from '../../src/log.ts'
+import { isAlive, serverProcesses } from '../../src/postgres/cluster/processes.ts'
+import { type EmbeddedCluster, startEmbeddedCluster } from '../../src/postgres/embedded-cluster.ts'
+import { findBinaries } from '../../src/postgres/find-binaries.ts'
+
+const isRoot = process.getuid?.() === 0
+const skip = (await findBinaries()).length === 0 && 'there is no PostgreSQL with PostGIS on this machine'
+
+test('a cluster keeps its data, its address and its password over a restart', { skip }, async (t) => {
+  const { start } = await setup(t)
+  const first = await start()
+  await ask(first.url, 'create table kept (n integer); insert into kept values (7)')
+  await first.stop()
+  assert.equal(isAlive(first.pid), false)
+
+  const second = await start()
+  assert.equal(second.url, first.url)
+  assert.deepEqual(await ask(second.url, 'select n from kept'), [{ n: 7 }])
+  assert.equal((await stat(join(second.directory, 'password'))).mode & 0o777, 0o600)
+})
+
+test('a cluster has PostGIS, UTF-8 and durable commits', { skip }, async (t) => {
+  const { dataDir } = await setup(t)
+  const cluster = await startEmbeddedCluster({ dataDir, log: createLog('silent') })
+  t.after(() => cluster.stop())
+  await ask(cluster.url, 'create extension postgis')
+  const [settings] = await ask(
+    cluster.url,
+    `select current_setting('fsync') as fsync, current_setting('synchronous_commit') as commit,
+            current_setting('server_encoding') as encoding, current_setting('max_connections') as connections`,
+  )
+  assert.deepEqual(settings, { fsync: 'on', commit: 'on', encoding: 'UTF8', connections: '200' })
+})
+
+test('nobody gets into a cluster without its password', { skip }, async (t) => {
+  const { start } = await setup(t)
+  const { port } = await start()
+  await assert.rejects(ask(`postgres://postgres:wrong@127.0.0.1:${port}/postgres`, 'select 1'), {
+    code: '28P01',
+  })
+})
+
+test('a tenant cannot write into the log of the server', { skip }, async (t) => {
+  const { start } = await setup(t)
+  const cluster = await start()
+  await ask(cluster.url, "create role tenant login password 'tenant'")
+  const tenantUrl = `postgres://tenant:tenant@127.0.0.1:${cluster.port}/postgres`
+  await ask(tenantUrl, "do $$ begin raise log 'tenant was here'; end $$")
+  await assert.rejects(ask(tenantUrl, "select 'tenant was here'::integer"))
+  assert.doesNotMatch(await readFile(join(cluster.directory, 'server.log'), 'utf8'), /tenant was here/)
+})
+
+test('a server whose service was killed is taken over by the next start', { skip }, async (t) => {
+  const { dataDir, start } = await setup(t)
+  const service = await holdCluster(t, dataDir)
+  await ask(service.url, 'create table kept as select 7 as n')
+  service.child.kill('SIGKILL')
+  await once(service.child, 'exit')
+  assert.equal(isAlive(service.pid), true)
+
+  const cluster = await start()
+  assert.equal(cluster.pid, service.pid)
+  assert.deepEqual(await ask(cluster.url, 'select n from kept'), [{ n: 7 }])
+  await cluster.stop()
+  assert.equal(isAlive(service.pid), false)
+})
+
+test('a second service on one data directory is refused, with the process that has it', {
+  skip,
+}, async (t) => {
+  const { dataDir, start } = await setup(t)
+  const service = await holdCluster(t, dataDir)
+  await assert.rejects(start(), {
+    name: 'ClusterError',
+    message: new RegExp(
+      `another Cartage process \\(${service.child.pid}\\) is running on this data directory`,
+    ),
+  })
+  assert.deepEqual(await ask(service.url, 'select 1 as n'), [{ n: 1 }])
+})
+
+test('a lock counts only while the very process that took it lives', { skip }, async (t) => {
+  const { start } = await setup(t)
+  const first = await start()
+  const lockPath = join(first.directory, 'service.lock')
+  await first.stop()
+  for (const holder of [
+    '',
+    '{"pid":',
+    { pid: await endedPid(), startTime: 'x' },
+    { pid: process.pid, startTime: 'x' },
+  ]) {
+    await writeFile(lockPath, typeof holder === 'string' ? holder : JSON.stringify(holder))
+    const cluster = await start()
+    await cluster.stop()
+  }
+  assert.deepEqual((await readdir(first.directory)).sort(), ['data', 'password', 'port', 'server.log'])
+})
+
+test('a pid file that names another program does not keep the server from starting', { skip }, async (t) => {
+  const { start } = await setup(t)
+  const first = await start()
+  const pidPath = join(first.directory, 'data/postmaster.pid')
+  const pidFile = await readFile(pidPath, 'utf8')
+  await first.stop()
+  const { uid, gid } = await stat(first.directory)
+  const stranger = spawn('sleep', ['60'], isRoot ? { uid, gid } : {})
+  t.after(() => stranger.kill())
+
+  await writeFile(pidPath, pidFile.replace(/^\d+/, String(stranger.pid)))
+  const second = await start()
+  assert.deepEqual(await ask(second.url, 'select 1 as n'), [{ n: 1 }])
+  assert.equal(isAlive(stranger.pid as number), true)
+})
+
+test('a server that is killed comes back at the same address, without the backends it left', {
+  skip,
+}, async (t) => {
+  const { start } = await setup(t)
+  const cluster = await start()
+  const killed = cluster.pid
+  const endless = ask(cluster.url, 'do $$ begin loop null; end loop; end $$').catch((error) => error)
+  await eventually(async () => {
+    const busy = await ask(
+      cluster.url,
+      "select pid from pg_stat_activity where query like '%loop null%' and pid <> pg_backend_pid()",
+    )
+    assert.equal(busy.length, 1)
+  })
+  process.kill(killed, 'SIGKILL')
+  await endless
+  await eventually(async () => assert.notEqual(cluster.pid, killed))
+  assert.deepEqual(await ask(cluster.url, 'select 1 as n'), [{ n: 1 }])
+  await cluster.stop()
+  assert.deepEqual(serverProcesses(join(cluster.directory, 'data')), [])
+})
+
+test('a cluster whose port was taken meanwhile moves to another', { skip }, async (t) => {
+  const { start } = await setup(t)
+  const first = await start()
+  await first.stop()
+  const squatter = createServer().listen(first.port, '127.0.0.1')
+  t.after(() => squatter.close())
+  await once(squatter, 'listening')
+
+  const second = await start()
+  assert.notEqual(second.port, first.port)
+  assert.deepEqual(await ask(second.url, 'select 1 as n'), [{ n: 1 }])
+})
+
+test('an initialisation that was killed half-way is begun anew', { skip }, async (t) => {
+  const { start } = await setup(t)
+  const first = await start()
+  await first.stop()
+  const dataPath = join(first.directory, 'data')
+  await rm(dataPath, { recursive: true })
+  await writeFile(`${dataPath}.new`, 'half-made')
+  const second = await start()
+  assert.deepEqual(await ask(second.url, 'select 1 as n'), [{ n: 1 }])
+})
+
+test('a start that is given up leaves no server behind', { skip }, async (t) => {
+  const { dataDir, start } = await setup(t)
+  const first = await start()
+  await first.stop()
+  const giveUp = new AbortController()
+  const given = startEmbeddedCluster({ dataDir, log: createLog('silent'), signal: giveUp.signal })
+  setTimeout(() => giveUp.abort(), 40)
+  await given.then(
+    (cluster) => cluster.stop(),
+    (error) => assert.equal(error.name, 'AbortError'),
+  )
+  assert.deepEqual(serverProcesses(join(first.directory, 'data')), [])
+  await (await start()).stop()
+})
+
+test('an ephemeral cluster leaves nothing behind', { skip }, async (t) => {
+  const { dataDir } = await setup(t)
+  const cluster = await startEmbeddedCluster({
+    dataDir,
+    log: createLog('silent'),
+    isEphemeral: true,
+    settings: { fsync: 'off' },
+  })
+  await cluster.stop()
+  assert.equal(isAlive(cluster.pid), false)
+  assert.deepEqual(await readdir(dataDir), [])
+})
+
+test('a data directory that the user postgres cannot reach points to one under /var/lib', {
+  skip: skip || !isRoot,
+}, async (t) => {
+  const { dataDir, start } = await setup(t)
+  await chmod(join(dataDir, '..'), 0o700)
+  const first = await start()
+  t.after(() => rm(first.directory, { recursive: true, force: true }))
+  assert.match(first.directory, /^\/var\/lib\/cartage\//)
+  assert.equal((await lstat(join(dataDir, 'postgres'))).isSymbolicLink(), true)
+  await ask(first.url, 'create table kept as select 7 as n')
+  await first.stop()
+
+  const second = await start()
+  assert.equal(second.directory, first.directory)
+  assert.deepEqual(await ask(second.url, 'select n from kept'), [{ n: 7 }])
+})
+
+async function setup(t: TestContext) {
+  const root = await realpath(await mkdtemp(join(tmpdir(), 'cartage cluster ')))
+  await chmod(root, 0o755)
+  const dataDir = join(root, 'data')
+  const started: EmbeddedCluster[] = []
+  t.after(async () => {
+    for (const cluster of started) await cluster.stop()
+    await rm(root, { recursive: true, force: true })
+  })
+  const start = async () => {
+    const cluster = await startEmbeddedCluster({
+      dataDir,
+      log: createLog('silent'),
+      settings: { fsync: 'off' },
+    })
+    started.push(cluster)
+    return cluster
+  }
+  return { dataDir, start }
+}
+
+async function holdCluster(
+  t: TestContext,
+  dataDir: string,
+): Promise<{ child: ChildProcess; url: string; pid: number }> {
+  const script = join(import.meta.dirname, 'hold-cluster.ts')
+  const child = spawn(process.execPath, ['--import', 'tsx', script, dataDir], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const [line] = await once(child.stdout as NodeJS.ReadableStream, 'data')
+  const { url, pid } = JSON.parse(String(line)) as { url: string; pid: number }
+  t.after(() => {
+    child.kill('SIGKILL')
+    if (isAlive(pid)) process.kill(pid, 'SIGQUIT')
+  })
+  return { child, url, pid }
+}
+
+async function endedPid(): Promise<number> {
+  const child = spawn('true')
+  await once(child, 'exit')
+  return child.pid as number
+}
+
+async function ask(url: string, statement: string): Promise<readonly unknown[]> {
+  const client = new Client({ connectionString: url })
+  client.on('error', () => undefined)
+  try {
+    await client.connect()
+    return (await client.query(statement)).rows
+  } finally {
+    await client.end().catch(() => undefined)
+  }
+}
+
+async function eventually(claim: () => Promise<void>): Promise<void> {
+  const deadline = Date.now() + 15_000
+  for (;;) {
+    try {
+      return await claim()
+    } catch (error) {
+      if (Date.now() > deadline) throw error
+      await sleep(25)
+    }
+  }
+}
