@@ -1,28 +1,40 @@
 import { once } from 'node:events'
 import { createUser } from './accounts/create-user.ts'
+import { loadOrCreateKeys, type ServiceKeys } from './accounts/service-keys.ts'
+import { runCommandLine } from './cli/main.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import { createLog } from './log.ts'
 import { ClusterError } from './postgres/cluster/cluster-error.ts'
 import { startEmbeddedCluster } from './postgres/embedded-cluster.ts'
-import { type Service, type ServiceKeys, type ServiceParts, startService } from './service.ts'
-import { loadOrCreateKeys } from './service-keys.ts'
+import { type Service, type ServiceParts, startService } from './service.ts'
 
-/** Runs until SIGINT or SIGTERM, then stops what it started, in order. */
-export async function start(parts: Partial<ServiceParts> = {}): Promise<void> {
+/** What `cartage` does with its arguments; answers the exit code. */
+export async function main(args: readonly string[]): Promise<number> {
   try {
-    await run(parts)
+    const parts = partsOf(args)
+    if (!parts) return await runCommandLine(args)
+    await start(parts)
+    return 0
   } catch (error) {
     if (!(error instanceof ConfigError || error instanceof ClusterError)) throw error
     process.stderr.write(`cartage: ${error.message}\n`)
-    process.exitCode = 1
+    return 1
   }
 }
 
-async function run(parts: Partial<ServiceParts>): Promise<void> {
+/** `cartage serve` and `cartage worker` run until they are told to stop; everything else is a command. */
+function partsOf([command, ...options]: readonly string[]): Partial<ServiceParts> | undefined {
+  if (command === 'worker' && options.length === 0) return { http: false, worker: true }
+  if (command !== 'serve') return undefined
+  if (options.length === 0) return {}
+  return options.length === 1 && options[0] === '--no-worker' ? { worker: false } : undefined
+}
+
+/** Runs until SIGINT or SIGTERM, then stops what it started, in order. */
+export async function start(parts: Partial<ServiceParts> = {}): Promise<void> {
   const config = readConfig()
   const log = createLog(config.logLevel)
-  const signals = new AbortController()
-  const told = Promise.race([once(process, 'SIGINT', signals), once(process, 'SIGTERM', signals)])
+  const told = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
   const cluster = config.databaseUrl
     ? undefined
     : await startEmbeddedCluster({ dataDir: config.dataDir, log })
@@ -34,7 +46,6 @@ async function run(parts: Partial<ServiceParts>): Promise<void> {
     log.info('stopping')
     await service.stop()
   } finally {
-    signals.abort()
     await cluster?.stop()
   }
   log.info('stopped')
@@ -46,17 +57,13 @@ async function welcome(config: Config, keys: ServiceKeys, service: Service): Pro
   if (config.databaseUrl || !service.isFirstStart || !config.demoUser) return
   const { masterToken } = await createUser(service.services.accounts, { username: 'demo' })
   const base = `${service.url}/user/demo`
-  process.stdout.write(
-    [
-      '',
-      `  base URL    ${base}`,
-      '  user        demo',
-      `  master key  ${masterToken}`,
-      `  admin token ${keys.adminToken}`,
-      '',
-      `  curl '${base}/api/v2/sql?q=select+postgis_version()&api_key=${masterToken}'`,
-      '',
-      '',
-    ].join('\n'),
-  )
+  process.stdout.write(`
+  base URL    ${base}
+  user        demo
+  master key  ${masterToken}
+  admin token ${keys.adminToken}
+
+  curl '${base}/api/v2/sql?q=select+postgis_version()&api_key=${masterToken}'
+
+`)
 }

@@ -1,21 +1,13 @@
-import { fileURLToPath } from 'node:url'
-import type { AccountsContext } from './accounts/accounts-context.ts'
-import { loadHosts } from './accounts/host-store.ts'
+import { openAccounts } from './accounts/open-accounts.ts'
 import { repairAccounts } from './accounts/repair-accounts.ts'
-import { migrateTenants, prepareTemplate } from './accounts/tenant-databases.ts'
+import type { ServiceKeys } from './accounts/service-keys.ts'
 import { Directory } from './auth/directory.ts'
 import type { Config } from './config.ts'
 import { buildServer } from './http/server.ts'
 import type { Services } from './http/services.ts'
 import type { Log } from './log.ts'
-import { prepareControlDatabase } from './postgres/control-database.ts'
-import { openDatabases } from './postgres/databases.ts'
-import { readMigrations } from './postgres/migrate.ts'
-import { deriveSecrets } from './secrets.ts'
 
-/** What a process must be told besides its configuration. */
-export type ServiceKeys = Readonly<{ adminUrl: string; secret: string; adminToken: string }>
-
+/** Which doors a process opens. */
 export type ServiceParts = Readonly<{ http: boolean; worker: boolean }>
 
 export type Service = Readonly<{
@@ -26,32 +18,19 @@ export type Service = Readonly<{
   stop: () => Promise<void>
 }>
 
-/** Brings a process up: databases, migrations, repair, then the doors that were asked for. */
+/** Brings a process up: databases, repair, then the doors that were asked for; and down again the same way. */
 export async function startService(
   config: Config,
   keys: ServiceKeys,
   parts: ServiceParts,
   log: Log,
 ): Promise<Service> {
-  const secrets = deriveSecrets(keys.secret)
-  const databases = openDatabases(config, keys.adminUrl, secrets, log)
+  const { accounts, isFirstStart } = await openAccounts(config, keys, log)
+  const { databases, secrets } = accounts
   const directory = new Directory(databases.control, secrets, log)
-  const stopping = { isReady: false }
+  const readiness = { isReady: false }
   try {
-    const isFirstStart = await prepareControlDatabase(
-      databases,
-      config.namespace,
-      await readMigrations(migrationsIn('control')),
-    )
-    const tenantMigrations = await readMigrations(migrationsIn('tenant'))
-    const accounts: AccountsContext = {
-      namespace: config.namespace,
-      databases,
-      secrets,
-      tenantMigrations,
-      log,
-    }
-    await prepareTenants(accounts)
+    await repair(accounts)
     await directory.start()
     const services: Services = {
       config,
@@ -61,13 +40,13 @@ export async function startService(
       directory,
       accounts,
       adminToken: keys.adminToken,
-      isReady: () => stopping.isReady,
+      isReady: () => readiness.isReady,
     }
     const server = parts.http ? await buildServer(services) : undefined
     const url = server ? await server.listen({ host: config.host, port: config.port }) : ''
-    stopping.isReady = true
+    readiness.isReady = true
     const stop = async () => {
-      stopping.isReady = false
+      readiness.isReady = false
       await phase(log, 'requests', config.shutdownGraceMs, async () => server?.close())
       directory.stop()
       await phase(log, 'connections', 5_000, () => databases.close())
@@ -80,28 +59,20 @@ export async function startService(
   }
 }
 
-async function prepareTenants(accounts: AccountsContext): Promise<void> {
-  await loadHosts(accounts)
-  for (const host of accounts.databases.hosts.all()) await prepareTemplate(accounts, host.id)
-  await migrateTenants(accounts)
+/** What died half-way under an earlier process is finished or removed. */
+async function repair(accounts: Services['accounts']): Promise<void> {
   const removed = await repairAccounts(accounts)
   if (removed.length > 0) accounts.log.warn({ removed }, 'removed half-made accounts')
 }
 
 /** One step of the way down, with a limit: a stuck step is told and left behind. */
 async function phase(log: Log, name: string, limitMs: number, work: () => Promise<unknown>): Promise<void> {
-  const limit = new AbortController()
+  let timer: NodeJS.Timeout | undefined
   const late = new Promise<'late'>((resolve) => {
-    const timer = setTimeout(() => resolve('late'), limitMs)
-    limit.signal.addEventListener('abort', () => clearTimeout(timer))
+    timer = setTimeout(() => resolve('late'), limitMs)
   })
-  const outcome = await Promise.race([
-    work().catch((error: unknown) => log.error({ err: error, phase: name }, 'stopping failed')),
-    late,
-  ])
-  limit.abort()
-  if (outcome === 'late') log.warn({ phase: name, limitMs }, 'stopping took too long')
+  const done = work().catch((error: unknown) => log.error({ err: error, phase: name }, 'stopping failed'))
+  if ((await Promise.race([done, late])) === 'late')
+    log.warn({ phase: name, limitMs }, 'stopping took too long')
+  clearTimeout(timer)
 }
-
-/** The same folder seen from src/ and from dist/. */
-const migrationsIn = (folder: string) => fileURLToPath(new URL(`../migrations/${folder}`, import.meta.url))

@@ -9,12 +9,13 @@ import { createOrganization } from '../src/accounts/create-organization.ts'
 import { createUser, type NewUser } from '../src/accounts/create-user.ts'
 import { deleteOrganization } from '../src/accounts/delete-organization.ts'
 import { deleteUser } from '../src/accounts/delete-user.ts'
+import type { ServiceKeys } from '../src/accounts/service-keys.ts'
 import type { Account } from '../src/auth/account.ts'
 import { type Config, readConfig } from '../src/config.ts'
 import { AppError } from '../src/errors.ts'
 import { createLog } from '../src/log.ts'
 import { startEmbeddedCluster } from '../src/postgres/embedded-cluster.ts'
-import { type Service, type ServiceKeys, startService } from '../src/service.ts'
+import { type Service, startService } from '../src/service.ts'
 
 export type SetupOptions = Readonly<{
   /** Over the defaults of the configuration. */

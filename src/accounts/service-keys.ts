@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Config } from './config.ts'
-import type { ServiceKeys } from './service.ts'
+import type { Config } from '../config.ts'
+
+/** What a process must be told besides its configuration. */
+export type ServiceKeys = Readonly<{ adminUrl: string; secret: string; adminToken: string }>
 
 /** The secrets that the configuration gives, or those kept in the data directory beside an embedded cluster. */
 export async function loadOrCreateKeys(

@@ -1,0 +1,35 @@
+import { fileURLToPath } from 'node:url'
+import type { Config } from '../config.ts'
+import type { Log } from '../log.ts'
+import { prepareControlDatabase } from '../postgres/control-database.ts'
+import { openDatabases } from '../postgres/databases.ts'
+import { readMigrations } from '../postgres/migrate.ts'
+import { deriveSecrets } from '../secrets.ts'
+import type { AccountsContext } from './accounts-context.ts'
+import { loadHosts } from './host-store.ts'
+import type { ServiceKeys } from './service-keys.ts'
+import { migrateTenants, prepareTemplate } from './tenant-databases.ts'
+
+export type OpenAccounts = Readonly<{ accounts: AccountsContext; isFirstStart: boolean }>
+
+/** Connects to an installation and brings it up to date: control database, templates, every tenant. The caller closes it. */
+export async function openAccounts(config: Config, keys: ServiceKeys, log: Log): Promise<OpenAccounts> {
+  const secrets = deriveSecrets(keys.secret)
+  const databases = openDatabases(config, keys.adminUrl, secrets, log)
+  try {
+    const controlMigrations = await readMigrations(migrationsIn('control'))
+    const tenantMigrations = await readMigrations(migrationsIn('tenant'))
+    const isFirstStart = await prepareControlDatabase(databases, config.namespace, controlMigrations)
+    const accounts = { namespace: config.namespace, databases, secrets, tenantMigrations, log }
+    await loadHosts(accounts)
+    for (const host of databases.hosts.all()) await prepareTemplate(accounts, host.id)
+    await migrateTenants(accounts)
+    return { accounts, isFirstStart }
+  } catch (error) {
+    await databases.close().catch(() => undefined)
+    throw error
+  }
+}
+
+/** The same folder seen from src/ and from dist/. */
+const migrationsIn = (folder: string) => fileURLToPath(new URL(`../../migrations/${folder}`, import.meta.url))

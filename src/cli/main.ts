@@ -1,0 +1,65 @@
+import { ConfigError } from '../config.ts'
+import { AppError } from '../errors.ts'
+import { ClusterError } from '../postgres/cluster/cluster-error.ts'
+import { type Command, parseCall, UsageError } from './command.ts'
+import { organizationCommands } from './commands/organizations.ts'
+import { repairCommand } from './commands/repair.ts'
+import { userCommands } from './commands/users.ts'
+
+const commands: readonly Command[] = [...userCommands, ...organizationCommands, repairCommand]
+
+/** Exit codes: 0 it is done, 1 it could not be done, 2 it was called wrongly. */
+export async function runCommandLine(args: readonly string[]): Promise<number> {
+  if (args.length === 0 || ['help', '--help', '-h'].includes(args[0]!)) return print(help())
+  try {
+    const { command, rest } = findCommand(args)
+    const { positionals, options } =
+      rest.includes('--help') || rest.includes('-h') ? helpCall : parseCall(command, rest)
+    if (options.help) return print([`usage: cartage ${command.name} ${command.usage}`, command.summary])
+    const { document, lines } = await command.run(positionals, options)
+    return print(options.json ? [JSON.stringify(document)] : lines)
+  } catch (error) {
+    return complain(error)
+  }
+}
+
+const helpCall = { positionals: [], options: { help: true, json: undefined } }
+
+function findCommand(args: readonly string[]): { command: Command; rest: readonly string[] } {
+  const command = commands.find(({ name }) => name.split(' ').every((word, place) => args[place] === word))
+  if (!command)
+    throw new UsageError(`unknown command '${args.slice(0, 2).join(' ')}'; cartage --help lists them`)
+  return { command, rest: args.slice(command.name.split(' ').length) }
+}
+
+function help(): readonly string[] {
+  const rows = [
+    ['serve [--no-worker]', 'serve the API, with or without running jobs'],
+    ['worker', 'run jobs alone'],
+    ...commands.map(({ name, usage, summary }) => [`${name} ${usage}`.trim(), summary]),
+  ] as const
+  return [
+    'usage: cartage COMMAND',
+    '',
+    ...rows.map(([call, summary]) => `  ${call}\n      ${summary}`),
+    '',
+    'Every command takes --json (one JSON document) and --help. Configuration: docs/configuration.md.',
+  ]
+}
+
+function print(lines: readonly string[]): number {
+  process.stdout.write(lines.map((line) => `${line}\n`).join(''))
+  return 0
+}
+
+function complain(error: unknown): number {
+  if (error instanceof UsageError) {
+    process.stderr.write(`cartage: ${error.message}\n`)
+    return 2
+  }
+  if (error instanceof AppError || error instanceof ConfigError || error instanceof ClusterError) {
+    process.stderr.write(`cartage: ${error.message}\n`)
+    return 1
+  }
+  throw error
+}
