@@ -52,22 +52,17 @@ export type Setup = Readonly<{
 export async function setup(t: TestContext, options: SetupOptions = {}): Promise<Setup> {
   const { service, keys } = await sharedService(options)
   const { accounts } = service.services
-  const forget = (work: () => Promise<void>) =>
-    t.after(() =>
-      work().catch((error: unknown) => {
-        // The test itself may have deleted it.
-        if (!(error instanceof AppError && error.kind === 'not-found')) throw error
-      }),
-    )
+  const undo: (() => Promise<void>)[] = []
+  t.after(() => undoAll(undo))
   const newUser = async (request: Partial<NewUser> = {}) => {
     const { account, masterToken } = await createUser(accounts, { username: randomName('user'), ...request })
-    forget(() => deleteUser(accounts, account.username))
+    undo.push(() => deleteUser(accounts, account.username))
     return testUser(service, account, masterToken)
   }
   const newOrganization = async () => {
     const name = randomName('org')
     const { owner } = await createOrganization(accounts, { name, owner: { username: randomName('owner') } })
-    forget(() => deleteOrganization(accounts, name))
+    undo.push(() => deleteOrganization(accounts, name))
     return { name, owner: testUser(service, owner.account, owner.masterToken) }
   }
   return {
@@ -79,6 +74,16 @@ export async function setup(t: TestContext, options: SetupOptions = {}): Promise
     user: await newUser(),
     createUser: newUser,
     createOrganization: newOrganization,
+  }
+}
+
+/** Backwards, as members go before their organization. */
+async function undoAll(undo: (() => Promise<void>)[]): Promise<void> {
+  for (const step of undo.reverse()) {
+    await step().catch((error: unknown) => {
+      // The test itself may have deleted it.
+      if (!(error instanceof AppError && error.kind === 'not-found')) throw error
+    })
   }
 }
 

@@ -4,6 +4,7 @@ import { quoteIdentifier } from '../postgres/quote.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import type { AccountsContext } from './accounts-context.ts'
+import { holdName } from './name-lock.ts'
 
 /**
  * Makes or updates the template that tenant databases are copied from: PostGIS and the cartodb schema. Processes
@@ -15,10 +16,7 @@ export async function prepareTemplate(
 ): Promise<void> {
   const template = templateName(namespace)
   await databases.admin.use(adminTarget(databases.hosts, hostId), async (session) => {
-    await session.query('select pg_catalog.pg_advisory_lock($1, pg_catalog.hashtext($2))', [
-      templateLock,
-      template,
-    ])
+    await holdName(session, `preparing ${template}`)
     const { rowCount } = await session.query('select from pg_catalog.pg_database where datname = $1', [
       template,
     ])
@@ -41,9 +39,10 @@ export async function createTenantDatabase(
 export async function dropDatabase(databases: Databases, hostId: number, name: string): Promise<void> {
   const pools = [databases.admin, databases.query, databases.copy, databases.job]
   await Promise.all(pools.map((each) => each.closeDatabase(hostId, name)))
-  await databases.admin.use(adminTarget(databases.hosts, hostId), (session) =>
-    session.query(`drop database if exists ${quoteIdentifier(name)} with (force)`),
-  )
+  await databases.admin.use(adminTarget(databases.hosts, hostId), async (session) => {
+    await holdName(session, name)
+    await session.query(`drop database if exists ${quoteIdentifier(name)} with (force)`)
+  })
 }
 
 /** Brings the databases of existing tenants up to date: all of those, and only those, that lag behind. */
@@ -66,6 +65,7 @@ async function createDatabase(
   template: string,
 ): Promise<void> {
   await databases.admin.use(adminTarget(databases.hosts, hostId), async (session) => {
+    await holdName(session, name)
     const copy = `create database ${quoteIdentifier(name)} template ${quoteIdentifier(template)} encoding 'UTF8'`
     await session.query(copy).catch(async (error) => {
       // The leftover of a creation that died, whose row is gone.
@@ -103,4 +103,3 @@ async function recordMigrated(
 
 const templateName = (namespace: string) => `${namespace}_template`
 const newestOf = (migrations: readonly Migration[]) => migrations.at(-1)?.name
-const templateLock = 7238003

@@ -5,6 +5,7 @@ import { scramVerifier } from '../postgres/scram-verifier.ts'
 import type { Session } from '../postgres/session.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import type { Secrets } from '../secrets.ts'
+import { holdName } from './name-lock.ts'
 
 /** What account rows and roles are made from, before the account exists. */
 export type TenantPlace = Pick<
@@ -16,12 +17,13 @@ export type TenantPlace = Pick<
 export async function createRoles(databases: Databases, secrets: Secrets, place: TenantPlace): Promise<void> {
   const create = (role: string) =>
     `create role ${quoteIdentifier(role)} ${tenantRoleAttributes} password ${quoteLiteral(scramVerifier(secrets.rolePassword(role)))}`
-  await databases.admin.use(adminTarget(databases.hosts, place.hostId), (session) =>
-    session.query(`
+  await databases.admin.use(adminTarget(databases.hosts, place.hostId), async (session) => {
+    await holdName(session, place.masterRole)
+    await session.query(`
       ${create(place.masterRole)};
       ${create(place.publicRole)};
-      grant ${quoteIdentifier(place.publicRole)} to ${quoteIdentifier(place.masterRole)};`),
-  )
+      grant ${quoteIdentifier(place.publicRole)} to ${quoteIdentifier(place.masterRole)};`)
+  })
 }
 
 export const tenantRoleAttributes =
@@ -34,6 +36,7 @@ export async function admitToDatabase(databases: Databases, place: TenantPlace):
   const database = quoteIdentifier(place.database)
   const schema = quoteIdentifier(place.schema)
   await databases.admin.use(adminTarget(databases.hosts, place.hostId, place.database), async (session) => {
+    await holdName(session, place.masterRole)
     await session.query('begin')
     await session.query('insert into cartage.accounts values ($1, $2, $3, $4, $5)', [
       place.username,
@@ -74,6 +77,7 @@ export async function rolesOf(session: Session, masterRole: string): Promise<rea
 /** Ends the sessions of a user and removes what it has in a shared database; then the roles themselves can go. */
 export async function evictFromDatabase(databases: Databases, place: TenantPlace): Promise<void> {
   await databases.admin.use(adminTarget(databases.hosts, place.hostId, place.database), async (session) => {
+    await holdName(session, place.masterRole)
     const roles = await lockOut(session, place.masterRole)
     await session.query(`drop schema if exists ${quoteIdentifier(place.schema)} cascade`)
     if (roles.length > 0)
@@ -84,6 +88,7 @@ export async function evictFromDatabase(databases: Databases, place: TenantPlace
 
 export async function dropRoles(databases: Databases, hostId: number, masterRole: string): Promise<void> {
   await databases.admin.use(adminTarget(databases.hosts, hostId), async (session) => {
+    await holdName(session, masterRole)
     const roles = await lockOut(session, masterRole)
     if (roles.length > 0) await session.query(`drop role ${roles.map(quoteIdentifier).join(', ')}`)
   })

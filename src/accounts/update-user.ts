@@ -6,6 +6,7 @@ import { adminTarget } from '../postgres/session-target.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import type { AccountsContext } from './accounts-context.ts'
 import { checkQuota } from './new-account.ts'
+import { checkLimits } from './user-limits.ts'
 
 export type UserChanges = Readonly<{
   quotaBytes?: number | undefined
@@ -63,6 +64,7 @@ export async function updateUser(
 
 function checkChanges(account: Account, changes: UserChanges): void {
   checkQuota(changes.quotaBytes)
+  checkLimits(changes.limits)
   const { apiKeyQuota } = changes
   if (
     typeof apiKeyQuota === 'number' &&

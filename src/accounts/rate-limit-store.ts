@@ -1,0 +1,47 @@
+import type { Rate } from '../config.ts'
+import type { Queryable } from '../postgres/transaction.ts'
+
+export const endpointGroups = ['keys', 'jobs', 'jobs_read', 'copyfrom', 'copyto', 'sql'] as const
+export type EndpointGroup = (typeof endpointGroups)[number]
+
+export type RateVerdict = Readonly<{
+  isAllowed: boolean
+  /** Seconds until the burst is whole again. */
+  resetSeconds: number
+  /** Seconds until the next request may come, when this one may not. */
+  retrySeconds: number
+}>
+
+/**
+ * Counts one request against a rate (GCRA), for all processes at once: one statement, on one small row. A refused
+ * request counts for nothing.
+ */
+export async function takeRequest(
+  control: Queryable,
+  userId: number,
+  group: EndpointGroup,
+  rate: Rate,
+): Promise<RateVerdict> {
+  const interval = rate.seconds / rate.count
+  const taken = await control.query<{ ahead: number }>(
+    `insert into cartage.rate_limits as known (user_id, endpoint_group, due_at)
+     values ($1, $2, now() + make_interval(secs => $3))
+     on conflict (user_id, endpoint_group) do update
+       set due_at = greatest(known.due_at, now()) + make_interval(secs => $3)
+       where known.due_at + make_interval(secs => $3) <= now() + make_interval(secs => $4)
+     returning extract(epoch from due_at - now())::float8 as ahead`,
+    [userId, group, interval, interval * rate.burst],
+  )
+  if (taken.rows[0]) return { isAllowed: true, resetSeconds: taken.rows[0].ahead, retrySeconds: 0 }
+  const { rows } = await control.query<{ ahead: number }>(
+    `select extract(epoch from due_at - now())::float8 as ahead
+     from cartage.rate_limits where user_id = $1 and endpoint_group = $2`,
+    [userId, group],
+  )
+  const ahead = Math.max(rows[0]?.ahead ?? 0, 0)
+  return {
+    isAllowed: false,
+    resetSeconds: ahead,
+    retrySeconds: Math.max(ahead - interval * (rate.burst - 1), 0),
+  }
+}

@@ -1,0 +1,29 @@
+import { parseRate } from '../config.ts'
+import { errors } from '../errors.ts'
+import { endpointGroups } from './rate-limit-store.ts'
+
+/** `{"rate": {"<endpoint group>": "100/60+20"}}`: limits of one user in place of the configured ones. */
+export function checkLimits(limits: Readonly<Record<string, unknown>> | undefined): void {
+  if (limits === undefined) return
+  refuseUnknown('limits', limits, ['rate'])
+  const { rate } = limits
+  if (rate === undefined) return
+  if (typeof rate !== 'object' || rate === null || Array.isArray(rate)) {
+    throw errors.accountInvalid('limits.rate must be an object')
+  }
+  refuseUnknown('limits.rate', rate, endpointGroups)
+  for (const [group, text] of Object.entries(rate)) {
+    if (typeof text !== 'string' || parseRate(text) === undefined) {
+      throw errors.accountInvalid(
+        `limits.rate.${group} must be 'off', 'COUNT/SECONDS' or 'COUNT/SECONDS+BURST', such as '100/60+20'`,
+      )
+    }
+  }
+}
+
+function refuseUnknown(place: string, given: object, known: readonly string[]): void {
+  const unknown = Object.keys(given).filter((name) => !known.includes(name))
+  if (unknown.length > 0) {
+    throw errors.accountInvalid(`${place} has no member '${unknown[0]}'; known: ${known.join(', ')}`)
+  }
+}

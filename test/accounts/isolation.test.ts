@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setup } from '../setup.ts'
+
+test('no tenant role is superuser, CREATEROLE, CREATEDB, BYPASSRLS, REPLICATION or a member of a pg_ role', async (t) => {
+  const { user, admin } = await setup(t)
+  const { rows } = await admin(
+    `select rolname from pg_roles r where rolname = any($1) and (rolsuper or rolcreaterole or rolcreatedb or rolbypassrls
+       or rolreplication or exists (select from pg_auth_members m join pg_roles g on g.oid = m.roleid
+                                    where m.member = r.oid and g.rolname like 'pg\\_%'))`,
+    [[user.account.masterRole, user.account.publicRole]],
+  )
+  assert.deepEqual(rows, [])
+})
+
+test('CONNECT is revoked from PUBLIC: a user cannot enter the database of another, nor the control database', async (t) => {
+  const { user, createUser, service } = await setup(t)
+  const other = await createUser()
+  const { databases, config } = service.services
+  const enter = (database: string) =>
+    databases.query.acquire({ hostId: 1, database, role: user.account.masterRole, searchPath: 'public' })
+  for (const database of [other.account.database, config.namespace, `${config.namespace}_template`]) {
+    await assert.rejects(enter(database), database)
+  }
+})
+
+const refused: readonly (readonly [string, string])[] = [
+  ['alter its database', 'alter database "%d" set statement_timeout = 0'],
+  ['limit connections to its database', 'alter database "%d" connection limit 1'],
+  ['make its database a template', 'alter database "%d" is_template true'],
+  ['drop its database', 'drop database "%d"'],
+  ['drop the cartodb schema', 'drop schema cartodb cascade'],
+  ['create in the cartodb schema', 'create table cartodb.mine (id int)'],
+  ['read the schema of the service', 'select * from cartage.accounts'],
+  ['create a role', 'create role intruder'],
+  ['create a database', 'create database intruder'],
+  ['read a server file', `copy (select 1) to '/tmp/cartage-intruder'`],
+  ['run a program', `copy (select 1) to program 'true'`],
+  ['DROP OWNED', 'drop owned by current_user'],
+  ['disable the event triggers', 'alter event trigger cartage_refuse_drop_owned disable'],
+  ['drop the event triggers', 'drop event trigger cartage_refuse_drop_owned'],
+  ['read a file by function', `select pg_read_file('/etc/passwd')`],
+  ['reload the server', 'select pg_reload_conf()'],
+  ['change a server setting', `alter system set fsync = off`],
+  ['change spatial_ref_sys', 'delete from public.spatial_ref_sys'],
+]
+
+for (const [what, statement] of refused) {
+  test(`a tenant cannot ${what}, neither as master nor as the public role`, async (t) => {
+    const { user } = await setup(t)
+    const text = statement.replace('%d', user.account.database)
+    for (const role of [user.account.masterRole, user.account.publicRole]) {
+      await assert.rejects(
+        user.sql(text, [], role),
+        (error: { code?: string }) => error.code === '42501',
+        role,
+      )
+    }
+  })
+}
+
+test('large objects are made by the master role only', async (t) => {
+  const { user } = await setup(t)
+  await user.sql('select lo_create(0)')
+  for (const call of ['lo_create(0)', 'lo_creat(-1)', `lo_from_bytea(0, 'x')`]) {
+    await assert.rejects(user.sql(`select ${call}`, [], user.account.publicRole), /permission denied/)
+  }
+})
+
+test('the public role sees a table only after SELECT is granted to it', async (t) => {
+  const { user } = await setup(t)
+  await user.sql('create table t as select 1 as id')
+  await assert.rejects(user.sql('select * from t', [], user.account.publicRole), /permission denied/)
+  await user.sql(`grant select on t to "${user.account.publicRole}"`)
+  const { rows } = await user.sql('select * from t', [], user.account.publicRole)
+  assert.deepEqual(rows, [{ id: 1 }])
+  await assert.rejects(
+    user.sql('create table mine (id int)', [], user.account.publicRole),
+    /permission denied/,
+  )
+})

@@ -1,0 +1,26 @@
+import { createOrganization } from '../../src/accounts/create-organization.ts'
+import { createUser } from '../../src/accounts/create-user.ts'
+import { deleteUser } from '../../src/accounts/delete-user.ts'
+import { openAccounts } from '../../src/accounts/open-accounts.ts'
+import { readConfig } from '../../src/config.ts'
+import { createLog } from '../../src/log.ts'
+
+/** A process that says when it begins to make or remove an account, to be killed in the middle of it. */
+const [adminUrl, secret, namespace, act, name] = process.argv.slice(2) as [
+  string,
+  string,
+  string,
+  string,
+  string,
+]
+const { accounts } = await openAccounts(
+  { ...readConfig({}), namespace },
+  { adminUrl, secret, adminToken: '' },
+  createLog('silent'),
+)
+process.stdout.write('begin\n')
+if (act === 'user') await createUser(accounts, { username: name })
+else if (act === 'organization')
+  await createOrganization(accounts, { name, owner: { username: `${name}-o` } })
+else await deleteUser(accounts, name)
+await accounts.databases.close()

@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { createUser } from '../../src/accounts/create-user.ts'
+import { deleteOrganization } from '../../src/accounts/delete-organization.ts'
+import { deleteUser } from '../../src/accounts/delete-user.ts'
+import { repairAccounts } from '../../src/accounts/repair-accounts.ts'
+import { insertDraftUser } from '../../src/accounts/user-store.ts'
+import { inTransaction } from '../../src/postgres/transaction.ts'
+import { randomName, type Setup, setup } from '../setup.ts'
+
+test('a creation or deletion that was killed at any moment is removed by repair, whole', async (t) => {
+  const house = await setup(t, { isIsolated: true })
+  const { accounts } = house.service.services
+  for (const act of ['user', 'organization', 'user-delete'] as const) {
+    for (const [round, afterMs] of [0, 30, 60, 100, 150, 220].entries()) {
+      const name = `${act}-${round}-${randomName('x')}`
+      if (act === 'user-delete') await createUser(accounts, { username: name })
+      await killedAfter(house, act, name, afterMs)
+      await eventuallyRepaired(house)
+      await removeIfFinished(house, act, name)
+    }
+  }
+  assert.deepEqual(await remains(house), [house.user.account.masterRole, house.user.account.publicRole])
+})
+
+test('repair leaves alone what somebody is working on', async (t) => {
+  const house = await setup(t, { isIsolated: true })
+  const { accounts } = house.service.services
+  const username = randomName('busy')
+  const creating = createUser(accounts, { username })
+  const removed: string[] = []
+  let isDone = false
+  creating.finally(() => {
+    isDone = true
+  })
+  while (!isDone) removed.push(...(await repairAccounts(accounts)))
+  await creating
+  assert.deepEqual(removed, [])
+  await deleteUser(accounts, username)
+})
+
+test('a draft that never got a role or a database is removed', async (t) => {
+  const house = await setup(t, { isIsolated: true })
+  const { accounts, databases } = house.service.services
+  const username = randomName('draft')
+  await inTransaction(databases.control, (tx) =>
+    insertDraftUser(tx, {
+      username,
+      namespace: accounts.namespace,
+      organizationId: null,
+      orgRole: null,
+      databaseId: null,
+      schema: 'public',
+      hostId: 1,
+      quotaBytes: 0,
+    }),
+  )
+  assert.deepEqual(await repairAccounts(accounts), [username])
+  const { account } = await createUser(accounts, { username })
+  assert.equal(account.username, username)
+  await deleteUser(accounts, username)
+})
+
+/** Runs the act in a process of its own and kills it -9 that long after it began. */
+async function killedAfter(house: Setup, act: string, name: string, afterMs: number): Promise<void> {
+  const script = fileURLToPath(new URL('./killed-act.ts', import.meta.url))
+  const { namespace } = house.service.services.config
+  const child = spawn(
+    process.execPath,
+    ['--import', 'tsx', script, house.keys.adminUrl, house.keys.secret, namespace, act, name],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  )
+  const exited = once(child, 'exit')
+  await Promise.race([once(child.stdout, 'data'), exited])
+  await sleep(afterMs)
+  child.kill('SIGKILL')
+  await exited
+}
+
+/** The lock of the dead is free as soon as the server notices that the connection is gone. */
+async function eventuallyRepaired(house: Setup): Promise<void> {
+  const { accounts, databases } = house.service.services
+  for (let turn = 0; turn < 200; turn++) {
+    await repairAccounts(accounts)
+    const { rowCount } = await databases.control.query(
+      `select from cartage.users where state <> 'active' union all select from cartage.organizations where state <> 'active'`,
+    )
+    if (rowCount === 0) return
+    await sleep(25)
+  }
+  assert.fail('an account was not repaired')
+}
+
+async function removeIfFinished(house: Setup, act: string, name: string): Promise<void> {
+  const { accounts, databases } = house.service.services
+  const { rowCount } = await databases.control.query('select from cartage.account_names where name = $1', [
+    name,
+  ])
+  if (rowCount === 0) return
+  if (act === 'organization') await deleteOrganization(accounts, name)
+  else await deleteUser(accounts, name)
+}
+
+async function remains(house: Setup): Promise<string[]> {
+  const { namespace } = house.service.services.config
+  const { rows } = await house.admin(
+    `select rolname as name from pg_roles where rolname ~ $1
+     union select datname from pg_database where datname ~ $1 order by 1`,
+    [`^${namespace}_(u|o)[0-9]`],
+  )
+  return rows.map((row) => row.name)
+}
