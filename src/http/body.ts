@@ -1,5 +1,5 @@
 import { parse as parseForm } from 'node:querystring'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { errors } from '../errors.ts'
 
 declare module 'fastify' {
@@ -28,13 +28,19 @@ export function acceptBodies(app: FastifyInstance, timeoutMs: number): void {
     },
   )
   app.addHook('onRequest', async (request) => refuseCompressed(request))
-  app.addHook('preParsing', async (request, _reply, payload) => {
+  app.addHook('preParsing', async (request, reply, payload) => {
     if (!request.routeOptions.config?.isStreaming) {
-      const timer = setTimeout(() => payload.destroy(errors.clientTooSlow()), timeoutMs)
+      const timer = setTimeout(() => giveUp(request, reply), timeoutMs)
       payload.once('close', () => clearTimeout(timer)).once('end', () => clearTimeout(timer))
     }
     return payload
   })
+}
+
+/** Answers a client that is still sending, and then hangs up on it. */
+function giveUp(request: FastifyRequest, reply: FastifyReply): void {
+  reply.raw.once('finish', () => request.raw.destroy())
+  reply.header('Connection', 'close').send(errors.clientTooSlow())
 }
 
 function refuseCompressed(request: FastifyRequest): void {

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { deleteUser } from '../../src/accounts/delete-user.ts'
+import { updateUser } from '../../src/accounts/update-user.ts'
+import { Directory } from '../../src/auth/directory.ts'
+import { createLog } from '../../src/log.ts'
+import { eventually, type Setup, setup } from '../setup.ts'
+
+test('when a change is answered, every process already knows it', async (t) => {
+  const house = await setup(t)
+  const { accounts } = house.service.services
+  const nodes = await Promise.all([1, 2, 3].map(() => anotherNode(t, house)))
+  for (let quota = 1; quota <= 30; quota++) {
+    for (const node of nodes) await node.findAccount(house.user.username)
+    await updateUser(accounts, house.user.username, { quotaBytes: quota })
+    for (const node of nodes) {
+      const found = await node.findAccount(house.user.username)
+      assert.equal(found?.kind === 'user' && found.account.quotaBytes, quota)
+    }
+  }
+})
+
+test('a deleted user is unknown to every process at once', async (t) => {
+  const house = await setup(t)
+  const node = await anotherNode(t, house)
+  const user = await house.createUser()
+  assert.ok(await node.findAccount(user.username))
+  await deleteUser(house.service.services.accounts, user.username)
+  assert.equal(await node.findAccount(user.username), undefined)
+})
+
+test('when the listening connection is down the cache is not trusted, and it comes back by itself', async (t) => {
+  const house = await setup(t, { isIsolated: true })
+  const { accounts, config, databases } = house.service.services
+  const node = await anotherNode(t, house)
+  await node.findAccount(house.user.username)
+  await house.admin(
+    `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = $1 and query ilike '%advisory_lock_shared%'`,
+    [config.namespace],
+  )
+  // Not even announced: only a look into the database can tell.
+  await eventually(async () => {
+    await databases.control.query('update cartage.users set quota_in_bytes = 77 where username = $1', [
+      house.user.username,
+    ])
+    const found = await node.findAccount(house.user.username)
+    assert.equal(found?.kind === 'user' && found.account.quotaBytes, 77)
+  })
+  await updateUser(accounts, house.user.username, { quotaBytes: 78 })
+  const found = await node.findAccount(house.user.username)
+  assert.equal(found?.kind === 'user' && found.account.quotaBytes, 78)
+})
+
+async function anotherNode(t: Parameters<typeof setup>[0], house: Setup): Promise<Directory> {
+  const { databases, secrets } = house.service.services
+  const node = new Directory(databases.control, secrets, createLog('silent'))
+  await node.start()
+  t.after(() => node.stop())
+  return node
+}

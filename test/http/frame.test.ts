@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { test } from 'node:test'
+import { createLog } from '../../src/log.ts'
+import { startService } from '../../src/service.ts'
+import { basic, eventually, type Setup, setup } from '../setup.ts'
+
+test('GET /health/live and /health/ready answer 200 while all is well', async (t) => {
+  const { url } = await setup(t)
+  assert.equal((await fetch(`${url}/health/live`)).status, 200)
+  const ready = await fetch(`${url}/health/ready`)
+  assert.equal(ready.status, 200)
+  assert.deepEqual(await ready.json(), { status: 'ok', control: 'ok', hosts: { local: 'ok' } })
+})
+
+test('an unknown path is 404 in the envelope of its side', async (t) => {
+  const { url, user } = await setup(t)
+  const sql = await fetch(`${url}/nowhere`)
+  assert.equal(sql.status, 404)
+  assert.deepEqual(await sql.json(), { error: ['Not found'] })
+  const keys = await fetch(`${user.base}/api/v3/nowhere`)
+  assert.equal(keys.status, 404)
+  assert.deepEqual(await keys.json(), { errors: 'Not found', errors_cause: null })
+})
+
+test('a request id is taken over only if it is harmless, and always echoed', async (t) => {
+  const { url } = await setup(t)
+  const echoed = async (id: string) =>
+    (await fetch(`${url}/health/live`, { headers: { 'x-request-id': id } })).headers.get('x-request-id')
+  assert.equal(await echoed('my-id_1.2'), 'my-id_1.2')
+  for (const bad of ['a b', 'x'.repeat(129), '<script>', 'a"b']) {
+    const id = await echoed(bad)
+    assert.notEqual(id, bad)
+    assert.match(id!, /^[0-9a-f-]{36}$/)
+  }
+})
+
+test('a bad percent-encoding in the path is 400, and nothing more', async (t) => {
+  const { url } = await setup(t)
+  const response = await fetch(`${url}/user/%E0%A4%A/api/v2/sql`)
+  assert.equal(response.status, 400)
+})
+
+test('no credential reaches the log, wherever it stood: header, query or body', async (t) => {
+  const house = await setup(t)
+  const { url, lines } = await listenedTo(t, house)
+  const secret = 'cartage_very-secret-token'
+  const base = `${url}/user/${house.user.username}`
+  await fetch(`${base}/api/v3/api_keys?api_key=${secret}`)
+  await fetch(`${base}/api/v3/api_keys`, { headers: basic(house.user.username, secret) })
+  await fetch(`${url}/admin/v1/users`, { headers: { authorization: `Bearer ${secret}` } })
+  await fetch(`${base}/api/v2/sql/job`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ api_key: secret, query: 'select 1' }),
+  })
+  await fetch(`${base}/nowhere?api_key=${secret}&map_key=${secret}`)
+  await eventually(() => assert.ok(lines.length >= 5))
+  const log = lines.join('')
+  assert.ok(!log.includes(secret), 'the token is in the log')
+  assert.ok(
+    !log.includes(Buffer.from(`${house.user.username}:${secret}`).toString('base64')),
+    'the header is in the log',
+  )
+  assert.match(log, /api_keys\?api_key"/)
+})
+
+test('a client that sends its body too slowly gets 408', async (t) => {
+  const house = await setup(t, { config: { requestTimeoutMs: 300 } })
+  const { port } = new URL(house.url)
+  const head = `POST /admin/v1/users HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${house.keys.adminToken}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`
+  const answer = await new Promise<string>((resolve) => {
+    const socket = connect(Number(port), '127.0.0.1', () => socket.write(head))
+    let text = ''
+    socket.on('data', (chunk) => {
+      text += chunk
+      resolve(text)
+      socket.destroy()
+    })
+    socket.on('close', () => resolve(text))
+    socket.on('error', () => resolve(text))
+  })
+  assert.match(answer, /^HTTP\/1\.1 408 /)
+})
+
+test('compressed JSON and form bodies are 415', async (t) => {
+  const { url, keys } = await setup(t)
+  const response = await fetch(`${url}/admin/v1/users`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${keys.adminToken}`,
+      'content-type': 'application/json',
+      'content-encoding': 'gzip',
+    },
+    body: 'x',
+  })
+  assert.equal(response.status, 415)
+})
+
+test('an unreachable database is 503, and the service goes on when it is back', async (t) => {
+  const house = await setup(t)
+  const { databases } = house.service.services
+  await house.admin(
+    `select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'cartage control%' and datname = $1`,
+    [house.service.services.config.namespace],
+  )
+  await eventually(async () => assert.equal((await fetch(`${house.url}/health/ready`)).status, 200))
+  assert.ok(databases.control.totalCount > 0)
+})
+
+test('after stop nothing answers, and connections of the process are gone', async (t) => {
+  const house = await setup(t)
+  const { url, service } = await listenedTo(t, house)
+  assert.equal((await fetch(`${url}/health/live`)).status, 200)
+  await service.stop()
+  await assert.rejects(fetch(`${url}/health/live`))
+})
+
+async function listenedTo(t: Parameters<typeof setup>[0], house: Setup) {
+  const lines: string[] = []
+  const log = createLog('trace', { write: (line) => void lines.push(line) })
+  const service = await startService(
+    house.service.services.config,
+    house.keys,
+    { http: true, worker: false },
+    log,
+  )
+  let isStopped = false
+  const stop = async () => {
+    if (isStopped) return
+    isStopped = true
+    await service.stop()
+  }
+  t.after(stop)
+  return { url: service.url, service: { stop }, lines }
+}
