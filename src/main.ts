@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { createUser } from './accounts/create-user.ts'
 import { loadOrCreateKeys, type ServiceKeys } from './accounts/service-keys.ts'
+import { explainError } from './cli/explain-error.ts'
 import { runCommandLine } from './cli/main.ts'
-import { type Config, ConfigError, readConfig } from './config.ts'
+import { type Config, readConfig } from './config.ts'
 import { createLog } from './log.ts'
-import { ClusterError } from './postgres/cluster/cluster-error.ts'
 import { startEmbeddedCluster } from './postgres/embedded-cluster.ts'
 import { type Service, type ServiceParts, startService } from './service.ts'
 
@@ -16,8 +16,9 @@ export async function main(args: readonly string[]): Promise<number> {
     await start(parts)
     return 0
   } catch (error) {
-    if (!(error instanceof ConfigError || error instanceof ClusterError)) throw error
-    process.stderr.write(`cartage: ${error.message}\n`)
+    const sentence = explainError(error)
+    if (sentence === undefined) throw error
+    process.stderr.write(`cartage: ${sentence}\n`)
     return 1
   }
 }

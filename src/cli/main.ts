@@ -1,10 +1,8 @@
-import { ConfigError } from '../config.ts'
-import { AppError } from '../errors.ts'
-import { ClusterError } from '../postgres/cluster/cluster-error.ts'
 import { type Command, parseCall, UsageError } from './command.ts'
 import { organizationCommands } from './commands/organizations.ts'
 import { repairCommand } from './commands/repair.ts'
 import { userCommands } from './commands/users.ts'
+import { explainError } from './explain-error.ts'
 
 const commands: readonly Command[] = [...userCommands, ...organizationCommands, repairCommand]
 
@@ -57,9 +55,8 @@ function complain(error: unknown): number {
     process.stderr.write(`cartage: ${error.message}\n`)
     return 2
   }
-  if (error instanceof AppError || error instanceof ConfigError || error instanceof ClusterError) {
-    process.stderr.write(`cartage: ${error.message}\n`)
-    return 1
-  }
-  throw error
+  const sentence = explainError(error)
+  if (sentence === undefined) throw error
+  process.stderr.write(`cartage: ${sentence}\n`)
+  return 1
 }

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { randomName, type Setup, setup } from '../setup.ts'
+
+test('cartage --help lists its commands', async () => {
+  const { code, out } = await cartage({}, '--help')
+  assert.equal(code, 0)
+  for (const command of [
+    'serve',
+    'worker',
+    'user create',
+    'user list',
+    'user delete',
+    'org create',
+    'org list',
+    'repair',
+  ]) {
+    assert.ok(out.includes(`  ${command}`), command)
+  }
+})
+
+test('a user is created, listed and deleted; --json prints one JSON document', async (t) => {
+  const house = await setup(t)
+  const username = randomName('cli')
+  const created = await cartage(installation(house), 'user', 'create', username, '--quota', '5000', '--json')
+  assert.equal(created.code, 0, created.err)
+  const document = JSON.parse(created.out)
+  assert.equal(document.username, username)
+  assert.equal(document.quota_in_bytes, 5000)
+  assert.match(document.api_key, /^cartage_/)
+  const listed = await cartage(installation(house), 'user', 'list')
+  assert.ok(listed.out.split('\n').includes(username))
+  const deleted = await cartage(installation(house), 'user', 'delete', username)
+  assert.equal(deleted.code, 0)
+  assert.equal(deleted.out, `deleted user ${username}\n`)
+})
+
+test('an organization is created with its owner, gets a member who is admin, and is deleted', async (t) => {
+  const house = await setup(t)
+  const [org, owner, member] = [randomName('org'), randomName('owner'), randomName('member')]
+  const created = await cartage(installation(house), 'org', 'create', org, '--owner', owner, '--json')
+  assert.equal(JSON.parse(created.out).owner.username, owner)
+  assert.equal(
+    (await cartage(installation(house), 'user', 'create', member, '--organization', org, '--admin')).code,
+    0,
+  )
+  const listed = await cartage(installation(house), 'org', 'list', '--json')
+  assert.ok(JSON.parse(listed.out).organizations.some((each: { name: string }) => each.name === org))
+  const refused = await cartage(installation(house), 'org', 'delete', org)
+  assert.equal(refused.code, 1)
+  assert.match(refused.err, /still has members/)
+  await cartage(installation(house), 'user', 'delete', member)
+  assert.equal((await cartage(installation(house), 'org', 'delete', org)).code, 0)
+})
+
+const wrongCalls: readonly (readonly [string, readonly string[]])[] = [
+  ['an unknown command', ['dance']],
+  ['a missing name', ['user', 'create']],
+  ['a surplus name', ['user', 'create', 'a', 'b']],
+  ['an unknown option', ['user', 'create', 'a', '--dance']],
+  ['a quota that is no number', ['user', 'create', 'a', '--quota', 'much']],
+  ['an organization without owner', ['org', 'create', 'a']],
+]
+
+for (const [what, args] of wrongCalls) {
+  test(`${what} is a usage error: exit code 2 and a sentence`, async () => {
+    const { code, out, err } = await cartage({}, ...args)
+    assert.equal(code, 2)
+    assert.equal(out, '')
+    assert.match(err, /^cartage: .+/)
+    assert.doesNotMatch(err, /\n {4}at /)
+  })
+}
+
+test('what cannot be done is exit code 1 and a sentence, and nothing is half-made', async (t) => {
+  const house = await setup(t)
+  for (const [args, expected] of [
+    [['user', 'create', 'Not_A_Name'], /lower-case/],
+    [['user', 'create', house.user.username], /already taken/],
+    [['user', 'delete', 'nobody-of-that-name'], /not found/],
+    [['user', 'create', randomName('x'), '--organization', 'no-such-org'], /does not exist/],
+  ] as const) {
+    const { code, err } = await cartage(installation(house), ...args)
+    assert.equal(code, 1)
+    assert.match(err, expected)
+  }
+})
+
+test('a configuration that makes no sense is told in a sentence', async () => {
+  const { code, err } = await cartage({ CARTAGE_PORT: 'eighty' }, 'user', 'list')
+  assert.equal(code, 1)
+  assert.match(err, /^cartage: CARTAGE_PORT must be a whole number/)
+  const unreachable = { CARTAGE_DATABASE_URL: 'postgres://u@127.0.0.1:1/x', CARTAGE_SECRET: 'x'.repeat(32) }
+  for (const command of [['user', 'list'], ['serve']]) {
+    const { code, err } = await cartage(unreachable, ...command)
+    assert.equal(code, 1)
+    assert.match(err, /^cartage: The database is not reachable at the moment \(connect ECONNREFUSED/)
+  }
+  const second = await cartage({ CARTAGE_DATABASE_URL: 'postgres://nowhere' }, 'user', 'list')
+  assert.equal(second.code, 1)
+  assert.match(second.err, /CARTAGE_SECRET must be set/)
+})
+
+const installation = (house: Setup) => ({
+  CARTAGE_DATABASE_URL: house.keys.adminUrl,
+  CARTAGE_SECRET: house.keys.secret,
+  CARTAGE_NAMESPACE: house.service.services.config.namespace,
+})
+
+async function cartage(env: Record<string, string>, ...args: readonly string[]) {
+  const entry = fileURLToPath(new URL('./cartage.ts', import.meta.url))
+  const child = spawn(process.execPath, ['--import', 'tsx', entry, ...args], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const [[code], out, err] = await Promise.all([once(child, 'exit'), text(child.stdout), text(child.stderr)])
+  return { code: code as number, out, err }
+}
