@@ -1,34 +1,19 @@
-import pg from 'pg'
-import { AppError, errors } from '../errors.ts'
-import type { Log } from '../log.ts'
-import type { Hosts } from './hosts.ts'
+import { errors } from '../errors.ts'
+import { type LogInOptions, logIn } from './log-in.ts'
 import { Session } from './session.ts'
-import { sessionOptions } from './session-options.ts'
 import type { SessionTarget } from './session-target.ts'
-import { hasSqlstate, isConnectionLoss, sqlstate } from './sqlstate.ts'
+import { WaitingLine } from './waiting-line.ts'
 
-export type RolePoolsOptions = Readonly<{
-  name: string
-  hosts: Hosts
-  passwordOf: (target: SessionTarget) => string
-  /** Undoes what a tenant did to its own role so that it can log in again. */
-  repairLogin?: (target: SessionTarget) => Promise<void>
-  /** Start-up settings of every connection, such as statement_timeout. */
-  settings: Readonly<Record<string, string | number>>
-  maxPerHost: number
-  maxPerRole: number
-  idleMs: number
-  waitMs: number
-  log: Log
-}>
+export type RolePoolsOptions = LogInOptions &
+  Readonly<{
+    maxPerHost: number
+    maxPerRole: number
+    /** An idle connection is closed after this time. */
+    idleMs: number
+  }>
 
-type Waiter = Readonly<{
-  target: SessionTarget
-  resolve: (session: Session) => void
-  reject: (error: unknown) => void
-}>
 type RolePool = { target: SessionTarget; open: number; idle: Session[] }
-type HostState = { open: number; waiters: Waiter[] }
+type HostState = { open: number; line: WaitingLine<SessionTarget, Session> }
 
 /**
  * Connections per role, under one cap per host. A connection comes back only clean, and is destroyed on any doubt;
@@ -82,16 +67,14 @@ export class RolePools {
     let idle = 0
     for (const pool of this.#pools.values()) idle += pool.idle.length
     let waiting = 0
-    for (const host of this.#hosts.values()) waiting += host.waiters.length
+    for (const host of this.#hosts.values()) waiting += host.line.length
     return { name: this.#options.name, open: this.#sessions.size, idle, waiting, destroyed: this.#destroyed }
   }
 
   /** Refuses new work, ends every connection. */
   async close(): Promise<void> {
     this.#closed = true
-    for (const host of this.#hosts.values()) {
-      for (const waiter of host.waiters.splice(0)) waiter.reject(errors.shuttingDown())
-    }
+    for (const { line } of this.#hosts.values()) line.refuseAll(errors.shuttingDown())
     await this.#destroyWhere(() => true)
   }
 
@@ -123,11 +106,9 @@ export class RolePools {
 
   async #open(target: SessionTarget): Promise<Session> {
     const pool = this.#pool(target)
-    const host = this.#host(target.hostId)
-    pool.open += 1
-    host.open += 1
+    this.#count(pool, 1)
     try {
-      const client = await this.#logIn(target)
+      const client = await logIn(this.#options, target)
       const session = new Session(target, client, {
         onClean: (clean) => this.#takeBack(clean),
         onGone: (gone) => this.#forget(gone),
@@ -136,95 +117,35 @@ export class RolePools {
       if (this.#closed) await session.destroy()
       return session
     } catch (error) {
-      pool.open -= 1
-      host.open -= 1
+      this.#count(pool, -1)
       this.#serveWaiters(target.hostId)
       throw error
     }
   }
 
-  async #logIn(target: SessionTarget): Promise<pg.Client> {
-    try {
-      return await this.#connect(target)
-    } catch (error) {
-      if (!this.#options.repairLogin || isUnavailable(error)) throw loginError(error)
-      await this.#options.repairLogin(target)
-      return await this.#connect(target).catch((again: unknown) => {
-        throw loginError(again)
-      })
-    }
-  }
-
-  async #connect(target: SessionTarget): Promise<pg.Client> {
-    const client = new pg.Client({
-      ...this.#options.hosts.get(target.hostId).address,
-      database: target.database,
-      user: target.role,
-      password: this.#options.passwordOf(target),
-      application_name: `cartage ${this.#options.name}`,
-      options: sessionOptions({ ...this.#options.settings, search_path: target.searchPath }),
-      connectionTimeoutMillis: this.#options.waitMs,
-      keepAlive: true,
-    })
-    // Without a listener a lost idle connection would end the process.
-    client.on('error', (error) => this.#options.log.debug({ err: error }, 'connection lost'))
-    try {
-      await client.connect()
-      return client
-    } catch (error) {
-      await client.end().catch(() => undefined)
-      throw error
-    }
+  #count(pool: RolePool, change: 1 | -1): void {
+    pool.open += change
+    this.#host(pool.target.hostId).open += change
+    if (pool.open === 0) this.#pools.delete(keyOf(pool.target))
   }
 
   #wait(target: SessionTarget, signal?: AbortSignal): Promise<Session> {
-    const { waiters } = this.#host(target.hostId)
-    return new Promise((resolve, reject) => {
-      const leave = (error: unknown) => {
-        const place = waiters.indexOf(waiter)
-        if (place >= 0) waiters.splice(place, 1)
-        settle()
-        reject(error)
-      }
-      const settle = () => {
-        clearTimeout(timer)
-        signal?.removeEventListener('abort', onAbort)
-      }
-      const onAbort = () => leave(signal?.reason)
-      const waiter: Waiter = {
-        target,
-        resolve: (session) => {
-          settle()
-          resolve(session)
-        },
-        reject: (error) => {
-          settle()
-          reject(error)
-        },
-      }
-      const timer = setTimeout(
-        () => leave(errors.connectionsExhausted(this.#options.waitMs)),
-        this.#options.waitMs,
-      )
-      signal?.addEventListener('abort', onAbort, { once: true })
-      waiters.push(waiter)
-    })
+    const { waitMs } = this.#options
+    return this.#host(target.hostId).line.join(
+      target,
+      waitMs,
+      () => errors.connectionsExhausted(waitMs),
+      signal,
+    )
   }
 
-  /** First come, first served, except that a waiter whose role is at its own limit does not hold up the others. */
+  /** A waiter whose role is at its own limit does not hold up the others. */
   #serveWaiters(hostId: number): void {
-    const { waiters } = this.#host(hostId)
-    for (let place = 0; place < waiters.length; ) {
-      const waiter = waiters[place]!
-      const idle = this.#takeIdle(waiter.target)
-      if (!idle && !this.#mayOpen(waiter.target)) {
-        place += 1
-        continue
-      }
-      waiters.splice(place, 1)
-      if (idle) waiter.resolve(idle)
-      else this.#open(waiter.target).then(waiter.resolve, waiter.reject)
-    }
+    this.#host(hostId).line.serve((target) => {
+      const idle = this.#takeIdle(target)
+      if (idle) return Promise.resolve(idle)
+      return this.#mayOpen(target) ? this.#open(target) : undefined
+    })
   }
 
   #takeBack(session: Session): void {
@@ -242,9 +163,7 @@ export class RolePools {
     const pool = this.#pool(session.target)
     const place = pool.idle.indexOf(session)
     if (place >= 0) pool.idle.splice(place, 1)
-    pool.open -= 1
-    if (pool.open === 0) this.#pools.delete(keyOf(session.target))
-    this.#host(session.target.hostId).open -= 1
+    this.#count(pool, -1)
     this.#destroyed += 1
     // Later, so that whoever made room by evicting gets it.
     setImmediate(() => this.#serveWaiters(session.target.hostId))
@@ -262,23 +181,10 @@ export class RolePools {
   #host(hostId: number): HostState {
     const known = this.#hosts.get(hostId)
     if (known) return known
-    const host = { open: 0, waiters: [] }
+    const host = { open: 0, line: new WaitingLine<SessionTarget, Session>() }
     this.#hosts.set(hostId, host)
     return host
   }
 }
 
 const keyOf = (target: SessionTarget) => `${target.hostId}/${target.database}/${target.role}`
-
-function isUnavailable(error: unknown): boolean {
-  return (
-    error instanceof AppError ||
-    isConnectionLoss(error) ||
-    hasSqlstate(error, sqlstate.tooManyConnections, sqlstate.cannotConnectNow, sqlstate.invalidCatalogName)
-  )
-}
-
-function loginError(error: unknown): unknown {
-  if (error instanceof AppError) return error
-  return errors.databaseUnavailable(error)
-}
