@@ -1,4 +1,4 @@
-import { type Lexeme, type LexemeKind, lexemes } from '../sql/lexemes.ts'
+import { type Lexeme, lexemes, type StringKind, textOf } from '../sql/lexemes.ts'
 
 export type FallbackValues = {
   readonly jobId: string
@@ -10,21 +10,142 @@ export type FallbackValues = {
  * Fills `<%= job_id %>` and `<%= error_message %>` into a fallback, each by the place where it stands, so
  * that no error text can break the statement or add to it:
  *
- *   '...'  E'...'  "..."        as part of the text, quotes (and backslashes in E'') escaped
- *   $tag$...$tag$               as part of the text, unless it would end there
- *   between other words         as a string literal of its own
- *   comments, U&'', B'', X''    stripped of all that could end such a place
- *   a literal inside a literal  stripped; and so is everything inside a body of code (DO, CREATE FUNCTION),
- *                               which gets a literal of its own between words
+ *   '...'  E'...'  "..."         part of the text, with quotes (in E'' backslashes too) escaped
+ *   $tag$...$tag$                part of the text, or stripped if the text would end there
+ *   a literal inside a literal   stripped
+ *   comments, U&'', B'', X''     stripped
+ *   between other words          a literal of its own
+ *
+ * The literals of DO and CREATE FUNCTION hold code: in there everything is stripped, and between other words
+ * it becomes a literal of its own.
  */
 export function renderFallback(template: string, { jobId, errorMessage }: FallbackValues): string {
-  const values: Values = { job_id: withoutNul(jobId), error_message: withoutNul(errorMessage) }
-  const place: Place = { words: [], previous: '', continued: 'string' }
+  const values = { job_id: jobId.replaceAll('\0', ''), error_message: errorMessage.replaceAll('\0', '') }
+  const fill: Fill = (text, encode) =>
+    text.replace(holes, (_, name: keyof typeof values) => encode(values[name]))
+
+  const parts = [...lexemes(template, hole)]
+  const statement: Statement = { head: [], last: '' }
   let rendered = ''
-  for (const lexeme of lexemes(template, hole)) {
-    if (lexeme.kind === 'hole') rendered += padding(rendered) + ownLiteral(lexeme, values, place.continued)
-    else rendered += (follows(rendered, lexeme) ? ' ' : '') + renderLexeme(lexeme, values, place)
-    notePlace(place, lexeme)
+  for (const [index, part] of parts.entries()) {
+    rendered +=
+      part.kind === 'hole'
+        ? ownLiteral(part, fill, rendered, parts[index + 1])
+        : renderPart(part, fill, statement)
+    advance(statement, part)
   }
   return rendered
+}
+
+const hole = /<%=\s*(?:job_id|error_message)\s*%>/
+const holes = /<%=\s*(job_id|error_message)\s*%>/g
+
+type Encode = (value: string) => string
+type Fill = (text: string, encode: Encode) => string
+
+const asItIs: Encode = (value) => value
+const doubleQuotes: Encode = (value) => value.replaceAll("'", "''")
+const doubleIdentifierQuotes: Encode = (value) => value.replaceAll('"', '""')
+const doubleBackslashes: Encode = (value) => value.replaceAll('\\', '\\\\')
+
+/** Safe in any place that someone else closes: there is nothing left that could close it, or escape its end. */
+const strip: Encode = (value) =>
+  value
+    .replace(/['"\\$]/g, '')
+    .replace(/[\n\r\v\f\u0085\u2028\u2029]+/g, ' ')
+    .replace(/\*\/|\/\*|--/g, ' ')
+    // The template may have one half of such a pair beside the value, or both around it.
+    .replace(/^[*/-]+|[*/-]+$/g, '') || ' '
+
+/** After `E'a'` and a line end, a literal is the rest of that one. */
+const literalEncodings: Readonly<Record<StringKind, Encode>> = {
+  string: doubleQuotes,
+  'escape-string': (value) => doubleBackslashes(doubleQuotes(value)),
+  'unicode-string': strip,
+  'bit-string': strip,
+}
+
+/** Apart from its neighbours: `E<%= job_id %>` must not become a literal with escapes. */
+function ownLiteral(part: Lexeme, fill: Fill, before: string, next: Lexeme | undefined): string {
+  const literal = `'${fill(textOf(part), literalEncodings[part.fillsIn ?? 'string'])}'`
+  return space(before.at(-1)) + literal + space(next && textOf(next)[0])
+}
+
+function space(neighbour: string | undefined): string {
+  return neighbour === undefined || /[ \t\n\r\f(),;=]/.test(neighbour) ? '' : ' '
+}
+
+function renderPart(part: Lexeme, fill: Fill, statement: Statement): string {
+  if (!hole.test(part.body)) return textOf(part)
+  return part.open + renderBody(part, fill, isCode(statement)) + part.close
+}
+
+function renderBody({ kind, open, body }: Lexeme, fill: Fill, isCode: boolean): string {
+  switch (kind) {
+    case 'string':
+      return renderInside(body.match(/''|./gs)!, fill, literalEncodings[kind], isCode)
+    case 'escape-string':
+      return renderInside(escapePieces(body), fill, literalEncodings[kind], isCode)
+    case 'dollar-string':
+      return renderDollarBody(open, body, fill, isCode)
+    case 'quoted-identifier':
+      return fill(body, doubleIdentifierQuotes)
+    default:
+      return fill(body, strip)
+  }
+}
+
+/** The backslash of `\<` does nothing, but would touch the value. */
+function escapePieces(body: string): string[] {
+  const pieces = body.match(/''|\\(?:[0-7]{1,3}|x[\da-fA-F]{1,2}|u[\da-fA-F]{4}|U[\da-fA-F]{8}|.)|./gs)!
+  return pieces.map((piece) => (piece === '\\<' ? '<' : piece))
+}
+
+function renderDollarBody(tag: string, body: string, fill: Fill, isCode: boolean): string {
+  for (const encode of isCode ? [asItIs] : [asItIs, strip]) {
+    const filled = renderInside(body.split(''), fill, encode, isCode)
+    if (`${filled}${tag}`.indexOf(tag) === filled.length) return filled
+  }
+  // Even a stripped value can complete a tag that the template has begun.
+  return body
+}
+
+/** Looks into a literal as if its text were SQL, which it may be. Each piece spells one character of that text. */
+function renderInside(pieces: readonly string[], fill: Fill, encode: Encode, isCode: boolean): string {
+  let rendered = ''
+  let at = 0
+  for (const part of lexemes(pieces.map(spelledCharacter).join(''), hole)) {
+    const end = at + textOf(part).length
+    const raw = pieces.slice(at, end).join('')
+    if (isCode && part.kind === 'hole') rendered += encode("'") + fill(raw, strip) + encode("'")
+    else rendered += fill(raw, isCode || isClosedLiteral(part) ? strip : encode)
+    at = end
+  }
+  return rendered
+}
+
+function spelledCharacter(piece: string): string {
+  if (piece.length === 1 || piece === "''") return piece.charAt(0)
+  if (piece.length === 2) return { '\\n': '\n', '\\r': '\r', '\\t': '\t' }[piece] ?? piece.charAt(1)
+  return '?'
+}
+
+/** One that is not closed is more likely an apostrophe. */
+function isClosedLiteral({ kind, close }: Lexeme): boolean {
+  return kind.endsWith('string') && close !== ''
+}
+
+/** What of a statement has been seen so far: its first words and its last one. */
+type Statement = { head: string[]; last: string }
+
+function advance(statement: Statement, part: Lexeme): void {
+  if (part.kind === 'space' || part.kind === 'line-comment' || part.kind === 'block-comment') return
+  statement.last = textOf(part).toLowerCase()
+  if (statement.last === ';') statement.head = []
+  else if (statement.head.length < 4) statement.head.push(statement.last)
+}
+
+function isCode({ head: [first, ...others], last }: Statement): boolean {
+  if (first === 'do') return true
+  return first === 'create' && last === 'as' && (others.includes('function') || others.includes('procedure'))
 }

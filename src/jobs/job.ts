@@ -1,5 +1,9 @@
 export type JobStatus = 'pending' | 'running' | 'done' | 'failed' | 'cancelled' | 'unknown'
 
+export function isFinal(status: JobStatus): boolean {
+  return status !== 'pending' && status !== 'running'
+}
+
 /** Of an item, or of the fallback of an item or job. */
 export type StepStatus = 'pending' | 'running' | 'done' | 'failed' | 'skipped' | 'unknown'
 

@@ -98,7 +98,9 @@ function itemOf(value: unknown, place: string): ItemDefinition | string {
   const timeout = timeoutOf(value, `${place}.timeout`)
   if (typeof timeout === 'string') return timeout
   const fallbacks = fallbacksOf(value, `${place}.`)
-  return typeof fallbacks === 'string' ? fallbacks : { statement: statement as string, ...fallbacks, ...timeout }
+  return typeof fallbacks === 'string'
+    ? fallbacks
+    : { statement: statement as string, ...fallbacks, ...timeout }
 }
 
 const itemMembers = ['query', 'onsuccess', 'onerror', 'timeout']
@@ -162,5 +164,9 @@ function invalid(message: string): JobQuery {
 }
 
 function readOnly(names: readonly string[]): JobQuery {
-  return { ok: false, code: 'read-only-member', message: `Only query can be changed, not ${names.join(', ')}` }
+  return {
+    ok: false,
+    code: 'read-only-member',
+    message: `Only query can be changed, not ${names.join(', ')}`,
+  }
 }

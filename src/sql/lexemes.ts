@@ -19,7 +19,11 @@ export type Lexeme = {
   readonly open: string
   readonly body: string
   readonly close: string
+  /** Of a hole: the kind of string that a literal filled in there would be read as. */
+  readonly fillsIn?: StringKind
 }
+
+export type StringKind = 'string' | 'escape-string' | 'unicode-string' | 'bit-string'
 
 const nothing = /(?!)/
 
@@ -30,33 +34,43 @@ const nothing = /(?!)/
  */
 export function* lexemes(text: string, hole: RegExp = nothing): Generator<Lexeme> {
   const patterns = lexemePatterns(hole)
-  // `E'a'` and then `'b'` on a new line are one string, so what a bare quote opens depends on what stands before it.
-  let continued: LexemeKind | undefined
+  // `E'a'` and `'b'` on the next line are one string: what a bare quote opens depends on what stands before.
+  let previous: StringKind | undefined
+  let isNextLine = false
   for (let at = 0; at < text.length; ) {
+    const continued = isNextLine ? previous : undefined
     const lexeme =
       blockComment(text, at) ?? dollarString(text, at) ?? matchedLexeme(patterns, text, at, continued)
     yield lexeme
-    at += lexeme.open.length + lexeme.body.length + lexeme.close.length
-    if (lexeme.kind === 'hole') continued ??= 'string'
-    else if (stringKinds.has(lexeme.kind)) continued = lexeme.kind
-    else if (lexeme.kind !== 'space' && lexeme.kind !== 'line-comment') continued = undefined
+    at += textOf(lexeme).length
+
+    if (lexeme.kind === 'line-comment') continue
+    if (lexeme.kind === 'space') isNextLine ||= /[\r\n]/.test(lexeme.open)
+    else {
+      previous = lexeme.fillsIn ?? (isStringKind(lexeme.kind) ? lexeme.kind : undefined)
+      isNextLine = false
+    }
   }
 }
 
-const stringKinds: ReadonlySet<LexemeKind> = new Set([
-  'string',
-  'escape-string',
-  'unicode-string',
-  'bit-string',
-])
+function isStringKind(kind: LexemeKind): kind is StringKind {
+  return kind === 'string' || kind === 'escape-string' || kind === 'unicode-string' || kind === 'bit-string'
+}
 
 type LexemePattern = readonly [kind: LexemeKind, pattern: RegExp]
 
 const quoted = "([^']*(?:''[^']*)*)('?)"
 const escaped = String.raw`([^'\\]*(?:(?:''|\\[^]?)[^'\\]*)*)('?)`
+const bits = "([^']*)('?)"
 const identifier = '([^"]*(?:""[^"]*)*)("?)'
 
-const continuedEscapeString = new RegExp(`(')${escaped}`, 'y')
+/** A bare quote, by the kind of string that it goes on with. */
+const continuations: Readonly<Record<StringKind, RegExp>> = {
+  string: new RegExp(`(')${quoted}`, 'y'),
+  'escape-string': new RegExp(`(')${escaped}`, 'y'),
+  'unicode-string': new RegExp(`(')${quoted}`, 'y'),
+  'bit-string': new RegExp(`(')${bits}`, 'y'),
+}
 
 /** In order of precedence; the groups are `open`, `body` and `close`. */
 function lexemePatterns(hole: RegExp): readonly LexemePattern[] {
@@ -66,7 +80,7 @@ function lexemePatterns(hole: RegExp): readonly LexemePattern[] {
     ['line-comment', new RegExp(`(--)((?:${hole.source}|[^\\r\\n])*)`, 'y')],
     ['escape-string', new RegExp(`([eE]')${escaped}`, 'y')],
     ['unicode-string', new RegExp(`([uU]&')${quoted}`, 'y')],
-    ['bit-string', new RegExp(`([bBxX]')${quoted}`, 'y')],
+    ['bit-string', new RegExp(`([bBxX]')${bits}`, 'y')],
     ['string', new RegExp(`([nN]?')${quoted}`, 'y')],
     ['unicode-identifier', new RegExp(`([uU]&")${identifier}`, 'y')],
     ['quoted-identifier', new RegExp(`(")${identifier}`, 'y')],
@@ -79,15 +93,15 @@ function matchedLexeme(
   patterns: readonly LexemePattern[],
   text: string,
   at: number,
-  continued: LexemeKind | undefined,
+  continued: StringKind | undefined,
 ): Lexeme {
-  const isContinuation = continued !== undefined && text[at] === "'"
-  if (isContinuation && continued === 'escape-string') {
-    return lexemeOf('escape-string', matchAt(continuedEscapeString, text, at)!)
+  if (continued !== undefined && text[at] === "'") {
+    return lexemeOf(continued, matchAt(continuations[continued], text, at)!)
   }
   for (const [kind, pattern] of patterns) {
     const match = matchAt(pattern, text, at)
-    if (match) return lexemeOf(isContinuation ? continued : kind, match)
+    if (match && kind === 'hole') return { ...lexemeOf(kind, match), fillsIn: continued ?? 'string' }
+    if (match) return lexemeOf(kind, match)
   }
   throw new Error('unreachable: the last pattern matches any character')
 }
@@ -124,4 +138,8 @@ function dollarString(text: string, at: number): Lexeme | undefined {
   const end = text.indexOf(tag, bodyAt)
   if (end === -1) return { kind: 'dollar-string', open: tag, body: text.slice(bodyAt), close: '' }
   return { kind: 'dollar-string', open: tag, body: text.slice(bodyAt, end), close: tag }
+}
+
+export function textOf({ open, body, close }: Lexeme): string {
+  return open + body + close
 }

@@ -1,0 +1,50 @@
+import { type Item, isFinal, type Job, type StepStatus } from './job.ts'
+
+export type FallbackEvent = 'onsuccess' | 'onerror'
+
+/** What runs at one time. The statement of a fallback is still a template. */
+export type Step =
+  | { readonly kind: 'item'; readonly index: number; readonly statement: string; readonly timeoutMs?: number }
+  | {
+      readonly kind: 'item-fallback'
+      readonly index: number
+      readonly event: FallbackEvent
+      readonly statement: string
+    }
+  | { readonly kind: 'job-fallback'; readonly event: FallbackEvent; readonly statement: string }
+
+/** The step whose turn it is; none while one is running, and none of a job that has ended. */
+export function nextStep(job: Job): Step | undefined {
+  if (isFinal(job.status) || runningStep(job)) return undefined
+  return findStep(job, 'pending')
+}
+
+export function runningStep(job: Job): Step | undefined {
+  return findStep(job, 'running')
+}
+
+/** The first step in order that has a status. */
+export function findStep(job: Job, wanted: StepStatus): Step | undefined {
+  for (const [step, status] of stepsSoFar(job)) if (status === wanted) return step
+  return undefined
+}
+
+/** The steps in their order, up to the first one on whose ending the rest depends. */
+function* stepsSoFar(job: Job): Generator<readonly [Step, StepStatus | undefined]> {
+  for (const [index, item] of job.items.entries()) {
+    yield [{ kind: 'item', index, statement: item.statement, ...timeoutOf(item) }, item.status]
+    if (item.status !== 'done' && item.status !== 'failed') return
+    const event = item.status === 'done' ? 'onsuccess' : 'onerror'
+    const statement = item[event]
+    if (statement !== undefined)
+      yield [{ kind: 'item-fallback', index, event, statement }, item.fallbackStatus]
+    if (item.status === 'failed') break
+  }
+  const event = job.items.every(({ status }) => status === 'done') ? 'onsuccess' : 'onerror'
+  const statement = job[event]
+  if (statement !== undefined) yield [{ kind: 'job-fallback', event, statement }, job.fallbackStatus]
+}
+
+function timeoutOf({ timeoutMs }: Item): { timeoutMs?: number } {
+  return timeoutMs === undefined ? {} : { timeoutMs }
+}

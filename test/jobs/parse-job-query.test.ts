@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { parseJobQuery, parseJobUpdate } from '../../src/jobs/parse-job-query.ts'
+
+const definition = (body: unknown) => {
+  const parsed = parseJobQuery(body)
+  assert.ok(parsed.ok, parsed.ok ? '' : parsed.message)
+  return parsed.definition
+}
+
+const refusal = (body: unknown) => {
+  const parsed = parseJobQuery(body)
+  assert.ok(!parsed.ok)
+  return parsed.message
+}
+
+test('a query is a string, an array of strings and items, or an object with fallbacks', () => {
+  assert.deepEqual(definition({ query: 'a' }), { form: 'string', items: [{ statement: 'a' }] })
+  assert.deepEqual(definition({ query: ['a', { query: 'b', onerror: 'c', timeout: 50 }] }), {
+    form: 'array',
+    items: [{ statement: 'a' }, { statement: 'b', onerror: 'c', timeoutMs: 50 }],
+  })
+  assert.deepEqual(definition({ query: { query: ['a', { query: 'b', onsuccess: 'c' }], onerror: 'd' } }), {
+    form: 'object',
+    items: [{ statement: 'a' }, { statement: 'b', onsuccess: 'c' }],
+    onerror: 'd',
+  })
+})
+
+test('fallbacks of the job beside its query make it an object', () => {
+  const expected = { form: 'object', items: [{ statement: 'a' }], onsuccess: 'b' }
+  assert.deepEqual(definition({ query: 'a', onsuccess: 'b' }), expected)
+  assert.deepEqual(definition({ query: ['a'], onsuccess: 'b' }), expected)
+})
+
+test('a key and the name of a client are ignored in every body', () => {
+  const extras = { api_key: 'secret', client: 'old' }
+  assert.deepEqual(definition({ query: 'a', ...extras }), { form: 'string', items: [{ statement: 'a' }] })
+  assert.ok(parseJobUpdate({ query: 'a', ...extras }).ok)
+})
+
+test('without a query there is no job', () => {
+  const empty = [undefined, null, '', '  \n', 0, 1, true, false, []]
+  for (const query of empty) assert.equal(refusal({ query }), 'You must indicate a valid SQL')
+  for (const body of [{}, { onerror: 'a' }, undefined, null, 'query', ['query'], 7]) {
+    assert.equal(refusal(body), 'You must indicate a valid SQL')
+  }
+})
+
+test('a refusal names the place', () => {
+  const refusals: [unknown, string][] = [
+    [['a', ''], 'query[1] must be a non-empty string'],
+    [['a', ' \t'], 'query[1] must be a non-empty string'],
+    [[1], 'query[0] must be a string or an object'],
+    [[null], 'query[0] must be a string or an object'],
+    [[['a']], 'query[0] must be a string or an object'],
+    [[{}], 'query[0].query must be a non-empty string'],
+    [[{ query: ['a'] }], 'query[0].query must be a non-empty string'],
+    [[{ query: 'a', onerror: '' }], 'query[0].onerror must be a non-empty string'],
+    [[{ query: 'a', onsuccess: null }], 'query[0].onsuccess must be a non-empty string'],
+    [[{ query: 'a', onSuccess: 'b' }], 'query[0] has an unknown member: onSuccess'],
+    [[{ query: 'a', status: 'done' }], 'query[0] has an unknown member: status'],
+    [{ query: 'a' }, 'query.query must be a non-empty array'],
+    [{ query: [] }, 'query.query must be a non-empty array'],
+    [{}, 'query.query must be a non-empty array'],
+    [{ query: ['a', 2] }, 'query.query[1] must be a string or an object'],
+    [{ query: ['a'], onerror: ['b'] }, 'query.onerror must be a non-empty string'],
+    [{ query: ['a'], fallback: 'b' }, 'query has an unknown member: fallback'],
+    ['a\0b', 'query must not contain NUL characters'],
+    [['a', { query: 'b', onerror: '\0' }], 'query[1].onerror must not contain NUL characters'],
+    ['a\ud800', 'query must be valid Unicode'],
+    [['\udc00 a'], 'query[0] must be valid Unicode'],
+  ]
+  for (const [query, message] of refusals) assert.equal(refusal({ query }), message)
+  assert.equal(refusal({ query: 'a', onsuccess: 5 }), 'onsuccess must be a non-empty string')
+  assert.match(refusal({ query: { query: ['a'] }, onsuccess: 'b' }), /must stand inside query/)
+})
+
+test('a timeout is a positive integer in milliseconds', () => {
+  for (const timeout of [0, -1, 1.5, '5', null, true, 1e300, Number.NaN]) {
+    assert.equal(
+      refusal({ query: [{ query: 'a', timeout }] }),
+      'query[0].timeout must be a positive integer, in milliseconds',
+    )
+  }
+})
+
+test('text of every script is taken as it is', () => {
+  assert.equal(definition({ query: "SELECT '日本 😀 ß'" }).items[0]?.statement, "SELECT '日本 😀 ß'")
+})
+
+test('the body may have 16384 characters as JSON, and not one more', () => {
+  const bodyOf = (characters: number) => ({ query: 'x'.repeat(characters - '{"query":""}'.length) })
+  assert.equal(definition(bodyOf(16_384)).form, 'string')
+  assert.equal(
+    refusal(bodyOf(16_385)),
+    'The query is too large: 16385 characters. The maximum allowed size is 16384 (16 KB).',
+  )
+})
+
+test('a body that is nothing but brackets is refused', () => {
+  const depth = 200_000
+  assert.match(
+    refusal(JSON.parse(`{"query":${'['.repeat(depth)}${']'.repeat(depth)}}`)),
+    /too deeply|too large/,
+  )
+})
+
+test('members named like those of a prototype do no harm', () => {
+  const body = JSON.parse('{"query":"a","__proto__":{"onerror":"b"},"constructor":"c"}')
+  assert.deepEqual(definition(body), { form: 'string', items: [{ statement: 'a' }] })
+  assert.equal(refusal(JSON.parse('{"__proto__":{"query":"a"}}')), 'You must indicate a valid SQL')
+  assert.match(refusal(JSON.parse('{"query":[{"query":"a","__proto__":{}}]}')), /unknown member: __proto__/)
+  assert.equal(refusal(Object.create({ query: 'a' })), 'You must indicate a valid SQL')
+})
+
+test('any JSON is either a job or a refusal', () => {
+  const member = fc.constantFrom('query', 'onsuccess', 'onerror', 'timeout', 'x')
+  const value = fc.letrec((tie) => ({
+    any: fc.oneof(
+      { depthSize: 'small' },
+      fc.jsonValue(),
+      fc.constant('SELECT 1'),
+      tie('object'),
+      fc.array(tie('any')),
+    ),
+    object: fc.dictionary(member, tie('any')),
+  }))
+  fc.assert(
+    fc.property(value.any, (body) => {
+      const parsed = parseJobQuery(body)
+      if (!parsed.ok) assert.ok(parsed.message.length > 0)
+      else for (const { statement } of parsed.definition.items) assert.ok(statement.trim() !== '')
+    }),
+    { numRuns: 1000 },
+  )
+})
+
+test('an update may hold a query in any form and nothing else', () => {
+  assert.ok(parseJobUpdate({ query: ['a', 'b'] }).ok)
+  assert.ok(parseJobUpdate({ query: 'a', onerror: 'b' }).ok)
+  const refused = parseJobUpdate({ query: 'a', status: 'done', job_id: 'x' })
+  assert.deepEqual(refused, {
+    ok: false,
+    code: 'read-only-member',
+    message: 'Only query can be changed, not status, job_id',
+  })
+  const missing = parseJobUpdate({})
+  assert.equal(!missing.ok && missing.message, 'You must indicate a valid SQL')
+})
