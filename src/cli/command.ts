@@ -15,7 +15,7 @@ export type Command = Readonly<{
 }>
 
 /** `document` is what --json prints; `lines` are for people. */
-export type CommandResult = Readonly<{ document: unknown; lines: readonly string[] }>
+export type CommandResult = Readonly<{ document: unknown; lines: readonly string[]; exitCode?: number }>
 
 /** The person at the terminal called it wrongly. */
 export class UsageError extends Error {}

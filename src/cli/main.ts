@@ -1,10 +1,26 @@
 import { type Command, parseCall, UsageError } from './command.ts'
+import { auditCommand } from './commands/audit.ts'
+import { dataCommands } from './commands/data.ts'
+import { doctorCommand } from './commands/doctor.ts'
+import { hostCommands } from './commands/hosts.ts'
 import { organizationCommands } from './commands/organizations.ts'
 import { repairCommand } from './commands/repair.ts'
+import { secretCommand } from './commands/secret.ts'
+import { tableCommands } from './commands/tables.ts'
 import { userCommands } from './commands/users.ts'
 import { explainError } from './explain-error.ts'
 
-const commands: readonly Command[] = [...userCommands, ...organizationCommands, repairCommand]
+const commands: readonly Command[] = [
+  ...userCommands,
+  ...organizationCommands,
+  ...tableCommands,
+  ...hostCommands,
+  repairCommand,
+  doctorCommand,
+  auditCommand,
+  secretCommand,
+  ...dataCommands,
+]
 
 /** Exit codes: 0 it is done, 1 it could not be done, 2 it was called wrongly. */
 export async function runCommandLine(args: readonly string[]): Promise<number> {
@@ -14,8 +30,9 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
     const { positionals, options } =
       rest.includes('--help') || rest.includes('-h') ? helpCall : parseCall(command, rest)
     if (options.help) return print([`usage: cartage ${command.name} ${command.usage}`, command.summary])
-    const { document, lines } = await command.run(positionals, options)
-    return print(options.json ? [JSON.stringify(document)] : lines)
+    const { document, lines, exitCode = 0 } = await command.run(positionals, options)
+    print(options.json ? [JSON.stringify(document)] : lines)
+    return exitCode
   } catch (error) {
     return complain(error)
   }

@@ -1,4 +1,5 @@
 import { repairAccounts } from '../../accounts/repair-accounts.ts'
+import { repairKeys } from '../../keys/repair-keys.ts'
 import type { Command } from '../command.ts'
 import { asOperator } from '../operator.ts'
 
@@ -10,11 +11,14 @@ export const repairCommand: Command = {
   positionals: [],
   options: {},
   run: async () => {
-    const accounts = await asOperator((context) => repairAccounts(context))
-    return {
-      document: { accounts },
-      lines:
-        accounts.length === 0 ? ['nothing to repair'] : accounts.map((name) => `removed account ${name}`),
-    }
+    const removed = await asOperator(async (context) => ({
+      accounts: await repairAccounts(context),
+      roles: await repairKeys(context),
+    }))
+    const lines = [
+      ...removed.accounts.map((name) => `removed account ${name}`),
+      ...removed.roles.map((role) => `removed role ${role}`),
+    ]
+    return { document: removed, lines: lines.length > 0 ? lines : ['nothing to repair'] }
   },
 }

@@ -1,0 +1,31 @@
+import { listAudit } from '../../accounts/audit.ts'
+import { type Command, wholeNumber } from '../command.ts'
+import { asOperator } from '../operator.ts'
+
+export const auditCommand: Command = {
+  name: 'audit',
+  usage: '[--account NAME] [--action ACTION] [--limit N] [--before ID]',
+  summary: 'show changes of keys and accounts and refused authentications, the newest first',
+  positionals: [],
+  options: {
+    account: { type: 'string' },
+    action: { type: 'string' },
+    limit: { type: 'string' },
+    before: { type: 'string' },
+  },
+  run: async (_positionals, { account, action, limit, before }) => {
+    const filter = {
+      account: account as string | undefined,
+      action: action as string | undefined,
+      limit: wholeNumber('limit', limit) ?? 50,
+      beforeId: wholeNumber('before', before),
+    }
+    const records = await asOperator(({ databases }) => listAudit(databases.control, filter))
+    return {
+      document: { records },
+      lines: records.map(({ id, at, actor, action, account, subject }) =>
+        [id, at.toISOString(), actor, action, account ?? '', subject ?? ''].join('  ').trimEnd(),
+      ),
+    }
+  },
+}
