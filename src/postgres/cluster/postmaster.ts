@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { PostgresBinaries } from '../find-binaries.ts'
 import type { ClusterHome } from './home.ts'
 import { emptyEnvironment } from './initialise.ts'
-import { hasEnded, isAlive, isServerProcess, serverProcesses, signal } from './processes.ts'
+import { hasEnded, isServerProcess, serverProcesses, signal } from './processes.ts'
 
 export type Postmaster = Readonly<{ pid: number; port: number }>
 
@@ -56,18 +56,14 @@ export async function findPostmaster(home: ClusterHome): Promise<Postmaster | un
 }
 
 /**
- * Clears what a killed server left: backends that have not noticed its death, and a pid file whose id now belongs to
- * another program, at which PostgreSQL would refuse to start. Any other stale pid file PostgreSQL judges best itself.
+ * Clears what a killed server left: backends that have not noticed its death, then its pid file. PostgreSQL would
+ * refuse to start while the id in it belongs to another program by now, or to a zombie that nobody has reaped.
  */
 export async function clearRemains(home: ClusterHome): Promise<void> {
-  const orphans = serverProcesses(home.dataPath)
-  for (const pid of orphans) signal(pid, 'SIGQUIT')
-  for (const pid of orphans) {
-    if (!(await hasEnded(pid, 5_000))) signal(pid, 'SIGKILL')
-  }
-  await Promise.all(orphans.map((pid) => hasEnded(pid, 5_000)))
-  const recorded = await readPidFile(home)
-  if (recorded && isAlive(recorded.pid)) await rm(join(home.dataPath, 'postmaster.pid'), { force: true })
+  await Promise.all(serverProcesses(home.dataPath).map((pid) => stopPostmaster(pid, 'at once')))
+  // Elsewhere we cannot see whether backends are left, and leave the judgement to PostgreSQL.
+  const isCertain = process.platform === 'linux' && serverProcesses(home.dataPath).length === 0
+  if (isCertain) await rm(join(home.dataPath, 'postmaster.pid'), { force: true })
 }
 
 /** Ends the server: `gently` it cancels what runs and writes a checkpoint; otherwise the next start recovers. */

@@ -82,11 +82,11 @@ export function urlOf(server: Pick<Server, 'password'>, port: number): string {
 
 async function waitUntilReady(server: Server, { pid, port }: Postmaster, timeoutMs: number): Promise<void> {
   const deadline = Date.now() + timeoutMs
-  for (;;) {
+  for (let pauseMs = 15; ; pauseMs = Math.min(pauseMs * 1.5, 500)) {
     const refusal = await tryToLogIn(server, port)
     if (refusal === undefined) return
     if (!isAlive(pid) || Date.now() > deadline || sqlstateOf(refusal)?.startsWith('28')) throw refusal
-    await sleep(15, undefined, { signal: server.signal })
+    await sleep(pauseMs, undefined, { signal: server.signal })
   }
 }
 

@@ -1,0 +1,38 @@
+/** One benchmark: a baseline and ours, measured in turns in one run, so that what else the machine does hits both. */
+export type Entry = Readonly<{
+  name: string
+  title: string
+  baseline: string
+  /** What one measurement is: seconds and milliseconds are better when smaller, rates when larger. */
+  unit: 's' | 'ms' | '1/s'
+  /** What the ratio ours / baseline should be, in words. */
+  aim: string
+  pairs: number
+  prepare: () => Promise<Measured>
+}>
+
+export type Measured = Readonly<{
+  baseline: () => Promise<number>
+  ours: () => Promise<number>
+  /** Further figures of the run, such as CPU seconds and peak memory. */
+  notes?: () => Promise<string> | string
+  tearDown: () => Promise<void>
+}>
+
+export type Result = Readonly<{
+  name: string
+  title: string
+  baseline: string
+  unit: Entry['unit']
+  aim: string
+  pairs: number
+  baselineMedian: number
+  oursMedian: number
+  ratio: number
+  ratioMin: number
+  ratioMax: number
+  notes: string
+  command: string
+  date: string
+  machine: string
+}>

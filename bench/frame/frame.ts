@@ -1,0 +1,73 @@
+import { randomBytes } from 'node:crypto'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { createLog } from '../../src/log.ts'
+import { type EmbeddedCluster, startEmbeddedCluster } from '../../src/postgres/embedded-cluster.ts'
+import { type RunningService, secret, spawnService } from './service.ts'
+
+/** What a benchmark may use. Everything it opens is closed when the benchmark ends, in reverse order. */
+export class Frame {
+  readonly #cleanups: (() => Promise<unknown>)[] = []
+  #cluster: Promise<EmbeddedCluster> | undefined
+
+  after(cleanup: () => Promise<unknown>): void {
+    this.#cleanups.push(cleanup)
+  }
+
+  async makeFolder(): Promise<string> {
+    const folder = await mkdtemp(join(tmpdir(), 'cartage-bench-'))
+    await chmod(folder, 0o711)
+    this.after(() => rm(folder, { recursive: true, force: true }))
+    return folder
+  }
+
+  /** A cluster with the settings of a real one, fsync included; the services of one benchmark share it. */
+  cluster(): Promise<EmbeddedCluster> {
+    this.#cluster ??= this.#startCluster()
+    return this.#cluster
+  }
+
+  async #startCluster(): Promise<EmbeddedCluster> {
+    const cluster = await startEmbeddedCluster({
+      dataDir: await this.makeFolder(),
+      log: createLog('warn'),
+      isEphemeral: true,
+    })
+    this.after(() => cluster.stop())
+    return cluster
+  }
+
+  /** `cartage serve` as a process of its own on the shared cluster, under a namespace of its own. */
+  async startService(
+    env: Readonly<Record<string, string>> = {},
+  ): Promise<RunningService & { namespace: string }> {
+    const namespace = `bench_${randomBytes(3).toString('hex')}`
+    const { url } = await this.cluster()
+    const service = await spawnService({
+      CARTAGE_DATABASE_URL: url,
+      CARTAGE_SECRET: secret,
+      CARTAGE_NAMESPACE: namespace,
+      ...env,
+    })
+    this.after(() => service.stop())
+    return { ...service, namespace }
+  }
+
+  /** A connection of the administrator to a database of the shared cluster. */
+  async connect(database = 'postgres'): Promise<pg.Client> {
+    const url = new URL((await this.cluster()).url)
+    url.pathname = `/${database}`
+    const client = new pg.Client({ connectionString: url.href })
+    await client.connect()
+    this.after(() => client.end())
+    return client
+  }
+
+  async close(): Promise<void> {
+    for (const cleanup of this.#cleanups.splice(0).reverse()) {
+      await cleanup().catch((error: unknown) => console.error('cleaning up failed:', error))
+    }
+  }
+}

@@ -1,0 +1,29 @@
+import { readdir } from 'node:fs/promises'
+import type { Entry, Result } from './frame/entry.ts'
+import { measure } from './frame/measure.ts'
+import { report } from './frame/report.ts'
+
+// Runs all benchmarks, or those whose name begins with one of the arguments: npm run bench -- copy jobs-latency
+const wanted = process.argv.slice(2)
+const entries = await findEntries()
+const chosen = entries.filter(
+  ({ name }) => wanted.length === 0 || wanted.some((start) => name.startsWith(start)),
+)
+if (chosen.length === 0) {
+  process.stderr.write(`no benchmark begins with ${wanted.join(', ')}; there are:\n`)
+  for (const { name, title } of entries) process.stderr.write(`  ${name}: ${title}\n`)
+  process.exit(2)
+}
+const results: Result[] = []
+for (const entry of chosen) {
+  process.stderr.write(`${entry.title} against ${entry.baseline}\n`)
+  results.push(await measure(entry))
+}
+await report(results)
+process.exit(0)
+
+async function findEntries(): Promise<Entry[]> {
+  const files = (await readdir(import.meta.dirname)).filter((file) => file.endsWith('.bench.ts')).sort()
+  const modules = await Promise.all(files.map((file) => import(new URL(file, import.meta.url).href)))
+  return modules.flatMap(({ entries }: { entries: readonly Entry[] }) => entries)
+}

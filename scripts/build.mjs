@@ -1,0 +1,51 @@
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { root, runStep, say } from './run.mjs'
+
+const dist = join(root, 'dist')
+const draft = join(root, 'dist.new')
+const former = join(root, 'dist.old')
+const stampName = 'sources.sha256'
+
+/** Whether dist/ was made from the sources as they are now. */
+export function isBuilt() {
+  try {
+    return readFileSync(join(dist, stampName), 'utf8') === hashSources()
+  } catch {
+    return false
+  }
+}
+
+/** Compiles into a folder aside and then exchanges it, so that a half-made dist/ is never run. */
+export async function build() {
+  say('building dist/')
+  rmSync(draft, { recursive: true, force: true })
+  const stamp = hashSources()
+  const compiler = join(root, 'node_modules/typescript/bin/tsc')
+  try {
+    await runStep(process.execPath, [compiler, '--project', 'tsconfig.build.json', '--outDir', draft])
+  } catch (error) {
+    rmSync(draft, { recursive: true, force: true })
+    throw error
+  }
+  writeFileSync(join(draft, stampName), stamp)
+  rmSync(former, { recursive: true, force: true })
+  if (existsSync(dist)) renameSync(dist, former)
+  renameSync(draft, dist)
+  rmSync(former, { recursive: true, force: true })
+}
+
+function hashSources() {
+  const sources = readdirSync(join(root, 'src'), { recursive: true })
+    .filter((path) => path.endsWith('.ts'))
+    .map((path) => join('src', path))
+  const hash = createHash('sha256')
+  for (const path of ['tsconfig.json', 'tsconfig.build.json', 'package-lock.json', ...sources.sort()]) {
+    hash
+      .update(`${path}\0`)
+      .update(readFileSync(join(root, path)))
+      .update('\0')
+  }
+  return hash.digest('hex')
+}

@@ -1,0 +1,48 @@
+import { spawn } from 'node:child_process'
+import { constants } from 'node:os'
+import { fileURLToPath } from 'node:url'
+
+export const root = fileURLToPath(new URL('..', import.meta.url))
+
+/** Something that ends the command: one sentence for the person, and the exit code. */
+export class Failure extends Error {
+  constructor(message, exitCode = 1) {
+    super(message)
+    this.exitCode = exitCode
+  }
+}
+
+/** Runs a program to its end and answers its exit code. A signal that reaches only us reaches it too. */
+export function run(program, args, options = {}) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, args, { cwd: root, stdio: 'inherit', ...options })
+    const passOn = (signal) => child.kill(signal)
+    for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, passOn)
+    child.once('error', reject)
+    child.once('close', (code, signal) => {
+      for (const name of ['SIGINT', 'SIGTERM']) process.off(name, passOn)
+      resolve(code ?? 128 + constants.signals[signal])
+    })
+  })
+}
+
+/** The same for a step of a preparation: what it prints is not the output of the command that asked for it. */
+export async function runStep(program, args, options = {}) {
+  const exitCode = await run(program, args, { stdio: ['inherit', process.stderr, 'inherit'], ...options })
+  if (exitCode !== 0) throw new Failure(`${program} ${args.join(' ')} ended with ${exitCode}`, exitCode)
+}
+
+export function say(text) {
+  process.stderr.write(`${text}\n`)
+}
+
+/** Runs the body of a script; a Failure becomes its sentence and its exit code. */
+export async function runScript(body) {
+  try {
+    process.exitCode = await body()
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    say(`cartage: ${error.message}`)
+    process.exitCode = error.exitCode
+  }
+}

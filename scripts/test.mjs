@@ -1,0 +1,26 @@
+import { join } from 'node:path'
+import { prepare } from './prepare.mjs'
+import { Failure, root, run, runScript, say } from './run.mjs'
+
+const bin = (name) => join(root, 'node_modules/.bin', name)
+
+await runScript(async () => {
+  await timed('set-up', prepare)
+  await timed('types', () => check(bin('tsc'), ['--noEmit']))
+  await timed('lint and format', () => check(bin('biome'), ['ci']))
+  // Last, and without a word after it: the runner's summary closes the output.
+  return run(process.execPath, ['--import', 'tsx', 'test/run.ts', ...process.argv.slice(2)], {
+    env: { ...process.env, TSX_DISABLE_CACHE: '1' },
+  })
+})
+
+async function timed(name, step) {
+  const start = performance.now()
+  await step()
+  say(`${name}: ${((performance.now() - start) / 1000).toFixed(1)} s`)
+}
+
+async function check(program, args) {
+  const exitCode = await run(program, args)
+  if (exitCode !== 0) throw new Failure(`${program} ${args.join(' ')} ended with ${exitCode}`, exitCode)
+}

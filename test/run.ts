@@ -1,0 +1,97 @@
+import { randomBytes } from 'node:crypto'
+import { chmod, mkdtemp, readdir, realpath, rm } from 'node:fs/promises'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join, relative } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { run } from 'node:test'
+import { spec } from 'node:test/reporters'
+import { createLog } from '../src/log.ts'
+import { startEmbeddedCluster } from '../src/postgres/embedded-cluster.ts'
+import { endProcesses, removeNames } from './remains.ts'
+
+// Runs the test files, or those whose path holds one of the arguments, on a cluster of their own; then looks
+// for what they left behind: databases, roles and processes.
+process.exitCode = await runTests(process.argv.slice(2))
+
+async function runTests(filters: readonly string[]): Promise<number> {
+  const files = await findTestFiles(filters)
+  if (files.length === 0) return complain(`no test file matches ${filters.join(', ')}`)
+  const interrupted = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interrupted.abort())
+
+  // Everything temporary lies in one folder, so that it can be removed, and whoever works in it can be found.
+  const folder = await realpath(await mkdtemp(join(tmpdir(), 'cartage-test-')))
+  await chmod(folder, 0o711)
+  const namespace = `ct_${randomBytes(3).toString('hex')}`
+  const cluster = await openCluster(folder, interrupted.signal)
+  try {
+    giveToTests({ url: cluster.url, namespace, folder })
+    const hasPassed = await runFiles(files, interrupted.signal)
+    const left = [...(await removeNames(cluster.url, namespace)), ...(await endProcesses(namespace))]
+    if (interrupted.signal.aborted) return 130
+    if (left.length > 0) return complain(`the tests left behind: ${left.join(', ')}`)
+    return hasPassed ? 0 : 1
+  } finally {
+    await cluster.stop()
+    await endProcesses(namespace, folder)
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+type TestCluster = Readonly<{ url: string; stop: () => Promise<void> }>
+
+async function openCluster(folder: string, signal: AbortSignal): Promise<TestCluster> {
+  const url = process.env.CARTAGE_DATABASE_URL?.trim()
+  if (url) return { url, stop: async () => undefined }
+  return startEmbeddedCluster({
+    dataDir: join(folder, 'cluster'),
+    log: createLog('warn'),
+    isEphemeral: true,
+    settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' },
+    signal,
+  }).catch(async (error: unknown) => {
+    await rm(folder, { recursive: true, force: true })
+    throw error
+  })
+}
+
+async function findTestFiles(filters: readonly string[]): Promise<string[]> {
+  const found = await readdir(import.meta.dirname, { recursive: true })
+  return found
+    .filter((path) => path.endsWith('.test.ts'))
+    .filter((path) => filters.length === 0 || filters.some((filter) => join('test', path).includes(filter)))
+    .sort()
+    .map((path) => join(import.meta.dirname, path))
+}
+
+function giveToTests({ url, namespace, folder }: { url: string; namespace: string; folder: string }): void {
+  process.env.CARTAGE_TEST_DATABASE_URL = url
+  process.env.CARTAGE_TEST_NAMESPACE = namespace
+  process.env.TMPDIR = folder
+  delete process.env.TSX_DISABLE_CACHE
+  // What configures a service outside must not reach the services of the tests.
+  for (const name of Object.keys(process.env)) {
+    if (name.startsWith('CARTAGE_') && !name.startsWith('CARTAGE_TEST_')) delete process.env[name]
+  }
+}
+
+async function runFiles(files: string[], signal: AbortSignal): Promise<boolean> {
+  const counts = { run: 0, failed: 0 }
+  const events = run({ files, concurrency: Math.max(2, availableParallelism()), timeout: 600_000, signal })
+  events.on('test:pass', ({ skip, name }) => {
+    // A file without a single test is reported as a test of its own name.
+    if (skip === undefined && !files.some((file) => [file, relative('.', file)].includes(name))) counts.run++
+  })
+  events.on('test:fail', () => {
+    counts.run++
+    counts.failed++
+  })
+  await pipeline(events, new spec(), process.stdout, { end: false })
+  if (counts.run === 0) complain('not a single test was run')
+  return counts.failed === 0 && counts.run > 0
+}
+
+function complain(text: string): number {
+  console.error(`\n✖ ${text}`)
+  return 1
+}
