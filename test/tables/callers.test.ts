@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setup } from '../setup.ts'
+import { makeKey, refusal, rows, value } from './tenant-session.ts'
+
+test('CDB_Username answers the user whose key is calling, whatever role that key has', async (t) => {
+  const context = await setup(t)
+  const { user } = context
+  const key = await makeKey(context, user)
+  for (const role of [user.account.masterRole, user.account.publicRole, key]) {
+    assert.equal(await value(user, 'select CDB_Username()', role), user.username)
+  }
+  assert.equal(await value(user, `set role "${key}"; select CDB_Username()`), user.username)
+})
+
+test('CDB_Username tells the members of an organization apart, and knows no operator', async (t) => {
+  const { createOrganization, createUser, admin } = await setup(t)
+  const { name, owner } = await createOrganization()
+  const member = await createUser({ organization: name })
+  assert.equal(await value(owner, 'select CDB_Username()'), owner.username)
+  assert.equal(await value(member, 'select CDB_Username()'), member.username)
+  const operator = await admin('select cartodb.CDB_Username() as name', [], owner.account.database)
+  assert.equal(operator.rows[0]!.name, null)
+})
+
+test("CDB_Services answers the data services of the caller's key", async (t) => {
+  const { user } = await setup(t)
+  assert.deepEqual(await value(user, 'select CDB_Services()'), [
+    'geocoding',
+    'routing',
+    'isolines',
+    'observatory',
+  ])
+  assert.deepEqual(await value(user, 'select CDB_Services()', user.account.publicRole), [])
+})
+
+test('everything in schema cartodb belongs to the operator, and tenants cannot change it', async (t) => {
+  const { user, admin } = await setup(t)
+  const { rows: owners } = await admin(
+    `select distinct rolsuper from pg_proc join pg_roles on pg_roles.oid = proowner
+     where pronamespace in ('cartodb'::regnamespace, 'cartage'::regnamespace)
+     union select distinct rolsuper from pg_class join pg_roles on pg_roles.oid = relowner
+     where relnamespace in ('cartodb'::regnamespace, 'cartage'::regnamespace)`,
+    [],
+    user.account.database,
+  )
+  assert.deepEqual(owners, [{ rolsuper: true }])
+  for (const text of [
+    'create function cartodb.mine() returns int language sql return 1',
+    'create or replace function cartodb.CDB_Username() returns text language sql return null::text',
+    'drop function cartodb.CDB_Username()',
+    'alter function cartodb.CDB_Username() security invoker',
+  ]) {
+    assert.match((await refusal(user, text)) ?? 'allowed', /^42501/, text)
+  }
+})
+
+test('every SECURITY DEFINER function has a fixed search_path', async (t) => {
+  const { user, admin } = await setup(t)
+  const { rows: loose } = await admin(
+    `select oid::regprocedure::text from pg_proc
+     where pronamespace in ('cartodb'::regnamespace, 'cartage'::regnamespace) and prosecdef
+       and not coalesce(proconfig && '{"search_path=pg_catalog, pg_temp"}', false)`,
+    [],
+    user.account.database,
+  )
+  assert.deepEqual(loose, [])
+})
+
+test('functions with the rights of the caller have a fixed search_path or bound names, but for five', async (t) => {
+  const { user, admin } = await setup(t)
+  const { rows: free } = await admin(
+    `select proname from pg_proc
+     where pronamespace = 'cartodb'::regnamespace
+       and proconfig is null and prosqlbody is null
+     order by proname`,
+    [],
+    user.account.database,
+  )
+  assert.deepEqual(
+    free.map(({ proname }) => proname),
+    [
+      // For every row; the one name in each has its schema.
+      '_cdb_importlonlat',
+      '_cdb_importwebmercator',
+      '_cdb_update_the_geom_webmercator',
+      // Their argument is SQL in which names mean what they mean to the caller.
+      'cdb_querytables',
+      'cdb_querytablestext',
+    ],
+  )
+})
+
+test('nothing of schema cartodb gives PUBLIC more than to read the views and to call the functions', async (t) => {
+  const { user, admin } = await setup(t)
+  const { rows: given } = await admin(
+    `select relname, privilege_type from pg_class, aclexplode(relacl)
+     where relnamespace in ('cartodb'::regnamespace, 'cartage'::regnamespace) and grantee = 0 order by relname`,
+    [],
+    user.account.database,
+  )
+  assert.deepEqual(given, [
+    { relname: 'cdb_tablemetadata', privilege_type: 'SELECT' },
+    { relname: 'cdb_tablemetadata_text', privilege_type: 'SELECT' },
+  ])
+  assert.match((await refusal(user, 'select cartage.data_size($$x$$)')) ?? '', /^42501/)
+  assert.deepEqual(await rows(user, "select has_schema_privilege('cartage', 'usage') as reached"), [
+    { reached: false },
+  ])
+})
