@@ -1,0 +1,183 @@
+-- What keys may do with tables. In force is what the catalogs say; here stands what was asked for at creation, so
+-- that a table which is dropped and made again gets its grants back. A grant follows its table through renames.
+create table cartage.grants (
+  id          bigint generated always as identity primary key,
+  role_name   text not null references cartage.roles on delete cascade,
+  schema_name text not null,
+  table_name  text not null,
+  permissions text[] not null check (permissions <@ '{select,insert,update,delete}'),
+  -- The table that it is in force on, which may be gone. (As regclass it survives a dump by its name.)
+  relation    regclass not null
+);
+create index on cartage.grants (role_name);
+create index on cartage.grants (relation);
+create index on cartage.grants (table_name, schema_name);
+
+-- The table of that name, if it is of a kind that keys can be granted, and not another user's.
+create function cartage.find_table(account text, schema_name text, table_name text) returns oid
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select class.oid
+  from pg_class class
+  join pg_namespace namespace on namespace.oid = class.relnamespace
+  where class.relname = $3 and namespace.nspname = $2
+    and class.relkind in ('r', 'p', 'v', 'm', 'f') and class.relpersistence <> 't'
+    and namespace.nspname !~ '^pg_' and namespace.nspname not in ('information_schema', 'cartodb', 'cartage')
+    and not exists (
+      select from pg_depend
+      where classid = 'pg_class'::regclass and objid = class.oid and deptype = 'e')
+    and not exists (
+      select from cartage.roles role
+      where role.role_name = pg_get_userbyid(class.relowner) and role.username <> account)
+$$;
+
+-- Of these permissions those that the user has. Whatever the user's roles own is the user's; on the operator's
+-- tables the master role's own privileges count.
+create function cartage.permissions_held(account text, relation oid, permissions text[]) returns text[]
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select case
+    when exists (
+      select from pg_class class join cartage.roles role on role.role_name = pg_get_userbyid(class.relowner)
+      where class.oid = relation and role.username = account)
+    then permissions
+    else array(
+      select permission
+      from unnest(permissions) permission
+      join cartage.accounts owner on owner.username = account
+      where has_table_privilege(owner.master_role, relation, permission))
+  end
+$$;
+
+-- Sequences that fill columns of the table, or of the tables that a view stands on: owned by a column (serial,
+-- identity) or named in a default, and of the same owner.
+create function cartage.sequences_of(granted oid) returns setof oid
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  with recursive tables(relation) as (
+    select granted
+    union
+    select used.refobjid
+    from tables
+    join pg_rewrite rule on rule.ev_class = relation
+    join pg_depend used on used.classid = 'pg_rewrite'::regclass and used.objid = rule.oid
+      and used.refclassid = 'pg_class'::regclass
+  )
+  select sequence.oid
+  from pg_class sequence
+  where sequence.relkind = 'S' and sequence.relowner = (select relowner from pg_class where oid = granted)
+    and sequence.oid in (
+      select owned.objid
+      from tables join pg_depend owned on owned.refclassid = 'pg_class'::regclass and owned.refobjid = relation
+      where owned.refobjsubid > 0 and owned.classid = 'pg_class'::regclass and owned.deptype in ('a', 'i')
+      union all
+      select named.refobjid
+      from tables
+      join pg_attrdef preset on preset.adrelid = relation
+      join pg_depend named on named.classid = 'pg_attrdef'::regclass and named.objid = preset.oid
+        and named.refclassid = 'pg_class'::regclass)
+$$;
+
+-- Puts permissions on a table in force for roles whose rows in cartage.grants are there already.
+create function cartage.grant_table(roles text[], granted oid, permissions text[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  place record;
+  sequence record;
+  outside text;
+  grantees constant text := (select string_agg(quote_ident(role), ', ') from unnest(roles) role);
+begin
+  if permissions = '{}' then
+    return;
+  end if;
+  select namespace.oid as schema, namespace.nspname, class.relname into strict place
+  from pg_class class join pg_namespace namespace on namespace.oid = class.relnamespace
+  where class.oid = granted;
+  execute format('grant %s on table %I.%I to %s',
+    array_to_string(permissions, ', '), place.nspname, place.relname, grantees);
+  -- GRANT goes by name. If the name changed hands in between, it all has to be tried again.
+  if to_regclass(format('%I.%I', place.nspname, place.relname)) is distinct from granted then
+    raise exception 'table %.% was replaced meanwhile', place.nspname, place.relname
+      using errcode = 'serialization_failure';
+  end if;
+  select string_agg(quote_ident(key.role_name), ', ') into outside
+  from cartage.roles key join cartage.accounts owner using (username)
+  where key.role_name = any (roles)
+    and not has_schema_privilege(key.role_name, place.schema, 'usage')
+    and has_schema_privilege(owner.master_role, place.schema, 'usage');
+  if outside is not null then
+    execute format('grant usage on schema %I to %s', place.nspname, outside);
+  end if;
+  if 'insert' = any (permissions) then
+    for sequence in
+      select namespace.nspname, class.relname
+      from cartage.sequences_of(granted) filler
+      join pg_class class on class.oid = filler
+      join pg_namespace namespace on namespace.oid = class.relnamespace
+    loop
+      execute format('grant usage on sequence %I.%I to %s', sequence.nspname, sequence.relname, grantees);
+    end loop;
+  end if;
+end
+$$;
+
+-- The schema of that name, if the user may create tables in it and it is not another user's. (has_schema_privilege
+-- would go through every role that master is a member of, which are all the user's keys.)
+create function cartage.find_schema(account text, schema_name text) returns oid
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select namespace.oid
+  from pg_namespace namespace
+  join cartage.accounts owner on owner.username = account
+  left join cartage.roles home on home.role_name = pg_get_userbyid(namespace.nspowner)
+  where namespace.nspname = $2
+    and namespace.nspname !~ '^pg_' and namespace.nspname not in ('information_schema', 'cartodb', 'cartage')
+    and case
+      when home.username is not null then home.username = account
+      else aclcontains(namespace.nspacl,
+        makeaclitem(to_regrole(quote_ident(owner.master_role)), namespace.nspowner, 'CREATE', false))
+    end
+$$;
+
+-- Which parts of the wanted grants the user cannot give: 'tables', 'schemas', or nothing.
+create function cartage.faults_in_grants(account text, tables jsonb, schemas jsonb) returns text[]
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select array(
+    select 'tables'
+    where exists (
+      select
+      from jsonb_to_recordset(tables) as wanted(schema text, name text, permissions text[])
+      cross join lateral cartage.find_table(account, wanted.schema, wanted.name) relation
+      where relation is null
+        or not wanted.permissions <@ cartage.permissions_held(account, relation, wanted.permissions))
+    union all
+    select 'schemas'
+    where exists (
+      select from jsonb_to_recordset(schemas) as wanted(name text)
+      where cartage.find_schema(account, wanted.name) is null))
+$$;
+
+-- Makes an existing role the role of a new key: one of the family, with its grants.
+create function cartage.admit_key(account text, role_name text, services text[], tables jsonb, schemas jsonb)
+returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  owner cartage.accounts;
+  wanted record;
+begin
+  select * into strict owner from cartage.accounts where username = account;
+  insert into cartage.roles values (role_name, account, 'regular', services);
+  execute format('grant %I to %I', owner.public_role, role_name);
+  execute format('grant %I to %I', role_name, owner.master_role);
+  for wanted in
+    select wish.schema, wish.name, wish.permissions, cartage.find_table(account, wish.schema, wish.name) as relation
+    from jsonb_to_recordset(tables) as wish(schema text, name text, permissions text[])
+  loop
+    insert into cartage.grants (role_name, schema_name, table_name, permissions, relation)
+    values (role_name, wanted.schema, wanted.name, wanted.permissions, wanted.relation);
+    perform cartage.grant_table(array[role_name], wanted.relation, wanted.permissions);
+  end loop;
+  for wanted in
+    select wish.name from jsonb_to_recordset(schemas) as wish(name text, permissions text[])
+    where 'create' = any (wish.permissions)
+  loop
+    execute format('grant usage, create on schema %I to %I', wanted.name, role_name);
+  end loop;
+end
+$$;

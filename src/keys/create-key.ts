@@ -1,0 +1,92 @@
+import type { ClientBase } from 'pg'
+import { operator, recordAudit } from '../accounts/audit.ts'
+import type { Account } from '../auth/account.ts'
+import { announceChange, awaitCaches } from '../auth/change-feed.ts'
+import { newToken } from '../auth/token.ts'
+import { errors } from '../errors.ts'
+import { inTransaction } from '../postgres/transaction.ts'
+import { findKey } from './find-key.ts'
+import type { WantedGrants } from './grants.ts'
+import { type Key, type KeysContext, keyRole } from './key.ts'
+import { createKeyRole, type GrantFault, removeKeyRole } from './key-role.ts'
+import { countRegularKeys, findKeyByName, insertKey, isRoleOfKey, lockOwner, nextKeyId } from './key-store.ts'
+
+export type NewKey = Readonly<{
+  name: string
+  grants: WantedGrants
+  /** Keys that a user without a limit of its own may have; 0 is unlimited. */
+  defaultQuota: number
+}>
+
+/**
+ * Creates a regular key: its role with all grants, then its record. The role is committed first, so that a death in
+ * between leaves a role without a record, which repair removes, and never a key that does not work.
+ */
+export async function createKey(context: KeysContext, account: Account, request: NewKey): Promise<Key> {
+  const { control } = context.databases
+  const token = newToken()
+  let role: string | undefined
+  try {
+    await inTransaction(control, async (tx) => {
+      const id = await admitKey(tx, context, account, request)
+      role = keyRole(account, id)
+      await insertKey(tx, context.secrets, account, {
+        id,
+        role,
+        token,
+        name: request.name,
+        grants: request.grants,
+      })
+      refuseFaults(await createKeyRole(context, account, role, request.grants))
+      await recordAudit(tx, {
+        actor: context.actor ?? operator,
+        action: 'key.created',
+        account: account.username,
+        subject: request.name,
+      })
+      await announceChange(tx)
+    })
+  } catch (error) {
+    if (role === undefined || !(await isKept(context, account, role))) throw error
+  }
+  await awaitCaches(control, context.log)
+  return findKey(context, account, request.name)
+}
+
+/** Under the user's lock: is there room for the key, and is its name free? */
+async function admitKey(
+  tx: ClientBase,
+  { secrets }: KeysContext,
+  account: Account,
+  { name, defaultQuota }: NewKey,
+): Promise<number> {
+  const owner = await lockOwner(tx, account.userId)
+  if (!owner) throw errors.userUnknown(account.username)
+  const quota = owner.keyQuota ?? defaultQuota
+  if (quota > 0 && (await countRegularKeys(tx, account.userId)) >= quota) throw errors.keyQuotaReached()
+  if (await findKeyByName(tx, secrets, account.userId, name)) {
+    throw errors.keyInvalid(['Name has already been taken'])
+  }
+  return nextKeyId(tx)
+}
+
+function refuseFaults(faults: readonly GrantFault[]): void {
+  if (faults.length === 0) return
+  throw errors.keyInvalid(faults.map((fault) => faultTexts[fault]))
+}
+
+export const faultTexts: Readonly<Record<GrantFault, string>> = {
+  tables: 'Grants can only grant table permissions you have',
+  schemas: 'Grants can only grant schema permissions you have',
+}
+
+/** After a failure: a commit whose answer was lost may still have happened. If it has not, the role goes too. */
+async function isKept(context: KeysContext, account: Account, role: string): Promise<boolean> {
+  try {
+    if (await isRoleOfKey(context.databases.control, role)) return true
+    await removeKeyRole(context, account, role)
+  } catch (again) {
+    context.log.error({ err: again, role }, 'the role of a key that was not made is left to repair')
+  }
+  return false
+}

@@ -1,0 +1,36 @@
+import { operator, recordAudit } from '../accounts/audit.ts'
+import type { Account } from '../auth/account.ts'
+import { announceChange, awaitCaches } from '../auth/change-feed.ts'
+import { errors } from '../errors.ts'
+import { inTransaction } from '../postgres/transaction.ts'
+import { findKey } from './find-key.ts'
+import type { Key, KeysContext } from './key.ts'
+import { removeKeyRole } from './key-role.ts'
+import { deleteKeyRow, lockOwner } from './key-store.ts'
+
+/**
+ * Deletes a regular key and answers it as it was. Its record goes first: from that commit on the token is dead. What
+ * is left of the role after a death, or behind a statement that holds its tables, repair removes.
+ */
+export async function deleteKey(context: KeysContext, account: Account, name: string): Promise<Key> {
+  const { control } = context.databases
+  const key = await inTransaction(control, async (tx) => {
+    if (!(await lockOwner(tx, account.userId))) throw errors.userUnknown(account.username)
+    const found = await findKey(context, account, name, tx)
+    if (found.type !== 'regular') throw errors.notYourResource()
+    await deleteKeyRow(tx, found.id)
+    await recordAudit(tx, {
+      actor: context.actor ?? operator,
+      action: 'key.deleted',
+      account: account.username,
+      subject: name,
+    })
+    await announceChange(tx)
+    return found
+  })
+  await awaitCaches(control, context.log)
+  await removeKeyRole(context, account, key.role).catch((error: unknown) =>
+    context.log.error({ err: error, role: key.role }, 'the role of a deleted key is left to repair'),
+  )
+  return key
+}

@@ -1,0 +1,19 @@
+import type { Account } from '../auth/account.ts'
+import { errors } from '../errors.ts'
+import type { Queryable } from '../postgres/transaction.ts'
+import { heldGrants } from './held-grants.ts'
+import type { Key, KeysContext } from './key.ts'
+import { findKeyByName } from './key-store.ts'
+
+/** The user's key of that name with what it may do; throws when there is none. */
+export async function findKey(
+  context: KeysContext,
+  account: Account,
+  name: string,
+  control: Queryable = context.databases.control,
+): Promise<Key> {
+  const record = await findKeyByName(control, context.secrets, account.userId, name)
+  if (!record) throw errors.keyNotFound(name)
+  const held = await heldGrants(context, account, [record.role])
+  return { ...record, ...held(record.role) }
+}

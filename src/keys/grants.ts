@@ -1,0 +1,35 @@
+import type { Api } from '../auth/account.ts'
+
+/** In the order in which texts name them. */
+export const apis = ['sql', 'maps'] as const satisfies readonly Api[]
+export const tablePermissions = ['insert', 'select', 'update', 'delete'] as const
+export const schemaPermissions = ['create'] as const
+export const dataServices = ['geocoding', 'routing', 'isolines', 'observatory'] as const
+
+export type TablePermission = (typeof tablePermissions)[number]
+export type SchemaPermission = (typeof schemaPermissions)[number]
+export type DataService = (typeof dataServices)[number]
+
+export type TableGrant = Readonly<{ schema: string; name: string; permissions: readonly TablePermission[] }>
+export type SchemaGrant = Readonly<{ name: string; permissions: readonly SchemaPermission[] }>
+
+/** What a key is for, beside tables and schemas. */
+export type Scope = Readonly<{
+  apis: readonly Api[]
+  services: readonly DataService[]
+  /** May list the metadata of all tables. */
+  hasTableMetadata: boolean
+}>
+
+/** What is asked for when a key is made. */
+export type WantedGrants = Scope &
+  Readonly<{ tables: readonly TableGrant[]; schemas: readonly SchemaGrant[] }>
+
+/** What a role has in the catalogs; of its own tables it is the owner. */
+export type HeldGrants = Readonly<{
+  tables: readonly (TableGrant & Readonly<{ isOwner: boolean }>)[]
+  schemas: readonly SchemaGrant[]
+}>
+
+export const masterScope: Scope = { apis, services: dataServices, hasTableMetadata: false }
+export const defaultScope: Scope = { apis, services: [], hasTableMetadata: false }

@@ -1,0 +1,44 @@
+import { operator, recordAudit } from '../accounts/audit.ts'
+import type { Account } from '../auth/account.ts'
+import { announceChange, awaitCaches } from '../auth/change-feed.ts'
+import { newToken } from '../auth/token.ts'
+import { errors } from '../errors.ts'
+import { quoteIdentifier, quoteLiteral } from '../postgres/quote.ts'
+import { scramVerifier } from '../postgres/scram-verifier.ts'
+import { adminTarget } from '../postgres/session-target.ts'
+import { inTransaction } from '../postgres/transaction.ts'
+import { endRequests } from './end-sessions.ts'
+import { findKey } from './find-key.ts'
+import type { Key, KeysContext } from './key.ts'
+import { lockOwner, replaceToken } from './key-store.ts'
+
+/** Gives the key a new token. Whoever had the old one is shut out: of the next request, and of the running ones. */
+export async function regenerateToken(context: KeysContext, account: Account, name: string): Promise<Key> {
+  const { control } = context.databases
+  const key = await inTransaction(control, async (tx) => {
+    if (!(await lockOwner(tx, account.userId))) throw errors.userUnknown(account.username)
+    const found = await findKey(context, account, name, tx)
+    if (found.type === 'default') throw errors.notYourResource()
+    await replaceToken(tx, context.secrets, found.id, newToken())
+    await recordAudit(tx, {
+      actor: context.actor ?? operator,
+      action: 'key.regenerated',
+      account: account.username,
+      subject: name,
+    })
+    await announceChange(tx)
+    return found
+  })
+  await awaitCaches(control, context.log)
+  await shutOut(context, account, key.role)
+  return findKey(context, account, name)
+}
+
+/** With the old token one could also give the role a password of one's own. */
+async function shutOut({ databases, secrets }: KeysContext, account: Account, role: string): Promise<void> {
+  const verifier = quoteLiteral(scramVerifier(secrets.rolePassword(role)))
+  await databases.admin.use(adminTarget(databases.hosts, account.hostId), (session) =>
+    session.query(`alter role ${quoteIdentifier(role)} password ${verifier}`),
+  )
+  await endRequests(databases, account.hostId, role)
+}

@@ -1,0 +1,62 @@
+import { isOutOfReach } from '../accounts/prepare-hosts.ts'
+import type { Account } from '../auth/account.ts'
+import { readAccount, selectAccounts } from '../auth/account-store.ts'
+import { adminTarget } from '../postgres/session-target.ts'
+import type { KeysContext } from './key.ts'
+import { removeKeyRole } from './key-role.ts'
+
+/**
+ * Removes the roles of keys that were not made to the end, or not removed to the end, and answers their names. A key
+ * that somebody is working on right now has its user locked, and is looked at afterwards.
+ */
+export async function repairKeys(context: KeysContext): Promise<readonly string[]> {
+  const removed: string[] = []
+  for (const { id: hostId } of context.databases.hosts.all()) {
+    for (const role of await rolesIfReachable(context, hostId)) {
+      const account = await ownerOf(context, hostId, role)
+      if (account && (await isRemoved(context, account, role))) removed.push(role)
+    }
+  }
+  return removed
+}
+
+/** One role that cannot go yet does not hold up the others. */
+async function isRemoved(context: KeysContext, account: Account, role: string): Promise<boolean> {
+  return removeKeyRole(context, account, role).catch((error: unknown) => {
+    context.log.error({ err: error, role }, 'the role of a key cannot be removed')
+    return false
+  })
+}
+
+/** A host that does not answer is looked at another time. */
+async function rolesIfReachable(context: KeysContext, hostId: number): Promise<readonly string[]> {
+  return rolesWithoutKey(context, hostId).catch((error: unknown) => {
+    if (!isOutOfReach(error)) throw error
+    context.log.warn({ err: error, hostId }, 'the roles of a database host cannot be repaired')
+    return []
+  })
+}
+
+async function rolesWithoutKey({ databases, namespace }: KeysContext, hostId: number): Promise<string[]> {
+  const onHost = await databases.admin.use(adminTarget(databases.hosts, hostId), (session) =>
+    session.query<{ rolname: string }>(
+      `select rolname from pg_catalog.pg_roles where rolname ~ ('^' || $1 || '_u[0-9]+_k[0-9]+$')`,
+      [namespace],
+    ),
+  )
+  const { rows } = await databases.control.query<{ role: string }>(
+    `select role from unnest($1::text[]) role
+     where not exists (select from cartage.api_keys where role_name = role)`,
+    [onHost.rows.map((row) => row.rolname)],
+  )
+  return rows.map((row) => row.role)
+}
+
+/** A user that is being made or removed is the accounts' to repair. */
+async function ownerOf({ databases }: KeysContext, hostId: number, role: string) {
+  const { rows } = await databases.control.query(
+    `${selectAccounts} where u.master_role = $1 and d.host_id = $2 and u.state = 'active'`,
+    [role.replace(/_k\d+$/, ''), hostId],
+  )
+  return rows[0] && readAccount(rows[0])
+}

@@ -1,0 +1,25 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { errors } from '../errors.ts'
+import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
+
+/**
+ * Runs a transaction on the tenant's catalogs. GRANT and ALTER fail with an internal error (XX000) when a statement of
+ * the tenant has changed the same catalog row meanwhile; that one is over by then, so trying again helps.
+ */
+export async function retryConflicts<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await work()
+    } catch (error) {
+      if (hasSqlstate(error, sqlstate.lockNotAvailable)) throw errors.tablesBusy(error)
+      if (attempt === maxAttempts || !hasSqlstate(error, ...conflicts)) throw error
+      await sleep(attempt * 10)
+    }
+  }
+}
+
+/** So long a catalog change waits for a statement of the tenant. */
+export const lockTimeout = `set local lock_timeout = '5s'`
+
+const conflicts = ['XX000', '40001', '40P01']
+const maxAttempts = 6

@@ -1,0 +1,307 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import pg from 'pg'
+import { createKeyRole } from '../../src/keys/key-role.ts'
+import { repairKeys } from '../../src/keys/repair-keys.ts'
+import { createLog } from '../../src/log.ts'
+import { startService } from '../../src/service.ts'
+import { eventually, type Setup, setup, type TestUser } from '../setup.ts'
+import { grantsOf, keyRolesOf, keysClient, roleOf, tablesOf } from './keys-client.ts'
+
+/** A second process as far as the databases can tell: pools, caches and listeners of its own. */
+async function twoNodes(t: TestContext) {
+  const context = await setup(t)
+  const { service, keys, user } = context
+  const other = await startService(
+    service.services.config,
+    keys,
+    { http: true, worker: false },
+    createLog('error'),
+  )
+  t.after(() => other.stop())
+  return { ...context, there: { ...user, base: `${other.url}/user/${user.username}` } as TestUser }
+}
+
+const statusOf = async (user: TestUser, token: string, q = 'select 1') =>
+  (await fetch(`${user.base}/api/v2/sql?${new URLSearchParams({ q, api_key: token })}`)).status
+
+test('two creations of one name at the same time give one 201 and one 422', async (t) => {
+  const { user, there } = await twoNodes(t)
+  for (let round = 0; round < 8; round += 1) {
+    const answers = await Promise.all(
+      [user, there, user, there].map((node) => keysClient(node).create(`k${round}`, grantsOf())),
+    )
+    const statuses = answers.map((answer) => answer.status).sort()
+    assert.deepEqual(statuses, [201, 422, 422, 422])
+    for (const { status, body } of answers) {
+      if (status === 422) assert.equal(body.errors, 'Validation failed: Name has already been taken')
+    }
+  }
+  assert.equal((await keysClient(user).list('?type=regular')).body.total, 8)
+})
+
+test('creations, regenerations and deletions of many keys at once do not disturb each other', async (t) => {
+  const context = await twoNodes(t)
+  const { user, there } = context
+  await user.sql('create table t (id serial)')
+  const names = Array.from({ length: 24 }, (_, number) => `k${number}`)
+  const node = (number: number) => keysClient(number % 2 ? user : there)
+  const made = await Promise.all(
+    names.map((name, number) => node(number).create(name, grantsOf({ t: ['insert'] }))),
+  )
+  assert.deepEqual(new Set(made.map(({ status }) => status)), new Set([201]))
+  const ended = await Promise.all(
+    names.map((name, number) => (number % 3 ? node(number).remove(name) : node(number).regenerate(name))),
+  )
+  assert.deepEqual(new Set(ended.map(({ status }) => status)), new Set([200]))
+  assert.equal((await keysClient(user).list('?type=regular')).body.total, 8)
+  assert.equal((await keyRolesOf(context, user)).length, 8)
+})
+
+test('one of two deletions at the same time finds no key any more', async (t) => {
+  const { user, there } = await twoNodes(t)
+  await keysClient(user).make('k')
+  const answers = await Promise.all([user, there].map((node) => keysClient(node).remove('k')))
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 404])
+})
+
+test('a regenerated or deleted token fails on the next request on every node', async (t) => {
+  const { user, there } = await twoNodes(t)
+  const keys = keysClient(user)
+  let { token } = await keys.make('k')
+  for (let round = 0; round < 15; round += 1) {
+    assert.deepEqual([await statusOf(there, token), await statusOf(user, token)], [200, 200])
+    const old = token
+    token = (await keys.regenerate('k')).body.token
+    assert.deepEqual([await statusOf(there, old), await statusOf(user, old)], [401, 401])
+  }
+  assert.deepEqual([await statusOf(there, token), await statusOf(user, token)], [200, 200])
+  await keys.remove('k')
+  assert.deepEqual([await statusOf(there, token), await statusOf(user, token)], [401, 401])
+})
+
+test('the running statements of a regenerated or deleted key are ended, its pooled connections closed', async (t) => {
+  const context = await twoNodes(t)
+  const { user, there, admin } = context
+  const keys = keysClient(user)
+  const made = await keys.make('k')
+  const role = await roleOf(context, user, 'k')
+  const sessions = async () =>
+    (
+      await admin(
+        `select state from pg_stat_activity where usename = $1 or usesysid is not null and usename is null`,
+        [role],
+      )
+    ).rows
+  const running = async (token: string) => {
+    const answers = [user, there].map((node) => statusOf(node, token, 'select pg_sleep(60)'))
+    await eventually(async () => assert.equal((await sessions()).length, 2))
+    return answers
+  }
+  const first = await running(made.token)
+  const { body } = await keys.regenerate('k')
+  assert.ok((await Promise.all(first)).every((status) => status >= 400))
+  assert.deepEqual(await sessions(), [])
+  const second = await running(body.token)
+  await keys.remove('k')
+  assert.ok((await Promise.all(second)).every((status) => status >= 400))
+  assert.deepEqual(await sessions(), [])
+})
+
+test('a regenerated master key ends requests, but no job', async (t) => {
+  const { user, service, admin } = await setup(t)
+  const role = user.account.masterRole
+  const { address } = service.services.databases.hosts.get(user.account.hostId)
+  const job = new pg.Client({
+    ...address,
+    user: role,
+    password: service.services.secrets.rolePassword(role),
+    database: user.account.database,
+    application_name: 'cartage job 1 0',
+  })
+  job.on('error', () => undefined)
+  await job.connect()
+  t.after(() => job.end())
+  const request = statusOf(user, user.masterToken, 'select pg_sleep(60)')
+  await eventually(async () => {
+    const { rowCount } = await admin(
+      `select from pg_stat_activity where usename = $1 and query ~ 'pg_sleep'`,
+      [role],
+    )
+    assert.equal(rowCount, 1)
+  })
+  assert.equal((await keysClient(user).regenerate('Master')).status, 200)
+  assert.ok((await request) >= 400)
+  assert.equal((await job.query('select 1')).rowCount, 1)
+})
+
+test('a key can be made while its table is being altered', async (t) => {
+  const { user, service } = await setup(t)
+  await user.sql('create table t (id int)')
+  const role = user.account.masterRole
+  const tenant = new pg.Client({
+    ...service.services.databases.hosts.get(user.account.hostId).address,
+    user: role,
+    password: service.services.secrets.rolePassword(role),
+    database: user.account.database,
+  })
+  tenant.on('error', () => undefined)
+  await tenant.connect()
+  t.after(() => tenant.end())
+  for (let round = 0; round < 5; round += 1) {
+    await tenant.query(`begin; alter table t add column c${round} int`)
+    const made = keysClient(user).create(`k${round}`, grantsOf({ t: ['select'] }))
+    await eventually(async () => {
+      const { rowCount } = await tenant.query(
+        `select from pg_locks where not granted and locktype = 'transactionid' and transactionid::text = pg_current_xact_id()::xid::text`,
+      )
+      assert.equal(rowCount, 1)
+    })
+    await tenant.query('commit')
+    assert.equal((await made).status, 201)
+  }
+})
+
+test('a creation whose last commit fails leaves neither key nor role', async (t) => {
+  const context = await setup(t, { isIsolated: true })
+  const { user, service } = context
+  const { control } = service.services.databases
+  await control.query(`create function cartage.fail() returns trigger language plpgsql as
+    $$ begin if new.name = 'doomed' then raise exception 'no'; end if; return null; end $$`)
+  await control.query(`create constraint trigger fail after insert on cartage.api_keys
+    deferrable initially deferred for each row execute function cartage.fail()`)
+  t.after(() => control.query('drop function cartage.fail() cascade'))
+  const { status } = await keysClient(user).create('doomed', grantsOf({}, ['public']))
+  assert.ok(status >= 400)
+  assert.equal((await keysClient(user).read('doomed')).status, 404)
+  assert.deepEqual(await keyRolesOf(context, user), [])
+  assert.equal((await keysClient(user).create('fine', grantsOf())).status, 201)
+})
+
+test('repair removes a role without a key, and hands what it made to the user', async (t) => {
+  const context = await setup(t)
+  const { user, service } = context
+  const kept = await keysClient(user).make('kept', grantsOf({}, ['public']))
+  const orphan = `${user.account.masterRole}_k999999`
+  const grants = {
+    apis: [],
+    services: [],
+    tables: [],
+    hasTableMetadata: false,
+    schemas: [{ name: 'public', permissions: ['create'] as const }],
+  }
+  assert.deepEqual(await createKeyRole(service.services.accounts, user.account, orphan, grants), [])
+  await user.sql('create table made (id int)', [], orphan)
+  assert.deepEqual(await repairKeys(service.services.accounts), [orphan])
+  assert.deepEqual(await keyRolesOf(context, user), [await roleOf(context, user, 'kept')])
+  await user.sql('drop table made')
+  assert.equal(await statusOf(user, kept.token), 200)
+  assert.deepEqual(await repairKeys(service.services.accounts), [])
+})
+
+test('repair leaves keys alone that are being made', async (t) => {
+  const { user, service } = await setup(t)
+  const made = Promise.all(Array.from({ length: 12 }, (_, number) => keysClient(user).make(`k${number}`)))
+  const repairs = Array.from({ length: 12 }, () => repairKeys(service.services.accounts))
+  assert.deepEqual((await Promise.all(repairs)).flat(), [])
+  for (const { token } of await made) assert.equal(await statusOf(user, token), 200)
+})
+
+/** Acts on a key in a process of its own, with a database of which the test can hold a part. */
+function actor(
+  t: TestContext,
+  { keys, service }: Setup,
+  user: TestUser,
+  act: string,
+  key: string,
+): ChildProcess {
+  const child = spawn(
+    process.execPath,
+    ['--import', 'tsx', fileURLToPath(new URL('act-on-key.ts', import.meta.url))],
+    {
+      stdio: 'inherit',
+      env: {
+        ...process.env,
+        CARTAGE_DATABASE_URL: keys.adminUrl,
+        CARTAGE_SECRET: keys.secret,
+        CARTAGE_NAMESPACE: service.services.config.namespace,
+        CARTAGE_ACT: act,
+        CARTAGE_USER: user.username,
+        CARTAGE_KEY: key,
+      },
+    },
+  )
+  t.after(() => child.kill('SIGKILL'))
+  return child
+}
+
+test('kill -9 after the role was made and before its record leaves an orphan that repair removes', async (t) => {
+  const context = await setup(t, { isIsolated: true })
+  const { user, service } = context
+  const { control } = service.services.databases
+  await user.sql('create table t (id int)')
+  await control.query(`create function cartage.wait() returns trigger language plpgsql as
+    $$ begin perform pg_sleep(60); return null; end $$`)
+  await control.query(`create constraint trigger wait after insert on cartage.api_keys
+    deferrable initially deferred for each row execute function cartage.wait()`)
+  const child = actor(t, context, user, 'create', 'k')
+  await eventually(async () => assert.equal((await keyRolesOf(context, user)).length, 1))
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+  await control.query(
+    `select pg_terminate_backend(pid, 5000) from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()`,
+  )
+  await control.query('drop function cartage.wait() cascade')
+  assert.equal((await keysClient(user).read('k')).status, 404)
+  assert.equal((await repairKeys(service.services.accounts)).length, 1)
+  assert.deepEqual(await keyRolesOf(context, user), [])
+  assert.equal((await keysClient(user).create('k', grantsOf({ t: ['select'] }))).status, 201)
+})
+
+test('kill -9 in the midst of a deletion leaves a dead token, and repair does the rest', async (t) => {
+  const context = await setup(t, { isIsolated: true })
+  const { user, service } = context
+  const { control } = service.services.databases
+  const { token } = await keysClient(user).make('k', grantsOf({}, ['public']))
+  await user.sql('create table made (id int)', [], await roleOf(context, user, 'k'))
+  // Whoever holds this lock is a process that has not yet forgotten the key.
+  const holder = await control.connect()
+  await holder.query('select pg_advisory_lock_shared(7238002)')
+  const child = actor(t, context, user, 'delete', 'k')
+  await eventually(async () => assert.equal((await keysClient(user).read('k')).status, 404))
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+  holder.release(true)
+  assert.equal(await statusOf(user, token), 401)
+  assert.equal((await keyRolesOf(context, user)).length, 1)
+  assert.equal((await repairKeys(service.services.accounts)).length, 1)
+  assert.deepEqual(await keyRolesOf(context, user), [])
+  await user.sql('drop table made')
+})
+
+test('a deletion is answered although a statement holds a table of the key; repair removes the role later', async (t) => {
+  const context = await setup(t)
+  const { user, service } = context
+  await keysClient(user).make('k', grantsOf({}, ['public']))
+  const role = await roleOf(context, user, 'k')
+  await user.sql('create table made (id int)', [], role)
+  const holder = await service.services.databases.job.acquire({
+    hostId: user.account.hostId,
+    database: user.account.database,
+    role: user.account.masterRole,
+    searchPath: 'public',
+  })
+  await holder.query('begin; lock table made in access share mode')
+  assert.equal((await keysClient(user).remove('k')).status, 200)
+  assert.equal((await keysClient(user).read('k')).status, 404)
+  assert.deepEqual(await keyRolesOf(context, user), [role])
+  await holder.query('rollback')
+  holder.release()
+  assert.deepEqual(await repairKeys(service.services.accounts), [role])
+  assert.deepEqual(tablesOf((await keysClient(user).read('Master')).body), {
+    'public.made': 'delete,insert,select,update',
+  })
+})
