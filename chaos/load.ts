@@ -1,0 +1,111 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { JobDocument } from '../src/http/routes/job-document.ts'
+import { type Plan, planJob, requestOf } from './plan.ts'
+import type { Random } from './random.ts'
+import type { Stage } from './stage.ts'
+
+export type PlayedJob = Readonly<{
+  plan: Plan
+  id: string
+  /** The job when it was first seen in a final state. */
+  final: JobDocument
+}>
+
+/** What an answer must never be, whatever is going on. */
+export type Surprise = Readonly<{ plan: Plan; what: string }>
+
+type Answer = Readonly<{ status: number; body: JobDocument & { error?: string[] } }>
+
+/** Clients that submit jobs, cancel some, and follow each to its end, whatever happens to the service. */
+export class Load {
+  readonly jobs: PlayedJob[] = []
+  readonly surprises: Surprise[] = []
+  readonly #stage: Stage
+  readonly #random: Random
+  readonly #clients: Promise<void>[]
+  #isOver = false
+
+  constructor(stage: Stage, random: Random, clients: number) {
+    this.#stage = stage
+    this.#random = random
+    this.#clients = Array.from({ length: clients }, () => this.#play())
+  }
+
+  /** The service is up: so many jobs have ended. */
+  async warmUp(jobs: number): Promise<void> {
+    while (this.jobs.length < jobs) await sleep(50)
+  }
+
+  /** No more jobs; resolves when those on their way have ended. */
+  async finish(): Promise<void> {
+    this.#isOver = true
+    await Promise.all(this.#clients)
+  }
+
+  /** The job as it is now, asked until there is an answer. */
+  async read({ plan, id }: Pick<PlayedJob, 'plan' | 'id'>, waitSeconds = 0): Promise<JobDocument> {
+    const { status, body } = await this.#insist(plan, 'GET', `/${id}`, `wait=${waitSeconds}`)
+    if (status !== 200) this.#note(plan, `GET answered ${status} ${JSON.stringify(body)}`)
+    return body
+  }
+
+  async #play(): Promise<void> {
+    while (!this.#isOver) {
+      const plan = planJob(this.#random, this.#stage.users.length)
+      const { status, body } = await this.#insist(plan, 'POST', '', '', requestOf(plan))
+      if (status !== 201) {
+        this.#note(plan, `POST answered ${status} ${JSON.stringify(body)}`)
+        continue
+      }
+      const id = body.job_id
+      const cancelled = plan.cancelAfterMs === undefined ? undefined : this.#cancel(plan, id)
+      const final = await this.#untilFinal(plan, id)
+      await cancelled
+      this.jobs.push({ plan, id, final })
+    }
+  }
+
+  async #untilFinal(plan: Plan, id: string): Promise<JobDocument> {
+    for (;;) {
+      const job = await this.read({ plan, id }, 5)
+      if (job.status && !['pending', 'running'].includes(job.status)) return job
+    }
+  }
+
+  async #cancel(plan: Plan, id: string): Promise<void> {
+    await sleep(plan.cancelAfterMs)
+    const { status, body } = await this.#insist(plan, 'DELETE', `/${id}`)
+    if (status !== 200 && status !== 400)
+      this.#note(plan, `DELETE answered ${status} ${JSON.stringify(body)}`)
+    if (status === 200 && body.status !== 'cancelled') this.#note(plan, `DELETE answered ${body.status}`)
+    const { status: found } = await this.read({ plan, id })
+    if (['pending', 'running'].includes(found)) this.#note(plan, `the job is ${found} after its DELETE`)
+    if (status === 200 && found !== 'cancelled') this.#note(plan, `cancelled, and then ${found}`)
+  }
+
+  /** Any server will do, again and again; only 5xx and broken connections are forgiven. */
+  async #insist(plan: Plan, method: string, id: string, query = '', body?: unknown): Promise<Answer> {
+    const { account, token } = this.#stage.users[plan.userIndex]!
+    const path = `/user/${account.username}/api/v2/sql/job${id}?api_key=${token}&${query}`
+    const headers = { 'content-type': 'application/json', 'idempotency-key': plan.key }
+    for (;;) {
+      try {
+        const response = await fetch(this.#random.pick(this.#stage.urls) + path, {
+          method,
+          headers,
+          signal: AbortSignal.timeout(30_000),
+          ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        })
+        const answer = (await response.json()) as Answer['body']
+        if (response.status < 500) return { status: response.status, body: answer }
+      } catch {
+        // The server was killed, or has not started yet.
+      }
+      await sleep(this.#random.between(20, 200))
+    }
+  }
+
+  #note(plan: Plan, what: string): void {
+    this.surprises.push({ plan, what })
+  }
+}

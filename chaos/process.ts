@@ -1,0 +1,71 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+
+export type Role = 'serve' | 'worker'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+/** A real process of the service, which is started again whenever it has ended, unless told otherwise. */
+export class CartageProcess {
+  readonly role: Role
+  /** What it said when it died of an exception of its own. */
+  readonly crashes: string[] = []
+  readonly #environment: NodeJS.ProcessEnv
+  readonly #isBuilt: boolean
+  isRevived = true
+  #child: ChildProcess
+
+  /** From dist/ if it is built, else from the sources, which takes longer to start. */
+  constructor(role: Role, environment: NodeJS.ProcessEnv, isBuilt: boolean) {
+    this.role = role
+    this.#environment = environment
+    this.#isBuilt = isBuilt
+    this.#child = this.#spawn()
+  }
+
+  get pid(): number {
+    return this.#child.pid!
+  }
+
+  get isAlive(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#child.kill(name)
+  }
+
+  /** Ends it for good; answers the exit code. */
+  async end(signal: NodeJS.Signals): Promise<number | null> {
+    this.isRevived = false
+    if (!this.isAlive) return this.#child.exitCode
+    const exited = once(this.#child, 'exit')
+    this.signal('SIGCONT')
+    this.signal(signal)
+    const [code] = (await exited) as [number | null]
+    return code
+  }
+
+  #spawn(): ChildProcess {
+    const options = this.role === 'serve' ? ['serve', '--no-worker'] : ['worker']
+    const program = this.#isBuilt ? ['chaos/cartage.mjs'] : ['--import', 'tsx', 'chaos/cartage.ts']
+    const child = spawn(process.execPath, [...program, ...options], {
+      cwd: root,
+      env: this.#environment,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    let words = ''
+    child.stderr!.setEncoding('utf8').on('data', (text: string) => {
+      words = (words + text).slice(-longestWords)
+    })
+    child.once('close', () => {
+      // Node's last line after an exception that nobody caught.
+      if (/^Node\.js v/m.test(words)) this.crashes.push(words)
+      if (this.isRevived) this.#child = this.#spawn()
+    })
+    return child
+  }
+}
+
+const longestWords = 4_096

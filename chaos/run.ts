@@ -1,0 +1,36 @@
+import { randomInt } from 'node:crypto'
+import { parseArgs } from 'node:util'
+import { runChaos } from './chaos.ts'
+import { describe } from './report.ts'
+
+// node --import tsx chaos/run.ts [--seed N] [--kills N] [--seconds N] [--users N] [--servers N] [--workers N] [--clients N] [--pause MS]
+const whole = { type: 'string' } as const
+const { values } = parseArgs({
+  options: {
+    seed: whole,
+    kills: whole,
+    seconds: whole,
+    users: whole,
+    servers: whole,
+    workers: whole,
+    clients: whole,
+    pause: whole,
+  },
+})
+const number = (text: string | undefined, fallback: number) => (text === undefined ? fallback : Number(text))
+
+const seed = number(values.seed, randomInt(2 ** 31))
+console.log(`chaos with seed ${seed}`)
+const report = await runChaos({
+  seed,
+  kills: number(values.kills, 200),
+  seconds: number(values.seconds, 3600),
+  users: number(values.users, 6),
+  servers: number(values.servers, 2),
+  workers: number(values.workers, 3),
+  clients: number(values.clients, 24),
+  pauseMs: number(values.pause, 400),
+})
+console.log(describe(report))
+for (const violation of report.findings.violations.slice(0, 50)) console.error(violation)
+process.exitCode = report.findings.violations.length === 0 ? 0 : 1

@@ -1,0 +1,57 @@
+import type { Pool } from 'pg'
+import { masterTargetOf } from '../auth/account.ts'
+import type { SessionTarget } from '../postgres/session-target.ts'
+import { type JobRow, readStoredJob, type StoredJob } from './job-store.ts'
+
+/** Whose job it is to run: where, as whom, and how often its step has lost its backend. */
+export type ClaimedJob = StoredJob & Readonly<{ target: SessionTarget; losses: number }>
+
+export type ClaimLimits = Readonly<{
+  /** Waiting jobs, and running ones that have lost their worker. */
+  wanted: number
+  wantedOrphans: number
+  perUser: number
+  perHost: number
+  openHosts: readonly number[]
+}>
+
+/** Whether there was more that somebody else was working on at the moment. */
+export type Claim = Readonly<{ jobs: readonly ClaimedJob[]; isBusy: boolean }>
+
+export async function claimJobs(control: Pool, workerId: number, limits: ClaimLimits): Promise<Claim> {
+  const { rows } = await control.query<ClaimedRow>({
+    name: 'claim-jobs',
+    text: `select *, flight_backend_start::text as backend_start from cartage.claim_jobs($1, $2, $3, $4, $5, $6)`,
+    values: [workerId, limits.wanted, limits.wantedOrphans, limits.perUser, limits.perHost, limits.openHosts],
+  })
+  const claimed = rows.filter(({ id }) => id !== null)
+  return { jobs: claimed.map(readClaimedJob), isBusy: claimed.length < rows.length }
+}
+
+type ClaimedRow = JobRow &
+  Readonly<{
+    flight_losses: number
+    master_role: string
+    schema_name: string
+    host_id: number
+    database_name: string
+  }>
+
+function readClaimedJob(row: ClaimedRow): ClaimedJob {
+  const { host_id: hostId, database_name: database, schema_name: schema, master_role: masterRole } = row
+  return {
+    ...readStoredJob(row),
+    target: masterTargetOf({ hostId, database, schema, masterRole }),
+    losses: row.flight_losses,
+  }
+}
+
+/** The job again as it stands in the database, if it is still the caller's. */
+export async function reloadJob(control: Pool, from: ClaimedJob): Promise<ClaimedJob | undefined> {
+  const { rows } = await control.query<ClaimedRow>(
+    `select *, flight_backend_start::text as backend_start from cartage.runnable_jobs
+     where user_id = $1 and id = $2 and attempt = $3 and status = 'running'`,
+    [from.userId, from.job.id, from.attempt],
+  )
+  return rows[0] && readClaimedJob(rows[0])
+}

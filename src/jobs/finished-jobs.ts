@@ -1,0 +1,101 @@
+import type { Pool } from 'pg'
+import type { Account } from '../auth/account.ts'
+import { isFinal, type Job } from './job.ts'
+import { findJob, watchJob } from './job-store.ts'
+import { finishedChannel } from './queue-store.ts'
+
+/**
+ * Lets requests wait for the end of jobs: one listening connection for all of them, taken when the first one waits.
+ * When that connection is lost, everybody looks for themselves and a new one is made.
+ */
+export class FinishedJobs {
+  readonly #control: Pool
+  readonly #waiting = new Map<string, Set<() => void>>()
+  #listening: Promise<void> | undefined
+  #stopListening = () => {}
+  #isStopped = false
+
+  constructor(control: Pool) {
+    this.#control = control
+  }
+
+  /** The job when it has ended, or as it is when the time is over or the caller gives up. None: there is no such job. */
+  async wait(account: Account, id: string, timeoutMs: number, signal: AbortSignal): Promise<Job | undefined> {
+    const deadline = Date.now() + timeoutMs
+    for (;;) {
+      const turn = this.#nextNews(id, deadline - Date.now(), signal)
+      try {
+        await this.#listen()
+        const job = await watchJob(this.#control, account, id)
+        if (!job || isFinal(job.status) || Date.now() >= deadline) return job
+        await turn.news
+        if (signal.aborted || this.#isStopped) return await findJob(this.#control, account, id)
+      } finally {
+        turn.leave()
+      }
+    }
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#stopListening()
+    this.#wakeAll()
+  }
+
+  #nextNews(id: string, timeoutMs: number, signal: AbortSignal): { news: Promise<void>; leave: () => void } {
+    let wake = () => {}
+    const news = new Promise<void>((resolve) => {
+      wake = resolve
+    })
+    const timer = setTimeout(wake, timeoutMs)
+    signal.addEventListener('abort', wake, { once: true })
+    const others = this.#waiting.get(id) ?? new Set()
+    this.#waiting.set(id, others.add(wake))
+    const leave = () => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', wake)
+      others.delete(wake)
+      if (others.size === 0 && this.#waiting.get(id) === others) this.#waiting.delete(id)
+    }
+    return { news, leave }
+  }
+
+  #listen(): Promise<void> {
+    this.#listening ??= this.#connect().catch((error: unknown) => {
+      this.#listening = undefined
+      throw error
+    })
+    return this.#listening
+  }
+
+  async #connect(): Promise<void> {
+    const client = await this.#control.connect()
+    let isLost = false
+    const lose = () => {
+      if (isLost) return
+      isLost = true
+      client.release(true)
+      this.#listening = undefined
+      this.#wakeAll()
+    }
+    client.on('notification', ({ payload }) => this.#wake(payload ?? ''))
+    client.on('error', lose)
+    client.on('end', lose)
+    try {
+      await client.query(`listen ${finishedChannel}`)
+    } catch (error) {
+      lose()
+      throw error
+    }
+    this.#stopListening = lose
+    if (this.#isStopped) lose()
+  }
+
+  #wake(id: string): void {
+    for (const wake of this.#waiting.get(id) ?? []) wake()
+  }
+
+  #wakeAll(): void {
+    for (const id of this.#waiting.keys()) this.#wake(id)
+  }
+}

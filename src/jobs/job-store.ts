@@ -1,0 +1,133 @@
+import type { Pool } from 'pg'
+import type { Account } from '../auth/account.ts'
+import type { Queryable } from '../postgres/transaction.ts'
+import type { FallbackRecord, Item, Job, JobDefinition } from './job.ts'
+import { createJob } from './job-state.ts'
+
+/** The statement that a worker has sent: by these PostgreSQL can be asked what became of it. */
+export type Flight = Readonly<{
+  pid: number
+  /** Tells the backend from a later one with the same pid; in text, as dates of JavaScript have no microseconds. */
+  backendStart: string
+  /** Null for a statement that runs outside of a transaction of ours. */
+  xid: string | null
+}>
+
+/** A job, and what the service alone knows of it. */
+export type StoredJob = Readonly<{
+  userId: number
+  job: Job
+  /** The fencing token: whoever writes must know the latest one. */
+  attempt: number
+  flight: Flight | null
+}>
+
+export type JobRow = Readonly<{
+  user_id: number
+  id: string
+  username: string
+  status: Job['status']
+  definition: JobDefinition
+  progress: Progress | null
+  attempt: number
+  flight_xid: string | null
+  flight_pid: number | null
+  backend_start: string | null
+  created_at: Date
+  updated_at: Date
+}>
+
+/** The user's job; also says that somebody waits for its end. */
+export async function watchJob(control: Pool, account: Account, id: string): Promise<Job | undefined> {
+  await control.query(
+    `update cartage.jobs set is_watched = true
+     where user_id = $1 and id = $2 and finished_at is null and not is_watched`,
+    [account.userId, id],
+  )
+  return findJob(control, account, id)
+}
+
+export async function findJob(control: Queryable, account: Account, id: string): Promise<Job | undefined> {
+  const { rows } = await control.query<Omit<JobRow, 'username'>>(
+    `${selectJobs} where user_id = $1 and id = $2`,
+    [account.userId, id],
+  )
+  return rows[0] && readJob({ ...rows[0], username: account.username })
+}
+
+/** The job for the caller alone, until the transaction ends. */
+export async function lockJob(tx: Queryable, account: Account, id: string): Promise<StoredJob | undefined> {
+  const { rows } = await tx.query<Omit<JobRow, 'username'>>(
+    `${selectJobs} where user_id = $1 and id = $2 for update`,
+    [account.userId, id],
+  )
+  return rows[0] && readStoredJob({ ...rows[0], username: account.username })
+}
+
+/** Another definition, for a locked job of which nothing has run. */
+export async function replaceDefinition(
+  tx: Queryable,
+  { userId, job }: StoredJob,
+  definition: JobDefinition,
+): Promise<Date> {
+  const { rows } = await tx.query<{ updated_at: Date }>(
+    `update cartage.jobs set definition = $3, progress = null, updated_at = clock_timestamp()
+     where user_id = $1 and id = $2 returning updated_at`,
+    [userId, job.id, JSON.stringify(definition)],
+  )
+  return rows[0]!.updated_at
+}
+
+const selectJobs = 'select *, flight_backend_start::text as backend_start from cartage.jobs'
+
+export function readStoredJob(row: JobRow): StoredJob {
+  return {
+    userId: row.user_id,
+    job: readJob(row),
+    attempt: row.attempt,
+    flight:
+      row.flight_pid === null
+        ? null
+        : { pid: row.flight_pid, backendStart: row.backend_start!, xid: row.flight_xid },
+  }
+}
+
+/** What has become of a job so far: all of it that its definition does not tell. */
+type Progress = Partial<Pick<Job, 'failedReason'>> &
+  FallbackRecord & {
+    readonly items: readonly (Omit<StepRecord, StepTime> & Partial<Record<StepTime, string>>)[]
+  }
+type StepRecord = Pick<Item, 'status' | 'failedReason' | StepTime> & FallbackRecord
+type StepTime = 'startedAt' | 'endedAt'
+
+/** As JSON, undefined members are left out and dates become text. */
+export function writeProgress(job: Job): string {
+  const { failedReason, fallbackStatus, fallbackFailedReason } = job
+  const items = job.items.map(
+    ({ status, startedAt, endedAt, failedReason, fallbackStatus, fallbackFailedReason }): StepRecord =>
+      ({ status, startedAt, endedAt, failedReason, fallbackStatus, fallbackFailedReason }) as StepRecord,
+  )
+  return JSON.stringify({ failedReason, fallbackStatus, fallbackFailedReason, items })
+}
+
+function readJob(row: JobRow): Job {
+  const untouched = createJob(row.definition, row.id, row.username, row.created_at)
+  const { items = [], ...ofJob } = row.progress ?? {}
+  return {
+    ...untouched,
+    ...ofJob,
+    items: untouched.items.map((item, index) => ({ ...item, ...readRecord(items[index]) })),
+    status: row.status,
+    updatedAt: row.updated_at,
+  }
+}
+
+function readRecord(record: Progress['items'][number] | undefined): Partial<StepRecord> {
+  if (!record) return {}
+  const { startedAt, endedAt, ...others } = record
+  return {
+    ...others,
+    ...(startedAt === undefined ? {} : { startedAt: new Date(startedAt) }),
+    ...(endedAt === undefined ? {} : { endedAt: new Date(endedAt) }),
+  }
+}

@@ -1,0 +1,119 @@
+import { type ClaimedJob, reloadJob } from '../jobs/claim-store.ts'
+import type { Job } from '../jobs/job.ts'
+import { requeue, type Transition } from '../jobs/job-state.ts'
+import type { Flight } from '../jobs/job-store.ts'
+import { endJob, type Progress, releaseJob, saveProgress, type Written } from '../jobs/queue-store.ts'
+import { firstHostId } from '../postgres/hosts.ts'
+import type { Session } from '../postgres/session.ts'
+import { flushHost } from './flush-host.ts'
+import { insist } from './insist.ts'
+import type { WorkContext } from './work-context.ts'
+
+/** One job in our hands, as the next write will say. */
+export type JobRun = {
+  readonly claimed: ClaimedJob
+  /** The life of the server in which everything here was learnt. */
+  readonly life: string
+  job: Job
+  flight: Flight | null
+  losses: number
+  /** Something here is true in this life only: a commit that need not be on the disk yet. */
+  restsOnLife: boolean
+  /** How often in a row a step could not even be begun. */
+  unsent: number
+  session: Session | null
+}
+
+/** Why we stop before the job has ended. */
+export type Interruption = 'given back' | 'no longer ours' | 'other life'
+
+export function beginRun({ life }: WorkContext, claimed: ClaimedJob): JobRun {
+  const { job, flight, losses } = claimed
+  return { claimed, life: life.id, job, flight, losses, restsOnLife: false, unsent: 0, session: null }
+}
+
+/** From what the database says, after the server has crashed: what we knew besides may no longer be so. */
+export async function beginAgain(context: WorkContext, run: JobRun): Promise<JobRun | undefined> {
+  await insist(context, () => context.life.renew())
+  const claimed = await insist(context, () => reloadJob(context.databases.control, run.claimed))
+  return claimed && { ...beginRun(context, claimed), session: run.session }
+}
+
+export function isBesideControl({ claimed }: JobRun): boolean {
+  return claimed.target.hostId === firstHostId
+}
+
+export function advance(run: JobRun, transition: Transition): void {
+  run.job = accepted(transition)
+  run.flight = null
+  run.losses = 0
+  run.unsent = 0
+}
+
+/**
+ * Writes down that a statement is about to be sent. That must be on the disk before it is, and so must the xid on its
+ * own host: one that nobody flushed past is given out again after a crash of that server.
+ */
+export async function announce(
+  context: WorkContext,
+  run: JobRun,
+  flight: Flight,
+): Promise<Interruption | undefined> {
+  const { databases } = context
+  if (flight.xid !== null && !isBesideControl(run)) {
+    const isFlushed = await flushHost(databases, run.claimed.target.hostId, flight).catch(() => false)
+    if (!isFlushed) return 'other life'
+  }
+  run.flight = flight
+  if (flight.xid !== null && isBesideControl(run)) run.restsOnLife = true
+  return save(context, run)
+}
+
+export async function save(context: WorkContext, run: JobRun): Promise<Interruption | undefined> {
+  const { control } = context.databases
+  const written = await insist(context, () => saveProgress(control, run.claimed, progressOf(run)))
+  return followUp(run, written)
+}
+
+/** A job of which nothing has run goes back to its place in the queue; another stays running, without a worker. */
+export async function giveBack(context: WorkContext, run: JobRun): Promise<Interruption> {
+  const isUntouched = !run.flight && run.job.items.every(({ status }) => status === 'pending')
+  const job = isUntouched ? accepted(requeue(run.job, new Date())) : run.job
+  const progress = { ...progressOf(run), job }
+  const { control } = context.databases
+  const written = await insist(context, () => releaseJob(control, run.claimed, progress))
+  return followUp(run, written) ?? 'given back'
+}
+
+export async function end(context: WorkContext, run: JobRun): Promise<Interruption | undefined> {
+  const { claimed, job } = run
+  const { control } = context.databases
+  const ended = await insist(context, () => endJob(control, claimed, job, progressOf(run).life))
+  if (ended.written === 'written') tell(context, job, ended.at)
+  return followUp(run, ended.written)
+}
+
+function progressOf({ job, flight, losses, life, restsOnLife }: JobRun): Progress {
+  return { job, flight, losses, life: restsOnLife ? life : null }
+}
+
+function followUp(run: JobRun, written: Written): Interruption | undefined {
+  if (written === 'other life') return 'other life'
+  if (written === 'not ours') return 'no longer ours'
+  run.restsOnLife = false
+  return undefined
+}
+
+function tell({ metrics }: WorkContext, job: Job, endedAt: Date): void {
+  const startedAt = job.items[0]?.startedAt ?? endedAt
+  metrics?.jobFinished({
+    status: job.status as 'done' | 'failed' | 'cancelled' | 'unknown',
+    waitMs: Math.max(0, startedAt.getTime() - job.createdAt.getTime()),
+    runMs: Math.max(0, endedAt.getTime() - startedAt.getTime()),
+  })
+}
+
+export function accepted(transition: Transition): Job {
+  if (!transition.ok) throw new Error(transition.message)
+  return transition.job
+}

@@ -1,0 +1,51 @@
+import { AppError } from '../errors.ts'
+import type { Session } from '../postgres/session.ts'
+import type { SessionTarget } from '../postgres/session-target.ts'
+import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
+import type { WorkContext } from './work-context.ts'
+
+export type Opened =
+  | Readonly<{ kind: 'open'; session: Session }>
+  /** There is nothing to connect to, and there will not be. */
+  | Readonly<{ kind: 'vanished'; reason: string }>
+  | Readonly<{ kind: 'unreachable' }>
+
+/** A clean connection as the user's master role: the one that the last step left, or another one. */
+export async function openSession(
+  { databases, health, interrupted }: WorkContext,
+  target: SessionTarget,
+  last: Session | null,
+): Promise<Opened> {
+  if (last && (await isCleaned(last))) return { kind: 'open', session: last }
+  try {
+    const session = await databases.job.acquire(target, interrupted)
+    health.worked(target.hostId)
+    return { kind: 'open', session }
+  } catch (error) {
+    const reason = vanished(error)
+    if (reason !== undefined) return { kind: 'vanished', reason }
+    if (!interrupted.aborted) health.failed(target.hostId, error)
+    return { kind: 'unreachable' }
+  }
+}
+
+async function isCleaned(session: Session): Promise<boolean> {
+  if (!session.isAlive) return false
+  return session.clean().then(
+    () => session.isAlive,
+    async () => {
+      await session.destroy()
+      return false
+    },
+  )
+}
+
+/** In words of our own, as PostgreSQL's would name role and database. */
+function vanished(error: unknown): string | undefined {
+  const cause = error instanceof AppError ? error.cause : error
+  if (hasSqlstate(cause, sqlstate.invalidCatalogName))
+    return 'The database of the user does not exist any more'
+  if (hasSqlstate(cause, sqlstate.undefinedObject))
+    return 'The database role of the user does not exist any more'
+  return undefined
+}

@@ -1,0 +1,183 @@
+import type { Flight } from '../jobs/job-store.ts'
+import { quoteLiteral } from '../postgres/quote.ts'
+import type { Session } from '../postgres/session.ts'
+import { sqlstate } from '../postgres/sqlstate.ts'
+import type { WireError } from '../postgres/wire-error.ts'
+import type { WireOutcome } from '../postgres/wire-query.ts'
+import { classifyJobItem } from '../sql/job-statement.ts'
+import { StatementWatch } from './statement-watch.ts'
+
+export type Statement = Readonly<{
+  text: string
+  /** What the backend calls itself meanwhile. */
+  label: string
+  timeoutMs: number
+  /** Its database lies in the cluster of the control database. */
+  isBesideControl: boolean
+}>
+
+/** Writes down that the statement is about to be sent; false: it must not be. */
+export type Announce = (flight: Flight) => Promise<boolean>
+
+export type StatementOutcome =
+  | Readonly<{ kind: 'succeeded'; isOutside: boolean }>
+  | Readonly<{ kind: 'failed'; reason: string; isOutside: boolean }>
+  /** The connection went away before anything was sent. */
+  | Readonly<{ kind: 'not-sent'; cause: unknown }>
+  | Readonly<{ kind: 'not-allowed' }>
+  /** The connection went away afterwards: only PostgreSQL knows. */
+  | Readonly<{ kind: 'lost'; flight: Flight; reason: string; isTimedOut: boolean; isInnocent: boolean }>
+
+/**
+ * Runs one text as one message. In a transaction of ours wherever possible: then its xid tells for ever whether it
+ * happened. A text that cannot live in one runs alone.
+ */
+export async function runStatement(
+  session: Session,
+  statement: Statement,
+  announce: Announce,
+  interrupted: AbortSignal,
+): Promise<StatementOutcome> {
+  const kind = classifyJobItem(statement.text)
+  if (kind === 'own-transaction' || kind === 'unparsable') {
+    return runOutside(session, statement, announce, interrupted)
+  }
+  const outcome = await runInside(session, statement, announce, interrupted)
+  if (outcome.kind !== 'refused') return outcome
+  if (kind !== 'may-commit') return { kind: 'failed', reason: outcome.reason, isOutside: false }
+  // Nothing has happened, and outside it may.
+  try {
+    await session.clean()
+  } catch (cause) {
+    return { kind: 'not-sent', cause }
+  }
+  return runOutside(session, statement, announce, interrupted)
+}
+
+type Refused = Readonly<{ kind: 'refused'; reason: string }>
+
+async function runInside(
+  session: Session,
+  statement: Statement,
+  announce: Announce,
+  interrupted: AbortSignal,
+): Promise<StatementOutcome | Refused> {
+  const begun = await prepare(session, `begin; ${settings(statement, true, 'pg_current_xact_id()')}`)
+  if ('kind' in begun) return begun
+  if (!(await announce(begun))) return { kind: 'not-allowed' }
+  const watch = new StatementWatch(session, statement.timeoutMs, interrupted)
+  try {
+    const [ran, committed, cleaned] = await sendAndCommit(watch, statement, begun.xid!)
+    if (ran?.error) return refusalOf(ran.error) ?? failed(ran.error.message)
+    if (committed?.error) return failed(committed.error.message)
+    if (cleaned?.error === null) session.noteClean()
+    return { kind: 'succeeded', isOutside: false }
+  } catch (error) {
+    return lost(begun, watch, error)
+  } finally {
+    watch.end()
+  }
+}
+
+/** In one go, so that between the statement and its commit nobody can be waited for, stopped or killed. */
+async function sendAndCommit(
+  watch: StatementWatch,
+  statement: Statement,
+  xid: string,
+): Promise<readonly WireOutcome[]> {
+  const texts = [statement.text, commit(statement, xid), 'discard all']
+  if (!/copy/i.test(statement.text)) return watch.run(texts, 2)
+  // COPY FROM STDIN would take the other messages for its data.
+  const [ran] = await watch.run(texts.slice(0, 1), 1)
+  return ran!.error ? [ran!] : [ran!, ...(await watch.run(texts.slice(1), 1))]
+}
+
+async function runOutside(
+  session: Session,
+  statement: Statement,
+  announce: Announce,
+  interrupted: AbortSignal,
+): Promise<StatementOutcome> {
+  const ready = await prepare(session, settings(statement, false, 'null'))
+  if ('kind' in ready) return ready
+  if (!(await announce(ready))) return { kind: 'not-allowed' }
+  const watch = new StatementWatch(session, statement.timeoutMs, interrupted)
+  try {
+    const [ran] = await watch.run([statement.text], 1)
+    const reason = failureOf(ran!)
+    return reason === undefined
+      ? { kind: 'succeeded', isOutside: true }
+      : { ...failed(reason), isOutside: true }
+  } catch (error) {
+    return lost(ready, watch, error)
+  } finally {
+    watch.end()
+  }
+}
+
+export const timeoutText = 'canceling statement due to statement timeout'
+
+function failed(reason: string) {
+  return { kind: 'failed', reason, isOutside: false } as const
+}
+
+/** What PostgreSQL says to a text that wants to be outside of a transaction. */
+function refusalOf({ sqlstate: state, message }: WireError): Refused | undefined {
+  const isRefusal =
+    state === sqlstate.activeSqlTransaction || state === sqlstate.invalidTransactionTermination
+  return isRefusal ? { kind: 'refused', reason: message } : undefined
+}
+
+function failureOf({ error, transactionStatus }: WireOutcome): string | undefined {
+  if (error) return error.message
+  if (transactionStatus === 'I') return undefined
+  return 'The statement left a transaction open, which was rolled back'
+}
+
+function lost(flight: Flight, watch: StatementWatch, error: unknown): StatementOutcome {
+  const { isTimedOut, isInnocent } = watch
+  return { kind: 'lost', flight, reason: (error as Error).message, isTimedOut, isInnocent }
+}
+
+/** Names the backend, sets the limit, and learns by what the statement can be found again. */
+function settings({ label, timeoutMs }: Statement, isLocal: boolean, xid: string): string {
+  const set = (name: string, value: string) =>
+    `pg_catalog.set_config('${name}', ${quoteLiteral(value)}, ${isLocal})`
+  return `select ${set('application_name', label)}, ${set('statement_timeout', String(timeoutMs))}, ${xid}::text as xid`
+}
+
+async function prepare(
+  session: Session,
+  text: string,
+): Promise<Flight | Extract<StatementOutcome, { kind: 'not-sent' }>> {
+  try {
+    const backendStart = backendStarts.get(session) ?? (await askBackendStart(session))
+    const results = [await session.query<{ xid: string | null }>(text)].flat()
+    return { pid: session.processId, backendStart, xid: results.at(-1)!.rows[0]!.xid }
+  } catch (cause) {
+    return { kind: 'not-sent', cause }
+  }
+}
+
+/** Asked once for each connection, as it costs PostgreSQL more than all the rest of the preparation. */
+const backendStarts = new WeakMap<Session, string>()
+
+async function askBackendStart(session: Session): Promise<string> {
+  const { rows } = await session.query<{ start: string }>(
+    'select a.backend_start::text as start from pg_catalog.pg_stat_get_activity(pg_catalog.pg_backend_pid()) a',
+  )
+  const { start } = rows[0]!
+  backendStarts.set(session, start)
+  return start
+}
+
+/**
+ * Commits, if the transaction is still ours. Beside the control database the commit need not wait for the disk: the
+ * record that the statement is done comes later in the same log, and does wait.
+ */
+function commit({ isBesideControl }: Statement, xid: string): string {
+  return `select pg_catalog.set_config('synchronous_commit', '${isBesideControl ? 'off' : 'on'}', true),
+    (case when pg_catalog.pg_current_xact_id_if_assigned() operator(pg_catalog.=) '${xid}'::pg_catalog.xid8
+     then '1' else 'the statement has ended the transaction it ran in' end)::pg_catalog.int4;
+    commit`
+}

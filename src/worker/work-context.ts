@@ -1,0 +1,20 @@
+import type { Config } from '../config.ts'
+import type { Log } from '../log.ts'
+import type { Metrics } from '../metrics.ts'
+import type { Databases } from '../postgres/databases.ts'
+import type { HostHealth } from './host-health.ts'
+import type { ServerLife } from './server-life.ts'
+
+/** What the running of a job needs. */
+export type WorkContext = Readonly<{
+  config: Config
+  log: Log
+  databases: Databases
+  metrics?: Pick<Metrics, 'jobFinished' | 'jobTakenOver'> | undefined
+  health: HostHealth
+  life: ServerLife
+  /** The worker stops: statements are cut short and their jobs given back. */
+  interrupted: AbortSignal
+  /** The worker has been declared dead, or its time is over: not even that. */
+  abandoned: AbortSignal
+}>

@@ -1,0 +1,190 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Config } from '../config.ts'
+import { type ClaimedJob, claimJobs } from '../jobs/claim-store.ts'
+import { cleanJobs } from '../jobs/clean-jobs.ts'
+import { dropJob, orphanMessage } from '../jobs/queue-store.ts'
+import type { Log } from '../log.ts'
+import type { Metrics } from '../metrics.ts'
+import type { Databases } from '../postgres/databases.ts'
+import { loadGrammar } from '../sql/grammar.ts'
+import { executeJob } from './execute-job.ts'
+import { HostHealth } from './host-health.ts'
+import { Presence } from './presence.ts'
+import { Recovery } from './recover-jobs.ts'
+import { ServerLife } from './server-life.ts'
+
+export type WorkerOptions = Readonly<{
+  config: Config
+  log: Log
+  databases: Databases
+  metrics?: Pick<Metrics, 'jobFinished' | 'jobTakenOver'> | undefined
+}>
+
+/** Starts to take and run jobs, until stopped. */
+export async function startWorker(options: WorkerOptions): Promise<Worker> {
+  await loadGrammar()
+  const worker = new Worker(options)
+  await worker.start()
+  return worker
+}
+
+/** Claims jobs and runs them, some at a time. */
+export class Worker {
+  readonly #options: WorkerOptions
+  readonly #presence: Presence
+  readonly #health: HostHealth
+  readonly #serverLife: ServerLife
+  readonly #running = new Set<Promise<void>>()
+  #recovery: Recovery | undefined
+  #timers: NodeJS.Timeout[] = []
+  /** What was taken under one id is given up together. */
+  #life = newLife()
+  #isStopping = false
+  #isClaiming = false
+  #isWoken = false
+  #seesOrphans = false
+
+  constructor(options: WorkerOptions) {
+    const { databases, log } = options
+    this.#options = options
+    this.#health = new HostHealth(databases, log, () => this.#wake(orphanMessage))
+    this.#serverLife = new ServerLife(databases.control)
+    this.#presence = new Presence(databases.control, log, {
+      onNews: (message) => this.#wake(message ?? orphanMessage),
+      onDeath: () => this.#startNewLife(),
+    })
+  }
+
+  async start(): Promise<void> {
+    const { databases, log } = this.#options
+    await this.#serverLife.renew()
+    await this.#presence.start()
+    this.#recovery = new Recovery(databases.control, log)
+    this.#timers = [
+      setInterval(() => this.#wake(orphanMessage), pollMs),
+      setInterval(() => this.#clean(), cleanMs),
+    ]
+  }
+
+  /** Takes no more jobs, gives the running ones time, then cuts them short and gives them back. */
+  async stop(graceMs: number): Promise<void> {
+    this.#isStopping = true
+    for (const timer of this.#timers) clearInterval(timer)
+    await this.#idle(graceMs)
+    this.#life.interrupt.abort()
+    await this.#idle(giveBackMs)
+    this.#life.abandon.abort()
+    this.#recovery?.stop()
+    this.#health.stop()
+    await this.#presence.stop()
+  }
+
+  #wake(message: string): void {
+    this.#isWoken = true
+    if (message === orphanMessage) this.#seesOrphans = true
+    if (!this.#isClaiming) void this.#claim()
+  }
+
+  async #claim(): Promise<void> {
+    this.#isClaiming = true
+    try {
+      while (this.#isWoken && !this.#isStopping && this.#presence.id !== undefined) {
+        this.#isWoken = false
+        await this.#claimOnce(this.#presence.id)
+      }
+    } catch (error) {
+      // The poll comes back to it.
+      this.#options.log.warn({ err: error }, 'cannot claim jobs')
+    } finally {
+      this.#isClaiming = false
+    }
+  }
+
+  async #claimOnce(workerId: number): Promise<void> {
+    const { config, databases } = this.#options
+    const free = Math.max(0, config.jobsPerWorker - this.#running.size)
+    // The jobs of a dead worker are gone on with even when this one has its hands full.
+    const wantedOrphans = this.#seesOrphans ? Math.max(0, 2 * config.jobsPerWorker - this.#running.size) : 0
+    if (free + wantedOrphans === 0) return
+    this.#seesOrphans = false
+    const claim = await claimJobs(databases.control, workerId, {
+      wanted: free,
+      wantedOrphans,
+      perUser: config.jobsPerUser,
+      perHost: config.jobsPerHost,
+      openHosts: this.#health.openHosts(),
+    })
+    for (const job of claim.jobs) this.#run(job)
+    if (claim.isBusy) setTimeout(() => this.#wake(''), busyMs)
+  }
+
+  #run(claimed: ClaimedJob): void {
+    const { databases, log, metrics } = this.#options
+    if (claimed.flight) metrics?.jobTakenOver()
+    const { interrupt, abandon } = this.#life
+    const context = {
+      ...this.#options,
+      health: this.#health,
+      life: this.#serverLife,
+      interrupted: interrupt.signal,
+      abandoned: abandon.signal,
+    }
+    const running = executeJob(context, claimed)
+      .then(
+        (parting) => log.debug({ jobId: claimed.job.id, parting }, 'job'),
+        (error: unknown) => {
+          if (abandon.signal.aborted) return
+          log.error({ err: error, jobId: claimed.job.id }, 'a job was dropped')
+          return dropJob(databases.control, claimed)
+        },
+      )
+      .catch((error: unknown) =>
+        log.error({ err: error, jobId: claimed.job.id }, 'a job could not be dropped'),
+      )
+      .finally(() => {
+        this.#running.delete(running)
+        this.#wake('')
+      })
+    this.#running.add(running)
+  }
+
+  #startNewLife(): void {
+    this.#options.log.warn('this worker was declared dead: its jobs are no longer its own')
+    this.#life.interrupt.abort()
+    this.#life.abandon.abort()
+    this.#life = newLife()
+  }
+
+  /** Waits until nothing runs any more, but not for ever. */
+  async #idle(limitMs: number): Promise<void> {
+    const late = new AbortController()
+    const limit = sleep(limitMs, 'late', { signal: late.signal }).catch(() => 'late')
+    while (this.#running.size > 0) {
+      if ((await Promise.race([limit, ...this.#running])) === 'late') break
+    }
+    late.abort()
+  }
+
+  async #clean(): Promise<void> {
+    const { config, databases, log } = this.#options
+    try {
+      while (!this.#isStopping && (await cleanJobs(databases.control, config.jobRetentionDays))) {
+        await sleep(cleanPauseMs, undefined, { ref: false })
+      }
+    } catch (error) {
+      log.warn({ err: error }, 'cannot remove old jobs')
+    }
+  }
+}
+
+type Life = Readonly<{ interrupt: AbortController; abandon: AbortController }>
+
+function newLife(): Life {
+  return { interrupt: new AbortController(), abandon: new AbortController() }
+}
+
+const pollMs = 1_000
+const busyMs = 5
+const cleanMs = 60_000
+const cleanPauseMs = 200
+const giveBackMs = 5_000

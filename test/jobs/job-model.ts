@@ -1,0 +1,221 @@
+import assert from 'node:assert/strict'
+import type { Account } from '../../src/auth/account.ts'
+import type { Config } from '../../src/config.ts'
+import { AppError } from '../../src/errors.ts'
+import { jobDocument } from '../../src/http/routes/job-document.ts'
+import { cancelJob } from '../../src/jobs/cancel-job.ts'
+import { type ClaimedJob, claimJobs } from '../../src/jobs/claim-store.ts'
+import { isFinal, type Job, type JobDefinition } from '../../src/jobs/job.ts'
+import * as machine from '../../src/jobs/job-state.ts'
+import { runningStep } from '../../src/jobs/job-step.ts'
+import { type Flight, findJob } from '../../src/jobs/job-store.ts'
+import { judgeFlight } from '../../src/jobs/judge-flight.ts'
+import { endJob, releaseJob, saveProgress } from '../../src/jobs/queue-store.ts'
+import { submitJob } from '../../src/jobs/submit-job.ts'
+import { updateJob } from '../../src/jobs/update-job.ts'
+import { declareDead, orphanJobs } from '../../src/jobs/worker-store.ts'
+import type { Databases } from '../../src/postgres/databases.ts'
+
+/** The store under test, and a statement of either outcome to put in flight. */
+export type Store = Readonly<{
+  databases: Databases
+  config: Config
+  account: Account
+  /** Of a transaction that has committed, or not. */
+  newFlight: (isCommitted: boolean) => Promise<Flight>
+  newWorker: () => Promise<number>
+}>
+
+/** What the pure machine says of a job, and in whose hands it is. */
+type Expected = { job: Job; holder: number | null; isCommitted: boolean | null }
+
+const at = new Date()
+
+/** Plays every act on the store and on the pure machine at once, and holds them against each other. */
+export class JobModel {
+  readonly #store: Store
+  readonly #jobs: Expected[] = []
+  readonly #workers: number[]
+  /** Everything that a worker ever held: most of it no longer is its own. */
+  readonly #handles: ClaimedJob[] = []
+  readonly #current = new Map<number, ClaimedJob>()
+
+  constructor(store: Store, workers: readonly number[]) {
+    this.#store = store
+    this.#workers = [...workers]
+  }
+
+  async submit(definition: JobDefinition): Promise<void> {
+    const { account } = this.#store
+    const { job } = await submitJob(this.#store, account, definition)
+    const expected = machine.createJob(definition, job.id, account.username, at)
+    this.#jobs.push({ job: expected, holder: null, isCommitted: null })
+  }
+
+  /** A worker looks for work: the job without a worker, or the oldest one waiting. Then it asks what was in flight. */
+  async claim(worker: number): Promise<void> {
+    if (this.#current.has(worker)) return
+    const { databases } = this.#store
+    const limits = { wanted: 1, wantedOrphans: 1, perUser: 1, perHost: 9, openHosts: [1] }
+    const { jobs } = await claimJobs(databases.control, this.#workers[worker]!, limits)
+    const orphan = this.#jobs.find(({ job, holder }) => job.status === 'running' && holder === null)
+    const isFree = this.#jobs.every(({ job }) => job.status !== 'running')
+    const expected = orphan ?? (isFree ? this.#jobs.find(({ job }) => job.status === 'pending') : undefined)
+    assert.deepEqual(
+      jobs.map(({ job }) => job.id),
+      expected ? [expected.job.id] : [],
+    )
+    if (!expected) return
+    if (!orphan) expected.job = accepted(machine.start(expected.job, at))
+    expected.holder = worker
+    this.#handles.push(jobs[0]!)
+    this.#current.set(worker, jobs[0]!)
+    await this.#settleFlight(expected, jobs[0]!)
+  }
+
+  async #settleFlight(expected: Expected, { flight }: ClaimedJob): Promise<void> {
+    assert.equal(flight !== null, expected.isCommitted !== null)
+    if (!flight) return
+    const { outcome } = await judgeFlight(this.#store.databases, 1, flight)
+    assert.equal(outcome, expected.isCommitted ? 'committed' : 'aborted')
+    const settled = expected.isCommitted ? machine.stepSucceeded : machine.stepAborted
+    await this.#write(expected, accepted(settled(expected.job, at)))
+  }
+
+  async begin(worker: number, isCommitted: boolean): Promise<void> {
+    const expected = this.#heldBy(worker)
+    if (!expected || runningStep(expected.job)) return
+    await this.#write(expected, accepted(machine.beginStep(expected.job, at)), isCommitted)
+  }
+
+  /** The step ends as its transaction did, or nobody knows. */
+  async endStep(worker: number, isUnknown: boolean): Promise<void> {
+    const expected = this.#heldBy(worker)
+    if (!expected || !runningStep(expected.job)) return
+    const { job, isCommitted } = expected
+    if (isUnknown) await this.#write(expected, accepted(machine.stepUnknown(job, 'unknown', at)))
+    else if (isCommitted) await this.#write(expected, accepted(machine.stepSucceeded(job, at)))
+    else await this.#write(expected, accepted(machine.stepFailed(job, 'failed', at)))
+  }
+
+  async giveBack(worker: number): Promise<void> {
+    const expected = this.#heldBy(worker)
+    if (!expected || runningStep(expected.job)) return
+    const isUntouched = expected.job.items.every(({ status }) => status === 'pending')
+    if (isUntouched) expected.job = accepted(machine.requeue(expected.job, at))
+    const progress = { job: expected.job, flight: null, losses: 0, life: null }
+    assert.equal(
+      await releaseJob(this.#store.databases.control, this.#current.get(worker)!, progress),
+      'written',
+    )
+    expected.holder = null
+    this.#current.delete(worker)
+  }
+
+  async crash(worker: number): Promise<void> {
+    const { control } = this.#store.databases
+    await declareDead(control, [this.#workers[worker]!])
+    await orphanJobs(control)
+    const expected = this.#heldBy(worker)
+    if (expected) expected.holder = null
+    this.#current.delete(worker)
+    this.#workers[worker] = await this.#store.newWorker()
+  }
+
+  async cancel(place: number): Promise<void> {
+    const expected = this.#jobs[place % Math.max(1, this.#jobs.length)]
+    if (!expected) return
+    const stopped =
+      expected.isCommitted && runningStep(expected.job)
+        ? accepted(machine.stepSucceeded(expected.job, at))
+        : expected.job
+    const transition = machine.cancel(stopped, at)
+    const answer = await attempt(cancelJob(this.#store.databases, this.#store.account, expected.job.id))
+    assert.equal(answer, transition.ok ? 'ok' : 'cancel-refused')
+    this.#settle(expected, transition.ok ? transition.job : stopped)
+  }
+
+  async update(place: number, definition: JobDefinition): Promise<void> {
+    const expected = this.#jobs[place % Math.max(1, this.#jobs.length)]
+    if (!expected) return
+    const transition = machine.replaceQuery(expected.job, definition, at)
+    const answer = await attempt(
+      updateJob(this.#store.databases, this.#store.account, expected.job.id, definition),
+    )
+    assert.equal(answer, transition.ok ? 'ok' : 'job-not-pending')
+    if (transition.ok) expected.job = transition.job
+  }
+
+  /** A worker that was given up, or whose job was cancelled, writes what it still believes. */
+  async writeLate(place: number): Promise<void> {
+    const stale = this.#handles.filter((handle) => ![...this.#current.values()].includes(handle))
+    const handle = stale[place % Math.max(1, stale.length)]
+    if (!handle) return
+    const { control } = this.#store.databases
+    const done: Job = { ...handle.job, status: 'done' }
+    const progress = { job: handle.job, flight: null, losses: 0, life: null }
+    assert.equal(await saveProgress(control, handle, progress), 'not ours')
+    assert.equal((await endJob(control, handle, done)).written, 'not ours')
+    assert.equal(await releaseJob(control, handle, { ...progress, job: done }), 'not ours')
+  }
+
+  /** Every job reads as the machine says, and the counters of the queue agree. */
+  async check(): Promise<void> {
+    const { databases, account } = this.#store
+    for (const { job } of this.#jobs) {
+      const found = await findJob(databases.control, account, job.id)
+      assert.deepEqual(withoutTimes(found!), withoutTimes(job))
+    }
+    const { rows } = await databases.control.query(
+      'select pending, running from cartage.job_queues where user_id = $1',
+      [account.userId],
+    )
+    const count = (status: Job['status']) => this.#jobs.filter(({ job }) => job.status === status).length
+    if (rows[0]) assert.deepEqual(rows[0], { pending: count('pending'), running: count('running') })
+  }
+
+  #heldBy(worker: number): Expected | undefined {
+    return this.#current.has(worker) ? this.#jobs.find(({ holder }) => holder === worker) : undefined
+  }
+
+  async #write(expected: Expected, job: Job, isCommitted: boolean | null = null): Promise<void> {
+    const { control } = this.#store.databases
+    const handle = this.#current.get(expected.holder!)!
+    if (isFinal(job.status)) assert.equal((await endJob(control, handle, job)).written, 'written')
+    else {
+      const flight = isCommitted === null ? null : await this.#store.newFlight(isCommitted)
+      const progress = { job, flight, losses: 0, life: null }
+      assert.equal(await saveProgress(control, handle, progress), 'written')
+    }
+    this.#settle(expected, job)
+    expected.isCommitted = isCommitted
+  }
+
+  #settle(expected: Expected, job: Job): void {
+    expected.job = job
+    if (!isFinal(job.status)) return
+    if (expected.holder !== null) this.#current.delete(expected.holder)
+    expected.holder = null
+    expected.isCommitted = null
+  }
+}
+
+function accepted(transition: machine.Transition): Job {
+  assert.ok(transition.ok)
+  return transition.job
+}
+
+async function attempt(act: Promise<unknown>): Promise<string> {
+  return act.then(
+    () => 'ok',
+    (error: unknown) => {
+      if (error instanceof AppError) return error.code
+      throw error
+    },
+  )
+}
+
+function withoutTimes(job: Job) {
+  const hidden = (name: string, value: unknown) => (/_at$/.test(name) ? undefined : value)
+  return JSON.parse(JSON.stringify(jobDocument(job), hidden))
+}
