@@ -1,0 +1,83 @@
+import { type Principal, sessionTargetOf } from '../auth/account.ts'
+import { AppError, errors } from '../errors.ts'
+import type { CopyStatement } from '../sql/copy-statement.ts'
+import type { Copies } from './copies.ts'
+import { CopyRun } from './copy-run.ts'
+import type { QuotaShare } from './quota-ledger.ts'
+import type { Upload } from './upload.ts'
+import { UploadPump } from './upload-pump.ts'
+import { userDataSize } from './user-data-size.ts'
+
+/**
+ * Stores an upload with COPY ... FROM STDIN as the key's own role: all of it or nothing. Nothing of the body is read
+ * before PostgreSQL asks for it. Resolves to the rows.
+ */
+export async function copyFrom(
+  copies: Copies,
+  principal: Principal,
+  statement: CopyStatement,
+  upload: Upload,
+): Promise<number> {
+  const { account } = principal
+  const leave = await copies.slots.take(account.userId, upload.gone)
+  try {
+    const share = await copies.quotas.join(account, () => userDataSize(copies.databases, account))
+    let isStored = false
+    try {
+      const rows = await store(copies, principal, statement, upload, share)
+      isStored = true
+      return rows
+    } finally {
+      share.close(isStored)
+    }
+  } finally {
+    leave()
+  }
+}
+
+async function store(
+  { databases, limitMs, maxBytes }: Copies,
+  principal: Principal,
+  { text }: CopyStatement,
+  upload: Upload,
+  share: QuotaShare,
+): Promise<number> {
+  const { gone } = upload
+  const session = await databases.copy.acquire(sessionTargetOf(principal), gone)
+  const pump: UploadPump = new UploadPump(upload, maxBytes, {
+    write: (chunk) => {
+      share.spend(chunk.length)
+      return run.wire.sendCopyData(chunk)
+    },
+    end: () => run.store(),
+    fail: (reason) => run.stop(reason),
+  })
+  const run: CopyRun = new CopyRun({ databases, session, limitMs, gone }, text, {
+    feedCopy: () => pump.start(),
+    copyDrained: () => pump.resume(),
+    stopped: () => {
+      pump.stop()
+      run.wire.failCopy('the upload was stopped')
+    },
+  })
+  try {
+    const rows = await run.rows
+    if (rows === 0) throw errors.noRowsCopied()
+    return rows
+  } catch (error) {
+    throw withHint(error, pump.unannouncedCompression)
+  } finally {
+    pump.stop()
+  }
+}
+
+function withHint(error: unknown, compression: string | undefined): unknown {
+  if (!(error instanceof AppError) || error.code !== 'database' || !compression) return error
+  const hint = `The body looks like a ${compression} file: send it ${advice[compression] ?? 'decompressed'}`
+  return new AppError(error.code, error.kind, error.message, { ...error.extras, hint })
+}
+
+const advice: Record<string, string> = {
+  gzip: 'with the header "Content-Encoding: gzip"',
+  zstd: 'with the header "Content-Encoding: zstd"',
+}

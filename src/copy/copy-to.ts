@@ -1,0 +1,101 @@
+import type { Writable } from 'node:stream'
+import { type Principal, sessionTargetOf } from '../auth/account.ts'
+import { errors } from '../errors.ts'
+import type { CopyStatement } from '../sql/copy-statement.ts'
+import type { Copies } from './copies.ts'
+import { CopyRun } from './copy-run.ts'
+import type { Download } from './download.ts'
+
+/**
+ * Sends what COPY ... TO STDOUT says, as the key's own role. Resolves to the rows once all of them have been handed to
+ * the download; it is for the caller to end that.
+ */
+export async function copyTo(
+  { databases, slots, limitMs }: Copies,
+  principal: Principal,
+  { text }: CopyStatement,
+  download: Download,
+): Promise<number> {
+  const { gone } = download
+  const leave = await slots.take(principal.account.userId, gone)
+  try {
+    const session = await databases.copy.acquire(sessionTargetOf(principal), gone)
+    const sender = new Sender(download)
+    const run = new CopyRun({ databases, session, limitMs, gone }, text, sender)
+    sender.attach(run)
+    const rows = await run.rows
+    sender.open()
+    return rows
+  } finally {
+    leave()
+  }
+}
+
+/** Passes COPY data on as it comes, and holds the server back while the client is slow. */
+class Sender {
+  readonly #download: Download
+  #run: CopyRun | null = null
+  #sink: Writable | null = null
+  #unsent = 0
+  #isHeld = false
+
+  constructor(download: Download) {
+    this.#download = download
+  }
+
+  attach(run: CopyRun): void {
+    this.#run = run
+  }
+
+  open(): Writable {
+    this.#sink ??= this.#download.open()
+    return this.#sink
+  }
+
+  readonly copyData = (data: Buffer, giveBack: () => void): void => {
+    if (this.#run!.isStopped) {
+      giveBack()
+      return
+    }
+    this.#unsent += 1
+    this.open().write(data, () => {
+      giveBack()
+      this.#unsent -= 1
+      if (this.#isHeld && this.#unsent < maxUnsent) this.#goOn()
+    })
+    if (this.#unsent >= maxUnsent) this.#hold()
+    else if (data.length < fewBytes) this.#gather()
+  }
+
+  readonly stopped = (): void => this.#download.wait.end()
+
+  #hold(): void {
+    this.#isHeld = true
+    this.#run!.wire.pause()
+    this.#download.wait.begin(() => this.#run!.stop(errors.clientLeft()))
+  }
+
+  #goOn(): void {
+    this.#isHeld = false
+    this.#download.wait.end()
+    this.#resume()
+  }
+
+  /** The server sends 8 KB at a time. To let some gather in the kernel costs no time, and saves it and us most of the work. */
+  #gather(): void {
+    this.#run!.wire.pause()
+    setTimeout(() => {
+      if (!this.#isHeld) this.#resume()
+    }, gatherMs)
+  }
+
+  #resume(): void {
+    // Afterwards the connection is someone else's.
+    if (!this.#run!.isOver) this.#run!.wire.resume()
+  }
+}
+
+/** Reads on their way to the client; one read has up to 256 KB. */
+const maxUnsent = 3
+const fewBytes = 64 * 1024
+const gatherMs = 1

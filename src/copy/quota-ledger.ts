@@ -1,0 +1,51 @@
+import type { Account } from '../auth/account.ts'
+import { errors } from '../errors.ts'
+
+/** What one upload takes of its user's quota. */
+export type QuotaShare = Readonly<{
+  /** Throws when the user's uploads together exceed what was left. */
+  spend: (bytes: number) => void
+  /** To be called once, at the end: what was not stored is given back. */
+  close: (isStored: boolean) => void
+}>
+
+type Budget = { leftBytes: number; inFlightBytes: number; shares: number }
+
+/** What is left of the quota of each user who is uploading, shared by the user's uploads in this process. */
+export class QuotaLedger {
+  readonly #budgets = new Map<number, Budget>()
+
+  /** `measure` tells how many bytes the account stores already; without a quota nobody asks. */
+  async join(account: Account, measure: () => Promise<number>): Promise<QuotaShare> {
+    const { userId, quotaBytes } = account
+    if (quotaBytes === 0) return unlimited
+    const leftBytes = quotaBytes - (await measure())
+    const budget = this.#budgets.get(userId) ?? { leftBytes, inFlightBytes: 0, shares: 0 }
+    // The new measure may count bytes in flight twice, the old one may be out of date: neither is too large.
+    budget.leftBytes = Math.max(budget.leftBytes, leftBytes - budget.inFlightBytes)
+    if (budget.leftBytes <= 0) throw errors.quotaExceeded()
+    budget.shares += 1
+    this.#budgets.set(userId, budget)
+    return this.#share(userId, budget)
+  }
+
+  #share(userId: number, budget: Budget): QuotaShare {
+    let spent = 0
+    return {
+      spend: (bytes) => {
+        spent += bytes
+        budget.leftBytes -= bytes
+        budget.inFlightBytes += bytes
+        if (budget.leftBytes < 0) throw errors.quotaExceeded()
+      },
+      close: (isStored) => {
+        budget.inFlightBytes -= spent
+        if (!isStored) budget.leftBytes += spent
+        budget.shares -= 1
+        if (budget.shares === 0) this.#budgets.delete(userId)
+      },
+    }
+  }
+}
+
+const unlimited: QuotaShare = { spend: () => undefined, close: () => undefined }

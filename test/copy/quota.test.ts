@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import type { Account } from '../../src/auth/account.ts'
+import { QuotaLedger } from '../../src/copy/quota-ledger.ts'
+import { setup } from '../setup.ts'
+import { assertAtRest, copyfrom, countRows, createTable, csvLines } from './copying.ts'
+
+const intoT = 'COPY t FROM STDIN (FORMAT csv)'
+const exceeded = { error: ['DB Quota exceeded'] }
+const megabyte = 1024 ** 2
+
+test('an upload beyond the quota is refused, and nothing stays', async (t) => {
+  const at = await setup(t)
+  const user = await at.createUser({ quotaBytes: 4 * megabyte })
+  await createTable(user)
+  const small = csvLines(40_000)
+  const large = csvLines(250_000)
+  assert.ok(large.length > 4 * megabyte)
+  for (const [body, headers] of [
+    [Buffer.from(large), {}],
+    [gzipSync(large), { 'content-encoding': 'gzip' }],
+  ] as const) {
+    const reply = await copyfrom(user, intoT, body, headers)
+    assert.deepEqual([reply.status, reply.body], [400, exceeded])
+    assert.equal(await countRows(user), 0)
+  }
+  await assertAtRest(at, user)
+  assert.equal((await copyfrom(user, intoT, small)).status, 200)
+})
+
+test('what is stored already counts', async (t) => {
+  const at = await setup(t)
+  const user = await at.createUser({ quotaBytes: 4 * megabyte })
+  await createTable(user)
+  const body = csvLines(40_000)
+  let uploads = 0
+  let reply = await copyfrom(user, intoT, body)
+  while (reply.status === 200) {
+    uploads += 1
+    assert.ok(uploads < 5)
+    reply = await copyfrom(user, intoT, body)
+  }
+  assert.deepEqual(reply.body, exceeded)
+  assert.ok(uploads >= 1)
+  assert.equal(await countRows(user), uploads * 40_000)
+})
+
+test('parallel uploads of a user share what is left', async (t) => {
+  const at = await setup(t)
+  const user = await at.createUser({ quotaBytes: 4 * megabyte })
+  await createTable(user)
+  const body = Buffer.from(csvLines(120_000))
+  assert.ok(body.length > 2 * megabyte && body.length < 4 * megabyte)
+  const replies = await Promise.all([
+    copyfrom(user, intoT, body),
+    copyfrom(user, intoT, body),
+    copyfrom(user, intoT, body),
+  ])
+  const stored = replies.filter(({ status }) => status === 200).length
+  assert.ok(stored <= 1)
+  for (const { status, body } of replies) if (status !== 200) assert.deepEqual(body, exceeded)
+  assert.equal(await countRows(user), stored * 120_000)
+})
+
+test('a prepared table says the same when its own trigger finds the quota exceeded', async (t) => {
+  const at = await setup(t)
+  const user = await at.createUser({ quotaBytes: 2 * megabyte })
+  await user.sql('create table t (id int, name text)')
+  await user.sql(`select CDB_CartodbfyTable('t')`)
+  // Small rows take far more on the disk than in the upload.
+  const reply = await copyfrom(user, 'COPY t (id) FROM STDIN', '1\n'.repeat(60_000))
+  assert.deepEqual([reply.status, reply.body], [400, exceeded])
+  assert.equal(await countRows(user), 0)
+})
+
+test('what a failed upload took is given back, what a stored one took is not', async () => {
+  const ledger = new QuotaLedger()
+  const account = { userId: 1, quotaBytes: 100 } as Account
+  const empty = async () => 0
+  const first = await ledger.join(account, empty)
+  const second = await ledger.join(account, empty)
+  first.spend(60)
+  assert.throws(() => second.spend(50), { code: 'quota-exceeded' })
+  second.close(false)
+  const third = await ledger.join(account, empty)
+  third.spend(40)
+  third.close(true)
+  await assert.rejects(
+    ledger.join(account, async () => 40),
+    { code: 'quota-exceeded' },
+  )
+  first.close(false)
+  const fresh = await ledger.join(account, async () => 40)
+  fresh.spend(60)
+  assert.throws(() => fresh.spend(1), { code: 'quota-exceeded' })
+})
+
+test('without a quota nobody measures', async () => {
+  const share = await new QuotaLedger().join({ userId: 1, quotaBytes: 0 } as Account, () => assert.fail())
+  share.spend(Number.MAX_SAFE_INTEGER)
+  share.close(true)
+})
