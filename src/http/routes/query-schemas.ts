@@ -1,0 +1,57 @@
+import { formats } from '../../query/read-query.ts'
+
+const text = (description: string) => ({ type: 'string', description })
+
+/** Described, not enforced: bad values are refused by readQuery in the words of this API. */
+const parameters = {
+  q: text('The SQL: one statement or several, sent to PostgreSQL in one message.'),
+  format: text(`One of ${formats.join(', ')}; json if absent.`),
+  rows_per_page: text('Rows of one page.'),
+  page: text('Which page, from 0.'),
+  order_by: text('The column to order by.'),
+  sort_order: text('asc or desc.'),
+  skipfields: text('Columns to leave out, as a comma list.'),
+  dp: text('Decimal digits of GeoJSON coordinates; 6 if absent.'),
+  filename: text('Makes the answer a download of this name.'),
+  api_key: text('The token of an API key, unless it comes as the password of HTTP Basic authentication.'),
+} as const
+
+const error = {
+  type: 'object',
+  properties: {
+    error: { type: 'array', items: { type: 'string' } },
+    detail: { type: 'string' },
+    hint: { type: 'string' },
+    context: { type: 'string' },
+    position: { type: 'integer' },
+  },
+}
+
+const responses = {
+  200: { description: 'The rows, in the format asked for.' },
+  400: { description: 'A bad parameter, or what PostgreSQL says of the SQL.', ...error },
+  401: { description: 'A wrong credential.', ...error },
+  403: { description: 'The key may not do this.', ...error },
+  404: { description: 'There is no such account.', ...error },
+  429: { description: 'The statement took too long, or there were too many requests.', ...error },
+}
+
+const described = {
+  tags: ['sql'],
+  summary: 'Run SQL and read its rows',
+  description:
+    'Runs as the role of the key; without a key, as the public role of the account. Answers are streamed: an error after the first byte breaks the stream.',
+}
+
+export const queryByGetSchema = {
+  ...described,
+  querystring: { type: 'object', properties: parameters },
+  response: responses,
+}
+
+export const queryByPostSchema = {
+  ...described,
+  consumes: ['application/json', 'application/x-www-form-urlencoded', 'multipart/form-data'],
+  body: { type: 'object', properties: parameters },
+  response: responses,
+}

@@ -1,0 +1,21 @@
+import { type Account, masterTargetOf } from '../auth/account.ts'
+import type { Databases } from '../postgres/databases.ts'
+
+/** What an account has of its quota. */
+export type AccountUsage = Readonly<{
+  usedBytes: number
+  /** Null: unlimited. */
+  remainingBytes: number | null
+  tableCount: number
+}>
+
+export async function accountUsage(databases: Databases, account: Account): Promise<AccountUsage> {
+  const { rows } = await databases.query.use(masterTargetOf(account), (session) =>
+    session.query<{ bytes: string; tables: string }>(
+      `select cartodb.CDB_UserDataSize() as bytes, (select pg_catalog.count(*) from cartodb.CDB_UserTables()) as tables`,
+    ),
+  )
+  const usedBytes = Number(rows[0]!.bytes)
+  const remainingBytes = account.quotaBytes === 0 ? null : Math.max(account.quotaBytes - usedBytes, 0)
+  return { usedBytes, remainingBytes, tableCount: Number(rows[0]!.tables) }
+}

@@ -1,0 +1,38 @@
+import { type Principal, sessionTargetOf } from '../auth/account.ts'
+import { errors } from '../errors.ts'
+import type { Databases } from '../postgres/databases.ts'
+import { stopStatement } from '../postgres/stop-statement.ts'
+import { createFormat } from './create-format.ts'
+import { prepareStatement } from './prepare-statement.ts'
+import { type Answer, QueryRun } from './query-run.ts'
+import type { Query } from './read-query.ts'
+import type { TypeNames } from './type-names.ts'
+
+export type QueryContext = Readonly<{ databases: Databases; typeNames: TypeNames; limitMs: number }>
+
+/**
+ * Runs the query as the key's own role and answers with its rows. If `gone` fires, nobody waits for the answer: the
+ * statement is cancelled at once.
+ */
+export async function answerQuery(
+  { databases, typeNames, limitMs }: QueryContext,
+  principal: Principal,
+  query: Query,
+  gone: AbortSignal,
+): Promise<Answer> {
+  const statement = prepareStatement(query)
+  const session = await databases.query.acquire(sessionTargetOf(principal), gone)
+  const run = new QueryRun({
+    session,
+    statement,
+    format: createFormat(query),
+    skippedFields: query.skippedFields,
+    typeNames,
+    limitMs,
+    stop: (ended) => stopStatement(databases, session, ended),
+  })
+  const stop = () => run.stop(errors.clientLeft())
+  gone.addEventListener('abort', stop, { once: true })
+  if (gone.aborted) stop()
+  return run.answer
+}

@@ -1,0 +1,88 @@
+/**
+ * Bytes on their way out, written into chunks of one size. Nothing becomes an object or a string: values are copied
+ * from where the wire left them. A full chunk is handed to `onChunk`, which owns it from then on.
+ */
+export class ByteWriter {
+  // Public, because the hot loops of the value writers work on them directly.
+  bytes: Buffer = takeChunk()
+  at = 0
+  readonly #onChunk: (chunk: Buffer) => void
+
+  constructor(onChunk: (chunk: Buffer) => void) {
+    this.#onChunk = onChunk
+  }
+
+  /** Makes room for `length` bytes, which must be fewer than a chunk has. */
+  ensure(length: number): void {
+    if (this.at + length <= this.bytes.length) return
+    const full = this.bytes.subarray(0, this.at)
+    this.bytes = Buffer.allocUnsafeSlow(chunkBytes)
+    this.at = 0
+    this.#onChunk(full)
+  }
+
+  byte(value: number): void {
+    this.ensure(1)
+    this.bytes[this.at++] = value
+  }
+
+  ascii(text: string): void {
+    this.ensure(text.length)
+    const { bytes } = this
+    let at = this.at
+    for (let place = 0; place < text.length; place += 1) bytes[at++] = text.charCodeAt(place)
+    this.at = at
+  }
+
+  utf8(text: string): void {
+    const encoded = Buffer.from(text)
+    this.copy(encoded, 0, encoded.length)
+  }
+
+  copy(source: Buffer, start: number, end: number): void {
+    if (end - start > shortBytes) {
+      this.#copyLong(source, start, end)
+      return
+    }
+    this.ensure(end - start)
+    const { bytes } = this
+    let at = this.at
+    for (let from = start; from < end; from += 1) bytes[at++] = source[from]!
+    this.at = at
+  }
+
+  /** Hands over what is left, as a copy that stands for itself; the writer is done with. */
+  finish(): Buffer {
+    const rest = Buffer.from(this.bytes.subarray(0, this.at))
+    giveBackChunk(this.bytes)
+    this.bytes = empty
+    this.at = 0
+    return rest
+  }
+
+  #copyLong(source: Buffer, start: number, end: number): void {
+    for (let from = start; from < end; ) {
+      this.ensure(1)
+      const copied = source.copy(this.bytes, this.at, from, end)
+      this.at += copied
+      from += copied
+    }
+  }
+}
+
+export const chunkBytes = 64 * 1024
+/** Below this a loop beats the call into native code. */
+const shortBytes = 48
+const empty = Buffer.alloc(0)
+
+// Most answers are short: they are written into a chunk that the next request uses again.
+const spareChunks: Buffer[] = []
+const maxSpareChunks = 64
+
+function takeChunk(): Buffer {
+  return spareChunks.pop() ?? Buffer.allocUnsafeSlow(chunkBytes)
+}
+
+function giveBackChunk(chunk: Buffer): void {
+  if (chunk.length === chunkBytes && spareChunks.length < maxSpareChunks) spareChunks.push(chunk)
+}

@@ -1,0 +1,42 @@
+import type { ByteWriter } from './byte-writer.ts'
+import type { Column } from './columns.ts'
+import { type ObjectPlan, planObjects, writeObject } from './json-objects.ts'
+import type { Field, FormatOptions, RowFormat, Summary } from './row-format.ts'
+
+/** `{"rows":[...],"time":...,"fields":{...},"total_rows":...}`: what is known last stands last. */
+export class JsonFormat implements RowFormat {
+  readonly hasFields = true
+  readonly #options: FormatOptions
+  #plan: ObjectPlan | null = null
+  #rows = 0
+
+  constructor(options: FormatOptions) {
+    this.#options = options
+  }
+
+  begin(out: ByteWriter): void {
+    out.ascii('{"rows":[')
+  }
+
+  columns(_out: ByteWriter, columns: readonly Column[]): void {
+    this.#plan = planObjects(columns, this.#options.skippedFields)
+  }
+
+  row(out: ByteWriter, row: Buffer, start: number, end: number): void {
+    if (this.#rows > 0) out.ascii(',')
+    this.#rows += 1
+    writeObject(out, this.#plan!, row, start, end)
+  }
+
+  end(out: ByteWriter, { seconds, fields, totalRows, notices }: Summary): void {
+    out.ascii(`],"time":${seconds},"fields":{`)
+    out.utf8(fields.map(fieldMember).join(','))
+    out.ascii(`},"total_rows":${totalRows}`)
+    for (const [kind, messages] of notices) out.utf8(`,${JSON.stringify(kind)}:${JSON.stringify(messages)}`)
+    out.ascii('}')
+  }
+}
+
+function fieldMember({ name, type, pgtype }: Field): string {
+  return `${JSON.stringify(name)}:${JSON.stringify({ type, pgtype })}`
+}

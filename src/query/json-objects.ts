@@ -1,0 +1,131 @@
+import { type ByteWriter, chunkBytes } from './byte-writer.ts'
+import { type Column, shownColumns } from './columns.ts'
+import { longestJson, writeAscii, writeEscaped, writeJsonText, writeJsonValue } from './json-values.ts'
+import { kindOf, type ValueKind, valueKind } from './pg-types.ts'
+
+/** How the rows of one result become objects: what stands before each value, and how it is written. */
+export type ObjectPlan = Readonly<{
+  kinds: readonly ValueKind[]
+  typeOids: readonly number[]
+  /** `{"first":` and `,"second":`, ready to be copied. */
+  keys: readonly Buffer[]
+  /** The room that a row needs besides its values. */
+  keyBytes: number
+  end: '}' | '{}'
+}>
+
+export function planObjects(columns: readonly Column[], skipped: readonly string[]): ObjectPlan {
+  const isShown = shownColumns(columns, skipped)
+  const first = isShown.indexOf(true)
+  const keys = columns.map(({ name }, place) =>
+    Buffer.from(`${place === first ? '{' : ','}${JSON.stringify(name)}:`),
+  )
+  return {
+    kinds: columns.map(({ typeOid, isBinary }, place) => {
+      if (!isShown[place]) return valueKind.hidden
+      return isBinary ? valueKind.binary : kindOf(typeOid)
+    }),
+    typeOids: columns.map(({ typeOid }) => typeOid),
+    keys,
+    keyBytes: keys.reduce((sum, key) => sum + key.length + longestJson(0), 2),
+    end: first === -1 ? '{}' : '}',
+  }
+}
+
+/** Writes a DataRow as an object, column by column. */
+export function writeObject(
+  out: ByteWriter,
+  plan: ObjectPlan,
+  row: Buffer,
+  start: number,
+  end: number,
+): void {
+  const room = plan.keyBytes + longestJson(end - start)
+  if (room > chunkBytes) writeLongObject(out, plan, row, start)
+  else {
+    out.ensure(room)
+    out.at = writeShortObject(out.bytes, out.at, plan, row, start)
+  }
+}
+
+/** The hot loop: there is room for the whole row. */
+function writeShortObject(
+  target: Buffer,
+  start: number,
+  { kinds, keys, typeOids, end }: ObjectPlan,
+  row: Buffer,
+  rowStart: number,
+): number {
+  let to = start
+  let at = rowStart + 2
+  for (let place = 0; place < kinds.length; place += 1) {
+    const length = (row[at]! << 24) | (row[at + 1]! << 16) | (row[at + 2]! << 8) | row[at + 3]!
+    const valueStart = at + 4
+    at = length < 0 ? valueStart : valueStart + length
+    const kind = kinds[place]!
+    if (kind === valueKind.hidden) continue
+    const key = keys[place]!
+    for (let from = 0; from < key.length; from += 1) target[to++] = key[from]!
+    to =
+      length < 0
+        ? writeAscii(target, to, 'null')
+        : writeJsonValue(target, to, kind, typeOids[place]!, row, valueStart, at)
+  }
+  return writeAscii(target, to, end)
+}
+
+/** A row that may not fit into a chunk goes out value by value. */
+function writeLongObject(out: ByteWriter, plan: ObjectPlan, row: Buffer, start: number): void {
+  let at = start + 2
+  for (const [place, kind] of plan.kinds.entries()) {
+    const length = row.readInt32BE(at)
+    const valueStart = at + 4
+    at = length < 0 ? valueStart : valueStart + length
+    if (kind === valueKind.hidden) continue
+    const key = plan.keys[place]!
+    out.copy(key, 0, key.length)
+    if (length < 0) out.ascii('null')
+    else writeLongValue(out, kind, plan.typeOids[place]!, row, valueStart, at)
+  }
+  out.ascii(plan.end)
+}
+
+function writeLongValue(
+  out: ByteWriter,
+  kind: ValueKind,
+  typeOid: number,
+  row: Buffer,
+  start: number,
+  end: number,
+): void {
+  const room = longestJson(end - start)
+  if (room <= chunkBytes) {
+    out.ensure(room)
+    out.at = writeJsonValue(out.bytes, out.at, kind, typeOid, row, start, end)
+  } else if (kind === valueKind.jsonb) out.copy(row, start, end)
+  else if (kind === valueKind.json) writeSlices(out, writeJsonText, row, start, end)
+  else if (kind === valueKind.text) {
+    out.ascii('"')
+    writeSlices(out, writeEscaped, row, start, end)
+    out.ascii('"')
+  } else {
+    const own = Buffer.allocUnsafe(room)
+    out.copy(own, 0, writeJsonValue(own, 0, kind, typeOid, row, start, end))
+  }
+}
+
+function writeSlices(
+  out: ByteWriter,
+  write: typeof writeEscaped,
+  row: Buffer,
+  start: number,
+  end: number,
+): void {
+  for (let from = start; from < end; from += sliceBytes) {
+    const to = Math.min(from + sliceBytes, end)
+    out.ensure(longestJson(to - from))
+    out.at = write(out.bytes, out.at, row, from, to)
+  }
+}
+
+const sliceBytes = 4096

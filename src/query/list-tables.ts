@@ -1,0 +1,113 @@
+import { masterTargetOf, type Principal, sessionTargetOf } from '../auth/account.ts'
+import type { Databases } from '../postgres/databases.ts'
+
+export type TableKind = 'table' | 'view' | 'matview'
+
+/** A table of the account's schema, as far as the calling key may know of it. */
+export type TableInfo = Readonly<{
+  schema: string
+  name: string
+  kind: TableKind
+  /** Readable without a key. */
+  isPublic: boolean
+  isWritable: boolean
+  isPrepared: boolean
+  hasGeometry: boolean
+  updatedAt: Date | null
+  bytes: number
+  estimatedRows: number
+}>
+
+export type TableFilter = Readonly<{
+  name?: string
+  orderBy: 'name' | 'updated_at'
+  direction: 'asc' | 'desc'
+  limit: number
+  offset: number
+}>
+
+/**
+ * Tables, views and foreign tables in the account's schema: all of them for the master key and for keys with
+ * `table_metadata`, for others those they have any right to.
+ */
+export async function listTables(
+  databases: Databases,
+  { account, key }: Principal,
+  filter: TableFilter,
+): Promise<Readonly<{ total: number; tables: readonly TableInfo[] }>> {
+  const target = key.hasTableMetadata ? masterTargetOf(account) : sessionTargetOf({ account, key })
+  const { rows } = await databases.query.use(target, (session) =>
+    session.query<TableRow>(listingSql(filter), [
+      account.schema,
+      account.publicRole,
+      key.role,
+      filter.name ?? null,
+      filter.limit,
+      filter.offset,
+    ]),
+  )
+  return {
+    total: Number(rows[0]?.total ?? 0),
+    tables: rows.filter(({ name }) => name !== null).map(readTable),
+  }
+}
+
+/** One row per table of the page, or a single one without a name if the page is empty; each with the total. */
+function listingSql({ orderBy, direction }: TableFilter): string {
+  return `
+    with listed as (${tablesSql}),
+      page as (select * from listed order by ${orderBy} ${direction} nulls last, name limit $5 offset $6)
+    select page.*, (select pg_catalog.count(*) from listed) as total
+    from (values (1)) one left join page on true
+    order by ${orderBy} ${direction} nulls last, name`
+}
+
+const tablesSql = `
+  select n.nspname as schema, c.relname as name, c.relkind as kind,
+    pg_catalog.has_table_privilege($2, c.oid, 'SELECT') as is_public,
+    pg_catalog.has_table_privilege($3, c.oid, 'UPDATE') as is_writable,
+    exists (select from pg_catalog.pg_attribute a
+      where a.attrelid = c.oid and a.attname = 'the_geom_webmercator' and not a.attisdropped) as is_prepared,
+    exists (select from pg_catalog.pg_attribute a
+      where a.attrelid = c.oid and a.attname = 'the_geom' and not a.attisdropped) as has_geometry,
+    m.updated_at, pg_catalog.pg_total_relation_size(c.oid) as bytes, greatest(c.reltuples, 0) as estimated_rows
+  from pg_catalog.pg_class c
+  join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+  left join cartodb.CDB_TableMetadata m on m.tabname = c.oid
+  where n.nspname = $1 and c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition
+    and ($4::text is null or c.relname = $4)
+    and (pg_catalog.has_table_privilege(c.oid, 'SELECT, INSERT, UPDATE, DELETE')
+      or pg_catalog.has_any_column_privilege(c.oid, 'SELECT, INSERT, UPDATE'))
+    and not exists (select from pg_catalog.pg_depend d
+      where d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass and d.objid = c.oid and d.deptype = 'e')`
+
+type TableRow = {
+  schema: string
+  name: string
+  kind: string
+  is_public: boolean
+  is_writable: boolean
+  is_prepared: boolean
+  has_geometry: boolean
+  updated_at: Date | null
+  bytes: string
+  estimated_rows: number
+  total: string
+}
+
+function readTable(row: TableRow): TableInfo {
+  return {
+    schema: row.schema,
+    name: row.name,
+    kind: kinds[row.kind] ?? 'table',
+    isPublic: row.is_public,
+    isWritable: row.is_writable,
+    isPrepared: row.is_prepared,
+    hasGeometry: row.has_geometry,
+    updatedAt: row.updated_at,
+    bytes: Number(row.bytes),
+    estimatedRows: row.estimated_rows,
+  }
+}
+
+const kinds: Readonly<Record<string, TableKind>> = { v: 'view', m: 'matview' }

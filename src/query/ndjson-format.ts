@@ -1,0 +1,28 @@
+import type { ByteWriter } from './byte-writer.ts'
+import type { Column } from './columns.ts'
+import { type ObjectPlan, planObjects, writeObject } from './json-objects.ts'
+import type { FormatOptions, RowFormat } from './row-format.ts'
+
+/** One object per line, nothing else. */
+export class NdjsonFormat implements RowFormat {
+  readonly hasFields = false
+  readonly #options: FormatOptions
+  #plan: ObjectPlan | null = null
+
+  constructor(options: FormatOptions) {
+    this.#options = options
+  }
+
+  begin(): void {}
+
+  columns(_out: ByteWriter, columns: readonly Column[]): void {
+    this.#plan = planObjects(columns, this.#options.skippedFields)
+  }
+
+  row(out: ByteWriter, row: Buffer, start: number, end: number): void {
+    writeObject(out, this.#plan!, row, start, end)
+    out.ascii('\n')
+  }
+
+  end(): void {}
+}

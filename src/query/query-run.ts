@@ -1,0 +1,201 @@
+import { Readable } from 'node:stream'
+import { type AppError, errors } from '../errors.ts'
+import type { Session } from '../postgres/session.ts'
+import type { WireError } from '../postgres/wire-error.ts'
+import type { WireHandler, WireOutcome, WireQuery } from '../postgres/wire-query.ts'
+import { ByteWriter, chunkBytes } from './byte-writer.ts'
+import { type Column, readColumns, shownColumns } from './columns.ts'
+import { databaseError } from './database-error.ts'
+import { Notices } from './notices.ts'
+import type { PreparedStatement } from './prepare-statement.ts'
+import type { Field, RowFormat } from './row-format.ts'
+import type { TypeNames } from './type-names.ts'
+
+/** The body of an answer: whole if it is short, else a stream of which the first chunk is ready. */
+export type Answer = Buffer | Readable
+
+export type RunOptions = Readonly<{
+  session: Session
+  statement: PreparedStatement
+  format: RowFormat
+  skippedFields: readonly string[]
+  typeNames: TypeNames
+  limitMs: number
+  /** Stops what the session runs, as in stopStatement. */
+  stop: (ended: Promise<unknown>) => Promise<void>
+}>
+
+/**
+ * One text on its way through PostgreSQL: rows become bytes as they come. Until the first chunk is full nothing
+ * leaves, so that an error of a short query is an error of the request; after that an error breaks the stream.
+ * Owns its session, and gives it back when the text has been answered.
+ */
+export class QueryRun implements WireHandler {
+  /** Settles when there is something to send. */
+  readonly answer: Promise<Answer>
+  readonly #options: RunOptions
+  readonly #out: ByteWriter
+  readonly #notices = new Notices()
+  readonly #startedAt = performance.now()
+  readonly #watchdog: NodeJS.Timeout
+  readonly #wire: WireQuery
+  #settle!: { resolve: (answer: Answer) => void; reject: (error: unknown) => void }
+  #columns: readonly Column[] = []
+  #totalRows = 0
+  #stream: Readable | null = null
+  #isRunning = true
+  /** Why the statement is being stopped; what still comes from the wire is dropped. */
+  #stopReason: AppError | null = null
+  #stopped: Promise<void> | null = null
+  /** The answer lacks the names of types that only the database knows. */
+  #awaitsTypes = false
+
+  constructor(options: RunOptions) {
+    this.#options = options
+    this.#out = new ByteWriter((chunk) => this.#send(chunk))
+    this.answer = new Promise((resolve, reject) => {
+      this.#settle = { resolve, reject }
+    })
+    options.format.begin(this.#out)
+    this.#watchdog = setTimeout(() => this.stop(errors.statementTimeout()), options.limitMs)
+    this.#wire = options.session.send(messagesFor(options.statement.text), this)
+    this.#wire.done.then(() => this.#release()).catch((error: unknown) => this.#lose(error))
+  }
+
+  /** Stops the statement, for example because nobody waits for its answer any more. */
+  stop(reason: AppError): void {
+    if (!this.#isRunning || this.#stopReason) return
+    this.#stopReason = reason
+    this.#wire.resume()
+    this.#stopped = this.#options.stop(this.#wire.done)
+  }
+
+  rowDescription(buffer: Buffer, start: number): void {
+    if (this.#stopReason) return
+    const columns = readColumns(buffer, start)
+    if (columns.length > 0) this.#columns = columns
+    this.#options.format.columns(this.#out, columns)
+  }
+
+  dataRow(buffer: Buffer, start: number, end: number): void {
+    if (this.#stopReason === null) this.#options.format.row(this.#out, buffer, start, end)
+  }
+
+  commandComplete(tag: string): void {
+    const count = /\d+$/.exec(tag)
+    if (count) this.#totalRows = Number(count[0])
+  }
+
+  notice(notice: WireError): void {
+    this.#notices.add(notice)
+  }
+
+  copyOut(): void {
+    this.stop(errors.copyElsewhere())
+  }
+
+  copyIn(): void {
+    this.stop(errors.copyElsewhere())
+  }
+
+  parameterStatus(name: string, value: string): void {
+    if (name === 'client_encoding' && value !== 'UTF8') this.stop(errors.clientEncodingFixed())
+  }
+
+  answered(outcome: WireOutcome): void {
+    if (!this.#isRunning) return
+    this.#isRunning = false
+    clearTimeout(this.#watchdog)
+    this.#wire.resume()
+    const { statement } = this.#options
+    const failure = this.#stopReason ?? (outcome.error && databaseError(outcome.error, statement.shift))
+    if (failure) this.#fail(failure)
+    else this.#finish()
+  }
+
+  #send(chunk: Buffer): void {
+    if (!this.#stream) {
+      this.#stream = this.#openStream()
+      this.#settle.resolve(this.#stream)
+    }
+    if (!this.#stream.push(chunk) && this.#isRunning) this.#wire.pause()
+  }
+
+  #openStream(): Readable {
+    return new Readable({
+      highWaterMark: highWaterMarkBytes,
+      read: () => {
+        // Once the statement has ended the connection may be someone else's.
+        if (this.#isRunning) this.#wire.resume()
+      },
+      destroy: (error, done) => {
+        this.stop(errors.clientLeft())
+        done(error)
+      },
+    })
+  }
+
+  #finish(): void {
+    const { session, format, typeNames } = this.#options
+    const fields = format.hasFields ? typeNames.describe(session.target, this.#shownColumns()) : []
+    if (fields) this.#conclude(fields)
+    else this.#awaitsTypes = true
+  }
+
+  #conclude(fields: readonly Field[]): void {
+    this.#options.format.end(this.#out, {
+      seconds: Math.round(performance.now() - this.#startedAt) / 1000,
+      fields,
+      totalRows: this.#totalRows,
+      notices: this.#notices.byKind,
+    })
+    const rest = this.#out.finish()
+    if (this.#stream) {
+      this.#stream.push(rest)
+      this.#stream.push(null)
+    } else this.#settle.resolve(rest)
+  }
+
+  #shownColumns(): Column[] {
+    const isShown = shownColumns(this.#columns, this.#options.skippedFields)
+    return this.#columns.filter((_, place) => isShown[place])
+  }
+
+  /** Nothing is on the wire any more. */
+  async #release(): Promise<void> {
+    const { session, typeNames } = this.#options
+    const [, cleaning] = this.#wire.outcomes
+    if (cleaning?.error === null) session.noteClean()
+    try {
+      if (this.#awaitsTypes) this.#conclude(await typeNames.lookUp(session, this.#shownColumns()))
+      // A cancel that is still on its way must not hit whoever gets the connection next.
+      await this.#stopped
+    } finally {
+      session.release()
+    }
+  }
+
+  /** The connection is gone, or we have a bug. */
+  #lose(error: unknown): void {
+    clearTimeout(this.#watchdog)
+    this.#isRunning = false
+    this.#fail(this.#stopReason ?? error)
+  }
+
+  #fail(error: unknown): void {
+    this.#out.finish()
+    if (this.#stream) this.#stream.destroy(error as Error)
+    else this.#settle.reject(error)
+  }
+}
+
+/**
+ * The cleaning of the connection travels with the text, in one packet. Not with a text that may leave a transaction
+ * open, which would be lost to it before its types are known, nor with a COPY, which would take it for data.
+ */
+function messagesFor(text: string): readonly string[] {
+  return /begin|start|copy/i.test(text) ? [text] : [text, 'discard all']
+}
+
+/** What may wait for a slow client before the server is held back. */
+const highWaterMarkBytes = 2 * chunkBytes

@@ -1,0 +1,26 @@
+import type { ByteWriter } from './byte-writer.ts'
+import type { Column } from './columns.ts'
+
+export type FormatOptions = Readonly<{ skippedFields: readonly string[] }>
+
+/** What is known when the last statement has ended. */
+export type Summary = Readonly<{
+  seconds: number
+  /** Of the last statement that has columns. */
+  fields: readonly Field[]
+  totalRows: number
+  /** Messages by kind: `notices`, `warnings`. */
+  notices: ReadonlyMap<string, readonly string[]>
+}>
+
+export type Field = Readonly<{ name: string; type: string; pgtype?: string | undefined }>
+
+/** Turns the messages of the wire into the bytes of one answer. */
+export type RowFormat = {
+  /** Whether the summary's fields are shown, and so must be looked up. */
+  readonly hasFields: boolean
+  begin(out: ByteWriter): void
+  columns(out: ByteWriter, columns: readonly Column[]): void
+  row(out: ByteWriter, row: Buffer, start: number, end: number): void
+  end(out: ByteWriter, summary: Summary): void
+}

@@ -1,0 +1,56 @@
+import { LRUCache } from 'lru-cache'
+import type { Session } from '../postgres/session.ts'
+import type { SessionTarget } from '../postgres/session-target.ts'
+import type { Column } from './columns.ts'
+import { builtInTypes } from './pg-types.ts'
+import type { Field } from './row-format.ts'
+
+/** What answers say of their columns. Types that are not built in are asked for once in each database. */
+export class TypeNames {
+  readonly #names = new LRUCache<string, string>({ max: 10_000, ttl: 10 * 60_000 })
+
+  /** Undefined if the name of a type must be looked up first. */
+  describe(target: SessionTarget, columns: readonly Column[]): readonly Field[] | undefined {
+    const fields: Field[] = []
+    for (const { name, typeOid } of columns) {
+      const type = this.#typeOf(target, typeOid)
+      if (!type) return undefined
+      fields.push({ name, ...type })
+    }
+    return fields
+  }
+
+  /** Asks on the caller's own session: a type made in a transaction still open is seen, too. */
+  async lookUp(session: Session, columns: readonly Column[]): Promise<readonly Field[]> {
+    const { target } = session
+    // The caller's SQL may have made even this impossible; the rows are worth more than the names of their types.
+    await this.#learn(session, columns).catch(() => undefined)
+    return columns.map(({ name, typeOid }) => ({
+      name,
+      ...(this.#typeOf(target, typeOid) ?? { type: 'string', pgtype: `unknown(${typeOid})` }),
+    }))
+  }
+
+  #typeOf(target: SessionTarget, oid: number): FieldType | undefined {
+    return builtInTypes.get(oid)?.field ?? fieldType(this.#names.get(keyOf(target, oid)))
+  }
+
+  async #learn(session: Session, columns: readonly Column[]): Promise<void> {
+    const { rows } = await session.query<{ oid: number; typname: string }>(
+      'select oid, typname from pg_catalog.pg_type where oid = any($1)',
+      [columns.map(({ typeOid }) => typeOid)],
+    )
+    for (const { oid, typname } of rows) this.#names.set(keyOf(session.target, oid), typname)
+  }
+}
+
+type FieldType = Omit<Field, 'name'>
+
+const keyOf = ({ hostId, database }: SessionTarget, oid: number) => `${hostId}/${database}/${oid}`
+
+function fieldType(typeName: string | undefined): FieldType | undefined {
+  if (typeName === undefined) return undefined
+  if (typeName === 'geometry') return { type: 'geometry' }
+  if (typeName === 'geography') return { type: 'geometry', pgtype: 'geography' }
+  return { type: typeName.startsWith('_') ? 'string[]' : 'string', pgtype: typeName }
+}
