@@ -3,58 +3,57 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { createLog } from '../src/log.ts'
 import { startEmbeddedCluster } from '../src/postgres/embedded-cluster.ts'
-import { type Benchmark, seconds } from './frame/benchmark.ts'
+import type { Entry } from './frame/entry.ts'
+import { inFrame } from './frame/frame.ts'
+import { seconds } from './frame/measure.ts'
 import { spawnService } from './frame/service.ts'
 
-const log = createLog('warn')
+/** Starts something on a data directory; answers how to stop it. */
+type Start = (dataDir: string) => Promise<() => Promise<void>>
 
-export const benchmarks: readonly Benchmark[] = [
+export const entries: readonly Entry[] = [
   {
-    name: 'first-start',
-    title: 'from nothing to a ready service with a demo user',
+    name: 'start-first',
+    title: 'From an empty data directory to a ready service with a demo user',
+    baseline: 'a bare cluster with PostGIS in one database',
     unit: 's',
-    rounds: 7,
-    prepare: async (frame) => {
-      const folder = await frame.makeFolder()
-      const inNewFolder = async (start: (dataDir: string) => Promise<() => Promise<void>>) => {
-        const dataDir = join(folder, 'data')
-        let stop = async () => {}
-        const taken = await seconds(async () => {
-          stop = await start(dataDir)
-        })
-        await stop()
+    aim: '3 or less',
+    pairs: 7,
+    prepare: inFrame(async (frame) => {
+      const dataDir = join(await frame.makeFolder(), 'data')
+      const anew = async (start: Start) => {
         await rm(dataDir, { recursive: true, force: true })
-        return taken
+        return timeStart(start, dataDir)
       }
-      return {
-        baseline: { name: 'a bare cluster with PostGIS', measure: () => inNewFolder(startBareCluster) },
-        candidates: [{ name: 'cartage serve', measure: () => inNewFolder(startService) }],
-      }
-    },
+      return { baseline: () => anew(startBareCluster), ours: () => anew(startService) }
+    }),
   },
   {
-    name: 'second-start',
-    title: 'from a stopped service to a ready one',
+    name: 'start-again',
+    title: 'From a stopped service to a ready one',
+    baseline: 'its cluster alone',
     unit: 's',
-    rounds: 11,
-    prepare: async (frame) => {
+    aim: 'below 3 s in all',
+    pairs: 11,
+    prepare: inFrame(async (frame) => {
       const dataDir = join(await frame.makeFolder(), 'data')
-      await (await startService(dataDir))()
-      const again = async (start: (dataDir: string) => Promise<() => Promise<void>>) => {
-        let stop = async () => {}
-        const taken = await seconds(async () => {
-          stop = await start(dataDir)
-        })
-        await stop()
-        return taken
-      }
+      await timeStart(startService, dataDir)
       return {
-        baseline: { name: 'its cluster alone', measure: () => again(startCluster) },
-        candidates: [{ name: 'cartage serve', measure: () => again(startService) }],
+        baseline: () => timeStart(startCluster, dataDir),
+        ours: () => timeStart(startService, dataDir),
       }
-    },
+    }),
   },
 ]
+
+async function timeStart(start: Start, dataDir: string): Promise<number> {
+  let stop = async () => {}
+  const taken = await seconds(async () => {
+    stop = await start(dataDir)
+  })
+  await stop()
+  return taken
+}
 
 async function startService(dataDir: string): Promise<() => Promise<void>> {
   const service = await spawnService({ CARTAGE_DATA_DIR: dataDir })
@@ -62,12 +61,12 @@ async function startService(dataDir: string): Promise<() => Promise<void>> {
 }
 
 async function startCluster(dataDir: string): Promise<() => Promise<void>> {
-  const cluster = await startEmbeddedCluster({ dataDir, log })
+  const cluster = await startEmbeddedCluster({ dataDir, log: createLog('warn') })
   return () => cluster.stop()
 }
 
 async function startBareCluster(dataDir: string): Promise<() => Promise<void>> {
-  const cluster = await startEmbeddedCluster({ dataDir, log })
+  const cluster = await startEmbeddedCluster({ dataDir, log: createLog('warn') })
   const client = new pg.Client({ connectionString: cluster.url })
   await client.connect()
   await client.query('create extension postgis')

@@ -3,5 +3,5 @@ import { run, runScript } from './run.mjs'
 
 await runScript(async () => {
   await prepare()
-  return run(process.execPath, ['--import', 'tsx', 'bench/frame/run.ts', ...process.argv.slice(2)])
+  return run(process.execPath, ['--import', 'tsx', 'bench/run.ts', ...process.argv.slice(2)])
 })

@@ -14,6 +14,7 @@ export const variables = {
     'administrative connection to an existing PostgreSQL; empty: embedded',
   ),
   secret: text('CARTAGE_SECRET', '', 'server secret, 32 characters or more; generated when embedded'),
+  newSecret: text('CARTAGE_NEW_SECRET', '', 'the secret that `cartage secret rotate` changes to'),
   adminToken: text('CARTAGE_ADMIN_TOKEN', '', 'bearer token of /admin/v1; generated when embedded'),
   namespace: name('CARTAGE_NAMESPACE', 'cartage', 'control database, and prefix of every database and role'),
   demoUser: flag('CARTAGE_DEMO_USER', 'on', 'make the user `demo` on the very first embedded start'),
@@ -27,12 +28,32 @@ export const variables = {
     'trace',
   ]),
 
+  trustedProxies: text(
+    'CARTAGE_TRUSTED_PROXIES',
+    '',
+    'addresses or networks, by comma, whose X-Forwarded-For is believed',
+  ),
+  auditRetentionDays: whole('CARTAGE_AUDIT_RETENTION_DAYS', 365, 'the audit record is kept for', 31),
+
   worker: flag('CARTAGE_WORKER', 'on', 'run batch jobs inside `cartage serve`'),
   shutdownGraceMs: whole(
     'CARTAGE_SHUTDOWN_GRACE_MS',
     10_000,
     'time for running work to end after SIGTERM',
     0,
+  ),
+  shutdownDelayMs: whole(
+    'CARTAGE_SHUTDOWN_DELAY_MS',
+    0,
+    'after SIGTERM the API still serves for so long while /health/ready says no; longer than a load balancer needs to see it',
+    0,
+  ),
+  workerPort: whole(
+    'CARTAGE_WORKER_PORT',
+    0,
+    'port of /health and /metrics in `cartage worker`; 0 opens none',
+    0,
+    65535,
   ),
   requestTimeoutMs: whole(
     'CARTAGE_REQUEST_TIMEOUT_MS',
@@ -69,6 +90,13 @@ export const variables = {
     1,
   ),
 
+  rateLimitKeys: rate('CARTAGE_RATE_LIMIT_KEYS', 'requests of one user to the API-key endpoints'),
+  rateLimitJobs: rate('CARTAGE_RATE_LIMIT_JOBS', 'requests of one user that create, change or cancel jobs'),
+  rateLimitJobsRead: rate('CARTAGE_RATE_LIMIT_JOBS_READ', 'requests of one user that read jobs'),
+  rateLimitCopyfrom: rate('CARTAGE_RATE_LIMIT_COPYFROM', 'requests of one user to copyfrom'),
+  rateLimitCopyto: rate('CARTAGE_RATE_LIMIT_COPYTO', 'requests of one user to copyto'),
+  rateLimitSql: rate('CARTAGE_RATE_LIMIT_SQL', 'requests of one user to the SQL endpoint'),
+
   apiKeyQuota: whole('CARTAGE_API_KEY_QUOTA', 0, 'regular keys of one user; 0 is unlimited', 0),
 
   jobTimeoutMs: whole('CARTAGE_JOB_TIMEOUT_MS', 12 * 3_600_000, 'longest statement of a job', 1),
@@ -76,6 +104,12 @@ export const variables = {
   jobsPerUser: whole('CARTAGE_JOBS_PER_USER', 1, 'running jobs of one user', 1),
   jobsPerHost: whole('CARTAGE_JOBS_PER_HOST', 16, 'running jobs on one database host', 1),
   jobsPerWorker: whole('CARTAGE_JOBS_PER_WORKER', 8, 'running jobs of one process', 1),
+  jobConnectionsPerHost: whole(
+    'CARTAGE_JOB_CONNECTIONS_PER_HOST',
+    24,
+    'job connections of one process to one database host, those kept warm included',
+    1,
+  ),
   jobRetentionDays: whole('CARTAGE_JOB_RETENTION_DAYS', 30, 'finished jobs are kept for', 1),
 
   copyTimeoutMs: whole('CARTAGE_COPY_TIMEOUT_MS', 5 * 3_600_000, 'longest copy', 1),
@@ -89,6 +123,10 @@ export const variables = {
   copiesPerUser: whole('CARTAGE_COPIES_PER_USER', 8, 'copies of one user at once in one process', 1),
   copiesPerProcess: whole('CARTAGE_COPIES_PER_PROCESS', 16, 'copies at once in one process', 1),
   copyWaitMs: whole('CARTAGE_COPY_WAIT_MS', 2_000, 'longest wait for a free copy slot, then 429', 0),
+
+  clientUrl: text('CARTAGE_URL', 'http://127.0.0.1:8080', 'for the command line: where the service is'),
+  clientUser: text('CARTAGE_USER', '', 'for the command line: whose data'),
+  clientKey: text('CARTAGE_API_KEY', '', 'for the command line: token of the key to use'),
 } as const
 
 export type Config = Readonly<{ [K in keyof typeof variables]: ReturnType<(typeof variables)[K]['read']> }>
@@ -164,4 +202,26 @@ function oneOf<T extends string>(
 function flag(name: string, fallback: 'on' | 'off', meaning: string): Variable<boolean> {
   const word = oneOf(name, fallback, meaning, ['on', 'off'])
   return { ...word, read: (value) => word.read(value) === 'on' }
+}
+
+/** So many requests in so many seconds, of which at most `burst` at once. */
+export type Rate = Readonly<{ count: number; seconds: number; burst: number }>
+
+/** `100/60`, or `100/60+20` with a burst; `off` is null; anything else is undefined. */
+export function parseRate(text: unknown): Rate | null | undefined {
+  if (text === 'off') return null
+  const [, ...parts] = /^(\d{1,9})\/(\d{1,9})(?:\+(\d{1,9}))?$/.exec(String(text)) ?? []
+  const [count, seconds, burst = count] = parts.map((part) => (part === undefined ? undefined : Number(part)))
+  return count && seconds && burst ? { count, seconds, burst } : undefined
+}
+
+function rate(name: string, meaning: string): Variable<Rate | null> {
+  const read = (value: string) => {
+    const found = parseRate(value)
+    if (found !== undefined) return found
+    throw new ConfigError(
+      `${name} must be 'off', COUNT/SECONDS or COUNT/SECONDS+BURST, such as 100/60+20, not '${value}'`,
+    )
+  }
+  return { name, meaning: `${meaning}: COUNT/SECONDS or COUNT/SECONDS+BURST`, fallback: 'off', read }
 }

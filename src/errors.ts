@@ -53,6 +53,9 @@ export const errors = {
 
   clientTooSlow: () => raise('client-too-slow', 'slow', 'The request did not arrive in time'),
 
+  serviceUnreachable: (url: string, cause: unknown) =>
+    raise('service-unreachable', 'unavailable', `No service answers at ${url}`, { cause }),
+
   // who is asking
   unauthorized: () => raise('unauthorized', 'unauthenticated', 'Unauthorized'),
   permissionDenied: () => raise('permission-denied', 'forbidden', 'permission denied'),
@@ -61,6 +64,15 @@ export const errors = {
     raise('not-your-resource', 'forbidden', "You don't have permission to access that resource"),
   apiForbidden: () => raise('api-forbidden', 'forbidden', 'forbidden'),
   adminOff: () => raise('admin-off', 'not-found', 'The admin API is off: no admin token is configured'),
+
+  // limits
+  rateLimited: (retryAfterSeconds: number) =>
+    raise(
+      'rate-limited',
+      'limited',
+      'You are over the limits: too many requests. Wait a moment before the next one.',
+      { context: 'limit', detail: 'rate-limit', retryAfterSeconds },
+    ),
 
   // accounts
   userUnknown: (name: string) =>
@@ -83,6 +95,26 @@ export const errors = {
       'conflict',
       `The user '${name}' owns the organization '${organization}': delete the organization instead`,
     ),
+
+  // keys
+  keyNotFound: (name: string) => raise('key-not-found', 'not-found', `API key not found: ${name}`),
+  keyInvalid: (faults: readonly string[]) =>
+    raise('key-invalid', 'unprocessable', `Validation failed: ${faults.join(', ')}`),
+  keyQuotaReached: () =>
+    raise('key-quota-reached', 'forbidden', 'You have reached the limit of API keys for your plan'),
+  memberNotFound: (username: string, organization: string) =>
+    raise(
+      'member-not-found',
+      'not-found',
+      `User '${username}' not found in the organization '${organization}'`,
+    ),
+  tablesBusy: (cause: unknown) =>
+    raise('tables-busy', 'unavailable', 'A running statement holds the tables of this key, try again later', {
+      retryAfterSeconds: 1,
+      cause,
+    }),
+
+  hostInvalid: (text: string) => raise('host-invalid', 'unprocessable', text),
 
   // the database
   database: (kind: ErrorKind, message: string, extras: ErrorExtras) =>
@@ -110,4 +142,62 @@ export const errors = {
         detail: 'datasource',
       },
     ),
+
+  // batch jobs
+  jobInvalid: (text: string) => raise('job-invalid', 'invalid', text),
+  jobNotFound: (id: string) => raise('job-not-found', 'not-found', `Job with id ${id} not found`),
+  jobQueueFull: (limit: number) =>
+    raise('job-queue-full', 'invalid', `Failed to create job. Max number of jobs (${limit}) queued reached`),
+  jobNotPending: (text: string) => raise('job-not-pending', 'invalid', text),
+  /** Old clients look at `error`, the specification has `errors`. */
+  cancelRefused: (status: string) =>
+    raise('cancel-refused', 'invalid', `Cannot set status from ${status} to cancelled`, {
+      body: { errors: [`The job status is ${status}, cancel is not allowed`] },
+    }),
+  statementNotStopped: () =>
+    raise('statement-not-stopped', 'unavailable', 'The statement of the job could not be stopped in time', {
+      retryAfterSeconds: 5,
+    }),
+  idempotencyKeyReused: () =>
+    raise(
+      'idempotency-key-reused',
+      'unprocessable',
+      'This Idempotency-Key was used before with another request',
+    ),
+
+  // copy
+  copyRefused: (text: string, position?: number) => raise('copy-refused', 'invalid', text, { position }),
+  parserUnavailable: () =>
+    raise('parser-unavailable', 'unavailable', 'The SQL grammar is not ready', { retryAfterSeconds: 1 }),
+  copyTooLarge: (maxSize: string) =>
+    raise('copy-too-large', 'invalid', `COPY FROM maximum POST size of ${maxSize} exceeded`),
+  quotaExceeded: (cause?: unknown) => raise('quota-exceeded', 'invalid', 'DB Quota exceeded', { cause }),
+  noRowsCopied: () => raise('no-rows-copied', 'invalid', 'No rows copied'),
+  badCompression: (act: string, cause: Error) =>
+    raise('bad-compression', 'invalid', `Error while ${act}: ${cause.message}`, { cause }),
+  bodyIncomplete: () => raise('body-incomplete', 'invalid', 'The request body ended too early'),
+  clientIdle: (idleMs: number) =>
+    raise('client-idle', 'slow', `The client sent nothing for ${idleMs / 1000} seconds`),
+  tooManyCopies: (retryAfterSeconds: number) =>
+    raise('too-many-copies', 'limited', 'You are over the limits: too many copies at once', {
+      context: 'limit',
+      detail: 'copies',
+      retryAfterSeconds,
+    }),
+  copyOutcomeUnknown: (cause: unknown) =>
+    raise(
+      'copy-outcome-unknown',
+      'unavailable',
+      'The database connection was lost while the copy was being stored: look whether the rows are there before you send them again',
+      { cause },
+    ),
+
+  // the SQL endpoint
+  copyElsewhere: () =>
+    raise('copy-elsewhere', 'invalid', 'COPY is not possible here', {
+      hint: 'Use the endpoints /api/v2/sql/copyfrom and /api/v2/sql/copyto',
+    }),
+  clientLeft: () => raise('client-left', 'invalid', 'The client left before the answer was complete'),
+  clientEncodingFixed: () =>
+    raise('client-encoding-fixed', 'invalid', 'client_encoding must stay UTF8: answers are always UTF-8'),
 } satisfies Record<string, (...args: never[]) => AppError>

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { createUser } from './accounts/create-user.ts'
 import { loadOrCreateKeys, type ServiceKeys } from './accounts/service-keys.ts'
 import { explainError } from './cli/explain-error.ts'
@@ -35,7 +34,10 @@ function partsOf([command, ...options]: readonly string[]): Partial<ServiceParts
 export async function start(parts: Partial<ServiceParts> = {}): Promise<void> {
   const config = readConfig()
   const log = createLog(config.logLevel)
-  const told = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
+  const told = new Promise<void>((resolve) => {
+    // Under npm one Ctrl-C arrives twice, from the terminal and from npm: the second must not kill us half-way.
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => resolve())
+  })
   const cluster = config.databaseUrl
     ? undefined
     : await startEmbeddedCluster({ dataDir: config.dataDir, log })

@@ -1,11 +1,21 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { AuditRefusals } from './accounts/audit-refusals.ts'
+import { loadHosts } from './accounts/host-store.ts'
 import { openAccounts } from './accounts/open-accounts.ts'
+import { prepareLater } from './accounts/prepare-hosts.ts'
 import { repairAccounts } from './accounts/repair-accounts.ts'
 import type { ServiceKeys } from './accounts/service-keys.ts'
 import { Directory } from './auth/directory.ts'
 import type { Config } from './config.ts'
-import { buildServer } from './http/server.ts'
+import { openCopies } from './copy/copies.ts'
+import { buildServer, buildWorkerServer } from './http/server.ts'
 import type { Services } from './http/services.ts'
+import { queueStats } from './jobs/queue-store.ts'
+import { repairKeys } from './keys/repair-keys.ts'
 import type { Log } from './log.ts'
+import { createMetrics } from './metrics.ts'
+import { connectionStats } from './postgres/databases.ts'
+import { startWorker } from './worker/worker.ts'
 
 /** Which doors a process opens. */
 export type ServiceParts = Readonly<{ http: boolean; worker: boolean }>
@@ -25,13 +35,20 @@ export async function startService(
   parts: ServiceParts,
   log: Log,
 ): Promise<Service> {
-  const { accounts, isFirstStart } = await openAccounts(config, keys, log)
+  const { accounts, isFirstStart, hostsLeft } = await openAccounts(config, keys, log)
   const { databases, secrets } = accounts
-  const directory = new Directory(databases.control, secrets, log)
+  const directory = new Directory(databases.control, secrets, log, (client) => loadHosts(accounts, client))
+  const metrics = createMetrics()
+  metrics.watchPools(() => connectionStats(databases))
+  metrics.watchQueue(() => queueStats(databases.control))
+  const refusals = new AuditRefusals(databases.control, config.auditRetentionDays, log)
   const readiness = { isReady: false }
+  const stopping = new AbortController()
   try {
     await repair(accounts)
+    prepareLater(accounts, hostsLeft, stopping.signal)
     await directory.start()
+    refusals.start()
     const services: Services = {
       config,
       log,
@@ -39,19 +56,28 @@ export async function startService(
       secrets,
       directory,
       accounts,
+      metrics,
+      copies: openCopies(config, databases),
+      refusals,
       adminToken: keys.adminToken,
       isReady: () => readiness.isReady,
     }
-    const server = parts.http ? await buildServer(services) : undefined
-    const url = server ? await server.listen({ host: config.host, port: config.port }) : ''
+    const door = await openDoor(services, parts)
+    const worker = parts.worker ? await startWorker({ config, log, databases, metrics }) : undefined
     readiness.isReady = true
+    log.info({ url: door.url, ...parts }, 'ready')
     const stop = async () => {
       readiness.isReady = false
-      await phase(log, 'requests', config.shutdownGraceMs, async () => server?.close())
+      stopping.abort()
+      await Promise.all([
+        phase(log, 'requests', config.shutdownDelayMs + config.shutdownGraceMs, async () => door.close()),
+        phase(log, 'jobs', config.shutdownGraceMs + 10_000, async () => worker?.stop(config.shutdownGraceMs)),
+      ])
+      await phase(log, 'audit', 2_000, () => refusals.stop())
       directory.stop()
       await phase(log, 'connections', 5_000, () => databases.close())
     }
-    return { url, isFirstStart, services, stop }
+    return { url: door.url, isFirstStart, services, stop }
   } catch (error) {
     directory.stop()
     await databases.close().catch(() => undefined)
@@ -59,10 +85,26 @@ export async function startService(
   }
 }
 
+type Door = Readonly<{ url: string; close: () => Promise<void> }>
+
+/** The whole API; or, where only jobs are run, what tells an operator how that goes. */
+async function openDoor(services: Services, { http }: ServiceParts): Promise<Door> {
+  const { host, port, workerPort, shutdownDelayMs } = services.config
+  if (!http && workerPort === 0) return { url: '', close: async () => undefined }
+  const server = http ? await buildServer(services) : await buildWorkerServer(services)
+  const address = await server.listen({ host, port: http ? port : workerPort })
+  const close = async () => {
+    // Load balancers must have seen that it is not ready before it closes.
+    if (http) await sleep(shutdownDelayMs)
+    await server.close()
+  }
+  return { url: http ? address : '', close }
+}
+
 /** What died half-way under an earlier process is finished or removed. */
 async function repair(accounts: Services['accounts']): Promise<void> {
-  const removed = await repairAccounts(accounts)
-  if (removed.length > 0) accounts.log.warn({ removed }, 'removed half-made accounts')
+  const removed = [...(await repairAccounts(accounts)), ...(await repairKeys(accounts))]
+  if (removed.length > 0) accounts.log.warn({ removed }, 'removed half-made accounts and roles')
 }
 
 /** One step of the way down, with a limit: a stuck step is told and left behind. */

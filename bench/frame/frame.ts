@@ -5,12 +5,33 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { createLog } from '../../src/log.ts'
 import { type EmbeddedCluster, startEmbeddedCluster } from '../../src/postgres/embedded-cluster.ts'
+import type { Measured } from './entry.ts'
 import { type RunningService, secret, spawnService } from './service.ts'
 
-/** What a benchmark may use. Everything it opens is closed when the benchmark ends, in reverse order. */
+/** The `prepare` of an entry that opens things in a frame: they are closed with it, also when preparing fails. */
+export function inFrame(
+  prepare: (frame: Frame) => Promise<Omit<Measured, 'tearDown'>>,
+): () => Promise<Measured> {
+  return async () => {
+    const frame = new Frame()
+    try {
+      return { ...(await prepare(frame)), tearDown: () => frame.close() }
+    } catch (error) {
+      await frame.close()
+      throw error
+    }
+  }
+}
+
+/** What an entry may use. Everything it opens is closed when the entry ends, or when the run is interrupted. */
 export class Frame {
   readonly #cleanups: (() => Promise<unknown>)[] = []
+  readonly #interrupted = () => void this.close().then(() => process.exit(130))
   #cluster: Promise<EmbeddedCluster> | undefined
+
+  constructor() {
+    process.once('SIGINT', this.#interrupted).once('SIGTERM', this.#interrupted)
+  }
 
   after(cleanup: () => Promise<unknown>): void {
     this.#cleanups.push(cleanup)
@@ -23,7 +44,7 @@ export class Frame {
     return folder
   }
 
-  /** A cluster with the settings of a real one, fsync included; the services of one benchmark share it. */
+  /** A cluster with the settings of a real one, fsync included; the services of one entry share it. */
   cluster(): Promise<EmbeddedCluster> {
     this.#cluster ??= this.#startCluster()
     return this.#cluster
@@ -66,6 +87,7 @@ export class Frame {
   }
 
   async close(): Promise<void> {
+    process.off('SIGINT', this.#interrupted).off('SIGTERM', this.#interrupted)
     for (const cleanup of this.#cleanups.splice(0).reverse()) {
       await cleanup().catch((error: unknown) => console.error('cleaning up failed:', error))
     }

@@ -4,14 +4,10 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { findBinaries } from '../../src/postgres/find-binaries.ts'
 
-export type Machine = Readonly<{ cores: number; node: string; postgres: string }>
-
-export async function describeMachine(): Promise<Machine> {
+/** Where a figure was measured, in a few words. */
+export async function describeMachine(): Promise<string> {
   const [binaries] = await findBinaries()
   const { stdout } = await promisify(execFile)(join(binaries?.directory ?? '', 'postgres'), ['--version'])
-  return {
-    cores: availableParallelism(),
-    node: process.versions.node,
-    postgres: /\(PostgreSQL\) (\S+)/.exec(stdout)?.[1] ?? 'unknown',
-  }
+  const postgres = /\(PostgreSQL\) (\S+)/.exec(stdout)?.[1] ?? 'unknown'
+  return `${availableParallelism()} cores, Node ${process.versions.node}, PostgreSQL ${postgres}`
 }

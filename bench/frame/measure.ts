@@ -1,5 +1,5 @@
-import { cpus } from 'node:os'
 import type { Entry, Result } from './entry.ts'
+import { describeMachine } from './machine.ts'
 
 /** Measures the pairs, each time the other one first, and answers medians with their spread. */
 export async function measure(entry: Entry): Promise<Result> {
@@ -32,7 +32,7 @@ export async function measure(entry: Entry): Promise<Result> {
       notes: (await measured.notes?.()) ?? '',
       command: `npm run bench -- ${entry.name}`,
       date: new Date().toISOString().slice(0, 10),
-      machine: `${cpus().length} cores, Node ${process.versions.node}`,
+      machine: await describeMachine(),
     }
   } finally {
     await measured.tearDown()

@@ -6,12 +6,14 @@ import { onConnection } from '../postgres/transaction.ts'
 import { holdingLocks, lockOrganization, lockUser } from './account-lock.ts'
 import { checkAccountName } from './account-names.ts'
 import type { AccountsContext } from './accounts-context.ts'
+import { operator, recordAudit } from './audit.ts'
 import { type CreatedUser, settleUser } from './create-user.ts'
 import { removeOrganization } from './delete-organization.ts'
 import { checkMasterToken, checkQuota } from './new-account.ts'
 import { insertDraftOrganization, type Organization, setOrganizationState } from './organization-store.ts'
+import { reachableHosts } from './reachable-hosts.ts'
 import { createTenantDatabase } from './tenant-databases.ts'
-import { insertDraftUser } from './user-store.ts'
+import { emptiestHost, insertDraftUser } from './user-store.ts'
 
 export type NewOrganization = Readonly<{
   name: string
@@ -33,8 +35,11 @@ export async function createOrganization(
   checkQuota(request.owner.quotaBytes)
   await checkMasterToken(context, request.owner.masterToken)
   const masterToken = request.owner.masterToken ?? newToken()
+  const hostIds = await reachableHosts(context.databases)
   return holdingLocks(context.databases.control, async (client) => {
-    const { organization, account } = await onConnection(client, (tx) => draft(context, tx, client, request))
+    const { organization, account } = await onConnection(client, (tx) =>
+      draft(context, tx, client, request, hostIds),
+    )
     await finish(context, client, organization, account, masterToken)
     return { organization: { ...organization, owner: account.username }, owner: { account, masterToken } }
   })
@@ -45,8 +50,10 @@ async function draft(
   tx: ClientBase,
   client: PoolClient,
   { name, owner }: NewOrganization,
+  hostIds: readonly number[],
 ) {
-  const organization = await insertDraftOrganization(tx, context.namespace, name)
+  const hostId = await emptiestHost(tx, hostIds)
+  const organization = await insertDraftOrganization(tx, context.namespace, name, hostId)
   const account = await insertDraftUser(tx, {
     username: owner.username,
     namespace: context.namespace,
@@ -72,7 +79,15 @@ async function finish(
   try {
     await createTenantDatabase(context, organization.hostId, organization.database)
     await settleUser(context, client, account, masterToken)
-    await setOrganizationState(client, organization.id, 'active')
+    await onConnection(client, async (tx) => {
+      await setOrganizationState(tx, organization.id, 'active')
+      await recordAudit(tx, {
+        actor: operator,
+        action: 'organization.created',
+        account: organization.name,
+        details: { owner: account.username },
+      })
+    })
   } catch (error) {
     await removeOrganization(context, organization).catch((again) =>
       context.log.error({ err: again }, 'an organization is left to repair'),

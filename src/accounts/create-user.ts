@@ -7,9 +7,11 @@ import { onConnection } from '../postgres/transaction.ts'
 import { holdingLocks, lockUser } from './account-lock.ts'
 import { checkAccountName } from './account-names.ts'
 import type { AccountsContext } from './accounts-context.ts'
+import { operator, recordAudit } from './audit.ts'
 import { removeUser } from './delete-user.ts'
 import { insertFirstKeys } from './first-keys.ts'
 import { checkMasterToken, checkQuota } from './new-account.ts'
+import { reachableHosts } from './reachable-hosts.ts'
 import { createTenantDatabase } from './tenant-databases.ts'
 import { admitToDatabase, createRoles } from './tenant-roles.ts'
 import { type DraftUser, emptiestHost, insertDraftUser, setUserState } from './user-store.ts'
@@ -30,8 +32,9 @@ export async function createUser(context: AccountsContext, request: NewUser): Pr
   checkQuota(request.quotaBytes)
   await checkMasterToken(context, request.masterToken)
   const masterToken = request.masterToken ?? newToken()
+  const hostIds = request.organization ? [] : await reachableHosts(context.databases)
   const account = await holdingLocks(context.databases.control, async (client) => {
-    const draft = await onConnection(client, (tx) => draftUser(context, tx, client, request))
+    const draft = await onConnection(client, (tx) => draftUser(context, tx, client, request, hostIds))
     return finishUser(context, client, draft, masterToken)
   })
   return { account, masterToken }
@@ -42,10 +45,11 @@ async function draftUser(
   tx: ClientBase,
   client: PoolClient,
   request: NewUser,
+  hostIds: readonly number[],
 ): Promise<Account> {
   const place = request.organization
     ? await placeInOrganization(tx, request, request.organization)
-    : await placeAlone(tx, request)
+    : await placeAlone(tx, request, hostIds)
   const account = await insertDraftUser(tx, {
     username: request.username,
     namespace: context.namespace,
@@ -58,14 +62,14 @@ async function draftUser(
 
 type Place = Pick<DraftUser, 'organizationId' | 'orgRole' | 'databaseId' | 'schema' | 'hostId'>
 
-async function placeAlone(tx: ClientBase, request: NewUser): Promise<Place> {
+async function placeAlone(tx: ClientBase, request: NewUser, hostIds: readonly number[]): Promise<Place> {
   if (request.isOrgAdmin) throw errors.accountInvalid('Only a member of an organization can be its admin')
   return {
     organizationId: null,
     orgRole: null,
     databaseId: null,
     schema: 'public',
-    hostId: await emptiestHost(tx),
+    hostId: await emptiestHost(tx, hostIds),
   }
 }
 
@@ -120,6 +124,12 @@ export async function settleUser(
   await onConnection(client, async (tx) => {
     await insertFirstKeys(tx, context.secrets, account, masterToken)
     await setUserState(tx, account.userId, 'active')
+    await recordAudit(tx, {
+      actor: operator,
+      action: 'user.created',
+      account: account.username,
+      details: { organization: account.organization?.name ?? null, quota_in_bytes: account.quotaBytes },
+    })
     await announceChange(tx)
   })
 }

@@ -3,6 +3,7 @@ import { errors } from '../errors.ts'
 import { inTransaction, onConnection } from '../postgres/transaction.ts'
 import { holdingLocks, lockOrganization } from './account-lock.ts'
 import type { AccountsContext } from './accounts-context.ts'
+import { operator, recordAudit } from './audit.ts'
 import {
   deleteOrganizationRow,
   findOrganization,
@@ -31,6 +32,7 @@ export async function deleteOrganization(context: AccountsContext, name: string)
       await tx.query(`update cartage.users set state = 'deleting' where organization_id = $1`, [
         organization.id,
       ])
+      await recordAudit(tx, { actor: operator, action: 'organization.deleted', account: name })
       await announceChange(tx)
     })
     await awaitCaches(control, context.log)

@@ -4,6 +4,7 @@ import { errors } from '../errors.ts'
 import { inTransaction, onConnection } from '../postgres/transaction.ts'
 import { holdingLocks, lockUser } from './account-lock.ts'
 import type { AccountsContext } from './accounts-context.ts'
+import { operator, recordAudit } from './audit.ts'
 import { dropDatabase } from './tenant-databases.ts'
 import { dropRoles, evictFromDatabase } from './tenant-roles.ts'
 import { deleteUserRow, findAnyUser, setUserState } from './user-store.ts'
@@ -19,6 +20,7 @@ export async function deleteUser(context: AccountsContext, username: string): Pr
     if (!(await lockUser(client, account.userId))) throw errors.accountBusy(username)
     await onConnection(client, async (tx) => {
       await setUserState(tx, account.userId, 'deleting')
+      await recordAudit(tx, { actor: operator, action: 'user.deleted', account: username })
       await announceChange(tx)
     })
     await awaitCaches(control, context.log)

@@ -1,9 +1,13 @@
 import { hostFromUrl } from '../postgres/hosts.ts'
+import type { Queryable } from '../postgres/transaction.ts'
 import type { AccountsContext } from './accounts-context.ts'
 
 /** Makes the hosts of the control database known to this process. Host 1 is known from the configuration. */
-export async function loadHosts({ databases, secrets }: AccountsContext): Promise<void> {
-  const { rows } = await databases.control.query<{ id: number; name: string; sealed_url: Buffer }>(
+export async function loadHosts(
+  { databases, secrets }: AccountsContext,
+  control: Queryable = databases.control,
+): Promise<void> {
+  const { rows } = await control.query<{ id: number; name: string; sealed_url: Buffer }>(
     'select id, name, sealed_url from cartage.hosts where sealed_url is not null',
   )
   for (const { id, name, sealed_url } of rows)

@@ -7,10 +7,15 @@ import { readMigrations } from '../postgres/migrate.ts'
 import { deriveSecrets } from '../secrets.ts'
 import type { AccountsContext } from './accounts-context.ts'
 import { loadHosts } from './host-store.ts'
+import { prepareHosts } from './prepare-hosts.ts'
 import type { ServiceKeys } from './service-keys.ts'
-import { migrateTenants, prepareTemplate } from './tenant-databases.ts'
 
-export type OpenAccounts = Readonly<{ accounts: AccountsContext; isFirstStart: boolean }>
+export type OpenAccounts = Readonly<{
+  accounts: AccountsContext
+  isFirstStart: boolean
+  /** Hosts that did not answer and are still to be brought up to date. */
+  hostsLeft: readonly number[]
+}>
 
 /** Connects to an installation and brings it up to date: control database, templates, every tenant. The caller closes it. */
 export async function openAccounts(config: Config, keys: ServiceKeys, log: Log): Promise<OpenAccounts> {
@@ -22,9 +27,7 @@ export async function openAccounts(config: Config, keys: ServiceKeys, log: Log):
     const isFirstStart = await prepareControlDatabase(databases, config.namespace, controlMigrations)
     const accounts = { namespace: config.namespace, databases, secrets, tenantMigrations, log }
     await loadHosts(accounts)
-    for (const host of databases.hosts.all()) await prepareTemplate(accounts, host.id)
-    await migrateTenants(accounts)
-    return { accounts, isFirstStart }
+    return { accounts, isFirstStart, hostsLeft: await prepareHosts(accounts) }
   } catch (error) {
     await databases.close().catch(() => undefined)
     throw error

@@ -1,6 +1,6 @@
 import type { ClientBase, QueryResultRow } from 'pg'
 import type { Queryable } from '../postgres/transaction.ts'
-import { emptiestHost, insertDatabase, nextId, reserveName } from './user-store.ts'
+import { insertDatabase, nextId, reserveName } from './user-store.ts'
 
 export type Organization = Readonly<{
   id: number
@@ -17,10 +17,10 @@ export async function insertDraftOrganization(
   tx: ClientBase,
   namespace: string,
   name: string,
+  hostId: number,
 ): Promise<Organization> {
   await reserveName(tx, name)
   const id = await nextId(tx, 'organizations')
-  const hostId = await emptiestHost(tx)
   const databaseId = await insertDatabase(tx, hostId, `${namespace}_o${id}`)
   await tx.query(
     'insert into cartage.organizations (id, name, database_id) overriding system value values ($1, $2, $3)',

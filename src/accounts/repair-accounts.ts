@@ -3,6 +3,7 @@ import type { AccountsContext } from './accounts-context.ts'
 import { removeOrganization } from './delete-organization.ts'
 import { removeUser } from './delete-user.ts'
 import { listUnfinishedOrganizations } from './organization-store.ts'
+import { isOutOfReach } from './prepare-hosts.ts'
 import { listUnfinishedUsers } from './user-store.ts'
 
 /**
@@ -18,8 +19,7 @@ async function repairOrganizations(context: AccountsContext): Promise<string[]> 
   for (const organization of await listUnfinishedOrganizations(context.databases.control)) {
     await holdingLocks(context.databases.control, async (client) => {
       if (!(await lockOrganization(client, organization.id))) return
-      await removeOrganization(context, organization)
-      removed.push(organization.name)
+      if (await succeeds(context, removeOrganization(context, organization))) removed.push(organization.name)
     })
   }
   return removed
@@ -30,9 +30,20 @@ async function repairUsers(context: AccountsContext): Promise<string[]> {
   for (const { account } of await listUnfinishedUsers(context.databases.control)) {
     await holdingLocks(context.databases.control, async (client) => {
       if (!(await lockUser(client, account.userId))) return
-      await removeUser(context, account)
-      removed.push(account.username)
+      if (await succeeds(context, removeUser(context, account))) removed.push(account.username)
     })
   }
   return removed
+}
+
+/** What lives on a host that does not answer stays for the next time. */
+async function succeeds({ log }: AccountsContext, removal: Promise<void>): Promise<boolean> {
+  try {
+    await removal
+    return true
+  } catch (error) {
+    if (!isOutOfReach(error)) throw error
+    log.warn({ err: error }, 'an account is left to repair')
+    return false
+  }
 }

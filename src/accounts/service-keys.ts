@@ -21,6 +21,18 @@ export async function loadOrCreateKeys(
   }
 }
 
+/** The secret to change to: the configured one, or one that is kept beside the old until `adoptNewSecret`. */
+export async function newSecretOf(config: Config): Promise<string> {
+  return config.newSecret || (await kept(config.dataDir, nextSecret))
+}
+
+/** From here on the data directory knows the new secret alone. A configured one is the operator's to change. */
+export async function adoptNewSecret(config: Config): Promise<void> {
+  if (!config.newSecret) await rename(join(config.dataDir, nextSecret), join(config.dataDir, 'secret'))
+}
+
+const nextSecret = 'secret.next'
+
 /** A random text kept in a file that only its owner may read, made at the first time. */
 async function kept(dataDir: string, name: string): Promise<string> {
   const path = join(dataDir, name)

@@ -26,13 +26,14 @@ export async function prepareTemplate(
   })
 }
 
-/** A database for a tenant: a copy of the template, where PUBLIC may not connect. */
+/** A database for a tenant: a copy of the template, where PUBLIC may not connect. A template may be behind for a while. */
 export async function createTenantDatabase(
   context: AccountsContext,
   hostId: number,
   name: string,
 ): Promise<void> {
   await createDatabase(context.databases, hostId, name, templateName(context.namespace))
+  await migrateTenant(context.databases, hostId, name, context.tenantMigrations)
   await recordMigrated(context, hostId, name)
 }
 
@@ -45,14 +46,14 @@ export async function dropDatabase(databases: Databases, hostId: number, name: s
   })
 }
 
-/** Brings the databases of existing tenants up to date: all of those, and only those, that lag behind. */
-export async function migrateTenants(context: AccountsContext): Promise<void> {
-  const { rows } = await context.databases.control.query<{ host_id: number; name: string }>(
-    `select distinct d.host_id, d.name from cartage.databases d join cartage.users u on u.database_id = d.id
-     where u.state = 'active' and d.migrated_to is distinct from $1`,
-    [newestOf(context.tenantMigrations)],
+/** Brings the databases of a host's tenants up to date: all of those, and only those, that lag behind. */
+export async function migrateTenants(context: AccountsContext, hostId: number): Promise<void> {
+  const { rows } = await context.databases.control.query<{ name: string }>(
+    `select distinct d.name from cartage.databases d join cartage.users u on u.database_id = d.id
+     where d.host_id = $1 and u.state = 'active' and d.migrated_to is distinct from $2`,
+    [hostId, newestOf(context.tenantMigrations)],
   )
-  for (const { host_id: hostId, name } of rows) {
+  for (const { name } of rows) {
     await migrateTenant(context.databases, hostId, name, context.tenantMigrations)
     await recordMigrated(context, hostId, name)
   }

@@ -5,6 +5,7 @@ import { errors } from '../errors.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import type { AccountsContext } from './accounts-context.ts'
+import { operator, recordAudit } from './audit.ts'
 import { checkQuota } from './new-account.ts'
 import { checkLimits } from './user-limits.ts'
 
@@ -47,6 +48,17 @@ export async function updateUser(
         changes.limits === undefined ? null : JSON.stringify(changes.limits),
       ],
     )
+    await recordAudit(tx, {
+      actor: operator,
+      action: 'user.changed',
+      account: username,
+      details: {
+        quota_in_bytes: changes.quotaBytes,
+        api_key_quota: changes.apiKeyQuota,
+        org_admin: changes.isOrgAdmin,
+        limits: changes.limits,
+      },
+    })
     await announceChange(tx)
     return userByName(tx, username)
   })

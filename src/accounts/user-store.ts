@@ -100,10 +100,12 @@ export async function listUnfinishedUsers(
 
 const readAnyUser = (row: QueryResultRow) => ({ account: readAccount(row), state: row.state as UserState })
 
-export async function emptiestHost(control: Queryable): Promise<number> {
+/** Of these hosts, the one with the fewest databases. */
+export async function emptiestHost(control: Queryable, hostIds: readonly number[]): Promise<number> {
   const { rows } = await control.query<{ id: number }>(
     `select h.id from cartage.hosts h left join cartage.databases d on d.host_id = h.id
-     group by h.id order by count(d.id), h.id limit 1`,
+     where h.id = any($1) group by h.id order by count(d.id), h.id limit 1`,
+    [hostIds],
   )
   return rows[0]!.id
 }

@@ -44,7 +44,9 @@ export function sessionTargetOf({ account, key }: Principal): SessionTarget {
 }
 
 /** Jobs run as the user's master role, whichever request queued them. */
-export function masterTargetOf(account: Account): SessionTarget {
+export function masterTargetOf(
+  account: Pick<Account, 'hostId' | 'database' | 'masterRole' | 'schema'>,
+): SessionTarget {
   return {
     hostId: account.hostId,
     database: account.database,
@@ -54,6 +56,6 @@ export function masterTargetOf(account: Account): SessionTarget {
 }
 
 /** Names resolve in the account's own schema first; what the service provides comes after. */
-function searchPathOf(account: Account): string {
+function searchPathOf(account: Pick<Account, 'schema'>): string {
   return account.schema === 'public' ? 'public,cartodb' : `"${account.schema}",cartodb,public`
 }

@@ -4,7 +4,7 @@ import type { Log } from '../log.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Account, CallerKey, Principal } from './account.ts'
 import { accountByName, keyByToken, type NamedAccount, principalsByToken } from './account-store.ts'
-import { ChangeFeed } from './change-feed.ts'
+import { type CatchUp, ChangeFeed } from './change-feed.ts'
 
 /** Looks up accounts and keys for every request: from memory while the change feed vouches for it, else from the database. */
 export class Directory {
@@ -15,10 +15,11 @@ export class Directory {
   readonly #keys = new LRUCache<string, CallerKey>({ max: 20_000 })
   #epoch = 0
 
-  constructor(control: Pool, secrets: Secrets, log: Log) {
+  /** `catchUp` learns what every process must know by the time a change is answered. */
+  constructor(control: Pool, secrets: Secrets, log: Log, catchUp: CatchUp = async () => undefined) {
     this.#control = control
     this.#secrets = secrets
-    this.#feed = new ChangeFeed(control, log, () => this.#clear())
+    this.#feed = new ChangeFeed(control, log, () => this.#clear(), catchUp)
   }
 
   start(): Promise<void> {

@@ -3,16 +3,45 @@ import { readCredential } from '../auth/credential.ts'
 import { type Identification, identify } from '../auth/identify.ts'
 import type { Services } from './services.ts'
 
-/** Who is asking for the account named in the path. */
-export function identifyCaller(
-  { directory }: Pick<Services, 'directory'>,
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** What identifyCaller found, once it was asked. */
+    identification: Identification | null
+  }
+}
+
+/** Who is asking for the account named in the path. Answered once per request, however often it is asked. */
+export async function identifyCaller(
+  services: CallerServices,
   request: FastifyRequest,
 ): Promise<Identification> {
+  request.identification ??= await identifyOnce(services, request)
+  return request.identification
+}
+
+type CallerServices = Pick<Services, 'directory' | 'metrics' | 'refusals'>
+
+async function identifyOnce(services: CallerServices, request: FastifyRequest): Promise<Identification> {
   const { name } = request.params as { name: string }
   const credential = readCredential({
     authorization: request.headers.authorization,
     query: request.query as Record<string, unknown>,
     body: request.body,
   })
-  return identify(directory, name, credential)
+  const identification = await identify(services.directory, name, credential)
+  const { outcome } = identification
+  if (credential.kind !== 'none' && (outcome === 'wrong-credential' || outcome === 'wrong-username')) {
+    noteRefusal(services, request, name, outcome)
+  }
+  return identification
+}
+
+export function noteRefusal(
+  { metrics, refusals }: Pick<Services, 'metrics' | 'refusals'>,
+  request: FastifyRequest,
+  account: string,
+  reason: string,
+): void {
+  metrics.authenticationRefused()
+  refusals.note({ account, address: request.ip, reason })
 }

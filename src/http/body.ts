@@ -29,7 +29,8 @@ export function acceptBodies(app: FastifyInstance, timeoutMs: number): void {
   )
   app.addHook('onRequest', async (request) => refuseCompressed(request))
   app.addHook('preParsing', async (request, reply, payload) => {
-    if (!request.routeOptions.config?.isStreaming) {
+    // A body that is here already may never be read, and then never ends: a GET has none.
+    if (!request.routeOptions.config?.isStreaming && !request.raw.complete) {
       const timer = setTimeout(() => giveUp(request, reply), timeoutMs)
       payload.once('close', () => clearTimeout(timer)).once('end', () => clearTimeout(timer))
     }

@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify'
+import { errors } from '../errors.ts'
 
 /**
  * Fires when the client leaves before it has the whole answer. (Fastify's own `request.signal` also fires when the
@@ -7,7 +8,7 @@ import type { FastifyReply } from 'fastify'
 export function clientGone(reply: FastifyReply): AbortSignal {
   const gone = new AbortController()
   reply.raw.once('close', () => {
-    if (!reply.raw.writableFinished) gone.abort(new Error('the client left'))
+    if (!reply.raw.writableFinished) gone.abort(errors.clientLeft())
   })
   return gone.signal
 }

@@ -1,32 +1,64 @@
 import { randomUUID } from 'node:crypto'
 import { parse as parseQuery } from 'node:querystring'
 import cors from '@fastify/cors'
-import swagger from '@fastify/swagger'
 import { type FastifyInstance, fastify, LogController } from 'fastify'
-import { withoutSecrets } from '../log.ts'
 import { acceptBodies } from './body.ts'
 import { respondNotFound, respondWithError } from './error-response.ts'
+import { describeApi } from './openapi.ts'
+import { limitRates } from './rate-limit.ts'
 import { adminRoutes } from './routes/admin.ts'
+import { copyRoutes } from './routes/copy.ts'
+import { docsRoutes } from './routes/docs.ts'
 import { healthRoutes } from './routes/health.ts'
+import { jobsRoutes } from './routes/jobs.ts'
+import { keysRoutes } from './routes/keys.ts'
+import { metricsRoutes } from './routes/metrics.ts'
+import { neighbourRoutes, rootNeighbourRoutes } from './routes/neighbours.ts'
+import { openapiRoutes } from './routes/openapi.ts'
+import { queryRoutes } from './routes/query.ts'
 import type { Services } from './services.ts'
+import { tellRequests } from './tell-requests.ts'
 
 /** The way of a request: id, log, body, route; every error leaves through respondWithError. */
 export async function buildServer(services: Services): Promise<FastifyInstance> {
   const app = createApp(services)
   app.setErrorHandler(respondWithError)
   app.setNotFoundHandler(respondNotFound)
-  await app.register(swagger, { openapi: { openapi: '3.1.0', info: { title: 'Cartage', version: '0.1.0' } } })
-  tellRequests(app)
+  await describeApi(app, services.config.publicUrl)
+  app.decorateRequest('identification', null)
+  tellRequests(app, services)
   acceptBodies(app, services.config.requestTimeoutMs)
+  limitRates(app, services)
   await app.register(healthRoutes, services)
+  await app.register(metricsRoutes, services)
+  await app.register(openapiRoutes)
+  await app.register(docsRoutes)
+  await app.register(rootNeighbourRoutes, services)
   await app.register(adminRoutes, { prefix: '/admin/v1', ...services })
   for (const prefix of ['/user/:name', '/u/:name']) await app.register(accountRoutes, { prefix, ...services })
   return app
 }
 
+/** Health and figures alone, for a process that only runs jobs. */
+export async function buildWorkerServer(services: Services): Promise<FastifyInstance> {
+  const app = createApp(services)
+  app.setErrorHandler(respondWithError)
+  app.setNotFoundHandler(respondNotFound)
+  await app.register(healthRoutes, services)
+  await app.register(metricsRoutes, services)
+  return app
+}
+
 /** Everything that belongs to one account. Any page may call it. */
-async function accountRoutes(app: FastifyInstance, _services: Services): Promise<void> {
+async function accountRoutes(app: FastifyInstance, services: Services): Promise<void> {
   await app.register(cors, { origin: '*', methods: corsMethods, exposedHeaders, maxAge: 86_400 })
+  // What `services` carries here is also this plugin's own prefix.
+  const here = { ...services, prefix: '' }
+  await app.register(keysRoutes, here)
+  await app.register(jobsRoutes, here)
+  await app.register(queryRoutes, here)
+  await app.register(copyRoutes, here)
+  await app.register(neighbourRoutes, here)
 }
 
 const corsMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
@@ -48,10 +80,13 @@ function createApp({ config, log }: Services): FastifyInstance {
     requestIdHeader: false,
     genReqId: (request) => acceptedRequestId(request.headers['x-request-id']) ?? randomUUID(),
     bodyLimit: smallBodyBytes,
+    // A path that is no URL has no route and meets no hook, but gets the same bodies.
+    frameworkErrors: (error, request, reply) => respondWithError(error, request, reply),
+    trustProxy: config.trustedProxies || false,
     routerOptions: {
       ignoreTrailingSlash: true,
       ignoreDuplicateSlashes: false,
-      maxParamLength: 2_000,
+      maxParamLength: 4_000,
       querystringParser: parseQuery,
     },
     ajv: {
@@ -63,23 +98,6 @@ function createApp({ config, log }: Services): FastifyInstance {
     requestTimeout: 0,
     http: { headersTimeout: config.requestTimeoutMs, connectionsCheckingInterval: 5_000 },
   }) as unknown as FastifyInstance
-}
-
-function tellRequests(app: FastifyInstance): void {
-  app.addHook('onRequest', async (request, reply) => {
-    reply.header('X-Request-Id', request.id)
-  })
-  app.addHook('onResponse', async (request, reply) => {
-    request.log.info(
-      {
-        method: request.method,
-        url: withoutSecrets(request.url),
-        status: reply.statusCode,
-        ms: Math.round(reply.elapsedTime * 1000) / 1000,
-      },
-      'request',
-    )
-  })
 }
 
 function acceptedRequestId(header: string | string[] | undefined): string | undefined {

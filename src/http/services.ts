@@ -1,7 +1,10 @@
 import type { AccountsContext } from '../accounts/accounts-context.ts'
+import type { AuditRefusals } from '../accounts/audit-refusals.ts'
 import type { Directory } from '../auth/directory.ts'
 import type { Config } from '../config.ts'
+import type { Copies } from '../copy/copies.ts'
 import type { Log } from '../log.ts'
+import type { Metrics } from '../metrics.ts'
 import type { Databases } from '../postgres/databases.ts'
 import type { Secrets } from '../secrets.ts'
 
@@ -13,6 +16,10 @@ export type Services = Readonly<{
   secrets: Secrets
   directory: Directory
   accounts: AccountsContext
+  metrics: Metrics
+  copies: Copies
+  /** Wrong credentials, on their way to the audit record. */
+  refusals: AuditRefusals
   /** Empty: the admin API is off. */
   adminToken: string
   /** False while the service is starting or draining: load balancers look elsewhere. */

@@ -3,6 +3,7 @@ import type { Config } from '../config.ts'
 import type { Log } from '../log.ts'
 import type { Secrets } from '../secrets.ts'
 import { firstHostId, Hosts, hostFromUrl } from './hosts.ts'
+import { RecyclingSocket } from './recycling-socket.ts'
 import { repairLogin } from './repair-login.ts'
 import { RolePools } from './role-pools.ts'
 import type { SessionTarget } from './session-target.ts'
@@ -55,6 +56,7 @@ export function openDatabases(config: Config, adminUrl: string, secrets: Secrets
   const copy = new RolePools({
     ...forTenants,
     name: 'copy',
+    openSocket: () => new RecyclingSocket(),
     maxPerHost: config.copiesPerProcess,
     maxPerRole: config.copiesPerUser,
     settings: { statement_timeout: config.copyTimeoutMs },
@@ -62,8 +64,9 @@ export function openDatabases(config: Config, adminUrl: string, secrets: Secrets
   const job = new RolePools({
     ...forTenants,
     name: 'job',
-    maxPerHost: config.jobsPerWorker,
-    maxPerRole: config.jobsPerWorker,
+    // A worker may have twice its share when it goes on with the jobs of a dead one.
+    maxPerHost: Math.max(config.jobConnectionsPerHost, 2 * config.jobsPerWorker),
+    maxPerRole: 2 * config.jobsPerWorker,
     settings: { statement_timeout: config.jobTimeoutMs },
   })
   const tenantPools = [query, copy, job]
@@ -74,6 +77,21 @@ export function openDatabases(config: Config, adminUrl: string, secrets: Secrets
   return { control, hosts, admin, query, copy, job, close }
 }
 
+/** What every pool of this process is doing. (A pg.Pool does not count what it closes.) */
+export function connectionStats({ control, admin, query, copy, job }: Databases) {
+  const { totalCount, idleCount, waitingCount } = control
+  return [
+    { name: 'control', open: totalCount, idle: idleCount, waiting: waitingCount, destroyed: 0 },
+    ...[admin, query, copy, job].map((pools) => pools.stats()),
+  ]
+}
+
+/** The most connections that one process opens to one host. */
+export function connectionBudget(config: Config, hostId: number): number {
+  const forTenants = config.connectionsPerHost + config.copiesPerProcess + config.jobsPerWorker
+  return forTenants + adminConnectionsPerHost + (hostId === firstHostId ? controlConnections : 0)
+}
+
 function openControlPool(config: Config, hosts: Hosts, log: Log): pg.Pool {
   const host = hosts.get(firstHostId)
   const pool = new pg.Pool({
@@ -82,13 +100,16 @@ function openControlPool(config: Config, hosts: Hosts, log: Log): pg.Pool {
     password: host.adminPassword,
     database: config.namespace,
     application_name: 'cartage control',
-    options: '-c search_path=cartage,pg_catalog -c TimeZone=UTC',
+    // What a job rests on after a crash must be on the disk, whatever the server's default.
+    options: '-c search_path=cartage,pg_catalog -c TimeZone=UTC -c synchronous_commit=on',
     max: controlConnections,
     idleTimeoutMillis: 60_000,
     connectionTimeoutMillis: config.connectionWaitMs,
     keepAlive: true,
   })
   pool.on('error', (error) => log.warn({ err: error }, 'control connection lost'))
+  // Nor must one end the process that is lent out and lost between two statements: the next one tells.
+  pool.on('connect', (client) => client.on('error', () => undefined))
   return pool
 }
 

@@ -1,5 +1,6 @@
 import type { ClientConfig } from 'pg'
 import { parse } from 'pg-connection-string'
+import { errors } from '../errors.ts'
 
 /** A PostgreSQL cluster: where it is, and who administers it. */
 export type Host = Readonly<{
@@ -35,9 +36,14 @@ export class Hosts {
     this.#hosts.set(host.id, host)
   }
 
+  forget(id: number): void {
+    this.#hosts.delete(id)
+  }
+
   get(id: number): Host {
     const host = this.#hosts.get(id)
-    if (!host) throw new Error(`host ${id} is not registered`)
+    // Registered by another process a moment ago, while this one was cut off from the news.
+    if (!host) throw errors.databaseUnavailable(new Error(`host ${id} is not registered`))
     return host
   }
 

@@ -14,6 +14,7 @@ export class Session {
   readonly #owner: Owner
   #transactionStatus: WireOutcome['transactionStatus'] = 'I'
   #running: WireQuery | null = null
+  #isClean = true
   #idleTimer: NodeJS.Timeout | undefined
   #ended: Promise<void> | null = null
 
@@ -34,6 +35,7 @@ export class Session {
   }
 
   async query<R extends QueryResultRow>(text: string, values?: unknown[]): Promise<QueryResult<R>> {
+    this.#isClean = false
     try {
       return await this.client.query<R>(text, values)
     } finally {
@@ -41,8 +43,9 @@ export class Session {
     }
   }
 
-  /** Starts one simple-protocol message whose answers go to `handler` straight from the wire. */
-  send(text: string, handler: WireHandler): WireQuery {
+  /** Starts one simple-protocol message, or several at once, whose answers go to `handler` straight from the wire. */
+  send(text: string | readonly string[], handler: WireHandler): WireQuery {
+    this.#isClean = false
     const query = new WireQuery(this.client, text, handler)
     this.#running = query
     query.done.then(
@@ -66,7 +69,7 @@ export class Session {
       this.destroy()
       return
     }
-    this.#clean().then(
+    this.clean().then(
       () => this.isAlive && this.#owner.onClean(this),
       () => this.destroy(),
     )
@@ -87,11 +90,19 @@ export class Session {
     clearTimeout(this.#idleTimer)
   }
 
-  async #clean(): Promise<void> {
+  /** Makes it as new, for the next statement of the same caller. */
+  async clean(): Promise<void> {
+    if (this.#isClean) return
     // Temp tables, settings, prepared statements, cursors, LISTEN and advisory locks all go with DISCARD ALL.
     if (this.#transactionStatus !== 'I') await this.client.query('rollback')
     await this.client.query('discard all')
     this.#transactionStatus = 'I'
+    this.#isClean = true
+  }
+
+  /** The last that the caller sent was DISCARD ALL, and it worked. */
+  noteClean(): void {
+    this.#isClean = true
   }
 
   async #end(): Promise<void> {

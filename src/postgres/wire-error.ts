@@ -46,7 +46,9 @@ export function toClientError(error: unknown): AppError {
     position?: string | number
   }
   const state = found.sqlstate ?? found.code
-  if (isConnectionLoss({ code: state })) return errors.databaseUnavailable(error)
+  // What pg itself says of a lost connection carries no code.
+  if (isConnectionLoss(state === undefined ? error : { code: state }))
+    return errors.databaseUnavailable(error)
   if (typeof state !== 'string' || !/^[0-9A-Z]{5}$/.test(state)) throw error
   const kind = state === sqlstate.insufficientPrivilege ? 'forbidden' : 'invalid'
   return errors.database(kind, found.message ?? '', {

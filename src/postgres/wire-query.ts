@@ -1,5 +1,8 @@
 import type { Socket } from 'node:net'
 import type { Client } from 'pg'
+import { copyDataHeader, copyDone, copyFail } from './copy-messages.ts'
+import { MessageReader } from './message-reader.ts'
+import { RecyclingSocket } from './recycling-socket.ts'
 import { readWireError, type WireError } from './wire-error.ts'
 
 /**
@@ -10,9 +13,23 @@ export type WireHandler = {
   rowDescription?(buffer: Buffer, start: number, end: number): void
   dataRow?(buffer: Buffer, start: number, end: number): void
   copyOut?(): void
-  copyData?(buffer: Buffer, start: number, end: number): void
+  /** The text has a COPY ... FROM STDIN, which is refused with CopyFail. */
+  copyIn?(): void
+  /** The server waits for the data of a COPY ... FROM STDIN: send it with `sendCopyData`. Without this it is refused. */
+  feedCopy?(): void
+  /** There is room for more COPY data again. */
+  copyDrained?(): void
+  /**
+   * The data of a COPY ... TO STDOUT that one read brought. Unlike all others these bytes stay valid, until `giveBack`
+   * is called. Data that arrives together with an error is dropped.
+   */
+  copyData?(data: Buffer, giveBack: () => void): void
   commandComplete?(tag: string): void
   notice?(notice: WireError): void
+  /** One of the messages has been answered in full. */
+  answered?(outcome: WireOutcome): void
+  /** A setting that the server reports has changed, such as client_encoding. */
+  parameterStatus?(name: string, value: string): void
   /** The messages of one read from the socket have been handed over: a good moment to pass bytes on. */
   flush?(): void
 }
@@ -23,10 +40,14 @@ export type WireOutcome = Readonly<{ error: WireError | null; transactionStatus:
 /**
  * One simple-protocol message on a connection of `pg`, read straight from its socket: rows and COPY data never
  * become objects. While it runs, nothing else may use the client; afterwards the client goes on as before.
+ * Several messages travel together and are run one after the other, whatever becomes of each.
  */
 export class WireQuery {
-  /** Settles at ReadyForQuery; rejects only if the connection is lost. */
+  /** Settles at the last ReadyForQuery, with its outcome; rejects only if the connection is lost. */
   readonly done: Promise<WireOutcome>
+  /** Of each message that has been answered so far. */
+  readonly outcomes: WireOutcome[] = []
+  readonly #messageCount: number
   readonly #socket: Socket
   readonly #handler: WireHandler
   readonly #reader = new MessageReader()
@@ -34,8 +55,10 @@ export class WireQuery {
   #error: WireError | null = null
   #settle: { resolve: (outcome: WireOutcome) => void; reject: (error: Error) => void } | null = null
 
-  constructor(client: Client, text: string, handler: WireHandler) {
+  constructor(client: Client, text: string | readonly string[], handler: WireHandler) {
     const { connection } = client as unknown as PgInternals
+    const texts = typeof text === 'string' ? [text] : text
+    this.#messageCount = texts.length
     this.#socket = connection.stream
     this.#handler = handler
     this.#pgListeners = this.#socket.listeners('data') as Array<(chunk: Buffer) => void>
@@ -43,9 +66,15 @@ export class WireQuery {
       this.#settle = { resolve, reject }
     })
     this.#socket.removeAllListeners('data')
-    this.#socket.on('data', this.#onData)
+    if (this.#socket instanceof RecyclingSocket) this.#socket.takeReads(this.#onRead)
+    else this.#socket.on('data', this.#onRead)
+    if (handler.copyDrained) this.#socket.on('drain', this.#onDrain)
     this.#socket.once('close', this.#onClose)
-    connection.query(text)
+    // A connection that was lost a moment ago will not tell again.
+    if (this.#socket.closed) process.nextTick(this.#onClose)
+    this.#socket.cork()
+    for (const each of texts) connection.query(each)
+    this.#socket.uncork()
   }
 
   /** Stops reading: TCP pushes back on the server. */
@@ -57,9 +86,32 @@ export class WireQuery {
     this.#socket.resume()
   }
 
-  readonly #onData = (chunk: Buffer): void => {
+  /** False: wait for `copyDrained`. The chunk must not change before. */
+  sendCopyData(chunk: Buffer): boolean {
+    this.#socket.cork()
+    this.#socket.write(copyDataHeader(chunk.length))
+    this.#socket.write(chunk)
+    this.#socket.uncork()
+    return this.#socket.writableLength < maxUnsentBytes
+  }
+
+  /** All data has been sent: the server may store it. */
+  finishCopy(): void {
+    this.#socket.write(copyDone)
+  }
+
+  /** The server throws away what it got. */
+  failCopy(reason: string): void {
+    this.#socket.write(copyFail(reason))
+  }
+
+  readonly #onRead = (chunk: Buffer, giveBack: () => void = nothing): void => {
     try {
-      this.#reader.read(chunk, this.#onMessage)
+      if (this.#handler.copyData) this.#readCopy(chunk, giveBack)
+      else {
+        this.#reader.read(chunk, this.#onMessage)
+        giveBack()
+      }
       this.#handler.flush?.()
     } catch (error) {
       // A handler that throws leaves the stream in the middle of a message: only closing is safe.
@@ -67,13 +119,24 @@ export class WireQuery {
     }
   }
 
+  #readCopy(chunk: Buffer, giveBack: () => void): void {
+    const length = this.#reader.compact(chunk, this.#onMessage)
+    if (length > 0 && !this.#hasFailed()) this.#handler.copyData!(chunk.subarray(0, length), giveBack)
+    else giveBack()
+  }
+
+  #hasFailed(): boolean {
+    return this.#error !== null || this.outcomes.some(({ error }) => error !== null)
+  }
+
+  readonly #onDrain = (): void => {
+    this.#handler.copyDrained?.()
+  }
+
   readonly #onMessage = (type: number, buffer: Buffer, start: number, end: number): void => {
     switch (type) {
       case messages.dataRow:
         this.#handler.dataRow?.(buffer, start, end)
-        break
-      case messages.copyData:
-        this.#handler.copyData?.(buffer, start, end)
         break
       case messages.rowDescription:
         this.#handler.rowDescription?.(buffer, start, end)
@@ -91,7 +154,10 @@ export class WireQuery {
         this.#handler.copyOut?.()
         break
       case messages.copyInResponse:
-        this.#socket.write(copyFail)
+        this.#copyIn()
+        break
+      case messages.parameterStatus:
+        this.#parameterStatus(buffer, start, end)
         break
       case messages.readyForQuery:
         this.#finish(String.fromCharCode(buffer[start]!) as WireOutcome['transactionStatus'])
@@ -99,9 +165,29 @@ export class WireQuery {
     }
   }
 
+  #copyIn(): void {
+    if (this.#handler.feedCopy) {
+      this.#handler.feedCopy()
+      return
+    }
+    this.failCopy('COPY FROM STDIN is not possible here')
+    this.#handler.copyIn?.()
+  }
+
+  #parameterStatus(buffer: Buffer, start: number, end: number): void {
+    const [name = '', value = ''] = buffer.toString('utf8', start, end).split('\0')
+    this.#handler.parameterStatus?.(name, value)
+  }
+
   #finish(transactionStatus: WireOutcome['transactionStatus']): void {
-    this.#detach()
-    this.#settle!.resolve({ error: this.#error, transactionStatus })
+    const outcome = { error: this.#error, transactionStatus }
+    this.outcomes.push(outcome)
+    this.#error = null
+    if (this.outcomes.length === this.#messageCount) {
+      this.#detach()
+      this.#settle!.resolve(outcome)
+    }
+    this.#handler.answered?.(outcome)
   }
 
   readonly #onClose = (): void => {
@@ -115,81 +201,29 @@ export class WireQuery {
   }
 
   #detach(): void {
-    this.#socket.off('data', this.#onData)
+    if (this.#socket instanceof RecyclingSocket) this.#socket.takeReads(null)
+    this.#socket.off('data', this.#onRead)
+    this.#socket.off('drain', this.#onDrain)
     this.#socket.off('close', this.#onClose)
     for (const listener of this.#pgListeners) this.#socket.on('data', listener)
   }
 }
+
+const nothing = () => undefined
 
 type PgInternals = { connection: { stream: Socket; query(text: string): void } }
 
 const messages = {
   rowDescription: 0x54,
   dataRow: 0x44,
-  copyData: 0x64,
   commandComplete: 0x43,
   error: 0x45,
   notice: 0x4e,
   copyOutResponse: 0x48,
   copyInResponse: 0x47,
+  parameterStatus: 0x53,
   readyForQuery: 0x5a,
 } as const
 
-/** CopyFail: a COPY ... FROM STDIN that nobody will feed. */
-const copyFail = (() => {
-  const reason = Buffer.from('COPY FROM STDIN is not possible here\0')
-  const head = Buffer.alloc(5)
-  head[0] = 0x66
-  head.writeInt32BE(reason.length + 4, 1)
-  return Buffer.concat([head, reason])
-})()
-
-type OnMessage = (type: number, buffer: Buffer, start: number, end: number) => void
-
-/** Cuts a byte stream into protocol messages. A message that spans reads is gathered once, in a buffer of its size. */
-class MessageReader {
-  #partial: Buffer | null = null
-  #filled = 0
-
-  read(chunk: Buffer, onMessage: OnMessage): void {
-    let offset = this.#partial ? this.#continue(chunk, onMessage) : 0
-    while (chunk.length - offset >= headerLength) {
-      const end = offset + 1 + chunk.readInt32BE(offset + 1)
-      if (end > chunk.length) break
-      onMessage(chunk[offset]!, chunk, offset + headerLength, end)
-      offset = end
-    }
-    if (offset < chunk.length) this.#begin(chunk, offset)
-  }
-
-  #begin(chunk: Buffer, offset: number): void {
-    const available = chunk.length - offset
-    const total = available >= headerLength ? 1 + chunk.readInt32BE(offset + 1) : headerLength
-    this.#partial = Buffer.allocUnsafe(total)
-    this.#filled = chunk.copy(this.#partial, 0, offset)
-  }
-
-  /** Completes the gathered message as far as the chunk allows; answers how much of the chunk it took. */
-  #continue(chunk: Buffer, onMessage: OnMessage): number {
-    let offset = 0
-    while (this.#partial) {
-      const taken = chunk.copy(this.#partial, this.#filled, offset)
-      offset += taken
-      this.#filled += taken
-      if (this.#filled < this.#partial.length) return offset
-      const total = 1 + this.#partial.readInt32BE(1)
-      if (total > this.#partial.length) {
-        const whole = Buffer.allocUnsafe(total)
-        this.#partial.copy(whole)
-        this.#partial = whole
-        continue
-      }
-      const message = this.#partial
-      this.#partial = null
-      onMessage(message[0]!, message, headerLength, total)
-    }
-    return offset
-  }
-}
-
-const headerLength = 5
+/** COPY data on its way out of the process, beyond which the sender is asked to wait. */
+const maxUnsentBytes = 512 * 1024

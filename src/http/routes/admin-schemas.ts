@@ -46,7 +46,11 @@ export const changesSchema = {
       quota_in_bytes: quota,
       api_key_quota: { type: ['integer', 'null'], minimum: 0 },
       org_admin: { type: 'boolean' },
-      limits: { type: 'object' },
+      limits: {
+        type: 'object',
+        description: 'Limits of this user in place of the configured ones; replaces those set before',
+        examples: [{ rate: { sql: '100/60', jobs: '10/60+2', copyto: 'off' } }],
+      },
     },
   },
 } as const

@@ -10,6 +10,7 @@ import { listAccounts } from '../../accounts/user-store.ts'
 import type { Account } from '../../auth/account.ts'
 import { userByName } from '../../auth/account-store.ts'
 import { errors } from '../../errors.ts'
+import { noteRefusal } from '../authenticate.ts'
 import type { Services } from '../services.ts'
 import {
   changesSchema,
@@ -23,7 +24,7 @@ import {
 export async function adminRoutes(app: FastifyInstance, services: Services): Promise<void> {
   const { accounts } = services
   const { control } = services.databases
-  app.addHook('onRequest', async (request) => requireAdmin(services.adminToken, request))
+  app.addHook('onRequest', async (request) => requireAdmin(services, request))
 
   app.post<{ Body: NewUserBody }>(
     '/users',
@@ -131,10 +132,13 @@ type ChangesBody = {
   limits?: Record<string, unknown>
 }
 
-function requireAdmin(adminToken: string, request: FastifyRequest): void {
+function requireAdmin(services: Services, request: FastifyRequest): void {
+  const { adminToken } = services
   if (!adminToken) throw errors.adminOff()
   const offered = /^bearer (.+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? ''
-  if (!timingSafeEqual(sha256(offered), sha256(adminToken))) throw errors.unauthorized()
+  if (timingSafeEqual(sha256(offered), sha256(adminToken))) return
+  if (request.headers.authorization) noteRefusal(services, request, '/admin', 'wrong-credential')
+  throw errors.unauthorized()
 }
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest()

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { adminTarget } from '../../postgres/session-target.ts'
 import type { Services } from '../services.ts'
@@ -29,11 +30,6 @@ export async function healthRoutes(app: FastifyInstance, services: Services): Pr
 
 async function readinessChecks({ databases }: Services) {
   const { control, admin, hosts } = databases
-  const verdict = (check: Promise<unknown>) =>
-    check.then(
-      () => 'ok',
-      () => 'unreachable',
-    )
   const [controlVerdict, ...hostVerdicts] = await Promise.all([
     verdict(control.query('select 1')),
     ...hosts
@@ -45,3 +41,19 @@ async function readinessChecks({ databases }: Services) {
     hosts: Object.fromEntries(hosts.all().map((host, place) => [host.name, hostVerdicts[place]])),
   }
 }
+
+/** Whoever asks has little patience: no answer in time counts as none. */
+async function verdict(check: Promise<unknown>): Promise<'ok' | 'unreachable'> {
+  const time = new AbortController()
+  const late = sleep(patienceMs, 'unreachable' as const, { signal: time.signal, ref: false })
+  const answered = check.then(
+    () => 'ok' as const,
+    () => 'unreachable' as const,
+  )
+  const outcome = await Promise.race([answered, late])
+  late.catch(() => undefined)
+  time.abort()
+  return outcome
+}
+
+const patienceMs = 2_000

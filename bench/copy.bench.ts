@@ -1,0 +1,91 @@
+import { type Field, type Kind, kinds, openField } from './copy/field.ts'
+import type { Entry } from './frame/entry.ts'
+import { type Frame, inFrame } from './frame/frame.ts'
+import { median, seconds } from './frame/measure.ts'
+import { ProcessSampler } from './frame/process-use.ts'
+
+// A trial: CARTAGE_BENCH_MB=50 npm run bench -- copyto-wide
+const megabytes = Number(process.env.CARTAGE_BENCH_MB ?? 500)
+
+/** Two commands in the folder of `source.csv`: `$psql` knows the tables `source` and `target`, `$from` and `$to` are our endpoints. */
+type Course = Readonly<{
+  title: string
+  baseline: string
+  aim: string
+  baselineCommand: string
+  oursCommand: string
+  isUpload: boolean
+}>
+
+const courses: Readonly<Record<string, Course>> = {
+  copyfrom: {
+    title: 'copyfrom',
+    baseline: '`psql \\copy from`',
+    aim: '1.10 or less',
+    baselineCommand: `$psql -c "\\copy target from 'source.csv' csv"`,
+    oursCommand: 'curl -sSf -X POST -T source.csv -H "Transfer-Encoding: chunked" "$from"',
+    isUpload: true,
+  },
+  copyto: {
+    title: 'copyto',
+    baseline: '`psql \\copy to`',
+    aim: '1.0 or less',
+    baselineCommand: `$psql -c "\\copy source to 'out.csv' csv"`,
+    oursCommand: 'curl -sSf -o out.csv "$to"',
+    isUpload: false,
+  },
+  'copyfrom-gzip': {
+    title: 'copyfrom of a gzip file',
+    baseline: '`gunzip -c` into psql',
+    aim: '0.75 or less',
+    baselineCommand: `gunzip -c source.csv.gz | $psql -c "\\copy target from stdin csv"`,
+    oursCommand:
+      'curl -sSf -X POST -T source.csv.gz -H "Transfer-Encoding: chunked" -H "Content-Encoding: gzip" "$from"',
+    isUpload: true,
+  },
+  'copyto-gzip': {
+    title: 'copyto in gzip',
+    baseline: 'psql into `gzip -1`',
+    aim: '1.2 or less',
+    baselineCommand: `$psql -c "\\copy source to stdout csv" | gzip -1 > out.csv.gz`,
+    oursCommand: 'curl -sSf -o out.csv.gz -H "Accept-Encoding: gzip" "$to"',
+    isUpload: false,
+  },
+}
+
+export const entries: readonly Entry[] = Object.entries(courses).flatMap(([name, course]) =>
+  Object.entries(kinds).map(([kindName, kind]) => ({
+    name: `${name}-${kindName}`,
+    title: `${course.title}, ${megabytes} MB of ${kindName} rows`,
+    baseline: course.baseline,
+    unit: 's' as const,
+    aim: course.aim,
+    pairs: 5,
+    prepare: inFrame((frame) => prepare(frame, course, kind)),
+  })),
+)
+
+async function prepare(frame: Frame, course: Course, kind: Kind) {
+  const field = await openField(frame, kind, megabytes)
+  const uses: ReturnType<ProcessSampler['stop']>[] = []
+  return {
+    baseline: () => run(field, course, course.baselineCommand),
+    ours: async () => {
+      const sampler = new ProcessSampler(field.pid, 10)
+      const taken = await run(field, course, course.oursCommand)
+      uses.push(sampler.stop())
+      return taken
+    },
+    notes: () => {
+      const cpu = median(uses.map(({ cpuSeconds }) => cpuSeconds))
+      const peaks = uses.map(({ peakRssMb }) => Math.round(peakRssMb))
+      return `service: ${cpu.toFixed(2)} CPU-s, peak RSS ${peaks[0]} MB in the first run, ${peaks.at(-1)} MB in the last`
+    },
+  }
+}
+
+async function run(field: Field, { isUpload }: Course, command: string): Promise<number> {
+  if (isUpload) await field.sql('truncate public.target')
+  await field.sql('checkpoint')
+  return seconds(() => field.shell(command))
+}

@@ -1,0 +1,89 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import type { Frame } from '../frame/frame.ts'
+
+/** Rows of a kind, as a query with so many of them. */
+export type Kind = Readonly<{ columns: string; rowBytes: number; rows: (count: number) => string }>
+
+export const kinds = {
+  narrow: {
+    columns: 'id int, n int, t text',
+    rowBytes: 24,
+    rows: (count) =>
+      `select i, i * 7 % 1000003, substr(md5(i::text), 1, 8) from generate_series(1, ${count}) i`,
+  },
+  wide: {
+    columns: 'id int, a text, b text, c numeric, d timestamptz, e text, f text, g int, h bool, k text',
+    rowBytes: 347,
+    rows: (count) => `
+      select i, md5(i::text), md5((i + 1)::text), i * 1.5, timestamptz '2026-01-31' + i * interval '1 s',
+             md5((i + 2)::text) || md5((i + 3)::text) || md5((i + 4)::text), repeat('x', 100), i % 17, i % 3 = 0,
+             md5((i + 5)::text)
+      from generate_series(1, ${count}) i`,
+  },
+  points: {
+    columns: 'cartodb_id int, the_geom public.geometry, name text',
+    rowBytes: 71,
+    rows: (count) => `
+      select i, public.st_setsrid(public.st_makepoint(i * 0.0001 % 180, i * 0.00007 % 90), 4326), 'name ' || i
+      from generate_series(1, ${count}) i`,
+  },
+} as const satisfies Record<string, Kind>
+
+/** A service with a user whose table `source` is full and `target` empty, and a folder with `source.csv` and `source.csv.gz`. */
+export type Field = Readonly<{
+  pid: number
+  /** Runs a shell command in the folder. It may use `$psql`, and `$from` and `$to`, the addresses of the two copies. */
+  shell: (command: string) => Promise<void>
+  sql: (text: string) => Promise<unknown>
+  metrics: () => Promise<string>
+}>
+
+export async function openField(frame: Frame, kind: Kind, megabytes: number): Promise<Field> {
+  const service = await frame.startService()
+  const user = (await service.admin('POST', '/users', { username: 'bench' })) as { api_key: string }
+  const database = await databaseOf(frame, service.namespace)
+  const client = await frame.connect(database)
+  const folder = await frame.makeFolder()
+  const endpoint = (name: string, q: string) =>
+    `${service.url}/user/bench/api/v2/sql/${name}?${new URLSearchParams({ q, api_key: user.api_key })}`
+  const address = new URL((await frame.cluster()).url)
+  address.pathname = `/${database}`
+  const variables = {
+    psql: `psql -qX ${address.href}`,
+    from: endpoint('copyfrom', 'COPY target FROM STDIN CSV'),
+    to: endpoint('copyto', 'COPY source TO STDOUT CSV'),
+  }
+  const shell = (command: string) => runShell(folder, variables, command)
+  for (const table of ['source', 'target']) {
+    await client.query(`create table public.${table} (${kind.columns})`)
+    await client.query(`grant all on public.${table} to public`)
+  }
+  await client.query(`insert into public.source ${kind.rows(Math.ceil((megabytes * 1e6) / kind.rowBytes))}`)
+  await client.query('vacuum (freeze, analyze) public.source')
+  await shell(`$psql -c "\\copy source to 'source.csv' csv" && gzip -k source.csv`)
+  return {
+    pid: service.pid,
+    shell,
+    sql: (text) => client.query(text),
+    metrics: async () => (await fetch(`${service.url}/metrics`)).text(),
+  }
+}
+
+async function databaseOf(frame: Frame, namespace: string): Promise<string> {
+  const control = await frame.connect(namespace)
+  const { rows } = await control.query(
+    `select d.name from cartage.users u join cartage.databases d on d.id = u.database_id where u.username = 'bench'`,
+  )
+  return rows[0].name
+}
+
+async function runShell(folder: string, variables: Record<string, string>, command: string): Promise<void> {
+  const child = spawn('bash', ['-euo', 'pipefail', '-c', command], {
+    cwd: folder,
+    env: { ...process.env, ...variables },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  const [code] = await once(child, 'exit')
+  if (code !== 0) throw new Error(`${command} ended with ${code}`)
+}

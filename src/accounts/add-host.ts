@@ -1,0 +1,121 @@
+import { announceChange, awaitCaches } from '../auth/change-feed.ts'
+import { errors } from '../errors.ts'
+import { type Host, hostFromUrl } from '../postgres/hosts.ts'
+import { adminTarget } from '../postgres/session-target.ts'
+import { inTransaction } from '../postgres/transaction.ts'
+import type { AccountsContext } from './accounts-context.ts'
+import { operator, recordAudit } from './audit.ts'
+import { migrateTenants, prepareTemplate } from './tenant-databases.ts'
+
+/**
+ * Registers a PostgreSQL cluster for tenants, or gives a known one a new address. It is prepared first; when this
+ * returns, every process knows it and new accounts may be placed there.
+ */
+export async function addHost(context: AccountsContext, name: string, url: string): Promise<Host> {
+  checkHost(name, url)
+  const { hosts } = context.databases
+  const known = await findHost(context, name)
+  const host = hostFromUrl(known?.id ?? (await nextHostId(context)), name, url)
+  const before = hosts.has(host.id) ? hosts.get(host.id) : undefined
+  hosts.register(host)
+  try {
+    await checkCluster(context, host, known?.databases ?? [])
+    await prepareTemplate(context, host.id)
+    await migrateTenants(context, host.id)
+  } catch (error) {
+    if (before) hosts.register(before)
+    else hosts.forget(host.id)
+    throw error
+  }
+  await keepHost(context, host, url)
+  await awaitCaches(context.databases.control, context.log)
+  return host
+}
+
+function checkHost(name: string, url: string): void {
+  if (!/^[a-z0-9][a-z0-9-]{0,62}$/.test(name)) {
+    throw errors.hostInvalid('The name of a host must be 1 to 63 lower-case letters, digits or hyphens')
+  }
+  if (name === 'local') throw errors.hostInvalid("The host 'local' comes from the configuration")
+  if (!/^postgres(ql)?:\/\/./.test(url)) throw errors.hostInvalid('The address must begin with postgres://')
+}
+
+type KnownHost = Readonly<{ id: number; databases: readonly string[] }>
+
+async function findHost({ databases }: AccountsContext, name: string): Promise<KnownHost | undefined> {
+  const { rows } = await databases.control.query<KnownHost>(
+    `select h.id, array(select d.name from cartage.databases d where d.host_id = h.id) as databases
+     from cartage.hosts h where h.name = $1`,
+    [name],
+  )
+  return rows[0]
+}
+
+async function nextHostId({ databases }: AccountsContext): Promise<number> {
+  const { rows } = await databases.control.query<{ id: number }>(
+    `select nextval('cartage.hosts_id_seq')::integer as id`,
+  )
+  return rows[0]!.id
+}
+
+/** The administrator must be one; the cluster must not be one that we have; the tenants must be where they are said to be. */
+async function checkCluster(
+  context: AccountsContext,
+  host: Host,
+  expected: readonly string[],
+): Promise<void> {
+  const { databases } = context
+  const cluster = await describeCluster(context, host.id)
+  if (!cluster.isSuperuser) throw errors.hostInvalid(`${host.adminRole} is not a superuser there`)
+  if (cluster.version < 150000) throw errors.hostInvalid('PostgreSQL there is older than version 15')
+  if (!cluster.hasPostgis) throw errors.hostInvalid('PostGIS is not installed there')
+  for (const other of databases.hosts.all()) {
+    if (other.id === host.id) continue
+    const known = await describeCluster(context, other.id).catch(() => undefined)
+    if (known?.identifier === cluster.identifier) {
+      throw errors.hostInvalid(`This cluster is the host '${other.name}' already`)
+    }
+  }
+  const missing = expected.filter((name) => !cluster.databases.includes(name))
+  if (missing.length > 0) {
+    throw errors.hostInvalid(`This cluster has not the databases of '${host.name}', such as ${missing[0]}`)
+  }
+}
+
+type Cluster = Readonly<{
+  identifier: string
+  version: number
+  isSuperuser: boolean
+  hasPostgis: boolean
+  databases: readonly string[]
+}>
+
+async function describeCluster({ databases }: AccountsContext, hostId: number): Promise<Cluster> {
+  return databases.admin.use(adminTarget(databases.hosts, hostId), async (session) => {
+    const { rows } = await session.query<Cluster>(
+      `select (select system_identifier::text from pg_catalog.pg_control_system()) as identifier,
+         pg_catalog.current_setting('server_version_num')::integer as version,
+         (select rolsuper from pg_catalog.pg_roles where rolname = current_user) as "isSuperuser",
+         exists (select from pg_catalog.pg_available_extensions where name = 'postgis') as "hasPostgis",
+         array(select datname::text from pg_catalog.pg_database) as databases`,
+    )
+    return rows[0]!
+  })
+}
+
+async function keepHost({ databases, secrets }: AccountsContext, host: Host, url: string): Promise<void> {
+  await inTransaction(databases.control, async (tx) => {
+    await tx.query(
+      `insert into cartage.hosts (id, name, sealed_url) overriding system value values ($1, $2, $3)
+       on conflict (id) do update set sealed_url = excluded.sealed_url`,
+      [host.id, host.name, secrets.seal(url)],
+    )
+    await recordAudit(tx, {
+      actor: operator,
+      action: 'host.added',
+      subject: host.name,
+      details: { address: `${host.address.host}:${host.address.port}` },
+    })
+    await announceChange(tx)
+  })
+}

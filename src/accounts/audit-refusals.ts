@@ -1,0 +1,99 @@
+import type { Pool } from 'pg'
+import type { Log } from '../log.ts'
+import { cleanAudit, recordAudit } from './audit.ts'
+
+export type Refusal = Readonly<{
+  /** The account that was asked for; `/admin` for the admin API. */
+  account: string
+  /** Where the request came from. */
+  address: string
+  reason: string
+}>
+
+type Counted = Refusal & { count: number; readonly since: Date }
+
+/**
+ * Refused authentications on their way to the audit record. Equal ones are counted and written together, and only
+ * so many different ones an hour are written one by one, so that a flood cannot fill the disk. Also forgets the
+ * records that are past their retention.
+ */
+export class AuditRefusals {
+  readonly #control: Pool
+  readonly #retentionDays: number
+  readonly #log: Log
+  readonly #waiting = new Map<string, Counted>()
+  #others: Counted | undefined
+  #budget = { hour: 0, left: 0 }
+  #timers: readonly NodeJS.Timeout[] = []
+  #flushing: Promise<void> = Promise.resolve()
+
+  constructor(control: Pool, retentionDays: number, log: Log) {
+    this.#control = control
+    this.#retentionDays = retentionDays
+    this.#log = log
+  }
+
+  start(): void {
+    this.#timers = [
+      setInterval(() => this.flush(), flushMs).unref(),
+      setInterval(() => this.#clean(), cleanMs).unref(),
+    ]
+  }
+
+  async stop(): Promise<void> {
+    for (const timer of this.#timers) clearInterval(timer)
+    await this.flush()
+  }
+
+  note(refusal: Refusal): void {
+    const key = JSON.stringify([refusal.account, refusal.address, refusal.reason])
+    const known = this.#waiting.get(key)
+    if (known) known.count += 1
+    else if (this.#mayStandAlone()) this.#waiting.set(key, { ...refusal, count: 1, since: new Date() })
+    else {
+      this.#others ??= { account: '', address: 'many', reason: 'various', count: 0, since: new Date() }
+      this.#others.count += 1
+    }
+  }
+
+  /** Writes what was noted so far. */
+  flush(): Promise<void> {
+    const noted = [...this.#waiting.values(), ...(this.#others ? [this.#others] : [])]
+    this.#waiting.clear()
+    this.#others = undefined
+    this.#flushing = this.#flushing
+      .then(() => this.#write(noted))
+      .catch((error: unknown) => {
+        this.#log.warn({ err: error, lost: noted.length }, 'cannot record refused authentications')
+      })
+    return this.#flushing
+  }
+
+  #mayStandAlone(): boolean {
+    const hour = Math.floor(Date.now() / 3_600_000)
+    if (this.#budget.hour !== hour) this.#budget = { hour, left: rowsPerHour }
+    this.#budget.left -= 1
+    return this.#budget.left >= 0
+  }
+
+  async #write(noted: readonly Counted[]): Promise<void> {
+    for (const { account, address, reason, count, since } of noted) {
+      await recordAudit(this.#control, {
+        actor: address,
+        action: 'authentication.refused',
+        account: account || null,
+        details: { reason, count, since },
+      })
+    }
+  }
+
+  #clean(): void {
+    cleanAudit(this.#control, this.#retentionDays).catch((error: unknown) => {
+      this.#log.warn({ err: error }, 'cannot clean the audit record')
+    })
+  }
+}
+
+const flushMs = 10_000
+const cleanMs = 3_600_000
+const rowsPerHour = 200

@@ -1,0 +1,71 @@
+import type { Queryable } from '../postgres/transaction.ts'
+
+export type AuditAction =
+  | 'user.created'
+  | 'user.changed'
+  | 'user.deleted'
+  | 'organization.created'
+  | 'organization.deleted'
+  | 'key.created'
+  | 'key.regenerated'
+  | 'key.deleted'
+  | 'host.added'
+  | 'secret.rotated'
+  | 'authentication.refused'
+
+export type AuditEntry = Readonly<{
+  /** Who did it: `operator`, or the user whose key asked. */
+  actor: string
+  action: AuditAction
+  /** The user or organization that it happened to. */
+  account?: string | null
+  /** What it happened to within the account, such as the name of a key. */
+  subject?: string | null
+  /** Never a token. */
+  details?: Readonly<Record<string, unknown>>
+}>
+
+export type AuditRecord = Required<AuditEntry> & Readonly<{ id: number; at: Date }>
+
+export const operator = 'operator'
+
+/** Part of the transaction that makes the change: what did not happen is not recorded. */
+export async function recordAudit(tx: Queryable, entry: AuditEntry): Promise<void> {
+  await tx.query(
+    'insert into cartage.audit (actor, action, account, subject, details) values ($1, $2, $3, $4, $5)',
+    [
+      entry.actor,
+      entry.action,
+      entry.account ?? null,
+      entry.subject ?? null,
+      JSON.stringify(entry.details ?? {}),
+    ],
+  )
+}
+
+export type AuditFilter = Readonly<{
+  account?: string | undefined
+  action?: string | undefined
+  /** Only what was recorded before this record. */
+  beforeId?: number | undefined
+  limit: number
+}>
+
+/** The newest first. */
+export async function listAudit(control: Queryable, filter: AuditFilter): Promise<readonly AuditRecord[]> {
+  const { rows } = await control.query<AuditRecord>(
+    `select id::float8 as id, at, actor, action, account, subject, details from cartage.audit
+     where ($1::text is null or account = $1) and ($2::text is null or action = $2)
+       and ($3::bigint is null or id < $3)
+     order by audit.id desc limit $4`,
+    [filter.account ?? null, filter.action ?? null, filter.beforeId ?? null, filter.limit],
+  )
+  return rows
+}
+
+/** Forgets what is older than the retention. The database itself keeps everything for thirty days at least. */
+export async function cleanAudit(control: Queryable, retentionDays: number): Promise<void> {
+  await control.query('delete from cartage.audit where at < now() - make_interval(days => $1)', [
+    Math.max(retentionDays, 31),
+  ])
+}

@@ -1,0 +1,112 @@
+import type { Config } from '../config.ts'
+import { connectionBudget } from '../postgres/databases.ts'
+import type { Host } from '../postgres/hosts.ts'
+import { adminTarget } from '../postgres/session-target.ts'
+import type { AccountsContext } from './accounts-context.ts'
+import type { Check } from './doctor-check.ts'
+
+/** Every host: does it answer, is it new enough, does it keep what it commits, has it room for our connections. */
+export async function checkHosts(
+  context: AccountsContext,
+  config: Config,
+  processes: number,
+): Promise<readonly Check[]> {
+  const checks = await Promise.all(
+    context.databases.hosts.all().map((host) => checkHost(context, config, host, processes)),
+  )
+  return checks.flat()
+}
+
+async function checkHost(
+  context: AccountsContext,
+  config: Config,
+  host: Host,
+  processes: number,
+): Promise<readonly Check[]> {
+  try {
+    const state = await readState(context, host.id)
+    const wanted = connectionBudget(config, host.id) * processes
+    return [
+      checkVersion(state),
+      checkPostgis(state),
+      checkDurability(state),
+      checkConnections(state, wanted, processes),
+      checkClock(state),
+      checkLogins(state),
+    ].map((check) => ({ ...check, name: `host ${host.name}: ${check.name}` }))
+  } catch (error) {
+    const advice = `${host.address.host}:${host.address.port} does not answer: ${(error as Error).message}. Its users get 503 and their jobs wait`
+    return [{ name: `host ${host.name}`, status: 'fail', advice }]
+  }
+}
+
+type HostState = Readonly<{
+  version: number
+  postgis: string | null
+  settings: Readonly<Record<string, string>>
+  trusted: number
+  /** How far its clock is ahead of ours. */
+  skewMs: number
+}>
+
+async function readState({ databases, namespace }: AccountsContext, hostId: number): Promise<HostState> {
+  return databases.admin.use(adminTarget(databases.hosts, hostId), async (session) => {
+    const { rows: facts } = await session.query<Omit<HostState, 'skewMs'>>(
+      `select pg_catalog.current_setting('server_version_num')::integer as version,
+         (select default_version from pg_catalog.pg_available_extensions where name = 'postgis') as postgis,
+         (select pg_catalog.json_object_agg(name, setting) from pg_catalog.pg_settings where name = any($1)) as settings,
+         (select count(*)::integer from pg_catalog.pg_hba_file_rules where auth_method = 'trust'
+            and type <> 'local' and ('all' = any(database) or $2 = any(database))) as trusted`,
+      [settingNames, namespace],
+    )
+    const before = Date.now()
+    const { rows } = await session.query<{ now: string }>(
+      "select pg_catalog.extract('epoch', clock_timestamp()) * 1000 as now",
+    )
+    const middle = (before + Date.now()) / 2
+    return { ...facts[0]!, skewMs: Math.round(Number(rows[0]!.now) - middle) }
+  })
+}
+
+const durable = ['fsync', 'full_page_writes', 'synchronous_commit']
+const settingNames = [...durable, 'max_connections', 'superuser_reserved_connections']
+
+function checkVersion({ version }: HostState): Check {
+  const major = Math.floor(version / 10_000)
+  if (major >= 15) return { name: 'version', status: 'ok', advice: `PostgreSQL ${major}` }
+  return { name: 'version', status: 'fail', advice: `PostgreSQL ${major} is too old: upgrade to 15 or later` }
+}
+
+function checkPostgis({ postgis }: HostState): Check {
+  return postgis
+    ? { name: 'PostGIS', status: 'ok', advice: `PostGIS ${postgis}` }
+    : { name: 'PostGIS', status: 'fail', advice: 'PostGIS is not installed: no account can be made there' }
+}
+
+/** Without these a crash of the server can lose or tear what was answered as done. */
+function checkDurability({ settings }: HostState): Check {
+  const off = durable.filter((name) => settings[name] === 'off')
+  if (off.length === 0) return { name: 'durability', status: 'ok', advice: `${durable.join(', ')} are on` }
+  const advice = `${off.join(', ')} off: after a crash, jobs told as done may be undone. Switch on`
+  return { name: 'durability', status: off.includes('fsync') ? 'fail' : 'warn', advice }
+}
+
+function checkConnections({ settings }: HostState, wanted: number, processes: number): Check {
+  const room = Number(settings.max_connections) - Number(settings.superuser_reserved_connections)
+  const budget = `${processes} processes may open ${wanted} connections, the host allows ${room}`
+  if (wanted <= room) return { name: 'connections', status: 'ok', advice: budget }
+  const advice = `${budget}: raise max_connections, or lower CARTAGE_CONNECTIONS_PER_HOST, CARTAGE_COPIES_PER_PROCESS or CARTAGE_JOBS_PER_WORKER`
+  return { name: 'connections', status: 'warn', advice }
+}
+
+function checkClock({ skewMs }: HostState): Check {
+  const seen = `its clock is ${Math.abs(skewMs)} ms ${skewMs < 0 ? 'behind' : 'ahead'}`
+  if (Math.abs(skewMs) < 1_000) return { name: 'clock', status: 'ok', advice: seen }
+  return { name: 'clock', status: 'warn', advice: `${seen}: let both machines follow the same time server` }
+}
+
+function checkLogins({ trusted }: HostState): Check {
+  if (trusted === 0) return { name: 'logins', status: 'ok', advice: 'Every login needs a password' }
+  const advice = `pg_hba.conf lets anybody in without a password (${trusted} lines say trust): use scram-sha-256`
+  return { name: 'logins', status: 'warn', advice }
+}

@@ -1,0 +1,66 @@
+import type { Host } from '../postgres/hosts.ts'
+import { adminTarget } from '../postgres/session-target.ts'
+import type { AccountsContext } from './accounts-context.ts'
+import type { Check } from './doctor-check.ts'
+
+/** What is on the hosts against what the control database says is there. */
+export async function checkOrphans(context: AccountsContext): Promise<readonly Check[]> {
+  const checks = await Promise.all(
+    context.databases.hosts.all().map((host) =>
+      // A host that does not answer is told elsewhere.
+      checkHost(context, host).catch(() => []),
+    ),
+  )
+  return checks.flat()
+}
+
+async function checkHost(context: AccountsContext, host: Host): Promise<readonly Check[]> {
+  const known = await readKnown(context, host.id)
+  const present = await readPresent(context, host.id)
+  return [
+    compare(`host ${host.name}: databases`, known.databases, present.databases),
+    compare(`host ${host.name}: roles`, known.roles, present.roles),
+  ]
+}
+
+type Names = Readonly<{ databases: readonly string[]; roles: readonly string[] }>
+
+/** Also half-made accounts are known: somebody may be at work on them. */
+async function readKnown({ databases }: AccountsContext, hostId: number): Promise<Names> {
+  const { rows } = await databases.control.query<Names>(
+    `with here as (select u.* from cartage.users u join cartage.databases d on d.id = u.database_id where d.host_id = $1)
+     select array(select name from cartage.databases where host_id = $1) as databases,
+       array(select master_role from here union select public_role from here
+         union select k.role_name from cartage.api_keys k where k.user_id in (select id from here)) as roles`,
+    [hostId],
+  )
+  return rows[0]!
+}
+
+async function readPresent({ databases, namespace }: AccountsContext, hostId: number): Promise<Names> {
+  return databases.admin.use(adminTarget(databases.hosts, hostId), async (session) => {
+    const { rows } = await session.query<Names>(
+      `select array(select datname::text from pg_catalog.pg_database where datname ~ $1) as databases,
+         array(select rolname::text from pg_catalog.pg_roles where rolname ~ $2) as roles`,
+      [`^${namespace}_[uo][0-9]+$`, `^${namespace}_u[0-9]+(_public|_k[0-9]+)?$`],
+    )
+    return rows[0]!
+  })
+}
+
+function compare(name: string, known: readonly string[], present: readonly string[]): Check {
+  const missing = known.filter((each) => !present.includes(each))
+  const surplus = present.filter((each) => !known.includes(each))
+  if (missing.length > 0) {
+    return { name, status: 'fail', advice: `Missing: ${some(missing)}. Restore them from a backup` }
+  }
+  if (surplus.length > 0) {
+    const advice = `Belonging to no account: ${some(surplus)}. Left by a restore or a death; drop them when nobody is creating accounts`
+    return { name, status: 'warn', advice }
+  }
+  return { name, status: 'ok', advice: `${present.length}, each belonging to an account` }
+}
+
+function some(names: readonly string[]): string {
+  return names.length > 5 ? `${names.slice(0, 5).join(', ')} and ${names.length - 5} more` : names.join(', ')
+}

@@ -1,0 +1,88 @@
+import { statfs } from 'node:fs/promises'
+import { countProcesses } from '../auth/change-feed.ts'
+import type { Config } from '../config.ts'
+import type { AccountsContext } from './accounts-context.ts'
+import type { Check } from './doctor-check.ts'
+import { checkHosts } from './doctor-hosts.ts'
+import { checkOrphans } from './doctor-orphans.ts'
+
+/** Looks a running installation over, and says what to do about what it finds. Changes nothing. */
+export async function doctor(context: AccountsContext, config: Config): Promise<readonly Check[]> {
+  const processes = await countProcesses(context.databases.control)
+  return [
+    checkNode(),
+    ...(await checkDisk(config)),
+    await checkSecret(context),
+    await checkMigrations(context),
+    await checkUnfinished(context),
+    ...(await checkHosts(context, config, Math.max(processes, 1))),
+    ...(await checkOrphans(context)),
+  ]
+}
+
+function checkNode(): Check {
+  const major = Number(process.versions.node.split('.')[0])
+  return major >= 20
+    ? { name: 'node', status: 'ok', advice: `Node ${process.versions.node}` }
+    : {
+        name: 'node',
+        status: 'fail',
+        advice: `Node ${process.versions.node} is too old: install 20 or later`,
+      }
+}
+
+/** Of a database elsewhere the disk cannot be seen from here. */
+async function checkDisk({ databaseUrl, dataDir }: Config): Promise<readonly Check[]> {
+  if (databaseUrl) return []
+  const { bavail, blocks, bsize } = await statfs(dataDir)
+  const free = `${Math.round((bavail * bsize) / 1024 ** 3)} GiB (${Math.round((100 * bavail) / blocks)} %) free under ${dataDir}`
+  const share = bavail / blocks
+  if (share >= 0.1) return [{ name: 'disk', status: 'ok', advice: free }]
+  const advice = `${free}: PostgreSQL stops when the disk is full; make room, or move CARTAGE_DATA_DIR`
+  return [{ name: 'disk', status: share >= 0.02 ? 'warn' : 'fail', advice }]
+}
+
+async function checkSecret({ databases, secrets }: AccountsContext): Promise<Check> {
+  const { rows } = await databases.control.query<{ token_encrypted: Buffer; token_hash: Buffer }>(
+    'select token_encrypted, token_hash from cartage.api_keys order by id desc limit 50',
+  )
+  const isReadable = (row: { token_encrypted: Buffer; token_hash: Buffer }) => {
+    try {
+      return secrets.hashToken(secrets.decryptToken(row.token_encrypted)).equals(row.token_hash)
+    } catch {
+      return false
+    }
+  }
+  const unreadable = rows.filter((row) => !isReadable(row)).length
+  if (unreadable === 0) return { name: 'secret', status: 'ok', advice: 'The secret opens the stored tokens' }
+  const advice = `The secret does not open ${unreadable} of the ${rows.length} newest tokens: start with the CARTAGE_SECRET that they were made with`
+  return { name: 'secret', status: 'fail', advice }
+}
+
+async function checkMigrations({ databases, tenantMigrations }: AccountsContext): Promise<Check> {
+  const newest = tenantMigrations.at(-1)?.name ?? null
+  const { rows } = await databases.control.query<{ lagging: number }>(
+    `select count(distinct d.id)::integer as lagging from cartage.databases d
+     join cartage.users u on u.database_id = d.id
+     where u.state = 'active' and d.migrated_to is distinct from $1`,
+    [newest],
+  )
+  const { lagging } = rows[0]!
+  if (lagging === 0) return { name: 'migrations', status: 'ok', advice: `Every tenant is at ${newest}` }
+  const advice = `${lagging} tenant databases are not at ${newest}: see to it that their host answers, then restart one process`
+  return { name: 'migrations', status: 'warn', advice }
+}
+
+async function checkUnfinished({ databases }: AccountsContext): Promise<Check> {
+  const { rows } = await databases.control.query<{ name: string }>(
+    `select username as name from cartage.users where state <> 'active' and updated_at < now() - interval '10 minutes'
+     union select name from cartage.organizations where state <> 'active' and created_at < now() - interval '10 minutes'`,
+  )
+  if (rows.length === 0) return { name: 'accounts', status: 'ok', advice: 'No account is half-made' }
+  const names = rows.map(({ name }) => name).join(', ')
+  return {
+    name: 'accounts',
+    status: 'warn',
+    advice: `Half-made or half-removed: ${names}. Run cartage repair`,
+  }
+}

@@ -1,0 +1,54 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { AppError } from '../errors.ts'
+import { firstHostId } from '../postgres/hosts.ts'
+import { isConnectionLoss } from '../postgres/sqlstate.ts'
+import type { AccountsContext } from './accounts-context.ts'
+import { migrateTenants, prepareTemplate } from './tenant-databases.ts'
+
+/**
+ * Brings the template and the tenants of every host up to date. Without the first host nothing works; another one
+ * that does not answer is left for later, and its id is in the answer.
+ */
+export async function prepareHosts(context: AccountsContext): Promise<readonly number[]> {
+  const ids = context.databases.hosts.all().map(({ id }) => id)
+  return prepareEach(context, ids)
+}
+
+/** Tries the hosts that were left again and again, until all are prepared or the signal fires. */
+export async function prepareLater(
+  context: AccountsContext,
+  left: readonly number[],
+  signal: AbortSignal,
+): Promise<void> {
+  let waiting = left
+  while (waiting.length > 0) {
+    await sleep(retryMs, undefined, { signal, ref: false }).catch(() => undefined)
+    if (signal.aborted) return
+    waiting = await prepareEach(context, waiting).catch((error: unknown) => {
+      context.log.error({ err: error }, 'cannot bring a database host up to date')
+      return waiting
+    })
+  }
+}
+
+async function prepareEach(context: AccountsContext, ids: readonly number[]): Promise<readonly number[]> {
+  const left: number[] = []
+  for (const id of ids) {
+    try {
+      await prepareTemplate(context, id)
+      await migrateTenants(context, id)
+    } catch (error) {
+      if (id === firstHostId || !isOutOfReach(error)) throw error
+      const host = context.databases.hosts.get(id).name
+      context.log.warn({ host, err: error }, 'a database host does not answer: its tenants must wait')
+      left.push(id)
+    }
+  }
+  return left
+}
+
+export function isOutOfReach(error: unknown): boolean {
+  return (error instanceof AppError && error.kind === 'unavailable') || isConnectionLoss(error)
+}
+
+const retryMs = 30_000

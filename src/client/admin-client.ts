@@ -1,0 +1,43 @@
+import type {
+  NewOrganization,
+  NewUser,
+  OrganizationDocument,
+  UserChanges,
+  UserDocument,
+} from './documents.ts'
+import { connect, sendForJson } from './send.ts'
+
+export type AdminClient = ReturnType<typeof createAdminClient>
+
+/** The operator's view: users and organizations. */
+export function createAdminClient({ baseUrl, token }: Readonly<{ baseUrl: string; token: string }>) {
+  const connection = connect(baseUrl, `Bearer ${token}`)
+  const user = (username: string) => ({ parameters: { username } })
+  const one = (organization: string) => ({ parameters: { organization } })
+  return {
+    users: {
+      /** The answer carries the master token, this once. */
+      create: (json: NewUser) =>
+        sendForJson<UserDocument & { readonly api_key: string }>(connection, 'createUser', { json }),
+      list: async () =>
+        (await sendForJson<{ readonly users: readonly UserDocument[] }>(connection, 'listUsers')).users,
+      read: (username: string) => sendForJson<UserDocument>(connection, 'readUser', user(username)),
+      change: (username: string, json: UserChanges) =>
+        sendForJson<UserDocument>(connection, 'changeUser', { ...user(username), json }),
+      delete: (username: string) => sendForJson<Deleted>(connection, 'deleteUser', user(username)),
+    },
+    organizations: {
+      create: (json: NewOrganization) =>
+        sendForJson<CreatedOrganization>(connection, 'createOrganization', { json }),
+      list: async () => (await sendForJson<OrganizationList>(connection, 'listOrganizations')).organizations,
+      read: (name: string) => sendForJson<OrganizationDocument>(connection, 'readOrganization', one(name)),
+      delete: (name: string) => sendForJson<Deleted>(connection, 'deleteOrganization', one(name)),
+    },
+    close: () => connection.agent.destroy(),
+  }
+}
+
+export type Deleted = Readonly<{ deleted: true }>
+export type OrganizationList = Readonly<{ organizations: readonly OrganizationDocument[] }>
+export type CreatedOrganization = OrganizationDocument &
+  Readonly<{ owner: UserDocument & Readonly<{ api_key: string }> }>

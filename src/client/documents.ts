@@ -1,0 +1,114 @@
+/** The documents of the HTTP API, as they are on the wire. */
+
+export type KeyDocument = Readonly<{
+  name: string
+  user: Readonly<{ username: string }>
+  type: 'master' | 'default' | 'regular'
+  token: string
+  grants: readonly Grant[]
+  created_at: string
+  updated_at: string
+}>
+
+export type Grant = ApisGrant | DatabaseGrant | DataServicesGrant
+export type ApisGrant = Readonly<{ type: 'apis'; apis: readonly ('sql' | 'maps')[] }>
+export type DatabaseGrant = Readonly<{
+  type: 'database'
+  tables?: readonly Readonly<{
+    schema: string
+    name: string
+    owner?: boolean
+    permissions: readonly ('select' | 'insert' | 'update' | 'delete')[]
+  }>[]
+  schemas?: readonly Readonly<{ name: string; permissions: readonly 'create'[] }>[]
+  table_metadata?: readonly unknown[]
+}>
+export type DataServicesGrant = Readonly<{
+  type: 'dataservices'
+  services: readonly ('geocoding' | 'routing' | 'isolines' | 'observatory')[]
+}>
+
+export type KeyList = Readonly<{
+  total: number
+  count: number
+  result: readonly (KeyDocument & Readonly<{ _links: Readonly<{ self: string }> }>)[]
+  _links: Readonly<Partial<Record<'first' | 'last' | 'prev' | 'next', Readonly<{ href: string }>>>>
+}>
+
+export type JobStatus = 'pending' | 'running' | 'done' | 'failed' | 'cancelled' | 'unknown'
+
+/** What a job is made of: a statement, a chain of them, or a chain with fallbacks. */
+export type JobQuery =
+  | string
+  | readonly (string | NewItem)[]
+  | Readonly<{ query: readonly (string | NewItem)[]; onsuccess?: string; onerror?: string }>
+export type NewItem = Readonly<{ query: string; onsuccess?: string; onerror?: string; timeout?: number }>
+
+export type ItemDocument = NewItem &
+  Readonly<{
+    status: JobStatus | 'skipped'
+    fallback_status?: string
+    started_at?: string
+    ended_at?: string
+    failed_reason?: string
+    fallback_failed_reason?: string
+  }>
+
+export type JobDocument = Readonly<{
+  job_id: string
+  user: string
+  status: JobStatus
+  query:
+    | string
+    | readonly ItemDocument[]
+    | Readonly<{ query: readonly ItemDocument[]; onsuccess?: string; onerror?: string }>
+  created_at: string
+  updated_at: string
+  failed_reason?: string
+  fallback_status?: string
+  fallback_failed_reason?: string
+}>
+
+export type SqlAnswer<Row = Record<string, unknown>> = Readonly<{
+  rows: readonly Row[]
+  time: number
+  fields: Readonly<Record<string, Readonly<{ type: string; pgtype?: string }>>>
+  total_rows: number
+  notices?: readonly string[]
+  warnings?: readonly string[]
+}>
+
+export type CopyAnswer = Readonly<{ time: number; total_rows: number }>
+
+export type UserDocument = Readonly<{
+  username: string
+  organization: string | null
+  org_role: 'owner' | 'admin' | 'member' | null
+  quota_in_bytes: number
+  api_key_quota: number | null
+  limits: Readonly<Record<string, unknown>>
+  schema: string
+  created_at: string
+}>
+export type NewUser = Readonly<{
+  username: string
+  quota_in_bytes?: number
+  organization?: string
+  org_admin?: boolean
+  api_key?: string
+}>
+export type UserChanges = Readonly<{
+  quota_in_bytes?: number
+  api_key_quota?: number | null
+  org_admin?: boolean
+  limits?: Readonly<{ rate?: Readonly<Record<string, string>> }>
+}>
+export type OrganizationDocument = Readonly<{
+  name: string
+  owner: Readonly<{ username: string | null }>
+  created_at: string
+}>
+export type NewOrganization = Readonly<{
+  name: string
+  owner: Pick<NewUser, 'username' | 'quota_in_bytes' | 'api_key'>
+}>

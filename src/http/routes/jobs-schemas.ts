@@ -1,0 +1,163 @@
+const sql = { type: 'string', minLength: 1 } as const
+
+const fallbacks = {
+  onsuccess: { ...sql, description: 'SQL to run after a success' },
+  onerror: {
+    ...sql,
+    description: 'SQL to run after a failure; `<%= error_message %>` and `<%= job_id %>` are filled in',
+  },
+} as const
+
+const item = {
+  type: 'object',
+  required: ['query'],
+  additionalProperties: false,
+  properties: {
+    query: sql,
+    ...fallbacks,
+    timeout: { type: 'integer', minimum: 1, description: 'Longest time for this statement, in milliseconds' },
+  },
+} as const
+
+const items = { type: 'array', minItems: 1, items: { anyOf: [sql, item] } } as const
+
+const query = {
+  description: 'One statement; or a chain, which runs in order; or a chain with fallbacks',
+  anyOf: [
+    sql,
+    items,
+    {
+      type: 'object',
+      required: ['query'],
+      additionalProperties: false,
+      properties: { query: items, ...fallbacks },
+    },
+  ],
+} as const
+
+const body = {
+  type: 'object',
+  required: ['query'],
+  properties: { query, ...fallbacks },
+  examples: [
+    { query: 'UPDATE airports SET type = lower(type)' },
+    { query: ['CREATE TABLE t AS SELECT 1 AS a', 'DROP TABLE u'] },
+  ],
+} as const
+
+const status = { enum: ['pending', 'running', 'done', 'failed', 'cancelled', 'unknown'] } as const
+const stepStatus = { enum: ['pending', 'running', 'done', 'failed', 'skipped', 'unknown'] } as const
+const time = { type: 'string', format: 'date-time' } as const
+
+const itemDocument = {
+  type: 'object',
+  required: ['query', 'status'],
+  properties: {
+    query: sql,
+    ...fallbacks,
+    timeout: { type: 'integer' },
+    status: stepStatus,
+    fallback_status: stepStatus,
+    started_at: time,
+    ended_at: time,
+    failed_reason: { type: 'string' },
+    fallback_failed_reason: { type: 'string' },
+  },
+} as const
+
+const chainDocument = { type: 'array', items: itemDocument } as const
+
+const job = {
+  type: 'object',
+  required: ['job_id', 'user', 'status', 'query', 'created_at', 'updated_at'],
+  properties: {
+    job_id: { type: 'string', format: 'uuid' },
+    user: { type: 'string' },
+    status,
+    query: {
+      anyOf: [sql, chainDocument, { type: 'object', properties: { query: chainDocument, ...fallbacks } }],
+    },
+    created_at: time,
+    updated_at: time,
+    failed_reason: { type: 'string', description: 'What PostgreSQL said' },
+    fallback_status: stepStatus,
+    fallback_failed_reason: { type: 'string' },
+  },
+} as const
+
+const tags = ['jobs']
+const consumes = ['application/json', 'application/x-www-form-urlencoded']
+const params = {
+  type: 'object',
+  properties: {
+    name: { type: 'string', description: 'User, or organization' },
+    jobId: { type: 'string', format: 'uuid' },
+  },
+} as const
+const accountParams = { type: 'object', properties: { name: params.properties.name } } as const
+
+export const createJobSchema = {
+  tags,
+  consumes,
+  summary: 'Queue a job',
+  description:
+    'Queues one statement or a chain of up to 16384 characters as JSON. There is no list of jobs: keep the job_id.',
+  params: accountParams,
+  headers: {
+    type: 'object',
+    properties: {
+      'idempotency-key': {
+        type: 'string',
+        maxLength: 255,
+        description: 'The same request with the same key answers the same job',
+      },
+    },
+  },
+  body,
+  response: {
+    201: {
+      ...job,
+      description: 'The job, pending',
+      headers: {
+        Location: { type: 'string' },
+        'Idempotency-Replayed': { type: 'string', description: 'true: the job of an earlier request' },
+      },
+    },
+    422: { description: 'The Idempotency-Key was used with another request' },
+  },
+}
+
+export const readJobSchema = {
+  tags,
+  summary: 'Read a job',
+  params,
+  querystring: {
+    type: 'object',
+    properties: {
+      wait: {
+        type: 'number',
+        minimum: 0,
+        maximum: 60,
+        description: 'Seconds to wait for the end of the job before the answer',
+      },
+    },
+  },
+  response: { 200: { ...job, description: 'The job' } },
+}
+
+export const updateJobSchema = {
+  tags,
+  consumes,
+  summary: 'Change the query of a waiting job',
+  params,
+  body,
+  response: { 200: { ...job, description: 'The job, pending' } },
+}
+
+export const cancelJobSchema = {
+  tags,
+  summary: 'Cancel a job',
+  description: 'Answers when the running statement has been stopped. What had committed before stays.',
+  params,
+  response: { 200: { ...job, description: 'The job, cancelled' } },
+}

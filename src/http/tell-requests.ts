@@ -1,0 +1,45 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { withoutSecrets } from '../log.ts'
+import type { Metrics } from '../metrics.ts'
+import type { Services } from './services.ts'
+
+/** Every request has an id that the client sees, one line in the log and one count in the metrics. */
+export function tellRequests(app: FastifyInstance, { metrics, isReady }: Services): void {
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('X-Request-Id', request.id)
+    // A client that keeps its connection would come back to a process that is about to go.
+    if (!isReady()) reply.header('Connection', 'close')
+    // Also answers that were cut short, or written past Fastify, end with this event.
+    reply.raw.once('close', () => {
+      tellLog(request, reply)
+      tellMetrics(metrics, request, reply)
+    })
+  })
+}
+
+function tellLog(request: FastifyRequest, reply: FastifyReply): void {
+  request.log.info(
+    {
+      method: request.method,
+      url: withoutSecrets(request.url),
+      status: statusOf(reply),
+      ms: Math.round(reply.elapsedTime * 1000) / 1000,
+    },
+    'request',
+  )
+}
+
+function tellMetrics(metrics: Metrics, request: FastifyRequest, reply: FastifyReply): void {
+  const { identification } = request
+  metrics.requestFinished({
+    method: request.method,
+    route: request.routeOptions.url ?? 'none',
+    status: statusOf(reply),
+    keyType: identification?.outcome === 'known' ? identification.principal.key.type : 'none',
+    seconds: reply.elapsedTime / 1000,
+  })
+}
+
+function statusOf(reply: FastifyReply): number | 'aborted' {
+  return reply.raw.writableFinished ? reply.raw.statusCode : 'aborted'
+}

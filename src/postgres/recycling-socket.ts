@@ -1,0 +1,55 @@
+import { Socket, type SocketConstructorOpts } from 'node:net'
+
+/** Gets the bytes of one read. The buffer is its own until it calls `giveBack`. */
+export type ReadTaker = (chunk: Buffer, giveBack: () => void) => void
+
+/**
+ * A socket that reads into a few large buffers of its own, again and again: gigabytes pass without garbage and with
+ * few system calls. Listeners of 'data' get a copy; `takeReads` gets the buffers themselves.
+ */
+export class RecyclingSocket extends Socket {
+  readonly #reads: Reads
+
+  constructor() {
+    const reads = new Reads()
+    const onread = {
+      buffer: () => reads.nextBuffer(),
+      callback: (length: number, buffer: Uint8Array) => reads.deliver(buffer as Buffer, length),
+    }
+    super({ onread } as SocketConstructorOpts)
+    this.#reads = reads
+    reads.onCopy = (chunk) => this.emit('data', chunk)
+  }
+
+  /** From now on every read goes to `taker`; null gives them back to the listeners of 'data'. */
+  takeReads(taker: ReadTaker | null): void {
+    this.#reads.taker = taker
+  }
+}
+
+class Reads {
+  taker: ReadTaker | null = null
+  onCopy: (chunk: Buffer) => void = () => undefined
+  readonly #spare: Buffer[] = []
+
+  nextBuffer(): Buffer {
+    return this.#spare.pop() ?? Buffer.allocUnsafeSlow(bufferBytes)
+  }
+
+  deliver(buffer: Buffer, length: number): true {
+    if (this.taker) {
+      this.taker(buffer.subarray(0, length), () => this.#keep(buffer))
+      return true
+    }
+    this.onCopy(Buffer.from(buffer.subarray(0, length)))
+    this.#keep(buffer)
+    return true
+  }
+
+  #keep(buffer: Buffer): void {
+    if (this.#spare.length < (this.taker ? sparesAtWork : 1)) this.#spare.push(buffer)
+  }
+}
+
+const bufferBytes = 256 * 1024
+const sparesAtWork = 4

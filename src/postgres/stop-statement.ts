@@ -1,0 +1,40 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Databases } from './databases.ts'
+import type { Session } from './session.ts'
+import { adminTarget } from './session-target.ts'
+
+/**
+ * Stops what a session is running: first by asking. A statement may catch the cancel and go on; then its backend is
+ * ended. Resolves when it has stopped; at the latest, when the connection is given up.
+ */
+export async function stopStatement(
+  databases: Databases,
+  session: Session,
+  ended: Promise<unknown>,
+): Promise<void> {
+  await session.cancel()
+  if (await endsInTime(ended)) return
+  await endBackend(databases, session).catch(() => undefined)
+  if (await endsInTime(ended)) return
+  await session.destroy()
+}
+
+async function endBackend({ admin, hosts }: Databases, session: Session): Promise<void> {
+  await admin.use(adminTarget(hosts, session.target.hostId), (administrator) =>
+    administrator.query('select pg_catalog.pg_terminate_backend($1)', [session.processId]),
+  )
+}
+
+async function endsInTime(ended: Promise<unknown>): Promise<boolean> {
+  const waiting = new AbortController()
+  const settled = ended.then(
+    () => true,
+    () => true,
+  )
+  const late = sleep(graceMs, false, { signal: waiting.signal }).catch(() => false)
+  const result = await Promise.race([settled, late])
+  waiting.abort()
+  return result
+}
+
+const graceMs = 1_000

@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { cleanAudit, listAudit, recordAudit } from '../../src/accounts/audit.ts'
+import { AuditRefusals } from '../../src/accounts/audit-refusals.ts'
+import { deleteUser } from '../../src/accounts/delete-user.ts'
+import { updateUser } from '../../src/accounts/update-user.ts'
+import { createClient } from '../../src/client/client.ts'
+import { createLog } from '../../src/log.ts'
+import { basic, randomName, type Setup, setup } from '../setup.ts'
+
+test('creating, changing and deleting a user are recorded with the operator as the actor', async (t) => {
+  const bundle = await setup(t)
+  const { accounts } = bundle.service.services
+  const { username } = bundle.user
+  await updateUser(accounts, username, { quotaBytes: 5_000 })
+  await deleteUser(accounts, username)
+  const records = await auditOf(bundle, username)
+  assert.deepEqual(
+    records.map(({ actor, action, details }) => [actor, action, details.quota_in_bytes]),
+    [
+      ['operator', 'user.deleted', undefined],
+      ['operator', 'user.changed', 5_000],
+      ['operator', 'user.created', 0],
+    ],
+  )
+})
+
+test('organizations are recorded, and their owners', async (t) => {
+  const bundle = await setup(t)
+  const { name, owner } = await bundle.createOrganization()
+  const [organization] = await auditOf(bundle, name)
+  assert.deepEqual(
+    [organization?.action, organization?.details],
+    ['organization.created', { owner: owner.username }],
+  )
+  assert.equal((await auditOf(bundle, owner.username))[0]?.details.organization, name)
+})
+
+test('key changes are recorded with the user whose key asked, never with a token', async (t) => {
+  const bundle = await setup(t)
+  const { name: organization, owner } = await bundle.createOrganization()
+  const member = await bundle.createUser({ organization })
+  const client = createClient({ baseUrl: bundle.url, username: owner.username, token: owner.masterToken })
+  const target = { target_user: member.username }
+  const grants = [{ type: 'apis', apis: ['sql'] }] as const
+  const { token } = await client.keys.create({ name: 'k', grants }, target)
+  await client.keys.regenerate('k', target)
+  await client.keys.delete('k', target)
+  client.close()
+  const records = (await auditOf(bundle, member.username)).filter(({ subject }) => subject === 'k')
+  assert.deepEqual(
+    records.map(({ actor, action }) => [actor, action]),
+    ['key.deleted', 'key.regenerated', 'key.created'].map((action) => [owner.username, action]),
+  )
+  assert.ok(!JSON.stringify(records).includes(token))
+})
+
+test('refused authentications are counted and recorded with where they came from, without the token', async (t) => {
+  const bundle = await setup(t)
+  const { user, service, url } = bundle
+  for (let n = 0; n < 3; n++) await fetch(`${user.base}/api/v2/sql?q=select+1&api_key=not-the-token`)
+  await fetch(`${user.base}/api/v2/sql?q=select+1`, { headers: basic('someone-else', user.masterToken) })
+  await fetch(`${user.base}/api/v2/sql?q=select+1`)
+  await fetch(`${url}/admin/v1/users`, { headers: { authorization: 'Bearer not-the-token' } })
+  await service.services.refusals.flush()
+  const records = await auditOf(bundle, user.username)
+  assert.deepEqual(
+    records
+      .filter(({ action }) => action === 'authentication.refused')
+      .map(({ actor, details }) => [actor, details.reason, details.count]),
+    [
+      ['127.0.0.1', 'wrong-username', 1],
+      ['127.0.0.1', 'wrong-credential', 3],
+    ],
+  )
+  const [admin] = await auditOf(bundle, '/admin')
+  assert.equal(admin?.action, 'authentication.refused')
+  assert.ok(!JSON.stringify([...records, admin]).includes('not-the-token'))
+})
+
+test('a flood of refused authentications is recorded in few rows', async (t) => {
+  const bundle = await setup(t)
+  const { control } = bundle.service.services.databases
+  const refusals = new AuditRefusals(control, 365, createLog('silent'))
+  const account = randomName('flooded')
+  for (let n = 0; n < 10_000; n++) refusals.note({ account, address: `2001:db8::${n}`, reason: 'wrong' })
+  await refusals.stop()
+  const records = await auditOf(bundle, account)
+  assert.equal(records.length, 200)
+  const [rest] = await listAudit(control, { action: 'authentication.refused', limit: 1 })
+  assert.deepEqual([rest?.actor, rest?.account, rest?.details.count], ['many', null, 9_800])
+})
+
+test('what is recorded cannot be changed, nor removed before its time', async (t) => {
+  const bundle = await setup(t)
+  const { control } = bundle.service.services.databases
+  for (const change of [
+    `update cartage.audit set actor = 'nobody'`,
+    'delete from cartage.audit',
+    'truncate cartage.audit',
+  ]) {
+    await assert.rejects(control.query(change), /append-only/, change)
+  }
+  const account = randomName('old')
+  await recordAudit(control, { actor: 'operator', action: 'user.created', account })
+  await control.query(
+    `insert into cartage.audit (at, actor, action, account) values (now() - interval '40 days', 'operator', 'user.deleted', $1)`,
+    [account],
+  )
+  await cleanAudit(control, 35)
+  assert.deepEqual(
+    (await auditOf(bundle, account)).map(({ action }) => action),
+    ['user.created'],
+  )
+})
+
+const auditOf = ({ service }: Setup, account: string) =>
+  listAudit(service.services.databases.control, { account, limit: 1_000 })

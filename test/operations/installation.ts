@@ -1,0 +1,66 @@
+import { randomBytes } from 'node:crypto'
+import type { TestContext } from 'node:test'
+import { deleteUser } from '../../src/accounts/delete-user.ts'
+import { openAccounts } from '../../src/accounts/open-accounts.ts'
+import type { ServiceKeys } from '../../src/accounts/service-keys.ts'
+import { listAccounts } from '../../src/accounts/user-store.ts'
+import { type Config, readConfig } from '../../src/config.ts'
+import { createLog } from '../../src/log.ts'
+import { type Service, type ServiceParts, startService } from '../../src/service.ts'
+import { dropNamespace, setup } from '../setup.ts'
+
+export type Installation = Readonly<{
+  config: Config
+  keys: ServiceKeys
+  start: (changes?: StartChanges) => Promise<Service>
+}>
+export type StartChanges = Readonly<{
+  config?: Partial<Config>
+  keys?: Partial<ServiceKeys>
+  parts?: Partial<ServiceParts>
+}>
+
+/**
+ * A control database of its own without any process: the test starts and stops them itself. At the end what runs
+ * is stopped, and all users are deleted with the secret that was used last.
+ */
+export async function newInstallation(t: TestContext): Promise<Installation> {
+  const { keys } = await setup(t)
+  const config: Config = {
+    ...readConfig({}),
+    port: 0,
+    namespace: `ct_${randomBytes(4).toString('hex')}`,
+    logLevel: 'error',
+    connectionsPerHost: 12,
+  }
+  const running = new Set<Service>()
+  let lastKeys = keys
+  const start = async (changes: StartChanges = {}) => {
+    lastKeys = { ...keys, ...changes.keys }
+    const parts = { http: true, worker: false, ...changes.parts }
+    const log = createLog(config.logLevel)
+    const service = await startService({ ...config, ...changes.config }, lastKeys, parts, log)
+    const stop = async () => {
+      if (running.delete(service)) await service.stop()
+    }
+    running.add(service)
+    return { ...service, stop }
+  }
+  t.after(async () => {
+    for (const service of running) await service.stop()
+    await removeUsers(config, lastKeys)
+    await dropNamespace(keys.adminUrl, config.namespace)
+  })
+  return { config, keys, start }
+}
+
+async function removeUsers(config: Config, keys: ServiceKeys): Promise<void> {
+  const { accounts } = await openAccounts(config, keys, createLog('error'))
+  try {
+    for (const { username } of await listAccounts(accounts.databases.control)) {
+      await deleteUser(accounts, username)
+    }
+  } finally {
+    await accounts.databases.close()
+  }
+}

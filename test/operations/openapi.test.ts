@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { operations } from '../../src/client/operations.ts'
+import { setup } from '../setup.ts'
+
+test('the description is valid OpenAPI 3.1', async (t) => {
+  const document = await describe(t)
+  assert.equal(document.openapi, '3.1.0')
+  const { valid, errors } = await new Validator().validate(structuredClone(document))
+  assert.ok(valid, JSON.stringify(errors, null, 2))
+})
+
+test('every operation is described, and the client knows all of them', async (t) => {
+  const document = await describe(t)
+  const described = Object.fromEntries(
+    allOperations(document).map(({ method, path, operation }) => [operation.operationId, [method, path]]),
+  )
+  assert.deepEqual(described, operations)
+})
+
+test('every operation says what it is for, how to authenticate, what it answers and how it fails', async (t) => {
+  const document = await describe(t)
+  for (const { method, path, operation } of allOperations(document)) {
+    const place = `${method} ${path}`
+    assert.ok(operation.summary, `${place}: summary`)
+    assert.ok(operation.security, `${place}: security`)
+    const statuses = Object.keys(operation.responses)
+    assert.ok(
+      statuses.some((status) => status.startsWith('2')),
+      `${place}: success`,
+    )
+    if (operation.tags[0] === 'operations') continue
+    for (const status of ['401', '500', '503']) assert.ok(statuses.includes(status), `${place}: ${status}`)
+  }
+})
+
+test('the reference at /docs can be read and tried out without any other host', async (t) => {
+  const { url } = await setup(t)
+  const page = await fetch(`${url}/docs`)
+  assert.equal(page.status, 200)
+  const html = await page.text()
+  const files = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, file]) => new URL(file!, page.url))
+  assert.ok(files.length > 3)
+  for (const file of files) {
+    assert.equal(file.origin, new URL(url).origin)
+    assert.equal((await fetch(file)).status, 200, file.pathname)
+  }
+  assert.match(page.headers.get('content-security-policy') ?? '', /connect-src 'self'/)
+  assert.equal((await fetch(`${url}/docs/json`)).status, 200)
+})
+
+type Operation = {
+  operationId: string
+  summary?: string
+  tags: string[]
+  security?: unknown
+  responses: Record<string, unknown>
+}
+type Document = { openapi: string; paths: Record<string, Record<string, Operation>> }
+
+async function describe(t: Parameters<typeof setup>[0]): Promise<Document> {
+  const { url } = await setup(t)
+  const response = await fetch(`${url}/openapi.json`)
+  assert.equal(response.status, 200)
+  return (await response.json()) as Document
+}
+
+function allOperations(document: Document) {
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
+  )
+}

@@ -1,0 +1,65 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import type { TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import type { Installation } from './installation.ts'
+
+export type RunningProcess = Readonly<{
+  /** Where it listens; empty for a worker. */
+  url: string
+  /** SIGTERM; answers the exit code. */
+  stop: () => Promise<number | null>
+  kill: () => Promise<void>
+}>
+
+/** Starts `cartage <command>` as a process of its own, and waits until it serves or works. */
+export async function startProcess(
+  t: TestContext,
+  { config, keys }: Installation,
+  command: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<RunningProcess> {
+  const child = spawn(process.execPath, ['--import', 'tsx', program, ...command], {
+    env: {
+      PATH: process.env.PATH,
+      CARTAGE_DATABASE_URL: keys.adminUrl,
+      CARTAGE_SECRET: keys.secret,
+      CARTAGE_ADMIN_TOKEN: keys.adminToken,
+      CARTAGE_NAMESPACE: config.namespace,
+      CARTAGE_PORT: '0',
+      CARTAGE_CONNECTIONS_PER_HOST: '6',
+      ...env,
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const gone = once(child, 'exit').then(([code]) => code as number | null)
+  t.after(() => end(child, 'SIGKILL', gone))
+  return {
+    url: await sayReady(child, gone),
+    stop: () => end(child, 'SIGTERM', gone),
+    kill: async () => {
+      await end(child, 'SIGKILL', gone)
+    },
+  }
+}
+
+async function end(child: ChildProcess, signal: NodeJS.Signals, gone: Promise<number | null>) {
+  child.kill(signal)
+  return gone
+}
+
+async function sayReady(child: ChildProcess, gone: Promise<number | null>): Promise<string> {
+  const ready = new Promise<string>((resolve) => {
+    const lines = createInterface({ input: child.stdout! })
+    lines.on('line', (line) => {
+      if (line.includes('"msg":"ready"')) resolve((JSON.parse(line) as { url: string }).url)
+    })
+  })
+  const died = gone.then((code) => {
+    throw new Error(`the process ended with ${code} before it was ready`)
+  })
+  return Promise.race([ready, died])
+}
+
+const program = fileURLToPath(new URL('./cartage-process.ts', import.meta.url))

@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { takeRequest } from '../../src/accounts/rate-limit-store.ts'
+import { parseRate, readConfig } from '../../src/config.ts'
+import { basic, setup, type TestUser } from '../setup.ts'
+
+const limited = { config: { rateLimitSql: { count: 2, seconds: 3600, burst: 2 } } }
+
+test('a user over the limit gets 429 with whole numbers in the headers and the documented body', async (t) => {
+  const { user } = await setup(t, limited)
+  const first = await ask(user)
+  assert.equal(first.status, 200)
+  assert.deepEqual(limitsOf(first), { limit: '2', remaining: '1', reset: '1800', retry: null })
+  const second = await ask(user)
+  assert.equal(second.status, 200)
+  assert.equal(limitsOf(second).remaining, '0')
+  for (const refused of [await ask(user), await ask(user)]) {
+    assert.equal(refused.status, 429)
+    const { limit, remaining, reset, retry } = limitsOf(refused)
+    assert.deepEqual([limit, remaining], ['2', '0'])
+    assert.match(`${reset} ${retry}`, /^\d+ \d+$/)
+    assert.ok(Number(retry) > 1700 && Number(retry) <= 1800, `Retry-After ${retry}`)
+    assert.ok(Number(reset) > 3500 && Number(reset) <= 3600, `Reset ${reset}`)
+    const body = (await refused.json()) as { error: string[] }
+    assert.match(body.error[0]!, /^You are over the limits/)
+    assert.deepEqual({ ...body, error: 1 }, { error: 1, context: 'limit', detail: 'rate-limit' })
+  }
+})
+
+test('the limit of one user is no limit of another, and that of one group none of another', async (t) => {
+  const { user, createUser } = await setup(t, limited)
+  const other = await createUser()
+  for (let n = 0; n < 3; n++) await ask(user)
+  assert.equal((await ask(user)).status, 429)
+  assert.equal((await ask(other)).status, 200)
+  const jobs = await ask(user, '/api/v2/sql/job/7b9a6a52-9f1d-4a39-a8f0-0123456789ab')
+  assert.equal(jobs.status, 404)
+  assert.equal(limitsOf(jobs).limit, null)
+})
+
+test('a request with a wrong credential counts for nobody', async (t) => {
+  const { user } = await setup(t, limited)
+  for (let n = 0; n < 5; n++) {
+    const response = await fetch(`${user.base}/api/v2/sql?q=select+1&api_key=wrong`)
+    assert.equal(response.status, 401)
+    assert.equal(limitsOf(response).limit, null)
+  }
+  assert.equal(limitsOf(await ask(user)).remaining, '1')
+})
+
+test('a limit of the user stands in place of the configured one, and can lift it', async (t) => {
+  const { url, user, keys } = await setup(t, limited)
+  const change = (limits: unknown) =>
+    fetch(`${url}/admin/v1/users/${user.username}`, {
+      method: 'PATCH',
+      headers: { authorization: `Bearer ${keys.adminToken}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ limits }),
+    })
+  assert.equal((await change({ rate: { sql: '1/60', keys: '5/60+3' } })).status, 200)
+  assert.equal((await ask(user)).status, 200)
+  assert.equal((await ask(user)).status, 429)
+  const keyList = await ask(user, '/api/v3/api_keys')
+  assert.deepEqual([limitsOf(keyList).limit, limitsOf(keyList).remaining], ['3', '2'])
+  assert.equal((await change({ rate: { sql: 'off' } })).status, 200)
+  for (let n = 0; n < 4; n++) assert.equal((await ask(user)).status, 200)
+  for (const wrong of [{ rate: { sql: 'many' } }, { rate: { tiles: '1/1' } }, { speed: 1 }, { rate: 5 }]) {
+    assert.equal((await change(wrong)).status, 422, JSON.stringify(wrong))
+  }
+})
+
+test('a refusal on the key endpoints has their own error body', async (t) => {
+  const { user } = await setup(t, { config: { rateLimitKeys: { count: 1, seconds: 60, burst: 1 } } })
+  await ask(user, '/api/v3/api_keys')
+  const refused = await ask(user, '/api/v3/api_keys')
+  assert.equal(refused.status, 429)
+  const body = (await refused.json()) as { errors: string; errors_cause: null }
+  assert.match(body.errors, /^You are over the limits/)
+  assert.equal(body.errors_cause, null)
+})
+
+test('without configuration nothing is limited and no header is sent', async (t) => {
+  const { user } = await setup(t)
+  for (let n = 0; n < 10; n++) {
+    const response = await ask(user)
+    assert.equal(response.status, 200)
+    assert.equal(limitsOf(response).limit, null)
+  }
+})
+
+test('however many ask at once, no more are let through than the burst', async (t) => {
+  const { user, service } = await setup(t)
+  const { control } = service.services.databases
+  const rate = { count: 5, seconds: 3600, burst: 5 }
+  const take = () => takeRequest(control, user.account.userId, 'sql', rate)
+  const verdicts = await Promise.all(Array.from({ length: 40 }, take))
+  assert.equal(verdicts.filter(({ isAllowed }) => isAllowed).length, 5)
+})
+
+test('what was spent comes back evenly with time', async (t) => {
+  const { user, service } = await setup(t)
+  const { control } = service.services.databases
+  const rate = { count: 60, seconds: 60, burst: 2 }
+  const take = () => takeRequest(control, user.account.userId, 'jobs', rate)
+  const passTime = (seconds: number) =>
+    control.query(
+      'update cartage.rate_limits set due_at = due_at - make_interval(secs => $2) where user_id = $1',
+      [user.account.userId, seconds],
+    )
+  assert.deepEqual(await outcomes(take, 3), [true, true, false])
+  await passTime(1)
+  assert.deepEqual(await outcomes(take, 2), [true, false])
+  await passTime(600)
+  assert.deepEqual(await outcomes(take, 3), [true, true, false])
+})
+
+test('a rate is written COUNT/SECONDS or COUNT/SECONDS+BURST', () => {
+  assert.deepEqual(parseRate('100/60'), { count: 100, seconds: 60, burst: 100 })
+  assert.deepEqual(parseRate('100/60+20'), { count: 100, seconds: 60, burst: 20 })
+  assert.equal(parseRate('off'), null)
+  for (const wrong of ['', '0/60', '1/0', '1/1+0', '1/1s', '-1/2', '1e3/2', 7, null, undefined]) {
+    assert.equal(parseRate(wrong), undefined, String(wrong))
+  }
+  assert.throws(() => readConfig({ CARTAGE_RATE_LIMIT_SQL: 'lots' }), /CARTAGE_RATE_LIMIT_SQL must be 'off'/)
+})
+
+function ask(user: TestUser, path = '/api/v2/sql?q=select+1'): Promise<Response> {
+  return fetch(`${user.base}${path}`, { headers: basic(user.username, user.masterToken) })
+}
+
+function limitsOf({ headers }: Response) {
+  return {
+    limit: headers.get('carto-rate-limit-limit'),
+    remaining: headers.get('carto-rate-limit-remaining'),
+    reset: headers.get('carto-rate-limit-reset'),
+    retry: headers.get('retry-after'),
+  }
+}
+
+async function outcomes(take: () => Promise<{ isAllowed: boolean }>, times: number): Promise<boolean[]> {
+  const seen: boolean[] = []
+  for (let n = 0; n < times; n++) seen.push((await take()).isAllowed)
+  return seen
+}

@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { cleanJobs } from '../../src/jobs/clean-jobs.ts'
+import { createLog } from '../../src/log.ts'
+import { startWorker } from '../../src/worker/worker.ts'
+import { jobApi, runJob } from '../jobs/job-api.ts'
+import { type Setup, setup, type TestUser } from '../setup.ts'
+
+/** How many statements of these users run at once, watched until all their jobs have ended. */
+async function mostAtOnce(
+  { admin }: Setup,
+  users: readonly TestUser[],
+  ended: Promise<unknown>,
+): Promise<number> {
+  const roles = users.map(({ account }) => account.masterRole)
+  let most = 0
+  let isOver = false
+  ended.finally(() => {
+    isOver = true
+  })
+  while (!isOver) {
+    const { rowCount } = await admin(
+      `select from pg_stat_activity where usename = any ($1) and state = 'active' and query like '%pg_sleep%'`,
+      [roles],
+    )
+    most = Math.max(most, rowCount ?? 0)
+    await sleep(5)
+  }
+  return most
+}
+
+async function runMany(users: readonly TestUser[], jobsEach: number): Promise<void> {
+  await Promise.all(
+    users.flatMap((user) =>
+      Array.from({ length: jobsEach }, async () => {
+        const { status } = await runJob(jobApi(user), 'select pg_sleep(0.25)')
+        assert.equal(status, 'done')
+      }),
+    ),
+  )
+}
+
+test('one user has one job running, and they run oldest first', async (t) => {
+  const bundle = await setup(t, { worker: true })
+  const { user } = bundle
+  const api = jobApi(user)
+  await runJob(api, 'create table ledger (at serial, item int)')
+  const submitted: string[] = []
+  for (let item = 0; item < 8; item++) {
+    const text = `insert into ledger (item) values (${item}); select pg_sleep(0.05)`
+    submitted.push((await api.submit(text)).job_id)
+  }
+  const ended = Promise.all(submitted.map(api.ended))
+  assert.equal(await mostAtOnce(bundle, [user], ended), 1)
+  const { rows } = await user.sql('select item from ledger order by at')
+  assert.deepEqual(
+    rows.map(({ item }) => item),
+    [0, 1, 2, 3, 4, 5, 6, 7],
+  )
+})
+
+test('the jobs of several users run at once, up to the limit of the host, over all workers', async (t) => {
+  const config = { jobsPerHost: 2, jobsPerWorker: 4 }
+  const bundle = await setup(t, { worker: true, config })
+  const { user, createUser, service } = bundle
+  const { databases } = service.services
+  const second = await startWorker({ ...service.services, databases, log: createLog('error') })
+  t.after(() => second.stop(1_000))
+  const users = [user, await createUser(), await createUser(), await createUser()]
+  const most = await mostAtOnce(bundle, users, runMany(users, 4))
+  assert.equal(most, 2)
+})
+
+test('a worker takes no more than its share', async (t) => {
+  const bundle = await setup(t, { worker: true, config: { jobsPerWorker: 2 } })
+  const { user, createUser } = bundle
+  const users = [user, await createUser(), await createUser(), await createUser()]
+  assert.equal(await mostAtOnce(bundle, users, runMany(users, 3)), 2)
+})
+
+test('a user may be given more than one slot', async (t) => {
+  const bundle = await setup(t, { worker: true, config: { jobsPerUser: 3 } })
+  const { user } = bundle
+  assert.equal(await mostAtOnce(bundle, [user], runMany([user], 6)), 3)
+})
+
+test('the queue of one user delays the job of another by one slot at most', async (t) => {
+  const config = { jobsPerWorker: 1, jobQueueLimit: 1000 }
+  const { user, createUser } = await setup(t, { worker: true, config })
+  const other = await createUser()
+  const crowd = jobApi(user)
+  const queued = await Promise.all(
+    Array.from({ length: 150 }, () => crowd.submit({ query: ['select pg_sleep(0.02)'] })),
+  )
+  const job = await runJob(jobApi(other), { query: ['select 1'] })
+  const startedAt = (shown: typeof job) =>
+    typeof shown.query === 'object' && 'query' in shown.query ? shown.query.query[0]!.started_at : undefined
+  const all = await Promise.all(queued.map(({ job_id }) => crowd.read(job_id)))
+  const between = all.filter((shown) => {
+    const at = startedAt(shown)
+    return at !== undefined && at > job.created_at && at < startedAt(job)!
+  })
+  assert.ok(between.length <= 1, `${between.length} jobs of the other user were started before`)
+})
+
+test('finished jobs are removed after their time, others never', async (t) => {
+  const { user, admin, service } = await setup(t, { isIsolated: true })
+  const { config, databases } = service.services
+  const api = jobApi(user)
+  const waiting = await api.submit('select 1')
+  const finished = await Promise.all(Array.from({ length: 5 }, () => api.submit('select 1')))
+  for (const { job_id } of finished) await api.cancel(job_id)
+  const [old] = finished
+  await admin(
+    `update cartage.jobs set created_at = now() - interval '31 days', updated_at = now() - interval '31 days',
+       finished_at = case when finished_at is null then null else now() - interval '31 days' end
+     where id = any ($1)`,
+    [[old!.job_id, waiting.job_id]],
+    config.namespace,
+  )
+  assert.equal(await cleanJobs(databases.control, config.jobRetentionDays), false)
+  assert.equal((await api.call('GET', api.path(old!.job_id))).status, 404)
+  for (const { job_id } of [waiting, ...finished.slice(1)]) await api.read(job_id)
+})
