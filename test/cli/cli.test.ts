@@ -1,10 +1,7 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
-import { randomName, type Setup, setup } from '../setup.ts'
+import { randomName, setup } from '../setup.ts'
+import { cartage, installation } from './call.ts'
 
 test('cartage --help lists its commands', async () => {
   const { code, out } = await cartage({}, '--help')
@@ -104,19 +101,3 @@ test('a configuration that makes no sense is told in a sentence', async () => {
   assert.equal(second.code, 1)
   assert.match(second.err, /CARTAGE_SECRET must be set/)
 })
-
-const installation = (house: Setup) => ({
-  CARTAGE_DATABASE_URL: house.keys.adminUrl,
-  CARTAGE_SECRET: house.keys.secret,
-  CARTAGE_NAMESPACE: house.service.services.config.namespace,
-})
-
-async function cartage(env: Record<string, string>, ...args: readonly string[]) {
-  const entry = fileURLToPath(new URL('./cartage.ts', import.meta.url))
-  const child = spawn(process.execPath, ['--import', 'tsx', entry, ...args], {
-    env: { ...process.env, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  const [[code], out, err] = await Promise.all([once(child, 'exit'), text(child.stdout), text(child.stderr)])
-  return { code: code as number, out, err }
-}
