@@ -4,7 +4,7 @@
 -- The privileges in an access list. (A long one is stored compressed, and aclexplode itself would unpack it anew for
 -- every row it gives.)
 create function cartage.privileges(acl aclitem[], out grantee oid, out privilege text) returns setof record
-language sql stable set search_path = pg_catalog, pg_temp as $$
+language sql stable strict set search_path = pg_catalog, pg_temp as $$
   select grantee, lower(privilege_type) from aclexplode(acl || '{}'::aclitem[])
 $$;
 
