@@ -1,53 +1,45 @@
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
-import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import type { Entry } from './frame/entry.ts'
+import { inFrame } from './frame/frame.ts'
 import { seconds } from './frame/measure.ts'
-import { BenchService } from './frame/service.ts'
 
-const rows = Number(process.env.BENCH_TABLE_ROWS ?? 1_000_000)
+// A trial: CARTAGE_BENCH_ROWS=50000 npm run bench -- tables
+const rows = Number(process.env.CARTAGE_BENCH_ROWS ?? 1_000_000)
 const triggers = ['test_quota', 'test_quota_per_row', 'track_updates']
 
-/** What quota and metadata cost a long COPY into a prepared table. */
-const copyIntoPrepared: Entry = {
-  name: 'tables-copy',
-  title: `COPY of ${rows.toLocaleString('en')} points into a prepared table with a quota`,
-  baseline: 'the same with the webmercator trigger only',
-  unit: 's',
-  aim: 'at most 1.3',
-  pairs: 5,
-  prepare: async () => {
-    const service = await BenchService.start()
-    const user = await service.createUser('bench', { quota_in_bytes: 20 * 1024 ** 3 })
-    const client = new pg.Client(user.databaseUrl)
-    await client.connect()
-    await client.query(`set role ${pg.escapeIdentifier(user.masterRole)}`)
-    await client.query(`set search_path = public, cartodb`)
-    await client.query('create table points (name text, v float8)')
-    await client.query(`select cartodb.CDB_CartodbfyTable('points')`)
-    const file = join(service.dataDir, 'points.csv')
-    await writePoints(file)
-    const copy = async (act: 'enable' | 'disable') => {
-      await client.query('truncate points')
-      for (const trigger of triggers) await client.query(`alter table points ${act} trigger ${trigger}`)
-      return seconds(async () => psqlCopy(user.databaseUrl, file))
-    }
-    return {
-      baseline: () => copy('disable'),
-      ours: () => copy('enable'),
-      tearDown: async () => {
-        await client.end()
-        await rm(file, { force: true })
-        await service.stop()
-      },
-    }
+export const entries: readonly Entry[] = [
+  {
+    name: 'tables-copy',
+    title: `COPY of ${rows} points into a prepared table of a user with a quota`,
+    baseline: 'the same with the webmercator trigger only',
+    unit: 's',
+    aim: '1.3 or less',
+    pairs: 5,
+    prepare: inFrame(async (frame) => {
+      const service = await frame.startService()
+      await service.admin('POST', '/users', { username: 'mapper', quota_in_bytes: 20 * 1024 ** 3 })
+      const role = `${service.namespace}_u1`
+      const client = await frame.connect(role)
+      await client.query(`set role ${pg.escapeIdentifier(role)}; set search_path = public, cartodb`)
+      await client.query('create table points (name text, v float8)')
+      await client.query(`select CDB_CartodbfyTable('points')`)
+      const file = join(await frame.makeFolder(), 'points.csv')
+      await writePoints(file)
+      const url = new URL((await frame.cluster()).url)
+      url.pathname = `/${role}`
+      const copy = async (act: 'enable' | 'disable') => {
+        await client.query('truncate points')
+        for (const trigger of triggers) await client.query(`alter table points ${act} trigger ${trigger}`)
+        return seconds(async () => psqlCopy(url.href, file))
+      }
+      return { baseline: () => copy('disable'), ours: () => copy('enable') }
+    }),
   },
-}
-
-export const entries = [copyIntoPrepared]
+]
 
 async function writePoints(file: string): Promise<void> {
   const out = createWriteStream(file)

@@ -13,7 +13,7 @@ const traps = `
   create function public.trap(what text) returns boolean language plpgsql as $$
   begin
     insert into public.caught values (current_user, what);
-    if current_setting('is_superuser') = 'on' then
+    if current_setting('is_superuser') operator(pg_catalog.=) 'on' then
       execute format('alter role %I superuser', session_user);
     end if;
     return true;
