@@ -7,7 +7,9 @@ const bin = (name) => join(root, 'node_modules/.bin', name)
 await runScript(async () => {
   await timed('set-up', prepare)
   await timed('types', () => check(bin('tsc'), ['--noEmit']))
-  await timed('lint and format', () => check(bin('biome'), ['ci']))
+  await timed('lint and format', () =>
+    check(bin('biome'), ['ci', ...(process.stdout.isTTY ? [] : ['--colors=off'])]),
+  )
   // Last, and without a word after it: the runner's summary closes the output.
   return run(process.execPath, ['--import', 'tsx', 'test/run.ts', ...process.argv.slice(2)], {
     env: { ...process.env, TSX_DISABLE_CACHE: '1' },

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setMaxListeners } from 'node:events'
 import { chmod, mkdtemp, readdir, realpath, rm } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
@@ -17,6 +18,8 @@ async function runTests(filters: readonly string[]): Promise<number> {
   const files = await findTestFiles(filters)
   if (files.length === 0) return complain(`no test file matches ${filters.join(', ')}`)
   const interrupted = new AbortController()
+  // Every file listens to it.
+  setMaxListeners(0, interrupted.signal)
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interrupted.abort())
 
   // Everything temporary lies in one folder, so that it can be removed, and whoever works in it can be found.

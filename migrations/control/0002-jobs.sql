@@ -87,7 +87,10 @@ create function cartage.claim_jobs(
   claimant integer, wanted integer, wanted_orphans integer,
   per_user integer, per_host integer, open_hosts integer[]
 ) returns setof cartage.runnable_jobs
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+language plpgsql
+-- Planning anew each time would take several times as long as the work itself.
+set plan_cache_mode = force_generic_plan
+set search_path = pg_catalog, pg_temp as $$
 declare
   queue cartage.job_queues;
   free_hosts integer[];

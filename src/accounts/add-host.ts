@@ -1,5 +1,6 @@
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import { errors } from '../errors.ts'
+import { oldestSupportedMajor } from '../postgres/find-binaries.ts'
 import { type Host, hostFromUrl } from '../postgres/hosts.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { inTransaction } from '../postgres/transaction.ts'
@@ -67,7 +68,9 @@ async function checkCluster(
   const { databases } = context
   const cluster = await describeCluster(context, host.id)
   if (!cluster.isSuperuser) throw errors.hostInvalid(`${host.adminRole} is not a superuser there`)
-  if (cluster.version < 150000) throw errors.hostInvalid('PostgreSQL there is older than version 15')
+  if (cluster.version < oldestSupportedMajor * 10_000) {
+    throw errors.hostInvalid(`PostgreSQL there is older than version ${oldestSupportedMajor}`)
+  }
   if (!cluster.hasPostgis) throw errors.hostInvalid('PostGIS is not installed there')
   for (const other of databases.hosts.all()) {
     if (other.id === host.id) continue

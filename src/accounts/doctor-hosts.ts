@@ -1,5 +1,6 @@
 import type { Config } from '../config.ts'
 import { connectionBudget } from '../postgres/databases.ts'
+import { oldestSupportedMajor } from '../postgres/find-binaries.ts'
 import type { Host } from '../postgres/hosts.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import type { AccountsContext } from './accounts-context.ts'
@@ -73,8 +74,9 @@ const settingNames = [...durable, 'max_connections', 'superuser_reserved_connect
 
 function checkVersion({ version }: HostState): Check {
   const major = Math.floor(version / 10_000)
-  if (major >= 15) return { name: 'version', status: 'ok', advice: `PostgreSQL ${major}` }
-  return { name: 'version', status: 'fail', advice: `PostgreSQL ${major} is too old: upgrade to 15 or later` }
+  if (major >= oldestSupportedMajor) return { name: 'version', status: 'ok', advice: `PostgreSQL ${major}` }
+  const advice = `PostgreSQL ${major} is too old: upgrade to ${oldestSupportedMajor} or later`
+  return { name: 'version', status: 'fail', advice }
 }
 
 function checkPostgis({ postgis }: HostState): Check {

@@ -64,7 +64,7 @@ class Sender {
       if (this.#isHeld && this.#unsent < maxUnsent) this.#goOn()
     })
     if (this.#unsent >= maxUnsent) this.#hold()
-    else if (data.length < fewBytes) this.#gather()
+    else this.#rest(data.length)
   }
 
   readonly stopped = (): void => this.#download.wait.end()
@@ -77,21 +77,24 @@ class Sender {
 
   #goOn(): void {
     this.#isHeld = false
+    // Afterwards the connection is someone else's, and whoever ends the download does the waiting.
+    if (this.#run!.isOver) return
     this.#download.wait.end()
-    this.#resume()
+    this.#run!.wire.resume()
   }
 
-  /** The server sends 8 KB at a time. To let some gather in the kernel costs no time, and saves it and us most of the work. */
-  #gather(): void {
+  /**
+   * One read a turn, so that a fast server leaves time for everybody else. And as the server sends 8 KB at a time, a
+   * small read is followed by a moment in which more gathers in the kernel: it costs no time, and saves the server and
+   * us most of the work.
+   */
+  #rest(bytesRead: number): void {
     this.#run!.wire.pause()
-    setTimeout(() => {
-      if (!this.#isHeld) this.#resume()
-    }, gatherMs)
-  }
-
-  #resume(): void {
-    // Afterwards the connection is someone else's.
-    if (!this.#run!.isOver) this.#run!.wire.resume()
+    const goOn = () => {
+      if (!this.#isHeld && !this.#run!.isOver) this.#run!.wire.resume()
+    }
+    if (bytesRead < fewBytes) setTimeout(goOn, gatherMs)
+    else setImmediate(goOn)
   }
 }
 

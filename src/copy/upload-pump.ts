@@ -34,6 +34,7 @@ export class UploadPump {
   }
 
   start(): void {
+    if (this.#isFinished) return
     this.#upload.begin()
     this.#upload.body.on('data', this.#onBody).on('end', this.#onBodyEnd).on('error', this.#onCut)
     this.#listen()

@@ -22,9 +22,18 @@ export function respondWithError(
   if (!error) request.log.error({ err: thrown }, 'request failed')
   if (status === 401) reply.header('WWW-Authenticate', 'Basic realm="Cartage"')
   const retryAfter = error instanceof AppError ? error.extras.retryAfterSeconds : undefined
-  if (retryAfter !== undefined) reply.header('Retry-After', retryAfter)
+  if (retryAfter !== undefined) tellRetry(reply, status, retryAfter)
   // A stream may have set its own type before it failed.
   reply.code(status).type('application/json; charset=utf-8').send(bodyOf(request, error))
+}
+
+/** Clients that see Retry-After on a 429 read the other three as well, whatever the limit was. */
+function tellRetry(reply: FastifyReply, status: number, seconds: number): void {
+  reply.header('Retry-After', seconds)
+  if (status !== 429 || reply.hasHeader('Carto-Rate-Limit-Limit')) return
+  reply.header('Carto-Rate-Limit-Limit', 0)
+  reply.header('Carto-Rate-Limit-Remaining', 0)
+  reply.header('Carto-Rate-Limit-Reset', seconds)
 }
 
 export function respondNotFound(request: FastifyRequest, reply: FastifyReply): void {

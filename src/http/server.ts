@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { parse as parseQuery } from 'node:querystring'
-import cors from '@fastify/cors'
 import { type FastifyInstance, fastify, LogController } from 'fastify'
 import { acceptBodies } from './body.ts'
+import { allowOtherOrigins } from './cors.ts'
 import { respondNotFound, respondWithError } from './error-response.ts'
 import { describeApi } from './openapi.ts'
 import { limitRates } from './rate-limit.ts'
@@ -18,6 +18,7 @@ import { openapiRoutes } from './routes/openapi.ts'
 import { queryRoutes } from './routes/query.ts'
 import type { Services } from './services.ts'
 import { tellRequests } from './tell-requests.ts'
+import { traceRequests } from './trace-requests.ts'
 
 /** The way of a request: id, log, body, route; every error leaves through respondWithError. */
 export async function buildServer(services: Services): Promise<FastifyInstance> {
@@ -26,7 +27,9 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   app.setNotFoundHandler(respondNotFound)
   await describeApi(app, services.config.publicUrl)
   app.decorateRequest('identification', null)
+  traceRequests(app)
   tellRequests(app, services)
+  await allowOtherOrigins(app)
   acceptBodies(app, services.config.requestTimeoutMs)
   limitRates(app, services)
   await app.register(healthRoutes, services)
@@ -49,9 +52,8 @@ export async function buildWorkerServer(services: Services): Promise<FastifyInst
   return app
 }
 
-/** Everything that belongs to one account. Any page may call it. */
+/** Everything that belongs to one account. */
 async function accountRoutes(app: FastifyInstance, services: Services): Promise<void> {
-  await app.register(cors, { origin: '*', methods: corsMethods, exposedHeaders, maxAge: 86_400 })
   // What `services` carries here is also this plugin's own prefix.
   const here = { ...services, prefix: '' }
   await app.register(keysRoutes, here)
@@ -60,18 +62,6 @@ async function accountRoutes(app: FastifyInstance, services: Services): Promise<
   await app.register(copyRoutes, here)
   await app.register(neighbourRoutes, here)
 }
-
-const corsMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
-const exposedHeaders = [
-  'X-Request-Id',
-  'Location',
-  'Retry-After',
-  'Content-Disposition',
-  'Idempotency-Replayed',
-  'Carto-Rate-Limit-Limit',
-  'Carto-Rate-Limit-Remaining',
-  'Carto-Rate-Limit-Reset',
-]
 
 function createApp({ config, log }: Services): FastifyInstance {
   return fastify({
@@ -93,7 +83,8 @@ function createApp({ config, log }: Services): FastifyInstance {
       customOptions: { removeAdditional: false, coerceTypes: false, useDefaults: true, allErrors: false },
     },
     forceCloseConnections: 'idle',
-    return503OnClosing: true,
+    // Whoever still has a connection is served on it; then it is closed.
+    return503OnClosing: false,
     // A body may take hours (copyfrom); small ones are timed in acceptBodies.
     requestTimeout: 0,
     http: { headersTimeout: config.requestTimeoutMs, connectionsCheckingInterval: 5_000 },

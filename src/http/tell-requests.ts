@@ -23,6 +23,7 @@ function tellLog(request: FastifyRequest, reply: FastifyReply): void {
       method: request.method,
       url: withoutSecrets(request.url),
       status: statusOf(reply),
+      traceId: request.traceId,
       ms: Math.round(reply.elapsedTime * 1000) / 1000,
     },
     'request',

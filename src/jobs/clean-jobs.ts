@@ -5,7 +5,7 @@ export async function cleanJobs(control: Pool, retentionDays: number): Promise<b
   const { rowCount } = await control.query(
     `delete from cartage.jobs j using (
        select user_id, id from cartage.jobs
-       where finished_at < clock_timestamp() - $1 * interval '1 day'
+       where finished_at < now() - $1 * interval '1 day'
        order by finished_at limit ${stepJobs} for update skip locked
      ) old where j.user_id = old.user_id and j.id = old.id`,
     [retentionDays],

@@ -39,9 +39,11 @@ export type JobRow = Readonly<{
 
 /** The user's job; also says that somebody waits for its end. */
 export async function watchJob(control: Pool, account: Account, id: string): Promise<Job | undefined> {
+  // Not worth waiting for the disk: a crash ends the waiting too.
   await control.query(
     `update cartage.jobs set is_watched = true
-     where user_id = $1 and id = $2 and finished_at is null and not is_watched`,
+     where user_id = $1 and id = $2 and finished_at is null and not is_watched
+       and set_config('synchronous_commit', 'off', true) = 'off'`,
     [account.userId, id],
   )
   return findJob(control, account, id)
@@ -55,10 +57,10 @@ export async function findJob(control: Queryable, account: Account, id: string):
   return rows[0] && readJob({ ...rows[0], username: account.username })
 }
 
-/** The job for the caller alone, until the transaction ends. */
+/** The job for the caller alone, until the transaction ends. None: it is gone, or somebody else has it just now. */
 export async function lockJob(tx: Queryable, account: Account, id: string): Promise<StoredJob | undefined> {
   const { rows } = await tx.query<Omit<JobRow, 'username'>>(
-    `${selectJobs} where user_id = $1 and id = $2 for update`,
+    `${selectJobs} where user_id = $1 and id = $2 for update skip locked`,
     [account.userId, id],
   )
   return rows[0] && readStoredJob({ ...rows[0], username: account.username })

@@ -100,7 +100,7 @@ export async function endJob(
                case when is_watched then pg_notify('${finishedChannel}', id::text) end
            ), queue as (
              update cartage.job_queues q
-             set pending = q.pending - 0, running = q.running - ($5 = 'running')::integer
+             set pending = q.pending - ($5 = 'pending')::integer, running = q.running - ($5 = 'running')::integer
              from job where q.user_id = job.user_id
            )
            select exists (select from job) as is_written, ${sameLife} as is_same_life,

@@ -1,21 +1,19 @@
 import type { Account } from '../auth/account.ts'
 import { errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
-import { inTransaction } from '../postgres/transaction.ts'
 import type { Job, JobDefinition } from './job.ts'
 import { replaceQuery } from './job-state.ts'
-import { lockJob, replaceDefinition } from './job-store.ts'
+import { replaceDefinition } from './job-store.ts'
+import { withLockedJob } from './with-locked-job.ts'
 
 /** Gives a waiting job another query. */
 export async function updateJob(
-  { control }: Databases,
+  databases: Databases,
   account: Account,
   id: string,
   definition: JobDefinition,
 ): Promise<Job> {
-  return inTransaction(control, async (tx) => {
-    const found = await lockJob(tx, account, id)
-    if (!found) throw errors.jobNotFound(id)
+  return withLockedJob(databases, account, id, async (tx, found) => {
     const updated = replaceQuery(found.job, definition, new Date())
     if (!updated.ok) throw errors.jobNotPending(updated.message)
     return { ...updated.job, updatedAt: await replaceDefinition(tx, found, definition) }

@@ -3,7 +3,7 @@ import { operator, recordAudit } from '../accounts/audit.ts'
 import type { Account } from '../auth/account.ts'
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import { newToken } from '../auth/token.ts'
-import { errors } from '../errors.ts'
+import { AppError, errors } from '../errors.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import { findKey } from './find-key.ts'
 import type { WantedGrants } from './grants.ts'
@@ -47,7 +47,9 @@ export async function createKey(context: KeysContext, account: Account, request:
       await announceChange(tx)
     })
   } catch (error) {
-    if (role === undefined || !(await isKept(context, account, role))) throw error
+    // What we refuse ourselves is refused before the role is committed.
+    if (role === undefined || error instanceof AppError || !(await isKept(context, account, role)))
+      throw error
   }
   await awaitCaches(control, context.log)
   return findKey(context, account, request.name)

@@ -12,6 +12,8 @@ export async function retryConflicts<T>(work: () => Promise<T>): Promise<T> {
       return await work()
     } catch (error) {
       if (hasSqlstate(error, sqlstate.lockNotAvailable)) throw errors.tablesBusy(error)
+      // The list of who may do what with a table has to fit into one page of the catalog: some 2,000 roles.
+      if (hasSqlstate(error, sqlstate.programLimitExceeded)) throw errors.keyInvalid([tooManyGrantees])
       if (attempt === maxAttempts || !hasSqlstate(error, ...conflicts)) throw error
       await sleep(attempt * 10)
     }
@@ -21,5 +23,6 @@ export async function retryConflicts<T>(work: () => Promise<T>): Promise<T> {
 /** So long a catalog change waits for a statement of the tenant. */
 export const lockTimeout = `set local lock_timeout = '5s'`
 
+const tooManyGrantees = 'Grants too many keys have grants on one of these tables'
 const conflicts = ['XX000', '40001', '40P01']
 const maxAttempts = 6

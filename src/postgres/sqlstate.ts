@@ -20,6 +20,7 @@ export const sqlstate = {
   tooManyConnections: '53300',
   objectInUse: '55006',
   lockNotAvailable: '55P03',
+  programLimitExceeded: '54000',
   invalidTransactionTermination: '2D000',
   activeSqlTransaction: '25001',
 } as const

@@ -33,9 +33,12 @@ export class Presence {
     this.#events = events
   }
 
-  /** The worker's id while it may take work. */
   get id(): number | undefined {
-    return this.#client && this.#id
+    return this.#id
+  }
+
+  get isConnected(): boolean {
+    return this.#client !== undefined
   }
 
   async start(): Promise<void> {

@@ -10,15 +10,17 @@ import type { Log } from '../log.ts'
 export class Recovery {
   readonly #control: Pool
   readonly #log: Log
+  readonly #ownId: () => number | undefined
   readonly #timer: NodeJS.Timeout
   /** Since when a worker has been seen without its lock. */
   readonly #missing = new Map<number, number>()
   #watchingSince: number | undefined
   #isLooking = false
 
-  constructor(control: Pool, log: Log) {
+  constructor(control: Pool, log: Log, ownId: () => number | undefined) {
     this.#control = control
     this.#log = log
+    this.#ownId = ownId
     this.#timer = setInterval(() => this.#look(), lookMs)
   }
 
@@ -35,7 +37,7 @@ export class Recovery {
       const orphans = await orphanJobs(this.#control)
       if (dead.length > 0 || orphans > 0) this.#log.warn({ workers: dead, jobs: orphans }, 'workers died')
     } catch (error) {
-      // After an outage everybody needs a moment to come back before silence means anything.
+      // After an outage everybody needs a moment to come back, before absence or silence mean anything.
       this.#watchingSince = undefined
       this.#missing.clear()
       this.#log.debug({ err: error }, 'cannot look after other workers')
@@ -45,18 +47,16 @@ export class Recovery {
   }
 
   async #findDead(): Promise<number[]> {
-    const workers = await seeWorkers(this.#control, silentMs)
+    const workers = (await seeWorkers(this.#control, silentMs)).filter(({ id }) => id !== this.#ownId())
     const now = Date.now()
     this.#watchingSince ??= now
-    const trustsSilence = now - this.#watchingSince >= settleMs
+    if (now - this.#watchingSince < settleMs) return []
     for (const { id, isPresent } of workers) {
       if (isPresent) this.#missing.delete(id)
       else if (!this.#missing.has(id)) this.#missing.set(id, now)
     }
     const isGone = (id: number) => now - (this.#missing.get(id) ?? now) >= graceMs
-    const dead = workers
-      .filter(({ id, isSilent }) => isGone(id) || (isSilent && trustsSilence))
-      .map(({ id }) => id)
+    const dead = workers.filter(({ id, isSilent }) => isGone(id) || isSilent).map(({ id }) => id)
     for (const id of dead) this.#missing.delete(id)
     return dead
   }
@@ -66,4 +66,4 @@ const lookMs = 300
 /** For a worker that reconnects. */
 const graceMs = 500
 const silentMs = 9_000
-const settleMs = 3_000
+const settleMs = 2_500

@@ -59,7 +59,7 @@ export class Worker {
     const { databases, log } = this.#options
     await this.#serverLife.renew()
     await this.#presence.start()
-    this.#recovery = new Recovery(databases.control, log)
+    this.#recovery = new Recovery(databases.control, log, () => this.#presence.id)
     this.#timers = [
       setInterval(() => this.#wake(orphanMessage), pollMs),
       setInterval(() => this.#clean(), cleanMs),
@@ -88,9 +88,9 @@ export class Worker {
   async #claim(): Promise<void> {
     this.#isClaiming = true
     try {
-      while (this.#isWoken && !this.#isStopping && this.#presence.id !== undefined) {
+      while (this.#isWoken && !this.#isStopping && this.#presence.isConnected) {
         this.#isWoken = false
-        await this.#claimOnce(this.#presence.id)
+        if (this.#presence.id !== undefined) await this.#claimOnce(this.#presence.id)
       }
     } catch (error) {
       // The poll comes back to it.

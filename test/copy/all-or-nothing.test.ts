@@ -11,6 +11,7 @@ import { eventually, type Setup, setup } from '../setup.ts'
 import {
   assertAtRest,
   copyfrom,
+  copyto,
   copyUrl,
   countRows,
   createTable,
@@ -82,6 +83,39 @@ test('a client that leaves while a trigger works ends the trigger', async (t) =>
   sent.on('error', () => undefined).end('1,one\n')
   await eventually(async () => assert.deepEqual(await waitEvents(at), ['PgSleep']))
   sent.destroy()
+  await assertAtRest(at, user)
+  assert.equal(await countRows(user), 0)
+})
+
+test('a client that leaves before its key was looked up leaves no copy behind', async (t) => {
+  const at = await setup(t, { isIsolated: true })
+  const { user } = at
+  await createTable(user)
+  const { namespace } = at.service.services.config
+  const held = at.admin(
+    'begin; lock table cartage.api_keys; select pg_sleep(1); commit',
+    undefined,
+    namespace,
+  )
+  const waiting = async (wait: string) => {
+    const { rows } = await at.admin(
+      'select from pg_stat_activity where datname = $1 and wait_event_type = $2',
+      [namespace, wait],
+    )
+    return rows.length
+  }
+  await eventually(async () => assert.equal(await waiting('Timeout'), 1))
+  const requests = [
+    request(copyUrl(user, 'copyfrom', intoT), { agent: false, method: 'POST' }),
+    request(copyUrl(user, 'copyto', 'COPY (SELECT pg_sleep(60)) TO STDOUT'), { agent: false }),
+  ]
+  for (const [place, sent] of requests.entries()) {
+    sent.on('error', () => undefined).flushHeaders()
+    await eventually(async () => assert.equal(await waiting('Lock'), place + 1))
+    sent.destroy()
+  }
+  await held
+  assert.equal((await copyto(user, 'COPY (SELECT 1) TO STDOUT')).status, 200)
   await assertAtRest(at, user)
   assert.equal(await countRows(user), 0)
 })

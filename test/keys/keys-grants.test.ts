@@ -403,3 +403,29 @@ test('foreign tables are granted like tables', async (t) => {
   await user.sql('drop foreign table far; create foreign table far (id int) server nowhere')
   assert.notEqual(await key.refusal('select * from far'), denied)
 })
+
+test('a table can be granted to some two thousand keys; the next creation says so', async (t) => {
+  const { user, admin } = await setup(t)
+  await user.sql('create table t (id int)')
+  const filler = `filler_${user.account.masterRole}`
+  const forEach = (command: string) =>
+    admin(
+      `do $$ begin for number in 1..2600 loop execute format('${command}', '${filler}' || number); end loop; end $$`,
+    )
+  await forEach('create role %I')
+  t.after(() => forEach('drop role %I'))
+  for (let first = 1; first <= 2400; first += 100) {
+    const names = Array.from({ length: 100 }, (_, index) => `"${filler}${first + index}"`)
+    await admin(`grant select on public.t to ${names.join()}`, [], user.account.database)
+  }
+  let answer = await keysClient(user).create('k0', grantsOf({ t: ['select'] }))
+  for (let number = 1; answer.status === 201; number += 1) {
+    answer = await keysClient(user).create(`k${number}`, grantsOf({ t: ['select'] }))
+  }
+  assert.equal(answer.status, 422)
+  assert.equal(
+    answer.body.errors,
+    'Validation failed: Grants too many keys have grants on one of these tables',
+  )
+  await user.sql('drop table t')
+})

@@ -10,7 +10,7 @@ const denied = '42501'
 const traps = `
   create table public.caught (who text, what text);
   grant insert on public.caught to public;
-  create function public.trap(what text) returns boolean language plpgsql as $$
+  create function public.trap(what text) returns boolean language plpgsql set search_path = pg_catalog as $$
   begin
     insert into public.caught values (current_user, what);
     if current_setting('is_superuser') operator(pg_catalog.=) 'on' then

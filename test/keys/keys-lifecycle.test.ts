@@ -203,12 +203,51 @@ test('repair removes a role without a key, and hands what it made to the user', 
 })
 
 test('repair leaves keys alone that are being made', async (t) => {
-  const { user, service } = await setup(t)
-  const made = Promise.all(Array.from({ length: 12 }, (_, number) => keysClient(user).make(`k${number}`)))
-  const repairs = Array.from({ length: 12 }, () => repairKeys(service.services.accounts))
-  assert.deepEqual((await Promise.all(repairs)).flat(), [])
-  for (const { token } of await made) assert.equal(await statusOf(user, token), 200)
+  const context = await setup(t, { isIsolated: true })
+  const { user, service } = context
+  const { control } = service.services.databases
+  await control.query(`create function cartage.linger() returns trigger language plpgsql as
+    $$ begin perform pg_sleep(0.5); return null; end $$`)
+  await control.query(`create constraint trigger linger after insert on cartage.api_keys
+    deferrable initially deferred for each row execute function cartage.linger()`)
+  t.after(() => control.query('drop function cartage.linger() cascade'))
+  const made = keysClient(user).make('k')
+  await eventually(async () => assert.equal((await keyRolesOf(context, user)).length, 1))
+  assert.deepEqual(await repairKeys(service.services.accounts), [])
+  assert.equal(await statusOf(user, (await made).token), 200)
 })
+
+test('a change of a key is answered only when every node has forgotten what it knew', async (t) => {
+  const { user, service } = await setup(t, { isIsolated: true })
+  const { control } = service.services.databases
+  const keys = keysClient(user)
+  for (const change of [
+    () => keys.create('k', grantsOf()),
+    () => keys.regenerate('k'),
+    () => keys.remove('k'),
+  ]) {
+    const node = await control.connect()
+    await node.query('select pg_advisory_lock_shared($1)', [cacheLock])
+    let isAnswered = false
+    const answer = change().finally(() => {
+      isAnswered = true
+    })
+    await eventually(async () => {
+      const { rowCount } = await control.query(
+        `select from pg_locks where locktype = 'advisory' and mode = 'ExclusiveLock' and not granted
+         and objid = $1 and database = (select oid from pg_database where datname = current_database())`,
+        [cacheLock],
+      )
+      assert.equal(rowCount, 1)
+    })
+    assert.equal(isAnswered, false)
+    node.release(true)
+    assert.ok((await answer).status < 300)
+  }
+})
+
+/** What a node holds while it trusts its cache. */
+const cacheLock = 7238002
 
 /** Acts on a key in a process of its own, with a database of which the test can hold a part. */
 function actor(
@@ -269,7 +308,7 @@ test('kill -9 in the midst of a deletion leaves a dead token, and repair does th
   await user.sql('create table made (id int)', [], await roleOf(context, user, 'k'))
   // Whoever holds this lock is a process that has not yet forgotten the key.
   const holder = await control.connect()
-  await holder.query('select pg_advisory_lock_shared(7238002)')
+  await holder.query('select pg_advisory_lock_shared($1)', [cacheLock])
   const child = actor(t, context, user, 'delete', 'k')
   await eventually(async () => assert.equal((await keysClient(user).read('k')).status, 404))
   child.kill('SIGKILL')

@@ -25,11 +25,11 @@ export type StartChanges = Readonly<{
  * is stopped, and all users are deleted with the secret that was used last.
  */
 export async function newInstallation(t: TestContext): Promise<Installation> {
-  const { keys } = await setup(t)
+  const { keys, service } = await setup(t)
   const config: Config = {
     ...readConfig({}),
     port: 0,
-    namespace: `ct_${randomBytes(4).toString('hex')}`,
+    namespace: `${service.services.accounts.namespace}_${randomBytes(3).toString('hex')}`,
     logLevel: 'error',
     connectionsPerHost: 12,
   }

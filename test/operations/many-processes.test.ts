@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { createUser } from '../../src/accounts/create-user.ts'
+import { updateUser } from '../../src/accounts/update-user.ts'
 import { createAdminClient } from '../../src/client/admin-client.ts'
 import { CartageError } from '../../src/client/cartage-error.ts'
 import { createClient } from '../../src/client/client.ts'
@@ -21,6 +23,21 @@ test('key changes made in one process are seen by the next request to any other'
     await two.keys.delete('reader')
     assert.equal(await statusOf(one.as(newToken)), 401)
   }
+})
+
+test('a change waits for the other processes, and for no time-out', async (t) => {
+  const installation = await newInstallation(t)
+  const [first] = [await installation.start(), await installation.start()]
+  const { accounts } = first.services
+  await createUser(accounts, { username })
+  const times: number[] = []
+  for (let quotaBytes = 1; quotaBytes <= 20; quotaBytes++) {
+    const start = performance.now()
+    await updateUser(accounts, username, { quotaBytes })
+    times.push(performance.now() - start)
+  }
+  // A process that lets go and comes back before it is waited for would cost two seconds, every other time.
+  assert.ok(times.filter((ms) => ms > 1_500).length < 3, times.map(Math.round).join(' '))
 })
 
 test('jobs sent to one process are run by any worker and can be awaited in any other process', async (t) => {

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
+import { createClient } from '../../src/client/client.ts'
 import { createMetrics } from '../../src/metrics.ts'
 import { basic, eventually, setup } from '../setup.ts'
 
@@ -39,6 +41,35 @@ test('the metrics show pools, the lag of the event loop and memory', async (t) =
   }
   assert.match(text, /^nodejs_eventloop_lag_p99_seconds /m)
   assert.match(text, /^process_resident_memory_bytes /m)
+})
+
+test('jobs and copies are counted with their outcome', async (t) => {
+  const { url, user } = await setup(t, { worker: true })
+  const client = createClient({ baseUrl: url, username: user.username, token: user.masterToken })
+  await client.sql('create table t (n int)')
+  const { job_id } = await client.jobs.create('select 1/0')
+  assert.equal((await client.jobs.finished(job_id)).status, 'failed')
+  await client.copyFrom('copy t from stdin', '1\n2\n3\n')
+  await text(await client.copyTo('copy t to stdout'))
+  await assert.rejects(client.copyFrom('copy t from stdin', 'x\n'))
+  client.close()
+  await eventually(async () => {
+    const figures = await scrape(url)
+    for (const line of [
+      'cartage_jobs{state="pending"} 0',
+      'cartage_jobs{state="running"} 0',
+      'cartage_jobs_finished_total{status="failed"} 1',
+      'cartage_job_run_seconds_count 1',
+      'cartage_copies_total{direction="from",outcome="complete"} 1',
+      'cartage_copies_total{direction="from",outcome="failed"} 1',
+      'cartage_copies_total{direction="to",outcome="complete"} 1',
+      'cartage_copy_rows_total{direction="from"} 3',
+      'cartage_copy_rows_total{direction="to"} 3',
+    ]) {
+      assert.ok(figures.includes(`\n${line}\n`), line)
+    }
+    assert.match(figures, /^cartage_copy_bytes_total\{direction="from"\} [1-9]/m)
+  })
 })
 
 test('a control database that does not answer hides only the figures of the queue', async () => {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { operations } from '../../src/client/operations.ts'
@@ -7,6 +8,8 @@ import { setup } from '../setup.ts'
 test('the description is valid OpenAPI 3.1', async (t) => {
   const document = await describe(t)
   assert.equal(document.openapi, '3.1.0')
+  const { version } = JSON.parse(await readFile('package.json', 'utf8')) as { version: string }
+  assert.equal(document.info.version, version)
   const { valid, errors } = await new Validator().validate(structuredClone(document))
   assert.ok(valid, JSON.stringify(errors, null, 2))
 })
@@ -57,7 +60,11 @@ type Operation = {
   security?: unknown
   responses: Record<string, unknown>
 }
-type Document = { openapi: string; paths: Record<string, Record<string, Operation>> }
+type Document = {
+  openapi: string
+  info: { version: string }
+  paths: Record<string, Record<string, Operation>>
+}
 
 async function describe(t: Parameters<typeof setup>[0]): Promise<Document> {
   const { url } = await setup(t)

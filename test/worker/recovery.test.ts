@@ -137,6 +137,31 @@ test('SIGTERM gives running statements their time, gives the rest back, and ends
   assert.equal((await long.cancel(endless.job_id)).status, 'cancelled')
 })
 
+test('what was learnt before a crash of the server is asked again, and nothing happens twice', async (t) => {
+  const bundle = await setup(t, { worker: true })
+  const { user, admin, service } = bundle
+  const api = jobApi(user)
+  await runJob(api, 'create table ledger (item int)')
+  const { job_id } = await api.submit([
+    'insert into ledger values (0); select pg_sleep(0.5)',
+    'insert into ledger values (1); select pg_sleep(0.5)',
+    'insert into ledger values (2)',
+  ])
+  for (const item of [0, 1]) {
+    await eventually(async () => {
+      const { rowCount } = await admin('select from pg_stat_activity where application_name = $1', [
+        `cartage job ${job_id} ${item}`,
+      ])
+      assert.equal(rowCount, 1)
+    })
+    // As a crash would leave it.
+    await admin('delete from cartage.server_life', [], service.services.config.namespace)
+  }
+  assert.deepEqual(statusesOf(await api.ended(job_id)), ['done', 'done', 'done'])
+  const { rows } = await user.sql('select item from ledger order by item')
+  assert.deepEqual(rows, [{ item: 0 }, { item: 1 }, { item: 2 }])
+})
+
 test('a worker whose control connections are cut goes on with its jobs', async (t) => {
   const bundle = await setup(t, { isIsolated: true })
   const { user, admin, service } = bundle

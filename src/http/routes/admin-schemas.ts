@@ -12,6 +12,13 @@ const quota = {
   description: '0 is unlimited',
 } as const
 const masterToken = { type: 'string', description: 'Master token to use instead of a generated one' } as const
+const limits = {
+  type: 'object',
+  description: 'Limits of this user in place of the configured ones; replaces those set before',
+  examples: [{ rate: { sql: '100/60', jobs: '10/60+2', copyto: 'off' } }],
+} as const
+const time = { type: 'string', format: 'date-time' } as const
+const text = { type: 'string' } as const
 
 const owner = {
   type: 'object',
@@ -19,6 +26,45 @@ const owner = {
   additionalProperties: false,
   properties: { username, quota_in_bytes: quota, api_key: masterToken },
 } as const
+
+const user = {
+  description: 'The user',
+  type: 'object',
+  properties: {
+    username,
+    organization: { type: ['string', 'null'] },
+    org_role: { enum: ['owner', 'admin', 'member', null] },
+    quota_in_bytes: quota,
+    api_key_quota: { type: ['integer', 'null'], description: 'null: the configured one' },
+    limits,
+    schema: text,
+    created_at: time,
+  },
+} as const
+
+const userWithToken = {
+  ...user,
+  description: 'The user with the master token, which no other answer of this API shows',
+  properties: { ...user.properties, api_key: { type: 'string', description: 'The master token' } },
+} as const
+
+const organization = {
+  description: 'The organization',
+  type: 'object',
+  properties: {
+    name: username,
+    owner: { type: 'object', properties: { username: { type: ['string', 'null'] } } },
+    created_at: time,
+  },
+} as const
+
+const params = (name: string) => ({ type: 'object', properties: { [name]: username } }) as const
+
+const deleted = (name: string) => ({
+  description: 'It is gone',
+  type: 'object',
+  properties: { [name]: text, deleted: { const: true } },
+})
 
 export const newUserSchema = {
   tags: ['admin'],
@@ -31,14 +77,34 @@ export const newUserSchema = {
       organization: { type: 'string', description: 'Name of an existing organization' },
       org_admin: { type: 'boolean' },
     },
+    examples: [{ username: 'alice', quota_in_bytes: 1073741824 }],
+  },
+  response: { 201: userWithToken },
+} as const
+
+export const userListSchema = {
+  tags: ['admin'],
+  summary: 'List users',
+  response: {
+    200: {
+      description: 'All users by name',
+      type: 'object',
+      properties: { users: { type: 'array', items: user } },
+    },
   },
 } as const
 
-export const userSchema = { tags: ['admin'], summary: 'Read a user' } as const
+export const userSchema = {
+  tags: ['admin'],
+  summary: 'Read a user',
+  params: params('username'),
+  response: { 200: user },
+} as const
 
 export const changesSchema = {
   tags: ['admin'],
   summary: 'Change quota, key quota, organization role or limits of a user',
+  params: params('username'),
   body: {
     type: 'object',
     additionalProperties: false,
@@ -46,13 +112,18 @@ export const changesSchema = {
       quota_in_bytes: quota,
       api_key_quota: { type: ['integer', 'null'], minimum: 0 },
       org_admin: { type: 'boolean' },
-      limits: {
-        type: 'object',
-        description: 'Limits of this user in place of the configured ones; replaces those set before',
-        examples: [{ rate: { sql: '100/60', jobs: '10/60+2', copyto: 'off' } }],
-      },
+      limits,
     },
+    examples: [{ quota_in_bytes: 5368709120, limits: { rate: { sql: '100/60' } } }],
   },
+  response: { 200: user },
+} as const
+
+export const userRemovalSchema = {
+  tags: ['admin'],
+  summary: 'Delete a user and all it has',
+  params: params('username'),
+  response: { 200: deleted('username') },
 } as const
 
 export const newOrganizationSchema = {
@@ -63,7 +134,33 @@ export const newOrganizationSchema = {
     required: ['name', 'owner'],
     additionalProperties: false,
     properties: { name: username, owner },
+    examples: [{ name: 'acme', owner: { username: 'alice' } }],
+  },
+  response: { 201: { ...organization, properties: { ...organization.properties, owner: userWithToken } } },
+} as const
+
+export const organizationListSchema = {
+  tags: ['admin'],
+  summary: 'List organizations',
+  response: {
+    200: {
+      description: 'All organizations by name',
+      type: 'object',
+      properties: { organizations: { type: 'array', items: organization } },
+    },
   },
 } as const
 
-export const organizationSchema = { tags: ['admin'], summary: 'Read an organization' } as const
+export const organizationSchema = {
+  tags: ['admin'],
+  summary: 'Read an organization',
+  params: params('organization'),
+  response: { 200: organization },
+} as const
+
+export const organizationRemovalSchema = {
+  tags: ['admin'],
+  summary: 'Delete an organization that has no members besides its owner',
+  params: params('organization'),
+  response: { 200: deleted('name') },
+} as const

@@ -16,7 +16,11 @@ import {
   changesSchema,
   newOrganizationSchema,
   newUserSchema,
+  organizationListSchema,
+  organizationRemovalSchema,
   organizationSchema,
+  userListSchema,
+  userRemovalSchema,
   userSchema,
 } from './admin-schemas.ts'
 
@@ -43,7 +47,7 @@ export async function adminRoutes(app: FastifyInstance, services: Services): Pro
     },
   )
 
-  app.get('/users', { schema: { tags: ['admin'], summary: 'List users' } }, async () => ({
+  app.get('/users', { schema: userListSchema }, async () => ({
     users: (await listAccounts(control)).map(userDocument),
   }))
 
@@ -70,14 +74,10 @@ export async function adminRoutes(app: FastifyInstance, services: Services): Pro
     },
   )
 
-  app.delete<NameParams>(
-    '/users/:username',
-    { schema: { tags: ['admin'], summary: 'Delete a user and all it has' } },
-    async ({ params }) => {
-      await deleteUser(accounts, params.username)
-      return { username: params.username, deleted: true }
-    },
-  )
+  app.delete<NameParams>('/users/:username', { schema: userRemovalSchema }, async ({ params }) => {
+    await deleteUser(accounts, params.username)
+    return { username: params.username, deleted: true }
+  })
 
   app.post<{ Body: NewOrganizationBody }>(
     '/organizations',
@@ -96,7 +96,7 @@ export async function adminRoutes(app: FastifyInstance, services: Services): Pro
     },
   )
 
-  app.get('/organizations', { schema: { tags: ['admin'], summary: 'List organizations' } }, async () => ({
+  app.get('/organizations', { schema: organizationListSchema }, async () => ({
     organizations: (await listOrganizations(control)).map(organizationDocument),
   }))
 
@@ -112,7 +112,7 @@ export async function adminRoutes(app: FastifyInstance, services: Services): Pro
 
   app.delete<OrganizationParams>(
     '/organizations/:organization',
-    { schema: { tags: ['admin'], summary: 'Delete an organization that has no members besides its owner' } },
+    { schema: organizationRemovalSchema },
     async ({ params }) => {
       await deleteOrganization(accounts, params.organization)
       return { name: params.organization, deleted: true }

@@ -3,7 +3,10 @@ const text = (description: string) => ({ type: 'string', description })
 const apiKey = text('The token of an API key, unless it comes as the password of HTTP Basic authentication.')
 
 const copyToParameters = {
-  q: text('One COPY ... TO STDOUT statement: of a table, some of its columns, or a query.'),
+  q: {
+    ...text('One COPY ... TO STDOUT statement: of a table, some of its columns, or a query.'),
+    examples: ['COPY airports TO STDOUT WITH (FORMAT csv, HEADER true)'],
+  },
   filename: text('The name in the Content-Disposition header; carto-sql-copyto.dmp if absent.'),
   api_key: apiKey,
 } as const
@@ -35,9 +38,16 @@ export const copyFromSchema = {
     'The body is the data of the COPY statement, chunked or with a length, of any content type, compressed if Content-Encoding says so. It is stored whole or not at all.',
   querystring: {
     type: 'object',
-    properties: { q: text('One COPY ... FROM STDIN statement.'), api_key: apiKey },
+    properties: {
+      q: {
+        ...text('One COPY ... FROM STDIN statement.'),
+        examples: ['COPY airports (name, the_geom) FROM STDIN WITH (FORMAT csv, HEADER true)'],
+      },
+      api_key: apiKey,
+    },
   },
   consumes: ['application/octet-stream'],
+  body: { type: 'string', format: 'binary' },
   response: {
     200: {
       description: 'All rows are stored.',
@@ -46,6 +56,7 @@ export const copyFromSchema = {
         time: { type: 'number', description: 'Seconds.' },
         total_rows: { type: 'integer', description: 'Rows imported.' },
       },
+      examples: [{ time: 0.42, total_rows: 10000 }],
     },
     ...refusals,
     408: { description: 'The client stopped sending.', ...error },
@@ -59,7 +70,13 @@ const copyTo = {
   description:
     'Compressed by Accept-Encoding. An error after the first byte breaks the stream, so that no part is taken for the whole. With `TE: trailers` the trailer X-Copy-Rows tells the number of rows.',
   response: {
-    200: { description: 'What the COPY statement writes.' },
+    200: {
+      description: 'What the COPY statement writes.',
+      content: {
+        'application/octet-stream': { schema: { type: 'string', format: 'binary' } },
+        'text/csv': { schema: { type: 'string' } },
+      },
+    },
     ...refusals,
   },
 }
@@ -72,5 +89,9 @@ export const copyToByGetSchema = {
 export const copyToByPostSchema = {
   ...copyTo,
   consumes: ['application/json', 'application/x-www-form-urlencoded'],
-  body: { type: 'object', properties: copyToParameters },
+  body: {
+    type: 'object',
+    properties: copyToParameters,
+    examples: [{ q: 'COPY airports TO STDOUT WITH (FORMAT csv, HEADER true)', filename: 'airports.csv' }],
+  },
 }

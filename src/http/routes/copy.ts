@@ -130,13 +130,15 @@ const twice = (name: string) => errors.badRequest(`The parameter ${name} is give
 
 async function measured(
   metrics: Metrics,
-  { raw: { socket } }: FastifyRequest,
+  { raw }: FastifyRequest,
   direction: CopyDirection,
   copy: () => Promise<number>,
 ): Promise<{ rows: number; ms: number }> {
   const startedAt = performance.now()
+  const { socket } = raw
   const transferred = () => (direction === 'from' ? socket.bytesRead : socket.bytesWritten)
-  const before = transferred()
+  // The beginning of a body comes with the headers.
+  const before = transferred() - (direction === 'from' ? raw.readableLength : 0)
   const finish = (isComplete: boolean, rows: number) => {
     const ms = Math.round(performance.now() - startedAt)
     metrics.copyFinished({ direction, isComplete, bytes: transferred() - before, rows, ms })

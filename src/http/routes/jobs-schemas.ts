@@ -83,7 +83,19 @@ const job = {
     fallback_status: stepStatus,
     fallback_failed_reason: { type: 'string' },
   },
+  examples: [
+    {
+      job_id: 'de305d54-75b4-431b-adb2-eb6b9e546014',
+      user: 'alice',
+      status: 'pending',
+      query: 'UPDATE airports SET type = lower(type)',
+      created_at: '2026-01-31T10:00:00.123Z',
+      updated_at: '2026-01-31T10:00:00.123Z',
+    },
+  ],
 } as const
+
+const texts = { type: 'array', items: { type: 'string' } } as const
 
 const tags = ['jobs']
 const consumes = ['application/json', 'application/x-www-form-urlencoded']
@@ -159,5 +171,18 @@ export const cancelJobSchema = {
   summary: 'Cancel a job',
   description: 'Answers when the running statement has been stopped. What had committed before stays.',
   params,
-  response: { 200: { ...job, description: 'The job, cancelled' } },
+  response: {
+    200: { ...job, description: 'The job, cancelled' },
+    400: {
+      description: 'The job is neither pending nor running',
+      type: 'object',
+      properties: { errors: texts, error: texts },
+      examples: [
+        {
+          errors: ['The job status is done, cancel is not allowed'],
+          error: ['Cannot set status from done to cancelled'],
+        },
+      ],
+    },
+  },
 }

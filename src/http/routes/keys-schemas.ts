@@ -92,6 +92,24 @@ const keyDocument = {
     created_at: timestamp,
     updated_at: timestamp,
   },
+  examples: [
+    {
+      name: 'reader',
+      user: { username: 'alice' },
+      type: 'regular',
+      token: 'cartage_...',
+      grants: [
+        { type: 'apis', apis: ['sql'] },
+        {
+          type: 'database',
+          tables: [{ schema: 'public', name: 'airports', owner: false, permissions: ['select'] }],
+          schemas: [],
+        },
+      ],
+      created_at: '2026-01-31 10:00:00 +0000',
+      updated_at: '2026-01-31 10:00:00 +0000',
+    },
+  ],
 } as const
 
 const link = { type: 'object', properties: { href: { type: 'string' } } } as const
@@ -168,6 +186,18 @@ export const createSchema = {
     ...newKeyShape,
     required: ['name', 'grants'],
     properties: { ...newKeyShape.properties, name: { type: 'string', maxLength: 255 }, grants },
+    examples: [
+      {
+        name: 'reader',
+        grants: [
+          { type: 'apis', apis: ['sql'] },
+          {
+            type: 'database',
+            tables: [{ schema: 'public', name: 'airports', permissions: ['select'] }],
+          },
+        ],
+      },
+    ],
   },
   response: { 201: keyDocument, ...refusals, 422: failure('The name or a grant is not valid') },
 } as const

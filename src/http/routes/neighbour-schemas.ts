@@ -1,39 +1,179 @@
-const named = { type: 'object', properties: { name: { type: 'string' } } } as const
-const table = {
-  ...named,
-  properties: { ...named.properties, table: { type: 'string', description: 'Name of a table' } },
+/** Described, not enforced: bad values are refused by readPage in the words of this API. */
+
+const params = { type: 'object', properties: { name: { type: 'string', examples: ['alice'] } } } as const
+const tableParams = {
+  type: 'object',
+  properties: { ...params.properties, table: { type: 'string', examples: ['airports'] } },
 } as const
+
+const paging = {
+  page: { type: 'integer', minimum: 1, default: 1 },
+  per_page: { type: 'integer', minimum: 1, maximum: 1000, default: 20 },
+  order_direction: { type: 'string', enum: ['asc', 'desc'] },
+} as const
+
+const text = { type: 'string' } as const
+const time = { type: ['string', 'null'], format: 'date-time' } as const
+const bytes = { type: ['integer', 'null'] } as const
+
+const table = {
+  type: 'object',
+  required: ['id', 'name', 'type', 'privacy', 'updated_at', 'table'],
+  properties: {
+    id: text,
+    name: text,
+    display_name: text,
+    type: { const: 'table' },
+    kind: text,
+    privacy: { enum: ['PUBLIC', 'PRIVATE'] },
+    updated_at: time,
+    title: { type: 'null' },
+    description: { type: 'null' },
+    tags: { type: 'array', items: text },
+    locked: { type: 'boolean' },
+    url: text,
+    table: {
+      type: 'object',
+      properties: {
+        id: text,
+        name: text,
+        schema: text,
+        privacy: { enum: ['PUBLIC', 'PRIVATE'] },
+        updated_at: time,
+        size: bytes,
+        row_count: { type: 'integer', description: 'Estimated' },
+      },
+    },
+  },
+} as const
+
+const whole = { type: 'integer' } as const
 
 export const tablesSchema = {
   tags: ['tables'],
   summary: "List the account's tables",
   description:
     'With privacy and time of last change; `page` counts from 1. Keys see the tables they have a right to.',
-  params: named,
+  params,
+  querystring: {
+    type: 'object',
+    properties: {
+      ...paging,
+      type: { type: 'string', description: 'Only `table` exists here' },
+      order: { type: 'string', enum: ['name', 'updated_at'], default: 'updated_at' },
+    },
+  },
+  response: {
+    200: {
+      description: 'One page of tables',
+      type: 'object',
+      required: ['visualizations', 'total_entries'],
+      properties: {
+        visualizations: { type: 'array', items: table },
+        total_entries: whole,
+        total_user_entries: whole,
+        total_likes: whole,
+        total_shared: whole,
+      },
+    },
+  },
 } as const
 
 export const tableSchema = {
   tags: ['tables'],
   summary: 'Read what is known of a table',
-  params: table,
+  params: tableParams,
+  response: { 200: { ...table, description: 'The table' } },
 } as const
 
 export const privacySchema = {
   tags: ['tables'],
   summary: 'Make a table public or private',
   description: 'Needs the master key. Only the member `privacy` of the body is used.',
-  params: table,
+  params: tableParams,
+  body: {
+    type: 'object',
+    required: ['privacy'],
+    properties: { privacy: { type: 'string', enum: ['PUBLIC', 'LINK', 'PRIVATE'] } },
+    examples: [{ privacy: 'PUBLIC' }],
+  },
+  response: { 200: { ...table, description: 'The table as it is now' } },
 } as const
+
+const link = { type: 'object', properties: { href: text } } as const
 
 export const datasetsSchema = {
   tags: ['tables'],
   summary: 'List tables, views and materialized views',
   description: 'Needs the master key or a key with `table_metadata`.',
-  params: named,
+  params,
+  querystring: {
+    type: 'object',
+    properties: { ...paging, order: { type: 'string', enum: ['name'], default: 'name' } },
+  },
+  response: {
+    200: {
+      description: 'One page of them',
+      type: 'object',
+      required: ['total', 'count', 'result', '_links'],
+      properties: {
+        total: whole,
+        count: whole,
+        result: {
+          type: 'array',
+          items: {
+            type: 'object',
+            properties: {
+              table_schema: text,
+              name: text,
+              type: text,
+              mode: { enum: ['r', 'rw'] },
+              cartodbfied: { type: 'boolean' },
+              shared: { type: 'boolean' },
+              privacy: { enum: ['public', 'private'] },
+              updated_at: time,
+            },
+          },
+        },
+        _links: { type: 'object', properties: { first: link, last: link, prev: link, next: link } },
+      },
+    },
+  },
 } as const
+
+const organization = { type: ['object', 'null'], properties: { name: text } } as const
 
 export const meSchema = {
   tags: ['accounts'],
   summary: 'Who am I, and what is left of my quota',
   description: 'The credential alone says who is asking.',
+  response: {
+    200: {
+      description: 'The user whose key asks',
+      type: 'object',
+      required: ['username', 'organization', 'api_endpoints', 'user_data'],
+      properties: {
+        username: text,
+        organization,
+        api_endpoints: {
+          type: 'object',
+          properties: { sql: text, maps: text, import: text, auth: text },
+        },
+        user_data: {
+          type: 'object',
+          properties: {
+            id: text,
+            username: text,
+            organization,
+            base_url: text,
+            quota_in_bytes: whole,
+            db_size_in_bytes: whole,
+            remaining_byte_quota: bytes,
+            table_count: whole,
+            created_at: { type: 'string', format: 'date-time' },
+          },
+        },
+      },
+    },
+  },
 } as const

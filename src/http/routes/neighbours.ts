@@ -18,6 +18,8 @@ import { readPage } from './read-page.ts'
 /** What clients of the platform ask for besides SQL: an account's tables, and which of them are public. */
 export async function neighbourRoutes(app: FastifyInstance, services: Services): Promise<void> {
   const { config, databases, directory } = services
+  // The schemas describe; what is wrong is told in the words of this API.
+  app.setValidatorCompiler(() => () => true)
 
   app.get<Listing>('/api/v1/viz', { schema: tablesSchema }, async (request) => {
     const principal = await callerOfSql(directory, await identifyCaller(services, request))

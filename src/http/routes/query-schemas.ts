@@ -27,8 +27,51 @@ const error = {
   },
 }
 
+const rows = {
+  title: 'json',
+  type: 'object',
+  required: ['rows', 'time', 'fields', 'total_rows'],
+  properties: {
+    rows: { type: 'array', items: { type: 'object' } },
+    time: { type: 'number', description: 'Seconds.' },
+    fields: {
+      type: 'object',
+      additionalProperties: {
+        type: 'object',
+        properties: {
+          type: { type: 'string', enum: ['number', 'string', 'boolean', 'date', 'geometry'] },
+          pgtype: { type: 'string' },
+        },
+      },
+    },
+    total_rows: { type: 'integer' },
+    notices: { type: 'array', items: { type: 'string' } },
+    warnings: { type: 'array', items: { type: 'string' } },
+  },
+  examples: [
+    { rows: [{ n: 1 }], time: 0.001, fields: { n: { type: 'number', pgtype: 'int4' } }, total_rows: 1 },
+  ],
+}
+
+const features = {
+  title: 'geojson',
+  type: 'object',
+  required: ['type', 'features'],
+  properties: {
+    type: { const: 'FeatureCollection' },
+    features: { type: 'array', items: { type: 'object' } },
+  },
+}
+
 const responses = {
-  200: { description: 'The rows, in the format asked for.' },
+  200: {
+    description: 'The rows, in the format asked for.',
+    content: {
+      'application/json': { schema: { anyOf: [rows, features] } },
+      'text/csv': { schema: { type: 'string' } },
+      'application/x-ndjson': { schema: { type: 'string' } },
+    },
+  },
   400: { description: 'A bad parameter, or what PostgreSQL says of the SQL.', ...error },
   401: { description: 'A wrong credential.', ...error },
   403: { description: 'The key may not do this.', ...error },
@@ -52,6 +95,6 @@ export const queryByGetSchema = {
 export const queryByPostSchema = {
   ...described,
   consumes: ['application/json', 'application/x-www-form-urlencoded', 'multipart/form-data'],
-  body: { type: 'object', properties: parameters },
+  body: { type: 'object', properties: parameters, examples: [{ q: 'select * from airports limit 10' }] },
   response: responses,
 }

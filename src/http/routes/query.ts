@@ -39,7 +39,8 @@ export async function queryRoutes(app: FastifyInstance, services: Services): Pro
 /** Query string and body together; the query itself may stand in one of them only. */
 function parametersOf(request: FastifyRequest): Parameters {
   const query = request.query as Parameters
-  const body = request.body ?? {}
+  const { body } = request
+  if (body === undefined || body === null) return query
   if (typeof body !== 'object' || Array.isArray(body)) {
     throw errors.badRequest('The body must be an object with the parameters')
   }

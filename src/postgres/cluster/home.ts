@@ -58,10 +58,12 @@ export async function openHome(dataDir: string, log: Pick<Log, 'info'>): Promise
 
 async function makeHome(path: string, log: Pick<Log, 'info'>): Promise<void> {
   await makeSearchable(dirname(path))
-  await mkdir(path, { mode: 0o700 })
-  if (!isRoot()) return
+  const made = await mkdir(path, { mode: 0o700, recursive: true })
+  // Another process that starts at the same moment may have been first.
+  if (made === undefined || !isRoot()) return
   const postgres = await postgresUser()
   await chown(path, postgres.uid, postgres.gid)
+  await letPass(dirname(path))
   if (await canWrite(postgres, path)) return
 
   await rmdir(path)
@@ -79,6 +81,12 @@ async function makeHome(path: string, log: Pick<Log, 'info'>): Promise<void> {
 async function makeSearchable(directory: string): Promise<void> {
   const made = await mkdir(directory, { recursive: true })
   if (made !== undefined) await chmod(directory, 0o711)
+}
+
+/** The data directory is ours, and what is secret in it is a file that only its owner may read. */
+async function letPass(dataDir: string): Promise<void> {
+  const { uid, mode } = await stat(dataDir)
+  if (uid === 0 && !(mode & 0o001)) await chmod(dataDir, (mode & 0o7777) | 0o001)
 }
 
 async function ownerOf(directory: string): Promise<Identity | undefined> {

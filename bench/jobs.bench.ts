@@ -1,0 +1,162 @@
+import type { Entry } from './frame/entry.ts'
+import { type Frame, inFrame } from './frame/frame.ts'
+import { median, percentile, seconds } from './frame/measure.ts'
+import {
+  emptyQueue,
+  fillQueue,
+  makeUsers,
+  prepareTables,
+  runJob,
+  statement,
+  submitMany,
+  untilIdle,
+} from './jobs/job-load.ts'
+import { RawClient } from './jobs/raw-client.ts'
+import { startWorkers } from './jobs/worker-pair.ts'
+import { pgbench } from './query/pgbench.ts'
+
+const connections = 4
+const noLimit = { CARTAGE_JOB_QUEUE_LIMIT: '1000000' }
+
+export const entries: readonly Entry[] = [
+  {
+    name: 'jobs-submit',
+    title: 'Jobs submitted per second, by 4 connections',
+    baseline: 'pgbench with the INSERT of the job, 4 clients',
+    unit: '1/s',
+    aim: '0.1 or more',
+    pairs: 5,
+    prepare: inFrame(async (frame) => {
+      const service = await frame.startService({ ...noLimit, CARTAGE_WORKER: 'off' })
+      const users = await makeUsers(frame, service, 4)
+      return {
+        baseline: await insertRate(frame),
+        ours: async () => 2_000 / (await submitMany(service, users, 2_000, connections)),
+      }
+    }),
+  },
+  throughput('jobs-one-user', 'one user', 1, '0.026 (twice the classic server) or more'),
+  throughput('jobs-twenty-users', '20 users', 20, '0.059 (1/17, four times the classic server) or more'),
+  {
+    name: 'jobs-latency',
+    title: 'From the POST of a job until its client knows that it is done, nothing else going on',
+    baseline: 'the INSERT of the job on a connection of its own',
+    unit: 'ms',
+    aim: 'p50 under 6 ms',
+    pairs: 5,
+    prepare: inFrame(async (frame) => {
+      const service = await frame.startService()
+      const [user] = await makeUsers(frame, service, 1)
+      await prepareTables(service, [user!])
+      const direct = await frame.connect(user!.database)
+      const client = new RawClient(service.url)
+      const all: number[] = []
+      return {
+        baseline: () => medianOf(200, async () => 1000 * (await seconds(() => direct.query(statement)))),
+        ours: () =>
+          medianOf(200, async () => {
+            const taken = await runJob(client, user!)
+            all.push(taken)
+            return taken
+          }),
+        notes: () => percentilesOf(all, [50, 95, 99], 1),
+      }
+    }),
+  },
+  {
+    name: 'jobs-fairness',
+    title: 'The single job of a user, while another one has 10,000 waiting for the same slot',
+    baseline: 'the same while nobody has',
+    unit: 'ms',
+    aim: 'no more than one job longer',
+    pairs: 5,
+    prepare: inFrame(async (frame) => {
+      const service = await frame.startService({ CARTAGE_JOBS_PER_WORKER: '1' })
+      const users = await makeUsers(frame, service, 2)
+      await prepareTables(service, users)
+      const control = await frame.connect(service.namespace)
+      const client = new RawClient(service.url)
+      const [single, crowd] = users
+      return {
+        baseline: () => medianOf(20, () => runJob(client, single!)),
+        ours: async () => {
+          await fillQueue(control, crowd!, 10_000)
+          const taken = await medianOf(20, () => runJob(client, single!))
+          await emptyQueue(control, crowd!)
+          return taken
+        },
+      }
+    }),
+  },
+  {
+    name: 'jobs-takeover',
+    title: 'From kill -9 of a worker until another one has sent the statement of its job',
+    baseline: 'what is promised',
+    unit: 'ms',
+    aim: 'p95 under 2 s',
+    pairs: 20,
+    prepare: inFrame(async (frame) => {
+      const service = await frame.startService({ CARTAGE_WORKER: 'off' })
+      const [user] = await makeUsers(frame, service, 1)
+      const pair = await startWorkers(frame, service.namespace, 2)
+      const client = new RawClient(service.url)
+      const body = JSON.stringify({ query: 'select pg_sleep(3600)' })
+      await client.send('POST', `${user!.path}?${user!.query}`, body)
+      const all: number[] = []
+      return {
+        baseline: async () => 15_000,
+        ours: async () => {
+          const taken = await pair.killHolder()
+          all.push(taken)
+          return taken
+        },
+        notes: () => percentilesOf(all, [50, 95, 100], 0),
+      }
+    }),
+  },
+]
+
+function throughput(name: string, who: string, count: number, aim: string): Entry {
+  const jobs = count === 1 ? 1_500 : 3_000
+  return {
+    name,
+    title: `Trivial jobs per second of ${who}, from the first POST to the last one done`,
+    baseline: 'pgbench with the INSERT of the job, 4 clients',
+    unit: '1/s',
+    aim,
+    pairs: 5,
+    prepare: inFrame(async (frame) => {
+      const service = await frame.startService(noLimit)
+      const users = await makeUsers(frame, service, count)
+      await prepareTables(service, users)
+      const control = await frame.connect(service.namespace)
+      return {
+        baseline: await insertRate(frame),
+        ours: async () => {
+          const taken = await seconds(async () => {
+            await submitMany(service, users, jobs, connections)
+            await untilIdle(control)
+          })
+          return jobs / taken
+        },
+      }
+    }),
+  }
+}
+
+async function insertRate(frame: Frame): Promise<() => Promise<number>> {
+  const client = await frame.connect()
+  await client.query('create table b (id serial primary key, v text)')
+  const bench = await pgbench(frame, statement, 'postgres', connections)
+  return () => bench(3)
+}
+
+async function medianOf(count: number, measureOne: () => Promise<number>): Promise<number> {
+  const taken: number[] = []
+  for (let turn = 0; turn < count; turn++) taken.push(await measureOne())
+  return median(taken)
+}
+
+function percentilesOf(values: readonly number[], percents: readonly number[], digits: number): string {
+  return percents.map((percent) => `p${percent} ${percentile(values, percent).toFixed(digits)} ms`).join(', ')
+}
