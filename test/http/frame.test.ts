@@ -98,7 +98,7 @@ test('compressed JSON and form bodies are 415', async (t) => {
 })
 
 test('an unreachable database is 503, and the service goes on when it is back', async (t) => {
-  const house = await setup(t)
+  const house = await setup(t, { isIsolated: true })
   const { databases } = house.service.services
   await house.admin(
     `select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'cartage control%' and datname = $1`,

@@ -89,13 +89,9 @@ test('the running statements of a regenerated or deleted key are ended, its pool
   const keys = keysClient(user)
   const made = await keys.make('k')
   const role = await roleOf(context, user, 'k')
+  const { rows } = await admin('select oid from pg_roles where rolname = $1', [role])
   const sessions = async () =>
-    (
-      await admin(
-        `select state from pg_stat_activity where usename = $1 or usesysid is not null and usename is null`,
-        [role],
-      )
-    ).rows
+    (await admin('select state from pg_stat_activity where usesysid = $1', [rows[0].oid])).rows
   const running = async (token: string) => {
     const answers = [user, there].map((node) => statusOf(node, token, 'select pg_sleep(60)'))
     await eventually(async () => assert.equal((await sessions()).length, 2))
@@ -182,7 +178,7 @@ test('a creation whose last commit fails leaves neither key nor role', async (t)
 })
 
 test('repair removes a role without a key, and hands what it made to the user', async (t) => {
-  const context = await setup(t)
+  const context = await setup(t, { isIsolated: true })
   const { user, service } = context
   const kept = await keysClient(user).make('kept', grantsOf({}, ['public']))
   const orphan = `${user.account.masterRole}_k999999`
@@ -322,7 +318,7 @@ test('kill -9 in the midst of a deletion leaves a dead token, and repair does th
 })
 
 test('a deletion is answered although a statement holds a table of the key; repair removes the role later', async (t) => {
-  const context = await setup(t)
+  const context = await setup(t, { isIsolated: true })
   const { user, service } = context
   await keysClient(user).make('k', grantsOf({}, ['public']))
   const role = await roleOf(context, user, 'k')
