@@ -10,9 +10,17 @@ export function createLog(level: string, destination?: DestinationStream): Log {
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       redact: { paths: secretPaths, censor: '[redacted]' },
+      serializers: { err: describeError },
     },
     ...(destination ? [destination] : []),
   )
+}
+
+/** What an error says of itself. Not what hangs on it: an error of `pg` may carry a whole connection, keys and all. */
+function describeError(error: unknown): unknown {
+  if (!(error instanceof Error)) return String(error)
+  const { name, message, code, stack, cause } = error as NodeJS.ErrnoException
+  return { type: name, message, code, stack, ...(cause ? { cause: describeError(cause) } : {}) }
 }
 
 const secretPaths = ['authorization', 'api_key', 'token', 'password', 'secret'].flatMap((name) => [

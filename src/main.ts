@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { createUser } from './accounts/create-user.ts'
 import { loadOrCreateKeys, type ServiceKeys } from './accounts/service-keys.ts'
 import { explainError } from './cli/explain-error.ts'
@@ -34,24 +35,28 @@ function partsOf([command, ...options]: readonly string[]): Partial<ServiceParts
 export async function start(parts: Partial<ServiceParts> = {}): Promise<void> {
   const config = readConfig()
   const log = createLog(config.logLevel)
-  const told = new Promise<void>((resolve) => {
-    // Under npm one Ctrl-C arrives twice, from the terminal and from npm: the second must not kill us half-way.
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => resolve())
-  })
+  const signal = toldToStop()
   const cluster = config.databaseUrl
     ? undefined
-    : await startEmbeddedCluster({ dataDir: config.dataDir, log })
+    : await startEmbeddedCluster({ dataDir: config.dataDir, log, signal })
   try {
     const keys = await loadOrCreateKeys(config, cluster?.url)
     const service = await startService(config, keys, { http: true, worker: config.worker, ...parts }, log)
     if (service.url) await welcome(config, keys, service)
-    await told
+    if (!signal.aborted) await once(signal, 'abort')
     log.info('stopping')
     await service.stop()
   } finally {
     await cluster?.stop()
   }
   log.info('stopped')
+}
+
+/** Under npm one Ctrl-C arrives twice, from the terminal and from npm: the second must not kill us half-way. */
+function toldToStop(): AbortSignal {
+  const told = new AbortController()
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, () => told.abort())
+  return told.signal
 }
 
 /** What a person needs for the first request. */

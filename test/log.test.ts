@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createLog, withoutSecrets } from '../src/log.ts'
+
+test('an error is logged by what it says, never by what hangs on it', () => {
+  const lines: string[] = []
+  const log = createLog('info', { write: (line) => void lines.push(line) })
+  const cause = Object.assign(new Error('the reason'), { secretKey: 4711 })
+  const error = Object.assign(new Error('lost', { cause }), {
+    code: '57P01',
+    client: { password: 'hush', secretKey: 4711 },
+  })
+  log.error({ err: error }, 'connection lost')
+  const { err } = JSON.parse(lines[0]!)
+  assert.deepEqual([err.message, err.code, err.cause.message], ['lost', '57P01', 'the reason'])
+  assert.doesNotMatch(lines[0]!, /hush|4711/)
+})
+
+test('credentials are cut out of what is logged, wherever they stand', () => {
+  const lines: string[] = []
+  const log = createLog('info', { write: (line) => void lines.push(line) })
+  log.info(
+    { token: 'hush', headers: { authorization: 'hush' }, a: { body: { api_key: 'hush', password: 'hush' } } },
+    'x',
+  )
+  assert.doesNotMatch(lines[0]!, /hush/)
+})
+
+test('of a URL the path and the names of its parameters are logged', () => {
+  assert.equal(withoutSecrets('/user/a/api/v2/sql?q=select+1&api_key=hush'), '/user/a/api/v2/sql?q&api_key')
+  assert.equal(withoutSecrets('/health/live'), '/health/live')
+})
