@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -30,6 +30,7 @@ export type Stage = Readonly<{
 
 export async function setStage(options: StageOptions): Promise<Stage> {
   const dataDir = await mkdtemp(join(tmpdir(), 'cartage-chaos-'))
+  await chmod(dataDir, 0o711)
   const cluster = await startEmbeddedCluster({ dataDir, log: createLog('error'), isEphemeral: true })
   const namespace = 'chaos'
   const users = await makeUsers(cluster.url, namespace, options.users)

@@ -37,9 +37,13 @@ export class Session {
   async query<R extends QueryResultRow>(text: string, values?: unknown[]): Promise<QueryResult<R>> {
     this.#isClean = false
     try {
-      return await this.client.query<R>(text, values)
-    } finally {
+      const result = await this.client.query<R>(text, values)
       this.#transactionStatus = this.client.getTransactionStatus() ?? 'E'
+      return result
+    } catch (error) {
+      // `pg` rejects before the server has said how it stands, so a rollback is due in any case.
+      this.#transactionStatus = 'E'
+      throw error
     }
   }
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -66,6 +66,7 @@ test('a job whose role is gone ends as failed', async (t) => {
 /** A second cluster that can be taken away: the way to it leads through a port of ours. */
 async function removableHost({ service }: Setup) {
   const dataDir = await mkdtemp(join(tmpdir(), 'cartage-host-'))
+  await chmod(dataDir, 0o711)
   const settings = { fsync: 'off', full_page_writes: 'off' }
   const cluster = await startEmbeddedCluster({ dataDir, log: createLog('warn'), isEphemeral: true, settings })
   const sockets = new Set<Socket>()
