@@ -1,5 +1,6 @@
 import type { Account } from '../auth/account.ts'
 import type { Databases } from '../postgres/databases.ts'
+import { disownElsewhere } from '../postgres/disown-elsewhere.ts'
 import { quoteIdentifier, quoteLiteral } from '../postgres/quote.ts'
 import { scramVerifier } from '../postgres/scram-verifier.ts'
 import type { Session } from '../postgres/session.ts'
@@ -90,7 +91,9 @@ export async function dropRoles(databases: Databases, hostId: number, masterRole
   await databases.admin.use(adminTarget(databases.hosts, hostId), async (session) => {
     await holdName(session, masterRole)
     const roles = await lockOut(session, masterRole)
-    if (roles.length > 0) await session.query(`drop role ${roles.map(quoteIdentifier).join(', ')}`)
+    if (roles.length === 0) return
+    await disownElsewhere(databases, session, roles)
+    await session.query(`drop role ${roles.map(quoteIdentifier).join(', ')}`)
   })
 }
 

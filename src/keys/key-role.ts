@@ -93,7 +93,9 @@ async function dropRole({ databases }: KeysContext, account: Account, role: stri
   await drop().catch(async (error) => {
     // Tenants of other databases may have granted it something: roles belong to the whole cluster.
     if (!hasSqlstate(error, sqlstate.dependentObjectsStillExist)) throw error
-    await disownElsewhere(databases, account.hostId, account.database, role)
+    await databases.admin.use(target, (session) =>
+      disownElsewhere(databases, session, [role], account.database),
+    )
     await drop()
   })
 }

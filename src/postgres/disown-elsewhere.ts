@@ -1,31 +1,30 @@
 import type { Databases } from './databases.ts'
 import { quoteIdentifier } from './quote.ts'
+import type { Session } from './session.ts'
 import { adminTarget } from './session-target.ts'
 
 /**
- * Takes a role out of every database of its host but its own, so that it can be dropped. Roles belong to the whole
- * cluster: any tenant can name another's role in a GRANT, and nobody else could undo that.
+ * Takes roles out of every database of their host but their home, so that they can be dropped. Roles belong to the
+ * whole cluster: any tenant can name another's role in a GRANT, and nobody else could undo that.
  */
 export async function disownElsewhere(
-  databases: Databases,
-  hostId: number,
-  home: string,
-  role: string,
+  { admin, hosts }: Databases,
+  session: Session,
+  roles: readonly string[],
+  home?: string,
 ): Promise<void> {
-  const { admin, hosts } = databases
-  const elsewhere = await admin.use(adminTarget(hosts, hostId), (session) =>
-    session.query<{ datname: string }>(
-      `select distinct datname
-       from pg_catalog.pg_shdepend
-       join pg_catalog.pg_authid role on refclassid = 'pg_catalog.pg_authid'::regclass and refobjid = role.oid
-       join pg_catalog.pg_database database on database.oid = dbid
-       where rolname = $1 and datname <> $2`,
-      [role, home],
-    ),
+  const { rows } = await session.query<{ datname: string; roles: string[] }>(
+    `select datname, pg_catalog.array_agg(distinct rolname::text) as roles
+     from pg_catalog.pg_shdepend
+     join pg_catalog.pg_authid role on refclassid = 'pg_catalog.pg_authid'::regclass and refobjid = role.oid
+     join pg_catalog.pg_database database on database.oid = dbid
+     where rolname = any($1) and datname is distinct from $2
+     group by datname`,
+    [roles, home ?? null],
   )
-  for (const { datname } of elsewhere.rows) {
-    await admin.use(adminTarget(hosts, hostId, datname), (session) =>
-      session.query(`drop owned by ${quoteIdentifier(role)} cascade`),
+  for (const { datname, roles: mentioned } of rows) {
+    await admin.use(adminTarget(hosts, session.target.hostId, datname), (there) =>
+      there.query(`drop owned by ${mentioned.map(quoteIdentifier).join(', ')} cascade`),
     )
   }
 }

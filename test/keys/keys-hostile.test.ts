@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'
+import { deleteUser } from '../../src/accounts/delete-user.ts'
 import { type Setup, setup, type TestUser } from '../setup.ts'
 import { grantsOf, keyRolesOf, keysClient, refusal, roleOf, tablesOf } from './keys-client.ts'
 
@@ -191,6 +192,21 @@ test('what strangers granted to a role in their own database does not hold up it
   await stranger.sql(`create table bait (id int); grant select on bait to "${role}"`)
   assert.equal((await keysClient(user).remove('k')).status, 200)
   assert.deepEqual(await keyRolesOf(context, user), [])
+  assert.equal((await stranger.sql('select * from bait')).rowCount, 0)
+})
+
+test('nor does it hold up the deletion of the user', async (t) => {
+  const context = await setup(t)
+  const { user: stranger, createUser, service, admin } = context
+  const user = await createUser()
+  await keysClient(user).make('k')
+  const roles = [user.account.masterRole, user.account.publicRole, await roleOf(context, user, 'k')]
+  await stranger.sql(
+    `create table bait (id int); grant select on bait to ${roles.map((role) => `"${role}"`).join()}`,
+  )
+  await deleteUser(service.services.accounts, user.username)
+  const left = await admin('select from pg_roles where rolname = any($1)', [roles])
+  assert.equal(left.rowCount, 0)
   assert.equal((await stranger.sql('select * from bait')).rowCount, 0)
 })
 

@@ -4,8 +4,8 @@ import { errors } from '../../errors.ts'
 import { faultTexts } from '../../keys/create-key.ts'
 import type { SchemaGrant, TableGrant, WantedGrants } from '../../keys/grants.ts'
 import { type KeyListing, keyOrders } from '../../keys/list-keys.ts'
-import { grantShapes, newKeyShape } from './keys-schemas.ts'
-import { faultOf } from './keys-shape.ts'
+import { faultOf } from './check-shape.ts'
+import { grantShapes, newKeyShape } from './key-shapes.ts'
 
 /** Reads the body of a creation; throws one error with everything that is wrong. */
 export function readNewKey(body: unknown): { name: string; grants: WantedGrants } {

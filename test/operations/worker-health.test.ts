@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { test } from 'node:test'
+import { newInstallation } from './installation.ts'
+
+test('a process that only runs jobs tells its health and figures on a port of its own, and nothing else', async (t) => {
+  const { start } = await newInstallation(t)
+  const workerPort = await freePort()
+  await start({ parts: { http: false, worker: true }, config: { workerPort } })
+  const ask = (path: string) => fetch(`http://127.0.0.1:${workerPort}${path}`)
+  assert.equal((await ask('/health/live')).status, 200)
+  assert.deepEqual(await (await ask('/health/ready')).json(), {
+    status: 'ok',
+    control: 'ok',
+    hosts: { local: 'ok' },
+  })
+  assert.match(await (await ask('/metrics')).text(), /^cartage_jobs\{state="running"\} 0$/m)
+  for (const path of ['/admin/v1/users', '/user/alice/api/v2/sql?q=select+1', '/openapi.json']) {
+    assert.equal((await ask(path)).status, 404, path)
+  }
+})
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  await once(server, 'close')
+  return port
+}
