@@ -46,6 +46,7 @@ export async function startService(
   const stopping = new AbortController()
   try {
     await repair(accounts)
+    repairNowAndThen(accounts, stopping.signal)
     prepareLater(accounts, hostsLeft, stopping.signal)
     await directory.start()
     refusals.start()
@@ -79,6 +80,7 @@ export async function startService(
     }
     return { url: door.url, isFirstStart, services, stop }
   } catch (error) {
+    stopping.abort()
     directory.stop()
     await databases.close().catch(() => undefined)
     throw error
@@ -106,6 +108,15 @@ async function repair(accounts: Services['accounts']): Promise<void> {
   const removed = [...(await repairAccounts(accounts)), ...(await repairKeys(accounts))]
   if (removed.length > 0) accounts.log.warn({ removed }, 'removed half-made accounts and roles')
 }
+
+/** A role that a long statement held back, or the leftover of a process that died elsewhere, waits for no restart. */
+function repairNowAndThen(accounts: Services['accounts'], stopped: AbortSignal): void {
+  const again = () => repair(accounts).catch((error) => accounts.log.warn({ err: error }, 'cannot repair'))
+  const timer = setInterval(again, repairEveryMs)
+  stopped.addEventListener('abort', () => clearInterval(timer))
+}
+
+const repairEveryMs = 300_000
 
 /** One step of the way down, with a limit: a stuck step is told and left behind. */
 async function phase(log: Log, name: string, limitMs: number, work: () => Promise<unknown>): Promise<void> {

@@ -85,10 +85,12 @@ test('a flood of refused authentications is recorded in few rows', async (t) => 
   const account = randomName('flooded')
   for (let n = 0; n < 10_000; n++) refusals.note({ account, address: `2001:db8::${n}`, reason: 'wrong' })
   await refusals.stop()
-  const records = await auditOf(bundle, account)
-  assert.equal(records.length, 200)
-  const [rest] = await listAudit(control, { action: 'authentication.refused', limit: 1 })
-  assert.deepEqual([rest?.actor, rest?.account, rest?.details.count], ['many', null, 9_800])
+  const alone = await auditOf(bundle, account)
+  // Twice as many if the hour turned just then.
+  assert.ok(alone.length === 200 || alone.length === 400, String(alone.length))
+  const latest = await listAudit(control, { action: 'authentication.refused', limit: 1_000 })
+  const together = latest.filter(({ actor, account: named }) => actor === 'many' && named === null)
+  assert.ok(together.some(({ details }) => details.count === 10_000 - alone.length))
 })
 
 test('what is recorded cannot be changed, nor removed before its time', async (t) => {
