@@ -42,7 +42,7 @@ export const entries: readonly Entry[] = [
     '2 or less',
     firstQueries,
   ),
-  compare('scale-start', 'From a stopped process to a ready one', 's', '1.5 or less', startAgain),
+  compare('scale-start', 'From a stopped process to a ready one', 's', '1.25 or less', startAgain),
 ]
 
 type Node = Readonly<{

@@ -1,7 +1,7 @@
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import { errors } from '../errors.ts'
 import { inTransaction, onConnection } from '../postgres/transaction.ts'
-import { holdingLocks, lockOrganization } from './account-lock.ts'
+import { holdingLocks, lockOrganization, stateOf } from './account-lock.ts'
 import type { AccountsContext } from './accounts-context.ts'
 import { operator, recordAudit } from './audit.ts'
 import {
@@ -20,6 +20,9 @@ export async function deleteOrganization(context: AccountsContext, name: string)
   if (!organization) throw errors.accountNotFound('Organization', name)
   await holdingLocks(control, async (client) => {
     if (!(await lockOrganization(client, organization.id))) throw errors.accountBusy(name)
+    if (!(await stateOf(client, 'organizations', organization.id))) {
+      throw errors.accountNotFound('Organization', name)
+    }
     await onConnection(client, async (tx) => {
       // The row lock and a member's creation (for share) exclude each other.
       await tx.query('select from cartage.organizations where id = $1 for update', [organization.id])

@@ -2,7 +2,7 @@ import type { Account } from '../auth/account.ts'
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import { errors } from '../errors.ts'
 import { inTransaction, onConnection } from '../postgres/transaction.ts'
-import { holdingLocks, lockUser } from './account-lock.ts'
+import { holdingLocks, lockUser, stateOf } from './account-lock.ts'
 import type { AccountsContext } from './accounts-context.ts'
 import { operator, recordAudit } from './audit.ts'
 import { dropDatabase } from './tenant-databases.ts'
@@ -18,6 +18,7 @@ export async function deleteUser(context: AccountsContext, username: string): Pr
   if (account.orgRole === 'owner') throw errors.ownerCannotLeave(username, account.organization!.name)
   await holdingLocks(control, async (client) => {
     if (!(await lockUser(client, account.userId))) throw errors.accountBusy(username)
+    if (!(await stateOf(client, 'users', account.userId))) throw errors.accountNotFound('User', username)
     await onConnection(client, async (tx) => {
       await setUserState(tx, account.userId, 'deleting')
       await recordAudit(tx, { actor: operator, action: 'user.deleted', account: username })

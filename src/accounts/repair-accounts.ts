@@ -1,4 +1,4 @@
-import { holdingLocks, lockOrganization, lockUser } from './account-lock.ts'
+import { holdingLocks, lockOrganization, lockUser, stateOf } from './account-lock.ts'
 import type { AccountsContext } from './accounts-context.ts'
 import { removeOrganization } from './delete-organization.ts'
 import { removeUser } from './delete-user.ts'
@@ -19,6 +19,7 @@ async function repairOrganizations(context: AccountsContext): Promise<string[]> 
   for (const organization of await listUnfinishedOrganizations(context.databases.control)) {
     await holdingLocks(context.databases.control, async (client) => {
       if (!(await lockOrganization(client, organization.id))) return
+      if (!isUnfinished(await stateOf(client, 'organizations', organization.id))) return
       if (await succeeds(context, removeOrganization(context, organization))) removed.push(organization.name)
     })
   }
@@ -30,11 +31,15 @@ async function repairUsers(context: AccountsContext): Promise<string[]> {
   for (const { account } of await listUnfinishedUsers(context.databases.control)) {
     await holdingLocks(context.databases.control, async (client) => {
       if (!(await lockUser(client, account.userId))) return
+      if (!isUnfinished(await stateOf(client, 'users', account.userId))) return
       if (await succeeds(context, removeUser(context, account))) removed.push(account.username)
     })
   }
   return removed
 }
+
+/** Whoever worked on it may have finished before we had the lock. */
+const isUnfinished = (state: string | undefined) => state === 'creating' || state === 'deleting'
 
 /** What lives on a host that does not answer stays for the next time. */
 async function succeeds({ log }: AccountsContext, removal: Promise<void>): Promise<boolean> {

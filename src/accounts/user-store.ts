@@ -91,10 +91,13 @@ export async function findAnyUser(
   return rows[0] && readAnyUser(rows[0])
 }
 
+/** Not those of an unfinished organization: they go with it. */
 export async function listUnfinishedUsers(
   control: Queryable,
 ): Promise<readonly { account: Account; state: UserState }[]> {
-  const { rows } = await control.query(`${selectAccounts} where u.state <> 'active'`)
+  const { rows } = await control.query(
+    `${selectAccounts} where u.state <> 'active' and (o.state is null or o.state = 'active')`,
+  )
   return rows.map(readAnyUser)
 }
 
