@@ -50,13 +50,15 @@ export class Recovery {
     const workers = (await seeWorkers(this.#control, silentMs)).filter(({ id }) => id !== this.#ownId())
     const now = Date.now()
     this.#watchingSince ??= now
-    if (now - this.#watchingSince < settleMs) return []
+    const watchedMs = now - this.#watchingSince
+    if (watchedMs < settleMs) return []
     for (const { id, isPresent } of workers) {
       if (isPresent) this.#missing.delete(id)
       else if (!this.#missing.has(id)) this.#missing.set(id, now)
     }
     const isGone = (id: number) => now - (this.#missing.get(id) ?? now) >= graceMs
-    const dead = workers.filter(({ id, isSilent }) => isGone(id) || isSilent).map(({ id }) => id)
+    const isMute = (isSilent: boolean) => isSilent && watchedMs >= heartbeatSettleMs
+    const dead = workers.filter(({ id, isSilent }) => isGone(id) || isMute(isSilent)).map(({ id }) => id)
     for (const id of dead) this.#missing.delete(id)
     return dead
   }
@@ -66,4 +68,6 @@ const lookMs = 300
 /** For a worker that reconnects. */
 const graceMs = 500
 const silentMs = 9_000
-const settleMs = 2_500
+/** For everybody to take the lock again, and to be heard again, after an outage. */
+const settleMs = 500
+const heartbeatSettleMs = 2_500
