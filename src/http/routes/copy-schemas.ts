@@ -1,6 +1,4 @@
-const text = (description: string) => ({ type: 'string', description })
-
-const apiKey = text('The token of an API key, unless it comes as the password of HTTP Basic authentication.')
+import { apiKey, error, text } from './common-schemas.ts'
 
 const copyToParameters = {
   q: {
@@ -10,17 +8,6 @@ const copyToParameters = {
   filename: text('The name in the Content-Disposition header; carto-sql-copyto.dmp if absent.'),
   api_key: apiKey,
 } as const
-
-const error = {
-  type: 'object',
-  properties: {
-    error: { type: 'array', items: { type: 'string' } },
-    detail: { type: 'string' },
-    hint: { type: 'string' },
-    context: { type: 'string' },
-    position: { type: 'integer' },
-  },
-}
 
 const refusals = {
   400: { description: 'A bad statement, or what PostgreSQL says of it.', ...error },

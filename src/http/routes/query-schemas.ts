@@ -1,6 +1,5 @@
 import { formats } from '../../query/read-query.ts'
-
-const text = (description: string) => ({ type: 'string', description })
+import { apiKey, error, text } from './common-schemas.ts'
 
 /** Described, not enforced: bad values are refused by readQuery in the words of this API. */
 const parameters = {
@@ -13,19 +12,8 @@ const parameters = {
   skipfields: text('Columns to leave out, as a comma list.'),
   dp: text('Decimal digits of GeoJSON coordinates; 6 if absent.'),
   filename: text('Makes the answer a download of this name.'),
-  api_key: text('The token of an API key, unless it comes as the password of HTTP Basic authentication.'),
+  api_key: apiKey,
 } as const
-
-const error = {
-  type: 'object',
-  properties: {
-    error: { type: 'array', items: { type: 'string' } },
-    detail: { type: 'string' },
-    hint: { type: 'string' },
-    context: { type: 'string' },
-    position: { type: 'integer' },
-  },
-}
 
 const rows = {
   title: 'json',
