@@ -6,9 +6,10 @@ import { isFinal, type Job } from './job.ts'
 import { cancel, stepSucceeded, stepUnknown, type Transition } from './job-state.ts'
 import type { Flight, StoredJob } from './job-store.ts'
 import { isInFlight, judgeFlight } from './judge-flight.ts'
-import { announceJobs, endJob } from './queue-store.ts'
+import { announceJobs } from './queue-store.ts'
 import { outcomeTooOld } from './unknown-reasons.ts'
 import { withLockedJob } from './with-locked-job.ts'
+import { endOf, writeJobs } from './write-jobs.ts'
 
 /**
  * Cancels a job that waits or runs, and answers when its statement has been stopped. A statement that committed
@@ -45,10 +46,10 @@ async function stopStatement(
 }
 
 async function end(tx: ClientBase, from: StoredJob, job: Job): Promise<Job> {
-  const ended = await endJob(tx, from, job)
-  if (ended.written !== 'written') throw new Error(`a locked job was ${ended.written}`)
+  const [ended] = await writeJobs(tx, [endOf(from, job)])
+  if (ended!.outcome !== 'written') throw new Error(`a locked job was ${ended!.outcome}`)
   await announceJobs(tx)
-  return { ...job, updatedAt: ended.at }
+  return { ...job, updatedAt: ended!.at }
 }
 
 function accepted(transition: Transition): Job {

@@ -19,16 +19,17 @@ export type ClaimLimits = Readonly<{
 export type Claim = Readonly<{ jobs: readonly ClaimedJob[]; isBusy: boolean }>
 
 export async function claimJobs(control: Pool, workerId: number, limits: ClaimLimits): Promise<Claim> {
-  const { rows } = await control.query<ClaimedRow>({
+  const { rows } = await control.query<{ job: ClaimedRow }>({
     name: 'claim-jobs',
-    text: `select *, flight_backend_start::text as backend_start from cartage.claim_jobs($1, $2, $3, $4, $5, $6)`,
+    text: 'select row_to_json(c) as job from cartage.claim_jobs($1, $2, $3, $4, $5, $6) c',
     values: [workerId, limits.wanted, limits.wantedOrphans, limits.perUser, limits.perHost, limits.openHosts],
   })
-  const claimed = rows.filter(({ id }) => id !== null)
-  return { jobs: claimed.map(readClaimedJob), isBusy: claimed.length < rows.length }
+  const claimed = rows.filter(({ job }) => job.id !== null)
+  return { jobs: claimed.map(({ job }) => readClaimedJob(job)), isBusy: claimed.length < rows.length }
 }
 
-type ClaimedRow = JobRow &
+/** A job of the view cartage.runnable_jobs, as JSON. */
+export type ClaimedRow = JobRow &
   Readonly<{
     flight_losses: number
     master_role: string
@@ -37,7 +38,7 @@ type ClaimedRow = JobRow &
     database_name: string
   }>
 
-function readClaimedJob(row: ClaimedRow): ClaimedJob {
+export function readClaimedJob(row: ClaimedRow): ClaimedJob {
   const { host_id: hostId, database_name: database, schema_name: schema, master_role: masterRole } = row
   return {
     ...readStoredJob(row),
@@ -48,10 +49,10 @@ function readClaimedJob(row: ClaimedRow): ClaimedJob {
 
 /** The job again as it stands in the database, if it is still the caller's. */
 export async function reloadJob(control: Pool, from: ClaimedJob): Promise<ClaimedJob | undefined> {
-  const { rows } = await control.query<ClaimedRow>(
-    `select *, flight_backend_start::text as backend_start from cartage.runnable_jobs
+  const { rows } = await control.query<{ job: ClaimedRow }>(
+    `select row_to_json(r) as job from cartage.runnable_jobs r
      where user_id = $1 and id = $2 and attempt = $3 and status = 'running'`,
     [from.userId, from.job.id, from.attempt],
   )
-  return rows[0] && readClaimedJob(rows[0])
+  return rows[0] && readClaimedJob(rows[0].job)
 }

@@ -32,9 +32,9 @@ export type JobRow = Readonly<{
   attempt: number
   flight_xid: string | null
   flight_pid: number | null
-  backend_start: string | null
-  created_at: Date
-  updated_at: Date
+  flight_backend_start: string | null
+  created_at: Date | string
+  updated_at: Date | string
 }>
 
 /** The user's job; also says that somebody waits for its end. */
@@ -80,7 +80,8 @@ export async function replaceDefinition(
   return rows[0]!.updated_at
 }
 
-const selectJobs = 'select *, flight_backend_start::text as backend_start from cartage.jobs'
+const selectJobs = `select user_id, id, status, definition, progress, attempt, created_at, updated_at,
+  flight_xid, flight_pid, flight_backend_start::text from cartage.jobs`
 
 export function readStoredJob(row: JobRow): StoredJob {
   return {
@@ -90,7 +91,7 @@ export function readStoredJob(row: JobRow): StoredJob {
     flight:
       row.flight_pid === null
         ? null
-        : { pid: row.flight_pid, backendStart: row.backend_start!, xid: row.flight_xid },
+        : { pid: row.flight_pid, backendStart: row.flight_backend_start!, xid: row.flight_xid },
   }
 }
 
@@ -102,25 +103,25 @@ type Progress = Partial<Pick<Job, 'failedReason'>> &
 type StepRecord = Pick<Item, 'status' | 'failedReason' | StepTime> & FallbackRecord
 type StepTime = 'startedAt' | 'endedAt'
 
-/** As JSON, undefined members are left out and dates become text. */
-export function writeProgress(job: Job): string {
+/** To be made JSON, where undefined members are left out and dates become text. */
+export function progressOf(job: Job) {
   const { failedReason, fallbackStatus, fallbackFailedReason } = job
   const items = job.items.map(
     ({ status, startedAt, endedAt, failedReason, fallbackStatus, fallbackFailedReason }): StepRecord =>
       ({ status, startedAt, endedAt, failedReason, fallbackStatus, fallbackFailedReason }) as StepRecord,
   )
-  return JSON.stringify({ failedReason, fallbackStatus, fallbackFailedReason, items })
+  return { failedReason, fallbackStatus, fallbackFailedReason, items }
 }
 
 function readJob(row: JobRow): Job {
-  const untouched = createJob(row.definition, row.id, row.username, row.created_at)
+  const untouched = createJob(row.definition, row.id, row.username, new Date(row.created_at))
   const { items = [], ...ofJob } = row.progress ?? {}
   return {
     ...untouched,
     ...ofJob,
     items: untouched.items.map((item, index) => ({ ...item, ...readRecord(items[index]) })),
     status: row.status,
-    updatedAt: row.updated_at,
+    updatedAt: new Date(row.updated_at),
   }
 }
 

@@ -59,7 +59,7 @@ async function findEarlier(tx: ClientBase, account: Account, request: Request): 
   return findJob(tx, account, earlier.id)
 }
 
-/** A worker needs to be woken only if the user has a slot free: whoever ends a job looks for the next one anyway. */
+/** A worker needs to be woken only by the first that waits, and if the user has a slot free: whoever ends a job takes the next one anyway. */
 async function enqueue(
   control: Pick<Pool, 'query'>,
   { jobQueueLimit, jobsPerUser }: Config,
@@ -73,13 +73,13 @@ async function enqueue(
     text: `with queue as (
              insert into cartage.job_queues as q (user_id, host_id, pending) values ($1, $2, 1)
              on conflict (user_id) do update set pending = q.pending + 1 where q.pending < $3
-             returning user_id, host_id, running
+             returning user_id, host_id, pending, running
            ), job as (
              insert into cartage.jobs (user_id, host_id, id, definition, idempotency_key, request_hash, created_at, updated_at)
              select user_id, host_id, $5, $6, $7, $8, now(), now() from queue
              returning created_at
            )
-           select job.created_at, case when queue.running < $4 then pg_notify('${queueChannel}', '') end
+           select job.created_at, case when queue.pending = 1 and queue.running < $4 then pg_notify('${queueChannel}', '') end
            from job, queue`,
     values: [
       account.userId,

@@ -23,8 +23,11 @@ import { openSession } from './open-session.ts'
 import { runStatement, type Statement, type StatementOutcome, timeoutText } from './run-statement.ts'
 import type { WorkContext } from './work-context.ts'
 
-/** How a worker parts from a job. */
-export type Parting = 'ended' | Exclude<Interruption, 'other life'>
+/** How a worker parts from a job, and the one that it was given in its place. */
+export type Parting = Readonly<{
+  how: 'ended' | Exclude<Interruption, 'other life'>
+  next: ClaimedJob | undefined
+}>
 
 /** Goes on with a job from where it is to its end, as long as it is ours. */
 export async function executeJob(context: WorkContext, claimed: ClaimedJob): Promise<Parting> {
@@ -32,9 +35,9 @@ export async function executeJob(context: WorkContext, claimed: ClaimedJob): Pro
   try {
     for (;;) {
       const interruption = await runToEnd(context, run)
-      if (interruption !== 'other life') return interruption ?? 'ended'
+      if (interruption !== 'other life') return { how: interruption ?? 'ended', next: run.next }
       const again = await beginAgain(context, run)
-      if (!again) return 'no longer ours'
+      if (!again) return { how: 'no longer ours', next: undefined }
       run = again
     }
   } finally {

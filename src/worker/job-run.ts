@@ -2,7 +2,7 @@ import { type ClaimedJob, reloadJob } from '../jobs/claim-store.ts'
 import type { Job } from '../jobs/job.ts'
 import { requeue, type Transition } from '../jobs/job-state.ts'
 import type { Flight } from '../jobs/job-store.ts'
-import { endJob, type Progress, releaseJob, saveProgress, type Written } from '../jobs/queue-store.ts'
+import { endOf, type JobWrite, type WriteResult } from '../jobs/write-jobs.ts'
 import { firstHostId } from '../postgres/hosts.ts'
 import type { Session } from '../postgres/session.ts'
 import { flushHost } from './flush-host.ts'
@@ -22,6 +22,8 @@ export type JobRun = {
   /** How often in a row a step could not even be begun. */
   unsent: number
   session: Session | null
+  /** The job that we were given when this one ended. */
+  next: ClaimedJob | undefined
 }
 
 /** Why we stop before the job has ended. */
@@ -29,7 +31,17 @@ export type Interruption = 'given back' | 'no longer ours' | 'other life'
 
 export function beginRun({ life }: WorkContext, claimed: ClaimedJob): JobRun {
   const { job, flight, losses } = claimed
-  return { claimed, life: life.id, job, flight, losses, restsOnLife: false, unsent: 0, session: null }
+  return {
+    claimed,
+    life: life.id,
+    job,
+    flight,
+    losses,
+    restsOnLife: false,
+    unsent: 0,
+    session: null,
+    next: undefined,
+  }
 }
 
 /** From what the database says, after the server has crashed: what we knew besides may no longer be so. */
@@ -70,36 +82,36 @@ export async function announce(
 }
 
 export async function save(context: WorkContext, run: JobRun): Promise<Interruption | undefined> {
-  const { control } = context.databases
-  const written = await insist(context, () => saveProgress(control, run.claimed, progressOf(run)))
-  return followUp(run, written)
+  return followUp(run, await write(context, writeOf(run)))
 }
 
 /** A job of which nothing has run goes back to its place in the queue; another stays running, without a worker. */
 export async function giveBack(context: WorkContext, run: JobRun): Promise<Interruption> {
   const isUntouched = !run.flight && run.job.items.every(({ status }) => status === 'pending')
   const job = isUntouched ? accepted(requeue(run.job, new Date())) : run.job
-  const progress = { ...progressOf(run), job }
-  const { control } = context.databases
-  const written = await insist(context, () => releaseJob(control, run.claimed, progress))
+  const written = await write(context, { ...writeOf(run), job, isReleased: true })
   return followUp(run, written) ?? 'given back'
 }
 
 export async function end(context: WorkContext, run: JobRun): Promise<Interruption | undefined> {
   const { claimed, job } = run
-  const { control } = context.databases
-  const ended = await insist(context, () => endJob(control, claimed, job, progressOf(run).life))
-  if (ended.written === 'written') tell(context, job, ended.at)
-  return followUp(run, ended.written)
+  const ended = await write(context, endOf(claimed, job, writeOf(run).life))
+  run.next = ended.next
+  if (ended.outcome === 'written') tell(context, job, ended.at)
+  return followUp(run, ended)
 }
 
-function progressOf({ job, flight, losses, life, restsOnLife }: JobRun): Progress {
-  return { job, flight, losses, life: restsOnLife ? life : null }
+function write(context: WorkContext, what: JobWrite): Promise<WriteResult> {
+  return insist(context, () => context.writer.write(what))
 }
 
-function followUp(run: JobRun, written: Written): Interruption | undefined {
-  if (written === 'other life') return 'other life'
-  if (written === 'not ours') return 'no longer ours'
+function writeOf({ claimed, job, flight, losses, life, restsOnLife }: JobRun): JobWrite {
+  return { from: claimed, job, flight, losses, life: restsOnLife ? life : null, isReleased: false }
+}
+
+function followUp(run: JobRun, { outcome }: WriteResult): Interruption | undefined {
+  if (outcome === 'other life') return 'other life'
+  if (outcome === 'not ours') return 'no longer ours'
   run.restsOnLife = false
   return undefined
 }

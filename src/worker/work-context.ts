@@ -3,6 +3,7 @@ import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Databases } from '../postgres/databases.ts'
 import type { HostHealth } from './host-health.ts'
+import type { JobWriter } from './job-writer.ts'
 import type { ServerLife } from './server-life.ts'
 
 /** What the running of a job needs. */
@@ -13,6 +14,7 @@ export type WorkContext = Readonly<{
   metrics?: Pick<Metrics, 'jobFinished' | 'jobTakenOver'> | undefined
   health: HostHealth
   life: ServerLife
+  writer: JobWriter
   /** The worker stops: statements are cut short and their jobs given back. */
   interrupted: AbortSignal
   /** The worker has been declared dead, or its time is over: not even that. */

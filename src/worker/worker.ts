@@ -2,13 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import { type ClaimedJob, claimJobs } from '../jobs/claim-store.ts'
 import { cleanJobs } from '../jobs/clean-jobs.ts'
-import { dropJob, orphanMessage } from '../jobs/queue-store.ts'
+import { disownJobs, dropJob, orphanMessage } from '../jobs/queue-store.ts'
+import type { Succession } from '../jobs/write-jobs.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Databases } from '../postgres/databases.ts'
 import { loadGrammar } from '../sql/grammar.ts'
 import { executeJob } from './execute-job.ts'
 import { HostHealth } from './host-health.ts'
+import { JobWriter } from './job-writer.ts'
 import { Presence } from './presence.ts'
 import { Recovery } from './recover-jobs.ts'
 import { ServerLife } from './server-life.ts'
@@ -34,7 +36,8 @@ export class Worker {
   readonly #presence: Presence
   readonly #health: HostHealth
   readonly #serverLife: ServerLife
-  readonly #running = new Set<Promise<void>>()
+  readonly #writer: JobWriter
+  readonly #running = new Map<ClaimedJob, Promise<void>>()
   #recovery: Recovery | undefined
   #timers: NodeJS.Timeout[] = []
   /** What was taken under one id is given up together. */
@@ -43,12 +46,18 @@ export class Worker {
   #isClaiming = false
   #isWoken = false
   #seesOrphans = false
+  #isInDoubt = false
 
   constructor(options: WorkerOptions) {
     const { databases, log } = options
     this.#options = options
     this.#health = new HostHealth(databases, log, () => this.#wake(orphanMessage))
     this.#serverLife = new ServerLife(databases.control)
+    this.#writer = new JobWriter({
+      control: databases.control,
+      succession: () => this.#succession(),
+      onDoubt: () => this.#doubt(),
+    })
     this.#presence = new Presence(databases.control, log, {
       onNews: (message) => this.#wake(message ?? orphanMessage),
       onDeath: () => this.#startNewLife(),
@@ -90,10 +99,13 @@ export class Worker {
     try {
       while (this.#isWoken && !this.#isStopping && this.#presence.isConnected) {
         this.#isWoken = false
-        if (this.#presence.id !== undefined) await this.#claimOnce(this.#presence.id)
+        if (this.#presence.id === undefined) continue
+        if (this.#isInDoubt) await this.#disown(this.#presence.id)
+        await this.#claimOnce(this.#presence.id)
       }
     } catch (error) {
       // The poll comes back to it.
+      this.#isInDoubt = true
       this.#options.log.warn({ err: error }, 'cannot claim jobs')
     } finally {
       this.#isClaiming = false
@@ -118,7 +130,42 @@ export class Worker {
     if (claim.isBusy) setTimeout(() => this.#wake(''), busyMs)
   }
 
+  /** An answer was lost, and with it perhaps the news that a job is ours. */
+  #doubt(): void {
+    this.#isInDoubt = true
+    this.#wake(orphanMessage)
+  }
+
+  /** What we do not know of is free for everybody again. Should we hear of it after all, the fence keeps us from it. */
+  async #disown(workerId: number): Promise<void> {
+    this.#isInDoubt = false
+    this.#seesOrphans = true
+    try {
+      await disownJobs(this.#options.databases.control, workerId, [...this.#running.keys()])
+    } catch (error) {
+      this.#isInDoubt = true
+      throw error
+    }
+  }
+
+  /** A job that ends makes room for another one, as long as we want any. */
+  #succession(): Succession | undefined {
+    const { id: workerId } = this.#presence
+    if (this.#isStopping || workerId === undefined) return undefined
+    return { workerId, perUser: this.#options.config.jobsPerUser, openHosts: this.#health.openHosts() }
+  }
+
   #run(claimed: ClaimedJob): void {
+    const running = this.#execute(claimed).then((next) => {
+      this.#running.delete(claimed)
+      if (next) this.#run(next)
+      else this.#wake('')
+    })
+    this.#running.set(claimed, running)
+  }
+
+  /** Answers the job that is to be run in its place. */
+  async #execute(claimed: ClaimedJob): Promise<ClaimedJob | undefined> {
     const { databases, log, metrics } = this.#options
     if (claimed.flight) metrics?.jobTakenOver()
     const { interrupt, abandon } = this.#life
@@ -126,26 +173,22 @@ export class Worker {
       ...this.#options,
       health: this.#health,
       life: this.#serverLife,
+      writer: this.#writer,
       interrupted: interrupt.signal,
       abandoned: abandon.signal,
     }
-    const running = executeJob(context, claimed)
-      .then(
-        (parting) => log.debug({ jobId: claimed.job.id, parting }, 'job'),
-        (error: unknown) => {
-          if (abandon.signal.aborted) return
-          log.error({ err: error, jobId: claimed.job.id }, 'a job was dropped')
-          return dropJob(databases.control, claimed)
-        },
+    try {
+      const { how, next } = await executeJob(context, claimed)
+      log.debug({ jobId: claimed.job.id, how }, 'job')
+      return next
+    } catch (error) {
+      if (abandon.signal.aborted) return undefined
+      log.error({ err: error, jobId: claimed.job.id }, 'a job was dropped')
+      await dropJob(databases.control, claimed).catch((again: unknown) =>
+        log.error({ err: again, jobId: claimed.job.id }, 'a job could not be dropped'),
       )
-      .catch((error: unknown) =>
-        log.error({ err: error, jobId: claimed.job.id }, 'a job could not be dropped'),
-      )
-      .finally(() => {
-        this.#running.delete(running)
-        this.#wake('')
-      })
-    this.#running.add(running)
+      return undefined
+    }
   }
 
   #startNewLife(): void {
@@ -160,7 +203,7 @@ export class Worker {
     const late = new AbortController()
     const limit = sleep(limitMs, 'late', { signal: late.signal }).catch(() => 'late')
     while (this.#running.size > 0) {
-      if ((await Promise.race([limit, ...this.#running])) === 'late') break
+      if ((await Promise.race([limit, ...this.#running.values()])) === 'late') break
     }
     late.abort()
   }

@@ -10,10 +10,10 @@ import * as machine from '../../src/jobs/job-state.ts'
 import { runningStep } from '../../src/jobs/job-step.ts'
 import { type Flight, findJob } from '../../src/jobs/job-store.ts'
 import { judgeFlight } from '../../src/jobs/judge-flight.ts'
-import { endJob, releaseJob, saveProgress } from '../../src/jobs/queue-store.ts'
 import { submitJob } from '../../src/jobs/submit-job.ts'
 import { updateJob } from '../../src/jobs/update-job.ts'
 import { declareDead, orphanJobs } from '../../src/jobs/worker-store.ts'
+import { endOf, type JobWrite, type WriteResult, writeJobs } from '../../src/jobs/write-jobs.ts'
 import type { Databases } from '../../src/postgres/databases.ts'
 
 /** The store under test, and a statement of either outcome to put in flight. */
@@ -103,11 +103,11 @@ export class JobModel {
     if (!expected || runningStep(expected.job)) return
     const isUntouched = expected.job.items.every(({ status }) => status === 'pending')
     if (isUntouched) expected.job = accepted(machine.requeue(expected.job, at))
-    const progress = { job: expected.job, flight: null, losses: 0, life: null }
-    assert.equal(
-      await releaseJob(this.#store.databases.control, this.#current.get(worker)!, progress),
-      'written',
-    )
+    const { outcome } = await this.#put({
+      ...stay(this.#current.get(worker)!, expected.job),
+      isReleased: true,
+    })
+    assert.equal(outcome, 'written')
     expected.holder = null
     this.#current.delete(worker)
   }
@@ -151,12 +151,12 @@ export class JobModel {
     const stale = this.#handles.filter((handle) => ![...this.#current.values()].includes(handle))
     const handle = stale[place % Math.max(1, stale.length)]
     if (!handle) return
-    const { control } = this.#store.databases
-    const done: Job = { ...handle.job, status: 'done' }
-    const progress = { job: handle.job, flight: null, losses: 0, life: null }
-    assert.equal(await saveProgress(control, handle, progress), 'not ours')
-    assert.equal((await endJob(control, handle, done)).written, 'not ours')
-    assert.equal(await releaseJob(control, handle, { ...progress, job: done }), 'not ours')
+    const save = stay(handle, handle.job)
+    const done = endOf(handle, { ...handle.job, status: 'done' })
+    for (const late of [save, done, { ...save, isReleased: true }]) {
+      const { outcome, next } = await this.#put(late, this.#workers[0])
+      assert.deepEqual({ outcome, next }, { outcome: 'not ours', next: undefined })
+    }
   }
 
   /** Every job reads as the machine says, and the counters of the queue agree. */
@@ -179,16 +179,36 @@ export class JobModel {
   }
 
   async #write(expected: Expected, job: Job, isCommitted: boolean | null = null): Promise<void> {
-    const { control } = this.#store.databases
-    const handle = this.#current.get(expected.holder!)!
-    if (isFinal(job.status)) assert.equal((await endJob(control, handle, job)).written, 'written')
-    else {
-      const flight = isCommitted === null ? null : await this.#store.newFlight(isCommitted)
-      const progress = { job, flight, losses: 0, life: null }
-      assert.equal(await saveProgress(control, handle, progress), 'written')
+    const worker = expected.holder!
+    const handle = this.#current.get(worker)!
+    if (isFinal(job.status)) {
+      const { outcome, next } = await this.#put(endOf(handle, job), this.#workers[worker])
+      assert.equal(outcome, 'written')
+      this.#settle(expected, job)
+      this.#succeed(worker, next)
+      return
     }
-    this.#settle(expected, job)
+    const flight = isCommitted === null ? null : await this.#store.newFlight(isCommitted)
+    assert.equal((await this.#put({ ...stay(handle, job), flight })).outcome, 'written')
+    expected.job = job
     expected.isCommitted = isCommitted
+  }
+
+  /** Who ends a job is given the oldest one that waits. */
+  #succeed(worker: number, next: ClaimedJob | undefined): void {
+    const expected = this.#jobs.find(({ job }) => job.status === 'pending')
+    assert.equal(next?.job.id, expected?.job.id)
+    if (!expected) return
+    expected.job = accepted(machine.start(expected.job, at))
+    expected.holder = worker
+    this.#handles.push(next!)
+    this.#current.set(worker, next!)
+  }
+
+  async #put(write: JobWrite, workerId?: number): Promise<WriteResult> {
+    const succession = workerId === undefined ? undefined : { workerId, perUser: 1, openHosts: [1] }
+    const [result] = await writeJobs(this.#store.databases.control, [write], { succession })
+    return result!
   }
 
   #settle(expected: Expected, job: Job): void {
@@ -198,6 +218,11 @@ export class JobModel {
     expected.holder = null
     expected.isCommitted = null
   }
+}
+
+/** The write of a worker that goes on with its job. */
+function stay(from: ClaimedJob, job: Job): JobWrite {
+  return { from, job, flight: null, losses: 0, life: null, isReleased: false }
 }
 
 function accepted(transition: machine.Transition): Job {
