@@ -10,6 +10,7 @@ import type { Config } from './config.ts'
 import { openCopies } from './copy/copies.ts'
 import { buildServer, buildWorkerServer } from './http/server.ts'
 import type { Services } from './http/services.ts'
+import { JobQueue } from './jobs/job-queue.ts'
 import { queueStats } from './jobs/queue-store.ts'
 import { repairKeys } from './keys/repair-keys.ts'
 import type { Log } from './log.ts'
@@ -59,6 +60,7 @@ export async function startService(
       accounts,
       metrics,
       copies: openCopies(config, databases),
+      jobQueue: new JobQueue(databases.control, config),
       refusals,
       adminToken: keys.adminToken,
       isReady: () => readiness.isReady,

@@ -3,6 +3,7 @@ import type { AuditRefusals } from '../accounts/audit-refusals.ts'
 import type { Directory } from '../auth/directory.ts'
 import type { Config } from '../config.ts'
 import type { Copies } from '../copy/copies.ts'
+import type { JobQueue } from '../jobs/job-queue.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Databases } from '../postgres/databases.ts'
@@ -18,6 +19,7 @@ export type Services = Readonly<{
   accounts: AccountsContext
   metrics: Metrics
   copies: Copies
+  jobQueue: JobQueue
   /** Wrong credentials, on their way to the audit record. */
   refusals: AuditRefusals
   /** Empty: the admin API is off. */

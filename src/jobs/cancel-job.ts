@@ -46,10 +46,11 @@ async function stopStatement(
 }
 
 async function end(tx: ClientBase, from: StoredJob, job: Job): Promise<Job> {
-  const [ended] = await writeJobs(tx, [endOf(from, job)])
-  if (ended!.outcome !== 'written') throw new Error(`a locked job was ${ended!.outcome}`)
+  const { results } = await writeJobs(tx, [endOf(from, job)])
+  const ended = results[0]!
+  if (ended.outcome !== 'written') throw new Error(`a locked job was ${ended.outcome}`)
   await announceJobs(tx)
-  return { ...job, updatedAt: ended!.at }
+  return { ...job, updatedAt: ended.at }
 }
 
 function accepted(transition: Transition): Job {

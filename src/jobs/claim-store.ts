@@ -3,8 +3,16 @@ import { masterTargetOf } from '../auth/account.ts'
 import type { SessionTarget } from '../postgres/session-target.ts'
 import { type JobRow, readStoredJob, type StoredJob } from './job-store.ts'
 
-/** Whose job it is to run: where, as whom, and how often its step has lost its backend. */
-export type ClaimedJob = StoredJob & Readonly<{ target: SessionTarget; losses: number }>
+/** A job to run. */
+export type ClaimedJob = StoredJob &
+  Readonly<{
+    /** Where, and as whom. */
+    target: SessionTarget
+    /** How often its step has lost its backend. */
+    losses: number
+    /** More jobs of the same user are waiting. */
+    isFollowed: boolean
+  }>
 
 export type ClaimLimits = Readonly<{
   /** Waiting jobs, and running ones that have lost their worker. */
@@ -19,19 +27,20 @@ export type ClaimLimits = Readonly<{
 export type Claim = Readonly<{ jobs: readonly ClaimedJob[]; isBusy: boolean }>
 
 export async function claimJobs(control: Pool, workerId: number, limits: ClaimLimits): Promise<Claim> {
-  const { rows } = await control.query<{ job: ClaimedRow }>({
+  const { rows } = await control.query<{ job: ClaimedRow | null }>({
     name: 'claim-jobs',
-    text: 'select row_to_json(c) as job from cartage.claim_jobs($1, $2, $3, $4, $5, $6) c',
+    text: 'select job from cartage.claim_jobs($1, $2, $3, $4, $5, $6) job',
     values: [workerId, limits.wanted, limits.wantedOrphans, limits.perUser, limits.perHost, limits.openHosts],
   })
-  const claimed = rows.filter(({ job }) => job.id !== null)
-  return { jobs: claimed.map(({ job }) => readClaimedJob(job)), isBusy: claimed.length < rows.length }
+  const claimed = rows.flatMap(({ job }) => job ?? [])
+  return { jobs: claimed.map(readClaimedJob), isBusy: claimed.length < rows.length }
 }
 
 /** A job of the view cartage.runnable_jobs, as JSON. */
 export type ClaimedRow = JobRow &
   Readonly<{
     flight_losses: number
+    is_followed?: boolean
     master_role: string
     schema_name: string
     host_id: number
@@ -44,6 +53,7 @@ export function readClaimedJob(row: ClaimedRow): ClaimedJob {
     ...readStoredJob(row),
     target: masterTargetOf({ hostId, database, schema, masterRole }),
     losses: row.flight_losses,
+    isFollowed: row.is_followed ?? false,
   }
 }
 

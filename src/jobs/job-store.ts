@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import type { Account } from '../auth/account.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 import type { FallbackRecord, Item, Job, JobDefinition } from './job.ts'
-import { createJob } from './job-state.ts'
+import { beginStep, createJob } from './job-state.ts'
 
 /** The statement that a worker has sent: by these PostgreSQL can be asked what became of it. */
 export type Flight = Readonly<{
@@ -116,13 +116,25 @@ export function progressOf(job: Job) {
 function readJob(row: JobRow): Job {
   const untouched = createJob(row.definition, row.id, row.username, new Date(row.created_at))
   const { items = [], ...ofJob } = row.progress ?? {}
-  return {
+  const job = {
     ...untouched,
     ...ofJob,
     items: untouched.items.map((item, index) => ({ ...item, ...readRecord(items[index]) })),
     status: row.status,
     updatedAt: new Date(row.updated_at),
   }
+  return isHandedOver(row) ? begun(job) : job
+}
+
+/** In flight from the moment when its worker was given it: nothing has been written since. */
+function isHandedOver({ progress, flight_pid: pid }: JobRow): boolean {
+  return progress === null && pid !== null
+}
+
+function begun(job: Job): Job {
+  const transition = beginStep(job, job.updatedAt)
+  if (!transition.ok) throw new Error(transition.message)
+  return transition.job
 }
 
 function readRecord(record: Progress['items'][number] | undefined): Partial<StepRecord> {

@@ -24,12 +24,29 @@ export type WriteResult = Readonly<{
   outcome: Written
   /** When it was written, if it was. */
   at: Date
-  /** The job that takes the place of the one that has ended. */
-  next: ClaimedJob | undefined
 }>
 
 /** On what terms a worker that ends jobs is given others in their place. */
-export type Succession = Readonly<{ workerId: number; perUser: number; openHosts: readonly number[] }>
+export type Succession = Readonly<{
+  workerId: number
+  perUser: number
+  openHosts: readonly number[]
+  /** Open transactions in which nothing has happened yet, for the next job of their user. */
+  transactions: readonly OpenTransaction[]
+}>
+
+export type OpenTransaction = Readonly<{
+  userId: number
+  flight: Flight
+  /** The life of the server in which it was begun. */
+  life: string
+}>
+
+export type WrittenJobs = Readonly<{
+  results: readonly WriteResult[]
+  /** The jobs in the place of those that have ended. One that is in flight is so in a transaction of the worker. */
+  next: readonly ClaimedJob[]
+}>
 
 /**
  * Writes in one transaction what has become of some jobs. While somebody else works on one of them this waits, if
@@ -39,26 +56,30 @@ export async function writeJobs(
   control: Pick<Pool, 'query'>,
   writes: readonly JobWrite[],
   { isPatient = true, succession }: { isPatient?: boolean; succession?: Succession | undefined } = {},
-): Promise<readonly WriteResult[]> {
-  const { rows } = await control.query<ResultRow>({
+): Promise<WrittenJobs> {
+  const { rows } = await control.query<{ written: WrittenRecord }>({
     name: 'write-jobs',
-    text: 'select outcome, written_at, next_job from cartage.write_jobs($1, $2, $3, $4, $5)',
+    text: 'select cartage.write_jobs($1, $2, $3, $4, $5, $6) as written',
     values: [
       JSON.stringify(writes.map(recordOf).sort(inOrder)),
       isPatient,
       succession?.workerId,
       succession?.perUser,
       succession?.openHosts,
+      succession && JSON.stringify(byUser(succession.transactions)),
     ],
   })
-  return rows.map((row) => ({
-    outcome: row.outcome,
-    at: row.written_at,
-    next: row.next_job ? readClaimedJob(row.next_job) : undefined,
-  }))
+  const { results, next } = rows[0]!.written
+  return {
+    results: results.map(({ outcome, at }) => ({ outcome, at: new Date(at) })),
+    next: next.map(readClaimedJob),
+  }
 }
 
-type ResultRow = Readonly<{ outcome: Written; written_at: Date; next_job: ClaimedRow | null }>
+type WrittenRecord = Readonly<{
+  results: readonly Readonly<{ outcome: Written; at: string }>[]
+  next: readonly ClaimedRow[]
+}>
 
 /** As `cartage.write_jobs` reads it. */
 function recordOf({ from, job, flight, losses, life, isReleased }: JobWrite, index: number) {
@@ -77,6 +98,15 @@ function recordOf({ from, job, flight, losses, life, isReleased }: JobWrite, ind
     backend_start: flight?.backendStart,
     losses,
   }
+}
+
+function byUser(transactions: readonly OpenTransaction[]) {
+  return Object.fromEntries(
+    transactions.map(({ userId, life, flight: { xid, pid, backendStart } }) => [
+      userId,
+      { xid, pid, backend_start: backendStart, life },
+    ]),
+  )
 }
 
 /** Like this nobody waits for one who waits for him. */

@@ -64,8 +64,7 @@ export function openDatabases(config: Config, adminUrl: string, secrets: Secrets
   const job = new RolePools({
     ...forTenants,
     name: 'job',
-    // A worker may have twice its share when it goes on with the jobs of a dead one.
-    maxPerHost: Math.max(config.jobConnectionsPerHost, 2 * config.jobsPerWorker),
+    maxPerHost: jobConnections(config),
     maxPerRole: 2 * config.jobsPerWorker,
     settings: { statement_timeout: config.jobTimeoutMs },
   })
@@ -88,8 +87,13 @@ export function connectionStats({ control, admin, query, copy, job }: Databases)
 
 /** The most connections that one process opens to one host. */
 export function connectionBudget(config: Config, hostId: number): number {
-  const forTenants = config.connectionsPerHost + config.copiesPerProcess + config.jobsPerWorker
+  const forTenants = config.connectionsPerHost + config.copiesPerProcess + jobConnections(config)
   return forTenants + adminConnectionsPerHost + (hostId === firstHostId ? controlConnections : 0)
+}
+
+/** A worker may have twice its share of jobs when it goes on with those of a dead one. */
+export function jobConnections({ jobConnectionsPerHost, jobsPerWorker }: Config): number {
+  return Math.max(jobConnectionsPerHost, 2 * jobsPerWorker)
 }
 
 function openControlPool(config: Config, hosts: Hosts, log: Log): pg.Pool {

@@ -1,8 +1,7 @@
-import type { ClaimedJob } from '../jobs/claim-store.ts'
 import { renderFallback } from '../jobs/fallback-template.ts'
 import { isFinal, type Job } from '../jobs/job.ts'
 import { abandon, beginStep, stepAborted, stepFailed, stepSucceeded, stepUnknown } from '../jobs/job-state.ts'
-import { nextStep, type Step } from '../jobs/job-step.ts'
+import { runningStep, type Step } from '../jobs/job-step.ts'
 import type { Flight } from '../jobs/job-store.ts'
 import { outcomeTooOld, outcomeUnknowable } from '../jobs/unknown-reasons.ts'
 import {
@@ -14,30 +13,29 @@ import {
   end,
   giveBack,
   type Interruption,
+  isAnnounced,
   isBesideControl,
   type JobRun,
   save,
 } from './job-run.ts'
+import type { GivenJob } from './job-writer.ts'
 import { judgeStubbornly } from './judge-stubbornly.ts'
 import { openSession } from './open-session.ts'
 import { runStatement, type Statement, type StatementOutcome, timeoutText } from './run-statement.ts'
 import type { WorkContext } from './work-context.ts'
 
-/** How a worker parts from a job, and the one that it was given in its place. */
-export type Parting = Readonly<{
-  how: 'ended' | Exclude<Interruption, 'other life'>
-  next: ClaimedJob | undefined
-}>
+/** How a worker parts from a job; `replaced`: it has ended, and another one was given in its place. */
+export type Parting = 'ended' | 'replaced' | Exclude<Interruption, 'other life'>
 
 /** Goes on with a job from where it is to its end, as long as it is ours. */
-export async function executeJob(context: WorkContext, claimed: ClaimedJob): Promise<Parting> {
-  let run: JobRun | undefined = beginRun(context, claimed)
+export async function executeJob(context: WorkContext, given: GivenJob): Promise<Parting> {
+  let run: JobRun | undefined = beginRun(context, given)
   try {
     for (;;) {
       const interruption = await runToEnd(context, run)
-      if (interruption !== 'other life') return { how: interruption ?? 'ended', next: run.next }
+      if (interruption !== 'other life') return interruption ?? (run.isReplaced ? 'replaced' : 'ended')
       const again = await beginAgain(context, run)
-      if (!again) return { how: 'no longer ours', next: undefined }
+      if (!again) return 'no longer ours'
       run = again
     }
   } finally {
@@ -47,7 +45,7 @@ export async function executeJob(context: WorkContext, claimed: ClaimedJob): Pro
 
 /** First what became of the statement in flight, then step by step. */
 async function runToEnd(context: WorkContext, run: JobRun): Promise<Interruption | undefined> {
-  if (run.flight) {
+  if (run.flight && !isAnnounced(run)) {
     // Its worker was lost while it ran.
     const loss = {
       kind: 'lost',
@@ -61,29 +59,31 @@ async function runToEnd(context: WorkContext, run: JobRun): Promise<Interruption
   }
   while (!isFinal(run.job.status)) {
     if (context.interrupted.aborted) return giveBack(context, run)
-    const interruption = await runStep(context, run, nextStep(run.job)!)
+    const interruption = await runStep(context, run)
     if (interruption) return interruption
   }
   return end(context, run)
 }
 
-async function runStep(context: WorkContext, run: JobRun, step: Step): Promise<Interruption | undefined> {
-  const opened = await openSession(context, run.claimed.target, run.session)
+async function runStep(context: WorkContext, run: JobRun): Promise<Interruption | undefined> {
+  const opened = await openSession(context, run)
   if (opened.kind === 'vanished') {
     run.job = accepted(abandon(run.job, opened.reason, new Date()))
     return undefined
   }
   if (opened.kind === 'unreachable') return giveBack(context, run)
   run.session = opened.session
-  const before = run.job
-  run.job = accepted(beginStep(run.job, new Date()))
+  const before = isAnnounced(run) ? accepted(stepAborted(run.job, new Date())) : run.job
+  if (!isAnnounced(run)) run.job = accepted(beginStep(run.job, new Date()))
+  const { ahead } = run
+  run.ahead = null
   let interruption: Interruption | undefined
-  const isAnnounced = async (flight: Flight) => {
-    interruption = await announce(context, run, flight)
+  const isTold = async (flight: Flight) => {
+    if (flight !== run.flight) interruption = await announce(context, run, flight)
     return interruption === undefined
   }
-  const statement = statementOf(context, run, step)
-  const outcome = await runStatement(opened.session, statement, isAnnounced, context.interrupted)
+  const statement = statementOf(context, run)
+  const outcome = await runStatement(opened.session, ahead, statement, isTold, context.interrupted)
   if (interruption) return interruption
   if (outcome.kind !== 'not-sent') return settle(context, run, outcome)
   run.job = before
@@ -107,14 +107,23 @@ async function beginStepAgain(
 
 const mostUnsent = 3
 
-function statementOf({ config }: WorkContext, run: JobRun, step: Step): Statement {
+function statementOf(context: WorkContext, run: JobRun): Statement {
+  const { config } = context
+  const step = runningStep(run.job)!
   const limitMs = Math.min(config.jobTimeoutMs, longestTimeoutMs)
   return {
     text: step.kind === 'item' ? step.statement : renderFallback(step.statement, valuesOf(run.job, step)),
     label: `cartage job ${run.job.id} ${labelOf(step)}`,
     timeoutMs: step.kind === 'item' ? Math.min(step.timeoutMs ?? limitMs, limitMs) : limitMs,
     isBesideControl: isBesideControl(run),
+    isFollowed: isFollowed(context, run),
   }
+}
+
+/** Whether a transaction should be begun ahead: for the next step, or for the next job of the user. */
+function isFollowed({ standby }: WorkContext, run: JobRun): boolean {
+  const isLast = isFinal(accepted(stepSucceeded(run.job, new Date())).status)
+  return !isLast || (run.claimed.isFollowed && isBesideControl(run) && standby.isWorthwhile)
 }
 
 const longestTimeoutMs = 2 ** 31 - 1
@@ -143,6 +152,7 @@ async function settle(
     case 'succeeded':
       advance(run, stepSucceeded(run.job, at))
       run.restsOnLife = !outcome.isOutside && isBesideControl(run)
+      run.ahead = outcome.ahead
       break
     case 'failed':
       advance(run, stepFailed(run.job, clip(outcome.reason), at))

@@ -2,11 +2,12 @@ import { type ClaimedJob, reloadJob } from '../jobs/claim-store.ts'
 import type { Job } from '../jobs/job.ts'
 import { requeue, type Transition } from '../jobs/job-state.ts'
 import type { Flight } from '../jobs/job-store.ts'
-import { endOf, type JobWrite, type WriteResult } from '../jobs/write-jobs.ts'
+import { endOf, type JobWrite } from '../jobs/write-jobs.ts'
 import { firstHostId } from '../postgres/hosts.ts'
 import type { Session } from '../postgres/session.ts'
 import { flushHost } from './flush-host.ts'
 import { insist } from './insist.ts'
+import type { GivenJob, WriteResult } from './job-writer.ts'
 import type { WorkContext } from './work-context.ts'
 
 /** One job in our hands, as the next write will say. */
@@ -22,33 +23,41 @@ export type JobRun = {
   /** How often in a row a step could not even be begun. */
   unsent: number
   session: Session | null
-  /** The job that we were given when this one ended. */
-  next: ClaimedJob | undefined
+  /** The transaction that is open on the session, for the next step. It may have been announced already. */
+  ahead: Flight | null
+  /** It has ended, and we were given another one in its place. */
+  isReplaced: boolean
 }
 
 /** Why we stop before the job has ended. */
 export type Interruption = 'given back' | 'no longer ours' | 'other life'
 
-export function beginRun({ life }: WorkContext, claimed: ClaimedJob): JobRun {
-  const { job, flight, losses } = claimed
+export function beginRun({ life }: WorkContext, { claimed, begun }: GivenJob): JobRun {
+  const isAnnounced = begun !== undefined && claimed.flight !== null
   return {
     claimed,
-    life: life.id,
-    job,
-    flight,
-    losses,
+    life: begun?.life ?? life.id,
+    job: claimed.job,
+    flight: isAnnounced ? begun.flight : claimed.flight,
+    losses: claimed.losses,
     restsOnLife: false,
     unsent: 0,
-    session: null,
-    next: undefined,
+    session: begun?.session ?? null,
+    ahead: begun?.flight ?? null,
+    isReplaced: false,
   }
+}
+
+/** The next step is in flight already, in the transaction that was begun for it. */
+export function isAnnounced({ flight, ahead }: JobRun): boolean {
+  return flight !== null && flight === ahead
 }
 
 /** From what the database says, after the server has crashed: what we knew besides may no longer be so. */
 export async function beginAgain(context: WorkContext, run: JobRun): Promise<JobRun | undefined> {
   await insist(context, () => context.life.renew())
   const claimed = await insist(context, () => reloadJob(context.databases.control, run.claimed))
-  return claimed && { ...beginRun(context, claimed), session: run.session }
+  return claimed && { ...beginRun(context, { claimed, begun: undefined }), session: run.session }
 }
 
 export function isBesideControl({ claimed }: JobRun): boolean {
@@ -95,10 +104,20 @@ export async function giveBack(context: WorkContext, run: JobRun): Promise<Inter
 
 export async function end(context: WorkContext, run: JobRun): Promise<Interruption | undefined> {
   const { claimed, job } = run
+  standBy(context, run)
   const ended = await write(context, endOf(claimed, job, writeOf(run).life))
-  run.next = ended.next
+  run.isReplaced = ended.isReplaced
   if (ended.outcome === 'written') tell(context, job, ended.at)
   return followUp(run, ended)
+}
+
+/** What was begun ahead is for the next job of the user. */
+function standBy({ standby }: WorkContext, run: JobRun): void {
+  const { claimed, session, ahead: flight, life } = run
+  if (!session || !flight) return
+  standby.put({ userId: claimed.userId, session, flight, life, begunAt: performance.now() })
+  run.session = null
+  run.ahead = null
 }
 
 function write(context: WorkContext, what: JobWrite): Promise<WriteResult> {

@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts'
 import type { Session } from '../postgres/session.ts'
-import type { SessionTarget } from '../postgres/session-target.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
+import type { JobRun } from './job-run.ts'
 import type { WorkContext } from './work-context.ts'
 
 export type Opened =
@@ -10,13 +10,15 @@ export type Opened =
   | Readonly<{ kind: 'vanished'; reason: string }>
   | Readonly<{ kind: 'unreachable' }>
 
-/** A clean connection as the user's master role: the one that the last step left, or another one. */
+/**
+ * A connection as the user's master role, clean or with the transaction that was begun ahead: the one that the last
+ * step left, or another one.
+ */
 export async function openSession(
   { databases, health, interrupted }: WorkContext,
-  target: SessionTarget,
-  last: Session | null,
+  { claimed: { target }, session: last, ahead }: JobRun,
 ): Promise<Opened> {
-  if (last && (await isCleaned(last))) return { kind: 'open', session: last }
+  if (last && (ahead || (await isCleaned(last)))) return { kind: 'open', session: last }
   try {
     const session = await databases.job.acquire(target, interrupted)
     health.worked(target.hostId)

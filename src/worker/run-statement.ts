@@ -14,13 +14,15 @@ export type Statement = Readonly<{
   timeoutMs: number
   /** Its database lies in the cluster of the control database. */
   isBesideControl: boolean
+  /** If it succeeds another one follows, for which a transaction is to be begun ahead. */
+  isFollowed: boolean
 }>
 
 /** Writes down that the statement is about to be sent; false: it must not be. */
 export type Announce = (flight: Flight) => Promise<boolean>
 
 export type StatementOutcome =
-  | Readonly<{ kind: 'succeeded'; isOutside: boolean }>
+  | Readonly<{ kind: 'succeeded'; isOutside: boolean; ahead: Flight | null }>
   | Readonly<{ kind: 'failed'; reason: string; isOutside: boolean }>
   /** The connection went away before anything was sent. */
   | Readonly<{ kind: 'not-sent'; cause: unknown }>
@@ -29,11 +31,12 @@ export type StatementOutcome =
   | Readonly<{ kind: 'lost'; flight: Flight; reason: string; isTimedOut: boolean; isInnocent: boolean }>
 
 /**
- * Runs one text as one message. In a transaction of ours wherever possible: then its xid tells for ever whether it
- * happened. A text that cannot live in one runs alone.
+ * Runs one text as one message. In a transaction of ours wherever possible, perhaps one that was begun ahead: then its
+ * xid tells for ever whether it happened. A text that cannot live in one runs alone.
  */
 export async function runStatement(
   session: Session,
+  ahead: Flight | null,
   statement: Statement,
   announce: Announce,
   interrupted: AbortSignal,
@@ -42,15 +45,10 @@ export async function runStatement(
   if (kind === 'own-transaction' || kind === 'unparsable') {
     return runOutside(session, statement, announce, interrupted)
   }
-  const outcome = await runInside(session, statement, announce, interrupted)
+  const outcome = await runInside(session, ahead, statement, announce, interrupted)
   if (outcome.kind !== 'refused') return outcome
   if (kind !== 'may-commit') return { kind: 'failed', reason: outcome.reason, isOutside: false }
   // Nothing has happened, and outside it may.
-  try {
-    await session.clean()
-  } catch (cause) {
-    return { kind: 'not-sent', cause }
-  }
   return runOutside(session, statement, announce, interrupted)
 }
 
@@ -58,26 +56,34 @@ type Refused = Readonly<{ kind: 'refused'; reason: string }>
 
 async function runInside(
   session: Session,
+  ahead: Flight | null,
   statement: Statement,
   announce: Announce,
   interrupted: AbortSignal,
 ): Promise<StatementOutcome | Refused> {
-  const begun = await prepare(session, `begin; ${settings(statement, true, 'pg_current_xact_id()')}`)
-  if ('kind' in begun) return begun
-  if (!(await announce(begun))) return { kind: 'not-allowed' }
+  const flight = ahead ?? (await prepare(session, begin))
+  if ('kind' in flight) return flight
+  if (!(await announce(flight))) return { kind: 'not-allowed' }
   const watch = new StatementWatch(session, statement.timeoutMs, interrupted)
   try {
-    const [ran, committed, cleaned] = await sendAndCommit(watch, statement, begun.xid!)
+    const [, ran, committed, cleaned, begun] = await sendAndCommit(watch, statement, flight.xid!)
     if (ran?.error) return refusalOf(ran.error) ?? failed(ran.error.message)
     if (committed?.error) return failed(committed.error.message)
-    if (cleaned?.error === null) session.noteClean()
-    return { kind: 'succeeded', isOutside: false }
+    const isBegun = begun?.error === null
+    if (cleaned?.error === null && !begun) session.noteClean()
+    return {
+      kind: 'succeeded',
+      isOutside: false,
+      ahead: isBegun ? { ...flight, xid: watch.lastValue } : null,
+    }
   } catch (error) {
-    return lost(begun, watch, error)
+    return lost(flight, watch, error)
   } finally {
     watch.end()
   }
 }
+
+const begin = 'begin; select pg_catalog.pg_current_xact_id()::pg_catalog.text as xid'
 
 /** In one go, so that between the statement and its commit nobody can be waited for, stopped or killed. */
 async function sendAndCommit(
@@ -85,11 +91,12 @@ async function sendAndCommit(
   statement: Statement,
   xid: string,
 ): Promise<readonly WireOutcome[]> {
-  const texts = [statement.text, commit(statement, xid), 'discard all']
-  if (!/copy/i.test(statement.text)) return watch.run(texts, 2)
+  const { text, isFollowed } = statement
+  const texts = [settings(statement, true), text, commit(statement, xid), 'discard all']
+  if (!/copy/i.test(text)) return watch.run(isFollowed ? [...texts, begin] : texts, 3, isFollowed)
   // COPY FROM STDIN would take the other messages for its data.
-  const [ran] = await watch.run(texts.slice(0, 1), 1)
-  return ran!.error ? [ran!] : [ran!, ...(await watch.run(texts.slice(1), 1))]
+  const first = await watch.run(texts.slice(0, 2), 2)
+  return first[1]!.error ? first : [...first, ...(await watch.run(texts.slice(2), 1))]
 }
 
 async function runOutside(
@@ -98,7 +105,7 @@ async function runOutside(
   announce: Announce,
   interrupted: AbortSignal,
 ): Promise<StatementOutcome> {
-  const ready = await prepare(session, settings(statement, false, 'null'))
+  const ready = await prepare(session, `${settings(statement, false)}; select null as xid`)
   if ('kind' in ready) return ready
   if (!(await announce(ready))) return { kind: 'not-allowed' }
   const watch = new StatementWatch(session, statement.timeoutMs, interrupted)
@@ -106,7 +113,7 @@ async function runOutside(
     const [ran] = await watch.run([statement.text], 1)
     const reason = failureOf(ran!)
     return reason === undefined
-      ? { kind: 'succeeded', isOutside: true }
+      ? { kind: 'succeeded', isOutside: true, ahead: null }
       : { ...failed(reason), isOutside: true }
   } catch (error) {
     return lost(ready, watch, error)
@@ -139,18 +146,20 @@ function lost(flight: Flight, watch: StatementWatch, error: unknown): StatementO
   return { kind: 'lost', flight, reason: (error as Error).message, isTimedOut, isInnocent }
 }
 
-/** Names the backend, sets the limit, and learns by what the statement can be found again. */
-function settings({ label, timeoutMs }: Statement, isLocal: boolean, xid: string): string {
+/** Names the backend and sets the limit. */
+function settings({ label, timeoutMs }: Statement, isLocal: boolean): string {
   const set = (name: string, value: string) =>
     `pg_catalog.set_config('${name}', ${quoteLiteral(value)}, ${isLocal})`
-  return `select ${set('application_name', label)}, ${set('statement_timeout', String(timeoutMs))}, ${xid}::text as xid`
+  return `select ${set('application_name', label)}, ${set('statement_timeout', String(timeoutMs))}`
 }
 
+/** Makes a connection ready for a statement, and learns by what that can be found again. */
 async function prepare(
   session: Session,
   text: string,
 ): Promise<Flight | Extract<StatementOutcome, { kind: 'not-sent' }>> {
   try {
+    await session.clean()
     const backendStart = backendStarts.get(session) ?? (await askBackendStart(session))
     const results = [await session.query<{ xid: string | null }>(text)].flat()
     return { pid: session.processId, backendStart, xid: results.at(-1)!.rows[0]!.xid }

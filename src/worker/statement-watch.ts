@@ -19,6 +19,7 @@ export class StatementWatch {
       if (state === sqlstate.crashShutdown) this.isInnocent = true
     },
   }
+  #lastValue = ''
 
   constructor(session: Session, timeoutMs: number, interrupted: AbortSignal) {
     this.#session = session
@@ -29,9 +30,21 @@ export class StatementWatch {
     if (interrupted.aborted) this.#cut()
   }
 
-  /** Sends messages and throws away their rows. Rejects when the connection is lost before `needed` of them are answered. */
-  async run(texts: readonly string[], needed: number): Promise<readonly WireOutcome[]> {
-    const query = this.#session.send(texts, this.#handler)
+  /** The one value that the last message has answered, if it was to be read. */
+  get lastValue(): string {
+    return this.#lastValue
+  }
+
+  /**
+   * Sends messages and throws away their rows, but for the value of the last one if that is to be read. Rejects when the
+   * connection is lost before `needed` of them are answered.
+   */
+  async run(texts: readonly string[], needed: number, readsLast = false): Promise<readonly WireOutcome[]> {
+    const readValue = (buffer: Buffer, start: number, end: number) => {
+      if (query.outcomes.length === texts.length - 1) this.#lastValue = firstValue(buffer, start, end)
+    }
+    const handler = readsLast ? { ...this.#handler, dataRow: readValue } : this.#handler
+    const query = this.#session.send(texts, handler)
     try {
       await query.done
     } catch (error) {
@@ -53,6 +66,11 @@ export class StatementWatch {
   readonly #cut = (): void => {
     this.#session.destroy().catch(() => undefined)
   }
+}
+
+/** Of a row with a single column: behind the number of columns and the length of the value. */
+function firstValue(row: Buffer, start: number, end: number): string {
+  return row.toString('utf8', start + 6, end)
 }
 
 const slackMs = 250

@@ -5,6 +5,7 @@ import type { Databases } from '../postgres/databases.ts'
 import type { HostHealth } from './host-health.ts'
 import type { JobWriter } from './job-writer.ts'
 import type { ServerLife } from './server-life.ts'
+import type { Standby } from './standby.ts'
 
 /** What the running of a job needs. */
 export type WorkContext = Readonly<{
@@ -15,6 +16,7 @@ export type WorkContext = Readonly<{
   health: HostHealth
   life: ServerLife
   writer: JobWriter
+  standby: Standby
   /** The worker stops: statements are cut short and their jobs given back. */
   interrupted: AbortSignal
   /** The worker has been declared dead, or its time is over: not even that. */

@@ -3,17 +3,17 @@ import type { Config } from '../config.ts'
 import { type ClaimedJob, claimJobs } from '../jobs/claim-store.ts'
 import { cleanJobs } from '../jobs/clean-jobs.ts'
 import { disownJobs, dropJob, orphanMessage } from '../jobs/queue-store.ts'
-import type { Succession } from '../jobs/write-jobs.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
-import type { Databases } from '../postgres/databases.ts'
+import { type Databases, jobConnections } from '../postgres/databases.ts'
 import { loadGrammar } from '../sql/grammar.ts'
-import { executeJob } from './execute-job.ts'
+import { executeJob, type Parting } from './execute-job.ts'
 import { HostHealth } from './host-health.ts'
-import { JobWriter } from './job-writer.ts'
+import { type GivenJob, JobWriter, type JobWriterOptions } from './job-writer.ts'
 import { Presence } from './presence.ts'
 import { Recovery } from './recover-jobs.ts'
 import { ServerLife } from './server-life.ts'
+import { Standby } from './standby.ts'
 
 export type WorkerOptions = Readonly<{
   config: Config
@@ -36,6 +36,7 @@ export class Worker {
   readonly #presence: Presence
   readonly #health: HostHealth
   readonly #serverLife: ServerLife
+  readonly #standby: Standby
   readonly #writer: JobWriter
   readonly #running = new Map<ClaimedJob, Promise<void>>()
   #recovery: Recovery | undefined
@@ -49,13 +50,16 @@ export class Worker {
   #isInDoubt = false
 
   constructor(options: WorkerOptions) {
-    const { databases, log } = options
+    const { config, databases, log } = options
     this.#options = options
     this.#health = new HostHealth(databases, log, () => this.#wake(orphanMessage))
     this.#serverLife = new ServerLife(databases.control)
+    this.#standby = new Standby(jobConnections(config) - config.jobsPerWorker)
     this.#writer = new JobWriter({
       control: databases.control,
-      succession: () => this.#succession(),
+      standby: this.#standby,
+      terms: () => this.#terms(),
+      onGiven: (job) => this.#run(job),
       onDoubt: () => this.#doubt(),
     })
     this.#presence = new Presence(databases.control, log, {
@@ -126,7 +130,9 @@ export class Worker {
       perHost: config.jobsPerHost,
       openHosts: this.#health.openHosts(),
     })
-    for (const job of claim.jobs) this.#run(job)
+    for (const claimed of claim.jobs) {
+      this.#run({ claimed, begun: claimed.flight ? undefined : this.#standby.take(claimed.userId) })
+    }
     if (claim.isBusy) setTimeout(() => this.#wake(''), busyMs)
   }
 
@@ -149,45 +155,45 @@ export class Worker {
   }
 
   /** A job that ends makes room for another one, as long as we want any. */
-  #succession(): Succession | undefined {
+  #terms(): ReturnType<JobWriterOptions['terms']> {
     const { id: workerId } = this.#presence
     if (this.#isStopping || workerId === undefined) return undefined
     return { workerId, perUser: this.#options.config.jobsPerUser, openHosts: this.#health.openHosts() }
   }
 
-  #run(claimed: ClaimedJob): void {
-    const running = this.#execute(claimed).then((next) => {
-      this.#running.delete(claimed)
-      if (next) this.#run(next)
-      else this.#wake('')
+  #run(given: GivenJob): void {
+    const running = this.#execute(given).then((parting) => {
+      this.#running.delete(given.claimed)
+      if (parting !== 'replaced') this.#wake('')
     })
-    this.#running.set(claimed, running)
+    this.#running.set(given.claimed, running)
   }
 
-  /** Answers the job that is to be run in its place. */
-  async #execute(claimed: ClaimedJob): Promise<ClaimedJob | undefined> {
+  async #execute(given: GivenJob): Promise<Parting | 'dropped'> {
     const { databases, log, metrics } = this.#options
-    if (claimed.flight) metrics?.jobTakenOver()
+    const { claimed, begun } = given
+    if (claimed.flight && !begun) metrics?.jobTakenOver()
     const { interrupt, abandon } = this.#life
     const context = {
       ...this.#options,
       health: this.#health,
       life: this.#serverLife,
       writer: this.#writer,
+      standby: this.#standby,
       interrupted: interrupt.signal,
       abandoned: abandon.signal,
     }
     try {
-      const { how, next } = await executeJob(context, claimed)
-      log.debug({ jobId: claimed.job.id, how }, 'job')
-      return next
+      const parting = await executeJob(context, given)
+      log.debug({ jobId: claimed.job.id, parting }, 'job')
+      return parting
     } catch (error) {
-      if (abandon.signal.aborted) return undefined
+      if (abandon.signal.aborted) return 'dropped'
       log.error({ err: error, jobId: claimed.job.id }, 'a job was dropped')
       await dropJob(databases.control, claimed).catch((again: unknown) =>
         log.error({ err: again, jobId: claimed.job.id }, 'a job could not be dropped'),
       )
-      return undefined
+      return 'dropped'
     }
   }
 

@@ -6,6 +6,7 @@ import { jobDocument } from '../../src/http/routes/job-document.ts'
 import { cancelJob } from '../../src/jobs/cancel-job.ts'
 import { type ClaimedJob, claimJobs } from '../../src/jobs/claim-store.ts'
 import { isFinal, type Job, type JobDefinition } from '../../src/jobs/job.ts'
+import type { JobQueue } from '../../src/jobs/job-queue.ts'
 import * as machine from '../../src/jobs/job-state.ts'
 import { runningStep } from '../../src/jobs/job-step.ts'
 import { type Flight, findJob } from '../../src/jobs/job-store.ts'
@@ -20,6 +21,7 @@ import type { Databases } from '../../src/postgres/databases.ts'
 export type Store = Readonly<{
   databases: Databases
   config: Config
+  jobQueue: JobQueue
   account: Account
   /** Of a transaction that has committed, or not. */
   newFlight: (isCommitted: boolean) => Promise<Flight>
@@ -205,10 +207,11 @@ export class JobModel {
     this.#current.set(worker, next!)
   }
 
-  async #put(write: JobWrite, workerId?: number): Promise<WriteResult> {
-    const succession = workerId === undefined ? undefined : { workerId, perUser: 1, openHosts: [1] }
-    const [result] = await writeJobs(this.#store.databases.control, [write], { succession })
-    return result!
+  async #put(write: JobWrite, workerId?: number): Promise<WriteResult & { next: ClaimedJob | undefined }> {
+    const succession =
+      workerId === undefined ? undefined : { workerId, perUser: 1, openHosts: [1], transactions: [] }
+    const { results, next } = await writeJobs(this.#store.databases.control, [write], { succession })
+    return { ...results[0]!, next: next[0] }
   }
 
   #settle(expected: Expected, job: Job): void {

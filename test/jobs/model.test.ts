@@ -77,7 +77,7 @@ test('the store and the state machine agree, whatever is done in whatever order'
 
 /** Nothing of the run before is left, as only one user has jobs here. */
 async function newModel({ admin, service, user }: Setup): Promise<JobModel> {
-  const { databases, config } = service.services
+  const { databases, config, jobQueue } = service.services
   const { control } = databases
   await control.query('delete from cartage.jobs; delete from cartage.job_queues; delete from cartage.workers')
   const newWorker = async () => {
@@ -91,6 +91,7 @@ async function newModel({ admin, service, user }: Setup): Promise<JobModel> {
   const store: Store = {
     databases,
     config,
+    jobQueue,
     account: user.account,
     newWorker,
     newFlight: async (isCommitted) => {

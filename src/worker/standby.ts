@@ -1,0 +1,55 @@
+import type { OpenTransaction } from '../jobs/write-jobs.ts'
+import type { Session } from '../postgres/session.ts'
+
+/** A connection in a transaction of which the xid is known, and in which nothing has happened yet. */
+export type BegunSession = OpenTransaction & Readonly<{ session: Session; begunAt: number }>
+
+/**
+ * Transactions begun for the next job of a user who has more waiting: together with the last statement, so that it
+ * costs no round trip. They wait only for a moment, as an open transaction keeps VACUUM from its work.
+ */
+export class Standby {
+  readonly #most: number
+  readonly #waiting = new Map<number, BegunSession & { readonly timer: NodeJS.Timeout }>()
+  #lastInVain = Number.NEGATIVE_INFINITY
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  /** Not while so many users wait that the turn of one comes too late for it. */
+  get isWorthwhile(): boolean {
+    return this.#waiting.size < this.#most && performance.now() - this.#lastInVain > vainMs
+  }
+
+  put(begun: BegunSession): void {
+    if (!begun.session.isAlive) return
+    if (this.#waiting.has(begun.userId)) {
+      begun.session.release()
+      return
+    }
+    const timer = setTimeout(() => this.#expire(begun), begun.begunAt + waitMs - performance.now())
+    this.#waiting.set(begun.userId, { ...begun, timer })
+  }
+
+  take(userId: number): BegunSession | undefined {
+    const begun = this.#waiting.get(userId)
+    if (!begun) return undefined
+    this.#waiting.delete(userId)
+    clearTimeout(begun.timer)
+    return begun.session.isAlive ? begun : undefined
+  }
+
+  takeAll(): readonly BegunSession[] {
+    return [...this.#waiting.keys()].flatMap((userId) => this.take(userId) ?? [])
+  }
+
+  #expire({ userId, session }: BegunSession): void {
+    this.#waiting.delete(userId)
+    this.#lastInVain = performance.now()
+    session.release()
+  }
+}
+
+const waitMs = 100
+const vainMs = 1_000

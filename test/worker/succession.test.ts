@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Pool, PoolClient } from 'pg'
+import { claimJobs } from '../../src/jobs/claim-store.ts'
+import { registerWorker } from '../../src/jobs/worker-store.ts'
+import { endOf, writeJobs } from '../../src/jobs/write-jobs.ts'
+import { jobApi, runJob } from '../jobs/job-api.ts'
+import { eventually, type Setup, setup } from '../setup.ts'
+
+/** The last of three jobs of the user, which is handed over with the end of the one before. */
+async function submitLast({ user }: Setup, query: unknown) {
+  const api = jobApi(user)
+  await api.submit('select pg_sleep(0.4)')
+  const { job_id: before } = await api.submit('select 1')
+  const { job_id: id } = await api.submit(query)
+  await api.ended(before)
+  return { api, id }
+}
+
+test('the next job of a user is in flight the moment it is given to the worker', async (t) => {
+  const bundle = await setup(t, { worker: true })
+  const { control } = bundle.service.services.databases
+  const { api, id } = await submitLast(bundle, ['select pg_sleep(600)', 'select 1'])
+  const { rows } = await control.query(
+    'select progress, flight_pid, flight_xid from cartage.jobs where id = $1',
+    [id],
+  )
+  assert.equal(rows[0].progress, null)
+  assert.ok(rows[0].flight_pid && rows[0].flight_xid)
+  const { status, query } = (await api.read(id)) as unknown as { status: string; query: { status: string }[] }
+  assert.equal(status, 'running')
+  assert.deepEqual(
+    query.map((item) => item.status),
+    ['running', 'pending'],
+  )
+  assert.equal((await api.cancel(id)).status, 'cancelled')
+})
+
+test('a job that was handed over can be cancelled, and then has not happened', async (t) => {
+  const bundle = await setup(t, { worker: true })
+  const { user } = bundle
+  await user.sql('create table ledger (item int)')
+  const { api, id } = await submitLast(bundle, 'insert into ledger values (1); select pg_sleep(600)')
+  assert.equal((await api.cancel(id)).status, 'cancelled')
+  assert.equal((await user.sql('select from ledger')).rowCount, 0)
+  assert.equal((await runJob(api, 'insert into ledger values (2)')).status, 'done')
+})
+
+test('a job that was handed over and cannot run in a transaction runs outside of one', async (t) => {
+  const bundle = await setup(t, { worker: true })
+  await bundle.user.sql('create table ledger (item int)')
+  const { api, id } = await submitLast(bundle, 'vacuum ledger')
+  assert.equal((await api.ended(id)).status, 'done')
+})
+
+test('what one job leaves on its connection the next one does not find', async (t) => {
+  const { user } = await setup(t, { worker: true })
+  const api = jobApi(user)
+  await user.sql('create table found (what text)')
+  await api.submit('select pg_sleep(0.3)')
+  const dirty = `create temp table left_behind (); set work_mem = '1MB'; select pg_advisory_lock(1)`
+  const { job_id: first } = await api.submit(dirty)
+  const { job_id: second } = await api.submit(`insert into found
+    select to_regclass('left_behind')::text union all select nullif(current_setting('work_mem'), '1MB')
+    union all select count(*)::text from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()`)
+  assert.equal((await api.ended(first)).status, 'done')
+  assert.equal((await api.ended(second)).status, 'done')
+  const { rows } = await user.sql(`select what from found order by what is null, what`)
+  assert.deepEqual(
+    rows.map(({ what }) => what),
+    ['0', rows[1]!.what, null],
+  )
+  assert.notEqual(rows[1]!.what, null)
+})
+
+test('after the last job no transaction is left open', async (t) => {
+  const { user, admin } = await setup(t, { worker: true })
+  const api = jobApi(user)
+  const jobs = await Promise.all(Array.from({ length: 30 }, () => api.submit('select 1')))
+  await Promise.all(jobs.map(({ job_id }) => api.ended(job_id)))
+  await eventually(async () => {
+    const { rowCount } = await admin(
+      `select from pg_stat_activity where datname = $1 and state like 'idle in transaction%'`,
+      [user.account.database],
+    )
+    assert.equal(rowCount, 0)
+  }, 2_000)
+})
+
+test('a job that somebody holds delays neither the jobs of others nor their submission', async (t) => {
+  const { user, createUser, service } = await setup(t, { worker: true })
+  const { control } = service.services.databases
+  const other = jobApi(await createUser())
+  const { job_id: held } = await jobApi(user).submit('select pg_sleep(0.2)')
+  await eventually(async () => assert.equal((await jobApi(user).read(held)).status, 'running'))
+  const released = await hold(control, 'select from cartage.jobs where id = $1 for update', [held])
+  await sleep(300)
+  const started = Date.now()
+  for (let turn = 0; turn < 5; turn++) assert.equal((await runJob(other, 'select 1')).status, 'done')
+  assert.ok(Date.now() - started < 5_000)
+  await released()
+  assert.equal((await jobApi(user).ended(held)).status, 'done')
+
+  const releasedQueue = await hold(control, 'select from cartage.job_queues where user_id = $1 for update', [
+    user.account.userId,
+  ])
+  const late = jobApi(user).submit('select 1')
+  for (let turn = 0; turn < 5; turn++) assert.equal((await runJob(other, 'select 1')).status, 'done')
+  assert.equal(await Promise.race([late, 'waiting']), 'waiting')
+  await releasedQueue()
+  assert.equal((await jobApi(user).ended((await late).job_id)).status, 'done')
+})
+
+/** Locks rows until the answer is called. */
+async function hold(control: Pool, lock: string, values: unknown[]): Promise<() => Promise<void>> {
+  const client: PoolClient = await control.connect()
+  await client.query('begin')
+  await client.query(lock, values)
+  return async () => {
+    await client.query('commit')
+    client.release()
+  }
+}
+
+test('a claim whose answer was lost on the way loses no job', async (t) => {
+  const { user, admin, service } = await setup(t, { worker: true, isIsolated: true })
+  const { databases, config } = service.services
+  const api = jobApi(user)
+  const unlock = await hold(databases.control, 'select pg_advisory_xact_lock(7238010)', [])
+  const { job_id: id } = await api.submit('select 1')
+  const claiming = `from pg_stat_activity where datname = $1 and query like '%claim_jobs%' and wait_event = 'advisory'`
+  await eventually(async () => assert.ok((await admin(`select ${claiming}`, [config.namespace])).rowCount))
+  // As if the worker had been given it, and never heard of that.
+  await databases.control.query(
+    `update cartage.jobs set status = 'running', attempt = 1, worker_id = (select id from cartage.workers)`,
+  )
+  await databases.control.query('update cartage.job_queues set pending = 0, running = 1')
+  await admin(`select pg_terminate_backend(pid) ${claiming}`, [config.namespace])
+  await unlock()
+  assert.equal((await api.ended(id)).status, 'done')
+})
+
+test('who ends a job is given none while somebody on another host comes first', async (t) => {
+  const { user, createUser, service } = await setup(t, { isIsolated: true })
+  const { control } = service.services.databases
+  const elsewhere = await createUser()
+  await control.query(`insert into cartage.hosts (name) values ('other')`)
+  t.after(() =>
+    control.query(
+      `delete from cartage.jobs; delete from cartage.job_queues; delete from cartage.hosts where id = 2`,
+    ),
+  )
+  const client = await control.connect()
+  const workerId = await registerWorker(client, 'test').finally(() => client.release())
+  for (const one of [user, user, elsewhere]) await jobApi(one).submit('select 1')
+  await control.query(`update cartage.job_queues set host_id = 2 where user_id = $1`, [
+    elsewhere.account.userId,
+  ])
+  const limits = { wanted: 1, wantedOrphans: 0, perUser: 1, perHost: 9 }
+  const { jobs } = await claimJobs(control, workerId, { ...limits, openHosts: [1] })
+  const end = async (openHosts: readonly number[], from = jobs[0]!) => {
+    const succession = { workerId, perUser: 1, openHosts, transactions: [] }
+    return writeJobs(control, [endOf(from, { ...from.job, status: 'done' })], { succession })
+  }
+  assert.deepEqual((await end([1, 2])).next, [])
+  const { jobs: again } = await claimJobs(control, workerId, { ...limits, openHosts: [1] })
+  assert.equal(again.length, 1)
+  await jobApi(user).submit('select 1')
+  assert.equal((await end([1], again[0]!)).next.length, 1)
+})
