@@ -68,24 +68,35 @@ export const entries: readonly Entry[] = Object.entries(courses).flatMap(([name,
 async function prepare(frame: Frame, course: Course, kind: Kind) {
   const field = await openField(frame, kind, megabytes)
   const uses: ReturnType<ProcessSampler['stop']>[] = []
+  const baselines: number[] = []
+  const directs: number[] = []
   return {
-    baseline: () => run(field, course, course.baselineCommand),
+    baseline: async () => {
+      const taken = await run(field, course, () => field.shell(course.baselineCommand))
+      baselines.push(taken)
+      if (course.isUpload) directs.push(await run(field, course, field.readDirectly))
+      return taken
+    },
     ours: async () => {
       const sampler = new ProcessSampler(field.pid, 10)
-      const taken = await run(field, course, course.oursCommand)
+      const taken = await run(field, course, () => field.shell(course.oursCommand))
       uses.push(sampler.stop())
       return taken
     },
     notes: () => {
       const cpu = median(uses.map(({ cpuSeconds }) => cpuSeconds))
       const peaks = uses.map(({ peakRssMb }) => Math.round(peakRssMb))
-      return `service: ${cpu.toFixed(2)} CPU-s, peak RSS ${peaks[0]} MB in the first run, ${peaks.at(-1)} MB in the last`
+      const limit = median(directs.map((taken, pair) => taken / baselines[pair]!))
+      return [
+        `service: ${cpu.toFixed(2)} CPU-s, peak RSS ${peaks[0]} MB in the first run, ${peaks.at(-1)} MB in the last`,
+        ...(course.isUpload ? [`COPY from a file on the server: ${limit.toFixed(2)}`] : []),
+      ].join('; ')
     },
   }
 }
 
-async function run(field: Field, { isUpload }: Course, command: string): Promise<number> {
+async function run(field: Field, { isUpload }: Course, copy: () => Promise<unknown>): Promise<number> {
   if (isUpload) await field.sql('truncate public.target')
   await field.sql('checkpoint')
-  return seconds(() => field.shell(command))
+  return seconds(copy)
 }

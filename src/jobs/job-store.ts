@@ -3,6 +3,7 @@ import type { Account } from '../auth/account.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 import type { FallbackRecord, Item, Job, JobDefinition } from './job.ts'
 import { beginStep, createJob } from './job-state.ts'
+import { runningStep } from './job-step.ts'
 
 /** The statement that a worker has sent: by these PostgreSQL can be asked what became of it. */
 export type Flight = Readonly<{
@@ -123,12 +124,9 @@ function readJob(row: JobRow): Job {
     status: row.status,
     updatedAt: new Date(row.updated_at),
   }
-  return isHandedOver(row) ? begun(job) : job
-}
-
-/** In flight from the moment when its worker was given it: nothing has been written since. */
-function isHandedOver({ progress, flight_pid: pid }: JobRow): boolean {
-  return progress === null && pid !== null
+  // In flight from the moment when its worker was given it: nothing has been written since.
+  const isHandedOver = row.flight_pid !== null && !runningStep(job)
+  return isHandedOver ? begun(job) : job
 }
 
 function begun(job: Job): Job {

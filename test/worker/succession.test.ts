@@ -123,6 +123,24 @@ async function hold(control: Pool, lock: string, values: unknown[]): Promise<() 
   }
 }
 
+test('a claim is on the disk before it is answered', async (t) => {
+  const { user, service } = await setup(t, { isIsolated: true })
+  const { control } = service.services.databases
+  const client = await control.connect()
+  t.after(() => client.release())
+  for (let turn = 0; turn < 10; turn++) {
+    await jobApi(user).submit('select 1')
+    await client.query('begin')
+    const { rowCount } = await client.query(`select cartage.claim_jobs(1, 1, 0, 100, 100, '{1}')`)
+    const { rows } = await client.query('select pg_current_wal_insert_lsn() as written')
+    await client.query('commit')
+    const after = await client.query('select pg_current_wal_flush_lsn() >= $1::pg_lsn as is_on_disk', [
+      rows[0].written,
+    ])
+    assert.deepEqual([rowCount, after.rows[0].is_on_disk], [1, true])
+  }
+})
+
 test('a claim whose answer was lost on the way loses no job', async (t) => {
   const { user, admin, service } = await setup(t, { worker: true, isIsolated: true })
   const { databases, config } = service.services
