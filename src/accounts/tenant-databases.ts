@@ -1,10 +1,10 @@
 import type { Databases } from '../postgres/databases.ts'
 import { type Migration, migrate } from '../postgres/migrate.ts'
+import { holdName } from '../postgres/name-lock.ts'
 import { quoteIdentifier } from '../postgres/quote.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import type { AccountsContext } from './accounts-context.ts'
-import { holdName } from './name-lock.ts'
 
 /**
  * Makes or updates the template that tenant databases are copied from: PostGIS and the cartodb schema. Processes

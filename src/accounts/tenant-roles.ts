@@ -1,12 +1,12 @@
 import type { Account } from '../auth/account.ts'
 import type { Databases } from '../postgres/databases.ts'
 import { disownElsewhere } from '../postgres/disown-elsewhere.ts'
+import { holdName } from '../postgres/name-lock.ts'
 import { quoteIdentifier, quoteLiteral } from '../postgres/quote.ts'
 import { scramVerifier } from '../postgres/scram-verifier.ts'
 import type { Session } from '../postgres/session.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import type { Secrets } from '../secrets.ts'
-import { holdName } from './name-lock.ts'
 
 /** What account rows and roles are made from, before the account exists. */
 export type TenantPlace = Pick<

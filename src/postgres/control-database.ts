@@ -1,9 +1,9 @@
 import type { Databases } from './databases.ts'
 import { firstHostId } from './hosts.ts'
 import { type Migration, migrate } from './migrate.ts'
+import { holdName } from './name-lock.ts'
 import { quoteIdentifier } from './quote.ts'
 import { adminTarget } from './session-target.ts'
-import { hasSqlstate, sqlstate } from './sqlstate.ts'
 
 /** Makes the control database if there is none, and brings it up to date. Answers whether it is new. */
 export async function prepareControlDatabase(
@@ -23,14 +23,11 @@ export async function prepareControlDatabase(
 
 async function createIfMissing({ admin, hosts }: Databases, name: string): Promise<void> {
   await admin.use(adminTarget(hosts, firstHostId), async (session) => {
+    // Processes that start at the same moment do this one after the other.
+    await holdName(session, name)
     const { rowCount } = await session.query('select from pg_catalog.pg_database where datname = $1', [name])
     if (rowCount) return
-    await session
-      .query(`create database ${quoteIdentifier(name)} template template0 encoding 'UTF8'`)
-      .catch((error) => {
-        // Another process that started at the same moment was quicker.
-        if (!hasSqlstate(error, sqlstate.duplicateDatabase, sqlstate.uniqueViolation)) throw error
-      })
+    await session.query(`create database ${quoteIdentifier(name)} template template0 encoding 'UTF8'`)
     await session.query(`revoke all on database ${quoteIdentifier(name)} from public`)
   })
 }

@@ -1,4 +1,4 @@
-import type { Session } from '../postgres/session.ts'
+import type { Session } from './session.ts'
 
 /**
  * Holds what `name` stands for (a database, a user's roles) on this session until it is given back. The backend of a
