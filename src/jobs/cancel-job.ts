@@ -3,7 +3,7 @@ import type { Account } from '../auth/account.ts'
 import { errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
 import { isFinal, type Job } from './job.ts'
-import { cancel, stepSucceeded, stepUnknown, type Transition } from './job-state.ts'
+import { accepted, cancel, stepSucceeded, stepUnknown } from './job-state.ts'
 import type { Flight, StoredJob } from './job-store.ts'
 import { isInFlight, judgeFlight } from './judge-flight.ts'
 import { announceJobs } from './queue-store.ts'
@@ -51,9 +51,4 @@ async function end(tx: ClientBase, from: StoredJob, job: Job): Promise<Job> {
   if (ended.outcome !== 'written') throw new Error(`a locked job was ${ended.outcome}`)
   await announceJobs(tx)
   return { ...job, updatedAt: ended.at }
-}
-
-function accepted(transition: Transition): Job {
-  if (!transition.ok) throw new Error(transition.message)
-  return transition.job
 }

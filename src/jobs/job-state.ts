@@ -48,6 +48,12 @@ export type TransitionRefusal = {
 }
 export type Transition = { readonly ok: true; readonly job: Job } | TransitionRefusal
 
+/** The job after a transition that cannot be refused where the caller stands. */
+export function accepted(transition: Transition): Job {
+  if (!transition.ok) throw new Error(transition.message)
+  return transition.job
+}
+
 export function createJob(definition: JobDefinition, id: string, user: string, at: Date): Job {
   const items = definition.items.map(
     (item): Item => ({ ...item, status: 'pending', ...fallback(item, 'pending') }),

@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import type { Account } from '../auth/account.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 import type { FallbackRecord, Item, Job, JobDefinition } from './job.ts'
-import { beginStep, createJob } from './job-state.ts'
+import { accepted, beginStep, createJob } from './job-state.ts'
 import { runningStep } from './job-step.ts'
 
 /** The statement that a worker has sent: by these PostgreSQL can be asked what became of it. */
@@ -126,13 +126,7 @@ function readJob(row: JobRow): Job {
   }
   // In flight from the moment when its worker was given it: nothing has been written since.
   const isHandedOver = row.flight_pid !== null && !runningStep(job)
-  return isHandedOver ? begun(job) : job
-}
-
-function begun(job: Job): Job {
-  const transition = beginStep(job, job.updatedAt)
-  if (!transition.ok) throw new Error(transition.message)
-  return transition.job
+  return isHandedOver ? accepted(beginStep(job, job.updatedAt)) : job
 }
 
 function readRecord(record: Progress['items'][number] | undefined): Partial<StepRecord> {

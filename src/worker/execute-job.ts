@@ -1,11 +1,18 @@
 import { renderFallback } from '../jobs/fallback-template.ts'
 import { isFinal, type Job } from '../jobs/job.ts'
-import { abandon, beginStep, stepAborted, stepFailed, stepSucceeded, stepUnknown } from '../jobs/job-state.ts'
+import {
+  abandon,
+  accepted,
+  beginStep,
+  stepAborted,
+  stepFailed,
+  stepSucceeded,
+  stepUnknown,
+} from '../jobs/job-state.ts'
 import { runningStep, type Step } from '../jobs/job-step.ts'
 import type { Flight } from '../jobs/job-store.ts'
 import { outcomeTooOld, outcomeUnknowable } from '../jobs/unknown-reasons.ts'
 import {
-  accepted,
   advance,
   announce,
   beginAgain,

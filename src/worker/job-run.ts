@@ -1,6 +1,6 @@
 import { type ClaimedJob, reloadJob } from '../jobs/claim-store.ts'
 import type { Job } from '../jobs/job.ts'
-import { requeue, type Transition } from '../jobs/job-state.ts'
+import { accepted, requeue, type Transition } from '../jobs/job-state.ts'
 import type { Flight } from '../jobs/job-store.ts'
 import { endOf, type JobWrite } from '../jobs/write-jobs.ts'
 import { firstHostId } from '../postgres/hosts.ts'
@@ -142,9 +142,4 @@ function tell({ metrics }: WorkContext, job: Job, endedAt: Date): void {
     waitMs: Math.max(0, startedAt.getTime() - job.createdAt.getTime()),
     runMs: Math.max(0, endedAt.getTime() - startedAt.getTime()),
   })
-}
-
-export function accepted(transition: Transition): Job {
-  if (!transition.ok) throw new Error(transition.message)
-  return transition.job
 }

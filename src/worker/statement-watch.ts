@@ -11,6 +11,8 @@ export class StatementWatch {
   isTimedOut = false
   /** The server ended every backend because one of them, another than ours, had crashed. */
   isInnocent = false
+  /** The one value that the last message has answered, if it was to be read. */
+  lastValue = ''
   readonly #session: Session
   readonly #interrupted: AbortSignal
   readonly #timer: NodeJS.Timeout
@@ -19,7 +21,6 @@ export class StatementWatch {
       if (state === sqlstate.crashShutdown) this.isInnocent = true
     },
   }
-  #lastValue = ''
 
   constructor(session: Session, timeoutMs: number, interrupted: AbortSignal) {
     this.#session = session
@@ -30,18 +31,13 @@ export class StatementWatch {
     if (interrupted.aborted) this.#cut()
   }
 
-  /** The one value that the last message has answered, if it was to be read. */
-  get lastValue(): string {
-    return this.#lastValue
-  }
-
   /**
    * Sends messages and throws away their rows, but for the value of the last one if that is to be read. Rejects when the
    * connection is lost before `needed` of them are answered.
    */
   async run(texts: readonly string[], needed: number, readsLast = false): Promise<readonly WireOutcome[]> {
     const readValue = (buffer: Buffer, start: number, end: number) => {
-      if (query.outcomes.length === texts.length - 1) this.#lastValue = firstValue(buffer, start, end)
+      if (query.outcomes.length === texts.length - 1) this.lastValue = firstValue(buffer, start, end)
     }
     const handler = readsLast ? { ...this.#handler, dataRow: readValue } : this.#handler
     const query = this.#session.send(texts, handler)

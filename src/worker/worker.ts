@@ -108,7 +108,7 @@ export class Worker {
         await this.#claimOnce(this.#presence.id)
       }
     } catch (error) {
-      // The poll comes back to it.
+      // The poll comes back to it. Until then nobody knows what we were given.
       this.#isInDoubt = true
       this.#options.log.warn({ err: error }, 'cannot claim jobs')
     } finally {
@@ -146,12 +146,7 @@ export class Worker {
   async #disown(workerId: number): Promise<void> {
     this.#isInDoubt = false
     this.#seesOrphans = true
-    try {
-      await disownJobs(this.#options.databases.control, workerId, [...this.#running.keys()])
-    } catch (error) {
-      this.#isInDoubt = true
-      throw error
-    }
+    await disownJobs(this.#options.databases.control, workerId, [...this.#running.keys()])
   }
 
   /** A job that ends makes room for another one, as long as we want any. */
