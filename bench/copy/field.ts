@@ -42,8 +42,13 @@ export type Field = Readonly<{
   metrics: () => Promise<string>
 }>
 
-export async function openField(frame: Frame, kind: Kind, megabytes: number): Promise<Field> {
-  const service = await frame.startService()
+export async function openField(
+  frame: Frame,
+  kind: Kind,
+  megabytes: number,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<Field> {
+  const service = await frame.startService(environment)
   const user = (await service.admin('POST', '/users', { username: 'bench' })) as { api_key: string }
   const database = await databaseOf(frame, service.namespace)
   const client = await frame.connect(database)

@@ -1,3 +1,6 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Frame } from '../frame/frame.ts'
 import { ProcessSampler } from '../frame/process-use.ts'
 import { type Field, kinds, openField } from './field.ts'
@@ -12,11 +15,15 @@ const upGzip = 'curl -s -X POST -T source.csv.gz -H "Content-Encoding: gzip" "$f
 
 const frame = new Frame()
 try {
-  const field = await openField(frame, kinds.wide, megabytes)
+  const turns = join(await frame.makeFolder(), 'turns.json')
+  const field = await openField(frame, kinds.wide, megabytes, {
+    NODE_OPTIONS: `--import ${join(import.meta.dirname, 'turn-watch.mjs')}`,
+    CARTAGE_BENCH_TURNS: turns,
+  })
   await field.shell(down)
   await memoryOfEach(field)
   await memoryOfTwenty(field)
-  await lagOfEight(field)
+  await lagOfEight(field, turns)
 } finally {
   await frame.close()
 }
@@ -49,11 +56,16 @@ async function memoryOfTwenty(field: Field): Promise<void> {
   console.log(`peak RSS of twenty copyto in a row: ${peaks.join(' ')} MB`)
 }
 
-async function lagOfEight(field: Field): Promise<void> {
+async function lagOfEight(field: Field, turns: string): Promise<void> {
   await field.sql('truncate public.target')
-  await field.metrics()
+  process.kill(field.pid, 'SIGUSR2')
   const eight = [down, downGzip, up, upGzip].flatMap((command) => [command, command])
   await field.shell(`${eight.map((command) => `{ ${command} --max-time 20 || true; } &`).join(' ')} wait`)
-  const lag = /^nodejs_eventloop_lag_max_seconds (\S+)/m.exec(await field.metrics())?.[1]
-  console.log(`longest stop of the event loop with eight copies: ${(Number(lag) * 1000).toFixed(0)} ms`)
+  process.kill(field.pid, 'SIGUSR2')
+  await sleep(1_000)
+  const { ownMs, waitedMs, lateMs } = JSON.parse(await readFile(turns, 'utf8'))
+  console.log(
+    `event loop with eight copies: busy for ${ownMs.toFixed(0)} ms at most between two looks, ` +
+      `${waitedMs.toFixed(0)} ms at most without a CPU, late by ${lateMs.toFixed(0)} ms at most`,
+  )
 }
