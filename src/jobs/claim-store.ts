@@ -14,28 +14,6 @@ export type ClaimedJob = StoredJob &
     isFollowed: boolean
   }>
 
-export type ClaimLimits = Readonly<{
-  /** Waiting jobs, and running ones that have lost their worker. */
-  wanted: number
-  wantedOrphans: number
-  perUser: number
-  perHost: number
-  openHosts: readonly number[]
-}>
-
-/** Whether there was more that somebody else was working on at the moment. */
-export type Claim = Readonly<{ jobs: readonly ClaimedJob[]; isBusy: boolean }>
-
-export async function claimJobs(control: Pool, workerId: number, limits: ClaimLimits): Promise<Claim> {
-  const { rows } = await control.query<{ job: ClaimedRow | null }>({
-    name: 'claim-jobs',
-    text: 'select job from cartage.claim_jobs($1, $2, $3, $4, $5, $6) job',
-    values: [workerId, limits.wanted, limits.wantedOrphans, limits.perUser, limits.perHost, limits.openHosts],
-  })
-  const claimed = rows.flatMap(({ job }) => job ?? [])
-  return { jobs: claimed.map(readClaimedJob), isBusy: claimed.length < rows.length }
-}
-
 /** A job of the view cartage.runnable_jobs, as JSON. */
 export type ClaimedRow = JobRow &
   Readonly<{

@@ -26,10 +26,11 @@ export class FinishedJobs {
       const turn = this.#nextNews(id, deadline - Date.now(), signal)
       try {
         await this.#listen()
-        const job = await watchJob(this.#control, account, id)
-        if (!job || isFinal(job.status) || Date.now() >= deadline) return job
+        const before = await watchJob(this.#control, account, id)
+        if (!before || isFinal(before.status) || Date.now() >= deadline) return before
         await turn.news
-        if (signal.aborted || this.#isStopped) return await findJob(this.#control, account, id)
+        const after = await findJob(this.#control, account, id)
+        if (!after || isFinal(after.status) || signal.aborted || this.#isStopped) return after
       } finally {
         turn.leave()
       }

@@ -41,20 +41,26 @@ export type JobRow = Readonly<{
 /** The user's job; also says that somebody waits for its end. */
 export async function watchJob(control: Pool, account: Account, id: string): Promise<Job | undefined> {
   // Not worth waiting for the disk: a crash ends the waiting too.
-  await control.query(
-    `update cartage.jobs set is_watched = true
+  await control.query({
+    name: 'watch-job',
+    text: `update cartage.jobs set is_watched = true
      where user_id = $1 and id = $2 and finished_at is null and not is_watched
        and set_config('synchronous_commit', 'off', true) = 'off'`,
-    [account.userId, id],
-  )
+    values: [account.userId, id],
+  })
   return findJob(control, account, id)
 }
 
-export async function findJob(control: Queryable, account: Account, id: string): Promise<Job | undefined> {
-  const { rows } = await control.query<Omit<JobRow, 'username'>>(
-    `${selectJobs} where user_id = $1 and id = $2`,
-    [account.userId, id],
-  )
+export async function findJob(
+  control: Pick<Pool, 'query'>,
+  account: Account,
+  id: string,
+): Promise<Job | undefined> {
+  const { rows } = await control.query<Omit<JobRow, 'username'>>({
+    name: 'find-job',
+    text: `${selectJobs} where user_id = $1 and id = $2`,
+    values: [account.userId, id],
+  })
   return rows[0] && readJob({ ...rows[0], username: account.username })
 }
 

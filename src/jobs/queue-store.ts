@@ -35,18 +35,23 @@ export async function dropJob(control: Control, { userId, job: { id }, attempt }
   )
 }
 
-/** Lets go of what a worker has according to the database but does not know of: the answer to its claim was lost. */
+/**
+ * Lets go of what a worker has had for a moment, according to the database, and does not know of: the answer that gave
+ * it was lost. Should it arrive after all, the fence keeps the worker from it.
+ */
 export async function disownJobs(
   control: Control,
   workerId: number,
   known: readonly StoredJob[],
-): Promise<void> {
-  await control.query(
-    `update cartage.jobs j set worker_id = null, attempt = attempt + 1
-     where status = 'running' and worker_id = $1
-       and not exists (select from unnest($2::uuid[], $3::integer[]) k (id, attempt) where k.id = j.id and k.attempt = j.attempt)`,
-    [workerId, known.map(({ job }) => job.id), known.map(({ attempt }) => attempt)],
-  )
+): Promise<number> {
+  const { rowCount } = await control.query({
+    name: 'disown-jobs',
+    text: `update cartage.jobs j set worker_id = null, attempt = attempt + 1
+      where status = 'running' and worker_id = $1 and updated_at < clock_timestamp() - interval '1 second'
+        and not exists (select from unnest($2::uuid[], $3::integer[]) k (id, attempt) where k.id = j.id and k.attempt = j.attempt)`,
+    values: [workerId, known.map(({ job }) => job.id), known.map(({ attempt }) => attempt)],
+  })
+  return rowCount ?? 0
 }
 
 /** Wakes the workers: a job may be had. */

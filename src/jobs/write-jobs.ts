@@ -26,10 +26,14 @@ export type WriteResult = Readonly<{
   at: Date
 }>
 
-/** On what terms a worker that ends jobs is given others in their place. */
-export type Succession = Readonly<{
+/** What a worker wants to be given: a job for each that it ends, and perhaps more. */
+export type Wishes = Readonly<{
   workerId: number
+  /** More waiting jobs, and running ones that have lost their worker. */
+  wanted: number
+  wantedOrphans: number
   perUser: number
+  perHost: number
   openHosts: readonly number[]
   /** Open transactions in which nothing has happened yet, for the next job of their user. */
   transactions: readonly OpenTransaction[]
@@ -42,43 +46,55 @@ export type OpenTransaction = Readonly<{
   life: string
 }>
 
+/** A job given here that is in flight is so in a transaction of the worker, or was when it lost its last one. */
 export type WrittenJobs = Readonly<{
   results: readonly WriteResult[]
-  /** The jobs in the place of those that have ended. One that is in flight is so in a transaction of the worker. */
+  /** The jobs in the place of those that have ended. */
   next: readonly ClaimedJob[]
+  /** Those that were wanted besides. */
+  claimed: readonly ClaimedJob[]
+  /** There may be more to be had. */
+  isLeft: boolean
 }>
 
 /**
- * Writes in one transaction what has become of some jobs. While somebody else works on one of them this waits, if
- * `isPatient`; else nothing is written, and PostgreSQL's error says so.
+ * Writes in one transaction what has become of some jobs, and gives a worker others. While somebody else works on one of
+ * them this waits, if `isPatient`; else nothing is written, and PostgreSQL's error says so.
  */
 export async function writeJobs(
   control: Pick<Pool, 'query'>,
   writes: readonly JobWrite[],
-  { isPatient = true, succession }: { isPatient?: boolean; succession?: Succession | undefined } = {},
+  { isPatient = true, wishes }: { isPatient?: boolean; wishes?: Wishes | undefined } = {},
 ): Promise<WrittenJobs> {
   const { rows } = await control.query<{ written: WrittenRecord }>({
     name: 'write-jobs',
-    text: 'select cartage.write_jobs($1, $2, $3, $4, $5, $6) as written',
+    text: 'select cartage.write_jobs($1, $2, $3, $4, $5, $6, $7, $8, $9) as written',
     values: [
       JSON.stringify(writes.map(recordOf).sort(inOrder)),
       isPatient,
-      succession?.workerId,
-      succession?.perUser,
-      succession?.openHosts,
-      succession && JSON.stringify(byUser(succession.transactions)),
+      wishes?.workerId,
+      wishes?.wanted,
+      wishes?.wantedOrphans,
+      wishes?.perUser,
+      wishes?.perHost,
+      wishes?.openHosts,
+      wishes && JSON.stringify(byUser(wishes.transactions)),
     ],
   })
-  const { results, next } = rows[0]!.written
+  const { results, next = [], claimed = [], is_left: isLeft = false } = rows[0]!.written
   return {
     results: results.map(({ outcome, at }) => ({ outcome, at: new Date(at) })),
     next: next.map(readClaimedJob),
+    claimed: claimed.map(readClaimedJob),
+    isLeft,
   }
 }
 
 type WrittenRecord = Readonly<{
   results: readonly Readonly<{ outcome: Written; at: string }>[]
-  next: readonly ClaimedRow[]
+  next?: readonly ClaimedRow[]
+  claimed?: readonly ClaimedRow[]
+  is_left?: boolean
 }>
 
 /** As `cartage.write_jobs` reads it. */

@@ -130,7 +130,9 @@ function statementOf(context: WorkContext, run: JobRun): Statement {
 /** Whether a transaction should be begun ahead: for the next step, or for the next job of the user. */
 function isFollowed({ standby }: WorkContext, run: JobRun): boolean {
   const isLast = isFinal(accepted(stepSucceeded(run.job, new Date())).status)
-  return !isLast || (run.claimed.isFollowed && isBesideControl(run) && standby.isWorthwhile)
+  if (!isLast) return true
+  const { userId, isFollowed: hasMoreWaiting } = run.claimed
+  return isBesideControl(run) && standby.isWorthwhile && (hasMoreWaiting || standby.isSteady(userId))
 }
 
 const longestTimeoutMs = 2 ** 31 - 1

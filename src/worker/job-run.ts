@@ -114,6 +114,7 @@ export async function end(context: WorkContext, run: JobRun): Promise<Interrupti
 /** What was begun ahead is for the next job of the user. */
 function standBy({ standby }: WorkContext, run: JobRun): void {
   const { claimed, session, ahead: flight, life } = run
+  standby.noteEnd(claimed.userId)
   if (!session || !flight) return
   standby.put({ userId: claimed.userId, session, flight, life, begunAt: performance.now() })
   run.session = null

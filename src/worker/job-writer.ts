@@ -1,12 +1,7 @@
 import type { Pool } from 'pg'
 import type { ClaimedJob } from '../jobs/claim-store.ts'
 import { isFinal } from '../jobs/job.ts'
-import {
-  type JobWrite,
-  type WriteResult as StoreResult,
-  type Succession,
-  writeJobs,
-} from '../jobs/write-jobs.ts'
+import { type JobWrite, type WriteResult as StoreResult, type Wishes, writeJobs } from '../jobs/write-jobs.ts'
 import { isInDoubt, Together } from '../postgres/together.ts'
 import type { BegunSession, Standby } from './standby.ts'
 
@@ -19,55 +14,99 @@ export type WriteResult = StoreResult & Readonly<{ isReplaced: boolean }>
 export type JobWriterOptions = Readonly<{
   control: Pool
   standby: Standby
-  /** None: no job is wanted in the place of one that ends. */
-  terms: () => Omit<Succession, 'transactions'> | undefined
+  /** What to ask for now. None: nothing, not even in the place of a job that ends. */
+  wishes: () => Omit<Wishes, 'transactions'> | undefined
   onGiven: (job: GivenJob) => void
-  /** An answer was lost, and with it perhaps a job that we were given. */
-  onDoubt: () => void
+  /** There may be more to be had. */
+  onLeft: (wishes: Pick<Wishes, 'wantedOrphans'>) => void
+  /** What was wished for has to be wished for again. */
+  onFailure: () => void
 }>
 
-/** Writes what becomes of the running jobs, and is given the next ones. */
+/** The conversation of a worker with the queue: writes what becomes of its jobs, and is given others. */
 export class JobWriter {
   readonly #options: JobWriterOptions
-  readonly #together = new Together<JobWrite, WriteResult>((writes, isPatient) =>
-    this.#writeTogether(writes, isPatient),
+  readonly #together = new Together<readonly JobWrite[], readonly WriteResult[]>((groups, isPatient) =>
+    this.#converse(groups, isPatient),
   )
 
   constructor(options: JobWriterOptions) {
     this.#options = options
   }
 
-  write(write: JobWrite): Promise<WriteResult> {
-    return this.#together.write(write)
+  async write(write: JobWrite): Promise<WriteResult> {
+    const [result] = await this.#together.write([write])
+    return result!
   }
 
-  async #writeTogether(writes: readonly JobWrite[], isPatient: boolean): Promise<readonly WriteResult[]> {
-    const { control, standby, terms, onGiven, onDoubt } = this.#options
-    const agreed = writes.some(({ job }) => isFinal(job.status)) ? terms() : undefined
-    const transactions = agreed && !isPatient ? standby.takeAll() : []
-    const succession = agreed && { ...agreed, transactions }
+  /** Asks for jobs, along with whatever there is to write. */
+  async ask(): Promise<void> {
+    await this.#together.write([])
+  }
+
+  async #converse(
+    groups: readonly (readonly JobWrite[])[],
+    isPatient: boolean,
+  ): Promise<readonly (readonly WriteResult[])[]> {
+    const writes = groups.flat()
+    const wishes = this.#wishes(writes, isPatient)
+    const results = writes.length > 0 || wishes ? [...(await this.#write(writes, wishes, isPatient))] : []
+    return groups.map(({ length }) => results.splice(0, length))
+  }
+
+  #wishes(writes: readonly JobWrite[], isPatient: boolean): WishesOfSessions | undefined {
+    const wishes = this.#options.wishes()
+    if (!wishes) return undefined
+    const isEmpty = wishes.wanted + wishes.wantedOrphans === 0
+    if (isEmpty && !writes.some(({ job }) => isFinal(job.status))) return undefined
+    return { ...wishes, transactions: isPatient ? [] : this.#options.standby.takeAll() }
+  }
+
+  async #write(
+    writes: readonly JobWrite[],
+    wishes: WishesOfSessions | undefined,
+    isPatient: boolean,
+  ): Promise<readonly WriteResult[]> {
+    const { control, onLeft } = this.#options
     try {
-      const { results, next } = await writeJobs(control, writes, { isPatient, succession })
-      const left = new Map(transactions.map((begun) => [begun.flight.xid, begun]))
-      for (const claimed of next) {
-        const xid = claimed.flight?.xid ?? null
-        onGiven({ claimed, begun: left.get(xid) })
-        left.delete(xid)
-      }
-      for (const begun of left.values()) standby.put(begun)
+      const { results, next, claimed, isLeft } = await writeJobs(control, writes, { isPatient, wishes })
+      this.#give([...next, ...claimed], wishes?.transactions ?? [])
+      if (wishes && isLeft) onLeft(wishes)
       let replaced = next.length
       return results.map((result, index) => ({
         ...result,
         isReplaced: isFinal(writes[index]!.job.status) && result.outcome === 'written' && replaced-- > 0,
       }))
     } catch (error) {
-      if (!isInDoubt(error)) for (const begun of transactions) standby.put(begun)
-      else {
-        // A job may be in flight there of which we shall never hear: nothing else must happen in it.
-        for (const { session } of transactions) void session.destroy()
-        onDoubt()
-      }
+      if (wishes) this.#withdraw(wishes, isPatient, error)
       throw error
     }
   }
+
+  #give(jobs: readonly ClaimedJob[], transactions: readonly BegunSession[]): void {
+    const left = new Set(transactions)
+    for (const claimed of jobs) {
+      const begun = transactions.find((each) => isInFlightThere(claimed, each))
+      this.#options.onGiven({ claimed, begun })
+      if (begun) left.delete(begun)
+    }
+    for (const begun of left) this.#options.standby.put(begun)
+  }
+
+  #withdraw({ transactions }: WishesOfSessions, isPatient: boolean, error: unknown): void {
+    const isRefused = !isInDoubt(error)
+    for (const begun of transactions) {
+      if (isRefused) this.#options.standby.put(begun)
+      // A job may be in flight there of which we shall never hear: nothing else must happen in it.
+      else void begun.session.destroy()
+    }
+    // One that is refused even by itself would be so again.
+    if (!(isRefused && isPatient)) this.#options.onFailure()
+  }
+}
+
+type WishesOfSessions = Omit<Wishes, 'transactions'> & Readonly<{ transactions: readonly BegunSession[] }>
+
+function isInFlightThere({ userId, flight }: ClaimedJob, begun: BegunSession): boolean {
+  return flight !== null && flight.xid === begun.flight.xid && userId === begun.userId
 }

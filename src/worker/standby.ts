@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { OpenTransaction } from '../jobs/write-jobs.ts'
 import type { Session } from '../postgres/session.ts'
 
@@ -5,12 +6,14 @@ import type { Session } from '../postgres/session.ts'
 export type BegunSession = OpenTransaction & Readonly<{ session: Session; begunAt: number }>
 
 /**
- * Transactions begun for the next job of a user who has more waiting: together with the last statement, so that it
- * costs no round trip. They wait only for a moment, as an open transaction keeps VACUUM from its work.
+ * Transactions begun for the next job of a user who has more waiting, or sends one job after the other: together with
+ * the last statement, so that it costs no round trip. They wait only for a moment, as an open transaction keeps VACUUM
+ * from its work.
  */
 export class Standby {
   readonly #most: number
   readonly #waiting = new Map<number, BegunSession & { readonly timer: NodeJS.Timeout }>()
+  readonly #lastEnds = new LRUCache<number, number>({ max: 1_000 })
   #lastInVain = Number.NEGATIVE_INFINITY
 
   constructor(most: number) {
@@ -20,6 +23,15 @@ export class Standby {
   /** Not while so many users wait that the turn of one comes too late for it. */
   get isWorthwhile(): boolean {
     return this.#waiting.size < this.#most && performance.now() - this.#lastInVain > vainMs
+  }
+
+  /** Whether the last job of the user ended just now: then the one after this is likely to come in time as well. */
+  isSteady(userId: number): boolean {
+    return performance.now() - (this.#lastEnds.get(userId) ?? Number.NEGATIVE_INFINITY) < waitMs
+  }
+
+  noteEnd(userId: number): void {
+    this.#lastEnds.set(userId, performance.now())
   }
 
   put(begun: BegunSession): void {

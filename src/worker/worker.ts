@@ -1,8 +1,10 @@
+import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.ts'
-import { type ClaimedJob, claimJobs } from '../jobs/claim-store.ts'
+import type { ClaimedJob } from '../jobs/claim-store.ts'
 import { cleanJobs } from '../jobs/clean-jobs.ts'
 import { disownJobs, dropJob, orphanMessage } from '../jobs/queue-store.ts'
+import type { Wishes } from '../jobs/write-jobs.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { type Databases, jobConnections } from '../postgres/databases.ts'
@@ -44,10 +46,10 @@ export class Worker {
   /** What was taken under one id is given up together. */
   #life = newLife()
   #isStopping = false
-  #isClaiming = false
+  #isAsking = false
   #isWoken = false
   #seesOrphans = false
-  #isInDoubt = false
+  #pauseMs = shortestPauseMs
 
   constructor(options: WorkerOptions) {
     const { config, databases, log } = options
@@ -58,9 +60,10 @@ export class Worker {
     this.#writer = new JobWriter({
       control: databases.control,
       standby: this.#standby,
-      terms: () => this.#terms(),
+      wishes: () => this.#wishes(),
       onGiven: (job) => this.#run(job),
-      onDoubt: () => this.#doubt(),
+      onLeft: ({ wantedOrphans }) => this.#wakeSoon(wantedOrphans > 0 ? orphanMessage : ''),
+      onFailure: () => this.#wake(orphanMessage),
     })
     this.#presence = new Presence(databases.control, log, {
       onNews: (message) => this.#wake(message ?? orphanMessage),
@@ -73,10 +76,7 @@ export class Worker {
     await this.#serverLife.renew()
     await this.#presence.start()
     this.#recovery = new Recovery(databases.control, log, () => this.#presence.id)
-    this.#timers = [
-      setInterval(() => this.#wake(orphanMessage), pollMs),
-      setInterval(() => this.#clean(), cleanMs),
-    ]
+    this.#timers = [setInterval(() => this.#poll(), pollMs), setInterval(() => this.#clean(), cleanMs)]
   }
 
   /** Takes no more jobs, gives the running ones time, then cuts them short and gives them back. */
@@ -95,71 +95,70 @@ export class Worker {
   #wake(message: string): void {
     this.#isWoken = true
     if (message === orphanMessage) this.#seesOrphans = true
-    if (!this.#isClaiming) void this.#claim()
+    if (!this.#isAsking) void this.#ask()
   }
 
-  async #claim(): Promise<void> {
-    this.#isClaiming = true
-    try {
-      while (this.#isWoken && !this.#isStopping && this.#presence.isConnected) {
-        this.#isWoken = false
-        if (this.#presence.id === undefined) continue
-        if (this.#isInDoubt) await this.#disown(this.#presence.id)
-        await this.#claimOnce(this.#presence.id)
-      }
-    } catch (error) {
-      // The poll comes back to it. Until then nobody knows what we were given.
-      this.#isInDoubt = true
-      this.#options.log.warn({ err: error }, 'cannot claim jobs')
-    } finally {
-      this.#isClaiming = false
-    }
-  }
-
-  async #claimOnce(workerId: number): Promise<void> {
-    const { config, databases } = this.#options
-    const free = Math.max(0, config.jobsPerWorker - this.#running.size)
-    // The jobs of a dead worker are gone on with even when this one has its hands full.
-    const wantedOrphans = this.#seesOrphans ? Math.max(0, 2 * config.jobsPerWorker - this.#running.size) : 0
-    if (free + wantedOrphans === 0) return
-    this.#seesOrphans = false
-    const claim = await claimJobs(databases.control, workerId, {
-      wanted: free,
-      wantedOrphans,
-      perUser: config.jobsPerUser,
-      perHost: config.jobsPerHost,
-      openHosts: this.#health.openHosts(),
-    })
-    for (const claimed of claim.jobs) {
-      this.#run({ claimed, begun: claimed.flight ? undefined : this.#standby.take(claimed.userId) })
-    }
-    if (claim.isBusy) setTimeout(() => this.#wake(''), busyMs)
-  }
-
-  /** An answer was lost, and with it perhaps the news that a job is ours. */
-  #doubt(): void {
-    this.#isInDoubt = true
+  async #poll(): Promise<void> {
+    this.#wake(orphanMessage)
+    const { databases, log } = this.#options
+    if (!this.#mayAsk) return
+    // An answer may have been lost, and with it the news that a job is ours.
+    const disowned = await disownJobs(databases.control, this.#presence.id!, [...this.#running.keys()]).catch(
+      () => 0,
+    )
+    if (disowned === 0) return
+    log.warn({ jobs: disowned }, 'this worker had jobs that it did not know of')
     this.#wake(orphanMessage)
   }
 
-  /** What we do not know of is free for everybody again. Should we hear of it after all, the fence keeps us from it. */
-  async #disown(workerId: number): Promise<void> {
-    this.#isInDoubt = false
-    this.#seesOrphans = true
-    await disownJobs(this.#options.databases.control, workerId, [...this.#running.keys()])
+  /** Somebody else had a hand on what could be had, mostly for less than a millisecond. */
+  #wakeSoon(message: string): void {
+    setTimeout(() => this.#wake(message), this.#pauseMs)
+    this.#pauseMs = Math.min(2 * this.#pauseMs, longestPauseMs)
   }
 
-  /** A job that ends makes room for another one, as long as we want any. */
-  #terms(): ReturnType<JobWriterOptions['terms']> {
+  async #ask(): Promise<void> {
+    this.#isAsking = true
+    try {
+      while (this.#isWoken && this.#mayAsk) await this.#writer.ask()
+    } catch (error) {
+      // The poll comes back to it.
+      this.#options.log.warn({ err: error }, 'cannot ask for jobs')
+    } finally {
+      this.#isAsking = false
+    }
+  }
+
+  get #mayAsk(): boolean {
+    return !this.#isStopping && this.#presence.isConnected && this.#presence.id !== undefined
+  }
+
+  /** A job for each that ends, and, once woken, as many as there is room for. */
+  #wishes(): ReturnType<JobWriterOptions['wishes']> {
     const { id: workerId } = this.#presence
     if (this.#isStopping || workerId === undefined) return undefined
-    return { workerId, perUser: this.#options.config.jobsPerUser, openHosts: this.#health.openHosts() }
+    const { jobsPerUser: perUser, jobsPerHost: perHost } = this.#options.config
+    return { workerId, perUser, perHost, openHosts: this.#health.openHosts(), ...this.#wanted() }
+  }
+
+  #wanted(): Pick<Wishes, 'wanted' | 'wantedOrphans'> {
+    if (!this.#mayAsk) return { wanted: 0, wantedOrphans: 0 }
+    const { jobsPerWorker } = this.#options.config
+    const room = (most: number) => Math.max(0, most - this.#running.size)
+    const wanted = this.#isWoken ? room(jobsPerWorker) : 0
+    // The jobs of a dead worker are gone on with even when this one has its hands full.
+    const wantedOrphans = this.#seesOrphans ? room(2 * jobsPerWorker) : 0
+    this.#isWoken = false
+    if (wantedOrphans > 0) this.#seesOrphans = false
+    return { wanted, wantedOrphans }
   }
 
   #run(given: GivenJob): void {
+    this.#pauseMs = shortestPauseMs
     const running = this.#execute(given).then((parting) => {
       this.#running.delete(given.claimed)
-      if (parting !== 'replaced') this.#wake('')
+      // Who ends a job hears if there is another one.
+      if (parting !== 'replaced' && parting !== 'ended') this.#wake('')
     })
     this.#running.set(given.claimed, running)
   }
@@ -224,11 +223,15 @@ export class Worker {
 type Life = Readonly<{ interrupt: AbortController; abandon: AbortController }>
 
 function newLife(): Life {
-  return { interrupt: new AbortController(), abandon: new AbortController() }
+  const life = { interrupt: new AbortController(), abandon: new AbortController() }
+  // As many listen as there are jobs.
+  setMaxListeners(0, life.interrupt.signal, life.abandon.signal)
+  return life
 }
 
 const pollMs = 1_000
-const busyMs = 5
+const shortestPauseMs = 1
+const longestPauseMs = 16
 const cleanMs = 60_000
 const cleanPauseMs = 200
 const giveBackMs = 5_000

@@ -4,7 +4,7 @@ import type { Config } from '../../src/config.ts'
 import { AppError } from '../../src/errors.ts'
 import { jobDocument } from '../../src/http/routes/job-document.ts'
 import { cancelJob } from '../../src/jobs/cancel-job.ts'
-import { type ClaimedJob, claimJobs } from '../../src/jobs/claim-store.ts'
+import type { ClaimedJob } from '../../src/jobs/claim-store.ts'
 import { isFinal, type Job, type JobDefinition } from '../../src/jobs/job.ts'
 import type { JobQueue } from '../../src/jobs/job-queue.ts'
 import * as machine from '../../src/jobs/job-state.ts'
@@ -14,7 +14,7 @@ import { judgeFlight } from '../../src/jobs/judge-flight.ts'
 import { submitJob } from '../../src/jobs/submit-job.ts'
 import { updateJob } from '../../src/jobs/update-job.ts'
 import { declareDead, orphanJobs } from '../../src/jobs/worker-store.ts'
-import { endOf, type JobWrite, type WriteResult, writeJobs } from '../../src/jobs/write-jobs.ts'
+import { endOf, type JobWrite, type Wishes, type WriteResult, writeJobs } from '../../src/jobs/write-jobs.ts'
 import type { Databases } from '../../src/postgres/databases.ts'
 
 /** The store under test, and a statement of either outcome to put in flight. */
@@ -57,9 +57,8 @@ export class JobModel {
   /** A worker looks for work: the job without a worker, or the oldest one waiting. Then it asks what was in flight. */
   async claim(worker: number): Promise<void> {
     if (this.#current.has(worker)) return
-    const { databases } = this.#store
-    const limits = { wanted: 1, wantedOrphans: 1, perUser: 1, perHost: 9, openHosts: [1] }
-    const { jobs } = await claimJobs(databases.control, this.#workers[worker]!, limits)
+    const wishes = { ...wishesOf(this.#workers[worker]!), wanted: 1, wantedOrphans: 1 }
+    const { claimed: jobs } = await writeJobs(this.#store.databases.control, [], { wishes })
     const orphan = this.#jobs.find(({ job, holder }) => job.status === 'running' && holder === null)
     const isFree = this.#jobs.every(({ job }) => job.status !== 'running')
     const expected = orphan ?? (isFree ? this.#jobs.find(({ job }) => job.status === 'pending') : undefined)
@@ -208,9 +207,8 @@ export class JobModel {
   }
 
   async #put(write: JobWrite, workerId?: number): Promise<WriteResult & { next: ClaimedJob | undefined }> {
-    const succession =
-      workerId === undefined ? undefined : { workerId, perUser: 1, openHosts: [1], transactions: [] }
-    const { results, next } = await writeJobs(this.#store.databases.control, [write], { succession })
+    const wishes = workerId === undefined ? undefined : wishesOf(workerId)
+    const { results, next } = await writeJobs(this.#store.databases.control, [write], { wishes })
     return { ...results[0]!, next: next[0] }
   }
 
@@ -221,6 +219,11 @@ export class JobModel {
     expected.holder = null
     expected.isCommitted = null
   }
+}
+
+/** Nothing but a job for each that ends. */
+function wishesOf(workerId: number): Wishes {
+  return { workerId, wanted: 0, wantedOrphans: 0, perUser: 1, perHost: 9, openHosts: [1], transactions: [] }
 }
 
 /** The write of a worker that goes on with its job. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool, PoolClient } from 'pg'
-import { claimJobs } from '../../src/jobs/claim-store.ts'
+import type { ClaimedJob } from '../../src/jobs/claim-store.ts'
 import { registerWorker } from '../../src/jobs/worker-store.ts'
 import { endOf, writeJobs } from '../../src/jobs/write-jobs.ts'
 import { jobApi, runJob } from '../jobs/job-api.ts'
@@ -131,7 +131,7 @@ test('a claim is on the disk before it is answered', async (t) => {
   for (let turn = 0; turn < 10; turn++) {
     await jobApi(user).submit('select 1')
     await client.query('begin')
-    const { rowCount } = await client.query(`select cartage.claim_jobs(1, 1, 0, 100, 100, '{1}')`)
+    const { rowCount } = await client.query(`select cartage.claim_jobs(1, 1, 0, 100, 100, '{1}', '{}', null)`)
     const { rows } = await client.query('select pg_current_wal_insert_lsn() as written')
     await client.query('commit')
     const after = await client.query('select pg_current_wal_flush_lsn() >= $1::pg_lsn as is_on_disk', [
@@ -141,22 +141,73 @@ test('a claim is on the disk before it is answered', async (t) => {
   }
 })
 
-test('a claim whose answer was lost on the way loses no job', async (t) => {
-  const { user, admin, service } = await setup(t, { worker: true, isIsolated: true })
-  const { databases, config } = service.services
+test('a job that a worker was given by an answer that never arrived is not lost', async (t) => {
+  const { user, service } = await setup(t, { worker: true, isIsolated: true })
+  const { control } = service.services.databases
   const api = jobApi(user)
-  const unlock = await hold(databases.control, 'select pg_advisory_xact_lock(7238010)', [])
+  // Meanwhile nobody claims.
+  const release = await hold(control, 'select pg_advisory_xact_lock(7238010)', [])
   const { job_id: id } = await api.submit('select 1')
-  const claiming = `from pg_stat_activity where datname = $1 and query like '%claim_jobs%' and wait_event = 'advisory'`
-  await eventually(async () => assert.ok((await admin(`select ${claiming}`, [config.namespace])).rowCount))
-  // As if the worker had been given it, and never heard of that.
-  await databases.control.query(
+  await control.query(
     `update cartage.jobs set status = 'running', attempt = 1, worker_id = (select id from cartage.workers)`,
   )
-  await databases.control.query('update cartage.job_queues set pending = 0, running = 1')
-  await admin(`select pg_terminate_backend(pid) ${claiming}`, [config.namespace])
-  await unlock()
+  await control.query('update cartage.job_queues set pending = 0, running = 1')
+  await release()
   assert.equal((await api.ended(id)).status, 'done')
+})
+
+test('a job for which nobody may claim just now is claimed a moment later', async (t) => {
+  const { user, service } = await setup(t, { worker: true, isIsolated: true })
+  const api = jobApi(user)
+  const waits: number[] = []
+  for (let turn = 0; turn < 7; turn++) {
+    const release = await hold(
+      service.services.databases.control,
+      'select pg_advisory_xact_lock(7238010)',
+      [],
+    )
+    const { job_id: id } = await api.submit('select 1')
+    await sleep(100)
+    assert.equal((await api.read(id)).status, 'pending')
+    await release()
+    const released = performance.now()
+    assert.equal((await api.ended(id)).status, 'done')
+    waits.push(performance.now() - released)
+  }
+  // Beneath it lies the look of every second.
+  const median = waits.sort((one, other) => one - other)[3]!
+  assert.ok(median < 250, `${median} ms`)
+})
+
+test('a user who sends one job after the other finds a transaction begun for each', async (t) => {
+  const { user, admin } = await setup(t, { worker: true })
+  const api = jobApi(user)
+  await eventually(async () => {
+    await runJob(api, 'select 1')
+    const { rowCount } = await admin(
+      `select from pg_stat_activity where datname = $1 and state = 'idle in transaction' and backend_xid is not null`,
+      [user.account.database],
+    )
+    assert.equal(rowCount, 1)
+  }, 10_000)
+  await user.sql('create table ledger (item int)')
+  for (let turn = 0; turn < 5; turn++) await runJob(api, `insert into ledger values (${turn})`)
+  assert.equal((await user.sql('select from ledger')).rowCount, 5)
+})
+
+test('more than ten jobs at once are nothing to warn of', async (t) => {
+  const warnings: Error[] = []
+  const note = (warning: Error) => warnings.push(warning)
+  process.on('warning', note)
+  t.after(() => process.off('warning', note))
+  const { user } = await setup(t, {
+    worker: true,
+    config: { jobsPerUser: 12, jobsPerWorker: 12 },
+  })
+  const api = jobApi(user)
+  const jobs = await Promise.all(Array.from({ length: 12 }, () => api.submit('select pg_sleep(0.5)')))
+  for (const { job_id } of jobs) assert.equal((await api.ended(job_id)).status, 'done')
+  assert.deepEqual(warnings, [])
 })
 
 test('who ends a job is given none while somebody on another host comes first', async (t) => {
@@ -175,15 +226,22 @@ test('who ends a job is given none while somebody on another host comes first', 
   await control.query(`update cartage.job_queues set host_id = 2 where user_id = $1`, [
     elsewhere.account.userId,
   ])
-  const limits = { wanted: 1, wantedOrphans: 0, perUser: 1, perHost: 9 }
-  const { jobs } = await claimJobs(control, workerId, { ...limits, openHosts: [1] })
-  const end = async (openHosts: readonly number[], from = jobs[0]!) => {
-    const succession = { workerId, perUser: 1, openHosts, transactions: [] }
-    return writeJobs(control, [endOf(from, { ...from.job, status: 'done' })], { succession })
+  const wishes = {
+    workerId,
+    wanted: 0,
+    wantedOrphans: 0,
+    perUser: 1,
+    perHost: 9,
+    openHosts: [1],
+    transactions: [],
   }
-  assert.deepEqual((await end([1, 2])).next, [])
-  const { jobs: again } = await claimJobs(control, workerId, { ...limits, openHosts: [1] })
-  assert.equal(again.length, 1)
+  const claim = async () => (await writeJobs(control, [], { wishes: { ...wishes, wanted: 1 } })).claimed
+  const end = (from: ClaimedJob, openHosts: readonly number[]) =>
+    writeJobs(control, [endOf(from, { ...from.job, status: 'done' })], { wishes: { ...wishes, openHosts } })
+  const [first] = await claim()
+  const ended = await end(first!, [1, 2])
+  assert.deepEqual([ended.next, ended.isLeft], [[], true])
+  const [second] = await claim()
   await jobApi(user).submit('select 1')
-  assert.equal((await end([1], again[0]!)).next.length, 1)
+  assert.equal((await end(second!, [1])).next.length, 1)
 })

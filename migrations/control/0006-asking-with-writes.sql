@@ -1,0 +1,233 @@
+-- What a worker writes of its jobs, and what it asks for, travel together: one transaction and one flush, and the
+-- transactions that it has begun ahead serve whichever job it is given.
+
+drop function cartage.write_jobs;
+drop function cartage.claim_jobs;
+drop function cartage.take_job;
+
+-- Gives a worker the oldest job of the least served user on one of the hosts, as JSON, which also says whether more of
+-- that user are waiting. With a place: only if that user's turn is there.
+--
+-- The worker may have transactions open in which nothing has happened yet, by user: the first statement of a job of such
+-- a user is already in flight there, if it was begun in this life of the server. (Its progress says nothing of that; see
+-- readJob.)
+create function cartage.take_job(
+  claimant integer, per_user integer, hosts integer[], transactions jsonb, life uuid, place integer default null
+) returns json language plpgsql as $$
+declare
+  queue cartage.job_queues;
+  passed_over integer[] := '{}';
+  flight jsonb;
+  taken record;
+begin
+  loop
+    select q.* into queue from cartage.job_queues q
+    where q.pending > 0 and q.running < per_user
+      and q.host_id = any (hosts) and q.user_id <> all (passed_over)
+      and exists (select from cartage.users u where u.id = q.user_id and u.state = 'active')
+    order by q.last_served limit 1 for update of q skip locked;
+    if not found or queue.host_id <> place then
+      return null;
+    end if;
+
+    flight := transactions -> queue.user_id::text;
+    if (flight ->> 'life')::uuid is distinct from life then
+      flight := null;
+    end if;
+    update cartage.jobs j
+    set status = 'running', worker_id = claimant, attempt = j.attempt + 1, updated_at = clock_timestamp(),
+        flight_xid = (flight ->> 'xid')::xid8, flight_pid = (flight ->> 'pid')::integer,
+        flight_backend_start = (flight ->> 'backend_start')::timestamptz
+    from cartage.users u join cartage.databases d on d.id = u.database_id
+    where u.id = queue.user_id and j.user_id = queue.user_id and j.id = (
+      select p.id from cartage.jobs p where p.user_id = queue.user_id and p.status = 'pending'
+      order by p.position limit 1 for update skip locked
+    )
+    -- As in cartage.runnable_jobs.
+    returning j.user_id, j.id, j.status, j.definition, j.progress, j.attempt, j.created_at, j.updated_at,
+      j.flight_xid, j.flight_pid, j.flight_backend_start, j.flight_losses,
+      u.username, u.master_role, u.schema_name, d.host_id, d.name as database_name,
+      queue.pending > 1 as is_followed
+    into taken;
+    exit when found;
+    passed_over := passed_over || queue.user_id;
+  end loop;
+
+  update cartage.job_queues q
+  set pending = q.pending - 1, running = q.running + 1, last_served = clock_timestamp()
+  where q.user_id = queue.user_id;
+  return row_to_json(taken);
+end
+$$;
+
+-- Gives a worker up to `wanted` waiting jobs, and up to `wanted_orphans` running ones that have no worker. A null at the
+-- end says: there was more, but somebody was working on it; ask again soon.
+create function cartage.claim_jobs(
+  claimant integer, wanted integer, wanted_orphans integer,
+  per_user integer, per_host integer, open_hosts integer[], transactions jsonb, life uuid
+) returns setof json language plpgsql as $$
+declare
+  orphan record;
+  free_hosts integer[];
+  job json;
+begin
+  if not exists (select from cartage.job_queues q where q.pending > 0)
+     and not exists (select from cartage.jobs j where j.status = 'running' and j.worker_id is null) then
+    return;
+  end if;
+
+  -- Only one claims at a time, so that the limits are exact. (Nobody waits for the lock: he may have writes to bring home.)
+  -- The claim is on the disk before it is answered: otherwise a crash could take it back, and the same attempt be given
+  -- to another worker.
+  if not pg_try_advisory_xact_lock(7238010) then
+    return next null;
+    return;
+  end if;
+
+  for orphan in
+    select o.user_id, o.id from cartage.jobs o join cartage.users u on u.id = o.user_id
+    where o.status = 'running' and o.worker_id is null and o.host_id = any (open_hosts) and u.state = 'active'
+    limit wanted_orphans for update of o skip locked
+  loop
+    update cartage.jobs j set worker_id = claimant, attempt = j.attempt + 1
+    where j.user_id = orphan.user_id and j.id = orphan.id;
+    return query select row_to_json(r) from cartage.runnable_jobs r
+    where r.user_id = orphan.user_id and r.id = orphan.id;
+  end loop;
+
+  while wanted > 0 loop
+    select coalesce(array_agg(h.id), '{}') into free_hosts from unnest(open_hosts) h (id)
+    where (select count(*) from cartage.jobs j where j.status = 'running' and j.host_id = h.id) < per_host;
+
+    job := cartage.take_job(claimant, per_user, free_hosts, transactions, life);
+    exit when job is null;
+    return next job;
+    transactions := transactions - (job ->> 'user_id');
+    wanted := wanted - 1;
+  end loop;
+
+  if wanted > 0 and exists (
+    select from cartage.job_queues q join cartage.users u on u.id = q.user_id
+    where q.pending > 0 and q.running < per_user and q.host_id = any (free_hosts) and u.state = 'active'
+  ) then
+    return next null;
+  end if;
+end
+$$;
+
+-- Writes what has become of jobs, each only if it is still in the hands of the writer (`attempt`), as the writer thinks
+-- (`old_status`), and, where a life is given, in the same life of the server. Answers `results` in the order of the
+-- writes.
+--
+-- The claimant, if there is one, is given `next`, a job for each that it ends, on the same host: then neither the limit of
+-- the host nor that of the user can be exceeded, and no lock is needed that others would have to wait for. If somebody on
+-- another host comes first, it is given none there. What it wants besides is `claimed`. `is_left`: there may be more to be
+-- had, so ask again soon.
+create function cartage.write_jobs(
+  writes json, is_patient boolean,
+  claimant integer, wanted integer, wanted_orphans integer,
+  per_user integer, per_host integer, open_hosts integer[], transactions jsonb
+) returns json language plpgsql
+-- Planning anew each time would take several times as long as the work itself.
+set plan_cache_mode = force_generic_plan
+set search_path = pg_catalog, pg_temp as $$
+declare
+  current_life uuid := (select l.id from cartage.server_life l);
+  job record;
+  written record;
+  results json[] := '{}';
+  -- Those that have come to another status: whose they are, and from which status to which.
+  owners integer[] := '{}';
+  old_statuses text[] := '{}';
+  new_statuses text[] := '{}';
+  -- Where those that have ended were.
+  places integer[] := '{}';
+  place integer;
+  given json;
+  next_jobs json[] := '{}';
+  claimed_jobs json[] := '{}';
+  is_left boolean := false;
+begin
+  if not is_patient then
+    perform set_config('lock_timeout', '100ms', true);
+  end if;
+
+  -- First the jobs, then the queues, both in the order of their users: like this nobody waits for one who waits for him.
+  for job in
+    select w.* from json_to_recordset(writes) as w (
+      number integer, user_id integer, id uuid, attempt integer, life uuid, old_status text, new_status text,
+      is_released boolean, progress json, xid xid8, pid integer, backend_start timestamptz, losses smallint
+    )
+  loop
+    update cartage.jobs j
+    set status = job.new_status, progress = job.progress,
+        worker_id = case when job.new_status = 'running' and not job.is_released then j.worker_id end,
+        flight_xid = job.xid, flight_pid = job.pid, flight_backend_start = job.backend_start,
+        flight_losses = job.losses, updated_at = clock_timestamp(),
+        finished_at = case when job.new_status not in ('pending', 'running') then clock_timestamp() end
+    where j.user_id = job.user_id and j.id = job.id and j.attempt = job.attempt
+      and j.status = job.old_status and (job.life is null or job.life = current_life)
+    returning j.updated_at, j.finished_at, j.host_id, j.is_watched into written;
+    if not found then
+      results[job.number] := json_build_object(
+        'outcome', case when job.life is null or job.life = current_life then 'not ours' else 'other life' end
+      );
+      continue;
+    end if;
+
+    results[job.number] := json_build_object('outcome', 'written', 'at', written.updated_at);
+    if job.new_status <> job.old_status then
+      owners := owners || job.user_id;
+      old_statuses := old_statuses || job.old_status;
+      new_statuses := new_statuses || job.new_status;
+    end if;
+    if written.finished_at is not null then
+      places := places || written.host_id;
+      if written.is_watched then
+        perform pg_notify('cartage_finished_jobs', job.id::text);
+      end if;
+    elsif job.is_released then
+      perform pg_notify('cartage_jobs', 'orphan');
+    end if;
+  end loop;
+
+  for number in 1 .. cardinality(owners) loop
+    update cartage.job_queues q
+    set pending = q.pending + (new_statuses[number] = 'pending')::integer - (old_statuses[number] = 'pending')::integer,
+        running = q.running + (new_statuses[number] = 'running')::integer - (old_statuses[number] = 'running')::integer
+    where q.user_id = owners[number];
+  end loop;
+
+  if claimant is null then
+    return json_build_object('results', results);
+  end if;
+
+  foreach place in array places loop
+    continue when place <> all (open_hosts);
+    given := cartage.take_job(claimant, per_user, open_hosts, transactions, current_life, place);
+    continue when given is null;
+    next_jobs := next_jobs || given;
+    transactions := transactions - (given ->> 'user_id');
+  end loop;
+
+  if wanted + wanted_orphans > 0 then
+    for given in
+      select c from cartage.claim_jobs(
+        claimant, wanted, wanted_orphans, per_user, per_host, open_hosts, transactions, current_life
+      ) c
+    loop
+      if given is null then
+        is_left := true;
+      else
+        claimed_jobs := claimed_jobs || given;
+      end if;
+    end loop;
+  else
+    is_left := exists (
+      select from cartage.job_queues q join cartage.users u on u.id = q.user_id
+      where q.pending > 0 and q.running < per_user and q.host_id = any (open_hosts) and u.state = 'active'
+    );
+  end if;
+  return json_build_object('results', results, 'next', next_jobs, 'claimed', claimed_jobs, 'is_left', is_left);
+end
+$$;
