@@ -67,6 +67,7 @@ export async function startService(
     }
     const door = await openDoor(services, parts)
     const worker = parts.worker ? await startWorker({ config, log, databases, metrics }) : undefined
+    if (worker) services.jobQueue.tellFirst(worker)
     readiness.isReady = true
     log.info({ url: door.url, ...parts }, 'ready')
     const stop = async () => {

@@ -1,6 +1,8 @@
 -- What a worker writes of its jobs, and what it asks for, travel together: one transaction and one flush, and the
--- transactions that it has begun ahead serve whichever job it is given.
+-- transactions that it has begun ahead serve whichever job it is given. And who puts a job into the queue hears whether
+-- somebody has to be woken for it: he may have a worker of his own.
 
+drop function cartage.enqueue_jobs;
 drop function cartage.write_jobs;
 drop function cartage.claim_jobs;
 drop function cartage.take_job;
@@ -229,5 +231,49 @@ begin
     );
   end if;
   return json_build_object('results', results, 'next', next_jobs, 'claimed', claimed_jobs, 'is_left', is_left);
+end
+$$;
+
+-- Puts jobs into the queues of their users, which come in order. Answers when each was created, in the order of the
+-- jobs; null: the queue was full. A worker needs to be woken only by the first job that waits, and only if its user has
+-- a slot free (`is_free`): whoever ends a job takes the next one anyway. If `is_quiet`, that is left to the caller.
+create function cartage.enqueue_jobs(
+  jobs json, is_patient boolean, is_quiet boolean, queue_limit integer, per_user integer
+) returns table (at timestamptz, is_free boolean) language plpgsql
+set plan_cache_mode = force_generic_plan
+set search_path = pg_catalog, pg_temp as $$
+declare
+  job record;
+  queue record;
+  wakes boolean := false;
+begin
+  if not is_patient then
+    perform set_config('lock_timeout', '100ms', true);
+  end if;
+
+  for job in
+    select j.* from json_to_recordset(jobs) as j (
+      user_id integer, host_id integer, id uuid, definition json, idempotency_key text, request_hash text
+    )
+  loop
+    insert into cartage.job_queues as q (user_id, host_id, pending) values (job.user_id, job.host_id, 1)
+    on conflict (user_id) do update set pending = q.pending + 1 where q.pending < queue_limit
+    returning q.host_id, q.pending, q.running, clock_timestamp() as at into queue;
+    if found then
+      insert into cartage.jobs (user_id, host_id, id, definition, idempotency_key, request_hash, created_at, updated_at)
+      values (
+        job.user_id, queue.host_id, job.id, job.definition, job.idempotency_key, decode(job.request_hash, 'hex'),
+        queue.at, queue.at
+      );
+    end if;
+    at := queue.at;
+    is_free := coalesce(queue.pending = 1 and queue.running < per_user, false);
+    wakes := wakes or is_free;
+    return next;
+  end loop;
+
+  if wakes and not is_quiet then
+    perform pg_notify('cartage_jobs', '');
+  end if;
 end
 $$;

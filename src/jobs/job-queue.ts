@@ -3,6 +3,7 @@ import type { Account } from '../auth/account.ts'
 import type { Config } from '../config.ts'
 import { Together } from '../postgres/together.ts'
 import type { JobDefinition } from './job.ts'
+import { announceJobs } from './queue-store.ts'
 
 /** A job on its way into the queue. */
 export type NewJob = Readonly<{
@@ -16,36 +17,64 @@ export type NewJob = Readonly<{
 
 export type QueueLimits = Pick<Config, 'jobQueueLimit' | 'jobsPerUser'>
 
+/** The worker inside this process. */
+export type NearWorker = Readonly<{ hasRoom: boolean; wake: () => void }>
+
 /** The way into the queue: jobs that come at the same time go in together. */
 export class JobQueue {
-  readonly #together: Together<NewJob, Date | null>
+  readonly #control: Pool
+  readonly #limits: QueueLimits
+  readonly #together = new Together<NewJob, Date | null>((jobs, isPatient) => this.#enqueue(jobs, isPatient))
+  #near: NearWorker | undefined
 
   constructor(control: Pool, limits: QueueLimits) {
-    this.#together = new Together((jobs, isPatient) => enqueueJobs(control, limits, jobs, isPatient))
+    this.#control = control
+    this.#limits = limits
+  }
+
+  /** From now on this worker is told of new jobs at once. The others hear of them when it has its hands full. */
+  tellFirst(worker: NearWorker): void {
+    this.#near = worker
   }
 
   /** When it was created; null: the queue of its user is full. */
   add(job: NewJob): Promise<Date | null> {
     return this.#together.write(job)
   }
+
+  async #enqueue(jobs: readonly NewJob[], isPatient: boolean): Promise<readonly (Date | null)[]> {
+    const isQuiet = this.#near?.hasRoom ?? false
+    const queued = await enqueueJobs(this.#control, this.#limits, jobs, { isPatient, isQuiet })
+    if (isQuiet && queued.some(({ isFree }) => isFree)) this.#tell()
+    return queued.map(({ at }) => at)
+  }
+
+  #tell(): void {
+    if (this.#near?.hasRoom) this.#near.wake()
+    // If this fails, somebody finds the job when he looks by himself.
+    else announceJobs(this.#control).catch(() => undefined)
+  }
 }
 
-/** Puts jobs into the queue and wakes a worker, in one transaction. */
+/** `isFree`: it could run at once, and for that somebody has to be woken. */
+export type QueuedJob = Readonly<{ at: Date | null; isFree: boolean }>
+
+/** Puts jobs into the queue and wakes the workers, unless that is to be quiet, in one transaction. */
 export async function enqueueJobs(
   control: Pick<Pool, 'query'>,
   { jobQueueLimit, jobsPerUser }: QueueLimits,
   jobs: readonly NewJob[],
-  isPatient = true,
-): Promise<readonly (Date | null)[]> {
+  { isPatient = true, isQuiet = false } = {},
+): Promise<readonly QueuedJob[]> {
   // In the order of their users, as everybody locks the queues.
   const sorted = [...jobs].sort((one, other) => one.account.userId - other.account.userId)
-  const { rows } = await control.query<{ at: Date | null }>({
+  const { rows } = await control.query<{ at: Date | null; is_free: boolean }>({
     name: 'enqueue-jobs',
-    text: 'select at from cartage.enqueue_jobs($1, $2, $3, $4) at',
-    values: [JSON.stringify(sorted.map(recordOf)), isPatient, jobQueueLimit, jobsPerUser],
+    text: 'select at, is_free from cartage.enqueue_jobs($1, $2, $3, $4, $5)',
+    values: [JSON.stringify(sorted.map(recordOf)), isPatient, isQuiet, jobQueueLimit, jobsPerUser],
   })
-  const times = new Map(sorted.map((job, index) => [job, rows[index]!.at]))
-  return jobs.map((job) => times.get(job)!)
+  const queued = new Map(rows.map(({ at, is_free: isFree }, index) => [sorted[index], { at, isFree }]))
+  return jobs.map((job) => queued.get(job)!)
 }
 
 /** As `cartage.enqueue_jobs` reads it. */

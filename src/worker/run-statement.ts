@@ -92,7 +92,7 @@ async function sendAndCommit(
   xid: string,
 ): Promise<readonly WireOutcome[]> {
   const { text, isFollowed } = statement
-  const texts = [settings(statement, true), text, commit(statement, xid), 'discard all']
+  const texts = [settings(statement, 'local'), text, commit(statement, xid), 'discard all']
   if (!/copy/i.test(text)) return watch.run(isFollowed ? [...texts, begin] : texts, 3, isFollowed)
   // COPY FROM STDIN would take the other messages for its data.
   const first = await watch.run(texts.slice(0, 2), 2)
@@ -105,7 +105,7 @@ async function runOutside(
   announce: Announce,
   interrupted: AbortSignal,
 ): Promise<StatementOutcome> {
-  const ready = await prepare(session, `${settings(statement, false)}; select null as xid`)
+  const ready = await prepare(session, `${settings(statement, 'session')}; select null as xid`)
   if ('kind' in ready) return ready
   if (!(await announce(ready))) return { kind: 'not-allowed' }
   const watch = new StatementWatch(session, statement.timeoutMs, interrupted)
@@ -147,10 +147,8 @@ function lost(flight: Flight, watch: StatementWatch, error: unknown): StatementO
 }
 
 /** Names the backend and sets the limit. */
-function settings({ label, timeoutMs }: Statement, isLocal: boolean): string {
-  const set = (name: string, value: string) =>
-    `pg_catalog.set_config('${name}', ${quoteLiteral(value)}, ${isLocal})`
-  return `select ${set('application_name', label)}, ${set('statement_timeout', String(timeoutMs))}`
+function settings({ label, timeoutMs }: Statement, scope: 'local' | 'session'): string {
+  return `set ${scope} application_name = ${quoteLiteral(label)}; set ${scope} statement_timeout = ${timeoutMs}`
 }
 
 /** Makes a connection ready for a statement, and learns by what that can be found again. */
@@ -185,8 +183,8 @@ async function askBackendStart(session: Session): Promise<string> {
  * record that the statement is done comes later in the same log, and does wait.
  */
 function commit({ isBesideControl }: Statement, xid: string): string {
-  return `select pg_catalog.set_config('synchronous_commit', '${isBesideControl ? 'off' : 'on'}', true),
-    (case when pg_catalog.pg_current_xact_id_if_assigned() operator(pg_catalog.=) '${xid}'::pg_catalog.xid8
+  return `set local synchronous_commit = ${isBesideControl ? 'off' : 'on'};
+    select (case when pg_catalog.pg_current_xact_id_if_assigned() operator(pg_catalog.=) '${xid}'::pg_catalog.xid8
      then '1' else 'the statement has ended the transaction it ran in' end)::pg_catalog.int4;
     commit`
 }

@@ -92,6 +92,15 @@ export class Worker {
     await this.#presence.stop()
   }
 
+  get hasRoom(): boolean {
+    return this.#mayAsk && this.#running.size < this.#options.config.jobsPerWorker
+  }
+
+  /** There is a job to be had. */
+  wake(): void {
+    this.#wake('')
+  }
+
   #wake(message: string): void {
     this.#isWoken = true
     if (message === orphanMessage) this.#seesOrphans = true

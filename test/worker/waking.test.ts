@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { queueChannel } from '../../src/jobs/queue-store.ts'
+import { jobApi, runJob } from '../jobs/job-api.ts'
+import { eventually, type Setup, setup } from '../setup.ts'
+
+/** What the workers of other processes would hear. */
+async function listen(t: TestContext, { service }: Setup): Promise<string[]> {
+  const heard: string[] = []
+  const client = await service.services.databases.control.connect()
+  t.after(() => client.release(true))
+  client.on('notification', ({ payload }) => heard.push(payload ?? ''))
+  await client.query(`listen ${queueChannel}`)
+  return heard
+}
+
+test('the worker of the process that got a job is told of it, and nobody else is woken', async (t) => {
+  const bundle = await setup(t, { worker: true, isIsolated: true })
+  const heard = await listen(t, bundle)
+  for (let turn = 0; turn < 5; turn++) {
+    assert.equal((await runJob(jobApi(bundle.user), 'select 1')).status, 'done')
+  }
+  await sleep(100)
+  assert.deepEqual(heard, [])
+})
+
+test('a job that comes while the worker of the process has its hands full wakes the others', async (t) => {
+  const bundle = await setup(t, { worker: true, isIsolated: true, config: { jobsPerWorker: 1 } })
+  const other = jobApi(await bundle.createUser())
+  const api = jobApi(bundle.user)
+  const { job_id: long } = await api.submit('select pg_sleep(600)')
+  await eventually(async () => assert.equal((await api.read(long)).status, 'running'))
+  const heard = await listen(t, bundle)
+  const { job_id: id } = await other.submit('select 1')
+  await eventually(async () => assert.deepEqual(heard, ['']))
+  assert.equal((await api.cancel(long)).status, 'cancelled')
+  assert.equal((await other.ended(id)).status, 'done')
+})
+
+test('a job that a process without a worker gets wakes the workers of others', async (t) => {
+  const bundle = await setup(t, { isIsolated: true })
+  const heard = await listen(t, bundle)
+  const { job_id: id } = await jobApi(bundle.user).submit('select 1')
+  await eventually(async () => assert.deepEqual(heard, ['']))
+  await jobApi(bundle.user).cancel(id)
+})
