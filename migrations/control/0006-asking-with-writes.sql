@@ -130,8 +130,10 @@ create function cartage.write_jobs(
   claimant integer, wanted integer, wanted_orphans integer,
   per_user integer, per_host integer, open_hosts integer[], transactions jsonb
 ) returns json language plpgsql
--- Planning anew each time would take several times as long as the work itself.
+-- Planning anew each time would take several times as long as the work itself. So a plan stays for long, and must not
+-- depend on how few rows there were when it was made.
 set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
 set search_path = pg_catalog, pg_temp as $$
 declare
   current_life uuid := (select l.id from cartage.server_life l);

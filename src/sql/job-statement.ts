@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { parseStatements, type Statement, taggedNode } from './statements.ts'
 
 /**
@@ -11,7 +12,23 @@ import { parseStatements, type Statement, taggedNode } from './statements.ts'
  */
 export type JobItemKind = 'transactional' | 'may-commit' | 'own-transaction' | 'empty' | 'unparsable'
 
+/** The same texts come again and again, and reading one takes longer than sending it. */
+const known = new LRUCache<string, JobItemKind>({
+  maxSize: 1_000_000,
+  maxEntrySize: 10_000,
+  sizeCalculation: (_kind, text) => text.length + 100,
+})
+
 export function classifyJobItem(text: string): JobItemKind {
+  return known.get(text) ?? remember(text, classify(text))
+}
+
+function remember(text: string, kind: JobItemKind): JobItemKind {
+  known.set(text, kind)
+  return kind
+}
+
+function classify(text: string): JobItemKind {
   const parsed = parseStatements(text)
   if (!parsed.ok) return 'unparsable'
   if (parsed.statements.length === 0) return 'empty'
