@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 
-export type Role = 'serve' | 'worker'
+export type Role = 'serve' | 'serve --no-worker' | 'worker'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
@@ -48,9 +48,8 @@ export class CartageProcess {
   }
 
   #spawn(): ChildProcess {
-    const options = this.role === 'serve' ? ['serve', '--no-worker'] : ['worker']
     const program = this.#isBuilt ? ['chaos/cartage.mjs'] : ['--import', 'tsx', 'chaos/cartage.ts']
-    const child = spawn(process.execPath, [...program, ...options], {
+    const child = spawn(process.execPath, [...program, ...this.role.split(' ')], {
       cwd: root,
       env: this.#environment,
       stdio: ['ignore', 'ignore', 'pipe'],

@@ -9,7 +9,7 @@ import type { Account } from '../src/auth/account.ts'
 import { readConfig } from '../src/config.ts'
 import { createLog } from '../src/log.ts'
 import { type EmbeddedCluster, startEmbeddedCluster } from '../src/postgres/embedded-cluster.ts'
-import { CartageProcess } from './process.ts'
+import { CartageProcess, type Role } from './process.ts'
 
 export type StageOptions = Readonly<{ users: number; servers: number; workers: number }>
 
@@ -36,9 +36,10 @@ export async function setStage(options: StageOptions): Promise<Stage> {
   const users = await makeUsers(cluster.url, namespace, options.users)
   const ports = await Promise.all(Array.from({ length: options.servers }, freePort))
   const built = await isBuilt()
-  const start = (role: 'serve' | 'worker', port = 0) =>
+  const start = (role: Role, port = 0) =>
     new CartageProcess(role, environment(cluster.url, namespace, port), built)
-  const servers = ports.map((port) => start('serve', port))
+  // The first one has a worker inside, as by default.
+  const servers = ports.map((port, index) => start(index === 0 ? 'serve' : 'serve --no-worker', port))
   const workers = Array.from({ length: options.workers }, () => start('worker'))
   return {
     cluster,
