@@ -3,6 +3,7 @@ import { type TestContext, test } from 'node:test'
 import pg from 'pg'
 import { rotateSecret } from '../../src/keys/rotate-secret.ts'
 import { createLog } from '../../src/log.ts'
+import { firstHostId } from '../../src/postgres/hosts.ts'
 import { deriveSecrets } from '../../src/secrets.ts'
 import { startService } from '../../src/service.ts'
 import { type Setup, setup, type TestUser } from '../setup.ts'
@@ -84,11 +85,14 @@ test('the connection strings of further hosts move too', async (t) => {
   const { service } = await setup(t, { isIsolated: true })
   const { accounts, databases, secrets } = service.services
   const fresh = deriveSecrets(newSecret)
+  // The same cluster by another name: it may have been heard of before the secret moves, and then must answer.
+  const { address, adminRole, adminPassword } = databases.hosts.get(firstHostId)
+  const url = `postgres://${adminRole}:${encodeURIComponent(adminPassword)}@${address.host}:${address.port}/postgres`
   await databases.control.query(`insert into cartage.hosts (name, sealed_url) values ('far', $1)`, [
-    secrets.seal('postgres://far'),
+    secrets.seal(url),
   ])
   t.after(() => databases.control.query(`delete from cartage.hosts where name = 'far'`))
   assert.equal((await rotateSecret(accounts, fresh)).hosts, 1)
   const { rows } = await databases.control.query(`select sealed_url from cartage.hosts where name = 'far'`)
-  assert.equal(fresh.open(rows[0].sealed_url), 'postgres://far')
+  assert.equal(fresh.open(rows[0].sealed_url), url)
 })
