@@ -39,7 +39,6 @@ export type Field = Readonly<{
   sql: (text: string) => Promise<unknown>
   /** Lets the server read `source.csv` into `target` by itself: no faster can anybody be. */
   readDirectly: () => Promise<unknown>
-  metrics: () => Promise<string>
 }>
 
 export async function openField(
@@ -75,7 +74,6 @@ export async function openField(
     shell,
     sql: (text) => client.query(text),
     readDirectly: () => client.query(`copy public.target from '${join(folder, 'source.csv')}' csv`),
-    metrics: async () => (await fetch(`${service.url}/metrics`)).text(),
   }
 }
 

@@ -76,8 +76,9 @@ begin
     return;
   end if;
 
-  -- Only one claims at a time, so that the limits are exact. The claim is on the disk before it is answered: otherwise a
-  -- crash could take it back, and the same attempt be given to another worker.
+  -- Only one claims at a time, so that the limits are exact. If the claim is lost with the server, so is nothing
+  -- else: before a statement is sent a later write is flushed. So the lock is not held for the disk.
+  perform set_config('synchronous_commit', 'off', true);
   perform pg_advisory_xact_lock(7238010);
 
   for orphan in

@@ -17,15 +17,11 @@ const known = new LRUCache<string, JobItemKind>({
   maxSize: 1_000_000,
   maxEntrySize: 10_000,
   sizeCalculation: (_kind, text) => text.length + 100,
+  memoMethod: classify,
 })
 
 export function classifyJobItem(text: string): JobItemKind {
-  return known.get(text) ?? remember(text, classify(text))
-}
-
-function remember(text: string, kind: JobItemKind): JobItemKind {
-  known.set(text, kind)
-  return kind
+  return known.memo(text)
 }
 
 function classify(text: string): JobItemKind {
