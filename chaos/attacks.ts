@@ -26,11 +26,11 @@ const attacks = {
     pause(scene, scene.random.between(11_000, 15_000))
   },
   'cut the connection of a job': async ({ stage, random }: Scene) => {
-    await cut(stage, `application_name like 'cartage job %'`, random)
+    await cut(stage, `application_name = 'cartage job'`, random)
   },
   'cut a connection at its commit': async ({ stage, random }: Scene) => {
     for (let looks = 0; looks < 10; looks++) {
-      const committing = `application_name like 'cartage job %' and state = 'active' and query like '%commit'`
+      const committing = `application_name = 'cartage job' and state = 'active' and query like '%commit'`
       if (await cut(stage, committing, random)) return
     }
   },

@@ -10,5 +10,7 @@ export type AccountsContext = Readonly<{
   secrets: Secrets
   /** What every tenant database has had applied. */
   tenantMigrations: readonly Migration[]
+  /** What the service's own database on every host but the first has had applied. */
+  hostMigrations: readonly Migration[]
   log: Log
 }>

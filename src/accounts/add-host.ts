@@ -6,7 +6,7 @@ import { adminTarget } from '../postgres/session-target.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import type { AccountsContext } from './accounts-context.ts'
 import { operator, recordAudit } from './audit.ts'
-import { migrateTenants, prepareTemplate } from './tenant-databases.ts'
+import { prepareHost } from './prepare-hosts.ts'
 
 /**
  * Registers a PostgreSQL cluster for tenants, or gives a known one a new address. It is prepared first; when this
@@ -21,8 +21,7 @@ export async function addHost(context: AccountsContext, name: string, url: strin
   hosts.register(host)
   try {
     await checkCluster(context, host, known?.databases ?? [])
-    await prepareTemplate(context, host.id)
-    await migrateTenants(context, host.id)
+    await prepareHost(context, host.id)
   } catch (error) {
     if (before) hosts.register(before)
     else hosts.forget(host.id)

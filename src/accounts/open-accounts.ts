@@ -24,8 +24,10 @@ export async function openAccounts(config: Config, keys: ServiceKeys, log: Log):
   try {
     const controlMigrations = await readMigrations(migrationsIn('control'))
     const tenantMigrations = await readMigrations(migrationsIn('tenant'))
+    const hostMigrations = await readMigrations(migrationsIn('host'))
     const isFirstStart = await prepareControlDatabase(databases, config.namespace, controlMigrations)
-    const accounts = { namespace: config.namespace, databases, secrets, tenantMigrations, log }
+    const { namespace } = config
+    const accounts = { namespace, databases, secrets, tenantMigrations, hostMigrations, log }
     await loadHosts(accounts)
     return { accounts, isFirstStart, hostsLeft: await prepareHosts(accounts) }
   } catch (error) {

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AppError } from '../errors.ts'
+import { prepareHostDatabase } from '../postgres/control-database.ts'
 import { firstHostId } from '../postgres/hosts.ts'
 import { isConnectionLoss } from '../postgres/sqlstate.ts'
 import type { AccountsContext } from './accounts-context.ts'
@@ -35,8 +36,7 @@ async function prepareEach(context: AccountsContext, ids: readonly number[]): Pr
   const left: number[] = []
   for (const id of ids) {
     try {
-      await prepareTemplate(context, id)
-      await migrateTenants(context, id)
+      await prepareHost(context, id)
     } catch (error) {
       if (id === firstHostId || !isOutOfReach(error)) throw error
       const host = context.databases.hosts.get(id).name
@@ -45,6 +45,13 @@ async function prepareEach(context: AccountsContext, ids: readonly number[]): Pr
     }
   }
   return left
+}
+
+/** Brings the service's own database, the template and the tenants of a host up to date. */
+export async function prepareHost(context: AccountsContext, id: number): Promise<void> {
+  if (id !== firstHostId) await prepareHostDatabase(context.databases, id, context.hostMigrations)
+  await prepareTemplate(context, id)
+  await migrateTenants(context, id)
 }
 
 export function isOutOfReach(error: unknown): boolean {

@@ -1,13 +1,15 @@
 import type { ClientBase } from 'pg'
 import type { Account } from '../auth/account.ts'
-import { errors } from '../errors.ts'
+import { AppError, errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
+import { firstHostId } from '../postgres/hosts.ts'
+import { isNotToBeSent, listMarks, markNotToBeSent } from './flight-marks.ts'
 import { isFinal, type Job } from './job.ts'
-import { accepted, cancel, stepSucceeded, stepUnknown } from './job-state.ts'
+import { accepted, beginStep, cancel, stepSucceeded, stepUnknown, type Transition } from './job-state.ts'
+import { nextStep, stepName } from './job-step.ts'
 import type { Flight, StoredJob } from './job-store.ts'
-import { isInFlight, judgeFlight } from './judge-flight.ts'
 import { announceJobs } from './queue-store.ts'
-import { outcomeTooOld } from './unknown-reasons.ts'
+import { isInFlight, type Patience, type SettledOutcome, settleFlight } from './statement-outcome.ts'
 import { withLockedJob } from './with-locked-job.ts'
 import { endOf, writeJobs } from './write-jobs.ts'
 
@@ -18,14 +20,23 @@ import { endOf, writeJobs } from './write-jobs.ts'
 export async function cancelJob(databases: Databases, account: Account, id: string): Promise<Job> {
   const ended = await withLockedJob(databases, account, id, async (tx, found) => {
     if (isFinal(found.job.status)) throw errors.cancelRefused(found.job.status)
-    const stopped = found.flight
-      ? await stopStatement(databases, account, found.job, found.flight)
-      : found.job
+    const stopped = await stopJob(databases, account, found).catch(unlessNotStopped)
     if (!stopped) return undefined
     return end(tx, found, isFinal(stopped.status) ? stopped : accepted(cancel(stopped, new Date())))
   })
   if (ended.status !== 'cancelled') throw errors.cancelRefused(ended.status)
   return ended
+}
+
+function stopJob(databases: Databases, account: Account, found: StoredJob): Promise<Job | undefined> {
+  const { job, flight } = found
+  return flight ? stopStatement(databases, account, job, flight) : withLostSteps(databases, account, job)
+}
+
+/** A backend that does not end is waited for without the lock. */
+function unlessNotStopped(error: unknown): undefined {
+  if (error instanceof AppError && error.code === 'statement-not-stopped') return undefined
+  throw error
 }
 
 /**
@@ -39,10 +50,50 @@ async function stopStatement(
   flight: Flight,
 ): Promise<Job | undefined> {
   if (flight.xid === null && !(await isInFlight(databases, hostId, flight))) return undefined
-  const { outcome } = await judgeFlight(databases, hostId, flight)
-  if (flight.xid === null || outcome === 'aborted') return job
+  const outcome = await settleFlight(databases, hostId, job.id, flight, whileLocked)
+  return flight.xid === null || outcome.kind === 'aborted' ? job : accepted(withOutcome(job, outcome))
+}
+
+/** The row of the job is locked meanwhile, and a control connection taken. */
+const whileLocked: Patience = { attempts: 1, waitMs: 1_000 }
+
+/**
+ * A job on another host may have done what the control database, restored or failed over, knows nothing of: each statement
+ * that was sent is marked there. Answers the job as it really is, and sees to it that its next step is not sent any more.
+ */
+async function withLostSteps(databases: Databases, { hostId }: Account, job: Job): Promise<Job | undefined> {
+  if (hostId === firstHostId) return job
+  const marks = await listMarks(databases, hostId, job.id)
+  let known = job
+  for (;;) {
+    const next = nextStep(known)
+    if (!next) return known
+    const step = { jobId: job.id, step: stepName(next) }
+    const flight = marks.get(step.step) ?? null
+    const outcome = flight && (await settleMark(databases, hostId, job.id, flight))
+    if (!outcome) {
+      return (await markNotToBeSent(databases, hostId, step, flight)) ? known : undefined
+    }
+    const begun = accepted(beginStep({ ...known, status: 'running' }, new Date()))
+    known = accepted(withOutcome(begun, outcome))
+  }
+}
+
+/** None: the statement did not happen. */
+async function settleMark(
+  databases: Databases,
+  hostId: number,
+  jobId: string,
+  flight: Flight,
+): Promise<SettledOutcome | undefined> {
+  if (isNotToBeSent(flight)) return undefined
+  const outcome = await settleFlight(databases, hostId, jobId, flight, whileLocked)
+  return outcome.kind === 'aborted' ? undefined : outcome
+}
+
+function withOutcome(job: Job, outcome: SettledOutcome): Transition {
   const at = new Date()
-  return accepted(outcome === 'committed' ? stepSucceeded(job, at) : stepUnknown(job, outcomeTooOld, at))
+  return outcome.kind === 'committed' ? stepSucceeded(job, at) : stepUnknown(job, outcome.reason, at)
 }
 
 async function end(tx: ClientBase, from: StoredJob, job: Job): Promise<Job> {

@@ -6,10 +6,12 @@ import { type JobRow, readStoredJob, type StoredJob } from './job-store.ts'
 /** A job to run. */
 export type ClaimedJob = StoredJob &
   Readonly<{
+    claim: string
     /** Where, and as whom. */
     target: SessionTarget
-    /** How often its step has lost its backend. */
+    /** How often its step has lost its connection, and how often its worker or the whole server. */
     losses: number
+    restarts: number
     /** More jobs of the same user are waiting. */
     isFollowed: boolean
   }>
@@ -17,7 +19,9 @@ export type ClaimedJob = StoredJob &
 /** A job of the view cartage.runnable_jobs, as JSON. */
 export type ClaimedRow = JobRow &
   Readonly<{
+    claim: string
     flight_losses: number
+    flight_restarts: number
     is_followed?: boolean
     master_role: string
     schema_name: string
@@ -30,7 +34,9 @@ export function readClaimedJob(row: ClaimedRow): ClaimedJob {
   return {
     ...readStoredJob(row),
     target: masterTargetOf({ hostId, database, schema, masterRole }),
+    claim: row.claim,
     losses: row.flight_losses,
+    restarts: row.flight_restarts,
     isFollowed: row.is_followed ?? false,
   }
 }
@@ -39,8 +45,8 @@ export function readClaimedJob(row: ClaimedRow): ClaimedJob {
 export async function reloadJob(control: Pool, from: ClaimedJob): Promise<ClaimedJob | undefined> {
   const { rows } = await control.query<{ job: ClaimedRow }>(
     `select row_to_json(r) as job from cartage.runnable_jobs r
-     where user_id = $1 and id = $2 and attempt = $3 and status = 'running'`,
-    [from.userId, from.job.id, from.attempt],
+     where user_id = $1 and id = $2 and claim = $3`,
+    [from.userId, from.job.id, from.claim],
   )
   return rows[0] && readClaimedJob(rows[0].job)
 }

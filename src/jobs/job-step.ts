@@ -13,6 +13,12 @@ export type Step =
     }
   | { readonly kind: 'job-fallback'; readonly event: FallbackEvent; readonly statement: string }
 
+/** Tells it from every other step of the job. */
+export function stepName(step: Step): string {
+  if (step.kind === 'item') return String(step.index)
+  return step.kind === 'item-fallback' ? `${step.index} ${step.event}` : step.event
+}
+
 /** The step whose turn it is; none while one is running, and none of a job that has ended. */
 export function nextStep(job: Job): Step | undefined {
   if (isFinal(job.status) || runningStep(job)) return undefined

@@ -18,8 +18,9 @@ export type Flight = Readonly<{
 export type StoredJob = Readonly<{
   userId: number
   job: Job
-  /** The fencing token: whoever writes must know the latest one. */
-  attempt: number
+  /** The fence: whoever writes names the claim and the revision that he has read, and his write is the next one. */
+  claim: string | null
+  revision: number
   flight: Flight | null
 }>
 
@@ -30,7 +31,8 @@ export type JobRow = Readonly<{
   status: Job['status']
   definition: JobDefinition
   progress: Progress | null
-  attempt: number
+  claim: string | null
+  revision: number
   flight_xid: string | null
   flight_pid: number | null
   flight_backend_start: string | null
@@ -80,21 +82,23 @@ export async function replaceDefinition(
   definition: JobDefinition,
 ): Promise<Date> {
   const { rows } = await tx.query<{ updated_at: Date }>(
-    `update cartage.jobs set definition = $3, progress = null, updated_at = clock_timestamp()
+    `update cartage.jobs
+     set definition = $3, progress = null, revision = revision + 1, write_id = null, updated_at = clock_timestamp()
      where user_id = $1 and id = $2 returning updated_at`,
     [userId, job.id, JSON.stringify(definition)],
   )
   return rows[0]!.updated_at
 }
 
-const selectJobs = `select user_id, id, status, definition, progress, attempt, created_at, updated_at,
+const selectJobs = `select user_id, id, status, definition, progress, claim, revision, created_at, updated_at,
   flight_xid, flight_pid, flight_backend_start::text from cartage.jobs`
 
 export function readStoredJob(row: JobRow): StoredJob {
   return {
     userId: row.user_id,
     job: readJob(row),
-    attempt: row.attempt,
+    claim: row.claim,
+    revision: row.revision,
     flight:
       row.flight_pid === null
         ? null

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { StoredJob } from './job-store.ts'
+import type { ClaimedJob } from './claim-store.ts'
 
 /** Anything that runs a prepared statement. */
 type Control = Pick<Pool, 'query'>
@@ -11,8 +11,8 @@ export const finishedChannel = 'cartage_finished_jobs'
 /** What is said on the queue channel of a job that runs without a worker. */
 export const orphanMessage = 'orphan'
 
-/** The life that the server is in. */
-export async function readServerLife(control: Control): Promise<string> {
+/** The epoch that the server is in: from one crash to the next. */
+export async function readServerEpoch(control: Control): Promise<string> {
   await control.query('insert into cartage.server_life default values on conflict do nothing')
   const { rows } = await control.query<{ id: string }>('select id from cartage.server_life')
   return rows[0]!.id
@@ -26,35 +26,31 @@ export async function queueStats(control: Control): Promise<Readonly<{ pending: 
   return rows[0]!
 }
 
-/** Lets go of a job as it stands in the database. Nobody is woken: whoever polls next finds it. */
-export async function dropJob(control: Control, { userId, job: { id }, attempt }: StoredJob): Promise<void> {
-  await control.query(
-    `update cartage.jobs set worker_id = null
-     where user_id = $1 and id = $2 and attempt = $3 and status = 'running'`,
-    [userId, id, attempt],
-  )
+/** What a worker has had for a moment, according to the database. */
+export async function claimsOf(control: Control, workerId: number): Promise<readonly string[]> {
+  const { rows } = await control.query<{ claim: string }>({
+    name: 'claims-of',
+    text: `select claim from cartage.jobs
+      where status = 'running' and worker_id = $1 and updated_at < clock_timestamp() - interval '1 second'`,
+    values: [workerId],
+  })
+  return rows.map(({ claim }) => claim)
 }
 
 /**
- * Lets go of what a worker has had for a moment, according to the database, and does not know of: the answer that gave
- * it was lost. Should it arrive after all, the fence keeps the worker from it.
+ * Lets go of jobs as they stand in the database, for whoever polls next. A claim is named, never a worker: however late
+ * this arrives, it can only take away what it was meant for.
  */
-export async function disownJobs(
-  control: Control,
-  workerId: number,
-  known: readonly StoredJob[],
-): Promise<number> {
-  const { rowCount } = await control.query({
-    name: 'disown-jobs',
-    text: `update cartage.jobs j set worker_id = null, attempt = attempt + 1
-      where status = 'running' and worker_id = $1 and updated_at < clock_timestamp() - interval '1 second'
-        and not exists (select from unnest($2::uuid[], $3::integer[]) k (id, attempt) where k.id = j.id and k.attempt = j.attempt)`,
-    values: [workerId, known.map(({ job }) => job.id), known.map(({ attempt }) => attempt)],
+export async function releaseClaims(control: Control, claims: readonly ClaimedJob['claim'][]): Promise<void> {
+  await control.query({
+    name: 'release-claims',
+    text: `update cartage.jobs set worker_id = null, claim = null, revision = revision + 1, write_id = null
+      where status = 'running' and claim = any ($1)`,
+    values: [claims],
   })
-  return rowCount ?? 0
 }
 
 /** Wakes the workers: a job may be had. */
 export async function announceJobs(control: Control): Promise<void> {
-  await control.query(`select pg_notify('${queueChannel}', '')`)
+  await control.query(`select cartage.tell('${queueChannel}', '')`)
 }

@@ -4,3 +4,6 @@ export const outcomeTooOld =
 
 export const outcomeUnknowable =
   'The outcome of the statement is not known: it cannot run inside a transaction, and its connection was lost while it ran'
+
+export const outcomeForeign =
+  'The outcome of the statement is not known: its host was restored from a dump, which tells nothing of transactions'

@@ -1,6 +1,7 @@
 import type { Account } from '../auth/account.ts'
 import { errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
+import { listMarks } from './flight-marks.ts'
 import type { Job, JobDefinition } from './job.ts'
 import { replaceQuery } from './job-state.ts'
 import { replaceDefinition } from './job-store.ts'
@@ -16,6 +17,9 @@ export async function updateJob(
   return withLockedJob(databases, account, id, async (tx, found) => {
     const updated = replaceQuery(found.job, definition, new Date())
     if (!updated.ok) throw errors.jobNotPending(updated.message)
+    // The control database may have been set back since a statement was sent.
+    const sent = await listMarks(databases, account.hostId, id)
+    if (sent.size > 0) throw errors.jobNotPending('Job is not pending, it cannot be updated')
     return { ...updated.job, updatedAt: await replaceDefinition(tx, found, definition) }
   })
 }

@@ -1,15 +1,15 @@
+import { randomInt } from 'node:crypto'
 import type { ClientBase, Pool } from 'pg'
 import { orphanMessage, queueChannel } from './queue-store.ts'
 
 /** The advisory lock that a worker holds while it is alive. */
 const presenceLock = 7238011
 
+/** Under an id at random: one from a sequence could be given out again after a fail-over or a restore. */
 export async function registerWorker(client: ClientBase, name: string): Promise<number> {
-  const { rows } = await client.query<{ id: number }>(
-    'insert into cartage.workers (name) values ($1) returning id',
-    [name],
-  )
-  return rows[0]!.id
+  const id = randomInt(1, 2 ** 31)
+  await client.query('insert into cartage.workers (id, name) values ($1, $2)', [id, name])
+  return id
 }
 
 /** Takes the lock on this connection; false while an earlier connection of the same worker still has it. */
@@ -34,25 +34,36 @@ export async function removeWorker(client: ClientBase, id: number): Promise<void
   await client.query('delete from cartage.workers where id = $1', [id])
 }
 
-export type SeenWorker = Readonly<{ id: number; isPresent: boolean; isSilent: boolean }>
+export type SeenWorker = Readonly<{
+  id: number
+  /** It holds the lock of its id. */
+  isPresent: boolean
+  /** Another one at each beat. What time it says means nothing: clocks differ, and are set. */
+  heartbeat: string
+}>
 
-export async function seeWorkers(control: Pool, silentMs: number): Promise<readonly SeenWorker[]> {
+export async function seeWorkers(control: Pool): Promise<readonly SeenWorker[]> {
   const { rows } = await control.query<SeenWorker>({
     name: 'see-workers',
-    text: `select w.id, w.heartbeat_at < clock_timestamp() - $2 * interval '1 millisecond' as "isSilent",
+    text: `select w.id, w.heartbeat_at::text as heartbeat,
              exists (
                select from pg_locks l
                where l.locktype = 'advisory' and l.granted and l.classid = $1 and l.objid = w.id and l.objsubid = 2
                  and l.database = (select oid from pg_database where datname = current_database())
              ) as "isPresent"
            from cartage.workers w`,
-    values: [presenceLock, silentMs],
+    values: [presenceLock],
   })
   return rows
 }
 
-export async function declareDead(control: Pool, ids: readonly number[]): Promise<void> {
-  await control.query('delete from cartage.workers where id = any ($1)', [ids])
+/** Only those that have not been heard since they were seen: this may arrive late. */
+export async function declareDead(control: Pool, dead: readonly SeenWorker[]): Promise<void> {
+  await control.query(
+    `delete from cartage.workers w using unnest($1::integer[], $2::timestamptz[]) d (id, heartbeat_at)
+     where w.id = d.id and w.heartbeat_at = d.heartbeat_at`,
+    [dead.map(({ id }) => id), dead.map(({ heartbeat }) => heartbeat)],
+  )
 }
 
 /** Takes their jobs from workers that are no more, and offers them to the others. The fence keeps the dead from writing. */
@@ -60,12 +71,12 @@ export async function orphanJobs(control: Pool): Promise<number> {
   const { rowCount } = await control.query({
     name: 'orphan-jobs',
     text: `with orphans as (
-             update cartage.jobs j set worker_id = null, attempt = attempt + 1
+             update cartage.jobs j set worker_id = null, claim = null, revision = revision + 1, write_id = null
              where status = 'running' and worker_id is not null
                and not exists (select from cartage.workers w where w.id = j.worker_id)
              returning id
            )
-           select pg_notify('${queueChannel}', '${orphanMessage}') from orphans`,
+           select cartage.tell('${queueChannel}', '${orphanMessage}') from orphans`,
   })
   return rowCount ?? 0
 }

@@ -1,24 +1,31 @@
+import { randomUUID } from 'node:crypto'
 import type { Pool } from 'pg'
 import { type ClaimedJob, type ClaimedRow, readClaimedJob } from './claim-store.ts'
 import type { Job } from './job.ts'
 import { type Flight, progressOf, type StoredJob } from './job-store.ts'
 
-/** What has become of a job, its status included. It is written only if the job is still as `from` says. */
+/**
+ * What has become of a job, its status included. It is written only as the next write after what `from` says, so late or
+ * repeated it changes nothing.
+ */
 export type JobWrite = Readonly<{
   from: StoredJob
+  /** By which a repetition recognises that it was written the first time. */
+  writeId: string
   job: Job
   /** The statement that is about to be sent. */
   flight: Flight | null
-  /** How often the backend of this step was lost. */
+  /** How often the connection of this step was lost, and how often its worker or the whole server. */
   losses: number
-  /** The life of the server in which all this was learnt; null where that does not matter. */
-  life: string | null
+  restarts: number
+  /** The epoch of the server in which all this was learnt; null where that does not matter. */
+  epoch: string | null
   /** No worker has it any more. One that still runs is for whichever worker comes first. */
   isReleased: boolean
 }>
 
-/** `not ours`: the job has changed hands, or ended. `other life`: the server has crashed since what is written was learnt. */
-export type Written = 'written' | 'not ours' | 'other life'
+/** `not ours`: the job has changed hands, or ended. `other epoch`: the server has crashed since what is written was learnt. */
+export type Written = 'written' | 'not ours' | 'other epoch'
 
 export type WriteResult = Readonly<{
   outcome: Written
@@ -42,8 +49,8 @@ export type Wishes = Readonly<{
 export type OpenTransaction = Readonly<{
   userId: number
   flight: Flight
-  /** The life of the server in which it was begun. */
-  life: string
+  /** The epoch of the server in which it was begun. */
+  epoch: string
 }>
 
 /** A job given here that is in flight is so in a transaction of the worker, or was when it lost its last one. */
@@ -98,13 +105,18 @@ type WrittenRecord = Readonly<{
 }>
 
 /** As `cartage.write_jobs` reads it. */
-function recordOf({ from, job, flight, losses, life, isReleased }: JobWrite, index: number) {
+function recordOf(
+  { from, writeId, job, flight, losses, restarts, epoch, isReleased }: JobWrite,
+  index: number,
+) {
   return {
     number: index + 1,
     user_id: from.userId,
     id: from.job.id,
-    attempt: from.attempt,
-    life,
+    claim: from.claim,
+    revision: from.revision,
+    write_id: writeId,
+    epoch,
     old_status: from.job.status,
     new_status: job.status,
     is_released: isReleased,
@@ -113,19 +125,20 @@ function recordOf({ from, job, flight, losses, life, isReleased }: JobWrite, ind
     pid: flight?.pid,
     backend_start: flight?.backendStart,
     losses,
+    restarts,
   }
 }
 
 function byUser(transactions: readonly OpenTransaction[]) {
   return Object.fromEntries(
-    transactions.map(({ userId, life, flight: { xid, pid, backendStart } }) => [
+    transactions.map(({ userId, epoch, flight: { xid, pid, backendStart } }) => [
       userId,
-      { xid, pid, backend_start: backendStart, life },
+      { xid, pid, backend_start: backendStart, epoch },
     ]),
   )
 }
 
-/** Like this nobody waits for one who waits for him. */
+/** One lock order, so no deadlock. */
 function inOrder(one: WriteRecord, other: WriteRecord): number {
   return one.user_id - other.user_id || (one.id < other.id ? -1 : 1)
 }
@@ -133,6 +146,7 @@ function inOrder(one: WriteRecord, other: WriteRecord): number {
 type WriteRecord = ReturnType<typeof recordOf>
 
 /** The write that ends a job. */
-export function endOf(from: StoredJob, job: Job, life: string | null = null): JobWrite {
-  return { from, job, flight: null, losses: 0, life, isReleased: true }
+export function endOf(from: StoredJob, job: Job, epoch: string | null = null): JobWrite {
+  const writeId = randomUUID()
+  return { from, writeId, job, flight: null, losses: 0, restarts: 0, epoch, isReleased: true }
 }

@@ -11,7 +11,7 @@ export async function prepareControlDatabase(
   name: string,
   migrations: readonly Migration[],
 ): Promise<boolean> {
-  await createIfMissing(databases, name)
+  await createIfMissing(databases, firstHostId, name)
   const client = await databases.control.connect()
   try {
     const applied = await migrate(client, migrations)
@@ -21,8 +21,19 @@ export async function prepareControlDatabase(
   }
 }
 
-async function createIfMissing({ admin, hosts }: Databases, name: string): Promise<void> {
-  await admin.use(adminTarget(hosts, firstHostId), async (session) => {
+/** The same on another host: what the service itself keeps there. */
+export async function prepareHostDatabase(
+  databases: Databases,
+  hostId: number,
+  migrations: readonly Migration[],
+): Promise<void> {
+  const { admin, hosts, namespace } = databases
+  await createIfMissing(databases, hostId, namespace)
+  await admin.use(adminTarget(hosts, hostId, namespace), (session) => migrate(session.client, migrations))
+}
+
+async function createIfMissing({ admin, hosts }: Databases, hostId: number, name: string): Promise<void> {
+  await admin.use(adminTarget(hosts, hostId), async (session) => {
     // Processes that start at the same moment do this one after the other.
     await holdName(session, name)
     const { rowCount } = await session.query('select from pg_catalog.pg_database where datname = $1', [name])

@@ -10,6 +10,8 @@ import type { SessionTarget } from './session-target.ts'
 
 /** Every way to a database that the service has. Each kind of work has connections of its own, so none starves another. */
 export type Databases = Readonly<{
+  /** The name of the control database, and of the service's own database on every other host. */
+  namespace: string
   /** The control database: hosts, accounts, keys, jobs. */
   control: pg.Pool
   hosts: Hosts
@@ -73,7 +75,7 @@ export function openDatabases(config: Config, adminUrl: string, secrets: Secrets
     await Promise.all([...tenantPools, admin].map((pools) => pools.close()))
     await control.end()
   }
-  return { control, hosts, admin, query, copy, job, close }
+  return { namespace: config.namespace, control, hosts, admin, query, copy, job, close }
 }
 
 /** What every pool of this process is doing. (A pg.Pool does not count what it closes.) */

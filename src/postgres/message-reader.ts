@@ -1,11 +1,21 @@
 export type OnMessage = (type: number, buffer: Buffer, start: number, end: number) => void
 
-/** Cuts a byte stream into protocol messages. A message that spans reads is gathered once, in a buffer of its size. */
+/**
+ * Cuts a byte stream into protocol messages. A message that spans reads is gathered once, in a buffer of its size; of one
+ * that is longer than `mostGathered` only the beginning is, and handed over when the rest has gone by.
+ */
 export class MessageReader {
+  readonly #mostGathered: number
   #partial: Buffer | null = null
   #filled = 0
+  /** Bytes to come behind what is gathered of the message. */
+  #toSkip = 0
   /** Bytes to come of a CopyData message whose beginning has been handed over. */
   #copyDataLeft = 0
+
+  constructor(mostGathered = Number.POSITIVE_INFINITY) {
+    this.#mostGathered = mostGathered
+  }
 
   /** Hands over every message that `chunk` completes. */
   read(chunk: Buffer, onMessage: OnMessage): void {
@@ -53,11 +63,13 @@ export class MessageReader {
     return filled
   }
 
+  /** The message that begins at the offset does not end in this chunk. */
   #begin(chunk: Buffer, offset: number): void {
     const available = chunk.length - offset
     const total = available >= headerLength ? 1 + chunk.readInt32BE(offset + 1) : headerLength
-    this.#partial = Buffer.allocUnsafe(total)
+    this.#partial = Buffer.allocUnsafe(Math.min(total, this.#mostGathered))
     this.#filled = chunk.copy(this.#partial, 0, offset)
+    this.#toSkip = total - this.#partial.length - (available - this.#filled)
   }
 
   /** Completes the gathered message as far as the chunk allows; answers how much of the chunk it took. */
@@ -66,18 +78,27 @@ export class MessageReader {
     while (this.#partial) {
       offset += this.#gather(chunk, offset)
       if (this.#filled < this.#partial.length) return offset
-      const total = 1 + this.#partial.readInt32BE(1)
-      if (total > this.#partial.length) {
-        const whole = Buffer.allocUnsafe(total)
-        this.#partial.copy(whole)
-        this.#partial = whole
-        continue
-      }
+      if (this.#partial.length === headerLength && this.#grow()) continue
+      const skipped = Math.min(this.#toSkip, chunk.length - offset)
+      offset += skipped
+      this.#toSkip -= skipped
+      if (this.#toSkip > 0) return offset
       const message = this.#partial
       this.#partial = null
-      onMessage(message[0]!, message, headerLength, total)
+      onMessage(message[0]!, message, headerLength, message.length)
     }
     return offset
+  }
+
+  /** Of a message whose header alone has been gathered: makes room for the rest, if there is any. */
+  #grow(): boolean {
+    const header = this.#partial!
+    const total = 1 + header.readInt32BE(1)
+    if (total === headerLength) return false
+    this.#partial = Buffer.allocUnsafe(Math.min(total, this.#mostGathered))
+    this.#toSkip = total - this.#partial.length
+    header.copy(this.#partial)
+    return true
   }
 
   /** Like `continue`, but of a CopyData message only the header is gathered. */

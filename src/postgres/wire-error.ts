@@ -12,13 +12,14 @@ export type WireError = Readonly<{
   context?: string | undefined
 }>
 
-/** Reads the fields of an ErrorResponse or NoticeResponse payload. */
+/** Reads the fields of an ErrorResponse or NoticeResponse payload; the last one may be cut off. */
 export function readWireError(buffer: Buffer, start: number, end: number): WireError {
   const fields = new Map<string, string>()
   let offset = start
   while (offset < end && buffer[offset] !== 0) {
     const key = String.fromCharCode(buffer[offset]!)
-    const stop = buffer.indexOf(0, offset + 1)
+    const terminator = buffer.indexOf(0, offset + 1)
+    const stop = terminator < 0 ? end : Math.min(terminator, end)
     fields.set(key, buffer.toString('utf8', offset + 1, stop))
     offset = stop + 1
   }

@@ -10,6 +10,8 @@ import { readWireError, type WireError } from './wire-error.ts'
  * only valid during the call: copy what must stay.
  */
 export type WireHandler = {
+  /** Of a message longer than this only the beginning is kept. (By default, all of it.) */
+  longestMessage?: number
   rowDescription?(buffer: Buffer, start: number, end: number): void
   dataRow?(buffer: Buffer, start: number, end: number): void
   copyOut?(): void
@@ -50,7 +52,7 @@ export class WireQuery {
   readonly #messageCount: number
   readonly #socket: Socket
   readonly #handler: WireHandler
-  readonly #reader = new MessageReader()
+  readonly #reader: MessageReader
   readonly #pgListeners: Array<(chunk: Buffer) => void>
   #error: WireError | null = null
   #settle: { resolve: (outcome: WireOutcome) => void; reject: (error: Error) => void } | null = null
@@ -61,6 +63,7 @@ export class WireQuery {
     this.#messageCount = texts.length
     this.#socket = connection.stream
     this.#handler = handler
+    this.#reader = new MessageReader(handler.longestMessage)
     this.#pgListeners = this.#socket.listeners('data') as Array<(chunk: Buffer) => void>
     this.done = new Promise((resolve, reject) => {
       this.#settle = { resolve, reject }

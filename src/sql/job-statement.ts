@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import { lexemes } from './lexemes.ts'
 import { parseStatements, type Statement, taggedNode } from './statements.ts'
 
 /**
@@ -8,7 +9,10 @@ import { parseStatements, type Statement, taggedNode } from './statements.ts'
  *   nothing has happened, and the text is run again outside.
  * - `own-transaction`: outside, alone.
  * - `empty`: nothing but comments and semicolons.
- * - `unparsable`: PostgreSQL will most likely refuse it, and should be the one to say so.
+ * - `unparsable`: PostgreSQL will refuse it, and should be the one to say so. Inside, like any other.
+ *
+ * A text that is too deep or too long for our parser, but perhaps not for PostgreSQL's, is judged by the words that its
+ * statements begin with.
  */
 export type JobItemKind = 'transactional' | 'may-commit' | 'own-transaction' | 'empty' | 'unparsable'
 
@@ -26,13 +30,43 @@ export function classifyJobItem(text: string): JobItemKind {
 
 function classify(text: string): JobItemKind {
   const parsed = parseStatements(text)
-  if (!parsed.ok) return 'unparsable'
+  if (!parsed.ok) {
+    return parsed.code === 'syntax-error' || parsed.code === 'nul-character'
+      ? 'unparsable'
+      : classifyByWords(text)
+  }
   if (parsed.statements.length === 0) return 'empty'
   const kinds = parsed.statements.map(classifyStatement)
   if (kinds.includes('own-transaction')) return 'own-transaction'
   if (kinds.includes('may-commit')) return 'may-commit'
   return 'transactional'
 }
+
+function classifyByWords(text: string): JobItemKind {
+  const kinds = [...leadingWords(text)].map((word): JobItemKind => {
+    if (outsideWords.has(word)) return 'own-transaction'
+    return committingWords.has(word) ? 'may-commit' : 'transactional'
+  })
+  if (kinds.includes('own-transaction')) return 'own-transaction'
+  return kinds.includes('may-commit') ? 'may-commit' : 'transactional'
+}
+
+/** The first word of each statement, and CONCURRENTLY wherever it stands. */
+function* leadingWords(text: string): Generator<string> {
+  let isFirst = true
+  for (const { kind, open } of lexemes(text)) {
+    if (kind === 'space' || kind === 'line-comment' || kind === 'block-comment') continue
+    const word = kind === 'word' ? open.toLowerCase() : ''
+    if (isFirst || word === 'concurrently') yield word
+    isFirst = kind === 'symbol' && open === ';'
+  }
+}
+
+const outsideWords = new Set([
+  ...['begin', 'start', 'commit', 'end', 'rollback', 'abort', 'prepare'],
+  ...['vacuum', 'discard', 'concurrently'],
+])
+const committingWords = new Set(['call', 'do', 'cluster', 'reindex', 'set', 'create', 'alter', 'drop'])
 
 function classifyStatement(statement: Statement): 'transactional' | 'may-commit' | 'own-transaction' {
   switch (statement.tag) {

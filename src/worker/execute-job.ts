@@ -11,7 +11,7 @@ import {
 } from '../jobs/job-state.ts'
 import { runningStep, type Step } from '../jobs/job-step.ts'
 import type { Flight } from '../jobs/job-store.ts'
-import { outcomeTooOld, outcomeUnknowable } from '../jobs/unknown-reasons.ts'
+import type { SettledOutcome } from '../jobs/statement-outcome.ts'
 import {
   advance,
   announce,
@@ -23,16 +23,17 @@ import {
   isAnnounced,
   isBesideControl,
   type JobRun,
+  type Stop,
   save,
 } from './job-run.ts'
 import type { GivenJob } from './job-writer.ts'
-import { judgeStubbornly } from './judge-stubbornly.ts'
 import { openSession } from './open-session.ts'
 import { runStatement, type Statement, type StatementOutcome, timeoutText } from './run-statement.ts'
+import { settleUntilKnown } from './settle-flight.ts'
 import type { WorkContext } from './work-context.ts'
 
 /** How a worker parts from a job; `replaced`: it has ended, and another one was given in its place. */
-export type Parting = 'ended' | 'replaced' | Exclude<Interruption, 'other life'>
+export type Parting = 'ended' | 'replaced' | Exclude<Interruption, 'other epoch'>
 
 /** Goes on with a job from where it is to its end, as long as it is ours. */
 export async function executeJob(context: WorkContext, given: GivenJob): Promise<Parting> {
@@ -40,7 +41,7 @@ export async function executeJob(context: WorkContext, given: GivenJob): Promise
   try {
     for (;;) {
       const interruption = await runToEnd(context, run)
-      if (interruption !== 'other life') return interruption ?? (run.isReplaced ? 'replaced' : 'ended')
+      if (interruption !== 'other epoch') return interruption ?? (run.isReplaced ? 'replaced' : 'ended')
       const again = await beginAgain(context, run)
       if (!again) return 'no longer ours'
       run = again
@@ -53,15 +54,7 @@ export async function executeJob(context: WorkContext, given: GivenJob): Promise
 /** First what became of the statement in flight, then step by step. */
 async function runToEnd(context: WorkContext, run: JobRun): Promise<Interruption | undefined> {
   if (run.flight && !isAnnounced(run)) {
-    // Its worker was lost while it ran.
-    const loss = {
-      kind: 'lost',
-      flight: run.flight,
-      reason: '',
-      isTimedOut: false,
-      isInnocent: true,
-    } as const
-    const interruption = await settleLoss(context, run, loss)
+    const interruption = await settleLoss(context, run, lostWithItsWorker(run.flight))
     if (interruption) return interruption
   }
   while (!isFinal(run.job.status)) {
@@ -72,6 +65,7 @@ async function runToEnd(context: WorkContext, run: JobRun): Promise<Interruption
   return end(context, run)
 }
 
+/** Connects, begins the step, announces and sends its statement, and settles how that ended. */
 async function runStep(context: WorkContext, run: JobRun): Promise<Interruption | undefined> {
   const opened = await openSession(context, run)
   if (opened.kind === 'vanished') {
@@ -80,39 +74,18 @@ async function runStep(context: WorkContext, run: JobRun): Promise<Interruption 
   }
   if (opened.kind === 'unreachable') return giveBack(context, run)
   run.session = opened.session
-  const before = isAnnounced(run) ? accepted(stepAborted(run.job, new Date())) : run.job
   if (!isAnnounced(run)) run.job = accepted(beginStep(run.job, new Date()))
   const { ahead } = run
   run.ahead = null
-  let interruption: Interruption | undefined
-  const isTold = async (flight: Flight) => {
-    if (flight !== run.flight) interruption = await announce(context, run, flight)
-    return interruption === undefined
-  }
-  const statement = statementOf(context, run)
-  const outcome = await runStatement(opened.session, ahead, statement, isTold, context.interrupted)
-  if (interruption) return interruption
-  if (outcome.kind !== 'not-sent') return settle(context, run, outcome)
-  run.job = before
-  run.flight = null
-  return beginStepAgain(context, run, outcome.cause)
+  const outcome = await runStatement<Stop>({
+    session: opened.session,
+    ahead,
+    statement: statementOf(context, run),
+    announce: (flight) => announce(context, run, flight),
+    interrupted: context.interrupted,
+  })
+  return settle(context, run, outcome)
 }
-
-/** The connection was lost before it was used. Another one may do, or the next attempt to connect tells what is wrong. */
-async function beginStepAgain(
-  context: WorkContext,
-  run: JobRun,
-  cause: unknown,
-): Promise<Interruption | undefined> {
-  await run.session?.destroy()
-  run.session = null
-  run.unsent += 1
-  if (run.unsent < mostUnsent) return undefined
-  context.health.failed(run.claimed.target.hostId, cause)
-  return giveBack(context, run)
-}
-
-const mostUnsent = 3
 
 function statementOf(context: WorkContext, run: JobRun): Statement {
   const { config } = context
@@ -120,7 +93,6 @@ function statementOf(context: WorkContext, run: JobRun): Statement {
   const limitMs = Math.min(config.jobTimeoutMs, longestTimeoutMs)
   return {
     text: step.kind === 'item' ? step.statement : renderFallback(step.statement, valuesOf(run.job, step)),
-    label: `cartage job ${run.job.id} ${labelOf(step)}`,
     timeoutMs: step.kind === 'item' ? Math.min(step.timeoutMs ?? limitMs, limitMs) : limitMs,
     isBesideControl: isBesideControl(run),
     isFollowed: isFollowed(context, run),
@@ -128,11 +100,12 @@ function statementOf(context: WorkContext, run: JobRun): Statement {
 }
 
 /** Whether a transaction should be begun ahead: for the next step, or for the next job of the user. */
-function isFollowed({ standby }: WorkContext, run: JobRun): boolean {
+function isFollowed({ begunTransactions }: WorkContext, run: JobRun): boolean {
   const isLast = isFinal(accepted(stepSucceeded(run.job, new Date())).status)
   if (!isLast) return true
   const { userId, isFollowed: hasMoreWaiting } = run.claimed
-  return isBesideControl(run) && standby.isWorthwhile && (hasMoreWaiting || standby.isSteady(userId))
+  const isExpected = hasMoreWaiting || begunTransactions.isSteady(userId)
+  return isBesideControl(run) && begunTransactions.isWorthwhile && isExpected
 }
 
 const longestTimeoutMs = 2 ** 31 - 1
@@ -142,25 +115,24 @@ function valuesOf(job: Job, step: Step) {
   return { jobId: job.id, errorMessage: failed.failedReason ?? '' }
 }
 
-function labelOf(step: Step): string {
-  if (step.kind === 'item') return String(step.index)
-  return step.kind === 'item-fallback' ? `${step.index} ${step.event}` : step.event
-}
-
 async function settle(
   context: WorkContext,
   run: JobRun,
-  outcome: Exclude<StatementOutcome, { kind: 'not-sent' }>,
+  outcome: StatementOutcome<Stop>,
 ): Promise<Interruption | undefined> {
   const at = new Date()
   switch (outcome.kind) {
-    case 'not-allowed':
-      return 'no longer ours'
+    case 'not-sent':
+      return beginStepAgain(context, run, outcome.cause)
+    case 'stopped':
+      if (typeof outcome.by === 'string') return outcome.by
+      accept(run, outcome.by)
+      return undefined
     case 'lost':
       return settleLoss(context, run, outcome)
     case 'succeeded':
       advance(run, stepSucceeded(run.job, at))
-      run.restsOnLife = !outcome.isOutside && isBesideControl(run)
+      run.restsOnEpoch = !outcome.isOutside && isBesideControl(run)
       run.ahead = outcome.ahead
       break
     case 'failed':
@@ -170,37 +142,81 @@ async function settle(
   return outcome.isOutside && !isFinal(run.job.status) ? save(context, run) : undefined
 }
 
-type Loss = Extract<StatementOutcome, { kind: 'lost' }>
-
-async function settleLoss(context: WorkContext, run: JobRun, loss: Loss): Promise<Interruption | undefined> {
-  const verdict = await judgeStubbornly(context, run.claimed.target.hostId, loss.flight)
-  // Whoever takes the job next asks again.
-  if (!verdict) return giveBack(context, run)
-  const at = new Date()
-  if (verdict.outcome === 'committed') {
-    advance(run, stepSucceeded(run.job, at))
-    run.restsOnLife = isBesideControl(run)
-  } else if (loss.isTimedOut) advance(run, stepFailed(run.job, timeoutText, at))
-  else if (verdict.outcome === 'unknown') {
-    advance(run, stepUnknown(run.job, loss.flight.xid === null ? outcomeUnknowable : outcomeTooOld, at))
-  } else retry(run, loss, loss.isInnocent || verdict.isServerRestarted || context.interrupted.aborted)
+/** The connection was lost before it was used. Another one may do, or the next attempt to connect tells what is wrong. */
+async function beginStepAgain(
+  context: WorkContext,
+  run: JobRun,
+  cause: unknown,
+): Promise<Interruption | undefined> {
+  abortStep(run)
+  await run.session?.destroy()
+  run.session = null
+  run.unsent += 1
+  if (run.unsent < mostUnsent) return undefined
+  context.health.failed(run.claimed.target.hostId, cause)
+  run.restarts += 1
+  if (run.restarts <= mostRestarts) return giveBack(context, run)
+  const begun = accepted(beginStep(run.job, new Date()))
+  advance(run, stepFailed(begun, 'The connection was lost again and again before the statement', new Date()))
   return undefined
 }
 
-/** Not for ever, if it may be the statement itself that ends its backend. */
-function retry(run: JobRun, { reason }: Loss, isInnocent: boolean): void {
-  const losses = run.losses + (isInnocent ? 0 : 1)
-  if (losses > retries) {
-    advance(run, stepFailed(run.job, clip(`${lostTooOften}: ${reason}`), new Date()))
-    return
-  }
-  run.job = accepted(stepAborted(run.job, new Date()))
-  run.flight = null
-  run.losses = losses
+const mostUnsent = 3
+
+type Loss = Extract<StatementOutcome<never>, { kind: 'lost' }>
+
+function lostWithItsWorker(flight: Flight): Loss {
+  return { kind: 'lost', flight, reason: 'its worker was lost', isTimedOut: false, isInnocent: true }
 }
 
-const retries = 2
-const lostTooOften = `The connection was lost ${retries + 1} times while this statement ran`
+async function settleLoss(context: WorkContext, run: JobRun, loss: Loss): Promise<Interruption | undefined> {
+  const outcome = await settleUntilKnown(context, run, loss.flight)
+  // Whoever takes the job next asks again.
+  if (!outcome) return giveBack(context, run)
+  if (outcome.kind === 'committed') accept(run, outcome)
+  else if (loss.isTimedOut) advance(run, stepFailed(run.job, timeoutText, new Date()))
+  else if (outcome.kind === 'unknown') accept(run, outcome)
+  else if (context.interrupted.aborted) abortStep(run)
+  else retry(run, loss, loss.isInnocent || outcome.isServerRestarted)
+  return undefined
+}
+
+/** A statement that has happened, or of which nobody knows. */
+function accept(run: JobRun, outcome: SettledOutcome): void {
+  const at = new Date()
+  if (outcome.kind === 'unknown') {
+    advance(run, stepUnknown(run.job, outcome.reason, at))
+    return
+  }
+  advance(run, stepSucceeded(run.job, at))
+  run.restsOnEpoch = isBesideControl(run)
+}
+
+/**
+ * Tries the step again, but not for ever, whatever ended it: not many times if the statement itself may have ended its
+ * backend, more often if its worker or all of the server went down.
+ */
+function retry(run: JobRun, { reason }: Loss, isInnocent: boolean): void {
+  if (isInnocent) run.restarts += 1
+  else run.losses += 1
+  if (run.losses > mostLosses) fail(`The connection was lost ${run.losses} times while this statement ran`)
+  else if (run.restarts > mostRestarts)
+    fail(`PostgreSQL or the worker stopped ${run.restarts} times while this statement ran`)
+  else abortStep(run)
+
+  function fail(what: string): void {
+    advance(run, stepFailed(run.job, clip(`${what}: ${reason}`), new Date()))
+  }
+}
+
+const mostLosses = 2
+const mostRestarts = 9
+
+/** It did not happen, and its turn comes again. */
+function abortStep(run: JobRun): void {
+  run.job = accepted(stepAborted(run.job, new Date()))
+  run.flight = null
+}
 
 /** A statement can raise an error as long as it likes. */
 function clip(reason: string): string {

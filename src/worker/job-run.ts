@@ -1,25 +1,32 @@
+import { randomUUID } from 'node:crypto'
 import { type ClaimedJob, reloadJob } from '../jobs/claim-store.ts'
+import { isNotToBeSent, type Marked, markFlight } from '../jobs/flight-marks.ts'
 import type { Job } from '../jobs/job.ts'
 import { accepted, requeue, type Transition } from '../jobs/job-state.ts'
+import { runningStep, stepName } from '../jobs/job-step.ts'
 import type { Flight } from '../jobs/job-store.ts'
+import type { SettledOutcome } from '../jobs/statement-outcome.ts'
 import { endOf, type JobWrite } from '../jobs/write-jobs.ts'
 import { firstHostId } from '../postgres/hosts.ts'
 import type { Session } from '../postgres/session.ts'
-import { flushHost } from './flush-host.ts'
-import { insist } from './insist.ts'
 import type { GivenJob, WriteResult } from './job-writer.ts'
+import { retryControlWrite } from './retry-control-write.ts'
+import { settleUntilKnown } from './settle-flight.ts'
 import type { WorkContext } from './work-context.ts'
 
 /** One job in our hands, as the next write will say. */
 export type JobRun = {
   readonly claimed: ClaimedJob
-  /** The life of the server in which everything here was learnt. */
-  readonly life: string
+  /** The epoch of the server in which everything here was learnt. */
+  readonly epoch: string
+  /** Of the row as we wrote it last. */
+  revision: number
   job: Job
   flight: Flight | null
   losses: number
-  /** Something here is true in this life only: a commit that need not be on the disk yet. */
-  restsOnLife: boolean
+  restarts: number
+  /** Something here is true in this epoch only: a commit that need not be on the disk yet. */
+  restsOnEpoch: boolean
   /** How often in a row a step could not even be begun. */
   unsent: number
   session: Session | null
@@ -30,17 +37,22 @@ export type JobRun = {
 }
 
 /** Why we stop before the job has ended. */
-export type Interruption = 'given back' | 'no longer ours' | 'other life'
+export type Interruption = 'given back' | 'no longer ours' | 'other epoch'
 
-export function beginRun({ life }: WorkContext, { claimed, begun }: GivenJob): JobRun {
+/** Why a statement must not be sent. */
+export type Stop = Interruption | SettledOutcome
+
+export function beginRun({ epoch }: WorkContext, { claimed, begun }: GivenJob): JobRun {
   const isAnnounced = begun !== undefined && claimed.flight !== null
   return {
     claimed,
-    life: begun?.life ?? life.id,
+    epoch: begun?.epoch ?? epoch.id,
+    revision: claimed.revision,
     job: claimed.job,
     flight: isAnnounced ? begun.flight : claimed.flight,
     losses: claimed.losses,
-    restsOnLife: false,
+    restarts: claimed.restarts,
+    restsOnEpoch: false,
     unsent: 0,
     session: begun?.session ?? null,
     ahead: begun?.flight ?? null,
@@ -55,8 +67,8 @@ export function isAnnounced({ flight, ahead }: JobRun): boolean {
 
 /** From what the database says, after the server has crashed: what we knew besides may no longer be so. */
 export async function beginAgain(context: WorkContext, run: JobRun): Promise<JobRun | undefined> {
-  await insist(context, () => context.life.renew())
-  const claimed = await insist(context, () => reloadJob(context.databases.control, run.claimed))
+  await retryControlWrite(context, () => context.epoch.renew())
+  const claimed = await retryControlWrite(context, () => reloadJob(context.databases.control, run.claimed))
   return claimed && { ...beginRun(context, { claimed, begun: undefined }), session: run.session }
 }
 
@@ -68,26 +80,48 @@ export function advance(run: JobRun, transition: Transition): void {
   run.job = accepted(transition)
   run.flight = null
   run.losses = 0
+  run.restarts = 0
   run.unsent = 0
 }
 
 /**
- * Writes down that a statement is about to be sent. That must be on the disk before it is, and so must the xid on its
- * own host: one that nobody flushed past is given out again after a crash of that server.
+ * Writes down that a statement is about to be sent. That must be on the disk before it is; and on another host than that
+ * of the control database also there, in the log in which the statement itself will be. An outcome: the step was sent
+ * before and may not be sent again, although the control database, restored or failed over, knows nothing of it.
  */
-export async function announce(
-  context: WorkContext,
-  run: JobRun,
-  flight: Flight,
-): Promise<Interruption | undefined> {
-  const { databases } = context
-  if (flight.xid !== null && !isBesideControl(run)) {
-    const isFlushed = await flushHost(databases, run.claimed.target.hostId, flight).catch(() => false)
-    if (!isFlushed) return 'other life'
-  }
+export async function announce(context: WorkContext, run: JobRun, flight: Flight): Promise<Stop | undefined> {
+  if (flight === run.flight) return undefined
   run.flight = flight
-  if (flight.xid !== null && isBesideControl(run)) run.restsOnLife = true
-  return save(context, run)
+  if (isBesideControl(run) && flight.xid !== null) run.restsOnEpoch = true
+  const interruption = await save(context, run)
+  return interruption ?? (isBesideControl(run) ? undefined : mark(context, run, flight))
+}
+
+async function mark(context: WorkContext, run: JobRun, flight: Flight): Promise<Stop | undefined> {
+  let settled: Flight | null = null
+  for (;;) {
+    const marked: Marked = await markFlight(
+      context.databases,
+      run.claimed.target.hostId,
+      { jobId: run.job.id, step: stepName(runningStep(run.job)!) },
+      flight,
+      settled,
+    ).catch(() => 'gone')
+    if (marked === 'marked') return undefined
+    if (marked === 'gone') return 'other epoch'
+    if (!(await isStillOurs(context, run))) return 'no longer ours'
+    if (!isNotToBeSent(marked)) {
+      const outcome = await settleUntilKnown(context, run, marked)
+      if (outcome?.kind !== 'aborted') return outcome ?? giveBack(context, run)
+    }
+    settled = marked
+  }
+}
+
+/** The very row that we wrote last. The claim alone would not tell of a control database that was set back. */
+async function isStillOurs(context: WorkContext, run: JobRun): Promise<boolean> {
+  const found = await retryControlWrite(context, () => reloadJob(context.databases.control, run.claimed))
+  return found?.revision === run.revision
 }
 
 export async function save(context: WorkContext, run: JobRun): Promise<Interruption | undefined> {
@@ -103,36 +137,49 @@ export async function giveBack(context: WorkContext, run: JobRun): Promise<Inter
 }
 
 export async function end(context: WorkContext, run: JobRun): Promise<Interruption | undefined> {
-  const { claimed, job } = run
-  standBy(context, run)
-  const ended = await write(context, endOf(claimed, job, writeOf(run).life))
+  const { job } = run
+  keepBegun(context, run)
+  const { from, epoch } = writeOf(run)
+  const ended = await write(context, endOf(from, job, epoch))
   run.isReplaced = ended.isReplaced
   if (ended.outcome === 'written') tell(context, job, ended.at)
   return followUp(run, ended)
 }
 
 /** What was begun ahead is for the next job of the user. */
-function standBy({ standby }: WorkContext, run: JobRun): void {
-  const { claimed, session, ahead: flight, life } = run
-  standby.noteEnd(claimed.userId)
+function keepBegun({ begunTransactions }: WorkContext, run: JobRun): void {
+  const { claimed, session, ahead: flight, epoch } = run
+  begunTransactions.noteEnd(claimed.userId)
   if (!session || !flight) return
-  standby.put({ userId: claimed.userId, session, flight, life, begunAt: performance.now() })
+  begunTransactions.put({ userId: claimed.userId, session, flight, epoch, begunAt: performance.now() })
   run.session = null
   run.ahead = null
 }
 
+/** However often it is sent, it is one and the same write. */
 function write(context: WorkContext, what: JobWrite): Promise<WriteResult> {
-  return insist(context, () => context.writer.write(what))
+  return retryControlWrite(context, () => context.writer.write(what))
 }
 
-function writeOf({ claimed, job, flight, losses, life, restsOnLife }: JobRun): JobWrite {
-  return { from: claimed, job, flight, losses, life: restsOnLife ? life : null, isReleased: false }
+function writeOf(run: JobRun): JobWrite {
+  const { claimed, revision, job, flight, losses, restarts, epoch, restsOnEpoch } = run
+  return {
+    from: { ...claimed, revision },
+    writeId: randomUUID(),
+    job,
+    flight,
+    losses,
+    restarts,
+    epoch: restsOnEpoch ? epoch : null,
+    isReleased: false,
+  }
 }
 
 function followUp(run: JobRun, { outcome }: WriteResult): Interruption | undefined {
-  if (outcome === 'other life') return 'other life'
+  if (outcome === 'other epoch') return 'other epoch'
   if (outcome === 'not ours') return 'no longer ours'
-  run.restsOnLife = false
+  run.revision += 1
+  run.restsOnEpoch = false
   return undefined
 }
 

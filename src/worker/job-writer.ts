@@ -3,7 +3,7 @@ import type { ClaimedJob } from '../jobs/claim-store.ts'
 import { isFinal } from '../jobs/job.ts'
 import { type JobWrite, type WriteResult as StoreResult, type Wishes, writeJobs } from '../jobs/write-jobs.ts'
 import { isInDoubt, Together } from '../postgres/together.ts'
-import type { BegunSession, Standby } from './standby.ts'
+import type { BegunSession, BegunTransactions } from './begun-transactions.ts'
 
 /** A job that we were given, and the transaction in which its first statement can be sent, or already is in flight. */
 export type GivenJob = Readonly<{ claimed: ClaimedJob; begun: BegunSession | undefined }>
@@ -13,7 +13,7 @@ export type WriteResult = StoreResult & Readonly<{ isReplaced: boolean }>
 
 export type JobWriterOptions = Readonly<{
   control: Pool
-  standby: Standby
+  begunTransactions: BegunTransactions
   /** What to ask for now. None: nothing, not even in the place of a job that ends. */
   wishes: () => Omit<Wishes, 'transactions'> | undefined
   onGiven: (job: GivenJob) => void
@@ -59,7 +59,7 @@ export class JobWriter {
     if (!wishes) return undefined
     const isEmpty = wishes.wanted + wishes.wantedOrphans === 0
     if (isEmpty && !writes.some(({ job }) => isFinal(job.status))) return undefined
-    return { ...wishes, transactions: isPatient ? [] : this.#options.standby.takeAll() }
+    return { ...wishes, transactions: isPatient ? [] : this.#options.begunTransactions.takeAll() }
   }
 
   async #write(
@@ -90,13 +90,13 @@ export class JobWriter {
       this.#options.onGiven({ claimed, begun })
       if (begun) left.delete(begun)
     }
-    for (const begun of left) this.#options.standby.put(begun)
+    for (const begun of left) this.#options.begunTransactions.put(begun)
   }
 
   #withdraw({ transactions }: WishesOfSessions, isPatient: boolean, error: unknown): void {
     const isRefused = !isInDoubt(error)
     for (const begun of transactions) {
-      if (isRefused) this.#options.standby.put(begun)
+      if (isRefused) this.#options.begunTransactions.put(begun)
       // A job may be in flight there of which we shall never hear: nothing else must happen in it.
       else void begun.session.destroy()
     }

@@ -1,5 +1,4 @@
 import type { Flight } from '../jobs/job-store.ts'
-import { quoteLiteral } from '../postgres/quote.ts'
 import type { Session } from '../postgres/session.ts'
 import { sqlstate } from '../postgres/sqlstate.ts'
 import type { WireError } from '../postgres/wire-error.ts'
@@ -9,8 +8,6 @@ import { StatementWatch } from './statement-watch.ts'
 
 export type Statement = Readonly<{
   text: string
-  /** What the backend calls itself meanwhile. */
-  label: string
   timeoutMs: number
   /** Its database lies in the cluster of the control database. */
   isBesideControl: boolean
@@ -18,59 +15,56 @@ export type Statement = Readonly<{
   isFollowed: boolean
 }>
 
-/** Writes down that the statement is about to be sent; false: it must not be. */
-export type Announce = (flight: Flight) => Promise<boolean>
-
-export type StatementOutcome =
+export type StatementOutcome<Stop> =
   | Readonly<{ kind: 'succeeded'; isOutside: boolean; ahead: Flight | null }>
   | Readonly<{ kind: 'failed'; reason: string; isOutside: boolean }>
   /** The connection went away before anything was sent. */
   | Readonly<{ kind: 'not-sent'; cause: unknown }>
-  | Readonly<{ kind: 'not-allowed' }>
+  /** It could not be announced, so it was not sent. */
+  | Readonly<{ kind: 'stopped'; by: Stop }>
   /** The connection went away afterwards: only PostgreSQL knows. */
   | Readonly<{ kind: 'lost'; flight: Flight; reason: string; isTimedOut: boolean; isInnocent: boolean }>
+
+export type RunOptions<Stop> = Readonly<{
+  session: Session
+  /** The transaction that is open already. */
+  ahead: Flight | null
+  statement: Statement
+  /** Writes down that the statement is about to be sent; or says why it must not be. */
+  announce: (flight: Flight) => Promise<Stop | undefined>
+  interrupted: AbortSignal
+}>
 
 /**
  * Runs one text as one message. In a transaction of ours wherever possible, perhaps one that was begun ahead: then its
  * xid tells for ever whether it happened. A text that cannot live in one runs alone.
  */
-export async function runStatement(
-  session: Session,
-  ahead: Flight | null,
-  statement: Statement,
-  announce: Announce,
-  interrupted: AbortSignal,
-): Promise<StatementOutcome> {
-  const kind = classifyJobItem(statement.text)
-  if (kind === 'own-transaction' || kind === 'unparsable') {
-    return runOutside(session, statement, announce, interrupted)
-  }
-  const outcome = await runInside(session, ahead, statement, announce, interrupted)
+export async function runStatement<Stop>(options: RunOptions<Stop>): Promise<StatementOutcome<Stop>> {
+  const kind = classifyJobItem(options.statement.text)
+  if (kind === 'own-transaction') return runOutside(options)
+  const outcome = await runInside(options)
   if (outcome.kind !== 'refused') return outcome
   if (kind !== 'may-commit') return { kind: 'failed', reason: outcome.reason, isOutside: false }
   // Nothing has happened, and outside it may.
-  return runOutside(session, statement, announce, interrupted)
+  return runOutside(options)
 }
 
 type Refused = Readonly<{ kind: 'refused'; reason: string }>
 
-async function runInside(
-  session: Session,
-  ahead: Flight | null,
-  statement: Statement,
-  announce: Announce,
-  interrupted: AbortSignal,
-): Promise<StatementOutcome | Refused> {
+async function runInside<Stop>(options: RunOptions<Stop>): Promise<StatementOutcome<Stop> | Refused> {
+  const { session, ahead, statement, announce, interrupted } = options
   const flight = ahead ?? (await prepare(session, begin))
   if ('kind' in flight) return flight
-  if (!(await announce(flight))) return { kind: 'not-allowed' }
+  const stop = await announce(flight)
+  if (stop !== undefined) return { kind: 'stopped', by: stop }
   const watch = new StatementWatch(session, statement.timeoutMs, interrupted)
   try {
     const [, ran, committed, cleaned, begun] = await sendAndCommit(watch, statement, flight.xid!)
     if (ran?.error) return refusalOf(ran.error) ?? failed(ran.error.message)
     if (committed?.error) return failed(committed.error.message)
-    const isBegun = begun?.error === null
-    if (cleaned?.error === null && !begun) session.noteClean()
+    const isCleaned = cleaned?.error === null
+    if (isCleaned && !begun) session.noteClean()
+    const isBegun = isCleaned && begun?.error === null
     return {
       kind: 'succeeded',
       isOutside: false,
@@ -92,22 +86,19 @@ async function sendAndCommit(
   xid: string,
 ): Promise<readonly WireOutcome[]> {
   const { text, isFollowed } = statement
-  const texts = [settings(statement, 'local'), text, commit(statement, xid), 'discard all']
+  const texts = [limit(statement, 'local'), text, commit(statement, xid), 'discard all']
   if (!/copy/i.test(text)) return watch.run(isFollowed ? [...texts, begin] : texts, 3, isFollowed)
   // COPY FROM STDIN would take the other messages for its data.
   const first = await watch.run(texts.slice(0, 2), 2)
   return first[1]!.error ? first : [...first, ...(await watch.run(texts.slice(2), 1))]
 }
 
-async function runOutside(
-  session: Session,
-  statement: Statement,
-  announce: Announce,
-  interrupted: AbortSignal,
-): Promise<StatementOutcome> {
-  const ready = await prepare(session, `${settings(statement, 'session')}; select null as xid`)
+async function runOutside<Stop>(options: RunOptions<Stop>): Promise<StatementOutcome<Stop>> {
+  const { session, statement, announce, interrupted } = options
+  const ready = await prepare(session, `${limit(statement, 'session')}; select null as xid`)
   if ('kind' in ready) return ready
-  if (!(await announce(ready))) return { kind: 'not-allowed' }
+  const stop = await announce(ready)
+  if (stop !== undefined) return { kind: 'stopped', by: stop }
   const watch = new StatementWatch(session, statement.timeoutMs, interrupted)
   try {
     const [ran] = await watch.run([statement.text], 1)
@@ -141,21 +132,20 @@ function failureOf({ error, transactionStatus }: WireOutcome): string | undefine
   return 'The statement left a transaction open, which was rolled back'
 }
 
-function lost(flight: Flight, watch: StatementWatch, error: unknown): StatementOutcome {
+function lost(flight: Flight, watch: StatementWatch, error: unknown): StatementOutcome<never> {
   const { isTimedOut, isInnocent } = watch
   return { kind: 'lost', flight, reason: (error as Error).message, isTimedOut, isInnocent }
 }
 
-/** Names the backend and sets the limit. */
-function settings({ label, timeoutMs }: Statement, scope: 'local' | 'session'): string {
-  return `set ${scope} application_name = ${quoteLiteral(label)}; set ${scope} statement_timeout = ${timeoutMs}`
+function limit({ timeoutMs }: Statement, scope: 'local' | 'session'): string {
+  return `set ${scope} statement_timeout = ${timeoutMs}`
 }
 
 /** Makes a connection ready for a statement, and learns by what that can be found again. */
 async function prepare(
   session: Session,
   text: string,
-): Promise<Flight | Extract<StatementOutcome, { kind: 'not-sent' }>> {
+): Promise<Flight | Extract<StatementOutcome<never>, { kind: 'not-sent' }>> {
   try {
     await session.clean()
     const backendStart = backendStarts.get(session) ?? (await askBackendStart(session))

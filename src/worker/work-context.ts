@@ -2,10 +2,10 @@ import type { Config } from '../config.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Databases } from '../postgres/databases.ts'
+import type { BegunTransactions } from './begun-transactions.ts'
 import type { HostHealth } from './host-health.ts'
 import type { JobWriter } from './job-writer.ts'
-import type { ServerLife } from './server-life.ts'
-import type { Standby } from './standby.ts'
+import type { ServerEpoch } from './server-epoch.ts'
 
 /** What the running of a job needs. */
 export type WorkContext = Readonly<{
@@ -14,9 +14,9 @@ export type WorkContext = Readonly<{
   databases: Databases
   metrics?: Pick<Metrics, 'jobFinished' | 'jobTakenOver'> | undefined
   health: HostHealth
-  life: ServerLife
+  epoch: ServerEpoch
   writer: JobWriter
-  standby: Standby
+  begunTransactions: BegunTransactions
   /** The worker stops: statements are cut short and their jobs given back. */
   interrupted: AbortSignal
   /** The worker has been declared dead, or its time is over: not even that. */

@@ -3,19 +3,21 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import type { ClaimedJob } from '../jobs/claim-store.ts'
 import { cleanJobs } from '../jobs/clean-jobs.ts'
-import { disownJobs, dropJob, orphanMessage } from '../jobs/queue-store.ts'
+import { cleanMarks } from '../jobs/flight-marks.ts'
+import { claimsOf, orphanMessage, releaseClaims } from '../jobs/queue-store.ts'
 import type { Wishes } from '../jobs/write-jobs.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { type Databases, jobConnections } from '../postgres/databases.ts'
+import { firstHostId } from '../postgres/hosts.ts'
 import { loadGrammar } from '../sql/grammar.ts'
+import { BegunTransactions } from './begun-transactions.ts'
+import { DeadWorkers } from './dead-workers.ts'
 import { executeJob, type Parting } from './execute-job.ts'
 import { HostHealth } from './host-health.ts'
 import { type GivenJob, JobWriter, type JobWriterOptions } from './job-writer.ts'
 import { Presence } from './presence.ts'
-import { Recovery } from './recover-jobs.ts'
-import { ServerLife } from './server-life.ts'
-import { Standby } from './standby.ts'
+import { ServerEpoch } from './server-epoch.ts'
 
 export type WorkerOptions = Readonly<{
   config: Config
@@ -37,11 +39,11 @@ export class Worker {
   readonly #options: WorkerOptions
   readonly #presence: Presence
   readonly #health: HostHealth
-  readonly #serverLife: ServerLife
-  readonly #standby: Standby
+  readonly #epoch: ServerEpoch
+  readonly #begunTransactions: BegunTransactions
   readonly #writer: JobWriter
   readonly #running = new Map<ClaimedJob, Promise<void>>()
-  #recovery: Recovery | undefined
+  #deadWorkers: DeadWorkers | undefined
   #timers: NodeJS.Timeout[] = []
   /** What was taken under one id is given up together. */
   #life = newLife()
@@ -55,11 +57,11 @@ export class Worker {
     const { config, databases, log } = options
     this.#options = options
     this.#health = new HostHealth(databases, log, () => this.#wake(orphanMessage))
-    this.#serverLife = new ServerLife(databases.control)
-    this.#standby = new Standby(jobConnections(config) - config.jobsPerWorker)
+    this.#epoch = new ServerEpoch(databases.control)
+    this.#begunTransactions = new BegunTransactions(jobConnections(config) - config.jobsPerWorker)
     this.#writer = new JobWriter({
       control: databases.control,
-      standby: this.#standby,
+      begunTransactions: this.#begunTransactions,
       wishes: () => this.#wishes(),
       onGiven: (job) => this.#run(job),
       onLeft: ({ wantedOrphans }) => this.#wakeSoon(wantedOrphans > 0 ? orphanMessage : ''),
@@ -73,9 +75,9 @@ export class Worker {
 
   async start(): Promise<void> {
     const { databases, log } = this.#options
-    await this.#serverLife.renew()
+    await this.#epoch.renew()
     await this.#presence.start()
-    this.#recovery = new Recovery(databases.control, log, () => this.#presence.id)
+    this.#deadWorkers = new DeadWorkers(databases.control, log, () => this.#presence.id)
     this.#timers = [setInterval(() => this.#poll(), pollMs), setInterval(() => this.#clean(), cleanMs)]
   }
 
@@ -87,7 +89,7 @@ export class Worker {
     this.#life.interrupt.abort()
     await this.#idle(giveBackMs)
     this.#life.abandon.abort()
-    this.#recovery?.stop()
+    this.#deadWorkers?.stop()
     this.#health.stop()
     await this.#presence.stop()
   }
@@ -109,14 +111,18 @@ export class Worker {
 
   async #poll(): Promise<void> {
     this.#wake(orphanMessage)
+    if (this.#mayAsk) await this.#disown(this.#presence.id!).catch(() => undefined)
+  }
+
+  /** An answer may have been lost, or come too late, and with it the news that a job is ours: that is let go. */
+  async #disown(workerId: number): Promise<void> {
     const { databases, log } = this.#options
-    if (!this.#mayAsk) return
-    // An answer may have been lost, and with it the news that a job is ours.
-    const disowned = await disownJobs(databases.control, this.#presence.id!, [...this.#running.keys()]).catch(
-      () => 0,
-    )
-    if (disowned === 0) return
-    log.warn({ jobs: disowned }, 'this worker had jobs that it did not know of')
+    const claims = await claimsOf(databases.control, workerId)
+    const known = new Set([...this.#running.keys()].map(({ claim }) => claim))
+    const unknown = claims.filter((claim) => !known.has(claim))
+    if (unknown.length === 0) return
+    log.warn({ jobs: unknown.length }, 'this worker had jobs that it did not know of')
+    await releaseClaims(databases.control, unknown)
     this.#wake(orphanMessage)
   }
 
@@ -180,9 +186,9 @@ export class Worker {
     const context = {
       ...this.#options,
       health: this.#health,
-      life: this.#serverLife,
+      epoch: this.#epoch,
       writer: this.#writer,
-      standby: this.#standby,
+      begunTransactions: this.#begunTransactions,
       interrupted: interrupt.signal,
       abandoned: abandon.signal,
     }
@@ -193,7 +199,7 @@ export class Worker {
     } catch (error) {
       if (abandon.signal.aborted) return 'dropped'
       log.error({ err: error, jobId: claimed.job.id }, 'a job was dropped')
-      await dropJob(databases.control, claimed).catch((again: unknown) =>
+      await releaseClaims(databases.control, [claimed.claim]).catch((again: unknown) =>
         log.error({ err: again, jobId: claimed.job.id }, 'a job could not be dropped'),
       )
       return 'dropped'
@@ -223,9 +229,17 @@ export class Worker {
       while (!this.#isStopping && (await cleanJobs(databases.control, config.jobRetentionDays))) {
         await sleep(cleanPauseMs, undefined, { ref: false })
       }
+      await this.#cleanMarks()
     } catch (error) {
       log.warn({ err: error }, 'cannot remove old jobs')
     }
+  }
+
+  /** They outlive their jobs: a control database that was set back may know a job still that had ended. */
+  async #cleanMarks(): Promise<void> {
+    const { config, databases } = this.#options
+    const hosts = this.#health.openHosts().filter((id) => id !== firstHostId)
+    for (const id of hosts) await cleanMarks(databases, id, config.jobRetentionDays + marksStayDays)
   }
 }
 
@@ -243,4 +257,5 @@ const shortestPauseMs = 1
 const longestPauseMs = 16
 const cleanMs = 60_000
 const cleanPauseMs = 200
+const marksStayDays = 7
 const giveBackMs = 5_000

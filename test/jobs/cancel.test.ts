@@ -1,23 +1,23 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { eventually, type Setup, setup, type TestUser } from '../setup.ts'
+import { type Setup, setup, type TestUser } from '../setup.ts'
 import { endless, itemsOf, jobApi, runJob, statusesOf } from './job-api.ts'
+import { untilRunning } from './running-statement.ts'
 
 const options = { worker: true } as const
 
-/** The backends that run something of a job right now. */
-async function running(admin: Setup['admin'], jobId: string): Promise<number> {
-  const { rowCount } = await admin(
-    `select from pg_stat_activity where application_name like $1 and state = 'active'`,
-    [`cartage job ${jobId}%`],
-  )
+/** The backends that run something of a user's jobs right now. */
+async function running(admin: Setup['admin'], { account }: TestUser): Promise<number> {
+  const { rowCount } = await admin(`select from pg_stat_activity where usename = $1 and state = 'active'`, [
+    account.masterRole,
+  ])
   return rowCount ?? 0
 }
 
 /** Submits a job and waits until its statement runs. */
-async function begin({ admin }: Setup, user: TestUser, query: unknown): Promise<string> {
+async function begin(bundle: Setup, user: TestUser, query: unknown): Promise<string> {
   const { job_id } = await jobApi(user).submit(query)
-  await eventually(async () => assert.equal(await running(admin, job_id), 1))
+  await untilRunning(bundle, job_id)
   return job_id
 }
 
@@ -29,7 +29,7 @@ test('a running job is stopped before the cancel is answered, and leaves nothing
   const id = await begin(bundle, user, `insert into a values (1); ${endless}`)
   const before = await api.read(id)
   const job = await api.cancel(id)
-  assert.equal(await running(admin, id), 0)
+  assert.equal(await running(admin, user), 0)
   assert.equal(job.status, 'cancelled')
   assert.ok(job.updated_at > before.updated_at)
   assert.equal(job.failed_reason, undefined)
@@ -93,7 +93,7 @@ test('a statement that catches the cancel is stopped all the same', async (t) =>
   end $$`
   const id = await begin(bundle, user, stubborn)
   assert.equal((await api.cancel(id)).status, 'cancelled')
-  assert.equal(await running(admin, id), 0)
+  assert.equal(await running(admin, user), 0)
   assert.equal((await user.sql('select from a')).rowCount, 0)
 })
 
@@ -102,7 +102,7 @@ test('a statement outside of a transaction is stopped too', async (t) => {
   const { user, admin } = bundle
   const id = await begin(bundle, user, `begin; commit; ${endless}`)
   assert.equal((await jobApi(user).cancel(id)).status, 'cancelled')
-  assert.equal(await running(admin, id), 0)
+  assert.equal(await running(admin, user), 0)
 })
 
 test('a job that has ended cannot be cancelled', async (t) => {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import type { Account } from '../../src/auth/account.ts'
 import type { Config } from '../../src/config.ts'
 import { AppError } from '../../src/errors.ts'
@@ -10,10 +11,10 @@ import type { JobQueue } from '../../src/jobs/job-queue.ts'
 import * as machine from '../../src/jobs/job-state.ts'
 import { runningStep } from '../../src/jobs/job-step.ts'
 import { type Flight, findJob } from '../../src/jobs/job-store.ts'
-import { judgeFlight } from '../../src/jobs/judge-flight.ts'
+import { settleFlight } from '../../src/jobs/statement-outcome.ts'
 import { submitJob } from '../../src/jobs/submit-job.ts'
 import { updateJob } from '../../src/jobs/update-job.ts'
-import { declareDead, orphanJobs } from '../../src/jobs/worker-store.ts'
+import { declareDead, orphanJobs, seeWorkers } from '../../src/jobs/worker-store.ts'
 import { endOf, type JobWrite, type Wishes, type WriteResult, writeJobs } from '../../src/jobs/write-jobs.ts'
 import type { Databases } from '../../src/postgres/databases.ts'
 
@@ -40,6 +41,7 @@ export class JobModel {
   readonly #workers: number[]
   /** Everything that a worker ever held: most of it no longer is its own. */
   readonly #handles: ClaimedJob[] = []
+  /** As each worker knows its job: with every write its revision grows. */
   readonly #current = new Map<number, ClaimedJob>()
 
   constructor(store: Store, workers: readonly number[]) {
@@ -74,11 +76,11 @@ export class JobModel {
     await this.#settleFlight(expected, jobs[0]!)
   }
 
-  async #settleFlight(expected: Expected, { flight }: ClaimedJob): Promise<void> {
+  async #settleFlight(expected: Expected, { job, flight }: ClaimedJob): Promise<void> {
     assert.equal(flight !== null, expected.isCommitted !== null)
     if (!flight) return
-    const { outcome } = await judgeFlight(this.#store.databases, 1, flight)
-    assert.equal(outcome, expected.isCommitted ? 'committed' : 'aborted')
+    const { kind } = await settleFlight(this.#store.databases, 1, job.id, flight)
+    assert.equal(kind, expected.isCommitted ? 'committed' : 'aborted')
     const settled = expected.isCommitted ? machine.stepSucceeded : machine.stepAborted
     await this.#write(expected, accepted(settled(expected.job, at)))
   }
@@ -115,7 +117,11 @@ export class JobModel {
 
   async crash(worker: number): Promise<void> {
     const { control } = this.#store.databases
-    await declareDead(control, [this.#workers[worker]!])
+    const dead = this.#workers[worker]!
+    await declareDead(
+      control,
+      (await seeWorkers(control)).filter(({ id }) => id === dead),
+    )
     await orphanJobs(control)
     const expected = this.#heldBy(worker)
     if (expected) expected.holder = null
@@ -183,14 +189,21 @@ export class JobModel {
     const worker = expected.holder!
     const handle = this.#current.get(worker)!
     if (isFinal(job.status)) {
-      const { outcome, next } = await this.#put(endOf(handle, job), this.#workers[worker])
+      const end = endOf(handle, job)
+      const { outcome, next } = await this.#put(end, this.#workers[worker])
       assert.equal(outcome, 'written')
+      assert.equal((await this.#put(end)).outcome, 'written')
       this.#settle(expected, job)
       this.#succeed(worker, next)
       return
     }
     const flight = isCommitted === null ? null : await this.#store.newFlight(isCommitted)
-    assert.equal((await this.#put({ ...stay(handle, job), flight })).outcome, 'written')
+    const write = { ...stay(handle, job), flight }
+    assert.equal((await this.#put(write)).outcome, 'written')
+    // Its answer was lost, and it is said again.
+    assert.equal((await this.#put(write)).outcome, 'written')
+    this.#current.set(worker, { ...handle, revision: handle.revision + 1 })
+    this.#handles.push(handle)
     expected.job = job
     expected.isCommitted = isCommitted
   }
@@ -228,7 +241,8 @@ function wishesOf(workerId: number): Wishes {
 
 /** The write of a worker that goes on with its job. */
 function stay(from: ClaimedJob, job: Job): JobWrite {
-  return { from, job, flight: null, losses: 0, life: null, isReleased: false }
+  const counts = { losses: 0, restarts: 0 }
+  return { from, writeId: randomUUID(), job, flight: null, ...counts, epoch: null, isReleased: false }
 }
 
 function accepted(transition: machine.Transition): Job {

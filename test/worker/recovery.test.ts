@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CartageProcess } from '../../chaos/process.ts'
 import { jobApi, runJob, statusesOf } from '../jobs/job-api.ts'
+import { untilRunning } from '../jobs/running-statement.ts'
 import { eventually, type Setup, setup } from '../setup.ts'
 import { startWorkerProcess } from './worker-process.ts'
 
@@ -10,24 +11,18 @@ const takeoverMs = 15_000
 
 /** The process that runs a job, once the statement of the given item has been sent. */
 async function holderOf(
-  { admin, service }: Setup,
+  bundle: Setup,
   jobId: string,
   item: number,
   workers: readonly CartageProcess[],
 ): Promise<CartageProcess> {
-  return eventually(async () => {
-    const sent = await admin(
-      `select from pg_stat_activity where application_name = $1 and state = 'active'`,
-      [`cartage job ${jobId} ${item}`],
-    )
-    assert.equal(sent.rowCount, 1)
-    const { rows } = await admin(
-      'select w.name from cartage.workers w join cartage.jobs j on j.worker_id = w.id where j.id = $1',
-      [jobId],
-      service.services.config.namespace,
-    )
-    return workers.find(({ pid }) => rows[0].name.endsWith(` ${pid}`))!
-  }, 30_000)
+  await untilRunning(bundle, jobId, item, 30_000)
+  const { rows } = await bundle.admin(
+    'select w.name from cartage.workers w join cartage.jobs j on j.worker_id = w.id where j.id = $1',
+    [jobId],
+    bundle.service.services.config.namespace,
+  )
+  return workers.find(({ pid }) => rows[0].name.endsWith(` ${pid}`))!
 }
 
 test('the job of a killed worker is gone on with by another one, and nothing happens twice', async (t) => {
@@ -67,7 +62,7 @@ test('a stopped worker is given up, and has nothing to say when it wakes up', as
   const workers = await Promise.all([startWorkerProcess(t, bundle), startWorkerProcess(t, bundle)])
   await runJob(api, 'create table ledger (item int)')
   const { job_id } = await api.submit([
-    'insert into ledger values (0); select pg_sleep(0.5)',
+    'insert into ledger values (0); select pg_sleep(3)',
     'insert into ledger values (1)',
   ])
   const stopped = await holderOf(bundle, job_id, 0, workers)
@@ -143,17 +138,12 @@ test('what was learnt before a crash of the server is asked again, and nothing h
   const api = jobApi(user)
   await runJob(api, 'create table ledger (item int)')
   const { job_id } = await api.submit([
-    'insert into ledger values (0); select pg_sleep(0.5)',
-    'insert into ledger values (1); select pg_sleep(0.5)',
+    'insert into ledger values (0); select pg_sleep(3)',
+    'insert into ledger values (1); select pg_sleep(3)',
     'insert into ledger values (2)',
   ])
   for (const item of [0, 1]) {
-    await eventually(async () => {
-      const { rowCount } = await admin('select from pg_stat_activity where application_name = $1', [
-        `cartage job ${job_id} ${item}`,
-      ])
-      assert.equal(rowCount, 1)
-    })
+    await untilRunning(bundle, job_id, item)
     // As a crash would leave it.
     await admin('delete from cartage.server_life', [], service.services.config.namespace)
   }

@@ -149,7 +149,8 @@ test('a job that a worker was given by an answer that never arrived is not lost'
   const release = await hold(control, 'select pg_advisory_xact_lock(7238010)', [])
   const { job_id: id } = await api.submit('select 1')
   await control.query(
-    `update cartage.jobs set status = 'running', attempt = 1, worker_id = (select id from cartage.workers)`,
+    `update cartage.jobs set status = 'running', claim = gen_random_uuid(), revision = 1,
+       worker_id = (select id from cartage.workers)`,
   )
   await control.query('update cartage.job_queues set pending = 0, running = 1')
   await release()

@@ -9,29 +9,18 @@ import { deleteUser } from '../../src/accounts/delete-user.ts'
 import { createLog } from '../../src/log.ts'
 import { startEmbeddedCluster } from '../../src/postgres/embedded-cluster.ts'
 import { endless, jobApi, runJob, statusesOf } from '../jobs/job-api.ts'
+import { untilRunning } from '../jobs/running-statement.ts'
 import { eventually, type Setup, setup } from '../setup.ts'
 
 const options = { worker: true } as const
-
-async function isSent({ admin }: Setup, jobId: string): Promise<void> {
-  await eventually(async () => {
-    const { rowCount } = await admin(
-      `select from pg_stat_activity where application_name like $1 and state = 'active'`,
-      [`cartage job ${jobId}%`],
-    )
-    assert.equal(rowCount, 1)
-  })
-}
 
 test('a user can be deleted while its job runs, and the worker goes on', async (t) => {
   const bundle = await setup(t, options)
   const { user, createUser, service, admin } = bundle
   const { job_id } = await jobApi(user).submit([endless, 'select 1'])
-  await isSent(bundle, job_id)
+  await untilRunning(bundle, job_id)
   await deleteUser(service.services.accounts, user.username)
-  const { rowCount } = await admin(`select from pg_stat_activity where application_name like $1`, [
-    `cartage job ${job_id}%`,
-  ])
+  const { rowCount } = await admin('select from pg_stat_activity where datname = $1', [user.account.database])
   assert.equal(rowCount, 0)
   assert.equal((await runJob(jobApi(await createUser()), 'select 1')).status, 'done')
 })
@@ -41,7 +30,7 @@ test('a job whose database is gone ends as failed, and says so without a name', 
   const { user, createUser, admin } = bundle
   const api = jobApi(user)
   const { job_id } = await api.submit({ query: [endless, 'select 1'], onerror: 'select 2' })
-  await isSent(bundle, job_id)
+  await untilRunning(bundle, job_id)
   await admin(`drop database "${user.account.database}" with (force)`)
   const job = await api.ended(job_id)
   assert.equal(job.status, 'failed')

@@ -2,7 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { WorkContext } from './work-context.ts'
 
 /** Repeats a write to the control database until it is answered: it may be away for a while, the job is not. */
-export async function insist<T>({ log, abandoned }: WorkContext, write: () => Promise<T>): Promise<T> {
+export async function retryControlWrite<T>(
+  { log, abandoned }: WorkContext,
+  write: () => Promise<T>,
+): Promise<T> {
   for (let pauseMs = 20; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
     abandoned.throwIfAborted()
     try {

@@ -10,7 +10,7 @@ export type BegunSession = OpenTransaction & Readonly<{ session: Session; begunA
  * the last statement, so that it costs no round trip. They wait only for a moment, as an open transaction keeps VACUUM
  * from its work.
  */
-export class Standby {
+export class BegunTransactions {
   readonly #most: number
   readonly #waiting = new Map<number, BegunSession & { readonly timer: NodeJS.Timeout }>()
   readonly #lastEnds = new LRUCache<number, number>({ max: 1_000 })

@@ -1,18 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AppError } from '../errors.ts'
 import type { Flight } from '../jobs/job-store.ts'
-import { judgeFlight, type Verdict } from '../jobs/judge-flight.ts'
+import { type Outcome, settleFlight } from '../jobs/statement-outcome.ts'
+import type { JobRun } from './job-run.ts'
 import type { WorkContext } from './work-context.ts'
 
-/** The verdict, however long the backend takes to end; none if its host cannot be asked now. */
-export async function judgeStubbornly(
+/** What became of a statement, however long its backend takes to end; none if its host cannot be asked now. */
+export async function settleUntilKnown(
   { databases, health, interrupted, log }: WorkContext,
-  hostId: number,
+  { claimed: { target, job } }: JobRun,
   flight: Flight,
-): Promise<Verdict | undefined> {
+): Promise<Outcome | undefined> {
+  const { hostId } = target
   for (;;) {
     try {
-      return await judgeFlight(databases, hostId, flight)
+      return await settleFlight(databases, hostId, job.id, flight)
     } catch (error) {
       const isStuck = error instanceof AppError && error.code === 'statement-not-stopped'
       if (!isStuck) health.failed(hostId, error)

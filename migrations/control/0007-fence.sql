@@ -1,0 +1,339 @@
+-- The fence of a job: a claim id that nobody can guess or be given twice, a revision that grows by one with every write, and
+-- the id of the last write, by which a repeated one recognises itself. However late a write arrives, it changes nothing
+-- unless it is the next one. And nobody's write depends on the queue of notifications.
+
+drop function cartage.enqueue_jobs;
+drop function cartage.write_jobs;
+drop function cartage.claim_jobs;
+drop function cartage.take_job;
+drop view cartage.runnable_jobs;
+
+update cartage.jobs set worker_id = null where worker_id is not null;
+alter table cartage.jobs
+  drop column attempt,
+  -- Made anew whenever the job is given to a worker; null while nobody has it.
+  add column claim uuid,
+  add column revision integer not null default 0,
+  add column write_id uuid,
+  -- How often the worker or the server of this step was lost; `flight_losses` counts the connections alone.
+  add column flight_restarts smallint not null default 0,
+  add constraint jobs_are_sound check (
+    (worker_id is null) = (claim is null)
+    and (flight_pid is null) = (flight_backend_start is null)
+    and (flight_xid is null or flight_pid is not null)
+    and (status = 'running' or claim is null and flight_pid is null)
+    and (finished_at is null) = (status in ('pending', 'running'))
+  );
+
+-- Chosen at random by the worker itself: after a fail-over or a restore a counter would give the same number out twice.
+alter table cartage.workers alter column id drop identity;
+
+-- A notification that the queue has no room for would fail the whole transaction. Whoever misses one looks by himself soon.
+create function cartage.tell(channel text, message text) returns void language plpgsql
+set search_path = pg_catalog, pg_temp as $$
+begin
+  if pg_notification_queue_usage() < 0.5 then
+    perform pg_notify(channel, message);
+  end if;
+end
+$$;
+
+-- A job with all that it takes to run it.
+create view cartage.runnable_jobs as
+  select j.user_id, j.id, j.status, j.definition, j.progress, j.claim, j.revision, j.created_at, j.updated_at,
+         j.flight_xid, j.flight_pid, j.flight_backend_start, j.flight_losses, j.flight_restarts,
+         u.username, u.master_role, u.schema_name, d.host_id, d.name as database_name
+  from cartage.jobs j
+  join cartage.users u on u.id = j.user_id
+  join cartage.databases d on d.id = u.database_id;
+
+-- Gives a worker the oldest job of the least served user on one of the hosts, as JSON, which also says whether more of
+-- that user are waiting. With a place: only if that user's turn is there.
+--
+-- The worker may have transactions open in which nothing has happened yet, by user: the first statement of a job of such
+-- a user is already in flight there, if it was begun in this epoch of the server. (Its progress says nothing of that; see
+-- readJob.)
+create function cartage.take_job(
+  claimant integer, per_user integer, hosts integer[], transactions jsonb, epoch uuid, place integer default null
+) returns json language plpgsql as $$
+declare
+  queue cartage.job_queues;
+  passed_over integer[] := '{}';
+  flight jsonb;
+  taken record;
+begin
+  loop
+    select q.* into queue from cartage.job_queues q
+    where q.pending > 0 and q.running < per_user
+      and q.host_id = any (hosts) and q.user_id <> all (passed_over)
+      and exists (select from cartage.users u where u.id = q.user_id and u.state = 'active')
+    order by q.last_served limit 1 for update of q skip locked;
+    if not found or queue.host_id <> place then
+      return null;
+    end if;
+
+    flight := transactions -> queue.user_id::text;
+    if (flight ->> 'epoch')::uuid is distinct from epoch then
+      flight := null;
+    end if;
+    update cartage.jobs j
+    set status = 'running', worker_id = claimant, claim = gen_random_uuid(), revision = j.revision + 1, write_id = null,
+        updated_at = clock_timestamp(),
+        flight_xid = (flight ->> 'xid')::xid8, flight_pid = (flight ->> 'pid')::integer,
+        flight_backend_start = (flight ->> 'backend_start')::timestamptz
+    from cartage.users u join cartage.databases d on d.id = u.database_id
+    where u.id = queue.user_id and j.user_id = queue.user_id and j.id = (
+      select p.id from cartage.jobs p where p.user_id = queue.user_id and p.status = 'pending'
+      order by p.position limit 1 for update skip locked
+    )
+    -- As in cartage.runnable_jobs.
+    returning j.user_id, j.id, j.status, j.definition, j.progress, j.claim, j.revision, j.created_at, j.updated_at,
+      j.flight_xid, j.flight_pid, j.flight_backend_start, j.flight_losses, j.flight_restarts,
+      u.username, u.master_role, u.schema_name, d.host_id, d.name as database_name,
+      queue.pending > 1 as is_followed
+    into taken;
+    exit when found;
+    passed_over := passed_over || queue.user_id;
+  end loop;
+
+  update cartage.job_queues q
+  set pending = q.pending - 1, running = q.running + 1, last_served = clock_timestamp()
+  where q.user_id = queue.user_id;
+  return row_to_json(taken);
+end
+$$;
+
+-- Gives a worker up to `wanted` waiting jobs, and up to `wanted_orphans` running ones that have no worker. A null at the
+-- end says: there was more, but somebody was working on it; ask again soon.
+create function cartage.claim_jobs(
+  claimant integer, wanted integer, wanted_orphans integer,
+  per_user integer, per_host integer, open_hosts integer[], transactions jsonb, epoch uuid
+) returns setof json language plpgsql as $$
+declare
+  orphan record;
+  free_hosts integer[];
+  job json;
+begin
+  if not exists (select from cartage.job_queues q where q.pending > 0)
+     and not exists (select from cartage.jobs j where j.status = 'running' and j.worker_id is null) then
+    return;
+  end if;
+
+  -- Only one claims at a time, so that the limits are exact. Nobody waits for the lock: there may be writes to bring home.
+  if not pg_try_advisory_xact_lock(7238010) then
+    return next null;
+    return;
+  end if;
+
+  for orphan in
+    select o.user_id, o.id from cartage.jobs o join cartage.users u on u.id = o.user_id
+    where o.status = 'running' and o.worker_id is null and o.host_id = any (open_hosts) and u.state = 'active'
+    limit wanted_orphans for update of o skip locked
+  loop
+    update cartage.jobs j
+    set worker_id = claimant, claim = gen_random_uuid(), revision = j.revision + 1, write_id = null,
+        updated_at = clock_timestamp()
+    where j.user_id = orphan.user_id and j.id = orphan.id;
+    return query select row_to_json(r) from cartage.runnable_jobs r
+    where r.user_id = orphan.user_id and r.id = orphan.id;
+  end loop;
+
+  while wanted > 0 loop
+    select coalesce(array_agg(h.id), '{}') into free_hosts from unnest(open_hosts) h (id)
+    where (select count(*) from cartage.jobs j where j.status = 'running' and j.host_id = h.id) < per_host;
+
+    job := cartage.take_job(claimant, per_user, free_hosts, transactions, epoch);
+    exit when job is null;
+    return next job;
+    transactions := transactions - (job ->> 'user_id');
+    wanted := wanted - 1;
+  end loop;
+
+  if wanted > 0 and exists (
+    select from cartage.job_queues q join cartage.users u on u.id = q.user_id
+    where q.pending > 0 and q.running < per_user and q.host_id = any (free_hosts) and u.state = 'active'
+  ) then
+    return next null;
+  end if;
+end
+$$;
+
+-- Writes what has become of jobs, each only if it is the next write of its claim (`claim`, `revision`), as the writer thinks
+-- (`old_status`), and, where an epoch is given, in the same epoch of the server. A write that stands there already, as its
+-- answer was lost, is answered again and changes nothing. Answers `results` in the order of the writes.
+--
+-- The claimant, if there is one, is given `next`, a job for each that it ends, on the same host: then neither the limit of
+-- the host nor that of the user can be exceeded, and no lock is needed that others would have to wait for. If somebody on
+-- another host comes first, it is given none there. What it wants besides is `claimed`. `is_left`: there may be more to be
+-- had, so ask again soon.
+create function cartage.write_jobs(
+  writes json, is_patient boolean,
+  claimant integer, wanted integer, wanted_orphans integer,
+  per_user integer, per_host integer, open_hosts integer[], transactions jsonb
+) returns json language plpgsql
+-- Planning anew each time would take several times as long as the work itself. So a plan stays for long, and must not
+-- depend on how few rows there were when it was made.
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set search_path = pg_catalog, pg_temp as $$
+declare
+  current_epoch uuid := (select l.id from cartage.server_life l);
+  job record;
+  written record;
+  results json[] := '{}';
+  -- Those that have come to another status: whose they are, and from which status to which.
+  owners integer[] := '{}';
+  old_statuses text[] := '{}';
+  new_statuses text[] := '{}';
+  -- Where those that have ended were.
+  places integer[] := '{}';
+  place integer;
+  given json;
+  next_jobs json[] := '{}';
+  claimed_jobs json[] := '{}';
+  is_left boolean := false;
+begin
+  if not is_patient then
+    perform set_config('lock_timeout', '100ms', true);
+  end if;
+
+  -- One lock order, jobs before queues and both by user, so no deadlock.
+  for job in
+    select w.* from json_to_recordset(writes) as w (
+      number integer, user_id integer, id uuid, claim uuid, revision integer, write_id uuid, epoch uuid,
+      old_status text, new_status text, is_released boolean, progress json,
+      xid xid8, pid integer, backend_start timestamptz, losses smallint, restarts smallint
+    )
+  loop
+    update cartage.jobs j
+    set status = job.new_status, progress = job.progress,
+        worker_id = case when job.new_status = 'running' and not job.is_released then j.worker_id end,
+        claim = case when job.new_status = 'running' and not job.is_released then j.claim end,
+        revision = j.revision + 1, write_id = job.write_id,
+        flight_xid = job.xid, flight_pid = job.pid, flight_backend_start = job.backend_start,
+        flight_losses = job.losses, flight_restarts = job.restarts, updated_at = clock_timestamp(),
+        finished_at = case when job.new_status not in ('pending', 'running') then clock_timestamp() end
+    where j.user_id = job.user_id and j.id = job.id
+      and j.claim is not distinct from job.claim and j.revision = job.revision and j.status = job.old_status
+      and (job.epoch is null or job.epoch = current_epoch)
+    returning j.updated_at, j.finished_at, j.host_id, j.is_watched into written;
+    if not found then
+      select j.updated_at into written from cartage.jobs j
+      where j.user_id = job.user_id and j.id = job.id and j.write_id = job.write_id;
+      results[job.number] := case
+        when found then json_build_object('outcome', 'written', 'at', written.updated_at)
+        when job.epoch <> current_epoch then json_build_object('outcome', 'other epoch')
+        else json_build_object('outcome', 'not ours')
+      end;
+      continue;
+    end if;
+
+    results[job.number] := json_build_object('outcome', 'written', 'at', written.updated_at);
+    if job.new_status <> job.old_status then
+      owners := owners || job.user_id;
+      old_statuses := old_statuses || job.old_status;
+      new_statuses := new_statuses || job.new_status;
+    end if;
+    if written.finished_at is not null then
+      places := places || written.host_id;
+      if written.is_watched then
+        perform cartage.tell('cartage_finished_jobs', job.id::text);
+      end if;
+    elsif job.is_released then
+      perform cartage.tell('cartage_jobs', 'orphan');
+    end if;
+  end loop;
+
+  for number in 1 .. cardinality(owners) loop
+    update cartage.job_queues q
+    set pending = q.pending + (new_statuses[number] = 'pending')::integer - (old_statuses[number] = 'pending')::integer,
+        running = q.running + (new_statuses[number] = 'running')::integer - (old_statuses[number] = 'running')::integer
+    where q.user_id = owners[number];
+  end loop;
+
+  if claimant is null then
+    return json_build_object('results', results);
+  end if;
+
+  foreach place in array places loop
+    continue when place <> all (open_hosts);
+    given := cartage.take_job(claimant, per_user, open_hosts, transactions, current_epoch, place);
+    continue when given is null;
+    next_jobs := next_jobs || given;
+    transactions := transactions - (given ->> 'user_id');
+  end loop;
+
+  if wanted + wanted_orphans > 0 then
+    for given in
+      select c from cartage.claim_jobs(
+        claimant, wanted, wanted_orphans, per_user, per_host, open_hosts, transactions, current_epoch
+      ) c
+    loop
+      if given is null then
+        is_left := true;
+      else
+        claimed_jobs := claimed_jobs || given;
+      end if;
+    end loop;
+  else
+    is_left := exists (
+      select from cartage.job_queues q join cartage.users u on u.id = q.user_id
+      where q.pending > 0 and q.running < per_user and q.host_id = any (open_hosts) and u.state = 'active'
+    );
+  end if;
+  return json_build_object('results', results, 'next', next_jobs, 'claimed', claimed_jobs, 'is_left', is_left);
+end
+$$;
+
+-- Puts jobs into the queues of their users, which come in order. Answers when each was created, in the order of the
+-- jobs; null: the queue was full. A worker needs to be woken only by the first job that waits, and only if its user has
+-- a slot free (`is_free`): whoever ends a job takes the next one anyway. If `is_quiet`, that is left to the caller.
+create function cartage.enqueue_jobs(
+  jobs json, is_patient boolean, is_quiet boolean, queue_limit integer, per_user integer
+) returns table (at timestamptz, is_free boolean) language plpgsql
+set plan_cache_mode = force_generic_plan
+set search_path = pg_catalog, pg_temp as $$
+declare
+  job record;
+  queue record;
+  wakes boolean := false;
+begin
+  if not is_patient then
+    perform set_config('lock_timeout', '100ms', true);
+  end if;
+
+  for job in
+    select j.* from json_to_recordset(jobs) as j (
+      user_id integer, host_id integer, id uuid, definition json, idempotency_key text, request_hash text
+    )
+  loop
+    -- Repeated, as the answer to the first time was lost.
+    select j.created_at into at from cartage.jobs j where j.user_id = job.user_id and j.id = job.id;
+    if found then
+      is_free := true;
+      wakes := true;
+      return next;
+      continue;
+    end if;
+
+    insert into cartage.job_queues as q (user_id, host_id, pending) values (job.user_id, job.host_id, 1)
+    on conflict (user_id) do update set pending = q.pending + 1 where q.pending < queue_limit
+    returning q.host_id, q.pending, q.running, clock_timestamp() as at into queue;
+    if found then
+      insert into cartage.jobs (user_id, host_id, id, definition, idempotency_key, request_hash, created_at, updated_at)
+      values (
+        job.user_id, queue.host_id, job.id, job.definition, job.idempotency_key, decode(job.request_hash, 'hex'),
+        queue.at, queue.at
+      );
+    end if;
+    at := queue.at;
+    is_free := coalesce(queue.pending = 1 and queue.running < per_user, false);
+    wakes := wakes or is_free;
+    return next;
+  end loop;
+
+  if wakes and not is_quiet then
+    perform cartage.tell('cartage_jobs', '');
+  end if;
+end
+$$;

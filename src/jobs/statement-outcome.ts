@@ -1,0 +1,126 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { errors } from '../errors.ts'
+import type { Databases } from '../postgres/databases.ts'
+import { firstHostId } from '../postgres/hosts.ts'
+import type { Session } from '../postgres/session.ts'
+import { adminTarget, type SessionTarget } from '../postgres/session-target.ts'
+import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
+import { findMark } from './flight-marks.ts'
+import type { Flight } from './job-store.ts'
+import { outcomeForeign, outcomeTooOld, outcomeUnknowable } from './unknown-reasons.ts'
+
+/** What became of a statement; afterwards nothing can change it. */
+export type Outcome =
+  | Readonly<{ kind: 'committed' }>
+  /** `isServerRestarted`: the server has been started anew since, so the backend did not end by its own doing. */
+  | Readonly<{ kind: 'aborted'; isServerRestarted: boolean }>
+  | Readonly<{ kind: 'unknown'; reason: string }>
+
+/** The statement has happened, or nobody knows: it must not be sent again. */
+export type SettledOutcome = Exclude<Outcome, { kind: 'aborted' }>
+
+export type Patience = Readonly<{ attempts: number; waitMs: number }>
+
+/**
+ * Settles a flight: ends the backend that the statement was sent to, if it is still there, and asks PostgreSQL what
+ * became of the statement. A backend that does not end within the patience is an error.
+ */
+export async function settleFlight(
+  databases: Databases,
+  hostId: number,
+  jobId: string,
+  flight: Flight,
+  patience: Patience = { attempts: 6, waitMs: 5_000 },
+): Promise<Outcome> {
+  return databases.admin.use(ownDatabase(databases, hostId), async (session) => {
+    await endBackend(session, flight, patience)
+    const aborted = async () =>
+      ({ kind: 'aborted', isServerRestarted: await isServerRestarted(session, flight) }) as const
+    switch (await findMark(session, jobId, flight)) {
+      case 'lost':
+        return aborted()
+      case 'foreign':
+        return { kind: 'unknown', reason: outcomeForeign }
+      case 'stands':
+        if (flight.xid === null) return { kind: 'unknown', reason: outcomeUnknowable }
+    }
+    const status = await finalStatus(session, flight.xid)
+    if (status === null) return { kind: 'unknown', reason: outcomeTooOld }
+    return status === 'committed' ? { kind: 'committed' } : aborted()
+  })
+}
+
+/** Whether a statement is running right now on the backend. */
+export async function isInFlight(
+  { admin, hosts }: Databases,
+  hostId: number,
+  { pid, backendStart }: Flight,
+): Promise<boolean> {
+  return admin.use(adminTarget(hosts, hostId), async (session) => {
+    const { rowCount } = await session.query(
+      `select from pg_stat_activity where pid = $1 and backend_start = $2::timestamptz and state = 'active'`,
+      [pid, backendStart],
+    )
+    return rowCount === 1
+  })
+}
+
+/** Where the marks of flights are; beside the control database there are none. */
+function ownDatabase({ hosts, namespace }: Databases, hostId: number): SessionTarget {
+  return hostId === firstHostId ? adminTarget(hosts, hostId) : adminTarget(hosts, hostId, namespace)
+}
+
+/** Terminated, not cancelled: a statement can catch the latter and go on. */
+async function endBackend(
+  session: Session,
+  { pid, backendStart }: Flight,
+  { attempts, waitMs }: Patience,
+): Promise<void> {
+  for (let left = attempts; left > 0; left--) {
+    const { rows } = await session.query<{ has_ended: boolean }>(
+      `select pg_terminate_backend(pid, ${waitMs}) as has_ended from pg_stat_activity
+       where pid = $1 and backend_start = $2::timestamptz`,
+      [pid, backendStart],
+    )
+    if (rows.every(({ has_ended }) => has_ended)) return
+  }
+  throw errors.statementNotStopped()
+}
+
+/** Null: so old that PostgreSQL has forgotten it. */
+async function finalStatus(session: Session, xid: string): Promise<'committed' | 'aborted' | null> {
+  for (const deadline = performance.now() + askLimitMs; ; ) {
+    const status = await transactionStatus(session, xid)
+    if (status !== 'in progress') return status
+    if (performance.now() > deadline) throw errors.statementNotStopped()
+    await sleep(askAgainMs)
+  }
+}
+
+const askAgainMs = 5
+const askLimitMs = 10_000
+
+async function transactionStatus(
+  session: Session,
+  xid: string,
+): Promise<'committed' | 'aborted' | 'in progress' | null> {
+  const { rows } = await session
+    .query<{ status: 'committed' | 'aborted' | 'in progress' | null }>(
+      'select pg_xact_status($1::xid8) as status',
+      [xid],
+    )
+    .catch((error: unknown) => {
+      // In the future: this is not the cluster that gave the xid, or it was set back.
+      if (hasSqlstate(error, sqlstate.invalidParameterValue)) return { rows: [{ status: null }] }
+      throw error
+    })
+  return rows[0]!.status
+}
+
+async function isServerRestarted(session: Session, { backendStart }: Flight): Promise<boolean> {
+  const { rows } = await session.query<{ restarted: boolean }>(
+    'select pg_postmaster_start_time() > $1::timestamptz as restarted',
+    [backendStart],
+  )
+  return rows[0]!.restarted
+}

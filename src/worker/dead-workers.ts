@@ -1,0 +1,92 @@
+import type { Pool } from 'pg'
+import { declareDead, orphanJobs, type SeenWorker, seeWorkers } from '../jobs/worker-store.ts'
+import type { Log } from '../log.ts'
+
+/** What this process has seen of another worker, by its own clock, which nobody can set. */
+type Watched = Readonly<{ heartbeat: string; heardAt: number; missingSince: number | undefined }>
+
+/**
+ * Looks after the other workers, every worker at all of them. One whose lock is gone is dead, unless it takes the
+ * lock again within a moment (a cut connection); one that is silent for long is stopped or cut off. Its jobs are then
+ * free to be taken, and the fence keeps it from writing, should it wake up.
+ *
+ * A look that failed or was slow, or that comes late because this process was stopped, tells of an outage of the looker,
+ * not of a death of the others: all that was watched is forgotten, and everybody gets time to come back.
+ */
+export class DeadWorkers {
+  readonly #control: Pool
+  readonly #log: Log
+  readonly #ownId: () => number | undefined
+  readonly #timer: NodeJS.Timeout
+  #watched = new Map<number, Watched>()
+  #lastLook: number | undefined
+  /** Before this, a missing lock means nothing. */
+  #settledAt = Number.POSITIVE_INFINITY
+  #isLooking = false
+
+  constructor(control: Pool, log: Log, ownId: () => number | undefined) {
+    this.#control = control
+    this.#log = log
+    this.#ownId = ownId
+    this.#timer = setInterval(() => this.#look(), lookMs)
+  }
+
+  stop(): void {
+    clearInterval(this.#timer)
+  }
+
+  async #look(): Promise<void> {
+    if (this.#isLooking) return
+    this.#isLooking = true
+    try {
+      const dead = await this.#findDead()
+      if (dead.length > 0) await declareDead(this.#control, dead)
+      const orphans = await orphanJobs(this.#control)
+      if (dead.length > 0 || orphans > 0) {
+        this.#log.warn({ workers: dead.map(({ id }) => id), jobs: orphans }, 'workers died')
+      }
+    } catch (error) {
+      this.#lastLook = Number.NEGATIVE_INFINITY
+      this.#log.debug({ err: error }, 'cannot look after other workers')
+    } finally {
+      this.#isLooking = false
+    }
+  }
+
+  async #findDead(): Promise<readonly SeenWorker[]> {
+    const workers = await seeWorkers(this.#control)
+    const now = performance.now()
+    const isFirst = this.#lastLook === undefined
+    if (isFirst || now - this.#lastLook! > lateMs) {
+      this.#watched.clear()
+      this.#settledAt = now + (isFirst ? settleMs : outageSettleMs)
+    }
+    this.#lastLook = now
+    this.#watched = new Map(workers.map((worker) => [worker.id, this.#watch(worker, now)]))
+    return workers.filter(({ id }) => id !== this.#ownId() && this.#isDead(this.#watched.get(id)!, now))
+  }
+
+  #watch({ id, isPresent, heartbeat }: SeenWorker, now: number): Watched {
+    const before = this.#watched.get(id)
+    return {
+      heartbeat,
+      heardAt: before?.heartbeat === heartbeat ? before.heardAt : now,
+      missingSince: isPresent ? undefined : (before?.missingSince ?? now),
+    }
+  }
+
+  #isDead({ heardAt, missingSince }: Watched, now: number): boolean {
+    if (now - heardAt >= silentMs) return true
+    return missingSince !== undefined && now >= this.#settledAt && now - missingSince >= graceMs
+  }
+}
+
+const lookMs = 300
+/** From the end of one look to the end of the next, beyond which there was an outage. */
+const lateMs = 2_000
+/** For a worker that reconnects. */
+const graceMs = 500
+const silentMs = 9_000
+/** For everybody to take the lock again: after the start, and after an outage. */
+const settleMs = 500
+const outageSettleMs = 4_000

@@ -1,0 +1,20 @@
+import type { Pool } from 'pg'
+import { readServerEpoch } from '../jobs/queue-store.ts'
+
+/** In which epoch the server is, as far as this worker knows: from one crash to the next. */
+export class ServerEpoch {
+  readonly #control: Pool
+  #id = ''
+
+  constructor(control: Pool) {
+    this.#control = control
+  }
+
+  get id(): string {
+    return this.#id
+  }
+
+  async renew(): Promise<void> {
+    this.#id = await readServerEpoch(this.#control)
+  }
+}

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Client, Pool } from 'pg'
+import { jobApi, runJob, statusesOf } from '../jobs/job-api.ts'
+import { findRunning, untilRunning } from '../jobs/running-statement.ts'
+import { eventually, type Setup, setup } from '../setup.ts'
+
+test('a write that was repeated and then arrives once more, late, changes nothing', async (t) => {
+  const bundle = await setup(t, { worker: true, isIsolated: true })
+  const { user, admin, service } = bundle
+  const { control } = service.services.databases
+  const api = jobApi(user)
+  await runJob(api, 'create table ledger (item int)')
+  const { job_id: id } = await api.submit([
+    'insert into ledger values (0); select pg_sleep(2)',
+    'insert into ledger values (1)',
+    'insert into ledger values (2)',
+    'insert into ledger values (3); select pg_sleep(60)',
+  ])
+  await untilRunning(bundle, id, 0)
+  // The announcement of item 1 waits for the row of the job. Its backend is stopped there, and its connection cut.
+  const holder = await control.connect()
+  await holder.query('begin')
+  await holder.query('select from cartage.jobs where id = $1 for update', [id])
+  const stopped = await eventually(() => waitingWriter(bundle))
+  process.kill(stopped, 'SIGSTOP')
+  t.after(() => wake(stopped))
+  await holder.query('commit')
+  holder.release()
+  cut(control, stopped)
+  const running = await untilRunning(bundle, id, 3, 30_000)
+  wake(stopped)
+  await eventually(async () => {
+    assert.equal((await admin('select from pg_stat_activity where pid = $1', [stopped])).rowCount, 0)
+  })
+  assert.deepEqual(statusesOf(await api.read(id)), ['done', 'done', 'done', 'running'])
+  assert.deepEqual(await findRunning(bundle, id, 3), running)
+  assert.equal((await api.cancel(id)).status, 'cancelled')
+  assert.equal((await user.sql('select from ledger')).rowCount, 3)
+})
+
+/** The backend that has waited for a job longer than a write does that shares its transaction with others. */
+async function waitingWriter({ admin, service }: Setup): Promise<number> {
+  const look = () =>
+    admin(
+      `select pid from pg_stat_activity where datname = $1 and wait_event_type = 'Lock' and query ~ 'write_jobs'`,
+      [service.services.config.namespace],
+    )
+  const before = await look()
+  assert.equal(before.rowCount, 1)
+  await sleep(300)
+  assert.deepEqual((await look()).rows, before.rows)
+  return before.rows[0].pid
+}
+
+function cut(control: Pool, pid: number): void {
+  const { _clients: clients } = control as unknown as { _clients: (Client & PgInternals)[] }
+  clients.find(({ processID }) => processID === pid)!.connection.stream.destroy()
+}
+
+type PgInternals = { processID: number; connection: { stream: { destroy(): void } } }
+
+function wake(pid: number): void {
+  try {
+    process.kill(pid, 'SIGCONT')
+  } catch {
+    // It has ended.
+  }
+}
