@@ -11,7 +11,7 @@ export type FallbackValues = {
  * that no error text can break the statement or add to it:
  *
  *   '...'  E'...'  "..."         part of the text, with quotes (in E'' backslashes too) escaped
- *   $tag$...$tag$                part of the text, or stripped if the text would end there
+ *   $tag$...$tag$                part of the text; with another tag if the text would end there
  *   a literal inside a literal   stripped
  *   comments, U&'', B'', X''     stripped
  *   between other words          a literal of its own
@@ -77,17 +77,20 @@ function space(neighbour: string | undefined): string {
 
 function renderPart(part: Lexeme, fill: Fill, statement: Statement): string {
   if (!hole.test(part.body)) return textOf(part)
-  return part.open + renderBody(part, fill, isCode(statement)) + part.close
+  const body = renderBody(part, fill, isCode(statement))
+  if (part.kind !== 'dollar-string') return part.open + body + part.close
+  const tag = tagFor(body, part.open)
+  return tag + body + (part.close && tag)
 }
 
-function renderBody({ kind, open, body }: Lexeme, fill: Fill, isCode: boolean): string {
+function renderBody({ kind, body }: Lexeme, fill: Fill, isCode: boolean): string {
   switch (kind) {
     case 'string':
       return renderInside(body.match(/''|./gs)!, fill, literalEncodings[kind], isCode)
     case 'escape-string':
       return renderInside(escapePieces(body), fill, literalEncodings[kind], isCode)
     case 'dollar-string':
-      return renderDollarBody(open, body, fill, isCode)
+      return renderInside(body.split(''), fill, asItIs, isCode)
     case 'quoted-identifier':
       return fill(body, doubleIdentifierQuotes)
     default:
@@ -101,13 +104,12 @@ function escapePieces(body: string): string[] {
   return pieces.map((piece) => (piece === '\\<' ? '<' : piece))
 }
 
-function renderDollarBody(tag: string, body: string, fill: Fill, isCode: boolean): string {
-  for (const encode of isCode ? [asItIs] : [asItIs, strip]) {
-    const filled = renderInside(body.split(''), fill, encode, isCode)
-    if (`${filled}${tag}`.indexOf(tag) === filled.length) return filled
-  }
-  // Even a stripped value can complete a tag that the template has begun.
-  return body
+/** The tag of the template, or another one if the body would end before its end. */
+function tagFor(body: string, tag: string): string {
+  const endsEarly = (candidate: string) => `${body}${candidate}`.indexOf(candidate) < body.length
+  let chosen = tag
+  for (let n = 0; endsEarly(chosen); n += 1) chosen = `$t${n}$`
+  return chosen
 }
 
 /** Looks into a literal as if its text were SQL, which it may be. Each piece spells one character of that text. */
