@@ -1,3 +1,5 @@
+import { knownExtras } from './common-schemas.ts'
+
 /** The schemas that validate the admin API, and that its OpenAPI description is made of. */
 
 const username = {
@@ -19,6 +21,7 @@ const limits = {
 } as const
 const time = { type: 'string', format: 'date-time' } as const
 const text = { type: 'string' } as const
+const { client } = knownExtras
 
 const owner = {
   type: 'object',
@@ -76,6 +79,7 @@ export const newUserSchema = {
       ...owner.properties,
       organization: { type: 'string', description: 'Name of an existing organization' },
       org_admin: { type: 'boolean' },
+      client,
     },
     examples: [{ username: 'alice', quota_in_bytes: 1073741824 }],
   },
@@ -113,6 +117,7 @@ export const changesSchema = {
       api_key_quota: { type: ['integer', 'null'], minimum: 0 },
       org_admin: { type: 'boolean' },
       limits,
+      ...knownExtras,
     },
     examples: [{ quota_in_bytes: 5368709120, limits: { rate: { sql: '100/60' } } }],
   },
@@ -133,7 +138,7 @@ export const newOrganizationSchema = {
     type: 'object',
     required: ['name', 'owner'],
     additionalProperties: false,
-    properties: { name: username, owner },
+    properties: { name: username, owner, ...knownExtras },
     examples: [{ name: 'acme', owner: { username: 'alice' } }],
   },
   response: { 201: { ...organization, properties: { ...organization.properties, owner: userWithToken } } },

@@ -1,4 +1,4 @@
-/** What the descriptions of the SQL side have in common. */
+/** What the descriptions of several endpoints have in common. */
 
 export const text = (description: string) => ({ type: 'string', description })
 
@@ -16,3 +16,9 @@ export const error = {
     position: { type: 'integer' },
   },
 }
+
+/** Old clients put both into every body: used or ignored, never stored, never shown again. */
+export const knownExtras = {
+  api_key: { description: 'A credential, where there is neither a Basic header nor a query parameter' },
+  client: { description: 'What the client calls itself. Ignored.' },
+} as const

@@ -1,5 +1,6 @@
 import { apis, dataServices, schemaPermissions, tablePermissions } from '../../keys/grants.ts'
 import type { Shape } from './check-shape.ts'
+import { knownExtras } from './common-schemas.ts'
 
 /** What a creation may look like: key-request.ts validates with it, and the OpenAPI description is made of it. */
 
@@ -72,7 +73,7 @@ export const newKeyShape = {
   properties: {
     name: { description: 'Any printable characters, 255 at most' },
     grants: { description: 'One `apis` section, and at most one of `database` and `dataservices`' },
-    api_key: { description: 'A credential, where there is neither a Basic header nor a query parameter' },
+    ...knownExtras,
     ...Object.fromEntries(carried.map((name) => [name, { description: 'Ignored' }])),
   },
 } as const satisfies Shape

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { deleteOrganization } from '../../src/accounts/delete-organization.ts'
+import { deleteUser } from '../../src/accounts/delete-user.ts'
+import { type OperationId, operations, pathOf } from '../../src/client/operations.ts'
+import { basic, randomName, type Setup, setup } from '../setup.ts'
+
+test('every body of every endpoint may carry api_key and client, which are neither stored nor shown', async (t) => {
+  const house = await setup(t)
+  const bodies = await bodiesOf(house, (undo) => t.after(undo))
+  assert.deepEqual(Object.keys(bodies).sort(), await operationsWithBody(house.url))
+  for (const [operation, { parameters = {}, body, headers }] of Object.entries(bodies)) {
+    const [method] = operations[operation as OperationId]
+    const extras = { api_key: house.user.masterToken, client: 'cps-1.11.3', ...body }
+    const response = await fetch(house.url + pathOf(operation as OperationId, parameters), {
+      method,
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify(extras),
+    })
+    const text = await response.text()
+    assert.ok(response.ok, `${operation}: ${response.status} ${text}`)
+    assert.ok(!text.includes('cps-1.11.3') && !text.includes(house.user.masterToken), `${operation}: ${text}`)
+  }
+})
+
+type Example = Readonly<{
+  parameters?: Record<string, string>
+  body: Record<string, unknown>
+  headers?: Record<string, string>
+}>
+
+/** A valid body of each. Those of an account are let in by the `api_key` in the body alone. */
+async function bodiesOf(
+  { user, keys, createUser, service }: Setup,
+  after: (undo: () => Promise<void>) => void,
+): Promise<Record<string, Example>> {
+  const parameters = { name: user.username }
+  const operator = { authorization: `Bearer ${keys.adminToken}` }
+  await user.sql('create table t (x int)')
+  const created = await fetch(`${user.base}/api/v2/sql/job`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...basic(user.username, user.masterToken) },
+    body: JSON.stringify({ query: 'select 1' }),
+  })
+  const { job_id: jobId } = (await created.json()) as { job_id: string }
+  const other = await createUser()
+  const [member, organization, owner] = ['user', 'org', 'owner'].map(randomName) as [string, string, string]
+  after(() => deleteUser(service.services.accounts, member))
+  after(() => deleteOrganization(service.services.accounts, organization))
+  return {
+    createKey: { parameters, body: { name: 'k', grants: [{ type: 'apis', apis: ['sql'] }] } },
+    createJob: { parameters, body: { query: 'select 1' } },
+    updateJob: { parameters: { ...parameters, jobId }, body: { query: ['select 2'] } },
+    copyToByPost: { parameters, body: { q: 'copy t to stdout' } },
+    query: { parameters, body: { q: 'select 1' } },
+    changePrivacy: { parameters: { ...parameters, table: 't' }, body: { privacy: 'PUBLIC' } },
+    createUser: { body: { username: member, api_key: 'brought-along-0001' }, headers: operator },
+    changeUser: { parameters: { username: other.username }, body: { quota_in_bytes: 5 }, headers: operator },
+    createOrganization: { body: { name: organization, owner: { username: owner } }, headers: operator },
+  }
+}
+
+/** All but copyfrom, whose body is data. */
+async function operationsWithBody(url: string): Promise<string[]> {
+  const document = (await (await fetch(`${url}/openapi.json`)).json()) as {
+    paths: Record<string, Record<string, { operationId: string; requestBody?: { content: object } }>>
+  }
+  return Object.values(document.paths)
+    .flatMap((methods) => Object.values(methods))
+    .filter(({ requestBody }) => requestBody && 'application/json' in requestBody.content)
+    .map(({ operationId }) => operationId)
+    .sort()
+}
