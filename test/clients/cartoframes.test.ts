@@ -114,11 +114,11 @@ test('cartoframes renames and deletes tables, and understands that there was non
 
 /** `Credentials.me_data`: an absolute path, so it leaves the account's base behind. */
 async function assertQuotaAllows(url: string, user: TestUser): Promise<void> {
-  const me = await readAnswer<{ user_data: { id: string; remaining_byte_quota: number | null } }>(
+  const me = await readAnswer<{ user_data: { id: string; remaining_byte_quota?: number } }>(
     await new CartoClient(user).send('/api/v3/me', 'GET'),
   )
   assert.ok(me.user_data.id)
-  assert.equal(me.user_data.remaining_byte_quota, null, url)
+  assert.equal(me.user_data.remaining_byte_quota, undefined, url)
 }
 
 async function currentSchema(carto: CartoClient): Promise<string> {

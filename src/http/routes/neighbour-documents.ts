@@ -10,6 +10,7 @@ export function meDocument(account: Account, usage: AccountUsage, baseUrl: strin
   return {
     username: account.username,
     organization,
+    config: { user_name: account.username },
     api_endpoints: { sql: base, maps: base, import: base, auth: base },
     user_data: {
       id: account.username,
@@ -18,7 +19,8 @@ export function meDocument(account: Account, usage: AccountUsage, baseUrl: strin
       base_url: base,
       quota_in_bytes: account.quotaBytes,
       db_size_in_bytes: usage.usedBytes,
-      remaining_byte_quota: usage.remainingBytes,
+      // Clients compare it with a number: without a quota there is none.
+      ...(usage.remainingBytes !== null && { remaining_byte_quota: usage.remainingBytes }),
       table_count: usage.tableCount,
       created_at: account.createdAt.toISOString(),
     },

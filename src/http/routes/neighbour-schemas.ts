@@ -151,10 +151,11 @@ export const meSchema = {
     200: {
       description: 'The user whose key asks',
       type: 'object',
-      required: ['username', 'organization', 'api_endpoints', 'user_data'],
+      required: ['username', 'organization', 'config', 'api_endpoints', 'user_data'],
       properties: {
         username: text,
         organization,
+        config: { type: 'object', properties: { user_name: text } },
         api_endpoints: {
           type: 'object',
           properties: { sql: text, maps: text, import: text, auth: text },
@@ -168,7 +169,7 @@ export const meSchema = {
             base_url: text,
             quota_in_bytes: whole,
             db_size_in_bytes: whole,
-            remaining_byte_quota: bytes,
+            remaining_byte_quota: { ...whole, description: 'Absent: unlimited' },
             table_count: whole,
             created_at: { type: 'string', format: 'date-time' },
           },
