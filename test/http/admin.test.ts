@@ -135,6 +135,21 @@ test('names with odd characters are refused with a reason', async (t) => {
   }
 })
 
+test('a member that no body has is named', async (t) => {
+  const house = await setup(t)
+  const told = async (method: string, path: string, body: object) => {
+    const { status, body: answer } = await call(house, method, path, body)
+    assert.equal(status, 422)
+    return (answer as unknown as { error: string[] }).error[0]
+  }
+  const path = `/users/${house.user.username}`
+  assert.equal(await told('PATCH', path, { quota: 5 }), 'body has an unknown member: quota')
+  assert.equal(await told('POST', '/users', { username: 'x', qta: 5 }), 'body has an unknown member: qta')
+  const owner = { username: 'x', quota: 5 }
+  const place = 'body/owner has an unknown member: quota'
+  assert.equal(await told('POST', '/organizations', { name: 'y', owner }), place)
+})
+
 test('bad values are 422 and nothing is half-made', async (t) => {
   const house = await setup(t)
   const before = await databases(house)

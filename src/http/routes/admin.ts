@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest, FastifySchemaValidationError } from 'fastify'
 import { createOrganization } from '../../accounts/create-organization.ts'
 import { createUser } from '../../accounts/create-user.ts'
 import { deleteOrganization } from '../../accounts/delete-organization.ts'
@@ -146,9 +146,15 @@ const sha256 = (text: string) => createHash('sha256').update(text).digest()
 /** A body that does not fit its schema is 422, with the place in the text. */
 function refuseInvalid(request: FastifyRequest): void {
   const error = request.validationError
-  if (error) throw errors.accountInvalid(error.message)
+  if (error) throw errors.accountInvalid(unknownMemberIn(error.validation[0]) ?? error.message)
   if (request.body === undefined || request.body === null)
     throw errors.accountInvalid('A JSON body is required')
+}
+
+/** The validator says only that there is one. */
+function unknownMemberIn(fault: FastifySchemaValidationError | undefined): string | undefined {
+  if (fault?.keyword !== 'additionalProperties') return undefined
+  return `body${fault.instancePath} has an unknown member: ${fault.params.additionalProperty}`
 }
 
 function userDocument(account: Account) {
