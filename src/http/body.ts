@@ -24,9 +24,15 @@ export function acceptBodies(app: FastifyInstance, timeoutMs: number): void {
     'application/x-www-form-urlencoded',
     { parseAs: 'buffer' },
     (_request, body, done) => {
-      done(null, parseForm((body as Buffer).toString('utf8')))
+      const text = (body as Buffer).toString('utf8')
+      if (isJson(text)) done(errors.badRequest(jsonInDisguise))
+      else done(null, parseForm(text))
     },
   )
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, ({ headers }, body, done) => {
+    if (body.length === 0) done(null, undefined)
+    else done(errors.unsupportedMedia(whatIsWrong(headers['content-type'], body.toString('utf8'))))
+  })
   app.addHook('onRequest', async (request) => refuseCompressed(request))
   app.addHook('preParsing', async (request, reply, payload) => {
     // A body that is here already may never be read, and then never ends: a GET has none.
@@ -48,6 +54,29 @@ function refuseCompressed(request: FastifyRequest): void {
   const encoding = request.headers['content-encoding']
   if (request.routeOptions.config?.isStreaming || encoding === undefined || encoding === 'identity') return
   throw errors.unsupportedMedia(`Content-Encoding ${JSON.stringify(encoding)} is not supported here`)
+}
+
+/** What curl makes of `-d '{...}'`. No form is JSON: its bracket would be escaped. */
+const jsonInDisguise =
+  'The body is JSON, but its Content-Type is application/x-www-form-urlencoded: send Content-Type: application/json'
+
+function whatIsWrong(type: string | undefined, body: string): string {
+  const found =
+    type === undefined ? 'The body has no Content-Type' : `The Content-Type ${type} is not supported`
+  const advice = isJson(body)
+    ? 'the body is JSON, send Content-Type: application/json'
+    : 'send JSON or a form, with its type'
+  return `${found}: ${advice}`
+}
+
+function isJson(text: string): boolean {
+  if (!/^\s*[{[]/.test(text)) return false
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
 }
 
 function decodeUtf8(bytes: Buffer): string | undefined {

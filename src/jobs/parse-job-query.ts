@@ -17,18 +17,34 @@ export function parseJobQuery(body: unknown): JobQuery {
   if (characters === undefined) return invalid('The query is nested too deeply')
   if (characters > maxCharacters) return tooLarge(characters)
   if (!isObject(body)) return missingQuery
+  const unknown = unknownMember(body, bodyMembers)
+  if (unknown !== undefined) return invalid(`The body has an unknown member: ${unknown}`)
   const definition = definitionOf(body)
   return typeof definition === 'string' ? invalid(definition) : (definition ?? missingQuery)
 }
 
-/** The same for the body of an update, where nothing else than the query may stand. */
+/** The same for the body of an update, where only the query may stand: what is read-only is refused. */
 export function parseJobUpdate(body: unknown): JobQuery {
-  const others = isObject(body) ? Object.keys(body).filter((name) => !updateMembers.has(name)) : []
-  return others.length > 0 ? readOnly(others) : parseJobQuery(body)
+  const fixed = isObject(body) ? Object.keys(body).filter((name) => readOnlyMembers.includes(name)) : []
+  return fixed.length > 0 ? readOnly(fixed) : parseJobQuery(body)
 }
 
+const readOnlyOutcome = [
+  'status',
+  'failed_reason',
+  'failed_sqlstate',
+  'fallback_status',
+  'fallback_failed_reason',
+]
+
+// A document that was read can be sent again: what the service has added to it is ignored.
+const readOnlyMembers = ['job_id', 'user', 'created_at', 'updated_at', ...readOnlyOutcome]
+const readOnlyItemMembers = ['started_at', 'ended_at', ...readOnlyOutcome]
+
+const jobMembers = ['query', 'onsuccess', 'onerror']
+const itemMembers = [...jobMembers, 'timeout', ...readOnlyItemMembers]
 // Old clients send `api_key` and `client` in every body.
-const updateMembers = new Set(['query', 'onsuccess', 'onerror', 'api_key', 'client'])
+const bodyMembers = [...jobMembers, 'api_key', 'client', ...readOnlyMembers]
 
 /** Stringifying overflows the stack on a body of nothing but brackets. */
 function serialisedLength(body: unknown): number | undefined {
@@ -69,8 +85,6 @@ function ofObject(query: Members, beside: Fallbacks): JobQuery | string {
   return typeof fallbacks === 'string' ? fallbacks : ofItems(items, 'query.query', fallbacks, 'object')!
 }
 
-const jobMembers = ['query', 'onsuccess', 'onerror']
-
 function ofItems(
   values: readonly unknown[],
   place: string,
@@ -102,8 +116,6 @@ function itemOf(value: unknown, place: string): ItemDefinition | string {
     ? fallbacks
     : { statement: statement as string, ...fallbacks, ...timeout }
 }
-
-const itemMembers = ['query', 'onsuccess', 'onerror', 'timeout']
 
 function timeoutOf(item: Members, place: string): { timeoutMs?: number } | string {
   if (!Object.hasOwn(item, 'timeout')) return {}

@@ -60,7 +60,7 @@ test('a refusal names the place', () => {
     [[{ query: 'a', onerror: '' }], 'query[0].onerror must be a non-empty string'],
     [[{ query: 'a', onsuccess: null }], 'query[0].onsuccess must be a non-empty string'],
     [[{ query: 'a', onSuccess: 'b' }], 'query[0] has an unknown member: onSuccess'],
-    [[{ query: 'a', status: 'done' }], 'query[0] has an unknown member: status'],
+    [[{ query: 'a', job_id: 'b' }], 'query[0] has an unknown member: job_id'],
     [{ query: 'a' }, 'query.query must be a non-empty array'],
     [{ query: [] }, 'query.query must be a non-empty array'],
     [{}, 'query.query must be a non-empty array'],
@@ -75,6 +75,15 @@ test('a refusal names the place', () => {
   for (const [query, message] of refusals) assert.equal(refusal({ query }), message)
   assert.equal(refusal({ query: 'a', onsuccess: 5 }), 'onsuccess must be a non-empty string')
   assert.match(refusal({ query: { query: ['a'] }, onsuccess: 'b' }), /must stand inside query/)
+})
+
+test('a member that the body of a job does not have is named', () => {
+  for (const body of [{ query: 'a', onfailure: 'b' }, { onfailure: 'b' }]) {
+    assert.equal(refusal(body), 'The body has an unknown member: onfailure')
+    const updated = parseJobUpdate(body)
+    assert.equal(!updated.ok && updated.message, 'The body has an unknown member: onfailure')
+  }
+  assert.equal(refusal({ qury: 'a' }), 'The body has an unknown member: qury')
 })
 
 test('a timeout is a positive integer in milliseconds', () => {
@@ -108,9 +117,10 @@ test('a body that is nothing but brackets is refused', () => {
 })
 
 test('members named like those of a prototype do no harm', () => {
-  const body = JSON.parse('{"query":"a","__proto__":{"onerror":"b"},"constructor":"c"}')
-  assert.deepEqual(definition(body), { form: 'string', items: [{ statement: 'a' }] })
-  assert.equal(refusal(JSON.parse('{"__proto__":{"query":"a"}}')), 'You must indicate a valid SQL')
+  for (const name of ['__proto__', 'constructor', 'toString']) {
+    const body = JSON.parse(`{"query":"a","${name}":{"onerror":"b","query":"c"}}`)
+    assert.equal(refusal(body), `The body has an unknown member: ${name}`)
+  }
   assert.match(refusal(JSON.parse('{"query":[{"query":"a","__proto__":{}}]}')), /unknown member: __proto__/)
   assert.equal(refusal(Object.create({ query: 'a' })), 'You must indicate a valid SQL')
 })

@@ -101,7 +101,7 @@ test('a body without a usable query is refused, and nothing is queued', async (t
     [{ query: [7] }, /query\[0\]/],
     [{ query: [null] }, /query\[0\]/],
     [{ query: [['select 1']] }, /query\[0\]/],
-    [{ query: [{ query: 'select 1', status: 'done' }] }, /status/],
+    [{ query: [{ query: 'select 1', state: 'done' }] }, /state/],
     [{ query: [{ query: 'select 1', timeout: '5' }] }, /timeout/],
     [{ query: { query: 'select 1' } }, /query\.query/],
     [{ query: { query: [] } }, /query\.query/],
