@@ -4,6 +4,7 @@ export type ErrorKind =
   | 'unauthenticated'
   | 'forbidden'
   | 'not-found'
+  | 'not-allowed'
   | 'slow'
   | 'conflict'
   | 'too-large'
@@ -46,6 +47,9 @@ const raise = (code: string, kind: ErrorKind, message: string, extras?: ErrorExt
 export const errors = {
   // requests
   badRequest: (text: string) => raise('bad-request', 'invalid', text),
+  pathUnknown: () => raise('path-unknown', 'not-found', 'Not found'),
+  methodNotAllowed: (method: string) =>
+    raise('method-not-allowed', 'not-allowed', `Method ${method} is not allowed here`),
   notFound: (what: string) => raise('not-found', 'not-found', `${what} not found`),
   bodyTooLarge: (maxBytes: number) =>
     raise('body-too-large', 'too-large', `The request body is larger than ${maxBytes} bytes`),

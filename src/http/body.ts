@@ -44,8 +44,11 @@ export function acceptBodies(app: FastifyInstance, timeoutMs: number): void {
   })
 }
 
-/** Answers a client that is still sending, and then hangs up on it. */
+/** Answers a client that is still sending, unless that has been done, and hangs up on it. */
 function giveUp(request: FastifyRequest, reply: FastifyReply): void {
+  // Where there is no route, nobody reads the body: it may be here without having ended.
+  if (request.raw.complete) return
+  if (reply.sent) return void request.raw.destroy()
   reply.raw.once('finish', () => request.raw.destroy())
   reply.header('Connection', 'close').send(errors.clientTooSlow())
 }

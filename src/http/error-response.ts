@@ -36,13 +36,6 @@ function tellRetry(reply: FastifyReply, status: number, seconds: number): void {
   reply.header('Carto-Rate-Limit-Reset', seconds)
 }
 
-export function respondNotFound(request: FastifyRequest, reply: FastifyReply): void {
-  reply
-    .code(404)
-    .type('application/json; charset=utf-8')
-    .send(bodyOf(request, { message: 'Not found' }))
-}
-
 type Understood = AppError | Readonly<{ statusCode: number; message: string }>
 
 function understand(thrown: FastifyError | AppError | Error): Understood | undefined {
@@ -65,6 +58,7 @@ const statusByKind: Record<ErrorKind, number> = {
   unauthenticated: 401,
   forbidden: 403,
   'not-found': 404,
+  'not-allowed': 405,
   slow: 408,
   conflict: 409,
   'too-large': 413,

@@ -3,7 +3,7 @@ import { parse as parseQuery } from 'node:querystring'
 import { type FastifyInstance, fastify, LogController } from 'fastify'
 import { acceptBodies } from './body.ts'
 import { allowOtherOrigins } from './cors.ts'
-import { respondNotFound, respondWithError } from './error-response.ts'
+import { respondWithError } from './error-response.ts'
 import { describeApi } from './openapi.ts'
 import { limitRates } from './rate-limit.ts'
 import { adminRoutes } from './routes/admin.ts'
@@ -19,12 +19,13 @@ import { queryRoutes } from './routes/query.ts'
 import type { Services } from './services.ts'
 import { tellRequests } from './tell-requests.ts'
 import { traceRequests } from './trace-requests.ts'
+import { refuseUnknownRoutes } from './unknown-routes.ts'
 
 /** The way of a request: id, log, body, route; every error leaves through respondWithError. */
 export async function buildServer(services: Services): Promise<FastifyInstance> {
   const app = createApp(services)
   app.setErrorHandler(respondWithError)
-  app.setNotFoundHandler(respondNotFound)
+  refuseUnknownRoutes(app)
   await describeApi(app, services.config.publicUrl)
   app.decorateRequest('identification', null)
   traceRequests(app)
@@ -46,7 +47,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
 export async function buildWorkerServer(services: Services): Promise<FastifyInstance> {
   const app = createApp(services)
   app.setErrorHandler(respondWithError)
-  app.setNotFoundHandler(respondNotFound)
+  refuseUnknownRoutes(app)
   await app.register(healthRoutes, services)
   await app.register(metricsRoutes, services)
   return app

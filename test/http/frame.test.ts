@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { connect } from 'node:net'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
+import type { Config } from '../../src/config.ts'
 import { createLog } from '../../src/log.ts'
 import { startService } from '../../src/service.ts'
 import { basic, eventually, type Setup, setup } from '../setup.ts'
@@ -65,22 +67,26 @@ test('no credential reaches the log, wherever it stood: header, query or body', 
   assert.match(log, /api_keys\?api_key"/)
 })
 
+test('a body that never ends, to a path or method that there is not, is hung up on without a word', async (t) => {
+  const house = await setup(t)
+  const { url, lines } = await listenedTo(t, house, { requestTimeoutMs: 300 })
+  const secret = 'cartage_very-secret-token'
+  const sockets = ['/nowhere', '/api/v2/sql/copyfrom', '/api/v2/sql'].map((path) =>
+    sendHalf(t, new URL(url), `GET /user/${house.user.username}${path}?api_key=${secret}`),
+  )
+  for (const { answer } of sockets) assert.match(await answer, /^HTTP\/1\.1 40[145] /)
+  // By then the time of the others is over, too.
+  const late = sendHalf(t, new URL(url), 'POST /admin/v1/users', house.keys.adminToken)
+  assert.match(await late.answer, /^HTTP\/1\.1 408 /)
+  for (const { closed } of sockets) await closed
+  await eventually(() => assert.ok(lines.length >= 4))
+  assert.ok(!lines.join('').includes(secret), lines.join(''))
+})
+
 test('a client that sends its body too slowly gets 408', async (t) => {
   const house = await setup(t, { config: { requestTimeoutMs: 300 } })
-  const { port } = new URL(house.url)
-  const head = `POST /admin/v1/users HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${house.keys.adminToken}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`
-  const answer = await new Promise<string>((resolve) => {
-    const socket = connect(Number(port), '127.0.0.1', () => socket.write(head))
-    let text = ''
-    socket.on('data', (chunk) => {
-      text += chunk
-      resolve(text)
-      socket.destroy()
-    })
-    socket.on('close', () => resolve(text))
-    socket.on('error', () => resolve(text))
-  })
-  assert.match(answer, /^HTTP\/1\.1 408 /)
+  const { answer } = sendHalf(t, new URL(house.url), 'POST /admin/v1/users', house.keys.adminToken)
+  assert.match(await answer, /^HTTP\/1\.1 408 /)
 })
 
 test('compressed JSON and form bodies are 415', async (t) => {
@@ -116,11 +122,25 @@ test('after stop nothing answers, and connections of the process are gone', asyn
   await assert.rejects(fetch(`${url}/health/live`))
 })
 
-async function listenedTo(t: Parameters<typeof setup>[0], house: Setup) {
+/** A request with the first character of its body. */
+function sendHalf(t: TestContext, { port }: URL, request: string, adminToken = '') {
+  const headers = `Host: x\r\nAuthorization: Bearer ${adminToken}\r\nContent-Type: application/json\r\nContent-Length: 100`
+  const socket = connect(Number(port), '127.0.0.1', () =>
+    socket.write(`${request} HTTP/1.1\r\n${headers}\r\n\r\n{`),
+  )
+  t.after(() => socket.destroy())
+  const signal = AbortSignal.timeout(20_000)
+  return {
+    answer: once(socket, 'data', { signal }).then(([chunk]) => String(chunk)),
+    closed: once(socket, 'close', { signal }),
+  }
+}
+
+async function listenedTo(t: Parameters<typeof setup>[0], house: Setup, over: Partial<Config> = {}) {
   const lines: string[] = []
   const log = createLog('trace', { write: (line) => void lines.push(line) })
   const service = await startService(
-    house.service.services.config,
+    { ...house.service.services.config, ...over },
     house.keys,
     { http: true, worker: false },
     log,

@@ -32,6 +32,11 @@ export async function jobsRoutes(app: FastifyInstance, services: Services): Prom
     return reply.code(201).header('Location', locationOf(request, job.id)).send(jobDocument(job))
   })
 
+  // Not even 405: a list of jobs does not exist.
+  app.get('/api/v2/sql/job', { config: { isAbsent: true } }, async () => {
+    throw errors.pathUnknown()
+  })
+
   app.get('/api/v2/sql/job/:jobId', { schema: readJobSchema }, async (request, reply) => {
     const account = await ownerOf(services, request)
     const waitMs = waitMsOf(request)

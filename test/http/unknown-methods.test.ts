@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { basic, setup } from '../setup.ts'
+
+test('a method that a path does not have is 405 with those that it has, in the envelope of its side', async (t) => {
+  const { url, user, keys } = await setup(t)
+  const told = async (method: string, target: string, headers: Record<string, string> = {}) => {
+    const response = await fetch(target, { method, headers })
+    return [response.status, response.headers.get('allow'), await response.text()]
+  }
+  const sqlSide = (method: string) => JSON.stringify({ error: [`Method ${method} is not allowed here`] })
+  const keySide = JSON.stringify({ errors: 'Method PATCH is not allowed here', errors_cause: null })
+  const operator = { authorization: `Bearer ${keys.adminToken}` }
+  for (const [method, target, allow, body] of [
+    ['DELETE', `${user.base}/api/v2/sql`, 'GET, POST', sqlSide('DELETE')],
+    ['GET', `${user.base}/api/v2/sql/copyfrom/`, 'POST', sqlSide('GET')],
+    ['PUT', `${user.base}/api/v2/sql/copyto?q=x`, 'GET, HEAD, POST', sqlSide('PUT')],
+    ['PUT', `${user.base}/api/v2/sql/job`, 'POST', sqlSide('PUT')],
+    ['POST', `${user.base}/api/v2/sql/job/1`, 'DELETE, GET, HEAD, PUT', sqlSide('POST')],
+    ['PATCH', `${url}/u/${user.username}/api/v3/api_keys/a%2Fb`, 'DELETE, GET, HEAD', keySide],
+    ['DELETE', `${url}/health/live`, 'GET, HEAD', sqlSide('DELETE')],
+  ] as const) {
+    const [status, allowed, text] = await told(method, target, basic(user.username, user.masterToken))
+    assert.deepEqual([status, allowed], [405, allow], `${method} ${target}`)
+    assert.deepEqual(withoutCode(text as string), body)
+  }
+  assert.deepEqual((await told('PUT', `${url}/admin/v1/users`, operator)).slice(0, 2), [
+    405,
+    'GET, HEAD, POST',
+  ])
+})
+
+test('there is no list of jobs, and no path beside those that exist', async (t) => {
+  const { url, user } = await setup(t)
+  for (const path of [`${user.base}/api/v2/sql/job`, `${user.base}/api/v2/sql/jobs`, `${url}/user`]) {
+    const response = await fetch(path, { headers: basic(user.username, user.masterToken) })
+    assert.deepEqual([response.status, response.headers.get('allow')], [404, null], path)
+  }
+})
+
+const withoutCode = (text: string) => JSON.stringify({ ...JSON.parse(text), code: undefined })
