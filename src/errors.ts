@@ -124,7 +124,10 @@ export const errors = {
   database: (kind: ErrorKind, message: string, extras: ErrorExtras) =>
     raise('database', kind, message, extras),
   databaseUnavailable: (cause?: unknown) =>
-    raise('database-unavailable', 'unavailable', 'The database is not reachable at the moment', { cause }),
+    raise('database-unavailable', 'unavailable', 'The database is not reachable at the moment', {
+      retryAfterSeconds: 2,
+      cause,
+    }),
   connectionsExhausted: (waitedMs: number) =>
     raise(
       'connections-exhausted',

@@ -1,5 +1,6 @@
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import { errors } from '../errors.ts'
+import { allowLongStatements } from '../postgres/control-pool.ts'
 import { inTransaction, onConnection } from '../postgres/transaction.ts'
 import { holdingLocks, lockOrganization, stateOf } from './account-lock.ts'
 import type { AccountsContext } from './accounts-context.ts'
@@ -55,5 +56,8 @@ export async function removeOrganization(
     [organization.id],
   )
   for (const { master_role: role } of rows) await dropRoles(context.databases, organization.hostId, role)
-  await inTransaction(control, (tx) => deleteOrganizationRow(tx, organization))
+  await inTransaction(control, async (tx) => {
+    await allowLongStatements(tx)
+    await deleteOrganizationRow(tx, organization)
+  })
 }

@@ -1,6 +1,7 @@
 import type { Account } from '../auth/account.ts'
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import { errors } from '../errors.ts'
+import { allowLongStatements } from '../postgres/control-pool.ts'
 import { inTransaction, onConnection } from '../postgres/transaction.ts'
 import { holdingLocks, lockUser, stateOf } from './account-lock.ts'
 import type { AccountsContext } from './accounts-context.ts'
@@ -34,5 +35,8 @@ export async function removeUser(context: AccountsContext, account: Account): Pr
   if (account.organization) await evictFromDatabase(context.databases, account)
   else await dropDatabase(context.databases, account.hostId, account.database)
   await dropRoles(context.databases, account.hostId, account.masterRole)
-  await inTransaction(context.databases.control, (tx) => deleteUserRow(tx, account))
+  await inTransaction(context.databases.control, async (tx) => {
+    await allowLongStatements(tx)
+    await deleteUserRow(tx, account)
+  })
 }

@@ -87,7 +87,7 @@ async function migrateTenant(
 ): Promise<void> {
   await databases.admin.use(adminTarget(databases.hosts, hostId, name), async (session) => {
     await session.query('create extension if not exists postgis schema public')
-    await migrate(session.client, migrations)
+    await session.onClient((client) => migrate(client, migrations))
   })
 }
 

@@ -1,5 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { AppError, type ErrorKind } from '../errors.ts'
+import { AppError, type ErrorKind, errors } from '../errors.ts'
+import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import { toClientError } from '../postgres/wire-error.ts'
 
 /** Which body an error has: the SQL side's `{"error":[...]}`, or the one string that clients of the key endpoints compare. */
@@ -42,6 +43,10 @@ function understand(thrown: FastifyError | AppError | Error): Understood | undef
   if (thrown instanceof AppError) return thrown
   const { statusCode, message } = thrown as FastifyError
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) return { statusCode, message }
+  // A tenant's statement is explained where it runs: this was one of our own that had to wait for too long.
+  if (hasSqlstate(thrown, sqlstate.queryCanceled, sqlstate.lockNotAvailable)) {
+    return errors.databaseUnavailable(thrown)
+  }
   try {
     return toClientError(thrown)
   } catch {

@@ -1,6 +1,7 @@
 import type { ClientBase } from 'pg'
 import { operator, recordAudit } from '../accounts/audit.ts'
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
+import { allowLongStatements } from '../postgres/control-pool.ts'
 import { quoteIdentifier, quoteLiteral } from '../postgres/quote.ts'
 import { scramVerifier } from '../postgres/scram-verifier.ts'
 import { adminTarget } from '../postgres/session-target.ts'
@@ -18,6 +19,7 @@ export type Rotation = Readonly<{ keys: number; hosts: number; roles: number }>
 export async function rotateSecret(context: KeysContext, fresh: Secrets): Promise<Rotation> {
   const { control } = context.databases
   const stored = await inTransaction(control, async (tx) => {
+    await allowLongStatements(tx)
     await tx.query('lock table cartage.api_keys, cartage.hosts in exclusive mode')
     const counts = {
       keys: await moveTokens(tx, context.secrets, fresh),

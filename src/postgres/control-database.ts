@@ -6,19 +6,12 @@ import { quoteIdentifier } from './quote.ts'
 import { adminTarget } from './session-target.ts'
 
 /** Makes the control database if there is none, and brings it up to date. Answers whether it is new. */
-export async function prepareControlDatabase(
+export function prepareControlDatabase(
   databases: Databases,
   name: string,
   migrations: readonly Migration[],
 ): Promise<boolean> {
-  await createIfMissing(databases, firstHostId, name)
-  const client = await databases.control.connect()
-  try {
-    const applied = await migrate(client, migrations)
-    return applied.length === migrations.length
-  } finally {
-    client.release()
-  }
+  return prepareDatabase(databases, firstHostId, name, migrations)
 }
 
 /** The same on another host: what the service itself keeps there. */
@@ -27,9 +20,21 @@ export async function prepareHostDatabase(
   hostId: number,
   migrations: readonly Migration[],
 ): Promise<void> {
-  const { admin, hosts, namespace } = databases
-  await createIfMissing(databases, hostId, namespace)
-  await admin.use(adminTarget(hosts, hostId, namespace), (session) => migrate(session.client, migrations))
+  await prepareDatabase(databases, hostId, databases.namespace, migrations)
+}
+
+async function prepareDatabase(
+  databases: Databases,
+  hostId: number,
+  name: string,
+  migrations: readonly Migration[],
+): Promise<boolean> {
+  await createIfMissing(databases, hostId, name)
+  // The connections of the control database have no time for a migration.
+  return databases.admin.use(adminTarget(databases.hosts, hostId, name), async (session) => {
+    const applied = await session.onClient((client) => migrate(client, migrations))
+    return applied.length === migrations.length
+  })
 }
 
 async function createIfMissing({ admin, hosts }: Databases, hostId: number, name: string): Promise<void> {

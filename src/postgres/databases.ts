@@ -1,7 +1,9 @@
-import pg from 'pg'
+import type pg from 'pg'
 import type { Config } from '../config.ts'
 import type { Log } from '../log.ts'
 import type { Secrets } from '../secrets.ts'
+import { ControlPool, controlConnections } from './control-pool.ts'
+import { serverKeepAlive } from './drop-when-silent.ts'
 import { firstHostId, Hosts, hostFromUrl } from './hosts.ts'
 import { RecyclingSocket } from './recycling-socket.ts'
 import { repairLogin } from './repair-login.ts'
@@ -27,13 +29,14 @@ export type Databases = Readonly<{
 export function openDatabases(config: Config, adminUrl: string, secrets: Secrets, log: Log): Databases {
   const hosts = new Hosts()
   hosts.register(hostFromUrl(firstHostId, 'local', adminUrl))
-  const control = openControlPool(config, hosts, log)
+  const control = new ControlPool(config, hosts.get(firstHostId), log)
   const common = {
     hosts,
     log,
     maxPerHost: config.connectionsPerHost,
     idleMs: config.connectionIdleMs,
     waitMs: config.connectionWaitMs,
+    answerMs: 10_000,
   }
   const admin = new RolePools({
     ...common,
@@ -42,7 +45,8 @@ export function openDatabases(config: Config, adminUrl: string, secrets: Secrets
     maxPerHost: adminConnectionsPerHost,
     maxPerRole: 4,
     idleMs: Math.min(config.connectionIdleMs, 5_000),
-    settings: { statement_timeout: 0 },
+    answerMs: 65_000,
+    settings: { statement_timeout: 60_000, lock_timeout: 30_000, ...serverKeepAlive(unreadMs) },
   })
   const forTenants = {
     ...common,
@@ -53,7 +57,10 @@ export function openDatabases(config: Config, adminUrl: string, secrets: Secrets
     ...forTenants,
     name: 'sql',
     maxPerRole: config.connectionsPerRole,
-    settings: { statement_timeout: config.queryTimeoutMs },
+    settings: {
+      statement_timeout: config.queryTimeoutMs,
+      ...serverKeepAlive(config.queryTimeoutMs + unreadMs),
+    },
   })
   const copy = new RolePools({
     ...forTenants,
@@ -61,14 +68,14 @@ export function openDatabases(config: Config, adminUrl: string, secrets: Secrets
     openSocket: () => new RecyclingSocket(),
     maxPerHost: config.copiesPerProcess,
     maxPerRole: config.copiesPerUser,
-    settings: { statement_timeout: config.copyTimeoutMs },
+    settings: { statement_timeout: config.copyTimeoutMs, ...serverKeepAlive(config.copyIdleMs + unreadMs) },
   })
   const job = new RolePools({
     ...forTenants,
     name: 'job',
     maxPerHost: jobConnections(config),
     maxPerRole: 2 * config.jobsPerWorker,
-    settings: { statement_timeout: config.jobTimeoutMs },
+    settings: { statement_timeout: config.jobTimeoutMs, ...serverKeepAlive(unreadMs) },
   })
   const tenantPools = [query, copy, job]
   const close = async () => {
@@ -98,26 +105,7 @@ export function jobConnections({ jobConnectionsPerHost, jobsPerWorker }: Config)
   return Math.max(jobConnectionsPerHost, 2 * jobsPerWorker)
 }
 
-function openControlPool(config: Config, hosts: Hosts, log: Log): pg.Pool {
-  const host = hosts.get(firstHostId)
-  const pool = new pg.Pool({
-    ...host.address,
-    user: host.adminRole,
-    password: host.adminPassword,
-    database: config.namespace,
-    application_name: 'cartage control',
-    // What a job rests on after a crash must be on the disk, whatever the server's default.
-    options: '-c search_path=cartage,pg_catalog -c TimeZone=UTC -c synchronous_commit=on',
-    max: controlConnections,
-    idleTimeoutMillis: 60_000,
-    connectionTimeoutMillis: config.connectionWaitMs,
-    keepAlive: true,
-  })
-  pool.on('error', (error) => log.warn({ err: error }, 'control connection lost'))
-  // Nor must one end the process that is lent out and lost between two statements: the next one tells.
-  pool.on('connect', (client) => client.on('error', () => undefined))
-  return pool
-}
-
-const controlConnections = 12
 const adminConnectionsPerHost = 8
+
+/** We read what we get at once, unless a client of ours is slow. */
+const unreadMs = 15_000

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import pg from 'pg'
 import { AppError, errors } from '../errors.ts'
 import type { Log } from '../log.ts'
+import { keepAlive } from './drop-when-silent.ts'
 import type { Hosts } from './hosts.ts'
 import { sessionOptions } from './session-options.ts'
 import type { SessionTarget } from './session-target.ts'
@@ -43,7 +44,7 @@ async function connect(options: LogInOptions, target: SessionTarget): Promise<pg
     application_name: `cartage ${options.name}`,
     options: sessionOptions({ ...options.settings, search_path: target.searchPath }),
     connectionTimeoutMillis: options.waitMs,
-    keepAlive: true,
+    ...keepAlive,
     ...(options.openSocket && { stream: options.openSocket }),
   })
   // Without a listener a lost idle connection would end the process.

@@ -18,14 +18,17 @@ export async function readMigrations(folder: string): Promise<readonly Migration
 
 /**
  * Brings the database of `client` up to date, each step in a transaction of its own. Processes that start at once
- * wait for each other on an advisory lock of that database.
+ * wait for each other on an advisory lock of that database. The limits of the session are then those of a migration.
  */
 export async function migrate(
   client: ClientBase,
   migrations: readonly Migration[],
 ): Promise<readonly string[]> {
+  // Another process may be at it for a while; whoever holds a table may not.
+  await client.query(`set statement_timeout = '30min'; set lock_timeout = '5min'`)
   await client.query('select pg_catalog.pg_advisory_lock($1)', [migrationLock])
   try {
+    await client.query(`set lock_timeout = '30s'`)
     await client.query('create schema if not exists cartage')
     await client.query(
       'create table if not exists cartage.migrations (name text primary key, applied_at timestamptz not null default pg_catalog.now())',

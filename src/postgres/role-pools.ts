@@ -10,6 +10,8 @@ export type RolePoolsOptions = LogInOptions &
     maxPerRole: number
     /** An idle connection is closed after this time. */
     idleMs: number
+    /** The longest silence before an answer to a statement of our own. */
+    answerMs: number
   }>
 
 type RolePool = { target: SessionTarget; open: number; idle: Session[] }
@@ -109,7 +111,7 @@ export class RolePools {
     this.#count(pool, 1)
     try {
       const client = await logIn(this.#options, target)
-      const session = new Session(target, client, {
+      const session = new Session(target, client, this.#options.answerMs, {
         onClean: (clean) => this.#takeBack(clean),
         onGone: (gone) => this.#forget(gone),
       })

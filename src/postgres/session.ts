@@ -1,5 +1,6 @@
 import type { Client, QueryResult, QueryResultRow } from 'pg'
 import { cancelStatement } from './cancel.ts'
+import { dropWhenSilent, socketOf } from './drop-when-silent.ts'
 import type { SessionTarget } from './session-target.ts'
 import { type WireHandler, type WireOutcome, WireQuery } from './wire-query.ts'
 
@@ -8,20 +9,25 @@ type Owner = Readonly<{ onClean: (session: Session) => void; onGone: (session: S
 /** One connection, lent to one caller at a time. Give it back with `release`, or `destroy` it on any doubt. */
 export class Session {
   readonly target: SessionTarget
-  /** For streams that work on the `pg` client itself, such as COPY FROM. */
   readonly client: Client
   lastUsed = Date.now()
   readonly #owner: Owner
+  readonly #answerMs: number
   #transactionStatus: WireOutcome['transactionStatus'] = 'I'
   #running: WireQuery | null = null
+  /** An answer is due for which there is a limit. */
+  #isAsking = false
   #isClean = true
   #idleTimer: NodeJS.Timeout | undefined
   #ended: Promise<void> | null = null
 
-  constructor(target: SessionTarget, client: Client, owner: Owner) {
+  /** `answerMs`: the longest silence before an answer to `query`, and while it is cleaned. */
+  constructor(target: SessionTarget, client: Client, answerMs: number, owner: Owner) {
     this.target = target
     this.client = client
+    this.#answerMs = answerMs
     this.#owner = owner
+    dropWhenSilent(client, answerMs, () => this.#isAsking)
     client.once('end', () => this.destroy())
     client.on('error', () => this.destroy())
   }
@@ -34,10 +40,15 @@ export class Session {
     return this.#ended === null
   }
 
-  async query<R extends QueryResultRow>(text: string, values?: unknown[]): Promise<QueryResult<R>> {
+  query<R extends QueryResultRow>(text: string, values?: unknown[]): Promise<QueryResult<R>> {
+    return this.onClient(() => this.#ask(() => this.client.query<R>(text, values)))
+  }
+
+  /** For work on the `pg` client itself, however long it takes. */
+  async onClient<T>(work: (client: Client) => Promise<T>): Promise<T> {
     this.#isClean = false
     try {
-      const result = await this.client.query<R>(text, values)
+      const result = await work(this.client)
       this.#transactionStatus = this.client.getTransactionStatus() ?? 'E'
       return result
     } catch (error) {
@@ -45,6 +56,11 @@ export class Session {
       this.#transactionStatus = 'E'
       throw error
     }
+  }
+
+  /** Until it is given back, answers are waited for no longer than this. */
+  expectAnswersWithin(answerMs: number): void {
+    socketOf(this.client).setTimeout(answerMs)
   }
 
   /** Starts one simple-protocol message, or several at once, whose answers go to `handler` straight from the wire. */
@@ -73,6 +89,7 @@ export class Session {
       this.destroy()
       return
     }
+    this.expectAnswersWithin(this.#answerMs)
     this.clean().then(
       () => this.isAlive && this.#owner.onClean(this),
       () => this.destroy(),
@@ -98,8 +115,10 @@ export class Session {
   async clean(): Promise<void> {
     if (this.#isClean) return
     // Temp tables, settings, prepared statements, cursors, LISTEN and advisory locks all go with DISCARD ALL.
-    if (this.#transactionStatus !== 'I') await this.client.query('rollback')
-    await this.client.query('discard all')
+    await this.#ask(async () => {
+      if (this.#transactionStatus !== 'I') await this.client.query('rollback')
+      await this.client.query('discard all')
+    })
     this.#transactionStatus = 'I'
     this.#isClean = true
   }
@@ -109,9 +128,18 @@ export class Session {
     this.#isClean = true
   }
 
+  async #ask<T>(question: () => Promise<T>): Promise<T> {
+    this.#isAsking = true
+    try {
+      return await question()
+    } finally {
+      this.#isAsking = false
+    }
+  }
+
   async #end(): Promise<void> {
     clearTimeout(this.#idleTimer)
-    const { stream } = (this.client as unknown as { connection: { stream: { destroy(): void } } }).connection
+    const stream = socketOf(this.client)
     const busy = this.#running !== null
     this.#owner.onGone(this)
     if (busy) stream.destroy()

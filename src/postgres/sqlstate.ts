@@ -40,9 +40,12 @@ export function hasSqlstate(error: unknown, ...states: readonly string[]): boole
 export function isConnectionLoss(error: unknown): boolean {
   const state = sqlstateOf(error)
   if (state === undefined)
-    return error instanceof Error && /^Connection terminated|^Client has encountered/.test(error.message)
+    return (
+      error instanceof Error &&
+      /^Connection terminated|^Client (has encountered|was closed)|^timeout expired$/.test(error.message)
+    )
   return (
-    /^(08...|57P0[1234]|53300)$/.test(state) ||
+    /^(08...|57P0[12345]|25P03|53300)$/.test(state) ||
     [
       'ECONNREFUSED',
       'ECONNRESET',
@@ -54,4 +57,14 @@ export function isConnectionLoss(error: unknown): boolean {
       'EAI_AGAIN',
     ].includes(state)
   )
+}
+
+/** What pg.Pool says when no connection became free in time. */
+export function isPoolFull(error: unknown): boolean {
+  return error instanceof Error && error.message === 'timeout exceeded when trying to connect'
+}
+
+/** What pg.Pool says once it has been ended. */
+export function isPoolClosed(error: unknown): boolean {
+  return error instanceof Error && error.message === 'Cannot use a pool after calling end on the pool'
 }

@@ -14,14 +14,21 @@ export async function stopStatement(
 ): Promise<void> {
   await session.cancel()
   if (await endsInTime(ended)) return
-  await endBackend(databases, session).catch(() => undefined)
+  // Not waited for: the host may be the one that does not answer.
+  endBackend(databases, session).catch(() => undefined)
   if (await endsInTime(ended)) return
   await session.destroy()
 }
 
+/** If that takes long, the pid may be another's by then: at least it is one of the same role. */
 async function endBackend({ admin, hosts }: Databases, session: Session): Promise<void> {
-  await admin.use(adminTarget(hosts, session.target.hostId), (administrator) =>
-    administrator.query('select pg_catalog.pg_terminate_backend($1)', [session.processId]),
+  const { hostId, database, role } = session.target
+  await admin.use(adminTarget(hosts, hostId), (administrator) =>
+    administrator.query(
+      `select pg_catalog.pg_terminate_backend(pid) from pg_catalog.pg_stat_activity
+       where pid = $1 and datname = $2 and usename = $3`,
+      [session.processId, database, role],
+    ),
   )
 }
 

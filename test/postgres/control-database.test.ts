@@ -1,8 +1,11 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { createLog } from '../../src/log.ts'
 import { prepareControlDatabase } from '../../src/postgres/control-database.ts'
 import { openDatabases } from '../../src/postgres/databases.ts'
-import { randomName, setup } from '../setup.ts'
+import { newInstallation } from '../operations/installation.ts'
+import { basic, randomName, setup } from '../setup.ts'
 
 test('processes that start at the same moment on a new installation all come up', async (t) => {
   const { service, keys, admin } = await setup(t)
@@ -19,4 +22,53 @@ test('processes that start at the same moment on a new installation all come up'
       await Promise.all(processes.map((databases) => databases.close()))
     }
   }
+})
+
+test('a control session has its limits and its isolation, whatever the database and the role were set to', async (t) => {
+  const installation = await newInstallation(t)
+  const { namespace } = installation.config
+  await (await installation.start()).stop()
+  const { admin } = await setup(t)
+  const settings = {
+    default_transaction_isolation: 'serializable',
+    default_transaction_read_only: 'on',
+    lock_timeout: '0',
+    statement_timeout: '0',
+    idle_in_transaction_session_timeout: '0',
+    synchronous_commit: 'off',
+    tcp_keepalives_idle: '7200',
+    tcp_user_timeout: '0',
+  }
+  for (const [name, value] of Object.entries(settings)) {
+    await admin(`alter database "${namespace}" set ${name} = '${value}'`)
+  }
+  const { databases } = (await installation.start()).services
+  const { rows } = await databases.control.query<{ name: string; setting: string }>(
+    'select name, setting from pg_settings where name = any ($1)',
+    [Object.keys(settings)],
+  )
+  assert.deepEqual(Object.fromEntries(rows.map(({ name, setting }) => [name, setting])), {
+    default_transaction_isolation: 'read committed',
+    default_transaction_read_only: 'off',
+    lock_timeout: '3000',
+    statement_timeout: '5000',
+    idle_in_transaction_session_timeout: '60000',
+    synchronous_commit: 'on',
+    tcp_keepalives_idle: '5',
+    tcp_user_timeout: '15000',
+  })
+})
+
+test('when every control connection is taken, callers get 503 with Retry-After and not 500', async (t) => {
+  const { service, user } = await setup(t, { isIsolated: true, config: { connectionWaitMs: 300 } })
+  const { control } = service.services.databases
+  const taken = []
+  while (control.totalCount < 12 || control.idleCount > 0) taken.push(await control.connect())
+  const refused = await fetch(`${user.base}/api/v2/sql/job/${randomUUID()}?wait=5`, {
+    headers: basic(user.username, user.masterToken),
+  })
+  for (const client of taken) client.release()
+  assert.equal(refused.status, 503)
+  assert.equal(refused.headers.get('retry-after'), '1')
+  assert.deepEqual(await refused.json(), { error: ['No database connection became free within 300 ms'] })
 })

@@ -292,6 +292,7 @@ async function poolOfOne(t: Parameters<typeof setup>[0], options: Partial<RolePo
     maxPerRole: 1,
     idleMs: 10_000,
     waitMs: 10_000,
+    answerMs: 10_000,
     log: createLog('silent'),
     ...options,
   })

@@ -1,0 +1,103 @@
+import pg from 'pg'
+import type { Config } from '../config.ts'
+import { errors } from '../errors.ts'
+import type { Log } from '../log.ts'
+import { dropWhenSilent, keepAlive, serverKeepAlive, socketOf } from './drop-when-silent.ts'
+import type { Host } from './hosts.ts'
+import { sessionOptions } from './session-options.ts'
+import { hasSqlstate, isPoolClosed, isPoolFull } from './sqlstate.ts'
+
+/** Connections to the control database. Every wait has an end: for a connection, for a lock, for an answer. */
+export class ControlPool extends pg.Pool {
+  readonly #waitMs: number
+  readonly #releasedAt = new WeakMap<pg.ClientBase, number>()
+  #silentSince = Number.NEGATIVE_INFINITY
+
+  constructor(config: Config, host: Host, log: Log) {
+    super({
+      ...host.address,
+      ...keepAlive,
+      user: host.adminRole,
+      password: host.adminPassword,
+      database: config.namespace,
+      application_name: 'cartage control',
+      options: sessionOptions(settings),
+      max: controlConnections,
+      idleTimeoutMillis: 60_000,
+      connectionTimeoutMillis: config.connectionWaitMs,
+    })
+    this.#waitMs = config.connectionWaitMs
+    this.on('error', (error) => log.warn({ err: error }, 'control connection lost'))
+    this.on('connect', (client) => this.#watch(client))
+    this.on('release', (_error, client) => {
+      this.#releasedAt.set(client, performance.now())
+      socketOf(client).setTimeout(silentMs)
+    })
+  }
+
+  override connect(): Promise<pg.PoolClient>
+  override connect(callback: ConnectCallback): void
+  override connect(callback?: ConnectCallback): Promise<pg.PoolClient> | undefined {
+    if (!callback) return this.#trusted()
+    this.#trusted().then(
+      (client) => callback(undefined, client, client.release),
+      (error: Error) => callback(error, undefined, () => undefined),
+    )
+    return undefined
+  }
+
+  /** When one connection has fallen silent, those that have not been used since may have done so too. */
+  async #trusted(): Promise<pg.PoolClient> {
+    for (;;) {
+      const client = await super.connect().catch((error: unknown) => {
+        throw this.#explain(error)
+      })
+      if ((this.#releasedAt.get(client) ?? performance.now()) >= this.#silentSince) return client
+      socketOf(client).destroy()
+      client.release(true)
+    }
+  }
+
+  #watch(client: pg.PoolClient): void {
+    // One that is lent out and lost between two statements must not end the process: the next statement tells.
+    client.on('error', (error) => {
+      if (hasSqlstate(error, 'ETIMEDOUT')) this.#silentSince = performance.now()
+    })
+    dropWhenSilent(client, silentMs, () => !(client as unknown as { readyForQuery: boolean }).readyForQuery)
+  }
+
+  #explain(error: unknown): Error {
+    if (isPoolFull(error)) return errors.connectionsExhausted(this.#waitMs)
+    return isPoolClosed(error) ? errors.shuttingDown() : (error as Error)
+  }
+}
+
+/** For the rest of a transaction that has to touch any number of rows. */
+export async function allowLongStatements(tx: pg.ClientBase): Promise<void> {
+  await tx.query(`set local statement_timeout = ${longMs}`)
+  socketOf(tx).setTimeout(longMs + silentMs)
+}
+
+const longMs = 300_000
+
+type ConnectCallback = (
+  error: Error | undefined,
+  client: pg.PoolClient | undefined,
+  // biome-ignore lint/suspicious/noExplicitAny: as the types of pg.Pool have it
+  done: (release?: any) => void,
+) => void
+
+export const controlConnections = 12
+
+/** A little longer than PostgreSQL itself lets a statement run: its own error says for certain that nothing was done. */
+const silentMs = 6_000
+
+const settings = {
+  search_path: 'cartage,pg_catalog',
+  // What a job rests on after a crash must be on the disk, whatever the server's default.
+  synchronous_commit: 'on',
+  statement_timeout: 5_000,
+  lock_timeout: 3_000,
+  idle_in_transaction_session_timeout: 60_000,
+  ...serverKeepAlive(15_000),
+} as const
