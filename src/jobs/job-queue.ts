@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import type { Account } from '../auth/account.ts'
 import type { Config } from '../config.ts'
+import { hasSqlstate, isConnectionLoss, sqlstate } from '../postgres/sqlstate.ts'
 import { Together } from '../postgres/together.ts'
 import type { JobDefinition } from './job.ts'
 import { announceJobs } from './queue-store.ts'
@@ -38,8 +39,24 @@ export class JobQueue {
   }
 
   /** When it was created; null: the queue of its user is full. */
-  add(job: NewJob): Promise<Date | null> {
-    return this.#together.write(job)
+  async add(job: NewJob): Promise<Date | null> {
+    try {
+      return await this.#together.write(job)
+    } catch (error) {
+      if (!isConnectionLoss(error)) throw error
+      return this.#addAgain(job)
+    }
+  }
+
+  /** Nobody knows whether it was written, or will be yet. Its id tells: a job is written once. */
+  async #addAgain(job: NewJob): Promise<Date | null> {
+    const known = await createdAt(this.#control, job)
+    if (known) return known
+    const added = await this.#together.write(job).catch((error: unknown) => {
+      if (hasSqlstate(error, sqlstate.uniqueViolation)) return null
+      throw error
+    })
+    return added ?? createdAt(this.#control, job)
   }
 
   async #enqueue(jobs: readonly NewJob[], isPatient: boolean): Promise<readonly (Date | null)[]> {
@@ -75,6 +92,14 @@ export async function enqueueJobs(
   })
   const queued = new Map(rows.map(({ at, is_free: isFree }, index) => [sorted[index], { at, isFree }]))
   return jobs.map((job) => queued.get(job)!)
+}
+
+async function createdAt(control: Pool, { account, id }: NewJob): Promise<Date | null> {
+  const { rows } = await control.query<{ created_at: Date }>(
+    'select created_at from cartage.jobs where user_id = $1 and id = $2',
+    [account.userId, id],
+  )
+  return rows[0]?.created_at ?? null
 }
 
 /** As `cartage.enqueue_jobs` reads it. */
