@@ -82,6 +82,13 @@ export const variables = {
     0,
   ),
 
+  tempFileMaxBytes: whole(
+    'CARTAGE_TEMP_FILE_MAX_BYTES',
+    4 * 1024 ** 3,
+    'temporary files of one session of a tenant',
+    1024 ** 2,
+  ),
+
   queryTimeoutMs: whole('CARTAGE_QUERY_TIMEOUT_MS', 25_000, 'longest statement on the SQL endpoint', 1),
   queryMaxBodyBytes: whole(
     'CARTAGE_QUERY_MAX_BODY_BYTES',

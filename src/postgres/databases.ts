@@ -5,8 +5,8 @@ import type { Secrets } from '../secrets.ts'
 import { ControlPool, controlConnections } from './control-pool.ts'
 import { serverKeepAlive } from './drop-when-silent.ts'
 import { firstHostId, Hosts, hostFromUrl } from './hosts.ts'
+import { LoginKeeper } from './login-keeper.ts'
 import { RecyclingSocket } from './recycling-socket.ts'
-import { repairLogin } from './repair-login.ts'
 import { RolePools } from './role-pools.ts'
 import type { SessionTarget } from './session-target.ts'
 
@@ -46,12 +46,17 @@ export function openDatabases(config: Config, adminUrl: string, secrets: Secrets
     maxPerRole: 4,
     idleMs: Math.min(config.connectionIdleMs, 5_000),
     answerMs: 65_000,
-    settings: { statement_timeout: 60_000, lock_timeout: 30_000, ...serverKeepAlive(unreadMs) },
+    settings: {
+      statement_timeout: 60_000,
+      lock_timeout: 30_000,
+      temp_file_limit: -1,
+      ...serverKeepAlive(unreadMs),
+    },
   })
   const forTenants = {
     ...common,
     passwordOf: ({ role }: SessionTarget) => secrets.rolePassword(role),
-    repairLogin: (target: SessionTarget) => repairLogin(admin, hosts, secrets, target),
+    keeper: new LoginKeeper({ admin, hosts, secrets, tempFileMaxBytes: config.tempFileMaxBytes }),
   }
   const query = new RolePools({
     ...forTenants,

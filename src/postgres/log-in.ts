@@ -8,12 +8,18 @@ import { sessionOptions } from './session-options.ts'
 import type { SessionTarget } from './session-target.ts'
 import { hasSqlstate, isConnectionLoss, sqlstate } from './sqlstate.ts'
 
+/** Knows what a login shall be like, and makes it so again. */
+export type Keeper = Readonly<{
+  isAsChosen: (client: pg.Client) => Promise<boolean>
+  repair: (target: SessionTarget) => Promise<void>
+}>
+
 export type LogInOptions = Readonly<{
   name: string
   hosts: Hosts
   passwordOf: (target: SessionTarget) => string
-  /** Undoes what a tenant did to its own role so that it can log in again. */
-  repairLogin?: (target: SessionTarget) => Promise<void>
+  /** For tenants, whose roles can change themselves. */
+  keeper?: Keeper
   /** The socket of a new connection, where a plain one is not good enough. */
   openSocket?: () => Socket
   /** Start-up settings of every connection, such as statement_timeout. */
@@ -22,17 +28,39 @@ export type LogInOptions = Readonly<{
   log: Log
 }>
 
-/** Opens a connection as the role itself. A login that the role broke is repaired and tried once more. */
+/**
+ * Opens a connection as the role itself, with the settings that we chose. A login that the role broke, or a session that
+ * it bent, is repaired and tried again.
+ */
 export async function logIn(options: LogInOptions, target: SessionTarget): Promise<pg.Client> {
-  try {
-    return await connect(options, target)
-  } catch (error) {
-    if (!options.repairLogin || isUnavailable(error)) throw loginError(error)
-    await options.repairLogin(target)
-    return await connect(options, target).catch((again: unknown) => {
-      throw loginError(again)
-    })
+  for (let attempt = 1; ; attempt += 1) {
+    const client = await attemptLogin(options, target, attempt === mostAttempts)
+    if (client) return client
+    await options.keeper?.repair(target)
   }
+}
+
+/** Nothing: the role is in need of repair. */
+async function attemptLogin(
+  options: LogInOptions,
+  target: SessionTarget,
+  isLast: boolean,
+): Promise<pg.Client | undefined> {
+  try {
+    const client = await connect(options, target)
+    if (!options.keeper || (await isSound(options.keeper, client))) return client
+    if (isLast) throw new Error(`the role ${target.role} keeps changing itself`)
+  } catch (error) {
+    if (isLast || !options.keeper || isUnavailable(error)) throw loginError(error)
+  }
+  return undefined
+}
+
+/** A session that dies of the question was bent as well: a role can give itself an idle timeout of a millisecond. */
+async function isSound(keeper: Keeper, client: pg.Client): Promise<boolean> {
+  const isChosen = await keeper.isAsChosen(client).catch(() => false)
+  if (!isChosen) await client.end().catch(() => undefined)
+  return isChosen
 }
 
 async function connect(options: LogInOptions, target: SessionTarget): Promise<pg.Client> {
@@ -69,3 +97,5 @@ function isUnavailable(error: unknown): boolean {
 function loginError(error: unknown): AppError {
   return error instanceof AppError ? error : errors.databaseUnavailable(error)
 }
+
+const mostAttempts = 4

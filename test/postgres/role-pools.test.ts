@@ -4,7 +4,7 @@ import type { Account } from '../../src/auth/account.ts'
 import { masterTargetOf } from '../../src/auth/account.ts'
 import { AppError } from '../../src/errors.ts'
 import { createLog } from '../../src/log.ts'
-import { repairLogin } from '../../src/postgres/repair-login.ts'
+import { LoginKeeper } from '../../src/postgres/login-keeper.ts'
 import { RolePools, type RolePoolsOptions } from '../../src/postgres/role-pools.ts'
 import type { Session } from '../../src/postgres/session.ts'
 import { eventually, type Setup, setup } from '../setup.ts'
@@ -286,7 +286,7 @@ async function poolOfOne(t: Parameters<typeof setup>[0], options: Partial<RolePo
     name: 'test',
     hosts: databases.hosts,
     passwordOf: ({ role }) => secrets.rolePassword(role),
-    repairLogin: (place) => repairLogin(databases.admin, databases.hosts, secrets, place),
+    keeper: new LoginKeeper({ ...databases, secrets, tempFileMaxBytes: config.tempFileMaxBytes }),
     settings: { statement_timeout: config.queryTimeoutMs },
     maxPerHost: 1,
     maxPerRole: 1,

@@ -1,0 +1,131 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { ClientBase } from 'pg'
+import type { Secrets } from '../secrets.ts'
+import type { Hosts } from './hosts.ts'
+import type { Keeper } from './log-in.ts'
+import { quoteIdentifier, quoteLiteral } from './quote.ts'
+import type { RolePools } from './role-pools.ts'
+import { scramVerifier } from './scram-verifier.ts'
+import type { Session } from './session.ts'
+import { adminTarget, type SessionTarget } from './session-target.ts'
+import { hasSqlstate, sqlstate } from './sqlstate.ts'
+
+export type LoginKeeperOptions = Readonly<{
+  admin: RolePools
+  hosts: Hosts
+  secrets: Secrets
+  tempFileMaxBytes: number
+}>
+
+/**
+ * Keeps the logins of tenants as we chose them. PostgreSQL lets every role change its own password and settings, also
+ * to ones that block its login, end its sessions or bend the answers of whoever logs in as the same role.
+ */
+export class LoginKeeper implements Keeper {
+  readonly #options: LoginKeeperOptions
+  readonly #repairs = new Map<string, Promise<void>>()
+
+  constructor(options: LoginKeeperOptions) {
+    this.#options = options
+  }
+
+  /** Whether a session that has just begun is as we chose it. */
+  async isAsChosen(client: ClientBase): Promise<boolean> {
+    const { rows } = await client.query<{ chosen: boolean }>(asChosen, [String(this.#tempFileKb)])
+    return rows[0]!.chosen
+  }
+
+  /** Puts password and settings back. Whoever finds the same role broken meanwhile waits for the same repair. */
+  repair(target: SessionTarget): Promise<void> {
+    const key = `${target.hostId}/${target.database}/${target.role}`
+    const known = this.#repairs.get(key)
+    if (known) return known
+    const repair = this.#repairStubbornly(target).finally(() => this.#repairs.delete(key))
+    this.#repairs.set(key, repair)
+    return repair
+  }
+
+  /** The role may be changing itself at this very moment, and so may another process of ours. */
+  async #repairStubbornly(target: SessionTarget): Promise<void> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        await this.#repairOnce(target)
+        return
+      } catch (error) {
+        if (attempt === mostAttempts || !hasSqlstate(error, ...conflicts)) throw error
+        await sleep(attempt * 20)
+      }
+    }
+  }
+
+  async #repairOnce(target: SessionTarget): Promise<void> {
+    const { admin, hosts, secrets } = this.#options
+    const role = quoteIdentifier(target.role)
+    const database = quoteIdentifier(target.database)
+    const verifier = quoteLiteral(scramVerifier(secrets.rolePassword(target.role)))
+    await admin.use(adminTarget(hosts, target.hostId), async (session) => {
+      await session.query(`begin; set local lock_timeout = '1s'; set local statement_timeout = '5s'`)
+      await holdLogins(session, target.database)
+      await endChangesOf(session, target.role)
+      await session.query(`
+        alter role ${role} password ${verifier};
+        alter role ${role} reset all;
+        alter role ${role} in database ${database} reset all`)
+      await this.#limitTempFiles(session, target.database)
+      await session.query('commit')
+    })
+  }
+
+  /** On the database, which belongs to no tenant; no role can override it, as only superusers may set it. */
+  async #limitTempFiles(session: Session, database: string): Promise<void> {
+    const setting = `temp_file_limit=${this.#tempFileKb}`
+    const { rowCount } = await session.query(
+      `select from pg_catalog.pg_db_role_setting s join pg_catalog.pg_database d on d.oid = s.setdatabase
+       where d.datname = $1 and s.setrole = 0 and $2 = any (s.setconfig)`,
+      [database, setting],
+    )
+    if (rowCount === 0) await session.query(`alter database ${quoteIdentifier(database)} set ${setting}`)
+  }
+
+  get #tempFileKb(): number {
+    return Math.ceil(this.#options.tempFileMaxBytes / 1024)
+  }
+}
+
+/**
+ * What has taken effect is asked, and what stands in the catalog: the one does not show the settings of an extension that
+ * is not loaded yet, the other not what was taken back since the login. Qualified, as tenants make names here.
+ */
+const asChosen = `
+  select not exists (
+      select from pg_catalog.pg_settings
+      where source operator(pg_catalog.=) any (array['user', 'database user'])
+        or (name operator(pg_catalog.=) 'temp_file_limit' and setting operator(pg_catalog.<>) $1))
+    and not exists (
+      select from pg_catalog.pg_db_role_setting setting
+      join pg_catalog.pg_roles role on role.oid operator(pg_catalog.=) setting.setrole
+      where role.rolname operator(pg_catalog.=) session_user) as chosen`
+
+/** One repair in a database at a time. The lock is taken in the administrator's database, where no tenant can take it. */
+async function holdLogins(session: Session, database: string): Promise<void> {
+  await session.query('select pg_catalog.pg_advisory_xact_lock($1, pg_catalog.hashtext($2))', [
+    loginLock,
+    database,
+  ])
+}
+
+/** A role that changes itself in a transaction that it does not end would hold up the repair, and all who need it. */
+async function endChangesOf(session: Session, role: string): Promise<void> {
+  await session.query(
+    `select pg_catalog.pg_terminate_backend(l.pid) from pg_catalog.pg_locks l
+     join pg_catalog.pg_stat_activity a on a.pid = l.pid
+     where a.usename = $1 and l.mode = 'RowExclusiveLock'
+       and l.relation in ('pg_catalog.pg_authid'::regclass, 'pg_catalog.pg_db_role_setting'::regclass)`,
+    [role],
+  )
+}
+
+/** Tuple concurrently updated; two rows for the same setting; a lock that was not had in time. */
+const conflicts = ['XX000', sqlstate.uniqueViolation, sqlstate.lockNotAvailable, '40P01']
+const mostAttempts = 5
+const loginLock = 7238020

@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { eventually, type Setup, setup, type TestUser } from '../setup.ts'
+
+/** No connection is kept, so every request logs in. */
+const config = { connectionIdleMs: 0 }
+
+const settings: readonly (readonly [name: string, value: string])[] = [
+  ['idle_session_timeout', `'1ms'`],
+  ['transform_null_equals', 'on'],
+  ['work_mem', `'64kB'`],
+  ['enable_seqscan', 'off'],
+  ['gin_fuzzy_search_limit', '1'],
+  ['exit_on_error', 'on'],
+  ['jit_above_cost', '0'],
+  // Of an extension, which a new session does not know before it loads it.
+  ['plpgsql.check_asserts', 'off'],
+  ['statement_timeout', '1'],
+  ['local_preload_libraries', `'no_such_library'`],
+  ['default_tablespace', `'no_such_space'`],
+]
+
+for (const [name, value] of settings) {
+  test(`an anonymous caller who sets ${name} for its role changes nothing for the others`, async (t) => {
+    const house = await setup(t, { config })
+    const { user } = house
+    const usual = (await ask(user, readSetting(name))).value
+    for (const place of ['', `in database "${user.account.database}"`]) {
+      const text = `do $$ begin end $$; alter role current_user ${place} set ${name} = ${value}`
+      assert.equal((await ask(user, text)).status, 200)
+      await everyoneIsServed(user, readSetting(name), usual)
+      assert.deepEqual(await leftBehind(house, user.account.publicRole), [])
+    }
+  })
+}
+
+test('a role that changed its password is let in again, also when many ask at the same time', async (t) => {
+  const { user } = await setup(t, { config })
+  for (const round of [1, 2, 3]) {
+    assert.equal((await ask(user, `alter role current_user password 'round ${round}'`)).status, 200)
+    await everyoneIsServed(user, `select 'in' as value`, 'in')
+  }
+})
+
+test('a caller who holds its own role in a transaction does not keep others out', async (t) => {
+  const house = await setup(t, { config })
+  const { user } = house
+  const holding = ask(
+    user,
+    `begin; alter role current_user set work_mem = '64kB'; alter role current_user password 'x'; commit;
+     begin; alter role current_user set work_mem = '65kB'; alter role current_user password 'y'; select pg_sleep(20)`,
+  )
+  await eventually(async () => assert.notEqual((await holdersOf(house, user.account.publicRole)).length, 0))
+  await everyoneIsServed(user, `select current_setting('work_mem') as value`, '4MB')
+  assert.equal((await holding).status, 503, 'its session was ended')
+})
+
+test('a caller who sets and resets without end bends no answer of others', async (t) => {
+  const { user } = await setup(t, { config })
+  const loop = ask(
+    user,
+    `do $$ begin
+       for turn in 1 .. 2000 loop
+         alter role current_user set work_mem = '64kB'; commit;
+         alter role current_user reset work_mem; commit;
+       end loop;
+     end $$`,
+  )
+  const answers = []
+  for (let turn = 0; turn < 20; turn += 1)
+    answers.push(await ask(user, `select current_setting('work_mem') as value`))
+  await loop
+  const values = answers.filter(({ status }) => status === 200).map(({ value }) => value)
+  assert.deepEqual(new Set(values), new Set(['4MB']))
+  assert.ok(values.length > 10, `${values.length} of 20 were served`)
+})
+
+test('temporary files of every tenant have a limit that no tenant can lift', async (t) => {
+  const { user } = await setup(t, { config: { ...config, tempFileMaxBytes: 1024 ** 2 } })
+  const large = 'select max(a) as value from (select a from generate_series(1, 500000) a order by random()) b'
+  for (const key of [undefined, user.masterToken]) {
+    assert.equal((await ask(user, `select current_setting('temp_file_limit') as value`, key)).value, '1MB')
+    const spilled = await ask(user, large, key)
+    assert.deepEqual(
+      [spilled.status, spilled.error],
+      [400, 'temporary file size exceeds temp_file_limit (1024kB)'],
+    )
+    for (const lift of [
+      'set temp_file_limit = -1',
+      'alter role current_user set temp_file_limit = -1',
+      `alter database "${user.account.database}" reset temp_file_limit`,
+      `alter database "${user.account.database}" reset all`,
+    ]) {
+      assert.notEqual((await ask(user, lift, key)).status, 200, lift)
+    }
+    assert.equal((await ask(user, 'alter role current_user reset all', key)).status, 200)
+    assert.equal((await ask(user, `select current_setting('temp_file_limit') as value`, key)).value, '1MB')
+  }
+})
+
+type Answer = Readonly<{ status: number; value: unknown; error: string | undefined }>
+
+async function ask(user: TestUser, q: string, key?: string): Promise<Answer> {
+  const body = new URLSearchParams({ q, ...(key && { api_key: key }) })
+  const response = await fetch(`${user.base}/api/v2/sql`, { method: 'POST', body })
+  const answer = (await response.json()) as { rows?: { value: unknown }[]; error?: string[] }
+  return { status: response.status, value: answer.rows?.[0]?.value, error: answer.error?.[0] }
+}
+
+const readSetting = (name: string) => `do $$ begin end $$; select current_setting('${name}', true) as value`
+
+/** Six at a time: as many as may log in at once. */
+async function everyoneIsServed(user: TestUser, q: string, expected: unknown): Promise<void> {
+  const answers = await Promise.all(Array.from({ length: 6 }, () => ask(user, q)))
+  assert.deepEqual(
+    answers.map(({ status, value, error }) => [status, value, error]),
+    answers.map(() => [200, expected, undefined]),
+  )
+}
+
+async function leftBehind({ admin }: Setup, role: string): Promise<unknown[]> {
+  const { rows } = await admin(
+    'select s.setconfig from pg_db_role_setting s join pg_roles r on r.oid = s.setrole where r.rolname = $1',
+    [role],
+  )
+  return rows
+}
+
+async function holdersOf({ admin }: Setup, role: string): Promise<unknown[]> {
+  const { rows } = await admin(
+    `select from pg_locks join pg_stat_activity using (pid)
+     where usename = $1 and relation = 'pg_db_role_setting'::regclass and mode = 'RowExclusiveLock'`,
+    [role],
+  )
+  return rows
+}
