@@ -74,6 +74,18 @@ export const variables = {
     'SQL connections of one process as one role',
     1,
   ),
+  connectionsPerAccount: whole(
+    'CARTAGE_CONNECTIONS_PER_ACCOUNT',
+    16,
+    'SQL connections of one process for all keys of one user',
+    1,
+  ),
+  anonymousConnections: whole(
+    'CARTAGE_ANONYMOUS_CONNECTIONS',
+    4,
+    'those of them that callers without a key may take',
+    1,
+  ),
   connectionIdleMs: whole('CARTAGE_CONNECTION_IDLE_MS', 30_000, 'an idle connection is closed after', 0),
   connectionWaitMs: whole(
     'CARTAGE_CONNECTION_WAIT_MS',
@@ -129,6 +141,18 @@ export const variables = {
   ),
   copiesPerUser: whole('CARTAGE_COPIES_PER_USER', 8, 'copies of one user at once in one process', 1),
   copiesPerProcess: whole('CARTAGE_COPIES_PER_PROCESS', 16, 'copies at once in one process', 1),
+  anonymousCopies: whole(
+    'CARTAGE_ANONYMOUS_COPIES',
+    2,
+    'those of a user that callers without a key may take',
+    1,
+  ),
+  anonymousCopyTimeoutMs: whole(
+    'CARTAGE_ANONYMOUS_COPY_TIMEOUT_MS',
+    300_000,
+    'longest copy of a caller without a key',
+    1,
+  ),
   copyWaitMs: whole('CARTAGE_COPY_WAIT_MS', 2_000, 'longest wait for a free copy slot, then 429', 0),
 
   clientUrl: text('CARTAGE_URL', 'http://127.0.0.1:8080', 'for the command line: where the service is'),

@@ -40,6 +40,8 @@ export function sessionTargetOf({ account, key }: Principal): SessionTarget {
     database: account.database,
     role: key.role,
     searchPath: searchPathOf(account),
+    account: account.masterRole,
+    isAnonymous: key.type === 'default',
   }
 }
 
@@ -52,6 +54,7 @@ export function masterTargetOf(
     database: account.database,
     role: account.masterRole,
     searchPath: searchPathOf(account),
+    account: account.masterRole,
   }
 }
 

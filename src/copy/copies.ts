@@ -1,28 +1,60 @@
+import { type Principal, sessionTargetOf } from '../auth/account.ts'
 import type { Config } from '../config.ts'
+import { errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
-import { CopySlots } from './copy-slots.ts'
+import type { Session } from '../postgres/session.ts'
+import { Slots } from '../postgres/slots.ts'
 import { QuotaLedger } from './quota-ledger.ts'
 
 /** What all copies of a process share. */
 export type Copies = Readonly<{
   databases: Databases
-  slots: CopySlots
+  slots: Slots
+  waitMs: number
   quotas: QuotaLedger
   limitMs: number
+  anonymousLimitMs: number
   maxBytes: number
 }>
 
 export function openCopies(config: Config, databases: Databases): Copies {
   return {
     databases,
-    slots: new CopySlots({
-      perUser: config.copiesPerUser,
-      perProcess: config.copiesPerProcess,
-      waitMs: config.copyWaitMs,
+    slots: new Slots({
+      total: config.copiesPerProcess,
+      perRole: config.copiesPerUser,
+      perAccount: config.copiesPerUser,
+      anonymousPerAccount: config.anonymousCopies,
     }),
+    waitMs: config.copyWaitMs,
     quotas: new QuotaLedger(),
-    // A timer that is set for longer would fire at once.
-    limitMs: Math.min(config.copyTimeoutMs, 2 ** 31 - 1),
+    limitMs: Math.min(config.copyTimeoutMs, longestTimerMs),
+    anonymousLimitMs: Math.min(config.anonymousCopyTimeoutMs, config.copyTimeoutMs, longestTimerMs),
     maxBytes: config.copyMaxBytes,
   }
 }
+
+/** A connection for one copy. Its slot is free again when the connection is, or when its backend has ended. */
+export async function openCopySession(
+  { databases, slots, waitMs }: Copies,
+  principal: Principal,
+  gone: AbortSignal,
+): Promise<Session> {
+  gone.throwIfAborted()
+  const target = sessionTargetOf(principal)
+  const late = () => errors.tooManyCopies(Math.max(1, Math.ceil(waitMs / 1000)))
+  const leave = await slots.take(target, waitMs, late, gone)
+  try {
+    return await databases.copy.acquire(target, gone, leave)
+  } catch (error) {
+    leave()
+    throw error
+  }
+}
+
+export function copyLimitMs({ limitMs, anonymousLimitMs }: Copies, { key }: Principal): number {
+  return key.type === 'default' ? anonymousLimitMs : limitMs
+}
+
+/** A timer that is set for longer would fire at once. */
+const longestTimerMs = 2 ** 31 - 1

@@ -1,7 +1,8 @@
-import { type Principal, sessionTargetOf } from '../auth/account.ts'
+import type { Principal } from '../auth/account.ts'
 import { AppError, errors } from '../errors.ts'
+import type { Session } from '../postgres/session.ts'
 import type { CopyStatement } from '../sql/copy-statement.ts'
-import type { Copies } from './copies.ts'
+import { type Copies, copyLimitMs, openCopySession } from './copies.ts'
 import { CopyRun } from './copy-run.ts'
 import type { QuotaShare } from './quota-ledger.ts'
 import type { Upload } from './upload.ts'
@@ -18,32 +19,34 @@ export async function copyFrom(
   statement: CopyStatement,
   upload: Upload,
 ): Promise<number> {
-  const { account } = principal
-  const leave = await copies.slots.take(account.userId, upload.gone)
+  const session = await openCopySession(copies, principal, upload.gone)
+  const share = await joinQuota(copies, principal).catch((error: unknown) => {
+    session.release()
+    throw error
+  })
+  let isStored = false
   try {
-    const share = await copies.quotas.join(account, () => userDataSize(copies.databases, account))
-    let isStored = false
-    try {
-      const rows = await store(copies, principal, statement, upload, share)
-      isStored = true
-      return rows
-    } finally {
-      share.close(isStored)
-    }
+    const limitMs = copyLimitMs(copies, principal)
+    const rows = await store({ ...copies, limitMs }, session, statement, upload, share)
+    isStored = true
+    return rows
   } finally {
-    leave()
+    share.close(isStored)
   }
+}
+
+function joinQuota({ databases, quotas }: Copies, { account }: Principal): Promise<QuotaShare> {
+  return quotas.join(account, () => userDataSize(databases, account))
 }
 
 async function store(
   { databases, limitMs, maxBytes }: Copies,
-  principal: Principal,
+  session: Session,
   { text }: CopyStatement,
   upload: Upload,
   share: QuotaShare,
 ): Promise<number> {
   const { gone } = upload
-  const session = await databases.copy.acquire(sessionTargetOf(principal), gone)
   const pump: UploadPump = new UploadPump(upload, maxBytes, {
     write: (chunk) => {
       share.spend(chunk.length)

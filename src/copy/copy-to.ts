@@ -1,8 +1,8 @@
 import type { Writable } from 'node:stream'
-import { type Principal, sessionTargetOf } from '../auth/account.ts'
+import type { Principal } from '../auth/account.ts'
 import { errors } from '../errors.ts'
 import type { CopyStatement } from '../sql/copy-statement.ts'
-import type { Copies } from './copies.ts'
+import { type Copies, copyLimitMs, openCopySession } from './copies.ts'
 import { CopyRun } from './copy-run.ts'
 import type { Download } from './download.ts'
 
@@ -11,24 +11,21 @@ import type { Download } from './download.ts'
  * the download; it is for the caller to end that.
  */
 export async function copyTo(
-  { databases, slots, limitMs }: Copies,
+  copies: Copies,
   principal: Principal,
   { text }: CopyStatement,
   download: Download,
 ): Promise<number> {
   const { gone } = download
-  const leave = await slots.take(principal.account.userId, gone)
-  try {
-    const session = await databases.copy.acquire(sessionTargetOf(principal), gone)
-    const sender = new Sender(download)
-    const run = new CopyRun({ databases, session, limitMs, gone }, text, sender)
-    sender.attach(run)
-    const rows = await run.rows
-    sender.open()
-    return rows
-  } finally {
-    leave()
-  }
+  const { databases } = copies
+  const session = await openCopySession(copies, principal, gone)
+  const sender = new Sender(download)
+  const limitMs = copyLimitMs(copies, principal)
+  const run = new CopyRun({ databases, session, limitMs, gone }, text, sender)
+  sender.attach(run)
+  const rows = await run.rows
+  sender.open()
+  return rows
 }
 
 /** Passes COPY data on as it comes, and holds the server back while the client is slow. */

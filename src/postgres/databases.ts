@@ -5,10 +5,11 @@ import type { Secrets } from '../secrets.ts'
 import { ControlPool, controlConnections } from './control-pool.ts'
 import { serverKeepAlive } from './drop-when-silent.ts'
 import { firstHostId, Hosts, hostFromUrl } from './hosts.ts'
+import { type FindBackends, LingeringBackends } from './lingering-backends.ts'
 import { LoginKeeper } from './login-keeper.ts'
 import { RecyclingSocket } from './recycling-socket.ts'
 import { RolePools } from './role-pools.ts'
-import type { SessionTarget } from './session-target.ts'
+import { adminTarget, type SessionTarget } from './session-target.ts'
 
 /** Every way to a database that the service has. Each kind of work has connections of its own, so none starves another. */
 export type Databases = Readonly<{
@@ -56,12 +57,15 @@ export function openDatabases(config: Config, adminUrl: string, secrets: Secrets
   const forTenants = {
     ...common,
     passwordOf: ({ role }: SessionTarget) => secrets.rolePassword(role),
+    lingering: new LingeringBackends(findBackends(admin, hosts)),
     keeper: new LoginKeeper({ admin, hosts, secrets, tempFileMaxBytes: config.tempFileMaxBytes }),
   }
   const query = new RolePools({
     ...forTenants,
     name: 'sql',
     maxPerRole: config.connectionsPerRole,
+    maxPerAccount: config.connectionsPerAccount,
+    maxAnonymousPerAccount: config.anonymousConnections,
     settings: {
       statement_timeout: config.queryTimeoutMs,
       ...serverKeepAlive(config.queryTimeoutMs + unreadMs),
@@ -79,7 +83,8 @@ export function openDatabases(config: Config, adminUrl: string, secrets: Secrets
     ...forTenants,
     name: 'job',
     maxPerHost: jobConnections(config),
-    maxPerRole: 2 * config.jobsPerWorker,
+    // Running, begun ahead, and as many again whose backends do not end.
+    maxPerRole: 4 * config.jobsPerUser,
     settings: { statement_timeout: config.jobTimeoutMs, ...serverKeepAlive(unreadMs) },
   })
   const tenantPools = [query, copy, job]
@@ -88,6 +93,18 @@ export function openDatabases(config: Config, adminUrl: string, secrets: Secrets
     await control.end()
   }
   return { namespace: config.namespace, control, hosts, admin, query, copy, job, close }
+}
+
+function findBackends(admin: RolePools, hosts: Hosts): FindBackends {
+  return (hostId, processIds) =>
+    admin.use(adminTarget(hosts, hostId), async (session) => {
+      const { rows } = await session.query<{ pid: number; role: string; start: string }>(
+        `select pid, usename as role, backend_start::text as start from pg_catalog.pg_stat_activity
+         where pid = any ($1)`,
+        [processIds],
+      )
+      return rows
+    })
 }
 
 /** What every pool of this process is doing. (A pg.Pool does not count what it closes.) */

@@ -1,21 +1,27 @@
 import { errors } from '../errors.ts'
+import type { LingeringBackends } from './lingering-backends.ts'
 import { type LogInOptions, logIn } from './log-in.ts'
 import { Session } from './session.ts'
 import type { SessionTarget } from './session-target.ts'
-import { WaitingLine } from './waiting-line.ts'
+import { type GiveBack, Slots } from './slots.ts'
 
 export type RolePoolsOptions = LogInOptions &
   Readonly<{
     maxPerHost: number
     maxPerRole: number
+    /** Unlimited unless told. */
+    maxPerAccount?: number
+    maxAnonymousPerAccount?: number
     /** An idle connection is closed after this time. */
     idleMs: number
     /** The longest silence before an answer to a statement of our own. */
     answerMs: number
+    /** Tells when the backend of a connection that was cut has ended; without it nobody waits for that. */
+    lingering?: LingeringBackends
   }>
 
 type RolePool = { target: SessionTarget; open: number; idle: Session[] }
-type HostState = { open: number; line: WaitingLine<SessionTarget, Session> }
+type HostState = { open: number; slots: Slots }
 
 /**
  * Connections per role, under one cap per host. A connection comes back only clean, and is destroyed on any doubt;
@@ -27,6 +33,8 @@ export class RolePools {
   readonly #pools = new Map<string, RolePool>()
   readonly #hosts = new Map<number, HostState>()
   readonly #sessions = new Set<Session>()
+  /** What is to be done when a connection that somebody has is free again. */
+  readonly #lent = new Map<Session, GiveBack>()
   #closed = false
   #destroyed = 0
 
@@ -34,15 +42,23 @@ export class RolePools {
     this.#options = options
   }
 
-  /** A connection for the caller alone; rejects with a 503 error when none becomes free in time. */
-  async acquire(target: SessionTarget, signal?: AbortSignal): Promise<Session> {
+  /**
+   * A connection for the caller alone; rejects with a 503 error when none becomes free in time. `onFree` is called once
+   * it has been given back, or its backend has ended.
+   */
+  async acquire(target: SessionTarget, signal?: AbortSignal, onFree?: () => void): Promise<Session> {
     if (this.#closed) throw errors.shuttingDown()
     signal?.throwIfAborted()
-    const session =
-      this.#takeIdle(target) ??
-      (await (this.#mayOpen(target) ? this.#open(target) : this.#wait(target, signal)))
-    session.lastUsed = Date.now()
-    return session
+    const giveBack = await this.#takeSlot(target, signal)
+    try {
+      const session = this.#takeIdle(target) ?? (await this.#open(target))
+      session.lastUsed = Date.now()
+      this.#lend(session, giveBack, onFree)
+      return session
+    } catch (error) {
+      giveBack()
+      throw error
+    }
   }
 
   /** Runs `work` on a connection that is given back afterwards, or dropped if the connection itself failed. */
@@ -69,14 +85,14 @@ export class RolePools {
     let idle = 0
     for (const pool of this.#pools.values()) idle += pool.idle.length
     let waiting = 0
-    for (const host of this.#hosts.values()) waiting += host.line.length
+    for (const { slots } of this.#hosts.values()) waiting += slots.waiting
     return { name: this.#options.name, open: this.#sessions.size, idle, waiting, destroyed: this.#destroyed }
   }
 
   /** Refuses new work, ends every connection. */
   async close(): Promise<void> {
     this.#closed = true
-    for (const { line } of this.#hosts.values()) line.refuseAll(errors.shuttingDown())
+    for (const { slots } of this.#hosts.values()) slots.refuseAll(errors.shuttingDown())
     await this.#destroyWhere(() => true)
   }
 
@@ -85,42 +101,66 @@ export class RolePools {
     await Promise.all(chosen.map((session) => session.destroy()))
   }
 
+  #takeSlot(target: SessionTarget, signal?: AbortSignal): GiveBack | Promise<GiveBack> {
+    const { waitMs } = this.#options
+    const { slots } = this.#host(target.hostId)
+    const { account, isAnonymous } = target
+    const holder = {
+      role: keyOf(target),
+      ...(account !== undefined && { account }),
+      ...(isAnonymous && { isAnonymous }),
+    }
+    return slots.take(holder, waitMs, () => errors.connectionsExhausted(waitMs), signal)
+  }
+
+  /** One that died in the hands of its caller, before it was lent, is free as well. */
+  #lend(session: Session, giveBack: GiveBack, onFree: (() => void) | undefined): void {
+    const free = () => {
+      giveBack()
+      onFree?.()
+    }
+    if (session.isAlive) this.#lent.set(session, free)
+    else free()
+  }
+
+  #free(session: Session): void {
+    const free = this.#lent.get(session)
+    this.#lent.delete(session)
+    free?.()
+  }
+
   #takeIdle(target: SessionTarget): Session | undefined {
     const session = this.#pools.get(keyOf(target))?.idle.pop()
     session?.takeFromIdle()
     return session
   }
 
-  #mayOpen(target: SessionTarget): boolean {
-    if (this.#pool(target).open >= this.#options.maxPerRole) return false
-    return this.#host(target.hostId).open < this.#options.maxPerHost || this.#evictLongestIdle(target.hostId)
-  }
-
-  #evictLongestIdle(hostId: number): boolean {
+  /** Whoever has a slot finds room: what is open without one is idle. */
+  #makeRoom(hostId: number): void {
+    if (this.#host(hostId).open < this.#options.maxPerHost) return
     let oldest: Session | undefined
     for (const pool of this.#pools.values()) {
       const candidate = pool.target.hostId === hostId ? pool.idle[0] : undefined
       if (candidate && (!oldest || candidate.lastUsed < oldest.lastUsed)) oldest = candidate
     }
     oldest?.destroy()
-    return oldest !== undefined
   }
 
   async #open(target: SessionTarget): Promise<Session> {
+    this.#makeRoom(target.hostId)
     const pool = this.#pool(target)
     this.#count(pool, 1)
     try {
       const client = await logIn(this.#options, target)
       const session = new Session(target, client, this.#options.answerMs, {
         onClean: (clean) => this.#takeBack(clean),
-        onGone: (gone) => this.#forget(gone),
+        onGone: (gone, isCut) => this.#forget(gone, isCut),
       })
       this.#sessions.add(session)
       if (this.#closed) await session.destroy()
       return session
     } catch (error) {
       this.#count(pool, -1)
-      this.#serveWaiters(target.hostId)
       throw error
     }
   }
@@ -131,25 +171,6 @@ export class RolePools {
     if (pool.open === 0) this.#pools.delete(keyOf(pool.target))
   }
 
-  #wait(target: SessionTarget, signal?: AbortSignal): Promise<Session> {
-    const { waitMs } = this.#options
-    return this.#host(target.hostId).line.join(
-      target,
-      waitMs,
-      () => errors.connectionsExhausted(waitMs),
-      signal,
-    )
-  }
-
-  /** A waiter whose role is at its own limit does not hold up the others. */
-  #serveWaiters(hostId: number): void {
-    this.#host(hostId).line.serve((target) => {
-      const idle = this.#takeIdle(target)
-      if (idle) return Promise.resolve(idle)
-      return this.#mayOpen(target) ? this.#open(target) : undefined
-    })
-  }
-
   #takeBack(session: Session): void {
     if (this.#closed) {
       session.destroy()
@@ -157,18 +178,22 @@ export class RolePools {
     }
     this.#pool(session.target).idle.push(session)
     session.waitIdle(this.#options.idleMs)
-    this.#serveWaiters(session.target.hostId)
+    this.#free(session)
   }
 
-  #forget(session: Session): void {
+  #forget(session: Session, isCut: boolean): void {
     if (!this.#sessions.delete(session)) return
     const pool = this.#pool(session.target)
     const place = pool.idle.indexOf(session)
     if (place >= 0) pool.idle.splice(place, 1)
-    this.#count(pool, -1)
     this.#destroyed += 1
-    // Later, so that whoever made room by evicting gets it.
-    setImmediate(() => this.#serveWaiters(session.target.hostId))
+    const end = () => {
+      this.#count(pool, -1)
+      this.#free(session)
+    }
+    const { lingering } = this.#options
+    if (isCut && lingering) void lingering.gone(session).then(end)
+    else end()
   }
 
   #pool(target: SessionTarget): RolePool {
@@ -183,7 +208,14 @@ export class RolePools {
   #host(hostId: number): HostState {
     const known = this.#hosts.get(hostId)
     if (known) return known
-    const host = { open: 0, line: new WaitingLine<SessionTarget, Session>() }
+    const { maxPerHost, maxPerRole, maxPerAccount, maxAnonymousPerAccount } = this.#options
+    const slots = new Slots({
+      total: maxPerHost,
+      perRole: maxPerRole,
+      perAccount: maxPerAccount ?? maxPerHost,
+      anonymousPerAccount: maxAnonymousPerAccount ?? maxPerHost,
+    })
+    const host = { open: 0, slots }
     this.#hosts.set(hostId, host)
     return host
   }

@@ -1,10 +1,15 @@
+import type { Socket } from 'node:net'
 import type { Client, QueryResult, QueryResultRow } from 'pg'
 import { cancelStatement } from './cancel.ts'
 import { dropWhenSilent, socketOf } from './drop-when-silent.ts'
 import type { SessionTarget } from './session-target.ts'
 import { type WireHandler, type WireOutcome, WireQuery } from './wire-query.ts'
 
-type Owner = Readonly<{ onClean: (session: Session) => void; onGone: (session: Session) => void }>
+type Owner = Readonly<{
+  onClean: (session: Session) => void
+  /** `isCut`: in the middle of a statement, so that its backend may still be at work. */
+  onGone: (session: Session, isCut: boolean) => void
+}>
 
 /** One connection, lent to one caller at a time. Give it back with `release`, or `destroy` it on any doubt. */
 export class Session {
@@ -141,7 +146,7 @@ export class Session {
     clearTimeout(this.#idleTimer)
     const stream = socketOf(this.client)
     const busy = this.#running !== null
-    this.#owner.onGone(this)
+    this.#owner.onGone(this, busy && !stream.destroyed)
     if (busy) stream.destroy()
     else {
       await Promise.race([this.client.end().catch(() => undefined), destroyLater(stream)])
@@ -150,7 +155,7 @@ export class Session {
 }
 
 /** A peaceful goodbye gets a moment, then the socket is closed. */
-function destroyLater(stream: { destroy(): void }): Promise<void> {
+function destroyLater(stream: Socket): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(() => {
       stream.destroy()

@@ -1,0 +1,68 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Session } from './session.ts'
+import type { SessionTarget } from './session-target.ts'
+
+/** Those of the processes that are still backends of their role, each with the time of its start. */
+export type FindBackends = (
+  hostId: number,
+  processIds: readonly number[],
+) => Promise<readonly Readonly<{ pid: number; role: string; start: string }>[]>
+
+type Backend = {
+  readonly target: SessionTarget
+  readonly pid: number
+  start?: string | undefined
+  gone: () => void
+}
+
+/**
+ * Backends that were cut off in the middle of a statement. Most end within a second; one that computes in a library which
+ * looks at no signal goes on for as long as it takes, and takes a processor meanwhile.
+ */
+export class LingeringBackends {
+  readonly #find: FindBackends
+  readonly #hosts = new Map<number, Set<Backend>>()
+
+  constructor(find: FindBackends) {
+    this.#find = find
+  }
+
+  /** Resolves when PostgreSQL no longer knows the backend of the session. */
+  gone({ target, processId: pid }: Session): Promise<void> {
+    return new Promise((resolve) => {
+      const backends = this.#hosts.get(target.hostId)
+      const backend = { target, pid, gone: resolve }
+      if (backends) backends.add(backend)
+      else void this.#watch(target.hostId, new Set([backend]))
+    })
+  }
+
+  async #watch(hostId: number, backends: Set<Backend>): Promise<void> {
+    this.#hosts.set(hostId, backends)
+    for (let pauseMs = shortestMs; backends.size > 0; pauseMs = Math.min(2 * pauseMs, longestMs)) {
+      await sleep(pauseMs, undefined, { ref: false })
+      // A host that does not answer is asked again: what it will say then is true.
+      await this.#look(hostId, backends).catch(() => undefined)
+    }
+    this.#hosts.delete(hostId)
+  }
+
+  async #look(hostId: number, backends: Set<Backend>): Promise<void> {
+    const asked = [...backends]
+    const found = await this.#find(
+      hostId,
+      asked.map(({ pid }) => pid),
+    )
+    for (const backend of asked) {
+      const same = found.find(({ pid, role }) => pid === backend.pid && role === backend.target.role)
+      backend.start ??= same?.start
+      // The system may have given the number of the process to another one.
+      if (same && same.start === backend.start) continue
+      backends.delete(backend)
+      backend.gone()
+    }
+  }
+}
+
+const shortestMs = 50
+const longestMs = 1_000

@@ -1,0 +1,109 @@
+import { WaitingLine } from './waiting-line.ts'
+
+/** Who asks for a slot. The administrator has no account. */
+export type Holder = Readonly<{ account?: string; isAnonymous?: boolean; role?: string }>
+
+export type SlotLimits = Readonly<{
+  total: number
+  perRole: number
+  perAccount: number
+  /** Of those of an account, for its callers without a key. */
+  anonymousPerAccount: number
+}>
+
+export type GiveBack = () => void
+
+type Use = { all: number; anonymous: number }
+
+/**
+ * How many may do something at once: in total, as one role, for one account, and for callers without a key. Beyond the
+ * limits one waits in line; whoever is at a limit of its own does not hold up the others.
+ *
+ * So that no account and no stranger can take everything, the last slots are for accounts that have none, and those
+ * without a key have half, or what is not reserved if their account has none.
+ */
+export class Slots {
+  readonly #limits: SlotLimits
+  readonly #line = new WaitingLine<Holder, GiveBack>()
+  readonly #roles = new Map<string, number>()
+  readonly #accounts = new Map<string, Use>()
+  readonly #use: Use = { all: 0, anonymous: 0 }
+
+  constructor(limits: SlotLimits) {
+    this.#limits = limits
+  }
+
+  get waiting(): number {
+    return this.#line.length
+  }
+
+  /** Answers with the function that gives the slot back; rejects with `late()` when the time is over. */
+  take(
+    holder: Holder,
+    waitMs: number,
+    late: () => Error,
+    signal?: AbortSignal,
+  ): GiveBack | Promise<GiveBack> {
+    return this.#slotFor(holder) ?? this.#line.join(holder, waitMs, late, signal)
+  }
+
+  refuseAll(error: Error): void {
+    this.#line.refuseAll(error)
+  }
+
+  #slotFor(holder: Holder): GiveBack | undefined {
+    if (!this.#isFree(holder)) return undefined
+    this.#count(holder, 1)
+    let isTaken = true
+    return () => {
+      if (!isTaken) return
+      isTaken = false
+      this.#count(holder, -1)
+      this.#serveWaiting()
+    }
+  }
+
+  #isFree({ account, isAnonymous, role }: Holder): boolean {
+    const { total, perRole } = this.#limits
+    if (this.#use.all >= total) return false
+    if (role !== undefined && (this.#roles.get(role) ?? 0) >= perRole) return false
+    return account === undefined || this.#hasShare(account, isAnonymous ?? false)
+  }
+
+  #hasShare(account: string, isAnonymous: boolean): boolean {
+    const { total, perAccount, anonymousPerAccount } = this.#limits
+    const own = this.#accounts.get(account)
+    const reserved = Math.floor(total / 5)
+    if (own && (own.all >= perAccount || this.#use.all >= total - reserved)) return false
+    if (!isAnonymous) return true
+    if (own && own.anonymous >= anonymousPerAccount) return false
+    return this.#use.anonymous < Math.max(1, own ? Math.floor(total / 2) : total - reserved)
+  }
+
+  #count({ account, isAnonymous, role }: Holder, change: 1 | -1): void {
+    add(this.#use, isAnonymous, change)
+    if (role !== undefined) {
+      const ofRole = (this.#roles.get(role) ?? 0) + change
+      if (ofRole === 0) this.#roles.delete(role)
+      else this.#roles.set(role, ofRole)
+    }
+    if (account === undefined) return
+    const own = this.#accounts.get(account) ?? { all: 0, anonymous: 0 }
+    add(own, isAnonymous, change)
+    if (own.all === 0) this.#accounts.delete(account)
+    else this.#accounts.set(account, own)
+  }
+
+  #serveWaiting(): void {
+    if (this.#line.length === 0) return
+    this.#line.serve((holder) => {
+      const slot = this.#slotFor(holder)
+      return slot && Promise.resolve(slot)
+    })
+  }
+}
+
+function add(use: Use, isAnonymous: boolean | undefined, change: 1 | -1): void {
+  use.all += change
+  if (isAnonymous) use.anonymous += change
+}
