@@ -26,9 +26,14 @@ export async function openSession(
   } catch (error) {
     const reason = vanished(error)
     if (reason !== undefined) return { kind: 'vanished', reason }
-    if (!interrupted.aborted) health.failed(target.hostId, error)
+    if (!interrupted.aborted && !isAtOwnLimit(error)) health.failed(target.hostId, error)
     return { kind: 'unreachable' }
   }
+}
+
+/** Backends of this user that do not end have all its connections, which says nothing of the host. */
+function isAtOwnLimit(error: unknown): boolean {
+  return error instanceof AppError && error.code === 'connections-exhausted'
 }
 
 async function isCleaned(session: Session): Promise<boolean> {
