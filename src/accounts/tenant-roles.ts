@@ -56,7 +56,9 @@ export async function admitToDatabase(databases: Databases, place: TenantPlace):
         `grant create on database ${database} to ${master}; grant create on schema public to ${master}`,
       )
     await session.query(`
-      grant connect, temporary on database ${database} to ${everyone};
+      grant connect on database ${database} to ${everyone};
+      grant temporary on database ${database} to ${master};
+      select cartage.allow_sessions(${quoteLiteral(place.masterRole)});
       grant usage on schema ${schema} to ${everyone};
       grant execute on function
         pg_catalog.lo_creat(integer), pg_catalog.lo_create(oid), pg_catalog.lo_from_bytea(oid, bytea) to ${master};

@@ -42,6 +42,9 @@ export function createKeyRole(
           services,
           ...wanted,
         ])
+        await tx.query(
+          `grant temporary on database ${quoteIdentifier(account.database)} to ${quoteIdentifier(role)}`,
+        )
         return []
       }),
     )
