@@ -173,8 +173,9 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
       'CARTAGE_SECRET must be set when CARTAGE_DATABASE_URL is: keep it, every key depends on it',
     )
   }
-  if (config.secret && config.secret.length < 32) {
-    throw new ConfigError('CARTAGE_SECRET must have 32 characters or more')
+  for (const { name } of [variables.secret, variables.newSecret]) {
+    const secret = env[name]?.trim()
+    if (secret && secret.length < 32) throw new ConfigError(`${name} must have 32 characters or more`)
   }
   return config
 }

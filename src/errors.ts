@@ -118,6 +118,8 @@ export const errors = {
       cause,
     }),
 
+  // the installation
+  secretWrong: (text: string) => raise('secret-wrong', 'conflict', text),
   hostInvalid: (text: string) => raise('host-invalid', 'unprocessable', text),
 
   // the database

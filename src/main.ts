@@ -43,9 +43,11 @@ export async function start(parts: Partial<ServiceParts> = {}): Promise<void> {
     const keys = await loadOrCreateKeys(config, cluster?.url)
     const service = await startService(config, keys, { http: true, worker: config.worker, ...parts }, log)
     if (service.url) await welcome(config, keys, service)
-    if (!signal.aborted) await once(signal, 'abort')
+    const end = AbortSignal.any([signal, service.lost])
+    if (!end.aborted) await once(end, 'abort')
     log.info('stopping')
     await service.stop()
+    service.lost.throwIfAborted()
   } finally {
     await cluster?.stop()
   }

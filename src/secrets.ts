@@ -2,6 +2,8 @@ import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } f
 
 /** Everything that follows from the one server secret. Each use has a key of its own (HKDF with a label). */
 export type Secrets = Readonly<{
+  /** Tells whether two processes have the same secret, and nothing else of it. */
+  verifier: Buffer
   /** The keyed hash under which a token is looked up. */
   hashToken: (token: string) => Buffer
   encryptToken: (token: string) => Buffer
@@ -20,6 +22,7 @@ export function deriveSecrets(secret: string): Secrets {
   const passwordKey = derive('role password')
   const sealKey = derive('sealing')
   return {
+    verifier: derive('verifier'),
     hashToken: (token) => createHmac('sha256', hashKey).update(token).digest(),
     encryptToken: (token) => encrypt(tokenKey, token),
     decryptToken: (sealed) => decrypt(tokenKey, sealed),

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AuditRefusals } from './accounts/audit-refusals.ts'
+import { isWrongSecret } from './accounts/check-secret.ts'
 import { loadHosts } from './accounts/host-store.ts'
 import { openAccounts } from './accounts/open-accounts.ts'
 import { prepareLater } from './accounts/prepare-hosts.ts'
@@ -26,6 +27,8 @@ export type Service = Readonly<{
   url: string
   isFirstStart: boolean
   services: Services
+  /** The secret was changed while this process was cut off: its reason is the error to end with. */
+  lost: AbortSignal
   stop: () => Promise<void>
 }>
 
@@ -38,7 +41,13 @@ export async function startService(
 ): Promise<Service> {
   const { accounts, isFirstStart, hostsLeft } = await openAccounts(config, keys, log)
   const { databases, secrets } = accounts
-  const directory = new Directory(databases.control, secrets, log, (client) => loadHosts(accounts, client))
+  const lost = new AbortController()
+  const directory = new Directory(databases.control, secrets, log, (client) =>
+    loadHosts(accounts, client).catch((error: unknown) => {
+      if (isWrongSecret(error)) lost.abort(error)
+      throw error
+    }),
+  )
   const metrics = createMetrics()
   metrics.watchPools(() => connectionStats(databases))
   metrics.watchQueue(() => queueStats(databases.control))
@@ -81,7 +90,7 @@ export async function startService(
       directory.stop()
       await phase(log, 'connections', 5_000, () => databases.close())
     }
-    return { url: door.url, isFirstStart, services, stop }
+    return { url: door.url, isFirstStart, services, lost: lost.signal, stop }
   } catch (error) {
     stopping.abort()
     directory.stop()

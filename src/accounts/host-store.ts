@@ -1,12 +1,17 @@
 import { hostFromUrl } from '../postgres/hosts.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 import type { AccountsContext } from './accounts-context.ts'
+import { checkSecret } from './check-secret.ts'
 
-/** Makes the hosts of the control database known to this process. Host 1 is known from the configuration. */
+/**
+ * Makes the hosts of the control database known to this process. Host 1 is known from the configuration. A process
+ * whose secret is not, or no longer, the installation's is turned away here.
+ */
 export async function loadHosts(
   { databases, secrets }: AccountsContext,
   control: Queryable = databases.control,
 ): Promise<void> {
+  await checkSecret(control, secrets)
   const { rows } = await control.query<{ id: number; name: string; sealed_url: Buffer }>(
     'select id, name, sealed_url from cartage.hosts where sealed_url is not null',
   )

@@ -4,6 +4,7 @@ import { prepareHostDatabase } from '../postgres/control-database.ts'
 import { firstHostId } from '../postgres/hosts.ts'
 import { isConnectionLoss } from '../postgres/sqlstate.ts'
 import type { AccountsContext } from './accounts-context.ts'
+import { moveRolePasswords } from './role-passwords.ts'
 import { migrateTenants, prepareTemplate } from './tenant-databases.ts'
 
 /**
@@ -37,6 +38,7 @@ async function prepareEach(context: AccountsContext, ids: readonly number[]): Pr
   for (const id of ids) {
     try {
       await prepareHost(context, id)
+      await moveRolePasswords(context, id)
     } catch (error) {
       if (id === firstHostId || !isOutOfReach(error)) throw error
       const host = context.databases.hosts.get(id).name

@@ -1,10 +1,16 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../config.ts'
 
 /** What a process must be told besides its configuration. */
-export type ServiceKeys = Readonly<{ adminUrl: string; secret: string; adminToken: string }>
+export type ServiceKeys = Readonly<{
+  adminUrl: string
+  secret: string
+  /** The secret of a rotation that may have been cut off: it is the one if the control database says so. */
+  nextSecret?: string | undefined
+  adminToken: string
+}>
 
 /** The secrets that the configuration gives, or those kept in the data directory beside an embedded cluster. */
 export async function loadOrCreateKeys(
@@ -12,37 +18,76 @@ export async function loadOrCreateKeys(
   embeddedUrl: string | undefined,
 ): Promise<ServiceKeys> {
   if (embeddedUrl === undefined) {
-    return { adminUrl: config.databaseUrl, secret: config.secret, adminToken: config.adminToken }
+    const { databaseUrl, secret, newSecret, adminToken } = config
+    return { adminUrl: databaseUrl, secret, nextSecret: newSecret || undefined, adminToken }
   }
   return {
     adminUrl: embeddedUrl,
-    secret: config.secret || (await kept(config.dataDir, 'secret')),
+    secret: config.secret || (await kept(config.dataDir, secretFile)),
+    nextSecret: config.secret
+      ? config.newSecret || undefined
+      : await readKept(config.dataDir, nextSecretFile),
     adminToken: config.adminToken || (await kept(config.dataDir, 'admin-token')),
   }
 }
 
-/** The secret to change to: the configured one, or one that is kept beside the old until `adoptNewSecret`. */
-export async function newSecretOf(config: Config): Promise<string> {
-  return config.newSecret || (await kept(config.dataDir, nextSecret))
+/** Keeps the secret of a rotation beside the old one, for the next start, wherever the rotation is cut off. */
+export async function stageSecret(config: Config, fresh: string): Promise<void> {
+  if (!isConfigured(config)) await keep(config.dataDir, nextSecretFile, fresh, rename)
 }
 
-/** From here on the data directory knows the new secret alone. A configured one is the operator's to change. */
-export async function adoptNewSecret(config: Config): Promise<void> {
-  if (!config.newSecret) await rename(join(config.dataDir, nextSecret), join(config.dataDir, 'secret'))
+/** What the control database has decided about a rotation: the data directory follows. A configured secret is the operator's to change. */
+export async function settleSecret(config: Config, isRotated: boolean): Promise<void> {
+  if (isConfigured(config)) return
+  const next = join(config.dataDir, nextSecretFile)
+  if (!isRotated) return rm(next, { force: true })
+  await rename(next, join(config.dataDir, secretFile))
+  await syncFolder(config.dataDir)
 }
 
-const nextSecret = 'secret.next'
+const isConfigured = ({ databaseUrl, secret }: Config) => Boolean(databaseUrl || secret)
+const secretFile = 'secret'
+const nextSecretFile = 'secret.next'
+export const newSecret = () => randomBytes(32).toString('base64url')
 
-/** A random text kept in a file that only its owner may read, made at the first time. */
+/** A random text kept in a file that only its owner may read, made at the first time; by one process of many. */
 async function kept(dataDir: string, name: string): Promise<string> {
-  const path = join(dataDir, name)
-  const known = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+  const known = await readKept(dataDir, name)
+  if (known) return known
+  await keep(dataDir, name, newSecret(), link)
+  return kept(dataDir, name)
+}
+
+async function readKept(dataDir: string, name: string): Promise<string | undefined> {
+  const text = await readFile(join(dataDir, name), 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error
   })
-  if (known?.trim()) return known.trim()
-  const fresh = randomBytes(32).toString('base64url')
+  return text?.trim() || undefined
+}
+
+/** On the disk when this returns: everything else rests on it. */
+async function keep(dataDir: string, name: string, text: string, put: typeof rename): Promise<void> {
   await mkdir(dataDir, { recursive: true })
-  await writeFile(`${path}.new`, `${fresh}\n`, { mode: 0o600 })
-  await rename(`${path}.new`, path)
-  return fresh
+  const draft = join(dataDir, `${name}.${process.pid}`)
+  const file = await open(draft, 'w', 0o600)
+  try {
+    await file.writeFile(`${text}\n`)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await put(draft, join(dataDir, name)).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error
+  })
+  await rm(draft, { force: true })
+  await syncFolder(dataDir)
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r')
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
+  }
 }

@@ -14,7 +14,7 @@ export async function asOperator<T>(
   work: (accounts: AccountsContext, config: Config) => Promise<T>,
 ): Promise<T> {
   const config = readConfig()
-  const log = createLog('error')
+  const log = createLog('error', process.stderr)
   const cluster = await reachCluster(config, log)
   try {
     const { accounts } = await openAccounts(config, await loadOrCreateKeys(config, cluster.embeddedUrl), log)

@@ -1,44 +1,76 @@
 import type { ClientBase } from 'pg'
+import type { AccountsContext } from '../accounts/accounts-context.ts'
 import { operator, recordAudit } from '../accounts/audit.ts'
-import { announceChange, awaitCaches } from '../auth/change-feed.ts'
+import { isOutOfReach } from '../accounts/prepare-hosts.ts'
+import { moveRolePasswords } from '../accounts/role-passwords.ts'
+import { announceChange } from '../auth/change-feed.ts'
+import { errors } from '../errors.ts'
 import { allowLongStatements } from '../postgres/control-pool.ts'
-import { quoteIdentifier, quoteLiteral } from '../postgres/quote.ts'
-import { scramVerifier } from '../postgres/scram-verifier.ts'
-import { adminTarget } from '../postgres/session-target.ts'
+import type { Host } from '../postgres/hosts.ts'
+import { hasOtherProcesses } from '../postgres/other-processes.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import type { Secrets } from '../secrets.ts'
-import type { KeysContext } from './key.ts'
 
 export type Rotation = Readonly<{ keys: number; hosts: number; roles: number }>
 
 /**
- * Moves everything that follows from the server secret to another one: stored tokens and connection strings in one
- * transaction, then the passwords of all roles. Tokens stay what they are. `context` knows the old secret. Every
- * process has to be started anew with the new one; a run that was cut short can be repeated.
+ * Moves everything that follows from the server secret to another one, while no other process runs. Tokens stay what
+ * they are. One transaction decides: cut off before its commit, nothing has happened; after it the new secret is the
+ * installation's, and the next start gives the roles their passwords. `stage` puts the new secret where that start
+ * finds it.
  */
-export async function rotateSecret(context: KeysContext, fresh: Secrets): Promise<Rotation> {
-  const { control } = context.databases
+export async function rotateSecret(
+  context: AccountsContext,
+  fresh: Secrets,
+  stage: () => Promise<void>,
+): Promise<Rotation> {
+  const { control, hosts } = context.databases
   const stored = await inTransaction(control, async (tx) => {
     await allowLongStatements(tx)
+    // Who starts at this moment waits here, and is then turned away.
+    await tx.query('lock table cartage.server_secret in access exclusive mode')
     await tx.query('lock table cartage.api_keys, cartage.hosts in exclusive mode')
+    if (await hasOtherProcesses(control, tx)) throw errors.secretWrong(stopTheOthers)
     const counts = {
       keys: await moveTokens(tx, context.secrets, fresh),
       hosts: await moveHosts(tx, context.secrets, fresh),
     }
+    await stage()
+    await tx.query('update cartage.server_secret set verifier = $1, rotated_at = now()', [fresh.verifier])
+    await tx.query('update cartage.hosts set has_old_passwords = true')
     await recordAudit(tx, { actor: operator, action: 'secret.rotated', details: counts })
     await announceChange(tx)
     return counts
   })
-  await awaitCaches(control, context.log)
-  return { ...stored, roles: await movePasswords(context, fresh) }
+  const roles = await movePasswords({ ...context, secrets: fresh }, hosts.all())
+  return { ...stored, roles }
 }
+
+/** A host that does not answer gets them when it is back. */
+async function movePasswords(context: AccountsContext, hosts: readonly Host[]): Promise<number> {
+  let count = 0
+  for (const { id, name } of hosts) {
+    count += await moveRolePasswords(context, id).catch((error: unknown) => {
+      if (!isOutOfReach(error)) throw error
+      context.log.error(
+        { host: name },
+        'a host does not answer: its roles keep their old passwords until it does',
+      )
+      return 0
+    })
+  }
+  return count
+}
+
+const stopTheOthers =
+  'Other Cartage processes run on this installation: stop them all, change the secret, then start them with the new one'
 
 async function moveTokens(tx: ClientBase, old: Secrets, fresh: Secrets): Promise<number> {
   const { rows } = await tx.query<{ id: number; token_encrypted: Buffer }>(
     'select id, token_encrypted from cartage.api_keys',
   )
   const tokens = rows.map((row) =>
-    openWithEither(row.token_encrypted, old.decryptToken, fresh.decryptToken, `the token of key ${row.id}`),
+    opened(() => old.decryptToken(row.token_encrypted), `the token of key ${row.id}`),
   )
   await tx.query(
     `update cartage.api_keys key set token_hash = moved.hash, token_encrypted = moved.sealed
@@ -53,42 +85,16 @@ async function moveHosts(tx: ClientBase, old: Secrets, fresh: Secrets): Promise<
     'select id, sealed_url from cartage.hosts where sealed_url is not null',
   )
   for (const { id, sealed_url } of rows) {
-    const url = openWithEither(sealed_url, old.open, fresh.open, `the address of host ${id}`)
+    const url = opened(() => old.open(sealed_url), `the address of host ${id}`)
     await tx.query('update cartage.hosts set sealed_url = $2 where id = $1', [id, fresh.seal(url)])
   }
   return rows.length
 }
 
-/** A run that was cut short has moved some things already. */
-function openWithEither(
-  sealed: Buffer,
-  openOld: (sealed: Buffer) => string,
-  openFresh: (sealed: Buffer) => string,
-  what: string,
-): string {
-  for (const open of [openOld, openFresh]) {
-    try {
-      return open(sealed)
-    } catch {}
+function opened(open: () => string, what: string): string {
+  try {
+    return open()
+  } catch {
+    throw errors.secretWrong(`The secret does not open ${what}, which was made with another one`)
   }
-  throw new Error(`neither the old nor the new secret opens ${what}`)
-}
-
-/** The old passwords end here, not at the next login of each role. */
-async function movePasswords({ databases, namespace }: KeysContext, fresh: Secrets): Promise<number> {
-  let count = 0
-  for (const { id: hostId } of databases.hosts.all()) {
-    await databases.admin.use(adminTarget(databases.hosts, hostId), async (session) => {
-      const { rows } = await session.query<{ rolname: string }>(
-        `select rolname from pg_catalog.pg_roles where rolname ~ ('^' || $1 || '_u[0-9]+(_public|_k[0-9]+)?$')`,
-        [namespace],
-      )
-      for (const { rolname } of rows) {
-        const verifier = quoteLiteral(scramVerifier(fresh.rolePassword(rolname)))
-        await session.query(`alter role ${quoteIdentifier(rolname)} password ${verifier}`)
-      }
-      count += rows.length
-    })
-  }
-  return count
 }

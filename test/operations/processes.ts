@@ -11,32 +11,42 @@ export type RunningProcess = Readonly<{
   /** SIGTERM; answers the exit code. */
   stop: () => Promise<number | null>
   kill: () => Promise<void>
+  /** Its exit code, once it has ended by itself. */
+  ended: Promise<number | null>
 }>
 
-/** Starts `cartage <command>` as a process of its own, and waits until it serves or works. */
+/** Starts `cartage <command>` of an installation, and waits until it serves or works. */
 export async function startProcess(
   t: TestContext,
   { config, keys }: Installation,
   command: readonly string[],
   env: Readonly<Record<string, string>> = {},
 ): Promise<RunningProcess> {
+  return startCartage(t, command, {
+    CARTAGE_DATABASE_URL: keys.adminUrl,
+    CARTAGE_SECRET: keys.secret,
+    CARTAGE_ADMIN_TOKEN: keys.adminToken,
+    CARTAGE_NAMESPACE: config.namespace,
+    CARTAGE_CONNECTIONS_PER_HOST: '6',
+    ...env,
+  })
+}
+
+/** Starts `cartage <command>` as a process of its own with this configuration alone, and waits until it is ready. */
+export async function startCartage(
+  t: TestContext,
+  command: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Promise<RunningProcess> {
   const child = spawn(process.execPath, ['--import', 'tsx', program, ...command], {
-    env: {
-      PATH: process.env.PATH,
-      CARTAGE_DATABASE_URL: keys.adminUrl,
-      CARTAGE_SECRET: keys.secret,
-      CARTAGE_ADMIN_TOKEN: keys.adminToken,
-      CARTAGE_NAMESPACE: config.namespace,
-      CARTAGE_PORT: '0',
-      CARTAGE_CONNECTIONS_PER_HOST: '6',
-      ...env,
-    },
+    env: { PATH: process.env.PATH, CARTAGE_PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const gone = once(child, 'exit').then(([code]) => code as number | null)
   t.after(() => end(child, 'SIGKILL', gone))
   return {
     url: await sayReady(child, gone),
+    ended: gone,
     stop: () => end(child, 'SIGTERM', gone),
     kill: async () => {
       await end(child, 'SIGKILL', gone)

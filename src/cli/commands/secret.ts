@@ -1,10 +1,10 @@
-import { adoptNewSecret, newSecretOf } from '../../accounts/service-keys.ts'
+import { newSecret, settleSecret, stageSecret } from '../../accounts/service-keys.ts'
 import { rotateSecret } from '../../keys/rotate-secret.ts'
 import { deriveSecrets } from '../../secrets.ts'
 import { type Command, UsageError } from '../command.ts'
 import { asOperator } from '../operator.ts'
 
-/** Can be repeated if it was cut short. Every process must be started anew with the new secret. */
+/** Cut off anywhere, it is completed or undone by the next start. */
 export const secretCommand: Command = {
   name: 'secret rotate',
   usage: '',
@@ -15,8 +15,12 @@ export const secretCommand: Command = {
     const rotation = await asOperator(async (accounts, config) => {
       if (config.secret && !config.newSecret)
         throw new UsageError('CARTAGE_NEW_SECRET must be set where CARTAGE_SECRET is')
-      const moved = await rotateSecret(accounts, deriveSecrets(await newSecretOf(config)))
-      await adoptNewSecret(config)
+      const secret = config.newSecret || newSecret()
+      const fresh = deriveSecrets(secret)
+      if (fresh.verifier.equals(accounts.secrets.verifier))
+        throw new UsageError('CARTAGE_NEW_SECRET is the secret that the installation has already')
+      const moved = await rotateSecret(accounts, fresh, () => stageSecret(config, secret))
+      await settleSecret(config, true)
       return moved
     })
     return {
