@@ -119,6 +119,12 @@ export const errors = {
     }),
 
   // the installation
+  installationMissing: (namespace: string) =>
+    raise(
+      'installation-missing',
+      'not-found',
+      `There is no installation '${namespace}' in this PostgreSQL: CARTAGE_DATABASE_URL and CARTAGE_NAMESPACE say where it is, cartage serve makes a new one`,
+    ),
   secretWrong: (text: string) => raise('secret-wrong', 'conflict', text),
   hostInvalid: (text: string) => raise('host-invalid', 'unprocessable', text),
 

@@ -1,11 +1,13 @@
 import { once } from 'node:events'
 import { createUser } from './accounts/create-user.ts'
+import { requireInstallation } from './accounts/require-installation.ts'
 import { loadOrCreateKeys, type ServiceKeys } from './accounts/service-keys.ts'
 import { explainError } from './cli/explain-error.ts'
 import { runCommandLine } from './cli/main.ts'
 import { type Config, readConfig } from './config.ts'
 import { createLog } from './log.ts'
-import { startEmbeddedCluster } from './postgres/embedded-cluster.ts'
+import { requireCluster } from './postgres/cluster/installations.ts'
+import { shareCluster } from './postgres/shared-cluster.ts'
 import { type Service, type ServiceParts, startService } from './service.ts'
 
 /** What `cartage` does with its arguments; answers the exit code. */
@@ -36,10 +38,13 @@ export async function start(parts: Partial<ServiceParts> = {}): Promise<void> {
   const config = readConfig()
   const log = createLog(config.logLevel)
   const signal = toldToStop()
+  const isWorkerAlone = parts.http === false
+  if (isWorkerAlone && !config.databaseUrl) await requireCluster(config.dataDir)
   const cluster = config.databaseUrl
     ? undefined
-    : await startEmbeddedCluster({ dataDir: config.dataDir, log, signal })
+    : await shareCluster({ dataDir: config.dataDir, log, signal })
   try {
+    if (isWorkerAlone) await requireInstallation(config, cluster?.url ?? config.databaseUrl, log)
     const keys = await loadOrCreateKeys(config, cluster?.url)
     const service = await startService(config, keys, { http: true, worker: config.worker, ...parts }, log)
     if (service.url) await welcome(config, keys, service)

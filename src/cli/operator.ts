@@ -1,10 +1,11 @@
 import type { AccountsContext } from '../accounts/accounts-context.ts'
 import { openAccounts } from '../accounts/open-accounts.ts'
+import { requireInstallation } from '../accounts/require-installation.ts'
 import { loadOrCreateKeys } from '../accounts/service-keys.ts'
 import { type Config, readConfig } from '../config.ts'
-import { createLog, type Log } from '../log.ts'
-import { runningClusterUrl } from '../postgres/cluster/running-url.ts'
-import { startEmbeddedCluster } from '../postgres/embedded-cluster.ts'
+import { createLog } from '../log.ts'
+import { requireCluster } from '../postgres/cluster/installations.ts'
+import { shareCluster } from '../postgres/shared-cluster.ts'
 
 /**
  * Runs `work` as the operator of the installation that the environment describes, straight on its databases: the
@@ -15,26 +16,17 @@ export async function asOperator<T>(
 ): Promise<T> {
   const config = readConfig()
   const log = createLog('error', process.stderr)
-  const cluster = await reachCluster(config, log)
+  if (!config.databaseUrl) await requireCluster(config.dataDir)
+  const cluster = config.databaseUrl ? undefined : await shareCluster({ dataDir: config.dataDir, log })
   try {
-    const { accounts } = await openAccounts(config, await loadOrCreateKeys(config, cluster.embeddedUrl), log)
+    await requireInstallation(config, cluster?.url ?? config.databaseUrl, log)
+    const { accounts } = await openAccounts(config, await loadOrCreateKeys(config, cluster?.url), log)
     try {
       return await work(accounts, config)
     } finally {
       await accounts.databases.close()
     }
   } finally {
-    await cluster.stop()
+    await cluster?.stop()
   }
-}
-
-type ReachedCluster = Readonly<{ embeddedUrl: string | undefined; stop: () => Promise<void> }>
-
-async function reachCluster(config: Config, log: Log): Promise<ReachedCluster> {
-  const nothingToStop = async () => undefined
-  if (config.databaseUrl) return { embeddedUrl: undefined, stop: nothingToStop }
-  const running = await runningClusterUrl(config.dataDir, log)
-  if (running) return { embeddedUrl: running, stop: nothingToStop }
-  const started = await startEmbeddedCluster({ dataDir: config.dataDir, log })
-  return { embeddedUrl: started.url, stop: () => started.stop() }
 }

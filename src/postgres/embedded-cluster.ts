@@ -82,6 +82,15 @@ export class EmbeddedCluster {
     return this.#postmaster.pid
   }
 
+  /** Gives the data directory free and leaves the server to whoever takes it over. */
+  async leave(): Promise<void> {
+    if (this.#stopping.signal.aborted) return
+    this.#stopping.abort()
+    clearInterval(this.#watch)
+    await this.#revival
+    await this.#lock.release()
+  }
+
   /** Ends the server and gives the data directory free. */
   async stop(): Promise<void> {
     if (this.#stopping.signal.aborted) return

@@ -2,3 +2,6 @@
 export class ClusterError extends Error {
   override name = 'ClusterError'
 }
+
+/** Another process looks after the cluster. */
+export class ClusterHeld extends ClusterError {}

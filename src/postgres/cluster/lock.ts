@@ -1,6 +1,6 @@
 import { link, readFile, rm, writeFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ClusterError } from './cluster-error.ts'
+import { ClusterHeld } from './cluster-error.ts'
 import { isAlive, startTime } from './processes.ts'
 
 export type Lock = Readonly<{ release: () => Promise<void> }>
@@ -24,7 +24,7 @@ export async function takeLock(path: string): Promise<Lock> {
         await rm(path, { force: true })
       }
     }
-    throw new ClusterError(
+    throw new ClusterHeld(
       `other Cartage processes are starting on this data directory at this moment (lock: ${path})`,
     )
   } finally {
@@ -50,8 +50,8 @@ async function isLinked(draft: string, path: string): Promise<boolean> {
 
 function refuseIfHeld(path: string, holder: Holder | undefined): void {
   if (!holder || !isAlive(holder.pid) || startTime(holder.pid) !== holder.startTime) return
-  throw new ClusterError(
-    `another Cartage process (${holder.pid}) is running on this data directory; stop it, or set CARTAGE_DATA_DIR (lock: ${path})`,
+  throw new ClusterHeld(
+    `another Cartage process (${holder.pid}) looks after this data directory (lock: ${path})`,
   )
 }
 

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { createAdminClient } from '../../src/client/admin-client.ts'
+import { createClient } from '../../src/client/client.ts'
+import { createLog } from '../../src/log.ts'
+import { runningClusterUrl } from '../../src/postgres/cluster/running-url.ts'
+import { cartage, installation } from '../cli/call.ts'
+import { eventually, randomName, setup } from '../setup.ts'
+import { newDataDir } from './data-dir.ts'
+import { startCartage } from './processes.ts'
+
+test('processes join an embedded cluster; it outlives the one that started it, and ends with the last', async (t) => {
+  const dataDir = await newDataDir(t)
+  const env = { CARTAGE_DATA_DIR: dataDir, CARTAGE_DEMO_USER: 'off' }
+  const first = await startCartage(t, ['serve', '--no-worker'], env)
+  const token = (await readFile(join(dataDir, 'admin-token'), 'utf8')).trim()
+  const admin = createAdminClient({ baseUrl: first.url, token })
+  const { api_key } = await admin.users.create({ username: 'alice' })
+  admin.close()
+  const [second, worker] = await Promise.all([
+    startCartage(t, ['serve', '--no-worker'], env),
+    startCartage(t, ['worker'], env),
+  ])
+  const alice = createClient({ baseUrl: second.url, username: 'alice', token: api_key })
+  t.after(() => alice.close())
+  assert.equal((await alice.jobs.finished((await alice.jobs.create('select 1')).job_id)).status, 'done')
+  assert.equal(await first.stop(), 0)
+  assert.equal((await alice.sql('select 1')).total_rows, 1)
+  assert.equal((await alice.jobs.finished((await alice.jobs.create('select 1')).job_id)).status, 'done')
+  const listed = await cartage(env, 'user', 'list')
+  assert.deepEqual([listed.out, listed.err], ['alice\n', ''])
+  const mistyped = await cartage({ CARTAGE_DATA_DIR: `${dataDir}x` }, 'user', 'list')
+  assert.equal(mistyped.code, 1)
+  assert.ok(mistyped.err.startsWith(`cartage: there is no installation in ${dataDir}x: `), mistyped.err)
+  assert.match(mistyped.err, new RegExp(`; running on this machine: .*${dataDir}(,|\n$)`))
+  assert.ok(!existsSync(`${dataDir}x`))
+  assert.deepEqual([await worker.stop(), await second.stop()], [0, 0])
+  assert.equal(await runningClusterUrl(dataDir, createLog('silent')), undefined)
+})
+
+test('a process goes on when the one that looked after the cluster is killed', async (t) => {
+  const dataDir = await newDataDir(t)
+  const env = { CARTAGE_DATA_DIR: dataDir }
+  const first = await startCartage(t, ['serve', '--no-worker'], env)
+  const second = await startCartage(t, ['serve', '--no-worker'], env)
+  await first.kill()
+  await eventually(async () => assert.equal((await fetch(`${second.url}/health/ready`)).status, 200))
+  assert.equal(await second.stop(), 0)
+  assert.equal(await runningClusterUrl(dataDir, createLog('silent')), undefined)
+})
+
+test('only serve makes an installation in a PostgreSQL of one’s own', async (t) => {
+  const house = await setup(t)
+  const namespace = randomName('ct').replaceAll('-', '_')
+  const env = { ...installation(house), CARTAGE_NAMESPACE: namespace }
+  for (const command of [['user', 'list'], ['worker'], ['doctor']]) {
+    const { code, err } = await cartage(env, ...command)
+    assert.equal(code, 1)
+    assert.match(
+      err,
+      new RegExp(`^cartage: There is no installation '${namespace}' in this PostgreSQL: .+\n$`),
+    )
+  }
+  const { rowCount } = await house.admin('select from pg_database where starts_with(datname, $1)', [
+    namespace,
+  ])
+  assert.equal(rowCount, 0)
+})
