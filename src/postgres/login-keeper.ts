@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ClientBase } from 'pg'
+import { errors } from '../errors.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Hosts } from './hosts.ts'
 import type { Keeper } from './log-in.ts'
@@ -66,6 +67,7 @@ export class LoginKeeper implements Keeper {
     await admin.use(adminTarget(hosts, target.hostId), async (session) => {
       await session.query(`begin; set local lock_timeout = '1s'; set local statement_timeout = '5s'`)
       await holdLogins(session, target.database)
+      await refuseIfLockedOut(session, target.role)
       await endChangesOf(session, target.role)
       await session.query(`
         alter role ${role} password ${verifier};
@@ -112,6 +114,15 @@ async function holdLogins(session: Session, database: string): Promise<void> {
     loginLock,
     database,
   ])
+}
+
+/** No role can take the right to log in from itself: its account is being deleted, and that goes first. */
+async function refuseIfLockedOut(session: Session, role: string): Promise<void> {
+  const { rowCount } = await session.query(
+    'select from pg_catalog.pg_roles where rolname = $1 and not rolcanlogin',
+    [role],
+  )
+  if (rowCount) throw errors.databaseUnavailable(new Error('the role is locked out'))
 }
 
 /** A role that changes itself in a transaction that it does not end would hold up the repair, and all who need it. */

@@ -1,21 +1,14 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { addHost } from '../../src/accounts/add-host.ts'
 import { doctor } from '../../src/accounts/doctor.ts'
 import { userByName } from '../../src/auth/account-store.ts'
-import { createAdminClient } from '../../src/client/admin-client.ts'
-import { CartageError } from '../../src/client/cartage-error.ts'
 import { createClient } from '../../src/client/client.ts'
-import { createLog } from '../../src/log.ts'
-import { startEmbeddedCluster } from '../../src/postgres/embedded-cluster.ts'
-import type { Service } from '../../src/service.ts'
 import { eventually } from '../setup.ts'
-import { type Installation, newInstallation } from './installation.ts'
 import { startProcess } from './processes.ts'
+import { admin, isError, newUser, startHost, startWithTwoHosts } from './two-hosts.ts'
 
 test('every process knows a new host at once, and new users are placed on the emptiest', async (t) => {
   const { service, installation, second } = await startWithTwoHosts(t)
@@ -136,49 +129,3 @@ test('a host must be a cluster of its own where the administrator is a superuser
   await newUser(service, 'first')
   assert.equal((await (await newUser(service, 'second')).sql('select 1')).total_rows, 1)
 })
-
-type HostCluster = Awaited<ReturnType<typeof startHost>>
-type TwoHosts = Readonly<{
-  service: Service
-  installation: Installation
-  cluster: HostCluster
-  second: number
-}>
-
-async function startWithTwoHosts(t: TestContext, { worker } = { worker: true }): Promise<TwoHosts> {
-  const installation = await newInstallation(t)
-  const cluster = await startHost(t)
-  const service = await installation.start({ parts: { worker } })
-  const { id: second } = await addHost(service.services.accounts, 'second', cluster.url)
-  return { service, installation, cluster, second }
-}
-
-async function startHost(t: TestContext) {
-  const dataDir = await mkdtemp(join(tmpdir(), 'cartage-host-'))
-  const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }
-  const start = () => startEmbeddedCluster({ dataDir, log: createLog('error'), settings })
-  let cluster = await start()
-  t.after(async () => {
-    await cluster.stop()
-    for (const path of [dataDir, cluster.directory]) await rm(path, { recursive: true, force: true })
-  })
-  return {
-    url: cluster.url,
-    stop: () => cluster.stop(),
-    restart: async () => {
-      cluster = await start()
-    },
-  }
-}
-
-const admin = (service: Service) => createAdminClient({ baseUrl: service.url, token: 'test-admin-token' })
-
-async function newUser(service: Service, username: string) {
-  const operator = admin(service)
-  const { api_key: token } = await operator.users.create({ username })
-  operator.close()
-  return createClient({ baseUrl: service.url, username, token })
-}
-
-const isError = (status: number) => (error: unknown) =>
-  error instanceof CartageError && error.status === status

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { deleteUser } from '../../src/accounts/delete-user.ts'
+import { parseTree } from '../../src/sql/grammar.ts'
+import { endless, jobApi, runJob } from '../jobs/job-api.ts'
+import { untilRunning } from '../jobs/running-statement.ts'
+import { setup } from '../setup.ts'
+
+const options = { worker: true } as const
+
+test('a statement that pretends that the server goes down, and ends its backend, is not tried for ever', async (t) => {
+  const { user } = await setup(t, options)
+  await user.sql('create sequence tries')
+  for (const errcode of ['57P01', '57P02', '57P03']) {
+    const { rows: before } = await user.sql(`select setval('tries', 1)`)
+    assert.equal(before.length, 1)
+    const job = await runJob(
+      jobApi(user),
+      `do $$ begin
+        perform nextval('tries');
+        raise notice using errcode = '${errcode}', message = 'the server goes down';
+        perform pg_terminate_backend(pg_backend_pid());
+        perform pg_sleep(10);
+      end $$`,
+    )
+    assert.equal(job.status, 'failed')
+    assert.match(job.failed_reason!, /times while this statement ran/)
+    const { rows } = await user.sql('select last_value::int as tries from tries')
+    assert.ok(rows[0].tries <= 11, `${rows[0].tries} tries with ${errcode}`)
+  }
+})
+
+test('a row that nobody wants is not gathered in the memory of the worker', async (t) => {
+  const { user } = await setup(t, options)
+  const before = process.memoryUsage().arrayBuffers
+  let most = 0
+  const timer = setInterval(() => {
+    most = Math.max(most, process.memoryUsage().arrayBuffers - before)
+  }, 5)
+  t.after(() => clearInterval(timer))
+  const job = await runJob(jobApi(user), `select repeat('x', 150 * 1024 * 1024)`)
+  assert.equal(job.status, 'done')
+  assert.ok(most < 50 * 1024 * 1024, `${most} bytes`)
+})
+
+test('an error text that is longer than anybody reads is cut', async (t) => {
+  const { user } = await setup(t, options)
+  const job = await runJob(
+    jobApi(user),
+    `do $$ begin raise exception '%', repeat('x', 20 * 1024 * 1024) using hint = 'none'; end $$`,
+  )
+  assert.equal(job.status, 'failed')
+  assert.match(job.failed_reason!, /^x{8192}\.\.\.$/)
+})
+
+test('a text that is too deep for our parser happens whole or not at all, like any other', async (t) => {
+  const bundle = await setup(t, options)
+  const { user, admin } = bundle
+  const api = jobApi(user)
+  await runJob(api, 'create table ledger (item int)')
+  const deep = `insert into ledger select 1 where ${'not '.repeat(4_000)}true`
+  assert.deepEqual(parseTree(deep).ok, false)
+  const { job_id } = await api.submit(`${deep}; ${endless}`)
+  const { pid } = await untilRunning(bundle, job_id)
+  await admin('select pg_terminate_backend($1)', [pid])
+  // Outside of a transaction nobody would know, and the job would have ended as unknown.
+  await untilRunning(bundle, job_id)
+  assert.equal((await api.cancel(job_id)).status, 'cancelled')
+  assert.equal((await user.sql('select from ledger')).rowCount, 0)
+})
+
+test('a member whose jobs run is deleted within seconds, and its role does not come back', async (t) => {
+  const bundle = await setup(t, options)
+  const { admin, createOrganization, createUser, service } = bundle
+  const { name } = await createOrganization()
+  const member = await createUser({ organization: name })
+  await runJob(jobApi(member), 'create table held ()')
+  // Run once more, it would hold up the deletion.
+  const { job_id } = await jobApi(member).submit(`lock table held; ${endless}`)
+  await untilRunning(bundle, job_id)
+  const began = performance.now()
+  await deleteUser(service.services.accounts, member.username)
+  assert.ok(performance.now() - began < 10_000)
+  const { rowCount } = await admin('select from pg_roles where rolname ~ $1', [
+    `^${member.account.masterRole}`,
+  ])
+  assert.equal(rowCount, 0)
+})
