@@ -1,4 +1,4 @@
-import type { Pool, QueryResultRow } from 'pg'
+import type { QueryResultRow } from 'pg'
 import type { Queryable } from '../postgres/transaction.ts'
 import type { Account, Api, CallerKey, KeyType, Principal } from './account.ts'
 
@@ -25,7 +25,7 @@ export async function userByName(control: Queryable, username: string): Promise<
 }
 
 export async function keyByToken(
-  control: Pool,
+  control: Queryable,
   userId: number,
   hash: Buffer,
 ): Promise<CallerKey | undefined> {
@@ -37,7 +37,7 @@ export async function keyByToken(
 }
 
 export async function principalsByToken(
-  control: Pool,
+  control: Queryable,
   hash: Buffer,
   organizationId?: number,
 ): Promise<Principal[]> {

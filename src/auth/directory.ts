@@ -1,33 +1,40 @@
 import { LRUCache } from 'lru-cache'
 import type { Pool } from 'pg'
+import { errors } from '../errors.ts'
 import type { Log } from '../log.ts'
+import { isInDoubt } from '../postgres/together.ts'
+import type { Queryable } from '../postgres/transaction.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Account, CallerKey, Principal } from './account.ts'
 import { accountByName, keyByToken, type NamedAccount, principalsByToken } from './account-store.ts'
-import { type CatchUp, ChangeFeed } from './change-feed.ts'
+import { CacheLease, leaseMs } from './cache-lease.ts'
 
-/** Looks up accounts and keys for every request: from memory while the change feed vouches for it, else from the database. */
+/** Learns what every process must know by the time a change is answered. */
+export type CatchUp = (control: Queryable) => Promise<void>
+
+/** Looks up accounts and keys for every request: from memory while the lease on it is valid, else from the database. */
 export class Directory {
-  readonly #control: Pool
+  readonly #control: Queryable
   readonly #secrets: Secrets
-  readonly #feed: ChangeFeed
+  readonly #catchUp: CatchUp
+  readonly #lease: CacheLease
   readonly #accounts = new LRUCache<string, NamedAccount>({ max: 10_000 })
   readonly #keys = new LRUCache<string, CallerKey>({ max: 20_000 })
   #epoch = 0
 
-  /** `catchUp` learns what every process must know by the time a change is answered. */
   constructor(control: Pool, secrets: Secrets, log: Log, catchUp: CatchUp = async () => undefined) {
-    this.#control = control
+    this.#control = impatient(control)
     this.#secrets = secrets
-    this.#feed = new ChangeFeed(control, log, () => this.#clear(), catchUp)
+    this.#catchUp = catchUp
+    this.#lease = new CacheLease(control, log, { forget: () => this.#forget(), catchUp })
   }
 
   start(): Promise<void> {
-    return this.#feed.start()
+    return this.#lease.start()
   }
 
-  stop(): void {
-    this.#feed.stop()
+  stop(): Promise<void> {
+    return this.#lease.stop()
   }
 
   /** The user or organization of that name. */
@@ -45,8 +52,9 @@ export class Directory {
 
   /** Whoever holds this token, in one organization or anywhere. Not for `default_public`, which everybody has. */
   async findHolder(token: string, organizationId?: number): Promise<Principal | undefined> {
-    const holders = await principalsByToken(this.#control, this.#secrets.hashToken(token), organizationId)
-    return holders.length === 1 ? holders[0] : undefined
+    const hash = this.#secrets.hashToken(token)
+    const { found } = await this.#ask(() => principalsByToken(this.#control, hash, organizationId))
+    return found.length === 1 ? found[0] : undefined
   }
 
   async #cached<V extends object>(
@@ -54,17 +62,48 @@ export class Directory {
     key: string,
     load: () => Promise<V | undefined>,
   ): Promise<V | undefined> {
-    const known = this.#feed.isTrusted ? cache.get(key) : undefined
+    const known = this.#lease.isValid ? cache.get(key) : undefined
     if (known) return known
-    const epoch = this.#epoch
-    const found = await load()
-    if (found && this.#feed.isTrusted && epoch === this.#epoch) cache.set(key, found)
+    const { found, epoch } = await this.#ask(load)
+    if (found && epoch === this.#epoch) cache.set(key, found)
     return found
   }
 
-  #clear(): void {
+  /** Asks the control database: again when the answer is older than a lease may be, or overtaken by a change. */
+  async #ask<V>(load: () => Promise<V>): Promise<{ found: V; epoch: number }> {
+    const giveUpAt = performance.now() + patienceMs
+    for (let attempt = 1; ; attempt += 1) {
+      const epoch = this.#epoch
+      const askedAt = performance.now()
+      const isLate = () => performance.now() - askedAt >= leaseMs
+      const mayRepeat = () => attempt < maxAttempts && performance.now() < giveUpAt
+      try {
+        if (!this.#lease.isValid) await this.#catchUp(this.#control)
+        const found = await load()
+        if (!isLate() && (epoch === this.#epoch || !mayRepeat())) return { found, epoch }
+        if (!mayRepeat()) throw new Error('the answer came too late to be trusted')
+      } catch (error) {
+        if (!isLate() || !mayRepeat()) throw isInDoubt(error) ? errors.databaseUnavailable(error) : error
+      }
+    }
+  }
+
+  #forget(): void {
     this.#epoch += 1
     this.#accounts.clear()
     this.#keys.clear()
   }
 }
+
+/** A connection that does not answer is dropped, and the next attempt takes another one. */
+function impatient(control: Pool): Queryable {
+  return {
+    query: (text, values) => {
+      const question = { text, values, query_timeout: leaseMs }
+      return control.query(question)
+    },
+  }
+}
+
+const maxAttempts = 4
+const patienceMs = 3_000

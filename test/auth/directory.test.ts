@@ -35,7 +35,7 @@ test('when the listening connection is down the cache is not trusted, and it com
   const node = await anotherNode(t, house)
   await node.findAccount(house.user.username)
   await house.admin(
-    `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = $1 and query ilike '%advisory_lock_shared%'`,
+    `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = $1 and query ilike '%cache_leases%'`,
     [config.namespace],
   )
   // Not even announced: only a look into the database can tell.

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import type { TestContext } from 'node:test'
+import { deleteOrganization } from '../../src/accounts/delete-organization.ts'
 import { deleteUser } from '../../src/accounts/delete-user.ts'
 import { openAccounts } from '../../src/accounts/open-accounts.ts'
+import { listOrganizations } from '../../src/accounts/organization-store.ts'
 import type { ServiceKeys } from '../../src/accounts/service-keys.ts'
 import { listAccounts } from '../../src/accounts/user-store.ts'
 import { type Config, readConfig } from '../../src/config.ts'
@@ -22,7 +24,7 @@ export type StartChanges = Readonly<{
 
 /**
  * A control database of its own without any process: the test starts and stops them itself. At the end what runs
- * is stopped, and all users are deleted with the secret that was used last.
+ * is stopped, and all accounts are deleted with the secret that was used last.
  */
 export async function newInstallation(t: TestContext): Promise<Installation> {
   const { keys, service } = await setup(t)
@@ -57,9 +59,11 @@ export async function newInstallation(t: TestContext): Promise<Installation> {
 async function removeUsers(config: Config, keys: ServiceKeys): Promise<void> {
   const { accounts } = await openAccounts(config, keys, createLog('error'))
   try {
-    for (const { username } of await listAccounts(accounts.databases.control)) {
-      await deleteUser(accounts, username)
+    const { control } = accounts.databases
+    for (const { username, orgRole } of await listAccounts(control)) {
+      if (orgRole !== 'owner') await deleteUser(accounts, username)
     }
+    for (const { name } of await listOrganizations(control)) await deleteOrganization(accounts, name)
   } finally {
     await accounts.databases.close()
   }

@@ -13,6 +13,9 @@ export type RunningProcess = Readonly<{
   kill: () => Promise<void>
   /** Its exit code, once it has ended by itself. */
   ended: Promise<number | null>
+  /** SIGSTOP and SIGCONT. */
+  pause: () => void
+  resume: () => void
 }>
 
 /** Starts `cartage <command>` of an installation, and waits until it serves or works. */
@@ -51,6 +54,8 @@ export async function startCartage(
     kill: async () => {
       await end(child, 'SIGKILL', gone)
     },
+    pause: () => child.kill('SIGSTOP'),
+    resume: () => child.kill('SIGCONT'),
   }
 }
 

@@ -1,0 +1,66 @@
+import type { Queryable } from '../postgres/transaction.ts'
+
+/** Where changes of accounts are told: a number for one that waits to be confirmed, nothing for one just committed. */
+export const changeChannel = 'cartage_accounts'
+
+/** Gives a committed change its number and tells it to all processes. */
+export async function numberChange(control: Queryable): Promise<number> {
+  const { rows } = await control.query<{ number: string }>(
+    `with change as (select nextval('cartage.account_changes') as number)
+     select number, pg_catalog.pg_notify($1, number::text) from change`,
+    [changeChannel],
+  )
+  return Number(rows[0]!.number)
+}
+
+export type NewLease = Readonly<{ id: string; newestChange: number }>
+
+/** `formerId` is the lease that the same process has given up. */
+export async function registerLease(control: Queryable, formerId: string | undefined): Promise<NewLease> {
+  const { rows } = await control.query<{ id: string; confirmed: string }>(
+    `with former as (delete from cartage.cache_leases where id = $1)
+     insert into cartage.cache_leases (confirmed) select last_value from cartage.account_changes
+     returning id, confirmed`,
+    [formerId ?? null],
+  )
+  return { id: rows[0]!.id, newestChange: Number(rows[0]!.confirmed) }
+}
+
+/** Confirms the changes up to `confirmed` and answers the newest; undefined when the lease was taken away. */
+export async function renewLease(
+  control: Queryable,
+  id: string,
+  confirmed: number,
+): Promise<number | undefined> {
+  const { rows } = await control.query<{ newest: string }>(
+    `update cartage.cache_leases set confirmed = $2, renewals = renewals + 1 where id = $1
+     returning (select last_value from cartage.account_changes) as newest`,
+    [id, confirmed],
+  )
+  return rows[0] && Number(rows[0].newest)
+}
+
+export async function removeLease(control: Queryable, id: string): Promise<void> {
+  await control.query('delete from cartage.cache_leases where id = $1', [id])
+}
+
+export type LeaseBehind = Readonly<{ id: string; renewals: string }>
+
+/** The leases of processes that have not confirmed the change. */
+export async function leasesBehind(control: Queryable, change: number): Promise<readonly LeaseBehind[]> {
+  const { rows } = await control.query<LeaseBehind>(
+    'select id, renewals from cartage.cache_leases where confirmed < $1',
+    [change],
+  )
+  return rows
+}
+
+/** Takes those away that were not renewed since they were seen. */
+export async function removeUnrenewed(control: Queryable, seen: readonly LeaseBehind[]): Promise<void> {
+  await control.query(
+    `delete from cartage.cache_leases lease
+     using unnest($1::bigint[], $2::bigint[]) as seen(id, renewals)
+     where lease.id = seen.id and lease.renewals = seen.renewals`,
+    [seen.map(({ id }) => id), seen.map(({ renewals }) => renewals)],
+  )
+}

@@ -1,0 +1,21 @@
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
+import { errors } from '../errors.ts'
+
+/**
+ * The answer of a database, or 503 if it is late. After a pause of this very process what has arrived meanwhile is
+ * read first. Whoever waits no longer must drop the connection, which is still busy.
+ */
+export async function answerWithin<T>(ms: number, answer: Promise<T>): Promise<T> {
+  const answered = new AbortController()
+  const late = sleep(ms, undefined, { signal: answered.signal })
+    .then(() => setImmediate(undefined, { signal: answered.signal }))
+    .then(() => {
+      throw errors.databaseUnavailable(new Error(`no answer within ${ms} ms`))
+    })
+  late.catch(() => undefined)
+  try {
+    return await Promise.race([answer, late])
+  } finally {
+    answered.abort()
+  }
+}

@@ -1,0 +1,93 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import type { TestContext } from 'node:test'
+
+/** One connection of a process to PostgreSQL, as the network between them sees it. */
+export type Flow = {
+  /** All that the process has sent, as text. */
+  readonly sent: () => string
+  readonly isOpen: () => boolean
+  /** The network forgets the connection: the server sees it closed, the process sees nothing, for ever. */
+  readonly halfOpen: () => void
+  /** Keeps back what the server sends, until `release`. */
+  readonly holdAnswers: () => void
+  readonly heldBytes: () => number
+  readonly release: () => void
+}
+
+export type TcpProxy = Readonly<{
+  /** The given address, by way of the proxy. */
+  url: string
+  flows: () => readonly Flow[]
+  /** Called with every message of a process, before it is passed on. */
+  watch: (onSent: (flow: Flow, text: string) => void) => void
+}>
+
+/** Stands between a process and PostgreSQL. */
+export async function startProxy(t: TestContext, upstreamUrl: string): Promise<TcpProxy> {
+  const upstream = new URL(upstreamUrl)
+  const flows: Flow[] = []
+  const sockets = new Set<Socket>()
+  let onSent: (flow: Flow, text: string) => void = () => undefined
+  const server = createServer((client) => {
+    const host = connect(Number(upstream.port), upstream.hostname)
+    for (const socket of [client, host]) {
+      sockets.add(socket)
+      socket.on('error', () => undefined)
+    }
+    flows.push(joinSockets(client, host, (flow, text) => onSent(flow, text)))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  const url = new URL(upstreamUrl)
+  url.hostname = '127.0.0.1'
+  url.port = String((server.address() as AddressInfo).port)
+  return {
+    url: url.href,
+    flows: () => flows,
+    watch: (listener) => {
+      onSent = listener
+    },
+  }
+}
+
+function joinSockets(client: Socket, host: Socket, onSent: (flow: Flow, text: string) => void): Flow {
+  let sent = ''
+  let isCut = false
+  let held: Buffer[] | undefined
+  const flow: Flow = {
+    sent: () => sent,
+    isOpen: () => !client.destroyed && !isCut,
+    halfOpen: () => {
+      isCut = true
+      host.destroy()
+    },
+    holdAnswers: () => {
+      held ??= []
+    },
+    heldBytes: () => (held ?? []).reduce((sum, chunk) => sum + chunk.length, 0),
+    release: () => {
+      for (const chunk of held ?? []) client.write(chunk)
+      held = undefined
+    },
+  }
+  client.on('data', (chunk) => {
+    const text = chunk.toString('latin1')
+    sent += text
+    onSent(flow, text)
+    if (!isCut) host.write(chunk)
+  })
+  host.on('data', (chunk) => {
+    if (held) held.push(chunk)
+    else if (!isCut) client.write(chunk)
+  })
+  client.on('close', () => host.destroy())
+  host.on('close', () => {
+    if (!isCut) client.end()
+  })
+  return flow
+}
