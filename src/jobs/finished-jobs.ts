@@ -23,14 +23,14 @@ export class FinishedJobs {
   async wait(account: Account, id: string, timeoutMs: number, signal: AbortSignal): Promise<Job | undefined> {
     const deadline = Date.now() + timeoutMs
     for (;;) {
-      const turn = this.#nextNews(id, deadline - Date.now(), signal)
+      const turn = this.#nextNews(id, signal)
       try {
         await this.#listen()
-        const before = await watchJob(this.#control, account, id)
-        if (!before || isFinal(before.status) || Date.now() >= deadline) return before
-        await turn.news
-        const after = await findJob(this.#control, account, id)
-        if (!after || isFinal(after.status) || signal.aborted || this.#isStopped) return after
+        const isWatched = await watchJob(this.#control, account, id)
+        const job = await findJob(this.#control, account, id)
+        const leftMs = deadline - Date.now()
+        if (!job || isFinal(job.status) || leftMs <= 0 || signal.aborted || this.#isStopped) return job
+        await turn.news(isWatched ? leftMs : Math.min(leftMs, lookAgainMs))
       } finally {
         turn.leave()
       }
@@ -43,22 +43,27 @@ export class FinishedJobs {
     this.#wakeAll()
   }
 
-  #nextNews(id: string, timeoutMs: number, signal: AbortSignal): { news: Promise<void>; leave: () => void } {
+  #nextNews(id: string, signal: AbortSignal): Turn {
+    let timer: NodeJS.Timeout | undefined
     let wake = () => {}
     const news = new Promise<void>((resolve) => {
       wake = resolve
     })
-    const timer = setTimeout(wake, timeoutMs)
     signal.addEventListener('abort', wake, { once: true })
     const others = this.#waiting.get(id) ?? new Set()
     this.#waiting.set(id, others.add(wake))
-    const leave = () => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', wake)
-      others.delete(wake)
-      if (others.size === 0 && this.#waiting.get(id) === others) this.#waiting.delete(id)
+    return {
+      news: (timeoutMs) => {
+        timer = setTimeout(wake, timeoutMs)
+        return news
+      },
+      leave: () => {
+        clearTimeout(timer)
+        signal.removeEventListener('abort', wake)
+        others.delete(wake)
+        if (others.size === 0 && this.#waiting.get(id) === others) this.#waiting.delete(id)
+      },
     }
-    return { news, leave }
   }
 
   #listen(): Promise<void> {
@@ -71,10 +76,13 @@ export class FinishedJobs {
 
   async #connect(): Promise<void> {
     const client = await this.#control.connect()
+    // A connection on which nothing is ever asked could be dead for long.
+    const heartbeat = setInterval(() => client.query('select').catch(() => undefined), heartbeatMs)
     let isLost = false
     const lose = () => {
       if (isLost) return
       isLost = true
+      clearInterval(heartbeat)
       client.release(true)
       this.#listening = undefined
       this.#wakeAll()
@@ -100,3 +108,9 @@ export class FinishedJobs {
     for (const id of this.#waiting.keys()) this.#wake(id)
   }
 }
+
+/** What one request waits for. */
+type Turn = Readonly<{ news: (timeoutMs: number) => Promise<void>; leave: () => void }>
+
+const lookAgainMs = 250
+const heartbeatMs = 7_000

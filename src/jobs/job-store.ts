@@ -40,17 +40,29 @@ export type JobRow = Readonly<{
   updated_at: Date | string
 }>
 
-/** The user's job; also says that somebody waits for its end. */
-export async function watchJob(control: Pool, account: Account, id: string): Promise<Job | undefined> {
-  // Not worth waiting for the disk: a crash ends the waiting too.
-  await control.query({
+/**
+ * Asks to be notified of the end of the user's job. False: it is locked just now, perhaps for as long as its statement
+ * takes to end, and that is not waited for.
+ */
+export async function watchJob(control: Pool, account: Account, id: string): Promise<boolean> {
+  const { rows } = await control.query<{ is_watched: boolean }>({
     name: 'watch-job',
-    text: `update cartage.jobs set is_watched = true
-     where user_id = $1 and id = $2 and finished_at is null and not is_watched
-       and set_config('synchronous_commit', 'off', true) = 'off'`,
+    // Not worth waiting for the disk: a crash ends the waiting too.
+    text: `with marked as (
+       update cartage.jobs set is_watched = true
+       where user_id = $1 and id = (
+         select id from cartage.jobs
+         where user_id = $1 and id = $2 and finished_at is null and not is_watched
+           and set_config('synchronous_commit', 'off', true) = 'off'
+         for update skip locked
+       )
+       returning id
+     )
+     select is_watched or exists (select from marked) as is_watched
+     from cartage.jobs where user_id = $1 and id = $2`,
     values: [account.userId, id],
   })
-  return findJob(control, account, id)
+  return rows[0]?.is_watched ?? false
 }
 
 export async function findJob(

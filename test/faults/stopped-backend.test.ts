@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { endless, jobApi, runJob } from '../jobs/job-api.ts'
+import { eventually, type Setup, setup } from '../setup.ts'
+
+/** The backend on which the statement of a job runs. */
+async function backendOf({ admin }: Setup, jobId: string): Promise<number> {
+  return eventually(async () => {
+    const { rows } = await admin(
+      `select pid from pg_stat_activity where application_name like $1 and state = 'active'`,
+      [`cartage job ${jobId}%`],
+    )
+    assert.equal(rows.length, 1)
+    return rows[0].pid as number
+  })
+}
+
+test('many who wait for a job that is being cancelled in vain hold up nobody else', async (t) => {
+  const bundle = await setup(t, { worker: true })
+  const { user, createUser, url, service, admin } = bundle
+  const { namespace } = service.services.config
+  const api = jobApi(user)
+  const other = jobApi(await createUser())
+  const { job_id: id } = await api.submit(endless)
+  const pid = await backendOf(bundle, id)
+  const cancelled = await whileStopped(pid, async () => {
+    const cancelling = api.cancel(id)
+    await eventually(async () => {
+      const { rows } = await admin(
+        'select from cartage.jobs where id = $1 for update skip locked',
+        [id],
+        namespace,
+      )
+      assert.equal(rows.length, 0, 'whoever cancels it has it locked')
+    })
+    const waiting = Array.from({ length: 14 }, () =>
+      api.call<{ status: string }>('GET', `${api.path(id)}?wait=8`),
+    )
+    const begun = performance.now()
+    for (let turn = 0; turn < 3; turn++) {
+      assert.equal((await runJob(other, 'select 1')).status, 'done')
+      assert.equal((await fetch(`${url}/health/ready`)).status, 200)
+    }
+    assert.ok(performance.now() - begun < 8_000, 'others had to wait')
+    for (const { status, body } of await Promise.all(waiting)) {
+      assert.equal(status, 200)
+      assert.equal(body.status, 'running')
+    }
+    return { cancelling, waiting: Array.from({ length: 3 }, () => api.ended(id)) }
+  })
+  assert.equal((await cancelled.cancelling).status, 'cancelled')
+  for (const { status } of await Promise.all(cancelled.waiting)) assert.equal(status, 'cancelled')
+})
+
+/** Works while a process is stopped; then it goes on. */
+async function whileStopped<T>(pid: number, work: () => Promise<T>): Promise<T> {
+  process.kill(pid, 'SIGSTOP')
+  try {
+    return await work()
+  } finally {
+    process.kill(pid, 'SIGCONT')
+  }
+}
