@@ -12,6 +12,7 @@ export type ErrorKind =
   | 'unprocessable'
   | 'limited'
   | 'unavailable'
+  | 'broken'
 
 export type ErrorExtras = Readonly<{
   detail?: string | undefined
@@ -54,6 +55,8 @@ export const errors = {
   bodyTooLarge: (maxBytes: number) =>
     raise('body-too-large', 'too-large', `The request body is larger than ${maxBytes} bytes`),
   unsupportedMedia: (text: string) => raise('unsupported-media', 'unsupported', text),
+  /** A bug: the log has the cause, the client learns nothing of it. */
+  internal: (cause: unknown) => raise('internal', 'broken', 'Internal server error', { cause }),
 
   clientTooSlow: () => raise('client-too-slow', 'slow', 'The request did not arrive in time'),
 

@@ -51,6 +51,7 @@ export type ItemDocument = NewItem &
     started_at?: string
     ended_at?: string
     failed_reason?: string
+    failed_sqlstate?: string
     fallback_failed_reason?: string
   }>
 
@@ -65,6 +66,7 @@ export type JobDocument = Readonly<{
   created_at: string
   updated_at: string
   failed_reason?: string
+  failed_sqlstate?: string
   fallback_status?: string
   fallback_failed_reason?: string
 }>

@@ -10,6 +10,10 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     envelope?: ErrorEnvelope
   }
+  interface FastifyRequest {
+    /** With what it was refused; the log tells it. */
+    failure: AppError | null
+  }
 }
 
 /** The one place where an error becomes a response. What we do not understand is logged whole and told to nobody. */
@@ -19,11 +23,12 @@ export function respondWithError(
   reply: FastifyReply,
 ): void {
   const error = understand(thrown)
-  const status = error ? statusOf(error) : 500
-  if (!error) request.log.error({ err: thrown }, 'request failed')
+  const status = statusByKind[error.kind]
+  const { retryAfterSeconds } = error.extras
+  if (error.kind === 'broken') request.log.error({ err: thrown }, 'request failed')
+  request.failure = error
   if (status === 401) reply.header('WWW-Authenticate', 'Basic realm="Cartage"')
-  const retryAfter = error instanceof AppError ? error.extras.retryAfterSeconds : undefined
-  if (retryAfter !== undefined) tellRetry(reply, status, retryAfter)
+  if (retryAfterSeconds !== undefined) tellRetry(reply, status, retryAfterSeconds)
   // A stream may have set its own type before it failed.
   reply.code(status).type('application/json; charset=utf-8').send(bodyOf(request, error))
 }
@@ -37,12 +42,12 @@ function tellRetry(reply: FastifyReply, status: number, seconds: number): void {
   reply.header('Carto-Rate-Limit-Reset', seconds)
 }
 
-type Understood = AppError | Readonly<{ statusCode: number; message: string }>
-
-function understand(thrown: FastifyError | AppError | Error): Understood | undefined {
+function understand(thrown: FastifyError | AppError | Error): AppError {
   if (thrown instanceof AppError) return thrown
   const { statusCode, message } = thrown as FastifyError
-  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) return { statusCode, message }
+  if (statusCode === 413) return new AppError('body-too-large', 'too-large', message, { cause: thrown })
+  if (statusCode === 415) return errors.unsupportedMedia(message)
+  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) return errors.badRequest(message)
   // A tenant's statement is explained where it runs: this was one of our own that had to wait for too long.
   if (hasSqlstate(thrown, sqlstate.queryCanceled, sqlstate.lockNotAvailable)) {
     return errors.databaseUnavailable(thrown)
@@ -50,12 +55,8 @@ function understand(thrown: FastifyError | AppError | Error): Understood | undef
   try {
     return toClientError(thrown)
   } catch {
-    return undefined
+    return errors.internal(thrown)
   }
-}
-
-function statusOf(error: Understood): number {
-  return error instanceof AppError ? statusByKind[error.kind] : error.statusCode
 }
 
 const statusByKind: Record<ErrorKind, number> = {
@@ -71,17 +72,13 @@ const statusByKind: Record<ErrorKind, number> = {
   unprocessable: 422,
   limited: 429,
   unavailable: 503,
+  broken: 500,
 }
 
-function bodyOf(
-  request: FastifyRequest,
-  error: Readonly<{ message: string }> | undefined,
-): Record<string, unknown> {
-  const message = error?.message ?? 'Internal server error'
+function bodyOf(request: FastifyRequest, { message, code, extras }: AppError): Record<string, unknown> {
   if (envelopeOf(request) === 'keys') return { errors: message, errors_cause: null }
-  if (!(error instanceof AppError)) return { error: [message] }
-  const { detail, hint, context, position } = error.extras
-  return { error: [message], detail, hint, context, position, ...error.extras.body }
+  const { sqlstate, detail, hint, context, position, body } = extras
+  return { error: [message], code, sqlstate, detail, hint, context, position, ...body }
 }
 
 function envelopeOf(request: FastifyRequest): ErrorEnvelope {

@@ -51,19 +51,21 @@ const headers: Partial<Record<Status, Record<string, OpenApi.HeaderObject>>> = {
 const errorSchemas: Record<ErrorName, OpenApi.SchemaObject> = {
   Error: {
     type: 'object',
-    required: ['error'],
+    required: ['error', 'code'],
     properties: {
       error: {
         type: 'array',
         items: { type: 'string' },
         description: 'What happened; the first text counts',
       },
+      code: { type: 'string', description: 'Of the closed list in docs/errors.md; never changes' },
+      sqlstate: { type: 'string', pattern: '^[0-9A-Z]{5}$', description: 'Where PostgreSQL gave one' },
       detail: { type: 'string' },
       hint: { type: 'string' },
       context: { type: 'string', description: '`limit` where a limit was reached' },
       position: { type: 'integer', description: 'Character of the SQL' },
     },
-    examples: [{ error: ['relation "t" does not exist'], position: 15 }],
+    examples: [{ error: ['relation "t" does not exist'], code: 'database', sqlstate: '42P01', position: 15 }],
   },
   KeyError: {
     type: 'object',

@@ -28,6 +28,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   refuseUnknownRoutes(app)
   await describeApi(app, services.config.publicUrl)
   app.decorateRequest('identification', null)
+  app.decorateRequest('failure', null)
   traceRequests(app)
   tellRequests(app, services)
   await allowOtherOrigins(app)
@@ -47,6 +48,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
 export async function buildWorkerServer(services: Services): Promise<FastifyInstance> {
   const app = createApp(services)
   app.setErrorHandler(respondWithError)
+  app.decorateRequest('failure', null)
   refuseUnknownRoutes(app)
   await app.register(healthRoutes, services)
   await app.register(metricsRoutes, services)

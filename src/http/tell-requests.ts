@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { tokenPrefix } from '../auth/token.ts'
 import { withoutSecrets } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Services } from './services.ts'
@@ -24,11 +25,24 @@ function tellLog(request: FastifyRequest, reply: FastifyReply): void {
       url: withoutSecrets(request.url),
       status: statusOf(reply),
       traceId: request.traceId,
+      ...describeFailure(request),
       ms: Math.round(reply.elapsedTime * 1000) / 1000,
     },
     'request',
   )
 }
+
+/** Longer texts are PostgreSQL's, which may quote the statement. */
+const longestText = 500
+
+/** By its code and text; a text may quote what the client sent, so whatever is a token in it goes. */
+function describeFailure({ failure }: FastifyRequest): Record<string, unknown> {
+  if (!failure) return {}
+  const error = failure.message.replace(tokens, '[redacted]').slice(0, longestText)
+  return { code: failure.code, sqlstate: failure.extras.sqlstate, error }
+}
+
+const tokens = new RegExp(`${tokenPrefix}[A-Za-z0-9_-]+`, 'g')
 
 function tellMetrics(metrics: Metrics, request: FastifyRequest, reply: FastifyReply): void {
   const { identification } = request

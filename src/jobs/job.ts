@@ -39,6 +39,8 @@ export type Item = ItemDefinition &
     readonly startedAt?: Date
     readonly endedAt?: Date
     readonly failedReason?: string
+    /** Where it was PostgreSQL that gave the reason. */
+    readonly failedSqlstate?: string
   }
 
 export type Job = Fallbacks &
@@ -49,6 +51,7 @@ export type Job = Fallbacks &
     readonly form: JobForm
     readonly items: readonly Item[]
     readonly failedReason?: string
+    readonly failedSqlstate?: string
     readonly createdAt: Date
     readonly updatedAt: Date
   }

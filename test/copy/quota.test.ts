@@ -7,7 +7,7 @@ import { setup } from '../setup.ts'
 import { assertAtRest, copyfrom, countRows, createTable, csvLines } from './copying.ts'
 
 const intoT = 'COPY t FROM STDIN (FORMAT csv)'
-const exceeded = { error: ['DB Quota exceeded'] }
+const exceeded = { error: ['DB Quota exceeded'], code: 'quota-exceeded' }
 const megabyte = 1024 ** 2
 
 test('an upload beyond the quota is refused, and nothing stays', async (t) => {

@@ -19,7 +19,7 @@ test('an unknown path is 404 in the envelope of its side', async (t) => {
   const { url, user } = await setup(t)
   const sql = await fetch(`${url}/nowhere`)
   assert.equal(sql.status, 404)
-  assert.deepEqual(await sql.json(), { error: ['Not found'] })
+  assert.deepEqual(await sql.json(), { error: ['Not found'], code: 'path-unknown' })
   const keys = await fetch(`${user.base}/api/v3/nowhere`)
   assert.equal(keys.status, 404)
   assert.deepEqual(await keys.json(), { errors: 'Not found', errors_cause: null })

@@ -117,6 +117,7 @@ test('a job that has ended cannot be cancelled', async (t) => {
     assert.equal(answer.status, 400)
     assert.deepEqual(answer.body, {
       error: [`Cannot set status from ${status} to cancelled`],
+      code: 'cancel-refused',
       errors: [`The job status is ${status}, cancel is not allowed`],
     })
   }

@@ -206,7 +206,7 @@ test('jobs need the master key of the account', async (t) => {
         method === 'GET' ? undefined : { query: 'select 1' },
       )
       assert.equal(answer.status, status, method)
-      assert.deepEqual(answer.body, { error: ['permission denied'] })
+      assert.deepEqual(answer.body.error, ['permission denied'])
     }
   }
   await as({}, 403)
@@ -226,7 +226,7 @@ test('there is no list of jobs, and a job of another account is like one that do
       const body = method === 'PUT' ? { query: 'select 1' } : undefined
       const answer = await api.call(method, api.path(encodeURIComponent(id)), body)
       assert.equal(answer.status, 404, `${method} ${id}`)
-      assert.deepEqual(answer.body, { error: [`Job with id ${id} not found`] })
+      assert.deepEqual(answer.body, { error: [`Job with id ${id} not found`], code: 'job-not-found' })
     }
   }
 })
@@ -325,6 +325,7 @@ test('waiting jobs are cancelled without ever running', async (t) => {
   assert.equal(status, 400)
   assert.deepEqual(body, {
     error: ['Cannot set status from cancelled to cancelled'],
+    code: 'cancel-refused',
     errors: ['The job status is cancelled, cancel is not allowed'],
   })
 })

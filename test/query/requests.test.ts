@@ -136,7 +136,12 @@ test('errors carry what PostgreSQL says: message, detail, hint, context and posi
   const { user } = await setup(t)
   const syntax = await ask(user, 'select 1 frm x y')
   assert.equal(syntax.status, 400)
-  assert.deepEqual(syntax.body, { error: ['syntax error at or near "x"'], position: 14 })
+  assert.deepEqual(syntax.body, {
+    error: ['syntax error at or near "x"'],
+    code: 'database',
+    sqlstate: '42601',
+    position: 14,
+  })
   const raised = await ask(
     user,
     `do $$ begin raise exception 'no' using detail = 'because', hint = 'do not'; end $$`,

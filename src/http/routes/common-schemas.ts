@@ -10,6 +10,8 @@ export const error = {
   type: 'object',
   properties: {
     error: { type: 'array', items: { type: 'string' } },
+    code: { type: 'string' },
+    sqlstate: { type: 'string' },
     detail: { type: 'string' },
     hint: { type: 'string' },
     context: { type: 'string' },

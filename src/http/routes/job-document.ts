@@ -10,6 +10,7 @@ export type ItemDocument = {
   readonly started_at?: string
   readonly ended_at?: string
   readonly failed_reason?: string
+  readonly failed_sqlstate?: string
   readonly fallback_failed_reason?: string
 }
 
@@ -24,6 +25,7 @@ export type JobDocument = {
   readonly created_at: string
   readonly updated_at: string
   readonly failed_reason?: string
+  readonly failed_sqlstate?: string
   readonly fallback_status?: string
   readonly fallback_failed_reason?: string
 }
@@ -38,6 +40,7 @@ export function jobDocument(job: Job): JobDocument {
     created_at: job.createdAt.toISOString(),
     updated_at: job.updatedAt.toISOString(),
     failed_reason: job.failedReason,
+    failed_sqlstate: job.failedSqlstate,
     fallback_status: job.fallbackStatus,
     fallback_failed_reason: job.fallbackFailedReason,
   })
@@ -65,6 +68,7 @@ function itemDocument(item: Item): ItemDocument {
     status: item.status,
     fallback_status: item.fallbackStatus,
     failed_reason: item.failedReason,
+    failed_sqlstate: item.failedSqlstate,
     fallback_failed_reason: item.fallbackFailedReason,
   })
 }

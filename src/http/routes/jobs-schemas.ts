@@ -61,6 +61,7 @@ const itemDocument = {
     started_at: time,
     ended_at: time,
     failed_reason: { type: 'string' },
+    failed_sqlstate: { type: 'string' },
     fallback_failed_reason: { type: 'string' },
   },
 } as const
@@ -80,6 +81,7 @@ const job = {
     created_at: time,
     updated_at: time,
     failed_reason: { type: 'string', description: 'What PostgreSQL said' },
+    failed_sqlstate: { type: 'string', description: 'Its SQLSTATE, where PostgreSQL gave one' },
     fallback_status: stepStatus,
     fallback_failed_reason: { type: 'string' },
   },
@@ -176,11 +178,12 @@ export const cancelJobSchema = {
     400: {
       description: 'The job is neither pending nor running',
       type: 'object',
-      properties: { errors: texts, error: texts },
+      properties: { errors: texts, error: texts, code: { type: 'string' } },
       examples: [
         {
           errors: ['The job status is done, cancel is not allowed'],
           error: ['Cannot set status from done to cancelled'],
+          code: 'cancel-refused',
         },
       ],
     },
