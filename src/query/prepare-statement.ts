@@ -4,15 +4,24 @@ import { parseStatements } from '../sql/statements.ts'
 import { geojsonColumn, geometryColumn } from './geojson-format.ts'
 import type { Query } from './read-query.ts'
 
-/** What is sent, and by how many characters the caller's text has moved to the right in it. */
-export type PreparedStatement = Readonly<{ text: string; shift: number }>
+/** What is sent, and where the caller's own text is in it. */
+export type PreparedStatement = Readonly<{
+  text: string
+  place: TextPlace
+  /** What to say of an error in what stands around it. */
+  hintAround: string | undefined
+}>
+
+/** In characters: the caller's text is sent from `start` to `end` of it, and has moved to the right by `shift`. */
+export type TextPlace = Readonly<{ start: number; end: number; shift: number }>
 
 /** The caller's text as it is, or inside what paging and GeoJSON need around it. */
 export function prepareStatement(query: Query): PreparedStatement {
   if (containsCopy(query.sql)) throw errors.copyElsewhere()
   const paged = query.paging ? wrapForPaging(query.sql, query.paging) : query.sql
   const text = query.format === 'geojson' ? wrapForGeojson(paged, query.decimals) : paged
-  return { text, shift: text === query.sql ? 0 : shiftOf(query.sql, text) }
+  const place = text === query.sql ? asItIs : placeIn(text, query.sql)
+  return { text, place, hintAround: hintAround(query) }
 }
 
 function wrapForGeojson(text: string, decimals: number): string {
@@ -28,7 +37,17 @@ function selectOf(text: string): string {
   return text
 }
 
-function shiftOf(original: string, wrapped: string): number {
+const asItIs: TextPlace = { start: 0, end: Number.POSITIVE_INFINITY, shift: 0 }
+
+/** PostgreSQL counts characters, where a string has UTF-16 units. */
+function placeIn(wrapped: string, original: string): TextPlace {
   const inner = pageableStatement(original)?.text ?? original
-  return wrapped.indexOf(inner) - original.indexOf(inner)
+  const before = (text: string) => [...text.slice(0, text.indexOf(inner))].length
+  const start = before(original)
+  return { start, end: start + [...inner].length, shift: before(wrapped) - start }
+}
+
+function hintAround({ paging, format }: Query): string | undefined {
+  if (paging?.orderBy !== undefined) return 'order_by must be the name of a column that the query answers'
+  return format === 'geojson' ? `The format geojson needs a geometry column ${geometryColumn}` : undefined
 }

@@ -108,7 +108,7 @@ export class QueryRun implements WireHandler {
     clearTimeout(this.#watchdog)
     this.#wire.resume()
     const { statement } = this.#options
-    const failure = this.#stopReason ?? (outcome.error && databaseError(outcome.error, statement.shift))
+    const failure = this.#stopReason ?? (outcome.error && databaseError(outcome.error, statement))
     if (failure) this.#fail(failure)
     else this.#finish()
   }

@@ -166,6 +166,24 @@ test('the position of an error is a place in the text that was sent, also when i
   }
 })
 
+test('an error in what the parameters add is told by the parameter, not by a text that nobody sent', async (t) => {
+  const { user } = await setup(t)
+  const sql = "/* 😀 */ select 1 as name, '😀' as face"
+  const { status, body } = await ask(user, sql, { order_by: 'nme' })
+  assert.equal(status, 400)
+  assert.deepEqual(body, {
+    error: ['column "nme" does not exist'],
+    code: 'database',
+    sqlstate: '42703',
+    hint: 'order_by must be the name of a column that the query answers',
+  })
+  const own = await ask(user, `${sql}, nothing`, { order_by: 'name' })
+  assert.deepEqual([own.body.position, own.body.hint], [[...sql].length + 3, undefined])
+  const geojson = await ask(user, 'select 1 as the_gem', { format: 'geojson' })
+  assert.equal(geojson.body.position, undefined)
+  assert.equal(geojson.body.hint, 'The format geojson needs a geometry column the_geom')
+})
+
 test('credentials decide: none is public, a wrong one is 401, another user is 403', async (t) => {
   const { user, createUser } = await setup(t)
   const other = await createUser()
