@@ -64,7 +64,7 @@ export const errors = {
     raise('service-unreachable', 'unavailable', `No service answers at ${url}`, { cause }),
 
   // who is asking
-  unauthorized: () => raise('unauthorized', 'unauthenticated', 'Unauthorized'),
+  unauthorized: (hint?: string) => raise('unauthorized', 'unauthenticated', 'Unauthorized', { hint }),
   permissionDenied: () => raise('permission-denied', 'forbidden', 'permission denied'),
   wrongCredential: () => raise('wrong-credential', 'unauthenticated', 'permission denied'),
   notYourResource: () =>
@@ -165,7 +165,9 @@ export const errors = {
   jobInvalid: (text: string) => raise('job-invalid', 'invalid', text),
   jobNotFound: (id: string) => raise('job-not-found', 'not-found', `Job with id ${id} not found`),
   jobQueueFull: (limit: number) =>
-    raise('job-queue-full', 'invalid', `Failed to create job. Max number of jobs (${limit}) queued reached`),
+    raise('job-queue-full', 'invalid', `Failed to create job. Max number of jobs (${limit}) queued reached`, {
+      retryAfterSeconds: 5,
+    }),
   jobNotPending: (text: string) => raise('job-not-pending', 'invalid', text),
   /** Old clients look at `error`, the specification has `errors`. */
   cancelRefused: (status: string) =>

@@ -10,6 +10,13 @@ export function newToken(): string {
 export const tokenPrefix = 'cartage_'
 export const defaultToken = 'default_public'
 
+/** Has our prefix, but not the checksum of what follows it: a part of it is missing or wrong. */
+export function isDamaged(token: string): boolean {
+  if (!token.startsWith(tokenPrefix)) return false
+  const random = token.slice(tokenPrefix.length, -8)
+  return token.slice(-8) !== checksum(random)
+}
+
 function checksum(random: string): string {
   return crc32(random).toString(16).padStart(8, '0')
 }

@@ -19,6 +19,7 @@ const forAccounts: FastifyCorsOptions = {
     'Retry-After',
     'Content-Disposition',
     'Idempotency-Replayed',
+    'Cartage-Hint',
     'Carto-Rate-Limit-Limit',
     'Carto-Rate-Limit-Remaining',
     'Carto-Rate-Limit-Reset',

@@ -2,6 +2,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError, type ErrorKind, errors } from '../errors.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import { toClientError } from '../postgres/wire-error.ts'
+import { hintHeader, refusalHint } from './credential-hint.ts'
 
 /** Which body an error has: the SQL side's `{"error":[...]}`, or the one string that clients of the key endpoints compare. */
 export type ErrorEnvelope = 'sql' | 'keys'
@@ -29,9 +30,15 @@ export function respondWithError(
   request.failure = error
   if (status === 401) reply.header('WWW-Authenticate', 'Basic realm="Cartage"')
   if (retryAfterSeconds !== undefined) tellRetry(reply, status, retryAfterSeconds)
+  if (credentialErrors.has(error.code)) reply.header(hintHeader, error.extras.hint ?? refusalHint(request))
   // A stream may have set its own type before it failed.
-  reply.code(status).type('application/json; charset=utf-8').send(bodyOf(request, error))
+  reply
+    .code(status)
+    .type('application/json; charset=utf-8')
+    .send(bodyOf(request, reply, error))
 }
+
+const credentialErrors = new Set(['unauthorized', 'wrong-credential', 'permission-denied'])
 
 /** Clients that see Retry-After on a 429 read the other three as well, whatever the limit was. */
 function tellRetry(reply: FastifyReply, status: number, seconds: number): void {
@@ -75,9 +82,14 @@ const statusByKind: Record<ErrorKind, number> = {
   broken: 500,
 }
 
-function bodyOf(request: FastifyRequest, { message, code, extras }: AppError): Record<string, unknown> {
+function bodyOf(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { message, code, extras }: AppError,
+): Record<string, unknown> {
   if (envelopeOf(request) === 'keys') return { errors: message, errors_cause: null }
-  const { sqlstate, detail, hint, context, position, body } = extras
+  const { sqlstate, detail, context, position, body } = extras
+  const hint = extras.hint ?? reply.getHeader(hintHeader)
   return { error: [message], code, sqlstate, detail, hint, context, position, ...body }
 }
 

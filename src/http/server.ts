@@ -3,6 +3,7 @@ import { parse as parseQuery } from 'node:querystring'
 import { type FastifyInstance, fastify, LogController } from 'fastify'
 import { acceptBodies } from './body.ts'
 import { allowOtherOrigins } from './cors.ts'
+import { hintAtNearMisses } from './credential-hint.ts'
 import { respondWithError } from './error-response.ts'
 import { describeApi } from './openapi.ts'
 import { limitRates } from './rate-limit.ts'
@@ -33,6 +34,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   tellRequests(app, services)
   await allowOtherOrigins(app)
   acceptBodies(app, services.config.requestTimeoutMs)
+  hintAtNearMisses(app)
   limitRates(app, services)
   await app.register(healthRoutes, services)
   await app.register(metricsRoutes, services)

@@ -138,7 +138,7 @@ function requireAdmin(services: Services, request: FastifyRequest): void {
   const offered = /^bearer (.+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? ''
   if (timingSafeEqual(sha256(offered), sha256(adminToken))) return
   if (request.headers.authorization) noteRefusal(services, request, '/admin', 'wrong-credential')
-  throw errors.unauthorized()
+  throw errors.unauthorized('Send the admin token as "Authorization: Bearer <token>"')
 }
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest()

@@ -123,7 +123,8 @@ export const createJobSchema = {
       'idempotency-key': {
         type: 'string',
         maxLength: 255,
-        description: 'The same request with the same key answers the same job',
+        description:
+          'The same request with the same key answers the same job, for as long as the job is kept: CARTAGE_JOB_RETENTION_DAYS (30) after its end',
       },
     },
   },
