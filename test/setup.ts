@@ -16,6 +16,7 @@ import { AppError } from '../src/errors.ts'
 import { createLog } from '../src/log.ts'
 import { startEmbeddedCluster } from '../src/postgres/embedded-cluster.ts'
 import { type Service, startService } from '../src/service.ts'
+import { watchJobInvariants } from './support/job-invariants.ts'
 
 export type SetupOptions = Readonly<{
   /** Over the defaults of the configuration. */
@@ -201,6 +202,7 @@ async function launch(options: SetupOptions): Promise<{ service: Service; keys: 
     { http: true, worker: options.worker ?? false },
     createLog(config.logLevel),
   )
+  await watchJobInvariants(service.services.databases.control)
   cleanups.push(async () => {
     await service.stop()
     if (isIsolated) await dropNamespace(url, namespace)

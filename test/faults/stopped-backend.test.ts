@@ -1,19 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { endless, jobApi, runJob } from '../jobs/job-api.ts'
-import { eventually, type Setup, setup } from '../setup.ts'
-
-/** The backend on which the statement of a job runs. */
-async function backendOf({ admin }: Setup, jobId: string): Promise<number> {
-  return eventually(async () => {
-    const { rows } = await admin(
-      `select pid from pg_stat_activity where application_name like $1 and state = 'active'`,
-      [`cartage job ${jobId}%`],
-    )
-    assert.equal(rows.length, 1)
-    return rows[0].pid as number
-  })
-}
+import { untilRunning } from '../jobs/running-statement.ts'
+import { eventually, setup } from '../setup.ts'
 
 test('many who wait for a job that is being cancelled in vain hold up nobody else', async (t) => {
   const bundle = await setup(t, { worker: true })
@@ -22,7 +11,7 @@ test('many who wait for a job that is being cancelled in vain hold up nobody els
   const api = jobApi(user)
   const other = jobApi(await createUser())
   const { job_id: id } = await api.submit(endless)
-  const pid = await backendOf(bundle, id)
+  const { pid } = await untilRunning(bundle, id)
   const cancelled = await whileStopped(pid, async () => {
     const cancelling = api.cancel(id)
     await eventually(async () => {

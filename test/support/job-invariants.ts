@@ -1,0 +1,34 @@
+import type { Pool } from 'pg'
+
+/**
+ * What holds for every write to a job, whoever makes it: the constraints of the table tell what a row may be, this tells
+ * what may become of it. In tests and under chaos only, as it costs each write a little.
+ */
+export async function watchJobInvariants(control: Pool): Promise<void> {
+  await control.query(`
+    create or replace function cartage.watch_job() returns trigger language plpgsql
+    set search_path = pg_catalog, pg_temp as $$
+    begin
+      if to_jsonb(old) - 'is_watched' = to_jsonb(new) - 'is_watched' then
+        return new;
+      end if;
+      if new.revision <> old.revision + 1 then
+        raise exception 'job %: revision % was followed by %', old.id, old.revision, new.revision;
+      end if;
+      if old.finished_at is not null then
+        raise exception 'job %: a final state has changed', old.id;
+      end if;
+      if new.worker_id is distinct from old.worker_id and new.claim is not distinct from old.claim then
+        raise exception 'job %: it has changed hands under the same claim', old.id;
+      end if;
+      if old.flight_pid is not null and new.claim is distinct from old.claim and new.claim is not null
+         and (new.flight_xid, new.flight_pid, new.flight_backend_start)
+             is distinct from (old.flight_xid, old.flight_pid, old.flight_backend_start) then
+        raise exception 'job %: whoever was given it has replaced a flight without settling it', old.id;
+      end if;
+      return new;
+    end
+    $$;
+    create or replace trigger watch_job before update on cartage.jobs
+      for each row execute function cartage.watch_job()`)
+}
