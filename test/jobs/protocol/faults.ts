@@ -1,0 +1,114 @@
+import { type Act, may, spend } from './acts.ts'
+import { execute, orphan } from './messages.ts'
+import type { Setting } from './protocol.ts'
+import {
+  append,
+  endBackend,
+  endBackends,
+  host,
+  type Log,
+  newId,
+  putServer,
+  putWorker,
+  rowOf,
+  type Server,
+  type State,
+} from './state.ts'
+
+/** What happens without being asked for. */
+export function faultActs(setting: Setting, state: State): readonly Act[] {
+  return [
+    ...arriveLate(setting, state),
+    ...watch(setting, state),
+    ...crashProcesses(state),
+    ...state.servers.flatMap((server, place) => serverActs(state, server, place)),
+    ...commitForeign(state),
+  ]
+}
+
+function nameOf({ servers }: State, place: number): string {
+  if (servers.length === 1) return 'the server'
+  return place === 0 ? 'the control database' : 'the host'
+}
+
+/** A copy arrives of which nobody expects an answer any more. */
+function arriveLate(setting: Setting, state: State): readonly Act[] {
+  return state.late.flatMap((message, place): readonly Act[] => {
+    const late = state.late.filter((_, other) => other !== place)
+    const executed = execute(setting, { ...state, late }, message)
+    return executed ? [[`a late ${message.kind} arrives`, executed.state]] : []
+  })
+}
+
+/** The watcher takes the job from a worker that is no more, or that it takes for dead. */
+function watch({ protocol }: Setting, state: State): readonly Act[] {
+  const { status, worker } = rowOf(state)
+  if (state.canceller || status !== 'running' || worker === null) return []
+  const isAlive = state.workers.some(({ id }) => id === worker)
+  if (!isAlive) return [['the watcher orphans the job of a dead worker', orphan(protocol.claimBy, state)]]
+  if (!may(state, 'suspicion')) return []
+  const suspected = orphan(protocol.claimBy, spend(state, 'suspicion'))
+  return [['the watcher orphans the job of a worker that is only slow', suspected]]
+}
+
+/** A process dies. A statement that it has sent goes on. */
+function crashProcesses(state: State): readonly Act[] {
+  if (!may(state, 'processCrash')) return []
+  const acts = state.workers.flatMap(({ run, answer }, index): readonly Act[] => {
+    if (!run && !answer) return []
+    const isSent = run?.stage === 'sent' || run?.stage === 'settle'
+    const [named, id] = newId(isSent ? state : endBackend(state, run?.flight ?? null))
+    const crashed = putWorker(named, index, { id, run: null, answer: null })
+    return [[`worker ${'AB'[index]} crashes`, spend(crashed, 'processCrash')]]
+  })
+  if (!state.canceller) return acts
+  return [...acts, ['the canceller dies', { ...spend(state, 'processCrash'), canceller: null }]]
+}
+
+/** A crash loses what is not on the disk; a fail-over what the replica had not got by then. Both end all sessions. */
+function serverActs(state: State, { log, tail, replica }: Server, place: number): readonly Act[] {
+  const name = nameOf(state, place)
+  const acts: Act[] = []
+  if (may(state, 'serverCrash')) {
+    const crashed = spend(state, 'serverCrash')
+    const logs = [log, ...tail]
+    acts.push(...logs.map((kept): Act => [`${name} crashes`, startAnew(crashed, place, kept, replica)]))
+  }
+  if (replica) acts.push([`${name} fails over`, startAnew(noteLost(state, place), place, replica, null)])
+  else if (may(state, 'failOver')) {
+    const behind = putServer(state, place, { replica: tail[0] ?? log })
+    acts.push([`the replica of ${name} falls behind`, spend(behind, 'failOver')])
+  }
+  return acts
+}
+
+function startAnew(state: State, place: number, log: Log, replica: Log | null): State {
+  const epoch = state.servers[place]!.epoch + 1
+  const started = putServer(state, place, { epoch, log, tail: [], replica })
+  const isHost = place === state.servers.length - 1
+  const ended = isHost ? endBackends(started, () => true) : started
+  return place === 0 ? { ...ended, canceller: null } : ended
+}
+
+/** Items that somebody knows to be done, and that the replica lacks. Beside the control database nobody is excused. */
+function noteLost(state: State, place: number): State {
+  if (place === 0) return state
+  const { log, replica } = state.servers[place]!
+  const runs = state.workers.flatMap(({ run, answer }) => run ?? answer ?? [])
+  const writes = state.late.filter((message) => message.kind === 'write')
+  const whoKnows = [rowOf(state), ...runs, ...writes, ...(state.canceller ? [state.canceller] : [])]
+  const known = Math.max(...whoKnows.map(({ step }) => step))
+  const isLost = (item: number) => item < known && log.applied[item]! > replica!.applied[item]!
+  return { ...state, lost: state.lost.map((was, item) => was || isLost(item)) }
+}
+
+/** After a crash or a fail-over somebody else is given an xid that was given out before, and that somebody remembers. */
+function commitForeign(state: State): readonly Act[] {
+  const { nextXid, committedXids, marks } = host(state).log
+  const runs = state.workers.flatMap(({ run, answer }) => run ?? answer ?? [])
+  const messages = state.late.filter((message) => 'flight' in message)
+  const flights = [rowOf(state), ...runs, ...messages].map(({ flight }) => flight)
+  if (![...flights, ...marks].some((flight) => flight && flight.xid >= nextXid)) return []
+  const change = { nextXid: nextXid + 1, committedXids: [...committedXids, nextXid] }
+  return [[`somebody else commits as xid ${nextXid}`, append(state, 'host', change, true)]]
+}

@@ -1,0 +1,56 @@
+import { control, host, isFinal, rowOf, type State } from './state.ts'
+
+/** The promises of docs/guarantees.md by their number, and one that costs time if it is broken, and no more. */
+export type Invariant = keyof typeof invariants
+
+/**
+ * Each says whether it is broken by a state, or by the step that led to it. What a fail-over of the control database takes
+ * back was said, and is lost: so a final state may change then, and only then.
+ */
+export const invariants = {
+  '2: a done item was applied exactly once': isAppliedWrongly,
+  '3: an item that is not done was not applied': isAppliedUnsaid,
+  '4: nothing of a final job runs': isRunningAfterTheEnd,
+  '5: a final state never changes': isChangedAfterTheEnd,
+  'a worker keeps what is its own': isDroppedInVain,
+} as const satisfies Record<string, (after: State, before: State) => boolean>
+
+export function findBroken(after: State, before: State): Invariant | undefined {
+  const names = Object.keys(invariants) as Invariant[]
+  return names.find((name) => invariants[name](after, before))
+}
+
+/** Twice at any time; or not at all though it is done, unless it was known to be done and its host has lost it. */
+function isAppliedWrongly(state: State): boolean {
+  const { step } = rowOf(state)
+  return host(state).log.applied.some(
+    (times, item) => times > 1 || (times === 0 && item < step && !state.lost[item]),
+  )
+}
+
+function isAppliedUnsaid(state: State): boolean {
+  const { status, step } = rowOf(state)
+  if (!isFinal(status)) return false
+  return host(state).log.applied.some(
+    (times, item) => times > 0 && item >= step && !(status === 'unknown' && item === step),
+  )
+}
+
+function isRunningAfterTheEnd(state: State): boolean {
+  return isFinal(rowOf(state).status) && state.backends.some(({ isSent }) => isSent)
+}
+
+function isChangedAfterTheEnd(after: State, before: State): boolean {
+  const isFailedOver = control(after).epoch > control(before).epoch && control(before).replica !== null
+  return isFinal(rowOf(before).status) && rowOf(after) !== rowOf(before) && !isFailedOver
+}
+
+/** After a fail-over of the control database a worker may be ahead of the row: then it lets go, and disowns the job. */
+function isDroppedInVain(after: State, before: State): boolean {
+  const { status, claim } = rowOf(after)
+  if (status !== 'running' || control(after).epoch > 0) return false
+  return before.workers.some(({ id, run }, index) => {
+    const { id: idNow, run: runNow } = after.workers[index]!
+    return run !== null && runNow === null && id === idNow && run.claim === claim
+  })
+}

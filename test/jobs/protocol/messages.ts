@@ -1,0 +1,126 @@
+import type { Setting } from './protocol.ts'
+import {
+  append,
+  backendOf,
+  type Claim,
+  control,
+  type Disown,
+  endBackend,
+  type Flight,
+  host,
+  isSame,
+  type Mark,
+  type Message,
+  put,
+  type Row,
+  rowOf,
+  type State,
+  type Write,
+} from './state.ts'
+
+/** `other`: the mark of a flight that the sender has not settled stands there. */
+export type Answer = 'written' | 'not ours' | 'other epoch' | 'marked' | 'gone' | Readonly<{ other: Flight }>
+
+export type Executed = Readonly<{ state: State; answer: Answer }>
+
+/** What a database does when a message arrives, however late. None: it waits, for a lock or for a job to be had. */
+export function execute(setting: Setting, state: State, message: Message): Executed | undefined {
+  if (message.kind === 'mark') return executeMark(setting, state, message)
+  if (state.canceller) return undefined
+  if (message.kind === 'write') return executeWrite(setting, state, message)
+  const changed =
+    message.kind === 'claim' ? executeClaim(setting, state, message) : executeDisown(setting, state, message)
+  return changed && { state: changed, answer: 'written' }
+}
+
+/** The fence. A write that is not the next one changes nothing. */
+function executeWrite({ protocol, place }: Setting, state: State, write: Write): Executed {
+  const row = rowOf(state)
+  const { epochComparedFor } = protocol
+  const isCompared = epochComparedFor === 'everybody' || epochComparedFor === place
+  const isOtherEpoch = isCompared && write.epoch !== control(state).epoch
+  const isNext =
+    row.status === 'running' &&
+    (!protocol.isClaimCompared || row.claim === write.claim) &&
+    (!protocol.isRevisionCompared || row.revision === write.revision)
+  if (isNext && !isOtherEpoch) {
+    const { status, step, flight, isReleased, id: writeId } = write
+    const holder = isReleased ? released(protocol.claimBy, row) : {}
+    const isFlushed = protocol.isAnnouncementFlushed || flight === null
+    return {
+      state: changeRow(state, { ...holder, status, step, flight, writeId }, isFlushed),
+      answer: 'written',
+    }
+  }
+  if (protocol.isRepeatRecognised && row.writeId === write.id) return { state, answer: 'written' }
+  return { state, answer: isOtherEpoch ? 'other epoch' : 'not ours' }
+}
+
+/** Gives a job that waits, or that has lost its worker. */
+function executeClaim({ protocol }: Setting, state: State, { worker, claim }: Claim): State | undefined {
+  const row = rowOf(state)
+  const isFree = row.status === 'pending' || (row.status === 'running' && row.worker === null)
+  if (!isFree) return undefined
+  const given = protocol.claimBy === 'id' ? claim : (row.claim ?? 0) + 1
+  return changeRow(state, { status: 'running', worker, claim: given, writeId: null }, protocol.isClaimFlushed)
+}
+
+/** Lets go of a claim as it was seen; or, by a list, of what the worker has by now. */
+function executeDisown({ protocol }: Setting, state: State, message: Disown): State {
+  const row = rowOf(state)
+  const isMeant =
+    protocol.disownBy === 'list'
+      ? row.worker === message.worker && row.claim !== message.claim
+      : row.claim === message.claim && row.revision === message.revision
+  return isMeant && row.status === 'running' ? orphan(protocol.claimBy, state) : state
+}
+
+/** Takes the job from its worker. Its flight stays, for whoever comes next. */
+export function orphan(claimBy: 'counter' | 'id', state: State): State {
+  const row = rowOf(state)
+  const claim = claimBy === 'id' ? null : (row.claim ?? 0) + 1
+  return changeRow(state, { worker: null, claim, writeId: null }, true)
+}
+
+function released(claimBy: 'counter' | 'id', row: Row): Partial<Row> {
+  return { worker: null, claim: claimBy === 'id' ? null : row.claim }
+}
+
+export function changeRow(state: State, change: Partial<Row>, isFlushed: boolean): State {
+  const row = rowOf(state)
+  return append(state, 'control', { row: { ...row, ...change, revision: row.revision + 1 } }, isFlushed)
+}
+
+/** Puts a mark on the host of the item, in the log in which its commit will come later, and waits for the disk. */
+function executeMark({ protocol }: Setting, state: State, { step, flight, settled }: Mark): Executed {
+  if (protocol.isMarkBoundToBackend && !backendOf(state, flight)) return { state, answer: 'gone' }
+  const there = host(state).log.marks[step]!
+  const isKnown = there === null || isSame(there, settled) || isSame(there, flight)
+  if (protocol.isMarkCompared && !isKnown) return { state, answer: { other: there } }
+  return { state: putMark(state, step, flight), answer: 'marked' }
+}
+
+export function putMark(state: State, step: number, flight: Flight): State {
+  return append(state, 'host', { marks: put(host(state).log.marks, step, flight) }, true)
+}
+
+export type Outcome = 'committed' | 'aborted' | 'unknown'
+
+/** Ends the backend of a flight and asks what became of it. None: its xid is in use, and one has to wait. */
+export function settle(
+  { protocol, place }: Setting,
+  state: State,
+  step: number,
+  flight: Flight,
+): Readonly<{ state: State; outcome: Outcome }> | undefined {
+  const ended = endBackend(state, flight)
+  const { committedXids, marks, nextXid } = host(ended).log
+  const isMarked = isSame(marks[step]!, flight)
+  if (place === 'another host' && protocol.outcomeBy === 'mark' && !isMarked) {
+    return { state: ended, outcome: 'aborted' }
+  }
+  if (ended.backends.some((other) => other.flight.xid === flight.xid)) return undefined
+  // An xid of the future: the server has been set back.
+  if (flight.xid >= nextXid) return { state: ended, outcome: 'unknown' }
+  return { state: ended, outcome: committedXids.includes(flight.xid) ? 'committed' : 'aborted' }
+}

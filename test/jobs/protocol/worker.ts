@@ -1,0 +1,121 @@
+import { type Act, may, spend } from './acts.ts'
+import { ask, converse, disown } from './conversation.ts'
+import { settle } from './messages.ts'
+import type { Setting } from './protocol.ts'
+import { beginRun, drop, endJob, finishItem, mark, write } from './run.ts'
+import {
+  append,
+  backendOf,
+  endBackend,
+  host,
+  newId,
+  put,
+  putRun,
+  putWorker,
+  type Run,
+  rowOf,
+  type State,
+} from './state.ts'
+
+/** All that a worker may do next. */
+export function workerActs(setting: Setting, state: State, index: number): readonly Act[] {
+  const { run, answer } = state.workers[index]!
+  const acts = [...disown(setting, state, index)]
+  if (answer) acts.push(['hears that it has the job', putWorker(state, index, { answer: null, run: answer })])
+  else acts.push(...(run ? goOn(setting, state, index, run) : ask(setting, state, index)))
+  return acts.map(([name, after]) => [`worker ${'AB'[index]} ${name}`, after])
+}
+
+function goOn(setting: Setting, state: State, index: number, run: Run): readonly Act[] {
+  switch (run.stage) {
+    case 'settle':
+      return settleFlight(setting, state, index, run)
+    case 'ready':
+      return begin(setting, state, index, run)
+    case 'writing':
+    case 'marking':
+      return converse(setting, state, index, run)
+    case 'contested':
+      return doubt(setting, state, index, run)
+    case 'rivalling':
+      return settleRival(setting, state, index, run)
+    case 'announced':
+      return send(state, index, run)
+    case 'sent':
+      return []
+    case 'reload':
+      return reload(setting, state, index, run)
+  }
+}
+
+/** Ends the backend of the flight and asks for its outcome: the item is done, or is to be run again. */
+function settleFlight(setting: Setting, state: State, index: number, run: Run): readonly Act[] {
+  const settled = settle(setting, state, run.step, run.flight!)
+  if (!settled) return []
+  const { outcome, state: after } = settled
+  const name = `settles the flight of item ${run.step}: ${outcome}`
+  if (outcome === 'unknown') return [[name, endJob(after, index, 'unknown')]]
+  if (outcome === 'committed') return [[name, finishItem(setting, after, index)]]
+  return [[name, putRun(after, index, { stage: 'ready', settled: run.flight, flight: null })]]
+}
+
+/** Begins a transaction, learns its xid, and announces it, along with what is done so far; or gives the job back. */
+function begin({ protocol, place }: Setting, state: State, index: number, run: Run): readonly Act[] {
+  const [named, id] = newId(state)
+  const flight = { id, xid: host(state).log.nextXid }
+  // Where nothing but the xid will tell, the log is brought onto the disk past it.
+  const isFlushed = place === 'another host' && protocol.outcomeBy === 'xid'
+  const begun = append(named, 'host', { nextXid: flight.xid + 1 }, isFlushed)
+  const backends = [...begun.backends, { flight, step: run.step, isSent: false }]
+  const announced = write({ ...begun, backends }, index, { flight })
+  const acts: Act[] = [[`begins item ${run.step} as xid ${flight.xid}, and announces it`, announced]]
+  if (may(state, 'giveBack')) acts.push(['gives the job back', giveBack(state, index, run)])
+  return acts
+}
+
+/** A job of which nothing has run goes back to the queue. */
+function giveBack(state: State, index: number, { step }: Run): State {
+  const status = step === 0 ? 'pending' : 'running'
+  return write(spend(state, 'giveBack'), index, { status, isReleased: true })
+}
+
+/** Another flight of the item stands on the host: perhaps the control database has lost what it knew. Whose is the job? */
+function doubt({ protocol }: Setting, state: State, index: number, run: Run): readonly Act[] {
+  const { status, claim, revision } = rowOf(state)
+  const hasClaim = status === 'running' && claim === run.claim
+  const isOurs = {
+    nothing: true,
+    claim: hasClaim,
+    'claim and revision': hasClaim && revision === run.revision,
+  }[protocol.rivalDoubtedBy]
+  if (!isOurs) return [['finds that the job is no longer its own', drop(state, index)]]
+  return [['finds that the job is still its own', putRun(state, index, { stage: 'rivalling' })]]
+}
+
+/** What the other flight has done counts; if it has done nothing, its mark is replaced. */
+function settleRival(setting: Setting, state: State, index: number, run: Run): readonly Act[] {
+  const settled = settle(setting, state, run.step, run.rival!)
+  if (!settled) return []
+  const { outcome, state: after } = settled
+  const next =
+    outcome === 'committed'
+      ? finishItem(setting, endBackend(after, run.flight), index)
+      : mark(after, index, run.rival)
+  return [[`settles the other flight of item ${run.step}: ${outcome}`, next]]
+}
+
+/** Sends the statement and its commit in one go. */
+function send(state: State, index: number, run: Run): readonly Act[] {
+  const backend = backendOf(state, run.flight)!
+  const backends = put(state.backends, state.backends.indexOf(backend), { ...backend, isSent: true })
+  return [[`sends item ${run.step}`, putRun({ ...state, backends }, index, { stage: 'sent' })]]
+}
+
+/** The server has crashed since: all that counts is what the row says now. */
+function reload(setting: Setting, state: State, index: number, run: Run): readonly Act[] {
+  const row = rowOf(state)
+  if (row.status !== 'running' || row.claim !== run.claim) {
+    return [['reads the job again, and it is no longer its own', drop(state, index)]]
+  }
+  return [['reads the job again', putWorker(state, index, { run: beginRun(setting, state, row) })]]
+}
