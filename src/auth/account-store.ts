@@ -52,6 +52,16 @@ export async function principalsByToken(
   )
 }
 
+/** Whether the caller's token and standing are still what let it in. */
+export async function isStillKnown(control: Queryable, { account, key }: Principal): Promise<boolean> {
+  const { rowCount } = await control.query(
+    `select from cartage.api_keys k join cartage.users u on u.id = k.user_id
+     where k.id = $1 and k.token_hash = $2 and u.state = 'active' and u.org_role is not distinct from $3`,
+    [key.id, key.tokenHash, account.orgRole],
+  )
+  return rowCount === 1
+}
+
 /** Users with all that an Account carries; add a where clause on `u`. */
 export const selectAccounts = `
   select u.*, o.name as organization_name, d.host_id, d.name as database_name
@@ -89,5 +99,6 @@ function readCallerKey(row: QueryResultRow): CallerKey {
     role: row.role_name,
     apis: type === 'regular' ? ((section('apis')?.apis ?? []) as Api[]) : ['sql', 'maps'],
     hasTableMetadata: type === 'master' || section('database')?.table_metadata !== undefined,
+    tokenHash: row.token_hash,
   }
 }

@@ -28,6 +28,8 @@ export type CallerKey = Readonly<{
   role: string
   apis: readonly Api[]
   hasTableMetadata: boolean
+  /** Of the token that was shown. */
+  tokenHash: Buffer
 }>
 
 /** Who is asking: the acting account, and the key that proved it. */

@@ -1,15 +1,16 @@
 import type { ClientBase } from 'pg'
-import { operator, recordAudit } from '../accounts/audit.ts'
+import { recordAudit } from '../accounts/audit.ts'
 import type { Account } from '../auth/account.ts'
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import { newToken } from '../auth/token.ts'
 import { AppError, errors } from '../errors.ts'
 import { inTransaction } from '../postgres/transaction.ts'
+import { actorOf, lockForCaller } from './caller.ts'
 import { findKey } from './find-key.ts'
 import type { WantedGrants } from './grants.ts'
 import { type Key, type KeysContext, keyRole } from './key.ts'
 import { createKeyRole, type GrantFault, removeKeyRole } from './key-role.ts'
-import { countRegularKeys, findKeyByName, insertKey, isRoleOfKey, lockOwner, nextKeyId } from './key-store.ts'
+import { countRegularKeys, findKeyByName, insertKey, isRoleOfKey, nextKeyId } from './key-store.ts'
 
 export type NewKey = Readonly<{
   name: string
@@ -39,7 +40,7 @@ export async function createKey(context: KeysContext, account: Account, request:
       })
       refuseFaults(await createKeyRole(context, account, role, request.grants))
       await recordAudit(tx, {
-        actor: context.actor ?? operator,
+        actor: actorOf(context),
         action: 'key.created',
         account: account.username,
         subject: request.name,
@@ -58,15 +59,14 @@ export async function createKey(context: KeysContext, account: Account, request:
 /** Under the user's lock: is there room for the key, and is its name free? */
 async function admitKey(
   tx: ClientBase,
-  { secrets }: KeysContext,
+  context: KeysContext,
   account: Account,
   { name, defaultQuota }: NewKey,
 ): Promise<number> {
-  const owner = await lockOwner(tx, account.userId)
-  if (!owner) throw errors.userUnknown(account.username)
-  const quota = owner.keyQuota ?? defaultQuota
+  const { keyQuota } = await lockForCaller(tx, context, account)
+  const quota = keyQuota ?? defaultQuota
   if (quota > 0 && (await countRegularKeys(tx, account.userId)) >= quota) throw errors.keyQuotaReached()
-  if (await findKeyByName(tx, secrets, account.userId, name)) {
+  if (await findKeyByName(tx, context.secrets, account.userId, name)) {
     throw errors.keyInvalid(['Name has already been taken'])
   }
   return nextKeyId(tx)

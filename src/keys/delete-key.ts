@@ -1,12 +1,13 @@
-import { operator, recordAudit } from '../accounts/audit.ts'
+import { recordAudit } from '../accounts/audit.ts'
 import type { Account } from '../auth/account.ts'
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import { errors } from '../errors.ts'
 import { inTransaction } from '../postgres/transaction.ts'
+import { actorOf, lockForCaller } from './caller.ts'
 import { findKey } from './find-key.ts'
 import type { Key, KeysContext } from './key.ts'
 import { removeKeyRole } from './key-role.ts'
-import { deleteKeyRow, lockOwner } from './key-store.ts'
+import { deleteKeyRow } from './key-store.ts'
 
 /**
  * Deletes a regular key and answers it as it was. Its record goes first: from that commit on the token is dead. What
@@ -15,12 +16,12 @@ import { deleteKeyRow, lockOwner } from './key-store.ts'
 export async function deleteKey(context: KeysContext, account: Account, name: string): Promise<Key> {
   const { control } = context.databases
   const key = await inTransaction(control, async (tx) => {
-    if (!(await lockOwner(tx, account.userId))) throw errors.userUnknown(account.username)
+    await lockForCaller(tx, context, account)
     const found = await findKey(context, account, name, tx)
     if (found.type !== 'regular') throw errors.notYourResource()
     await deleteKeyRow(tx, found.id)
     await recordAudit(tx, {
-      actor: context.actor ?? operator,
+      actor: actorOf(context),
       action: 'key.deleted',
       account: account.username,
       subject: name,

@@ -1,12 +1,12 @@
 import type { AccountsContext } from '../accounts/accounts-context.ts'
-import type { Account, KeyType } from '../auth/account.ts'
+import type { Account, KeyType, Principal } from '../auth/account.ts'
 import type { HeldGrants, Scope } from './grants.ts'
 
 /** What every act on keys needs. */
 export type KeysContext = Pick<AccountsContext, 'namespace' | 'databases' | 'secrets' | 'log'> &
   Readonly<{
-    /** Who is acting, for the audit record: the user whose key asked; the operator if nobody is named. */
-    actor?: string
+    /** Whose key asked for it; the operator if nobody's. */
+    caller?: Principal
   }>
 
 /** A key as it is recorded. */

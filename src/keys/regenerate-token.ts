@@ -1,4 +1,4 @@
-import { operator, recordAudit } from '../accounts/audit.ts'
+import { recordAudit } from '../accounts/audit.ts'
 import type { Account } from '../auth/account.ts'
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import { newToken } from '../auth/token.ts'
@@ -7,21 +7,22 @@ import { quoteIdentifier, quoteLiteral } from '../postgres/quote.ts'
 import { scramVerifier } from '../postgres/scram-verifier.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { inTransaction } from '../postgres/transaction.ts'
+import { actorOf, lockForCaller } from './caller.ts'
 import { endRequests } from './end-sessions.ts'
 import { findKey } from './find-key.ts'
 import type { Key, KeysContext } from './key.ts'
-import { lockOwner, replaceToken } from './key-store.ts'
+import { replaceToken } from './key-store.ts'
 
 /** Gives the key a new token. Whoever had the old one is shut out: of the next request, and of the running ones. */
 export async function regenerateToken(context: KeysContext, account: Account, name: string): Promise<Key> {
   const { control } = context.databases
   const key = await inTransaction(control, async (tx) => {
-    if (!(await lockOwner(tx, account.userId))) throw errors.userUnknown(account.username)
+    await lockForCaller(tx, context, account)
     const found = await findKey(context, account, name, tx)
     if (found.type === 'default') throw errors.notYourResource()
     await replaceToken(tx, context.secrets, found.id, newToken())
     await recordAudit(tx, {
-      actor: context.actor ?? operator,
+      actor: actorOf(context),
       action: 'key.regenerated',
       account: account.username,
       subject: name,

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest, RouteShorthandOptions } from 'fas
 import type { Account } from '../../auth/account.ts'
 import { masterOfKeys } from '../../auth/authorize.ts'
 import { errors } from '../../errors.ts'
+import { readForCaller } from '../../keys/caller.ts'
 import { createKey } from '../../keys/create-key.ts'
 import { deleteKey } from '../../keys/delete-key.ts'
 import { findKey } from '../../keys/find-key.ts'
@@ -18,16 +19,14 @@ import { createSchema, deleteSchema, listSchema, readSchema, regenerateSchema } 
 export async function keysRoutes(app: FastifyInstance, services: Services): Promise<void> {
   const context = services.accounts
   const actingIn = ({ identification }: FastifyRequest) =>
-    identification?.outcome === 'known'
-      ? { ...context, actor: identification.principal.account.username }
-      : context
+    identification?.outcome === 'known' ? { ...context, caller: identification.principal } : context
   const inTurn = createTurns()
 
   app.get(list, { ...common, schema: listSchema }, async (request) => {
     const account = await addressedAccount(services, request)
     const query = request.query as Record<string, unknown>
     const listing = readListing(query)
-    const { total, keys } = await listKeys(context, account, listing)
+    const { total, keys } = await readForCaller(actingIn(request), listKeys(context, account, listing))
     const address = addressOf(services, request)
     return listDocument({ keys, total, listing, username: account.username, address, query })
   })
@@ -41,7 +40,8 @@ export async function keysRoutes(app: FastifyInstance, services: Services): Prom
 
   app.get<KeyParams>(one, { ...common, schema: readSchema }, async (request) => {
     const account = await addressedAccount(services, request)
-    return keyDocument(await findKey(context, account, nameOf(request)), account.username)
+    const key = await readForCaller(actingIn(request), findKey(context, account, nameOf(request)))
+    return keyDocument(key, account.username)
   })
 
   app.delete<KeyParams>(one, { ...common, schema: deleteSchema }, async (request) => {

@@ -1,0 +1,39 @@
+import type { ClientBase } from 'pg'
+import { operator } from '../accounts/audit.ts'
+import type { Account } from '../auth/account.ts'
+import { isStillKnown } from '../auth/account-store.ts'
+import { errors } from '../errors.ts'
+import type { Queryable } from '../postgres/transaction.ts'
+import type { KeysContext } from './key.ts'
+import { lockOwner } from './key-store.ts'
+
+/** Who is acting, for the audit record. */
+export function actorOf({ caller }: KeysContext): string {
+  return caller?.account.username ?? operator
+}
+
+/**
+ * The first step of every change to the keys of a user: takes the lock, then asks whether the caller is still allowed,
+ * since its token may have been replaced while it waited. Answers the user's own limit of keys.
+ */
+export async function lockForCaller(
+  tx: ClientBase,
+  context: KeysContext,
+  account: Account,
+): Promise<{ keyQuota: number | null }> {
+  const owner = await lockOwner(tx, account.userId)
+  if (!owner) throw errors.userUnknown(account.username)
+  await refuseRevoked(tx, context)
+  return owner
+}
+
+/** Reads what has tokens in it. A caller whose own was replaced meanwhile must not see the new one. */
+export async function readForCaller<T>(context: KeysContext, read: Promise<T>): Promise<T> {
+  const found = await read
+  await refuseRevoked(context.databases.control, context)
+  return found
+}
+
+async function refuseRevoked(control: Queryable, { caller }: KeysContext): Promise<void> {
+  if (caller && !(await isStillKnown(control, caller))) throw errors.unauthorized()
+}

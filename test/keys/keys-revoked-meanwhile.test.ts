@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { newToken } from '../../src/auth/token.ts'
+import { findKeyByName, lockOwner, replaceToken } from '../../src/keys/key-store.ts'
+import { inTransaction } from '../../src/postgres/transaction.ts'
+import { eventually, type Setup, setup } from '../setup.ts'
+import { grantsOf, keysClient } from './keys-client.ts'
+
+test('whoever waits to change keys while the token is replaced changes nothing', async (t) => {
+  const { context, keys } = await warmSetup(t)
+  for (const act of [
+    () => keys.create('another', grantsOf()),
+    () => keys.regenerate('k'),
+    () => keys.remove('k'),
+  ]) {
+    let answer: ReturnType<typeof act> | undefined
+    const token = await replaceMaster(context, async (lock) => {
+      await lock.user()
+      answer = act()
+      await untilHeldUp(context, /for no key update/)
+    })
+    assert.equal((await answer!).status, 401)
+    const { user } = context
+    const { body } = await keysClient({ ...user, masterToken: token }).list()
+    assert.deepEqual((body.result as { name: string }[]).map(({ name }) => name).sort(), [
+      'Default public',
+      'Master',
+      'k',
+    ])
+    await restoreMaster(context)
+  }
+})
+
+test('whoever reads keys while the token is replaced does not see the new one', async (t) => {
+  const { context, keys } = await warmSetup(t)
+  for (const read of [() => keys.list(), () => keys.read('Master')]) {
+    let answer: ReturnType<typeof read> | undefined
+    const token = await replaceMaster(context, async (lock) => {
+      await lock.keys()
+      answer = read()
+      await untilHeldUp(context, /api_keys/)
+    })
+    const { status, body } = await answer!
+    assert.equal(status, 401)
+    assert.ok(!JSON.stringify(body).includes(token))
+    await restoreMaster(context)
+  }
+})
+
+/** Replaces the master token in a transaction that `meanwhile` may keep open. Nobody is told: the news is late. */
+async function replaceMaster({ service, user }: Setup, meanwhile: (lock: Lock) => Promise<void>) {
+  const { databases, secrets } = service.services
+  const token = newToken()
+  await inTransaction(databases.control, async (tx) => {
+    const { userId } = user.account
+    await meanwhile({
+      user: () => lockOwner(tx, userId),
+      keys: () => tx.query('lock table cartage.api_keys in access exclusive mode'),
+    })
+    const master = await findKeyByName(tx, secrets, userId, 'Master')
+    await replaceToken(tx, secrets, master!.id, token)
+  })
+  return token
+}
+
+type Lock = Readonly<{ user: () => Promise<unknown>; keys: () => Promise<unknown> }>
+
+/** A service whose requests know the user already. */
+async function warmSetup(t: TestContext) {
+  const context = await setup(t, { isIsolated: true })
+  const keys = keysClient(context.user)
+  await keys.make('k')
+  return { context, keys }
+}
+
+/** Until a request waits for a lock of the control database. */
+async function untilHeldUp({ admin, service }: Setup, part: RegExp): Promise<void> {
+  await eventually(async () => {
+    const { rows } = await admin(
+      `select query from pg_stat_activity where wait_event_type = 'Lock' and datname = $1`,
+      [service.services.config.namespace],
+    )
+    assert.ok(rows.some(({ query }) => part.test(query)))
+  })
+}
+
+/** The next round begins with the token that the client has. */
+async function restoreMaster({ service, user }: Setup): Promise<void> {
+  const { databases, secrets } = service.services
+  const { userId } = user.account
+  const master = await findKeyByName(databases.control, secrets, userId, 'Master')
+  await inTransaction(databases.control, (tx) => replaceToken(tx, secrets, master!.id, user.masterToken))
+  assert.equal((await keysClient(user).list()).status, 200)
+}
