@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Pool } from 'pg'
-import { errors } from '../errors.ts'
+import { AppError, errors } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { isInDoubt } from '../postgres/together.ts'
 import type { Queryable } from '../postgres/transaction.ts'
@@ -83,7 +83,7 @@ export class Directory {
         if (!isLate() && (epoch === this.#epoch || !mayRepeat())) return { found, epoch }
         if (!mayRepeat()) throw new Error('the answer came too late to be trusted')
       } catch (error) {
-        if (!isLate() || !mayRepeat()) throw isInDoubt(error) ? errors.databaseUnavailable(error) : error
+        if (!isLate() || !mayRepeat()) throw toUnavailable(error)
       }
     }
   }
@@ -93,6 +93,10 @@ export class Directory {
     this.#accounts.clear()
     this.#keys.clear()
   }
+}
+
+function toUnavailable(error: unknown): unknown {
+  return error instanceof AppError || !isInDoubt(error) ? error : errors.databaseUnavailable(error)
 }
 
 /** A connection that does not answer is dropped, and the next attempt takes another one. */
