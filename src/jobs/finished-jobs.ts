@@ -1,19 +1,21 @@
-import type { Pool } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 import type { Account } from '../auth/account.ts'
 import { isFinal, type Job } from './job.ts'
-import { findJob, watchJob } from './job-store.ts'
+import { endedJobs, findJob, watchJob } from './job-store.ts'
 import { finishedChannel } from './queue-store.ts'
 
 /**
- * Lets requests wait for the end of jobs: one listening connection for all of them, taken when the first one waits.
- * When that connection is lost, everybody looks for themselves and a new one is made.
+ * Lets requests wait for the end of jobs: one listening connection for all of them, taken when the first one waits. Now
+ * and then it is asked as well, because a notification can be left out, and because a silent connection is noticed only
+ * by asking. When it is lost, everybody looks for themselves and a new one is made.
  */
 export class FinishedJobs {
   readonly #control: Pool
-  readonly #waiting = new Map<string, Set<() => void>>()
+  readonly #waiting = new Map<string, Set<Waiter>>()
   #listening: Promise<void> | undefined
   #stopListening = () => {}
   #isStopped = false
+  #isLooking = false
 
   constructor(control: Pool) {
     this.#control = control
@@ -23,7 +25,7 @@ export class FinishedJobs {
   async wait(account: Account, id: string, timeoutMs: number, signal: AbortSignal): Promise<Job | undefined> {
     const deadline = Date.now() + timeoutMs
     for (;;) {
-      const turn = this.#nextNews(id, signal)
+      const turn = this.#nextNews(account, id, signal)
       try {
         await this.#listen()
         const isWatched = await watchJob(this.#control, account, id)
@@ -43,15 +45,16 @@ export class FinishedJobs {
     this.#wakeAll()
   }
 
-  #nextNews(id: string, signal: AbortSignal): Turn {
+  #nextNews({ userId }: Account, id: string, signal: AbortSignal): Turn {
     let timer: NodeJS.Timeout | undefined
     let wake = () => {}
     const news = new Promise<void>((resolve) => {
       wake = resolve
     })
     signal.addEventListener('abort', wake, { once: true })
+    const waiter = { userId, id, wake }
     const others = this.#waiting.get(id) ?? new Set()
-    this.#waiting.set(id, others.add(wake))
+    this.#waiting.set(id, others.add(waiter))
     return {
       news: (timeoutMs) => {
         timer = setTimeout(wake, timeoutMs)
@@ -60,7 +63,7 @@ export class FinishedJobs {
       leave: () => {
         clearTimeout(timer)
         signal.removeEventListener('abort', wake)
-        others.delete(wake)
+        others.delete(waiter)
         if (others.size === 0 && this.#waiting.get(id) === others) this.#waiting.delete(id)
       },
     }
@@ -76,13 +79,12 @@ export class FinishedJobs {
 
   async #connect(): Promise<void> {
     const client = await this.#control.connect()
-    // A connection on which nothing is ever asked could be dead for long.
-    const heartbeat = setInterval(() => client.query('select').catch(() => undefined), heartbeatMs)
+    const looking = setInterval(() => this.#look(client), lookMs)
     let isLost = false
     const lose = () => {
       if (isLost) return
       isLost = true
-      clearInterval(heartbeat)
+      clearInterval(looking)
       client.release(true)
       this.#listening = undefined
       this.#wakeAll()
@@ -100,8 +102,20 @@ export class FinishedJobs {
     if (this.#isStopped) lose()
   }
 
+  /** Not before the last look is answered; if it never is, the connection is dropped. */
+  async #look(client: PoolClient): Promise<void> {
+    if (this.#isLooking || this.#waiting.size === 0) return
+    this.#isLooking = true
+    const ended = await endedJobs(
+      client,
+      [...this.#waiting.values()].flatMap((waiters) => [...waiters]),
+    ).catch(() => [])
+    this.#isLooking = false
+    for (const id of ended) this.#wake(id)
+  }
+
   #wake(id: string): void {
-    for (const wake of this.#waiting.get(id) ?? []) wake()
+    for (const { wake } of this.#waiting.get(id) ?? []) wake()
   }
 
   #wakeAll(): void {
@@ -109,8 +123,10 @@ export class FinishedJobs {
   }
 }
 
+type Waiter = Readonly<{ userId: number; id: string; wake: () => void }>
+
 /** What one request waits for. */
 type Turn = Readonly<{ news: (timeoutMs: number) => Promise<void>; leave: () => void }>
 
 const lookAgainMs = 250
-const heartbeatMs = 7_000
+const lookMs = 1_000

@@ -48,15 +48,13 @@ export class JobQueue {
     }
   }
 
-  /** Nobody knows whether it was written, or will be yet. Its id tells: a job is written once. */
-  async #addAgain(job: NewJob): Promise<Date | null> {
-    const known = await createdAt(this.#control, job)
-    if (known) return known
-    const added = await this.#together.write(job).catch((error: unknown) => {
-      if (hasSqlstate(error, sqlstate.uniqueViolation)) return null
+  /** Nobody knows whether it was written, or will be yet: by its id the repetition recognises itself. */
+  #addAgain(job: NewJob): Promise<Date | null> {
+    return this.#together.write(job).catch((error: unknown) => {
+      // The first one came through while the second was under way.
+      if (hasSqlstate(error, sqlstate.uniqueViolation)) return this.#together.write(job)
       throw error
     })
-    return added ?? createdAt(this.#control, job)
   }
 
   async #enqueue(jobs: readonly NewJob[], isPatient: boolean): Promise<readonly (Date | null)[]> {
@@ -92,14 +90,6 @@ export async function enqueueJobs(
   })
   const queued = new Map(rows.map(({ at, is_free: isFree }, index) => [sorted[index], { at, isFree }]))
   return jobs.map((job) => queued.get(job)!)
-}
-
-async function createdAt(control: Pool, { account, id }: NewJob): Promise<Date | null> {
-  const { rows } = await control.query<{ created_at: Date }>(
-    'select created_at from cartage.jobs where user_id = $1 and id = $2',
-    [account.userId, id],
-  )
-  return rows[0]?.created_at ?? null
 }
 
 /** As `cartage.enqueue_jobs` reads it. */

@@ -65,6 +65,20 @@ export async function watchJob(control: Pool, account: Account, id: string): Pro
   return rows[0]?.is_watched ?? false
 }
 
+/** Those of the jobs that have ended. */
+export async function endedJobs(
+  control: Pick<Pool, 'query'>,
+  jobs: readonly Readonly<{ userId: number; id: string }>[],
+): Promise<readonly string[]> {
+  const { rows } = await control.query<{ id: string }>({
+    name: 'ended-jobs',
+    text: `select j.id from unnest($1::integer[], $2::uuid[]) w (user_id, id) join cartage.jobs j using (user_id, id)
+      where j.finished_at is not null`,
+    values: [jobs.map(({ userId }) => userId), jobs.map(({ id }) => id)],
+  })
+  return rows.map(({ id }) => id)
+}
+
 export async function findJob(
   control: Pick<Pool, 'query'>,
   account: Account,

@@ -23,7 +23,7 @@ test('many who wait for a job that is being cancelled in vain hold up nobody els
       assert.equal(rows.length, 0, 'whoever cancels it has it locked')
     })
     const waiting = Array.from({ length: 14 }, () =>
-      api.call<{ status: string }>('GET', `${api.path(id)}?wait=8`),
+      api.call<{ status: string }>('GET', `${api.path(id)}?wait=6`),
     )
     const begun = performance.now()
     for (let turn = 0; turn < 3; turn++) {
