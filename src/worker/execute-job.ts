@@ -153,7 +153,7 @@ async function beginStepAgain(
   run.session = null
   run.unsent += 1
   if (run.unsent < mostUnsent) return undefined
-  context.health.failed(run.claimed.target.hostId, cause)
+  await context.health.tenantFailed(run.claimed.target, cause, context.interrupted)
   run.restarts += 1
   if (run.restarts <= mostRestarts) return giveBack(context, run)
   const begun = accepted(beginStep(run.job, new Date()))

@@ -1,18 +1,24 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { LRUCache } from 'lru-cache'
+import { AppError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Databases } from '../postgres/databases.ts'
-import { adminTarget } from '../postgres/session-target.ts'
+import { adminTarget, type SessionTarget } from '../postgres/session-target.ts'
 
 type Trouble = { pauseMs: number; isOpen: boolean; timer?: NodeJS.Timeout }
 
 /**
- * Which hosts can be worked on. One that fails is closed, looked at from time to time, and opened again when it
- * answers; the pauses grow until a job has really begun there.
+ * Which hosts can be worked on. One that does not answer the administrator is closed, looked at from time to time, and
+ * opened again when it answers; the pauses grow until a job has really begun there. A tenant can spoil its own logins
+ * and end its own sessions: that closes nothing for others, it alone has to wait.
  */
 export class HostHealth {
   readonly #databases: Databases
   readonly #log: Log
   readonly #onOpen: () => void
   readonly #troubles = new Map<number, Trouble>()
+  /** How long a role had to wait the last time. */
+  readonly #pausesMs = new LRUCache<string, number>({ max: 10_000, ttl: forgetMs })
 
   constructor(databases: Databases, log: Log, onOpen: () => void) {
     this.#databases = databases
@@ -29,9 +35,25 @@ export class HostHealth {
     if (this.#troubles.get(hostId)?.isOpen) this.#troubles.delete(hostId)
   }
 
+  /**
+   * A tenant could not log in, or its connection was lost before it was used. Resolves when it may be tried again: if the
+   * host does not answer either, that is closed; else after a pause, which grows.
+   */
+  async tenantFailed({ hostId, role }: SessionTarget, cause: unknown, signal: AbortSignal): Promise<void> {
+    if (!(await this.#answers(hostId))) {
+      this.failed(hostId, cause)
+      return
+    }
+    const pauseMs = Math.min((this.#pausesMs.get(role) ?? 0) * 2 || shortestMs, longestMs)
+    this.#pausesMs.set(role, pauseMs)
+    this.#log.info({ hostId, role, pauseMs, err: cause }, 'a user cannot be connected: its job waits')
+    await sleep(pauseMs, undefined, { signal }).catch(() => undefined)
+  }
+
+  /** The administrator could not do what has to be done there. */
   failed(hostId: number, cause: unknown): void {
     const known = this.#troubles.get(hostId)
-    if (known && !known.isOpen) return
+    if ((known && !known.isOpen) || isOurOwnLimit(cause)) return
     this.#log.warn({ hostId, err: cause }, 'a database host does not answer: its jobs wait')
     const trouble = { isOpen: false, pauseMs: Math.min((known?.pauseMs ?? 0) * 2 || shortestMs, longestMs) }
     this.#troubles.set(hostId, trouble)
@@ -48,17 +70,35 @@ export class HostHealth {
   }
 
   async #look(hostId: number, trouble: Trouble): Promise<void> {
-    const { admin, hosts } = this.#databases
-    try {
-      await admin.use(adminTarget(hosts, hostId), (session) => session.query('select 1'))
+    if (await this.#answers(hostId)) {
       trouble.isOpen = true
       this.#onOpen()
-    } catch {
-      trouble.pauseMs = Math.min(trouble.pauseMs * 2, longestMs)
-      this.#lookLater(hostId, trouble)
+      return
+    }
+    trouble.pauseMs = Math.min(trouble.pauseMs * 2, longestMs)
+    this.#lookLater(hostId, trouble)
+  }
+
+  async #answers(hostId: number): Promise<boolean> {
+    const { admin, hosts } = this.#databases
+    try {
+      await admin.use(adminTarget(hosts, hostId), (session) => {
+        session.expectAnswersWithin(answerMs)
+        return session.query('select 1')
+      })
+      return true
+    } catch (error) {
+      return isOurOwnLimit(error)
     }
   }
 }
 
+/** All connections are taken, which says nothing of the host. */
+function isOurOwnLimit(error: unknown): boolean {
+  return error instanceof AppError && error.code === 'connections-exhausted'
+}
+
 const shortestMs = 250
 const longestMs = 10_000
+const forgetMs = 60_000
+const answerMs = 3_000

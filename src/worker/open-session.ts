@@ -26,7 +26,7 @@ export async function openSession(
   } catch (error) {
     const reason = vanished(error)
     if (reason !== undefined) return { kind: 'vanished', reason }
-    if (!interrupted.aborted && !isAtOwnLimit(error)) health.failed(target.hostId, error)
+    if (!interrupted.aborted && !isAtOwnLimit(error)) await health.tenantFailed(target, error, interrupted)
     return { kind: 'unreachable' }
   }
 }
