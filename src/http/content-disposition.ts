@@ -1,7 +1,7 @@
 /** `attachment` with a file name for every client: a plain one in ASCII, and the true one after RFC 5987 if it differs. */
 export function contentDisposition(filename: string): string {
-  const name = filename.replace(/[\p{Cc}/\\]/gu, '_')
-  const plain = name.replace(/[^\x20-\x7e]/g, '_').replaceAll('"', "'")
+  const name = filename.replace(/[\p{Cc}/]/gu, '_')
+  const plain = name.replace(/[^\x20-\x7e]|\\/g, '_').replaceAll('"', "'")
   const header = `attachment; filename="${plain}"`
   return plain === name ? header : `${header}; filename*=UTF-8''${encodeExtended(name)}`
 }

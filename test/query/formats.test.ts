@@ -173,6 +173,11 @@ test('a filename makes any answer a download', async (t) => {
     csv.headers.get('content-disposition'),
     `attachment; filename="z_hl '1'_2.csv"; filename*=UTF-8''z%C3%A4hl%20%221%22_2.csv`,
   )
+  const backslash = await ask(user, 'select 1', { filename: 'a\\b.csv', format: 'csv' })
+  assert.equal(
+    backslash.headers.get('content-disposition'),
+    `attachment; filename="a_b.csv"; filename*=UTF-8''a%5Cb.csv`,
+  )
 })
 
 test('ndjson is one object per line', async (t) => {
