@@ -2,6 +2,7 @@ import type { Principal } from '../auth/account.ts'
 import { AppError, errors } from '../errors.ts'
 import type { Session } from '../postgres/session.ts'
 import type { CopyStatement } from '../sql/copy-statement.ts'
+import { clearPages } from './clear-pages.ts'
 import { type Copies, copyLimitMs, openCopySession } from './copies.ts'
 import { CopyRun } from './copy-run.ts'
 import type { QuotaShare } from './quota-ledger.ts'
@@ -20,7 +21,7 @@ export async function copyFrom(
   upload: Upload,
 ): Promise<number> {
   const session = await openCopySession(copies, principal, upload.gone)
-  const share = await joinQuota(copies, principal).catch((error: unknown) => {
+  const share = await joinQuota(copies, principal, statement).catch((error: unknown) => {
     session.release()
     throw error
   })
@@ -30,14 +31,31 @@ export async function copyFrom(
     const rows = await store({ ...copies, limitMs }, session, statement, upload, share)
     isStored = true
     return rows
+  } catch (error) {
+    if (isOverQuota(error)) await clearPages(copies.databases, principal.account, statement)
+    throw error
   } finally {
     share.close(isStored)
   }
 }
 
-function joinQuota({ databases, quotas }: Copies, { account }: Principal): Promise<QuotaShare> {
-  return quotas.join(account, () => userDataSize(databases, account))
+async function joinQuota(
+  { databases, quotas }: Copies,
+  { account }: Principal,
+  statement: CopyStatement,
+): Promise<QuotaShare> {
+  const join = () => quotas.join(account, () => userDataSize(databases, account))
+  try {
+    return await join()
+  } catch (error) {
+    if (!isOverQuota(error)) throw error
+    // What is full may be pages of a load that came to nothing.
+    await clearPages(databases, account, statement)
+    return join()
+  }
 }
+
+const isOverQuota = (error: unknown) => error instanceof AppError && error.code === 'quota-exceeded'
 
 async function store(
   { databases, limitMs, maxBytes }: Copies,

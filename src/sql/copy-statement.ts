@@ -11,6 +11,8 @@ export type CopyStatement = {
   readonly text: string
   readonly direction: CopyDirection
   readonly source: 'table' | 'query'
+  /** As it was written; absent for a query. */
+  readonly table?: Readonly<{ schema: string | undefined; name: string }>
   readonly format: CopyFormat
 }
 
@@ -50,7 +52,15 @@ function checkCopy(text: string, copy: CopyStmt, expected: CopyDirection): CopyS
   if (copy.is_program) return refusals.program
   if (copy.filename !== undefined) return refusals.serverFile
   if (direction !== expected) return expected === 'from' ? refusals.notFrom : refusals.notTo
-  return { ok: true, text, direction, source: copy.query ? 'query' : 'table', format: formatOf(copy) }
+  const { relname: name, schemaname: schema } = copy.relation ?? {}
+  return {
+    ok: true,
+    text,
+    direction,
+    source: copy.query ? 'query' : 'table',
+    ...(name !== undefined && { table: { schema, name } }),
+    format: formatOf(copy),
+  }
 }
 
 function formatOf(copy: CopyStmt): CopyFormat {
