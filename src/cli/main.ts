@@ -1,3 +1,4 @@
+import { readVersion } from '../version.ts'
 import { type Command, parseCall, UsageError } from './command.ts'
 import { auditCommand } from './commands/audit.ts'
 import { dataCommands } from './commands/data.ts'
@@ -25,6 +26,7 @@ const commands: readonly Command[] = [
 /** Exit codes: 0 it is done, 1 it could not be done, 2 it was called wrongly. */
 export async function runCommandLine(args: readonly string[]): Promise<number> {
   if (args.length === 0 || ['help', '--help', '-h'].includes(args[0]!)) return print(help())
+  if (args[0] === '--version') return print([readVersion()])
   try {
     const { command, rest } = findCommand(args)
     const { positionals, options } =

@@ -2,6 +2,7 @@ import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import type { OpenAPIV3_1 as OpenApi } from 'openapi-types'
 import { operations } from '../client/operations.ts'
+import { readVersion } from '../version.ts'
 import { commonAnswers, components } from './openapi-answers.ts'
 
 /**
@@ -16,7 +17,7 @@ export async function describeApi(app: FastifyInstance, publicUrl: string): Prom
       openapi: '3.1.0',
       info: {
         title: 'Cartage',
-        version: '0.1.0',
+        version: readVersion(),
         description,
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },

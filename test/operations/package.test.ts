@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { createInterface } from 'node:readline'
+import { type TestContext, test } from 'node:test'
+import { promisify } from 'node:util'
+import { newInstallation } from './installation.ts'
+
+const run = promisify(execFile)
+
+test('the package, installed from its tarball in an empty folder, has a client with types and a cartage that serves', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'cartage-package-'))
+  t.after(() => rm(folder, { recursive: true, force: true }))
+  const { filename, files } = await pack(folder)
+  const top = new Set(files.map(({ path }) => path.split('/')[0]))
+  assert.deepEqual([...top].sort(), [
+    ...['CHANGELOG.md', 'LICENSE', 'README.md', 'SECURITY.md', 'bin', 'dist', 'docs', 'migrations'],
+    'package.json',
+  ])
+  const missing = await install(folder, filename)
+  if (missing) return t.skip(missing)
+
+  await assertClient(folder)
+  const { version } = JSON.parse(await readFile('package.json', 'utf8')) as { version: string }
+  const cartage = join(folder, 'node_modules/.bin/cartage')
+  assert.equal((await run(cartage, ['--version'], { cwd: folder })).stdout, `${version}\n`)
+  await assertServes(t, folder, cartage, version)
+})
+
+type Packed = Readonly<{ filename: string; files: readonly { path: string }[] }>
+
+async function pack(folder: string): Promise<Packed> {
+  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', folder], quietly)
+  return (JSON.parse(stdout) as [Packed])[0]
+}
+
+const quietly = { timeout: 300_000, env: { ...process.env, npm_config_loglevel: 'error' } }
+
+/** Answers why it could not be tried: what the package depends on comes from npm's cache, or from the registry. */
+async function install(folder: string, filename: string): Promise<string | undefined> {
+  await writeFile(join(folder, 'package.json'), '{}')
+  try {
+    const options = ['--prefer-offline', '--no-audit', '--no-fund']
+    await run('npm', ['install', ...options, `./${filename}`], { ...quietly, cwd: folder })
+    return undefined
+  } catch (error) {
+    if (!/ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ENOTCACHED/.test(String(error))) throw error
+    return 'NOT RUN: neither the cache of npm nor the registry has the dependencies'
+  }
+}
+
+async function assertClient(folder: string): Promise<void> {
+  await writeFile(
+    join(folder, 'use.mjs'),
+    "import { createClient } from 'cartage/client'\ncreateClient.call\n",
+  )
+  await run(process.execPath, ['use.mjs'], { cwd: folder })
+  await writeFile(join(folder, 'use.ts'), typedUse)
+  const types = resolve('node_modules/@types')
+  const options = ['--noEmit', '--strict', '--module', 'nodenext', '--typeRoots', types, '--types', 'node']
+  const { stdout } = await run(resolve('node_modules/.bin/tsc'), [...options, 'use.ts'], {
+    cwd: folder,
+  }).catch((error: { stdout: string }) => error)
+  assert.equal(stdout, '')
+}
+
+const typedUse = `
+import { createClient } from 'cartage/client'
+import type { JobDocument } from 'cartage/client/documents'
+const client = createClient({ baseUrl: 'http://x', username: 'a', token: 'b' })
+export const job: Promise<JobDocument> = client.jobs.create('select 1')
+// @ts-expect-error: a job is no number
+export const wrong: Promise<number> = client.jobs.create('select 1')
+`
+
+async function assertServes(t: TestContext, folder: string, cartage: string, version: string): Promise<void> {
+  const { config, keys } = await newInstallation(t)
+  const child = spawn(cartage, ['serve'], {
+    cwd: folder,
+    env: {
+      PATH: process.env.PATH,
+      CARTAGE_PORT: '0',
+      CARTAGE_DATABASE_URL: keys.adminUrl,
+      CARTAGE_SECRET: keys.secret,
+      CARTAGE_NAMESPACE: config.namespace,
+      CARTAGE_CONNECTIONS_PER_HOST: '6',
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const gone = once(child, 'exit')
+  t.after(async () => {
+    child.kill('SIGKILL')
+    await gone
+  })
+  const url = await addressOf(child)
+  const { info } = (await (await fetch(`${url}/openapi.json`)).json()) as { info: { version: string } }
+  assert.equal(info.version, version)
+  assert.equal((await fetch(`${url}/health/ready`)).status, 200)
+  child.kill('SIGTERM')
+  assert.deepEqual(await gone, [0, null])
+}
+
+async function addressOf({ stdout }: ChildProcess): Promise<string> {
+  for await (const line of createInterface({ input: stdout! })) {
+    const [, url] = /Cartage listens on (\S+)/.exec(line) ?? []
+    if (url) return url
+  }
+  throw new Error('it ended without listening')
+}
