@@ -15,7 +15,11 @@ export const variables = {
   ),
   secret: text('CARTAGE_SECRET', '', 'server secret, 32 characters or more; generated when embedded'),
   newSecret: text('CARTAGE_NEW_SECRET', '', 'the secret that `cartage secret rotate` changes to'),
-  adminToken: text('CARTAGE_ADMIN_TOKEN', '', 'bearer token of /admin/v1; generated when embedded'),
+  adminToken: text(
+    'CARTAGE_ADMIN_TOKEN',
+    '',
+    'bearer token of /admin/v1, 24 characters or more; generated when embedded',
+  ),
   namespace: name('CARTAGE_NAMESPACE', 'cartage', 'control database, and prefix of every database and role'),
   demoUser: flag('CARTAGE_DEMO_USER', 'on', 'make the user `demo` on the very first embedded start'),
   logLevel: oneOf('CARTAGE_LOG_LEVEL', 'info', 'least level that is logged', [
@@ -115,6 +119,7 @@ export const variables = {
   rateLimitCopyfrom: rate('CARTAGE_RATE_LIMIT_COPYFROM', 'requests of one user to copyfrom'),
   rateLimitCopyto: rate('CARTAGE_RATE_LIMIT_COPYTO', 'requests of one user to copyto'),
   rateLimitSql: rate('CARTAGE_RATE_LIMIT_SQL', 'requests of one user to the SQL endpoint'),
+  rateLimitTables: rate('CARTAGE_RATE_LIMIT_TABLES', 'requests of one user to viz, datasets and me'),
 
   apiKeyQuota: whole('CARTAGE_API_KEY_QUOTA', 0, 'regular keys of one user; 0 is unlimited', 0),
 
@@ -176,6 +181,11 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   for (const { name } of [variables.secret, variables.newSecret]) {
     const secret = env[name]?.trim()
     if (secret && secret.length < 32) throw new ConfigError(`${name} must have 32 characters or more`)
+  }
+  if (config.adminToken && config.adminToken.length < 24) {
+    throw new ConfigError(
+      'CARTAGE_ADMIN_TOKEN must have 24 characters or more: whoever guesses it has every account',
+    )
   }
   return config
 }

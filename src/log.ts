@@ -11,28 +11,37 @@ export function createLog(level: string, destination?: DestinationStream): Log {
       timestamp: pino.stdTimeFunctions.isoTime,
       redact: { paths: secretPaths, censor: '[redacted]' },
       serializers: { err: describeError },
+      hooks: { logMethod: titleErrors },
     },
     ...(destination ? [destination] : []),
   )
 }
 
-/** What an error says of itself. Not what hangs on it: an error of `pg` may carry a whole connection, keys and all. */
+/**
+ * What an error says of itself. Not what hangs on it: an error of `pg` may carry a whole connection, keys and all. And not
+ * the words of others: what PostgreSQL says to a caller repeats the caller's SQL, what Fastify says repeats the address.
+ */
 function describeError(error: unknown): unknown {
   if (!(error instanceof Error)) return String(error)
-  const { name, message, code, stack, cause } = error as NodeJS.ErrnoException
+  const { name, message, code, stack, cause, extras } = error as LoggedError
+  if (code?.startsWith('FST_')) return { type: name, code }
+  if (code === 'database') return { type: name, code, sqlstate: extras?.sqlstate }
   return { type: name, message, code, stack, ...(cause ? { cause: describeError(cause) } : {}) }
 }
+
+/** Where nobody gave a line its title, pino takes the message of the error, whosever words they are. */
+function titleErrors(this: Logger, args: unknown[], method: (...args: unknown[]) => void): void {
+  const [first] = args
+  const error = first instanceof Error ? first : (first as { err?: unknown } | null | undefined)?.err
+  if (args.length === 1 && error instanceof Error) {
+    method.call(this, { err: error }, (error as LoggedError).code ?? error.name)
+  } else method.apply(this, args)
+}
+
+type LoggedError = NodeJS.ErrnoException & { extras?: { sqlstate?: string } }
 
 const secretPaths = ['authorization', 'api_key', 'token', 'password', 'secret'].flatMap((name) => [
   name,
   `*.${name}`,
   `*.*.${name}`,
 ])
-
-/** A URL fit for a log: its path, and of its query the names only. */
-export function withoutSecrets(url: string): string {
-  const [path = '', query] = url.split('?', 2)
-  if (!query) return path
-  const names = query.split('&').map((pair) => pair.split('=', 1)[0])
-  return `${path}?${names.join('&')}`
-}

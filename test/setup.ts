@@ -194,7 +194,7 @@ async function launch(options: SetupOptions): Promise<{ service: Service; keys: 
   const keys = {
     adminUrl: url,
     secret: 'a secret for tests, the same everywhere',
-    adminToken: 'test-admin-token',
+    adminToken: 'test-admin-token-for-all-tests',
   }
   const service = await startService(
     config,

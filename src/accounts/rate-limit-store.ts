@@ -1,7 +1,7 @@
 import type { Rate } from '../config.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 
-export const endpointGroups = ['keys', 'jobs', 'jobs_read', 'copyfrom', 'copyto', 'sql'] as const
+export const endpointGroups = ['keys', 'jobs', 'jobs_read', 'copyfrom', 'copyto', 'sql', 'tables'] as const
 export type EndpointGroup = (typeof endpointGroups)[number]
 
 export type RateVerdict = Readonly<{

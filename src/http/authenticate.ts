@@ -1,6 +1,9 @@
 import type { FastifyRequest } from 'fastify'
+import type { Account } from '../auth/account.ts'
 import { readCredential } from '../auth/credential.ts'
 import { type Identification, identify } from '../auth/identify.ts'
+import { defaultToken } from '../auth/token.ts'
+import { errors } from '../errors.ts'
 import type { Services } from './services.ts'
 
 declare module 'fastify' {
@@ -34,6 +37,28 @@ async function identifyOnce(services: CallerServices, request: FastifyRequest): 
     noteRefusal(services, request, name, outcome)
   }
   return identification
+}
+
+/** Whose token it is, where the path names no account. */
+export async function accountOfHolder(
+  { directory }: Pick<Services, 'directory'>,
+  request: FastifyRequest,
+): Promise<Account> {
+  const credential = readCredential({
+    authorization: request.headers.authorization,
+    query: request.query as Record<string, unknown>,
+  })
+  // Everybody has the token of the public key: it says nothing about who is asking.
+  if (credential.kind !== 'token' || credential.token === defaultToken) throw errors.unauthorized()
+  if (credential.username === undefined) {
+    const holder = await directory.findHolder(credential.token)
+    if (!holder) throw errors.unauthorized()
+    return holder.account
+  }
+  const named = await directory.findAccount(credential.username)
+  const identification = named && (await identify(directory, credential.username, credential))
+  if (identification?.outcome !== 'known') throw errors.unauthorized()
+  return identification.principal.account
 }
 
 export function noteRefusal(

@@ -5,7 +5,7 @@ import type { Account } from '../auth/account.ts'
 import type { Identification } from '../auth/identify.ts'
 import { type Config, parseRate, type Rate } from '../config.ts'
 import { errors } from '../errors.ts'
-import { identifyCaller } from './authenticate.ts'
+import { accountOfHolder, identifyCaller } from './authenticate.ts'
 import type { Services } from './services.ts'
 
 /**
@@ -19,7 +19,7 @@ export function limitRates(app: FastifyInstance, services: Services): void {
     const group = endpointGroupOf(request)
     if (!group) return
     // A request that will be refused for its credential counts for nobody.
-    const account = actingAccount(await identifyCaller(services, request))
+    const account = await accountOf(services, request)
     const rate = account && rateOf(services.config, account, group)
     if (!rate) return
     const verdict = await judge(services, refused, account, group, rate)
@@ -33,7 +33,10 @@ export function limitRates(app: FastifyInstance, services: Services): void {
 type Refusals = LRUCache<string, Readonly<{ retryAt: number; resetAt: number }>>
 
 function endpointGroupOf(request: FastifyRequest): EndpointGroup | undefined {
-  const [, path = ''] = /^\/(?:user|u)\/:name(\/.+)$/.exec(request.routeOptions.url ?? '') ?? []
+  const { url = '' } = request.routeOptions
+  if (isAboutHolder(request)) return 'tables'
+  const [, path = ''] = /^\/(?:user|u)\/:name(\/.+)$/.exec(url) ?? []
+  if (/^\/api\/v1\/viz|^\/api\/v4\/datasets/.test(path)) return 'tables'
   if (path.startsWith('/api/v3/api_keys')) return 'keys'
   if (path.startsWith('/api/v2/sql/job')) return isReading(request) ? 'jobs_read' : 'jobs'
   if (path === '/api/v2/sql/copyfrom') return 'copyfrom'
@@ -41,7 +44,15 @@ function endpointGroupOf(request: FastifyRequest): EndpointGroup | undefined {
   return path === '/api/v2/sql' ? 'sql' : undefined
 }
 
+/** `me` names no account in its path. */
+const isAboutHolder = ({ routeOptions: { url = '' } }: FastifyRequest) => /^\/api\/v\d\/me$/.test(url)
+
 const isReading = ({ method }: FastifyRequest) => method === 'GET' || method === 'HEAD'
+
+async function accountOf(services: Services, request: FastifyRequest): Promise<Account | undefined> {
+  if (isAboutHolder(request)) return accountOfHolder(services, request)
+  return actingAccount(await identifyCaller(services, request))
+}
 
 function actingAccount(identification: Identification): Account | undefined {
   if (identification.outcome === 'known') return identification.principal.account
@@ -62,6 +73,7 @@ const configured = {
   copyfrom: 'rateLimitCopyfrom',
   copyto: 'rateLimitCopyto',
   sql: 'rateLimitSql',
+  tables: 'rateLimitTables',
 } as const satisfies Record<EndpointGroup, keyof Config>
 
 async function judge(

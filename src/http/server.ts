@@ -5,8 +5,10 @@ import { acceptBodies } from './body.ts'
 import { allowOtherOrigins } from './cors.ts'
 import { hintAtNearMisses } from './credential-hint.ts'
 import { respondWithError } from './error-response.ts'
+import { forbidSniffing, guardAnswers, refuseNonsense } from './guard-answers.ts'
 import { describeApi } from './openapi.ts'
 import { limitRates } from './rate-limit.ts'
+import { acceptedRequestId } from './request-id.ts'
 import { adminRoutes } from './routes/admin.ts'
 import { copyRoutes } from './routes/copy.ts'
 import { docsRoutes } from './routes/docs.ts'
@@ -69,14 +71,15 @@ async function accountRoutes(app: FastifyInstance, services: Services): Promise<
 }
 
 function createApp({ config, log }: Services): FastifyInstance {
-  return fastify({
+  const app = fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
     requestIdHeader: false,
-    genReqId: (request) => acceptedRequestId(request.headers['x-request-id']) ?? randomUUID(),
+    genReqId: (request) => acceptedRequestId(request) ?? randomUUID(),
     bodyLimit: smallBodyBytes,
     // A path that is no URL has no route and meets no hook, but gets the same bodies.
-    frameworkErrors: (error, request, reply) => respondWithError(error, request, reply),
+    frameworkErrors: (error, request, reply) => respondWithError(error, request, forbidSniffing(reply)),
+    clientErrorHandler: refuseNonsense,
     trustProxy: config.trustedProxies || false,
     routerOptions: {
       ignoreTrailingSlash: true,
@@ -94,10 +97,8 @@ function createApp({ config, log }: Services): FastifyInstance {
     requestTimeout: 0,
     http: { headersTimeout: config.requestTimeoutMs, connectionsCheckingInterval: 5_000 },
   }) as unknown as FastifyInstance
-}
-
-function acceptedRequestId(header: string | string[] | undefined): string | undefined {
-  return typeof header === 'string' && /^[A-Za-z0-9._-]{1,128}$/.test(header) ? header : undefined
+  guardAnswers(app)
+  return app
 }
 
 const smallBodyBytes = 1024 ** 2

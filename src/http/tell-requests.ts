@@ -1,28 +1,29 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { tokenPrefix } from '../auth/token.ts'
-import { withoutSecrets } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Services } from './services.ts'
+import { type TellUrl, tellableUrls } from './tellable-url.ts'
 
 /** Every request has an id that the client sees, one line in the log and one count in the metrics. */
 export function tellRequests(app: FastifyInstance, { metrics, isReady }: Services): void {
+  const tellUrl = tellableUrls(app)
   app.addHook('onRequest', async (request, reply) => {
     reply.header('X-Request-Id', request.id)
     // A client that keeps its connection would come back to a process that is about to go.
     if (!isReady()) reply.header('Connection', 'close')
     // Also answers that were cut short, or written past Fastify, end with this event.
     reply.raw.once('close', () => {
-      tellLog(request, reply)
+      tellLog(request, reply, tellUrl)
       tellMetrics(metrics, request, reply)
     })
   })
 }
 
-function tellLog(request: FastifyRequest, reply: FastifyReply): void {
+function tellLog(request: FastifyRequest, reply: FastifyReply, tellUrl: TellUrl): void {
   request.log.info(
     {
       method: request.method,
-      url: withoutSecrets(request.url),
+      url: tellUrl(request),
       status: statusOf(reply),
       traceId: request.traceId,
       ...describeFailure(request),

@@ -141,3 +141,14 @@ async function outcomes(take: () => Promise<{ isAllowed: boolean }>, times: numb
   for (let n = 0; n < times; n++) seen.push((await take()).isAllowed)
   return seen
 }
+
+test('viz, datasets and me have a limit together, whichever way they are asked', async (t) => {
+  const { url, user } = await setup(t, { config: { rateLimitTables: { count: 3, seconds: 3600, burst: 3 } } })
+  const own = { headers: basic(user.username, user.masterToken) }
+  const paths = [`${user.base}/api/v1/viz`, `${user.base}/api/v4/datasets`, `${url}/api/v4/me`]
+  for (const path of paths) assert.equal((await fetch(path, own)).status, 200, path)
+  for (const path of [...paths, `${url}/api/v3/me`, `${user.base}/api/v1/viz/none`]) {
+    assert.equal((await fetch(path, own)).status, 429, path)
+  }
+  assert.equal((await fetch(`${url}/api/v4/me?api_key=wrong`)).status, 401)
+})

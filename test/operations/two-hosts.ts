@@ -47,7 +47,7 @@ export async function startHost(t: TestContext) {
 }
 
 export const admin = (service: Service) =>
-  createAdminClient({ baseUrl: service.url, token: 'test-admin-token' })
+  createAdminClient({ baseUrl: service.url, token: 'test-admin-token-for-all-tests' })
 
 export async function newUser(service: Service, username: string) {
   const operator = admin(service)

@@ -1,14 +1,12 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Account, Principal } from '../../auth/account.ts'
+import type { Principal } from '../../auth/account.ts'
 import { callerOfSql } from '../../auth/authorize.ts'
-import { readCredential } from '../../auth/credential.ts'
-import { type Identification, identify } from '../../auth/identify.ts'
-import { defaultToken } from '../../auth/token.ts'
+import type { Identification } from '../../auth/identify.ts'
 import { errors } from '../../errors.ts'
 import { accountUsage } from '../../query/account-usage.ts'
 import { listTables } from '../../query/list-tables.ts'
 import { shareTable, unshareTable } from '../../query/share-table.ts'
-import { identifyCaller } from '../authenticate.ts'
+import { accountOfHolder, identifyCaller } from '../authenticate.ts'
 import { baseUrlOf } from '../base-url.ts'
 import type { Services } from '../services.ts'
 import { datasetDocument, meDocument, pageLinks, tableDocument } from './neighbour-documents.ts'
@@ -88,24 +86,6 @@ type OneTable = { Params: { table: string } }
 
 const noTables = { total: 0, tables: [] }
 const onlyOne = { orderBy: 'name', direction: 'asc', limit: 1, offset: 0 } as const
-
-async function accountOfHolder({ directory }: Services, request: FastifyRequest): Promise<Account> {
-  const credential = readCredential({
-    authorization: request.headers.authorization,
-    query: request.query as Query,
-  })
-  // Everybody has the token of the public key: it says nothing about who is asking.
-  if (credential.kind !== 'token' || credential.token === defaultToken) throw errors.unauthorized()
-  if (credential.username === undefined) {
-    const holder = await directory.findHolder(credential.token)
-    if (!holder) throw errors.unauthorized()
-    return holder.account
-  }
-  const named = await directory.findAccount(credential.username)
-  const identification = named && (await identify(directory, credential.username, credential))
-  if (identification?.outcome !== 'known') throw errors.unauthorized()
-  return identification.principal.account
-}
 
 /** The master key, or one that was granted `table_metadata`. */
 function readerOfMetadata(identification: Identification): Principal {

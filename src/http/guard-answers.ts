@@ -1,0 +1,39 @@
+import type { Socket } from 'node:net'
+import type { FastifyInstance, FastifyReply } from 'fastify'
+
+/** No browser may guess the type of an answer, nor anybody keep one that may hold a token. */
+export function guardAnswers(app: FastifyInstance): void {
+  app.addHook('onRequest', async (request, reply) => {
+    forbidSniffing(reply)
+    if (holdsTokens.test(request.url)) reply.header('Cache-Control', 'no-store')
+  })
+}
+
+export function forbidSniffing<Reply extends Pick<FastifyReply, 'header'>>(reply: Reply): Reply {
+  reply.header('X-Content-Type-Options', 'nosniff')
+  return reply
+}
+
+/** What is no HTTP meets neither route nor hook. */
+export function refuseNonsense(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || socket.destroyed) return
+  const { line, text } = refusals[error.code ?? ''] ?? nonsense
+  const body = JSON.stringify({ error: [text] })
+  if (socket.writable) {
+    socket.write(
+      `HTTP/1.1 ${line}\r\nContent-Type: application/json; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
+    )
+  }
+  socket.destroy(error)
+}
+
+const nonsense = { line: '400 Bad Request', text: 'This is not HTTP' }
+const refusals: Record<string, typeof nonsense> = {
+  HPE_HEADER_OVERFLOW: {
+    line: '431 Request Header Fields Too Large',
+    text: 'The headers, or the address, are too long',
+  },
+  ERR_HTTP_REQUEST_TIMEOUT: { line: '408 Request Timeout', text: 'The request did not arrive in time' },
+}
+
+const holdsTokens = /^\/admin\/|^\/(user|u)\/[^/]*\/api\/v3\/|^\/api\/v\d\/me\b/

@@ -1,0 +1,44 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+
+/** Tells the address of a request as far as it is made of words that we know; anything else could be a token. */
+export type TellUrl = (request: FastifyRequest) => string
+
+/** Learns the words from the routes, so it has to be called before they are made. */
+export function tellableUrls(app: FastifyInstance): TellUrl {
+  const segments = new Set<string>()
+  const parameters = new Set(['api_key', 'map_key'])
+  app.addHook('onRoute', ({ url, schema }) => {
+    for (const segment of url.split('/')) if (!segment.startsWith(':')) segments.add(segment)
+    const { properties = {} } = (schema?.querystring ?? {}) as { properties?: object }
+    for (const name of Object.keys(properties)) parameters.add(name)
+  })
+  return (request) => {
+    const [path = '', query] = request.url.split('?', 2)
+    const pattern = request.routeOptions.url
+    const told = pattern ? fillIn(pattern, request) : onlyKnown(path, '/', segments)
+    if (!query) return told
+    const names = query.split('&').map((pair) => pair.split('=', 1)[0])
+    return `${told}?${onlyKnown(names.join('&'), '&', parameters)}`
+  }
+}
+
+function fillIn(pattern: string, request: FastifyRequest): string {
+  const { jobId = '' } = request.params as { jobId?: string }
+  return pattern
+    .replace(':name', () => accountOf(request) ?? ':name')
+    .replace(':jobId', () => (uuid.test(jobId) ? jobId : ':jobId'))
+}
+
+function accountOf({ identification }: FastifyRequest): string | undefined {
+  if (identification?.outcome === 'known') return identification.principal.account.username
+  return identification?.outcome === 'anonymous' ? identification.account.username : undefined
+}
+
+function onlyKnown(text: string, separator: string, known: ReadonlySet<string>): string {
+  return text
+    .split(separator)
+    .map((word) => (word === '' || known.has(word) ? word : '…'))
+    .join(separator)
+}
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
