@@ -1,14 +1,28 @@
-import { resolve } from 'node:path'
-
-type Variable<T> = Readonly<{ name: string; meaning: string; fallback: string; read: (text: string) => T }>
+import {
+  ConfigError,
+  databaseAddress,
+  flag,
+  name,
+  oneOf,
+  path,
+  rate,
+  text,
+  type Variable,
+  webAddress,
+  whole,
+} from './config-variables.ts'
 
 /** Every variable that Cartage knows. docs/configuration.md has the same list; a test holds them together. */
 export const variables = {
   host: text('CARTAGE_HOST', '127.0.0.1', 'address to listen on'),
   port: whole('CARTAGE_PORT', 8080, 'port to listen on; 0 picks a free one', 0, 65535),
-  publicUrl: text('CARTAGE_PUBLIC_URL', '', 'base address that clients see, when a proxy stands in front'),
+  publicUrl: webAddress(
+    'CARTAGE_PUBLIC_URL',
+    '',
+    'base address that clients see, when a proxy stands in front',
+  ),
   dataDir: path('CARTAGE_DATA_DIR', './data', 'embedded cluster and generated secrets'),
-  databaseUrl: text(
+  databaseUrl: databaseAddress(
     'CARTAGE_DATABASE_URL',
     '',
     'administrative connection to an existing PostgreSQL; empty: embedded',
@@ -30,6 +44,11 @@ export const variables = {
     'info',
     'debug',
     'trace',
+  ]),
+  logFormat: oneOf('CARTAGE_LOG_FORMAT', 'auto', 'auto: text on a terminal, JSON lines elsewhere', [
+    'auto',
+    'json',
+    'text',
   ]),
 
   trustedProxies: text(
@@ -160,14 +179,18 @@ export const variables = {
   ),
   copyWaitMs: whole('CARTAGE_COPY_WAIT_MS', 2_000, 'longest wait for a free copy slot, then 429', 0),
 
-  clientUrl: text('CARTAGE_URL', 'http://127.0.0.1:8080', 'for the command line: where the service is'),
+  backupPassphrase: text(
+    'CARTAGE_BACKUP_PASSPHRASE',
+    '',
+    'for `cartage backup` and `restore`: seals the secret, 12 characters or more',
+  ),
+  hostUrl: text('CARTAGE_HOST_URL', '', 'for `cartage host add`: address of the host'),
+  clientUrl: webAddress('CARTAGE_URL', 'http://127.0.0.1:8080', 'for the command line: where the service is'),
   clientUser: text('CARTAGE_USER', '', 'for the command line: whose data'),
   clientKey: text('CARTAGE_API_KEY', '', 'for the command line: token of the key to use'),
 } as const
 
 export type Config = Readonly<{ [K in keyof typeof variables]: ReturnType<(typeof variables)[K]['read']> }>
-
-export class ConfigError extends Error {}
 
 /** Reads the environment into one frozen Config, or throws a ConfigError saying in a sentence what is wrong. */
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
@@ -190,80 +213,32 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   return config
 }
 
+/** Names that look like ours and are not, each with the one that may be meant. */
+export function unknownVariables(env: NodeJS.ProcessEnv = process.env): readonly string[] {
+  const known: readonly string[] = Object.values(variables).map(({ name }) => name)
+  return Object.keys(env)
+    .filter((name) => /^CARTAGE_(?!TEST_)/.test(name) && !known.includes(name))
+    .map((name) => {
+      const near = known.find((other) => areAlike(name, other))
+      return near ? `${name} (${near}?)` : name
+    })
+}
+
+/** One letter wrong, missing, too many, or two in the wrong order. */
+function areAlike(one: string, other: string): boolean {
+  const head = [...one].findIndex((letter, place) => letter !== other[place])
+  const [rest, otherRest] = [one.slice(head), other.slice(head)]
+  const swapped = `${rest[1]}${rest[0]}${rest.slice(2)}`
+  return head < 0
+    ? other.length === one.length + 1
+    : [
+        [rest.slice(1), otherRest.slice(1)],
+        [rest, otherRest.slice(1)],
+        [rest.slice(1), otherRest],
+        [swapped, otherRest],
+      ].some(([a, b]) => a === b)
+}
+
 function readVariable(variable: Variable<unknown>, env: NodeJS.ProcessEnv): unknown {
   return variable.read(env[variable.name]?.trim() || variable.fallback)
-}
-
-function text(name: string, fallback: string, meaning: string): Variable<string> {
-  return { name, meaning, fallback, read: (value) => value }
-}
-
-function path(name: string, fallback: string, meaning: string): Variable<string> {
-  return { name, meaning, fallback, read: (value) => resolve(value) }
-}
-
-function name(name: string, fallback: string, meaning: string): Variable<string> {
-  const read = (value: string) => {
-    if (/^[a-z][a-z0-9_]{0,30}$/.test(value)) return value
-    throw new ConfigError(`${name} must be 1 to 31 lower-case letters, digits or _, not '${value}'`)
-  }
-  return { name, meaning, fallback, read }
-}
-
-function whole(
-  name: string,
-  fallback: number,
-  meaning: string,
-  min: number,
-  max = Number.MAX_SAFE_INTEGER,
-): Variable<number> {
-  const read = (value: string) => {
-    const number = Number(value)
-    if (/^\d+$/.test(value) && number >= min && number <= max) return number
-    throw new ConfigError(
-      `${name} must be a whole number of ${min} or more${max < Number.MAX_SAFE_INTEGER ? ` up to ${max}` : ''}, not '${value}'`,
-    )
-  }
-  return { name, meaning, fallback: String(fallback), read }
-}
-
-function oneOf<T extends string>(
-  name: string,
-  fallback: T,
-  meaning: string,
-  values: readonly T[],
-): Variable<T> {
-  const read = (value: string) => {
-    const found = values.find((known) => known === value)
-    if (found !== undefined) return found
-    throw new ConfigError(`${name} must be one of ${values.join(', ')}, not '${value}'`)
-  }
-  return { name, meaning, fallback, read }
-}
-
-function flag(name: string, fallback: 'on' | 'off', meaning: string): Variable<boolean> {
-  const word = oneOf(name, fallback, meaning, ['on', 'off'])
-  return { ...word, read: (value) => word.read(value) === 'on' }
-}
-
-/** So many requests in so many seconds, of which at most `burst` at once. */
-export type Rate = Readonly<{ count: number; seconds: number; burst: number }>
-
-/** `100/60`, or `100/60+20` with a burst; `off` is null; anything else is undefined. */
-export function parseRate(text: unknown): Rate | null | undefined {
-  if (text === 'off') return null
-  const [, ...parts] = /^(\d{1,9})\/(\d{1,9})(?:\+(\d{1,9}))?$/.exec(String(text)) ?? []
-  const [count, seconds, burst = count] = parts.map((part) => (part === undefined ? undefined : Number(part)))
-  return count && seconds && burst ? { count, seconds, burst } : undefined
-}
-
-function rate(name: string, meaning: string): Variable<Rate | null> {
-  const read = (value: string) => {
-    const found = parseRate(value)
-    if (found !== undefined) return found
-    throw new ConfigError(
-      `${name} must be 'off', COUNT/SECONDS or COUNT/SECONDS+BURST, such as 100/60+20, not '${value}'`,
-    )
-  }
-  return { name, meaning: `${meaning}: COUNT/SECONDS or COUNT/SECONDS+BURST`, fallback: 'off', read }
 }

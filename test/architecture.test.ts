@@ -14,7 +14,17 @@ const floors = [
   ['accounts'],
   ['auth'],
   ['postgres', 'sql'],
-  ['errors.ts', 'config.ts', 'log.ts', 'secrets.ts', 'metrics.ts', 'version.ts', 'client'],
+  [
+    'errors.ts',
+    'config.ts',
+    'config-variables.ts',
+    'log.ts',
+    'terminal-log.ts',
+    'secrets.ts',
+    'metrics.ts',
+    'version.ts',
+    'client',
+  ],
 ]
 
 test('a file imports from its own folder or from a floor below', async () => {

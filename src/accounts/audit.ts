@@ -7,9 +7,11 @@ export type AuditAction =
   | 'organization.created'
   | 'organization.deleted'
   | 'key.created'
+  | 'key.shown'
   | 'key.regenerated'
   | 'key.deleted'
   | 'host.added'
+  | 'host.removed'
   | 'secret.rotated'
   | 'authentication.refused'
 

@@ -1,4 +1,4 @@
-import { hostFromUrl } from '../postgres/hosts.ts'
+import { type Hosts, hostFromUrl } from '../postgres/hosts.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 import type { AccountsContext } from './accounts-context.ts'
 import { checkSecret } from './check-secret.ts'
@@ -15,6 +15,12 @@ export async function loadHosts(
   const { rows } = await control.query<{ id: number; name: string; sealed_url: Buffer }>(
     'select id, name, sealed_url from cartage.hosts where sealed_url is not null',
   )
+  const ids = new Set(rows.map(({ id }) => id))
+  // One that is just being added is not in the table yet: only what was there can have been removed.
+  for (const id of loaded.get(databases.hosts) ?? []) if (!ids.has(id)) databases.hosts.forget(id)
+  loaded.set(databases.hosts, ids)
   for (const { id, name, sealed_url } of rows)
     databases.hosts.register(hostFromUrl(id, name, secrets.open(sealed_url)))
 }
+
+const loaded = new WeakMap<Hosts, ReadonlySet<number>>()

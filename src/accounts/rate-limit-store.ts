@@ -1,4 +1,4 @@
-import type { Rate } from '../config.ts'
+import type { Rate } from '../config-variables.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 
 export const endpointGroups = ['keys', 'jobs', 'jobs_read', 'copyfrom', 'copyto', 'sql', 'tables'] as const

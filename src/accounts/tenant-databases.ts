@@ -102,5 +102,5 @@ async function recordMigrated(
   )
 }
 
-const templateName = (namespace: string) => `${namespace}_template`
+export const templateName = (namespace: string) => `${namespace}_template`
 const newestOf = (migrations: readonly Migration[]) => migrations.at(-1)?.name

@@ -1,4 +1,4 @@
-import { parseRate } from '../config.ts'
+import { parseRate } from '../config-variables.ts'
 import { errors } from '../errors.ts'
 import { endpointGroups } from './rate-limit-store.ts'
 

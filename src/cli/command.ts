@@ -10,6 +10,8 @@ export type Command = Readonly<{
   summary: string
   /** Names of the positional arguments, all required. */
   positionals: readonly string[]
+  /** Those that may follow. */
+  optional?: readonly string[]
   options: NonNullable<ParseArgsConfig['options']>
   run: (positionals: readonly string[], options: OptionValues) => Promise<CommandResult>
 }>
@@ -24,7 +26,9 @@ export type ParsedCall = Readonly<{ positionals: readonly string[]; options: Opt
 
 export function parseCall(command: Command, args: readonly string[]): ParsedCall {
   const parsed = parse(command, args)
-  if (parsed.positionals.length !== command.positionals.length) {
+  const { positionals, optional = [] } = command
+  const given = parsed.positionals.length
+  if (given < positionals.length || given > positionals.length + optional.length) {
     throw new UsageError(`usage: cartage ${command.name} ${command.usage}`.trim())
   }
   return parsed

@@ -4,15 +4,20 @@ import { auditCommand } from './commands/audit.ts'
 import { dataCommands } from './commands/data.ts'
 import { doctorCommand } from './commands/doctor.ts'
 import { hostCommands } from './commands/hosts.ts'
+import { jobCommands } from './commands/jobs.ts'
 import { organizationCommands } from './commands/organizations.ts'
 import { repairCommand } from './commands/repair.ts'
 import { secretCommand } from './commands/secret.ts'
 import { tableCommands } from './commands/tables.ts'
+import { userSetCommand } from './commands/user-set.ts'
 import { userCommands } from './commands/users.ts'
 import { explainError } from './explain-error.ts'
+import { Interrupted } from './interrupt.ts'
+import { talk } from './talk.ts'
 
 const commands: readonly Command[] = [
   ...userCommands,
+  userSetCommand,
   ...organizationCommands,
   ...tableCommands,
   ...hostCommands,
@@ -21,10 +26,12 @@ const commands: readonly Command[] = [
   auditCommand,
   secretCommand,
   ...dataCommands,
+  ...jobCommands,
 ]
 
-/** Exit codes: 0 it is done, 1 it could not be done, 2 it was called wrongly. */
+/** Exit codes: 0 it is done, 1 it could not be done, 2 it was called wrongly, 130 it was interrupted. */
 export async function runCommandLine(args: readonly string[]): Promise<number> {
+  process.stdout.on('error', endWithReader)
   if (args.length === 0 || ['help', '--help', '-h'].includes(args[0]!)) return print(help())
   if (args[0] === '--version') return print([readVersion()])
   try {
@@ -69,13 +76,17 @@ function print(lines: readonly string[]): number {
   return 0
 }
 
+/** Whoever reads our output, such as `head`, may have enough of it: that is no trouble. */
+function endWithReader(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error
+  process.exit(0)
+}
+
 function complain(error: unknown): number {
-  if (error instanceof UsageError) {
-    process.stderr.write(`cartage: ${error.message}\n`)
-    return 2
-  }
-  const sentence = explainError(error)
+  const sentence =
+    error instanceof UsageError || error instanceof Interrupted ? error.message : explainError(error)
   if (sentence === undefined) throw error
-  process.stderr.write(`cartage: ${sentence}\n`)
-  return 1
+  talk(sentence)
+  if (error instanceof Interrupted) return 130
+  return error instanceof UsageError ? 2 : 1
 }

@@ -16,7 +16,7 @@ export function createAdminClient({ baseUrl, token }: Readonly<{ baseUrl: string
   const one = (organization: string) => ({ parameters: { organization } })
   return {
     users: {
-      /** The answer carries the master token, this once. */
+      /** The answer carries the master token. */
       create: (json: NewUser) =>
         sendForJson<UserDocument & { readonly api_key: string }>(connection, 'createUser', { json }),
       list: async () =>
@@ -25,6 +25,11 @@ export function createAdminClient({ baseUrl, token }: Readonly<{ baseUrl: string
       change: (username: string, json: UserChanges) =>
         sendForJson<UserDocument>(connection, 'changeUser', { ...user(username), json }),
       delete: (username: string) => sendForJson<Deleted>(connection, 'deleteUser', user(username)),
+      /** The master token; that it was looked at is recorded. */
+      readKey: (username: string) => sendForJson<MasterKey>(connection, 'readMasterKey', user(username)),
+      /** A new master token: the old one stops working at once. */
+      regenerateKey: (username: string) =>
+        sendForJson<MasterKey>(connection, 'regenerateMasterKey', user(username)),
     },
     organizations: {
       create: (json: NewOrganization) =>
@@ -37,6 +42,7 @@ export function createAdminClient({ baseUrl, token }: Readonly<{ baseUrl: string
   }
 }
 
+export type MasterKey = Readonly<{ username: string; api_key: string }>
 export type Deleted = Readonly<{ deleted: true }>
 export type OrganizationList = Readonly<{ organizations: readonly OrganizationDocument[] }>
 export type CreatedOrganization = OrganizationDocument &

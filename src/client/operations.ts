@@ -25,6 +25,8 @@ export const operations = {
   readUser: ['GET', '/admin/v1/users/{username}'],
   changeUser: ['PATCH', '/admin/v1/users/{username}'],
   deleteUser: ['DELETE', '/admin/v1/users/{username}'],
+  readMasterKey: ['GET', '/admin/v1/users/{username}/key'],
+  regenerateMasterKey: ['POST', '/admin/v1/users/{username}/key/regenerate'],
   createOrganization: ['POST', '/admin/v1/organizations'],
   listOrganizations: ['GET', '/admin/v1/organizations'],
   readOrganization: ['GET', '/admin/v1/organizations/{organization}'],

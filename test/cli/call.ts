@@ -11,13 +11,31 @@ export const installation = (house: Setup) => ({
   CARTAGE_NAMESPACE: house.service.services.config.namespace,
 })
 
+/** The environment of a person who works with the test's user over HTTP. */
+export const connection = (house: Setup) => ({
+  CARTAGE_URL: house.url,
+  CARTAGE_USER: house.user.username,
+  CARTAGE_API_KEY: house.user.masterToken,
+})
+
 /** Runs the command line in a process of its own. */
 export async function cartage(env: Record<string, string>, ...args: readonly string[]) {
-  const entry = fileURLToPath(new URL('./cartage.ts', import.meta.url))
-  const child = spawn(process.execPath, ['--import', 'tsx', entry, ...args], {
-    env: { ...process.env, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  const [[code], out, err] = await Promise.all([once(child, 'exit'), text(child.stdout), text(child.stderr)])
-  return { code: code as number, out, err }
+  return beginCartage(env, args).ended
 }
+
+/** Begins a command that the test wants to talk to: by signals, or by its standard input. */
+export function beginCartage(env: Record<string, string>, args: readonly string[], input?: string) {
+  const child = spawn(process.execPath, [...program, ...args], {
+    env: { ...process.env, ...env },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
+  child.stdin.end(input)
+  const ended = Promise.all([once(child, 'exit'), text(child.stdout), text(child.stderr)]).then(
+    ([[code], out, err]) => ({ code: code as number, out, err }),
+  )
+  return { child, ended }
+}
+
+/** What `cartage` is in a line of a shell. */
+export const program = ['--import', 'tsx', fileURLToPath(new URL('./cartage.ts', import.meta.url))] as const
+export const shellProgram = [process.execPath, ...program].map((word) => `'${word}'`).join(' ')

@@ -31,7 +31,7 @@ test('a user is created, listed and deleted; --json prints one JSON document', a
   assert.match(document.api_key, /^cartage_/)
   const listed = await cartage(installation(house), 'user', 'list')
   assert.ok(listed.out.split('\n').includes(username))
-  const deleted = await cartage(installation(house), 'user', 'delete', username)
+  const deleted = await cartage(installation(house), 'user', 'delete', username, '--yes')
   assert.equal(deleted.code, 0)
   assert.equal(deleted.out, `deleted user ${username}\n`)
 })
@@ -47,11 +47,11 @@ test('an organization is created with its owner, gets a member who is admin, and
   )
   const listed = await cartage(installation(house), 'org', 'list', '--json')
   assert.ok(JSON.parse(listed.out).organizations.some((each: { name: string }) => each.name === org))
-  const refused = await cartage(installation(house), 'org', 'delete', org)
+  const refused = await cartage(installation(house), 'org', 'delete', org, '--yes')
   assert.equal(refused.code, 1)
   assert.match(refused.err, /still has members/)
-  await cartage(installation(house), 'user', 'delete', member)
-  assert.equal((await cartage(installation(house), 'org', 'delete', org)).code, 0)
+  await cartage(installation(house), 'user', 'delete', member, '--yes')
+  assert.equal((await cartage(installation(house), 'org', 'delete', org, '--yes')).code, 0)
 })
 
 const wrongCalls: readonly (readonly [string, readonly string[]])[] = [
@@ -59,7 +59,11 @@ const wrongCalls: readonly (readonly [string, readonly string[]])[] = [
   ['a missing name', ['user', 'create']],
   ['a surplus name', ['user', 'create', 'a', 'b']],
   ['an unknown option', ['user', 'create', 'a', '--dance']],
-  ['a quota that is no number', ['user', 'create', 'a', '--quota', 'much']],
+  ['a quota that is no size', ['user', 'create', 'a', '--quota', 'much']],
+  ['a deletion that nobody can be asked about', ['user', 'delete', 'a']],
+  ['such a deletion of an organization', ['org', 'delete', 'a']],
+  ['a change of nothing', ['user', 'set', 'a']],
+  ['a rate without a group', ['user', 'set', 'a', '--rate', '100/60']],
   ['an organization without owner', ['org', 'create', 'a']],
 ]
 
@@ -78,7 +82,7 @@ test('what cannot be done is exit code 1 and a sentence, and nothing is half-mad
   for (const [args, expected] of [
     [['user', 'create', 'Not_A_Name'], /lower-case/],
     [['user', 'create', house.user.username], /already taken/],
-    [['user', 'delete', 'nobody-of-that-name'], /not found/],
+    [['user', 'delete', 'nobody-of-that-name', '--yes'], /not found/],
     [['user', 'create', randomName('x'), '--organization', 'no-such-org'], /does not exist/],
   ] as const) {
     const { code, err } = await cartage(installation(house), ...args)

@@ -3,8 +3,8 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { randomName, type Setup, setup } from '../setup.ts'
-import { cartage, installation } from './call.ts'
+import { randomName, setup } from '../setup.ts'
+import { cartage, connection, installation } from './call.ts'
 
 test('a person runs SQL, a job and copies with a key, over HTTP like everybody else', async (t) => {
   const house = await setup(t, { worker: true })
@@ -68,10 +68,4 @@ test('audit, doctor, repair and hosts answer for an installation', async (t) => 
   assert.ok(JSON.parse(doctor.out).checks.some((check: { name: string }) => check.name === 'secret'))
   assert.equal((await cartage(installation(house), 'repair')).out, 'nothing to repair\n')
   assert.match((await cartage(installation(house), 'host', 'list')).out, /^local \(\d+ databases\)/)
-})
-
-const connection = (house: Setup) => ({
-  CARTAGE_URL: house.url,
-  CARTAGE_USER: house.user.username,
-  CARTAGE_API_KEY: house.user.masterToken,
 })

@@ -33,6 +33,31 @@ test('a master key may be brought along', async (t) => {
   await call(house, 'DELETE', `/users/${username}`)
 })
 
+test('the operator can look at a master key and replace it; both are audited and cached nowhere', async (t) => {
+  const house = await setup(t)
+  const { username, masterToken, base } = house.user
+  const statusWith = async (token: string) =>
+    (await fetch(`${base}/api/v2/sql?q=select+1&api_key=${token}`)).status
+  const shown = await call(house, 'GET', `/users/${username}/key`)
+  assert.deepEqual([shown.status, shown.body], [200, { username, api_key: masterToken }])
+  assert.equal(shown.headers.get('cache-control'), 'no-store')
+  const fresh = await call(house, 'POST', `/users/${username}/key/regenerate`)
+  assert.equal(fresh.status, 200)
+  assert.equal(fresh.headers.get('cache-control'), 'no-store')
+  assert.equal(await statusWith(masterToken), 401)
+  assert.equal(await statusWith(fresh.body.api_key), 200)
+  const { rows } = await house.service.services.databases.control.query(
+    'select actor, action, subject from cartage.audit where account = $1 and subject is not null order by id desc limit 2',
+    [username],
+  )
+  assert.deepEqual(rows, [
+    { actor: 'operator', action: 'key.regenerated', subject: 'Master' },
+    { actor: 'operator', action: 'key.shown', subject: 'Master' },
+  ])
+  assert.equal((await call(house, 'GET', '/users/nobody-there/key')).status, 404)
+  assert.equal((await call(house, 'POST', '/users/nobody-there/key/regenerate')).status, 404)
+})
+
 test('deleting a user leaves nothing in pg_roles or pg_database, also with open sessions', async (t) => {
   const house = await setup(t)
   const user = await house.createUser()
@@ -243,13 +268,13 @@ async function call(
   method: string,
   path: string,
   body?: unknown,
-): Promise<{ status: number; body: any }> {
+): Promise<{ status: number; headers: Headers; body: any }> {
   const response = await fetch(`${house.url}/admin/v1${path}`, {
     method,
     headers: { ...bearer(house), ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   })
-  return { status: response.status, body: await response.json() }
+  return { status: response.status, headers: response.headers, body: await response.json() }
 }
 
 async function databases(house: Setup): Promise<unknown[]> {

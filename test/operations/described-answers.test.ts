@@ -77,6 +77,8 @@ test('every answer is as described: status, type and all members', async (t) => 
   const username = `${name}-2`
   await ask('createUser', 201, { json: { username }, headers: admin })
   await ask('createUser', 409, { json: { username }, headers: admin })
+  await ask('readMasterKey', 200, { parameters: { username }, headers: admin })
+  await ask('regenerateMasterKey', 200, { parameters: { username }, headers: admin })
   await ask('createUser', 422, { json: { username: 'No' }, headers: admin })
   await ask('listUsers', 200, { headers: admin })
   await ask('readUser', 200, { parameters: { username }, headers: admin })

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { takeRequest } from '../../src/accounts/rate-limit-store.ts'
-import { parseRate, readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/config.ts'
+import { parseRate } from '../../src/config-variables.ts'
 import { basic, setup, type TestUser } from '../setup.ts'
 
 const limited = { config: { rateLimitSql: { count: 2, seconds: 3600, burst: 2 } } }

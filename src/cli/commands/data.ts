@@ -1,12 +1,11 @@
 import { createReadStream, createWriteStream } from 'node:fs'
+import { realpath, rename, rm, stat } from 'node:fs/promises'
+import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { type Client, createClient } from '../../client/client.ts'
-import { readConfig } from '../../config.ts'
-import { errors } from '../../errors.ts'
-import { type Command, type OptionValues, UsageError } from '../command.ts'
-
-const connection = { url: { type: 'string' }, user: { type: 'string' }, key: { type: 'string' } } as const
-const connectionUsage = '[--url URL] [--user USER] [--key TOKEN]'
+import type { Command } from '../command.ts'
+import { withStatement } from '../explain-error.ts'
+import { untilInterrupted } from '../interrupt.ts'
+import { connection, connectionUsage, withClient } from '../with-client.ts'
 
 const sql: Command = {
   name: 'sql',
@@ -15,28 +14,10 @@ const sql: Command = {
   positionals: ['STATEMENT'],
   options: connection,
   run: async ([statement], options) => {
-    const answer = await withClient(options, (client) => client.sql(statement!))
+    const answer = await withClient(options, (client) =>
+      untilInterrupted((signal) => withStatement(statement!, client.sql(statement!, { signal }))),
+    )
     return { document: answer, lines: answer.rows.map((row) => JSON.stringify(row)) }
-  },
-}
-
-const job: Command = {
-  name: 'job run',
-  usage: `STATEMENT ${connectionUsage}`,
-  summary: 'queue a batch job and wait for its end; exit code 1 unless it is done',
-  positionals: ['STATEMENT'],
-  options: connection,
-  run: async ([statement], options) => {
-    const ended = await withClient(options, async ({ jobs }) => {
-      const { job_id } = await jobs.create(statement!)
-      return jobs.finished(job_id)
-    })
-    const reason = ended.failed_reason ? `: ${ended.failed_reason}` : ''
-    return {
-      document: ended,
-      lines: [`${ended.job_id} ${ended.status}${reason}`],
-      exitCode: ended.status === 'done' ? 0 : 1,
-    }
   },
 }
 
@@ -48,7 +29,9 @@ const copyFrom: Command = {
   options: connection,
   run: async ([statement, file], options) => {
     const rows = file === '-' ? process.stdin : createReadStream(file!)
-    const answer = await withClient(options, (client) => client.copyFrom(statement!, rows))
+    const answer = await withClient(options, (client) =>
+      untilInterrupted((signal) => withStatement(statement!, client.copyFrom(statement!, rows, { signal }))),
+    )
     return { document: answer, lines: [`${answer.total_rows} rows in ${answer.time} s`] }
   },
 }
@@ -56,38 +39,35 @@ const copyFrom: Command = {
 const copyTo: Command = {
   name: 'copy to',
   usage: `STATEMENT FILE ${connectionUsage}`,
-  summary: 'save what COPY ... TO STDOUT produces; FILE - is standard output',
+  summary: 'save what COPY ... TO STDOUT produces, whole or not at all; FILE - is standard output',
   positionals: ['STATEMENT', 'FILE'],
   options: connection,
   run: async ([statement, file], options) => {
-    await withClient(options, async (client) => {
-      const bytes = await client.copyTo(statement!)
-      await (file === '-'
-        ? pipeline(bytes, process.stdout, { end: false })
-        : pipeline(bytes, createWriteStream(file!)))
-    })
+    await withClient(options, (client) =>
+      untilInterrupted(async (signal) => {
+        const bytes = await withStatement(statement!, client.copyTo(statement!, { signal }))
+        await (file === '-'
+          ? pipeline(bytes, process.stdout, { end: false, signal })
+          : save(bytes, file!, signal))
+      }),
+    )
     return { document: { file }, lines: [] }
   },
 }
 
-/** What a user of the service does, over HTTP like everybody else. */
-export const dataCommands: readonly Command[] = [sql, job, copyFrom, copyTo]
+export const dataCommands: readonly Command[] = [sql, copyFrom, copyTo]
 
-async function withClient<T>(options: OptionValues, work: (client: Client) => Promise<T>): Promise<T> {
-  const config = readConfig()
-  const username = (options.user as string | undefined) ?? config.clientUser
-  const token = (options.key as string | undefined) ?? config.clientKey
-  if (!username || !token)
-    throw new UsageError('--user and --key (or CARTAGE_USER and CARTAGE_API_KEY) are required')
-  const baseUrl = (options.url as string | undefined) ?? config.clientUrl
-  const client = createClient({ baseUrl, username, token })
+/** Under its own name a file is whole: until then it has another. A pipe or a device is written to as it is. */
+async function save(bytes: Readable, file: string, signal: AbortSignal): Promise<void> {
+  const known = await stat(file).catch(() => undefined)
+  if (known && !known.isFile()) return pipeline(bytes, createWriteStream(file), { signal })
+  const target = await realpath(file).catch(() => file)
+  const part = `${target}.part`
   try {
-    return await work(client)
+    await pipeline(bytes, createWriteStream(part), { signal })
+    await rename(part, target)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ECONNREFUSED')
-      throw errors.serviceUnreachable(baseUrl, error)
+    await rm(part, { force: true })
     throw error
-  } finally {
-    client.close()
   }
 }

@@ -1,15 +1,22 @@
 import { addHost } from '../../accounts/add-host.ts'
-import type { Command } from '../command.ts'
+import { removeHost } from '../../accounts/remove-host.ts'
+import { readConfig } from '../../config.ts'
+import type { Host } from '../../postgres/hosts.ts'
+import { type Command, UsageError } from '../command.ts'
 import { asOperator } from '../operator.ts'
+import { readSecretFile } from '../secret-input.ts'
 
 const add: Command = {
   name: 'host add',
-  usage: 'NAME URL',
-  summary: 'register a PostgreSQL cluster for new users, or give a known one a new address',
-  positionals: ['NAME', 'URL'],
-  options: {},
-  run: async ([name, url]) => {
-    const host = await asOperator((accounts) => addHost(accounts, name!, url!))
+  usage: 'NAME [URL] [--url-file FILE]',
+  summary:
+    'register a PostgreSQL cluster for new users, or give a known one a new address; a URL with a password comes from CARTAGE_HOST_URL or a file (- is standard input)',
+  positionals: ['NAME'],
+  optional: ['URL'],
+  options: { 'url-file': { type: 'string' } },
+  run: async ([name, given], options) => {
+    const url = await givenUrl(given, options['url-file'] as string | undefined)
+    const host = await asOperator((accounts) => addHost(accounts, name!, url))
     return { document: { id: host.id, name: host.name }, lines: [`host ${host.name} is ready`] }
   },
 }
@@ -17,21 +24,49 @@ const add: Command = {
 const list: Command = {
   name: 'host list',
   usage: '',
-  summary: 'list hosts and how many databases each has',
+  summary: 'list hosts, their addresses and how many databases each has',
   positionals: [],
   options: {},
   run: async () => {
-    const { rows } = await asOperator(({ databases }) =>
-      databases.control.query<{ name: string; databases: number }>(
-        `select h.name, count(d.id)::integer as databases from cartage.hosts h
+    const hosts = await asOperator(async ({ databases }) => {
+      const { rows } = await databases.control.query<{ id: number; name: string; databases: number }>(
+        `select h.id, h.name, count(d.id)::integer as databases from cartage.hosts h
          left join cartage.databases d on d.host_id = h.id group by h.id order by h.id`,
-      ),
-    )
+      )
+      return rows.map(({ id, ...host }) => ({ ...host, address: addressOf(databases.hosts.get(id)) }))
+    })
     return {
-      document: { hosts: rows },
-      lines: rows.map((host) => `${host.name} (${host.databases} databases)`),
+      document: { hosts },
+      lines: hosts.map((host) => `${host.name} (${host.databases} databases) at ${host.address}`),
     }
   },
 }
 
-export const hostCommands: readonly Command[] = [add, list]
+const remove: Command = {
+  name: 'host remove',
+  usage: 'NAME',
+  summary: 'forget a host that has no users',
+  positionals: ['NAME'],
+  options: {},
+  run: async ([name]) => {
+    await asOperator((accounts) => removeHost(accounts, name!))
+    return { document: { name, removed: true }, lines: [`removed host ${name}`] }
+  },
+}
+
+export const hostCommands: readonly Command[] = [add, list, remove]
+
+/** Where it is, without who and with which password. */
+export const addressOf = ({ address }: Host) => `${address.host}:${address.port}`
+
+/** What stands on the command line is there for everybody on the machine to see. */
+async function givenUrl(given: string | undefined, file: string | undefined): Promise<string> {
+  if (given === '-' || file !== undefined) return readSecretFile(file ?? '-', 'address')
+  if (given !== undefined && /:[^/@]*@/.test(given.replace(/^\w+:\/\//, '')))
+    throw new UsageError(
+      'others on this machine can see a password on the command line: use CARTAGE_HOST_URL, --url-file FILE, or - for standard input',
+    )
+  const url = given ?? readConfig().hostUrl
+  if (!url) throw new UsageError(`usage: cartage host add ${add.usage}; or set CARTAGE_HOST_URL`)
+  return url
+}

@@ -1,19 +1,21 @@
 import { createOrganization } from '../../accounts/create-organization.ts'
 import { deleteOrganization } from '../../accounts/delete-organization.ts'
 import { listOrganizations } from '../../accounts/organization-store.ts'
-import { type Command, UsageError, wholeNumber } from '../command.ts'
+import { type Command, UsageError } from '../command.ts'
+import { confirmation, confirmLoss } from '../confirm.ts'
 import { asOperator } from '../operator.ts'
+import { sizeInBytes } from '../size.ts'
 import { userDocument } from './users.ts'
 
 const create: Command = {
   name: 'org create',
-  usage: 'NAME --owner USER [--quota BYTES]',
+  usage: 'NAME --owner USER [--quota SIZE]',
   summary: 'create an organization and its owner, and print the owner’s master key',
   positionals: ['NAME'],
   options: { owner: { type: 'string' }, quota: { type: 'string' } },
   run: async ([name], { owner: username, quota }) => {
     if (typeof username !== 'string') throw new UsageError('--owner USER is required')
-    const quotaBytes = wholeNumber('quota', quota)
+    const quotaBytes = sizeInBytes('quota', quota)
     const { organization, owner } = await asOperator((accounts) =>
       createOrganization(accounts, { name: name!, owner: { username, quotaBytes } }),
     )
@@ -54,11 +56,12 @@ const list: Command = {
 
 const remove: Command = {
   name: 'org delete',
-  usage: 'NAME',
+  usage: 'NAME [--yes]',
   summary: 'delete an organization that has no members besides its owner, and the owner',
   positionals: ['NAME'],
-  options: {},
-  run: async ([name]) => {
+  options: confirmation,
+  run: async ([name], options) => {
+    await confirmLoss(name!, `Deleting the organization ${name} with its owner and all their data`, options)
     await asOperator((accounts) => deleteOrganization(accounts, name!))
     return { document: { name, deleted: true }, lines: [`deleted organization ${name}`] }
   },

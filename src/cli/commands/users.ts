@@ -2,17 +2,24 @@ import { createUser } from '../../accounts/create-user.ts'
 import { deleteUser } from '../../accounts/delete-user.ts'
 import { listAccounts } from '../../accounts/user-store.ts'
 import type { Account } from '../../auth/account.ts'
-import { type Command, wholeNumber } from '../command.ts'
+import { userByName } from '../../auth/account-store.ts'
+import { errors } from '../../errors.ts'
+import { resetMasterKey, showMasterKey } from '../../keys/master-key.ts'
+import type { Host } from '../../postgres/hosts.ts'
+import type { Command } from '../command.ts'
+import { confirmation, confirmLoss } from '../confirm.ts'
 import { asOperator } from '../operator.ts'
+import { describeSize, sizeInBytes } from '../size.ts'
+import { addressOf } from './hosts.ts'
 
 const create: Command = {
   name: 'user create',
-  usage: 'NAME [--quota BYTES] [--organization ORG] [--admin]',
-  summary: 'create a user and print its master key',
+  usage: 'NAME [--quota SIZE] [--organization ORG] [--admin]',
+  summary: 'create a user and print its master key; a quota such as 500MB or 10GB',
   positionals: ['NAME'],
   options: { quota: { type: 'string' }, organization: { type: 'string' }, admin: { type: 'boolean' } },
   run: async ([username], options) => {
-    const quotaBytes = wholeNumber('quota', options.quota)
+    const quotaBytes = sizeInBytes('quota', options.quota)
     const { account, masterToken } = await asOperator((accounts) =>
       createUser(accounts, {
         username: username!,
@@ -31,33 +38,77 @@ const create: Command = {
 const list: Command = {
   name: 'user list',
   usage: '',
-  summary: 'list users',
+  summary: 'list users, and where there are several hosts, on which one each is',
   positionals: [],
   options: {},
   run: async () => {
-    const users = await asOperator(({ databases }) => listAccounts(databases.control))
+    const { users, hosts } = await asOperator(async ({ databases }) => ({
+      users: await listAccounts(databases.control),
+      hosts: databases.hosts.all(),
+    }))
+    const hostOf = (account: Account) => hosts.find(({ id }) => id === account.hostId)?.name ?? null
     return {
-      document: { users: users.map(userDocument) },
-      lines: users.map(({ username, organization }) =>
-        organization ? `${username} (${organization.name})` : username,
+      document: { users: users.map((user) => ({ ...userDocument(user), host: hostOf(user) })) },
+      lines: users.map((user) =>
+        [
+          user.username,
+          user.organization ? ` (${user.organization.name})` : '',
+          hosts.length > 1 ? ` on ${hostOf(user)}` : '',
+        ].join(''),
       ),
+    }
+  },
+}
+
+const show: Command = {
+  name: 'user show',
+  usage: 'NAME [--key]',
+  summary: 'show a user, its limits and where it lives; with --key the master key, too, which is audited',
+  positionals: ['NAME'],
+  options: { key: { type: 'boolean' } },
+  run: async ([username], { key }) => {
+    const { account, host, token } = await asOperator(async (accounts) => {
+      const account = await userByName(accounts.databases.control, username!)
+      if (!account) throw errors.accountNotFound('User', username!)
+      const host = accounts.databases.hosts.get(account.hostId)
+      return { account, host, token: key ? await showMasterKey(accounts, username!) : undefined }
+    })
+    return {
+      document: { ...wholeDocument(account, host), ...(token === undefined ? {} : { api_key: token }) },
+      lines: [...describeUser(account, host), ...(token === undefined ? [] : [`master key    ${token}`])],
+    }
+  },
+}
+
+const resetKey: Command = {
+  name: 'user reset-key',
+  usage: 'NAME',
+  summary: 'give a user a new master key and print it; the old one stops working at once',
+  positionals: ['NAME'],
+  options: {},
+  run: async ([username]) => {
+    const token = await asOperator((accounts) => resetMasterKey(accounts, username!))
+    return {
+      document: { username, api_key: token },
+      lines: [`user        ${username}`, `master key  ${token}`],
     }
   },
 }
 
 const remove: Command = {
   name: 'user delete',
-  usage: 'NAME',
+  usage: 'NAME [--yes]',
   summary: 'delete a user and everything it has',
   positionals: ['NAME'],
-  options: {},
-  run: async ([username]) => {
+  options: confirmation,
+  run: async ([username], options) => {
+    await confirmLoss(username!, `Deleting the user ${username} and all its data`, options)
     await asOperator((accounts) => deleteUser(accounts, username!))
     return { document: { username, deleted: true }, lines: [`deleted user ${username}`] }
   },
 }
 
-export const userCommands: readonly Command[] = [create, list, remove]
+export const userCommands: readonly Command[] = [create, list, show, resetKey, remove]
 
 export function userDocument(account: Account) {
   return {
@@ -66,4 +117,35 @@ export function userDocument(account: Account) {
     quota_in_bytes: account.quotaBytes,
     created_at: account.createdAt.toISOString(),
   }
+}
+
+function wholeDocument(account: Account, host: Host) {
+  return {
+    ...userDocument(account),
+    org_role: account.orgRole,
+    api_key_quota: account.apiKeyQuota,
+    limits: account.limits,
+    host: { name: host.name, address: addressOf(host) },
+    database: account.database,
+    schema: account.schema,
+  }
+}
+
+export function describeUser(account: Account, host: Host): readonly string[] {
+  const { organization, orgRole, quotaBytes, apiKeyQuota, limits } = account
+  return [
+    `user          ${account.username}`,
+    ...(organization ? [`organization  ${organization.name} (${orgRole})`] : []),
+    `quota         ${quotaBytes === 0 ? 'unlimited' : describeSize(quotaBytes)}`,
+    `keys          ${apiKeyQuota === null ? 'as configured' : `at most ${apiKeyQuota}`}`,
+    `rates         ${describeRates(limits)}`,
+    `host          ${host.name} (${addressOf(host)})`,
+    `database      ${account.database}, schema ${account.schema}`,
+    `created       ${account.createdAt.toISOString()}`,
+  ]
+}
+
+function describeRates({ rate = {} }: Account['limits']): string {
+  const rates = Object.entries(rate as Record<string, string>).map(([group, text]) => `${group}=${text}`)
+  return rates.length > 0 ? rates.join(' ') : 'as configured'
 }

@@ -47,7 +47,7 @@ const user = {
 
 const userWithToken = {
   ...user,
-  description: 'The user with the master token, which no other answer of this API shows',
+  description: 'The user with the master token',
   properties: { ...user.properties, api_key: { type: 'string', description: 'The master token' } },
 } as const
 
@@ -129,6 +129,28 @@ export const userRemovalSchema = {
   summary: 'Delete a user and all it has',
   params: params('username'),
   response: { 200: deleted('username') },
+} as const
+
+const masterKey = {
+  description: 'The master token',
+  type: 'object',
+  properties: { username, api_key: { type: 'string', description: 'The master token' } },
+} as const
+
+export const masterKeySchema = {
+  tags: ['admin'],
+  summary: 'Show the master token of a user',
+  description: 'Every look is recorded: `cartage audit --action key.shown`.',
+  params: params('username'),
+  response: { 200: masterKey },
+} as const
+
+export const newMasterKeySchema = {
+  tags: ['admin'],
+  summary: 'Give a user a new master token',
+  description: 'The old one fails on the next request, and requests that run with it are ended.',
+  params: params('username'),
+  response: { 200: masterKey },
 } as const
 
 export const newOrganizationSchema = {

@@ -10,10 +10,13 @@ import { listAccounts } from '../../accounts/user-store.ts'
 import type { Account } from '../../auth/account.ts'
 import { userByName } from '../../auth/account-store.ts'
 import { errors } from '../../errors.ts'
+import { resetMasterKey, showMasterKey } from '../../keys/master-key.ts'
 import { noteRefusal } from '../authenticate.ts'
 import type { Services } from '../services.ts'
 import {
   changesSchema,
+  masterKeySchema,
+  newMasterKeySchema,
   newOrganizationSchema,
   newUserSchema,
   organizationListSchema,
@@ -78,6 +81,20 @@ export async function adminRoutes(app: FastifyInstance, services: Services): Pro
     await deleteUser(accounts, params.username)
     return { username: params.username, deleted: true }
   })
+
+  app.get<NameParams>('/users/:username/key', { schema: masterKeySchema }, async ({ params }, reply) => {
+    const token = await showMasterKey(accounts, params.username)
+    return reply.header('Cache-Control', 'no-store').send({ username: params.username, api_key: token })
+  })
+
+  app.post<NameParams>(
+    '/users/:username/key/regenerate',
+    { schema: newMasterKeySchema },
+    async ({ params }, reply) => {
+      const token = await resetMasterKey(accounts, params.username)
+      return reply.header('Cache-Control', 'no-store').send({ username: params.username, api_key: token })
+    },
+  )
 
   app.post<{ Body: NewOrganizationBody }>(
     '/organizations',

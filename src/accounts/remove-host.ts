@@ -1,0 +1,40 @@
+import { announceChange, awaitCaches } from '../auth/change-feed.ts'
+import { errors } from '../errors.ts'
+import { inTransaction } from '../postgres/transaction.ts'
+import type { AccountsContext } from './accounts-context.ts'
+import { operator, recordAudit } from './audit.ts'
+import { isOutOfReach } from './prepare-hosts.ts'
+import { dropDatabase, templateName } from './tenant-databases.ts'
+
+/** Forgets a PostgreSQL cluster that has no tenants. Our template goes from it if it answers; nothing else of ours is there. */
+export async function removeHost(context: AccountsContext, name: string): Promise<void> {
+  const { control, hosts } = context.databases
+  const id = await inTransaction(control, async (tx) => {
+    const { rows } = await tx.query<{ id: number; isFirst: boolean; databases: number }>(
+      `select id, sealed_url is null as "isFirst",
+         (select count(*)::integer from cartage.databases d where d.host_id = h.id) as databases
+       from cartage.hosts h where name = $1 for update`,
+      [name],
+    )
+    const host = rows[0]
+    if (!host) throw errors.hostInvalid(`There is no host '${name}'`)
+    if (host.isFirst) throw errors.hostInvalid(`The host '${name}' holds the control database`)
+    if (host.databases > 0)
+      throw errors.hostInvalid(
+        `The host '${name}' has ${host.databases} databases of users: delete those users first (cartage user list)`,
+      )
+    await tx.query('delete from cartage.hosts where id = $1', [host.id])
+    await recordAudit(tx, { actor: operator, action: 'host.removed', subject: name })
+    await announceChange(tx)
+    return host.id
+  })
+  await awaitCaches(control, context.log)
+  await dropTemplate(context, id)
+  hosts.forget(id)
+}
+
+async function dropTemplate({ databases, namespace }: AccountsContext, hostId: number): Promise<void> {
+  await dropDatabase(databases, hostId, templateName(namespace)).catch((error: unknown) => {
+    if (!isOutOfReach(error)) throw error
+  })
+}

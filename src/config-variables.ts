@@ -1,0 +1,107 @@
+import { resolve } from 'node:path'
+
+/** One variable of the environment: what it is called, what it means, and how its text becomes a value. */
+export type Variable<T> = Readonly<{
+  name: string
+  meaning: string
+  fallback: string
+  read: (text: string) => T
+}>
+
+export class ConfigError extends Error {}
+
+export function text(name: string, fallback: string, meaning: string): Variable<string> {
+  return { name, meaning, fallback, read: (value) => value }
+}
+
+/** Whether it is an address of the web with its scheme. */
+export function isWebAddress(value: string): boolean {
+  return /^https?:\/\/./.test(value) && URL.canParse(value)
+}
+
+export function webAddress(name: string, fallback: string, meaning: string): Variable<string> {
+  const read = (value: string) => {
+    if (value === '' || isWebAddress(value)) return value
+    throw new ConfigError(`${name} must be an address that begins with http:// or https://, not '${value}'`)
+  }
+  return { name, meaning, fallback, read }
+}
+
+/** The value is not shown: it holds a password. */
+export function databaseAddress(name: string, fallback: string, meaning: string): Variable<string> {
+  const read = (value: string) => {
+    if (value === '' || /^(postgres|postgresql|socket):/.test(value)) return value
+    throw new ConfigError(`${name} must be an address that begins with postgres://`)
+  }
+  return { name, meaning, fallback, read }
+}
+
+export function path(name: string, fallback: string, meaning: string): Variable<string> {
+  return { name, meaning, fallback, read: (value) => resolve(value) }
+}
+
+export function name(name: string, fallback: string, meaning: string): Variable<string> {
+  const read = (value: string) => {
+    if (/^[a-z][a-z0-9_]{0,30}$/.test(value)) return value
+    throw new ConfigError(`${name} must be 1 to 31 lower-case letters, digits or _, not '${value}'`)
+  }
+  return { name, meaning, fallback, read }
+}
+
+export function whole(
+  name: string,
+  fallback: number,
+  meaning: string,
+  min: number,
+  max = Number.MAX_SAFE_INTEGER,
+): Variable<number> {
+  const read = (value: string) => {
+    const number = Number(value)
+    if (/^\d+$/.test(value) && number >= min && number <= max) return number
+    throw new ConfigError(
+      `${name} must be a whole number of ${min} or more${max < Number.MAX_SAFE_INTEGER ? ` up to ${max}` : ''}, not '${value}'`,
+    )
+  }
+  return { name, meaning, fallback: String(fallback), read }
+}
+
+export function oneOf<T extends string>(
+  name: string,
+  fallback: T,
+  meaning: string,
+  values: readonly T[],
+): Variable<T> {
+  const read = (value: string) => {
+    const found = values.find((known) => known === value)
+    if (found !== undefined) return found
+    throw new ConfigError(`${name} must be one of ${values.join(', ')}, not '${value}'`)
+  }
+  return { name, meaning, fallback, read }
+}
+
+export function flag(name: string, fallback: 'on' | 'off', meaning: string): Variable<boolean> {
+  const word = oneOf(name, fallback, meaning, ['on', 'off'])
+  return { ...word, read: (value) => word.read(value) === 'on' }
+}
+
+/** So many requests in so many seconds, of which at most `burst` at once. */
+export type Rate = Readonly<{ count: number; seconds: number; burst: number }>
+
+/** `100/60`, or `100/60+20` with a burst; `off` is null; anything else is undefined. */
+export function parseRate(text: unknown): Rate | null | undefined {
+  if (text === 'off') return null
+  const [, ...parts] = /^(\d{1,9})\/(\d{1,9})(?:\+(\d{1,9}))?$/.exec(String(text)) ?? []
+  const [count, seconds, burst = count] = parts.map((part) => (part === undefined ? undefined : Number(part)))
+  return count && seconds && burst ? { count, seconds, burst } : undefined
+}
+
+export function rate(name: string, meaning: string): Variable<Rate | null> {
+  const read = (value: string) => {
+    const found = parseRate(value)
+    if (found !== undefined) return found
+    throw new ConfigError(
+      `${name} must be 'off', COUNT/SECONDS or COUNT/SECONDS+BURST, such as 100/60+20, not '${value}'`,
+    )
+  }
+  return { name, meaning: `${meaning}: COUNT/SECONDS or COUNT/SECONDS+BURST`, fallback: 'off', read }
+}

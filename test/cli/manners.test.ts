@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { promisify } from 'node:util'
+import { eventually, setup } from '../setup.ts'
+import { beginCartage, cartage, connection, installation, shellProgram } from './call.ts'
+
+test('Ctrl-C while a job is awaited cancels the job, whose id was shown', async (t) => {
+  const house = await setup(t, { worker: true })
+  const { child, ended } = beginCartage(connection(house), ['job', 'run', 'select pg_sleep(600)'])
+  const [line] = await once(child.stderr, 'data')
+  const id = /^cartage: job ([0-9a-f-]{36})\n$/.exec(String(line))?.[1]
+  assert.ok(id, String(line))
+  const status = async () => (await cartage(connection(house), 'job', 'status', id)).out
+  await eventually(async () => assert.equal(await status(), `${id} running\n`), 60_000)
+  child.kill('SIGINT')
+  const { code, out } = await ended
+  assert.deepEqual([code, out], [130, `${id} cancelled\n`])
+  assert.equal(await status(), `${id} cancelled\n`)
+})
+
+test('an interrupted copy leaves no file under the final name, and a former one as it was', async (t) => {
+  const house = await setup(t)
+  const file = join(await mkdtemp(join(tmpdir(), 'copy-')), 'rows.csv')
+  await writeFile(file, 'former\n')
+  const endless = `copy (select repeat('x', 1000), pg_sleep(0.001), generate_series(1, 1000000000)) to stdout csv`
+  const { child, ended } = beginCartage(connection(house), ['copy', 'to', endless, file])
+  await eventually(() => assert.ok(existsSync(`${file}.part`)), 60_000)
+  child.kill('SIGINT')
+  const { code, err } = await ended
+  assert.deepEqual([code, err], [130, 'cartage: interrupted\n'])
+  assert.equal(await readFile(file, 'utf8'), 'former\n')
+  assert.ok(!existsSync(`${file}.part`))
+})
+
+test('a reader that has enough ends the command without a word', async (t) => {
+  const house = await setup(t)
+  const rows = `${shellProgram} sql 'select generate_series(1, 200000) as n' | head -n 1`
+  const { stdout, stderr } = await promisify(execFile)('sh', ['-c', rows], {
+    env: { ...process.env, ...connection(house) },
+  })
+  assert.deepEqual([stdout, stderr], ['{"n":1}\n', ''])
+})
+
+test('what PostgreSQL says beside its sentence is shown: the place, the hint, the line of a COPY', async (t) => {
+  const house = await setup(t)
+  await house.user.sql('create table places (id int, name text)')
+  const misspelt = await cartage(connection(house), 'sql', 'select id,\n  nam from places')
+  assert.equal(misspelt.code, 1)
+  assert.equal(
+    misspelt.err,
+    [
+      'cartage: column "nam" does not exist',
+      '  line 2:   nam from places',
+      '            ^',
+      '  hint: Perhaps you meant to reference the column "places.name".\n',
+    ].join('\n'),
+  )
+  const call = ['copy', 'from', 'copy places from stdin', '-']
+  const torn = await beginCartage(connection(house), call, '1\tone\ntwo\ttwo\n').ended
+  assert.match(torn.err, /^cartage: invalid input syntax for type integer: "two"\n/)
+  assert.match(torn.err, /\n {2}context: COPY places, line 2, column id: "two"\n$/)
+})
+
+test('a port in use, an address without scheme and one that is none are a sentence each', async (t) => {
+  const house = await setup(t)
+  const { port } = new URL(house.url)
+  const busy = await cartage({ ...installation(house), CARTAGE_PORT: port }, 'serve', '--no-worker')
+  assert.equal(busy.code, 1)
+  assert.equal(
+    busy.err,
+    `cartage: port ${port} is in use by another program: set CARTAGE_PORT to a free one\n`,
+  )
+  for (const [env, args, sentence] of [
+    [
+      { CARTAGE_URL: '127.0.0.1:8080' },
+      ['sql', 'x'],
+      /^cartage: CARTAGE_URL must be an address that begins with http/,
+    ],
+    [
+      {},
+      ['sql', 'x', '--url', 'localhost', '--user', 'a'],
+      /^cartage: --url must begin with http:\/\/ or https/,
+    ],
+    [
+      { CARTAGE_DATABASE_URL: 'db:5432' },
+      ['user', 'list'],
+      /^cartage: CARTAGE_DATABASE_URL must be an address that/,
+    ],
+    [
+      { CARTAGE_DATABASE_URL: 'postgres://me:pass word@h:99999/' },
+      ['user', 'list'],
+      /^cartage: the address that was/,
+    ],
+  ] as const) {
+    const { err } = await cartage({ CARTAGE_SECRET: 'x'.repeat(32), CARTAGE_API_KEY: 'k', ...env }, ...args)
+    assert.match(err, sentence)
+    assert.equal(err.split('\n').length, 2, err)
+  }
+})
+
+test('secrets come from the environment, a file or standard input; on the command line they are told off', async (t) => {
+  const house = await setup(t)
+  const { CARTAGE_API_KEY: key, ...me } = connection(house)
+  const file = join(await mkdtemp(join(tmpdir(), 'key-')), 'key')
+  await writeFile(file, `${key}\n`)
+  const byFile = await cartage(me, 'sql', 'select 1 as n', '--key-file', file)
+  assert.deepEqual([byFile.out, byFile.err], ['{"n":1}\n', ''])
+  const byInput = await beginCartage(me, ['sql', 'select 1 as n', '--key-file', '-'], key).ended
+  assert.deepEqual([byInput.out, byInput.err], ['{"n":1}\n', ''])
+  const byArgument = await cartage(me, 'sql', 'select 1 as n', '--key', key)
+  assert.equal(byArgument.out, '{"n":1}\n')
+  assert.match(byArgument.err, /^cartage: others on this machine can see a key that is given with --key/)
+  const host = await cartage(installation(house), 'host', 'add', 'far', 'postgres://me:secret@db/postgres')
+  assert.equal(host.code, 2)
+  assert.match(host.err, /^cartage: others on this machine can see a password on the command line: use /)
+  const url = 'postgres://me:secret@127.0.0.1:9/postgres'
+  const told = await beginCartage(installation(house), ['host', 'add', 'far', '-'], url).ended
+  assert.match(told.err, /^cartage: The database is not reachable at the moment/)
+  const byName = await cartage({ ...installation(house), CARTAGE_HOST_URL: url }, 'host', 'add', 'far')
+  assert.match(byName.err, /^cartage: The database is not reachable at the moment/)
+})
