@@ -27,7 +27,7 @@ export async function loadOrCreateKeys(
     nextSecret: config.secret
       ? config.newSecret || undefined
       : await readKept(config.dataDir, nextSecretFile),
-    adminToken: config.adminToken || (await kept(config.dataDir, 'admin-token')),
+    adminToken: config.adminToken || (await kept(config.dataDir, adminTokenFile)),
   }
 }
 
@@ -45,8 +45,18 @@ export async function settleSecret(config: Config, isRotated: boolean): Promise<
   await syncFolder(config.dataDir)
 }
 
+/** Puts the keys of a restored installation into its data directory. */
+export async function keepKeys(
+  { dataDir }: Config,
+  { secret, adminToken }: Readonly<{ secret: string; adminToken: string }>,
+): Promise<void> {
+  await keep(dataDir, secretFile, secret, rename)
+  if (adminToken) await keep(dataDir, adminTokenFile, adminToken, rename)
+}
+
 const isConfigured = ({ databaseUrl, secret }: Config) => Boolean(databaseUrl || secret)
 const secretFile = 'secret'
+const adminTokenFile = 'admin-token'
 const nextSecretFile = 'secret.next'
 export const newSecret = () => randomBytes(32).toString('base64url')
 

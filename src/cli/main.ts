@@ -1,6 +1,7 @@
 import { readVersion } from '../version.ts'
 import { type Command, parseCall, UsageError } from './command.ts'
 import { auditCommand } from './commands/audit.ts'
+import { backupCommands } from './commands/backup.ts'
 import { dataCommands } from './commands/data.ts'
 import { doctorCommand } from './commands/doctor.ts'
 import { hostCommands } from './commands/hosts.ts'
@@ -25,6 +26,7 @@ const commands: readonly Command[] = [
   doctorCommand,
   auditCommand,
   secretCommand,
+  ...backupCommands,
   ...dataCommands,
   ...jobCommands,
 ]

@@ -12,17 +12,18 @@ import { shareCluster } from '../postgres/shared-cluster.ts'
  * admin API may be off and the service may be down. An embedded cluster that does not run is started for the while.
  */
 export async function asOperator<T>(
-  work: (accounts: AccountsContext, config: Config) => Promise<T>,
+  work: (accounts: AccountsContext, config: Config, adminUrl: string) => Promise<T>,
 ): Promise<T> {
   const config = readConfig()
   const log = createLog('error', process.stderr)
   if (!config.databaseUrl) await requireCluster(config.dataDir)
   const cluster = config.databaseUrl ? undefined : await shareCluster({ dataDir: config.dataDir, log })
   try {
-    await requireInstallation(config, cluster?.url ?? config.databaseUrl, log)
+    const adminUrl = cluster?.url ?? config.databaseUrl
+    await requireInstallation(config, adminUrl, log)
     const { accounts } = await openAccounts(config, await loadOrCreateKeys(config, cluster?.url), log)
     try {
-      return await work(accounts, config)
+      return await work(accounts, config, adminUrl)
     } finally {
       await accounts.databases.close()
     }

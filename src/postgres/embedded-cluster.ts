@@ -125,7 +125,8 @@ export class EmbeddedCluster {
   }
 }
 
-async function chooseBinaries(version: number | undefined): Promise<PostgresBinaries> {
+/** The programs of one major version, or of the newest. */
+export async function chooseBinaries(version: number | undefined): Promise<PostgresBinaries> {
   const found = await findBinaries()
   const chosen = found.find(({ major }) => version === undefined || major === version)
   if (chosen) return chosen
@@ -136,6 +137,6 @@ async function chooseBinaries(version: number | undefined): Promise<PostgresBina
   }
   const others = found.map(({ major }) => major).join(', ') || 'none'
   throw new ClusterError(
-    `the data directory was made by PostgreSQL ${version}, which is not on this machine with PostGIS (found: ${others}); install it, or set CARTAGE_DATA_DIR`,
+    `this needs PostgreSQL ${version}, by which it was made, with PostGIS on this machine (found: ${others}); install it, or set CARTAGE_DATA_DIR`,
   )
 }

@@ -8,11 +8,8 @@ export const dataDirFile = 'data-directory'
 
 /** Whatever is not the first start wants a cluster that is there, and says which ones run if it is not. */
 export async function requireCluster(dataDir: string): Promise<void> {
-  const isThere = await access(join(dataDir, 'postgres')).then(
-    () => true,
-    () => false,
-  )
-  if (isThere) return
+  const trouble = await access(join(dataDir, 'postgres/data/PG_VERSION')).catch((error) => error)
+  if (trouble?.code !== 'ENOENT') return
   const others = runningInstallations()
   const running = others.length > 0 ? `; running on this machine: ${others.join(', ')}` : ''
   throw new ClusterError(

@@ -1,0 +1,102 @@
+import { createReadStream, createWriteStream } from 'node:fs'
+import { access, open, rename, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { Readable, type Transform } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { createGunzip, createGzip } from 'node:zlib'
+import { UsageError } from '../command.ts'
+import { readTarEntry, tarEntry } from './tar-entry.ts'
+
+/**
+ * A backup is one tar: `cartage.json` (what it is), `cartage.secret` (sealed with a passphrase; not there if it was
+ * left out), then the files of the cluster as pg_basebackup gives them.
+ */
+export type BackupNote = Readonly<{
+  format: 1
+  version: string
+  postgres: number
+  namespace: string
+  created_at: string
+  has_secret: boolean
+}>
+
+/** Writes the file whole or not at all; it is on the disk when this returns. */
+export async function writeBackup(
+  file: string,
+  note: BackupNote,
+  secret: Buffer | undefined,
+  fill: (write: (tar: Readable) => Promise<void>) => Promise<void>,
+): Promise<void> {
+  if (await isThere(file)) throw new UsageError(`${file} is there already`)
+  const part = `${file}.part`
+  const entries = [
+    tarEntry('cartage.json', Buffer.from(`${JSON.stringify(note, null, 2)}\n`)),
+    ...(secret ? [tarEntry('cartage.secret', secret)] : []),
+  ]
+  try {
+    await fill(async (tar) => {
+      const whole = Readable.from(concatenate(entries, tar))
+      const steps: Transform[] = isCompressed(file) ? [createGzip({ level: 1, chunkSize: 256 * 1024 })] : []
+      await pipeline([whole, ...steps, createWriteStream(part, { mode: 0o600 })])
+    })
+    for (const path of [part, dirname(file)]) await syncPath(path)
+    await rename(part, file)
+  } catch (error) {
+    await rm(part, { force: true })
+    throw error
+  }
+}
+
+export type OpenBackup = Readonly<{ note: BackupNote; secret: Buffer | undefined; tar: Readable }>
+
+/** Reads what a backup says of itself; `tar` is what remains: the cluster. */
+export async function openBackup(file: string): Promise<OpenBackup> {
+  const source = createReadStream(file, { highWaterMark: 1024 ** 2 })
+  const tar = (await beginsWithGzip(file)) ? unpacked(source) : source
+  const first = await readTarEntry(tar, 64 * 1024)
+  const note =
+    first?.name === 'cartage.json' ? (JSON.parse(first.content.toString('utf8')) as BackupNote) : undefined
+  if (note?.format !== 1) throw new UsageError(`${file} is not a backup of Cartage`)
+  const secret = note.has_secret ? await readTarEntry(tar, 64 * 1024) : undefined
+  return { note, secret: secret?.content, tar }
+}
+
+function unpacked(source: Readable): Readable {
+  const gunzip = createGunzip()
+  // Its reader hears of an error.
+  pipeline(source, gunzip).catch(() => undefined)
+  return gunzip
+}
+
+const isCompressed = (file: string) => /\.(gz|tgz)$/.test(file)
+
+async function* concatenate(entries: readonly Buffer[], tar: Readable): AsyncGenerator<Buffer> {
+  yield* entries
+  yield* tar
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  )
+}
+
+async function beginsWithGzip(path: string): Promise<boolean> {
+  const file = await open(path, 'r')
+  try {
+    const { buffer } = await file.read(Buffer.alloc(2), 0, 2, 0)
+    return buffer[0] === 0x1f && buffer[1] === 0x8b
+  } finally {
+    await file.close()
+  }
+}
+
+async function syncPath(path: string): Promise<void> {
+  const file = await open(path, 'r')
+  try {
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}

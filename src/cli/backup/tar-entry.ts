@@ -1,0 +1,66 @@
+import type { Readable } from 'node:stream'
+
+const block = 512
+
+/** A small file as an entry of a tar (ustar). What follows may be another tar: together they are one. */
+export function tarEntry(name: string, content: Buffer): Buffer {
+  const header = Buffer.alloc(block)
+  header.write(name, 0, 100)
+  header.write('0000600\0', 100)
+  header.write('0000000\0', 108)
+  header.write('0000000\0', 116)
+  header.write(`${content.length.toString(8).padStart(11, '0')}\0`, 124)
+  header.write(
+    `${Math.floor(Date.now() / 1000)
+      .toString(8)
+      .padStart(11, '0')}\0`,
+    136,
+  )
+  header.write(' '.repeat(8), 148)
+  header.write('0', 156)
+  header.write('ustar\x0000', 257)
+  const sum = header.reduce((total, byte) => total + byte, 0)
+  header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148)
+  return Buffer.concat([header, content, Buffer.alloc(padding(content.length))])
+}
+
+/** Reads one such entry from the beginning of a stream, and leaves the rest in it; undefined if it is none. */
+export async function readTarEntry(
+  stream: Readable,
+  largestBytes: number,
+): Promise<{ name: string; content: Buffer } | undefined> {
+  const header = await take(stream, block)
+  if (header?.toString('latin1', 257, 262) !== 'ustar') return undefined
+  const size = Number.parseInt(header.toString('latin1', 124, 135), 8)
+  if (!(size <= largestBytes)) return undefined
+  const content = await take(stream, size + padding(size))
+  const name = header.toString('utf8', 0, 100).replace(/\0.*$/s, '')
+  return content && { name, content: content.subarray(0, size) }
+}
+
+const padding = (size: number) => (block - (size % block)) % block
+
+async function take(stream: Readable, bytes: number): Promise<Buffer | undefined> {
+  if (bytes === 0) return Buffer.alloc(0)
+  for (;;) {
+    const chunk = stream.read(bytes) as Buffer | null
+    if (chunk) return chunk.length === bytes ? chunk : undefined
+    if (stream.readableEnded || stream.destroyed) return undefined
+    await change(stream)
+  }
+}
+
+function change(stream: Readable): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const settle = (act: () => void) => () => {
+      for (const [event, listener] of listeners) stream.off(event, listener)
+      act()
+    }
+    const listeners: [string, (error?: Error) => void][] = [
+      ['readable', settle(resolve)],
+      ['end', settle(resolve)],
+      ['error', (error) => settle(() => reject(error))()],
+    ]
+    for (const [event, listener] of listeners) stream.on(event, listener)
+  })
+}

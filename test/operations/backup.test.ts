@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { readFile, truncate, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { createAdminClient } from '../../src/client/admin-client.ts'
+import { createClient } from '../../src/client/client.ts'
+import { cartage, installation } from '../cli/call.ts'
+import { setup } from '../setup.ts'
+import { newDataDir } from './data-dir.ts'
+import { startCartage } from './processes.ts'
+
+const passphrase = { CARTAGE_BACKUP_PASSPHRASE: 'a long passphrase for tests' }
+
+test('a backup of a running installation, restored into an empty directory, is the same installation', async (t) => {
+  const [dataDir, other] = [await newDataDir(t), await newDataDir(t)]
+  const file = join(other, 'backup.tar.gz')
+  const original = await startCartage(t, ['serve'], { CARTAGE_DATA_DIR: dataDir, CARTAGE_DEMO_USER: 'off' })
+  const adminToken = (await readFile(join(dataDir, 'admin-token'), 'utf8')).trim()
+  const operator = createAdminClient({ baseUrl: original.url, token: adminToken })
+  const { api_key: token } = await operator.users.create({ username: 'alice', quota_in_bytes: 10 ** 9 })
+  operator.close()
+  const alice = createClient({ baseUrl: original.url, username: 'alice', token })
+  await alice.sql(
+    'create table places as select n, repeat(n::text, 50) as name from generate_series(1, 20000) n',
+  )
+  // What a superuser must never run: a restore that executes it would leave a trace, or fail.
+  await alice.sql(`create function trap(int) returns int immutable language plpgsql as
+    $$ begin if current_user <> 'cartage_u1' then raise 'trap'; end if; return $1; end $$`)
+  await alice.sql('create index on places (trap(n))')
+  await alice.keys.create({ name: 'reader', grants: [{ type: 'apis', apis: ['sql'] }] })
+  const job = await alice.jobs.finished((await alice.jobs.create('create table made as select 1')).job_id)
+  await alice.sql('create table journal (n int)')
+  const before = await stateOf(alice, job.job_id)
+
+  const writing = keepWriting(alice)
+  const saved = await cartage({ CARTAGE_DATA_DIR: dataDir, ...passphrase }, 'backup', file)
+  assert.deepEqual([saved.out, saved.err], [`saved ${file}\n`, ''])
+  await writing.stop()
+  assert.equal((await cartage({ CARTAGE_DATA_DIR: dataDir, ...passphrase }, 'backup', file)).code, 2)
+  const secret = await readFile(join(dataDir, 'secret'), 'utf8')
+  alice.close()
+  assert.equal(await original.stop(), 0)
+
+  const target = join(other, 'restored')
+  const wrong = await cartage(
+    { CARTAGE_DATA_DIR: target, CARTAGE_BACKUP_PASSPHRASE: 'not that passphrase' },
+    'restore',
+    file,
+  )
+  assert.deepEqual(
+    [wrong.code, wrong.err],
+    [2, 'cartage: this passphrase does not open the secret in the backup\n'],
+  )
+  assert.ok(!existsSync(target))
+  const restored = await cartage({ CARTAGE_DATA_DIR: target, ...passphrase }, 'restore', file)
+  assert.deepEqual([restored.code, restored.err], [0, ''])
+  assert.equal(await readFile(join(target, 'secret'), 'utf8'), secret)
+  const again = await startCartage(t, ['serve'], { CARTAGE_DATA_DIR: target })
+  const aliceAgain = createClient({ baseUrl: again.url, username: 'alice', token })
+  assert.deepEqual(await stateOf(aliceAgain, job.job_id), before)
+  assert.equal((await aliceAgain.sql('select count(*) from journal')).total_rows, 1)
+  const next = await aliceAgain.jobs.finished((await aliceAgain.jobs.create('select 1')).job_id)
+  assert.equal(next.status, 'done')
+  aliceAgain.close()
+  const twice = await cartage({ CARTAGE_DATA_DIR: target, ...passphrase }, 'restore', file)
+  assert.equal(twice.code, 1)
+  assert.match(twice.err, /^cartage: .+\n$/)
+  assert.equal(await again.stop(), 0)
+})
+
+test('a cluster of one’s own is saved and restored the same way; a damaged file restores nothing', async (t) => {
+  const house = await setup(t)
+  await house.user.sql('create table t as select 42 as answer')
+  const folder = await newDataDir(t)
+  const file = join(folder, 'backup.tar')
+  assert.match(
+    (await cartage(installation(house), 'backup', file)).err,
+    /^cartage: set CARTAGE_BACKUP_PASSPHRASE, or/,
+  )
+  const saved = await cartage(installation(house), 'backup', file, '--without-secret')
+  assert.equal(saved.out, `saved ${file} without the secret: keep that elsewhere\n`, saved.err)
+  const target = join(folder, 'restored')
+  const { CARTAGE_NAMESPACE, CARTAGE_SECRET } = installation(house)
+  const env = { CARTAGE_DATA_DIR: target, CARTAGE_NAMESPACE }
+  const torn = join(folder, 'torn.tar')
+  await writeFile(torn, await readFile(file))
+  await truncate(torn, 20 * 1024 ** 2)
+  const refused = await cartage(env, 'restore', torn)
+  assert.equal(refused.code, 1)
+  assert.match(refused.err, /^cartage: the backup is damaged, or cannot be used here: .+\n$/)
+  assert.match((await cartage(env, 'user', 'list')).err, /there is no installation|There is no installation/)
+  const restored = await cartage(env, 'restore', file)
+  assert.match(restored.out, /\nits secret is not in the backup: put it into .+\/secret\n$/, restored.err)
+  const process = await startCartage(t, ['serve', '--no-worker'], { ...env, CARTAGE_SECRET })
+  const { username, masterToken: token } = house.user
+  const client = createClient({ baseUrl: process.url, username, token })
+  assert.deepEqual((await client.sql('select answer from t')).rows, [{ answer: 42 }])
+  client.close()
+  assert.equal(await process.stop(), 0)
+})
+
+type User = ReturnType<typeof createClient>
+
+/** What a user sees of its account. */
+async function stateOf(user: User, jobId: string) {
+  const rows = await user.sql(
+    `select count(*) as rows, md5(string_agg(name, ',' order by n)) as hash from places`,
+  )
+  const tables = await user.sql(
+    `select relname, relkind, pg_get_userbyid(relowner) as owner, relacl::text from pg_class
+     where relnamespace = 'public'::regnamespace order by 1`,
+  )
+  const keys = (await user.keys.list()).result.map(({ _links, ...key }) => key)
+  return { rows: rows.rows, tables: tables.rows, keys, job: await user.jobs.read(jobId) }
+}
+
+function keepWriting(user: User) {
+  let isOver = false
+  const loop = (async () => {
+    while (!isOver) await user.sql('insert into journal values (1)')
+  })()
+  return {
+    stop: async () => {
+      isOver = true
+      await loop
+    },
+  }
+}
