@@ -1,17 +1,21 @@
 import { once } from 'node:events'
 import { createUser } from './accounts/create-user.ts'
 import { requireInstallation } from './accounts/require-installation.ts'
-import { loadOrCreateKeys, type ServiceKeys } from './accounts/service-keys.ts'
+import { loadOrCreateKeys } from './accounts/service-keys.ts'
 import { explainError } from './cli/explain-error.ts'
 import { runCommandLine } from './cli/main.ts'
-import { type Config, readConfig } from './config.ts'
-import { createLog } from './log.ts'
+import { talk } from './cli/talk.ts'
+import { type Config, readConfig, unknownVariables } from './config.ts'
+import { createLog, type Log } from './log.ts'
 import { requireCluster } from './postgres/cluster/installations.ts'
 import { shareCluster } from './postgres/shared-cluster.ts'
 import { type Service, type ServiceParts, startService } from './service.ts'
+import { terminalLog } from './terminal-log.ts'
 
 /** What `cartage` does with its arguments; answers the exit code. */
 export async function main(args: readonly string[]): Promise<number> {
+  const unknown = unknownVariables()
+  if (unknown.length > 0) talk(`not a variable of Cartage, so without effect: ${unknown.join(', ')}`)
   try {
     const parts = partsOf(args)
     if (!parts) return await runCommandLine(args)
@@ -20,7 +24,7 @@ export async function main(args: readonly string[]): Promise<number> {
   } catch (error) {
     const sentence = explainError(error)
     if (sentence === undefined) throw error
-    process.stderr.write(`cartage: ${sentence}\n`)
+    talk(sentence)
     return 1
   }
 }
@@ -36,7 +40,7 @@ function partsOf([command, ...options]: readonly string[]): Partial<ServiceParts
 /** Runs until SIGINT or SIGTERM, then stops what it started, in order. */
 export async function start(parts: Partial<ServiceParts> = {}): Promise<void> {
   const config = readConfig()
-  const log = createLog(config.logLevel)
+  const log = openLog(config)
   const signal = toldToStop()
   const isWorkerAlone = parts.http === false
   if (isWorkerAlone && !config.databaseUrl) await requireCluster(config.dataDir)
@@ -47,7 +51,7 @@ export async function start(parts: Partial<ServiceParts> = {}): Promise<void> {
     if (isWorkerAlone) await requireInstallation(config, cluster?.url ?? config.databaseUrl, log)
     const keys = await loadOrCreateKeys(config, cluster?.url)
     const service = await startService(config, keys, { http: true, worker: config.worker, ...parts }, log)
-    if (service.url) await welcome(config, keys, service)
+    if (service.url) await welcome(config, service)
     const end = AbortSignal.any([signal, service.lost])
     if (!end.aborted) await once(end, 'abort')
     log.info('stopping')
@@ -66,19 +70,36 @@ function toldToStop(): AbortSignal {
   return told.signal
 }
 
-/** What a person needs for the first request. */
-async function welcome(config: Config, keys: ServiceKeys, service: Service): Promise<void> {
-  process.stdout.write(`\nCartage listens on ${service.url}\n`)
-  if (config.databaseUrl || !service.isFirstStart || !config.demoUser) return
-  const { masterToken } = await createUser(service.services.accounts, { username: 'demo' })
-  const base = `${service.url}/user/demo`
+/** Text for a person who watches, JSON for a program that collects. */
+function openLog({ logLevel, logFormat }: Config): Log {
+  const isText = logFormat === 'text' || (logFormat === 'auto' && process.stdout.isTTY)
+  const showsRequests = ['debug', 'trace'].includes(logLevel)
+  return createLog(logLevel, isText ? terminalLog(process.stdout, showsRequests) : undefined)
+}
+
+/** What a person needs for the first request, after everything else. */
+async function welcome(config: Config, service: Service): Promise<void> {
+  const { url } = service
+  const isNew = !config.databaseUrl && service.isFirstStart && config.demoUser
+  const demo = isNew ? await createUser(service.services.accounts, { username: 'demo' }) : undefined
   process.stdout.write(`
-  base URL    ${base}
-  user        demo
-  master key  ${masterToken}
-  admin token ${keys.adminToken}
+Cartage listens on ${url}
 
-  curl '${base}/api/v2/sql?q=select+postgis_version()&api_key=${masterToken}'
-
+  start here    ${url}/
+  reference     ${url}/docs
+${demo ? firstRequest(url, demo.masterToken, config) : keyHint}
 `)
+}
+
+const keyHint = "  a user's key  cartage user show NAME --key\n"
+
+function firstRequest(url: string, token: string, { dataDir }: Config): string {
+  return `
+  user          demo
+  admin token   in ${dataDir}/admin-token
+
+  BASE=${url}/user/demo
+  KEY=${token}
+  curl "$BASE/api/v2/sql" --data-urlencode "q=select postgis_version()" -d "api_key=$KEY"
+`
 }

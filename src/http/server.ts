@@ -13,6 +13,7 @@ import { adminRoutes } from './routes/admin.ts'
 import { copyRoutes } from './routes/copy.ts'
 import { docsRoutes } from './routes/docs.ts'
 import { healthRoutes } from './routes/health.ts'
+import { homeRoutes } from './routes/home.ts'
 import { jobsRoutes } from './routes/jobs.ts'
 import { keysRoutes } from './routes/keys.ts'
 import { metricsRoutes } from './routes/metrics.ts'
@@ -38,6 +39,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   acceptBodies(app, services.config.requestTimeoutMs)
   hintAtNearMisses(app)
   limitRates(app, services)
+  await app.register(homeRoutes, services)
   await app.register(healthRoutes, services)
   await app.register(metricsRoutes, services)
   await app.register(openapiRoutes)

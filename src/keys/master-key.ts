@@ -1,10 +1,11 @@
-import { operator, recordAudit } from '../accounts/audit.ts'
+import { recordAudit } from '../accounts/audit.ts'
 import { masterKeyName } from '../accounts/first-keys.ts'
 import type { Account } from '../auth/account.ts'
 import { userByName } from '../auth/account-store.ts'
 import { errors } from '../errors.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 import { inTransaction } from '../postgres/transaction.ts'
+import { actorOf } from './caller.ts'
 import type { KeysContext } from './key.ts'
 import { findKeyByName } from './key-store.ts'
 import { regenerateToken } from './regenerate-token.ts'
@@ -16,7 +17,7 @@ export async function showMasterKey(context: KeysContext, username: string): Pro
     const key = await findKeyByName(tx, context.secrets, account.userId, masterKeyName)
     if (!key) throw errors.keyNotFound(masterKeyName)
     await recordAudit(tx, {
-      actor: context.actor ?? operator,
+      actor: actorOf(context),
       action: 'key.shown',
       account: username,
       subject: masterKeyName,
