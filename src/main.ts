@@ -8,6 +8,7 @@ import { talk } from './cli/talk.ts'
 import { type Config, readConfig, unknownVariables } from './config.ts'
 import { createLog, type Log } from './log.ts'
 import { requireCluster } from './postgres/cluster/installations.ts'
+import { fitConnections } from './postgres/fit-connections.ts'
 import { shareCluster } from './postgres/shared-cluster.ts'
 import { type Service, type ServiceParts, startService } from './service.ts'
 import { terminalLog } from './terminal-log.ts'
@@ -50,7 +51,8 @@ export async function start(parts: Partial<ServiceParts> = {}): Promise<void> {
   try {
     if (isWorkerAlone) await requireInstallation(config, cluster?.url ?? config.databaseUrl, log)
     const keys = await loadOrCreateKeys(config, cluster?.url)
-    const service = await startService(config, keys, { http: true, worker: config.worker, ...parts }, log)
+    const fitted = await fitConnections(config, keys.adminUrl, log)
+    const service = await startService(fitted, keys, { http: true, worker: config.worker, ...parts }, log)
     if (service.url) await welcome(config, service)
     const end = AbortSignal.any([signal, service.lost])
     if (!end.aborted) await once(end, 'abort')

@@ -8,6 +8,8 @@ import type { Installation } from './installation.ts'
 export type RunningProcess = Readonly<{
   /** Where it listens; empty for a worker. */
   url: string
+  /** What it has logged until it was ready. */
+  log: () => string
   /** SIGTERM; answers the exit code. */
   stop: () => Promise<number | null>
   kill: () => Promise<void>
@@ -47,7 +49,12 @@ export async function startCartage(
   })
   const gone = once(child, 'exit').then(([code]) => code as number | null)
   t.after(() => end(child, 'SIGKILL', gone))
+  let log = ''
+  child.stdout.on('data', (chunk) => {
+    log += chunk
+  })
   return {
+    log: () => log,
     url: await sayReady(child, gone),
     ended: gone,
     stop: () => end(child, 'SIGTERM', gone),

@@ -1,0 +1,64 @@
+import pg from 'pg'
+import type { Config } from '../config.ts'
+import type { Log } from '../log.ts'
+import { connectionBudget } from './databases.ts'
+import { firstHostId } from './hosts.ts'
+
+/**
+ * The configuration with caps that the server can bear: what it allows, less what it reserves and what others hold
+ * at this moment. Without it, requests would fail that could have waited for a moment.
+ */
+export async function fitConnections(config: Config, adminUrl: string, log: Log): Promise<Config> {
+  const room = await roomOn(adminUrl)
+  const wanted = connectionBudget(config, firstHostId)
+  if (wanted <= room) return config
+  const fitted = shrink(config, room)
+  const { connectionsPerHost, copiesPerProcess, jobConnectionsPerHost } = fitted
+  log.warn(
+    { wanted, room, connectionsPerHost, copiesPerProcess, jobConnectionsPerHost },
+    'PostgreSQL has room for fewer connections than configured: raise its max_connections for more',
+  )
+  return fitted
+}
+
+/** Each kind of work gives up the same share; what the service needs for itself stays. */
+function shrink(config: Config, room: number): Config {
+  const { connectionsPerHost, copiesPerProcess } = config
+  const jobs = Math.max(config.jobConnectionsPerHost, 2 * config.jobsPerWorker)
+  const forTenants = connectionsPerHost + copiesPerProcess + jobs
+  const forService = connectionBudget(config, firstHostId) - forTenants
+  const share = Math.max(0, room - forService) / forTenants
+  const part = (count: number, least: number) => Math.max(least, Math.floor(count * share))
+  const jobConnectionsPerHost = part(jobs, 2)
+  return Object.freeze({
+    ...config,
+    connectionsPerHost: part(connectionsPerHost, 2),
+    copiesPerProcess: part(copiesPerProcess, 1),
+    jobConnectionsPerHost,
+    jobsPerWorker: Math.min(config.jobsPerWorker, Math.floor(jobConnectionsPerHost / 2)),
+  })
+}
+
+async function roomOn(adminUrl: string): Promise<number> {
+  const client = new pg.Client({
+    connectionString: adminUrl,
+    connectionTimeoutMillis: 10_000,
+    query_timeout: 10_000,
+  })
+  client.on('error', () => undefined)
+  try {
+    await client.connect()
+    // reserved_connections came with PostgreSQL 16.
+    const { rows } = await client.query<{ room: number }>(
+      `select (sum(setting::integer) filter (where name = 'max_connections')
+         - coalesce(sum(setting::integer) filter (where name <> 'max_connections'), 0)
+         - (select count(*) from pg_catalog.pg_stat_activity
+            where backend_type = 'client backend' and pid <> pg_catalog.pg_backend_pid()))::integer as room
+       from pg_catalog.pg_settings
+       where name in ('max_connections', 'superuser_reserved_connections', 'reserved_connections')`,
+    )
+    return rows[0]!.room
+  } finally {
+    await client.end().catch(() => undefined)
+  }
+}
