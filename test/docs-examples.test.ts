@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict'
+import { execFile, spawnSync } from 'node:child_process'
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { promisify } from 'node:util'
+import { setup } from './setup.ts'
+
+const pages = [
+  'README.md',
+  'docs/tutorial.md',
+  'docs/recipes.md',
+  ...['sql', 'copy', 'jobs', 'keys'].map((name) => `docs/${name}.md`),
+]
+
+for (const page of pages) {
+  test(`the examples of ${page} run as pasted, one after the other`, async (t) => {
+    const { user } = await setup(t, { worker: true })
+    const folder = await mkdtemp(join(tmpdir(), 'docs-'))
+    // An answer that is an error ends the block.
+    await writeFile(join(folder, '.curlrc'), 'fail\nsilent\nshow-error\n')
+    const env = { ...process.env, CURL_HOME: folder, HOME: folder, BASE: user.base, KEY: user.masterToken }
+    const blocks = examplesOf(await readFile(new URL(`../${page}`, import.meta.url), 'utf8'))
+    const shell = blocks.filter(({ language }) => language === 'sh').map(({ code }) => code)
+    assert.ok(shell.length > 0)
+    await run('bash', ['-euo', 'pipefail', '-c', shell.filter(canRun).join('\n')], { cwd: folder, env })
+    for (const { code } of blocks.filter(({ language }) => language === 'python')) {
+      if (hasRequests) await run('python3', ['-c', code], { cwd: folder, env })
+    }
+  })
+}
+
+type Example = Readonly<{ language: string; code: string }>
+
+function examplesOf(markdown: string): readonly Example[] {
+  return [...markdown.matchAll(/^```(sh|python)\n([\s\S]*?)^```$/gm)].map(([, language, code]) => ({
+    language: language!,
+    code: code!,
+  }))
+}
+
+/** GDAL and Python's requests are not on every machine. */
+const canRun = (code: string) => !code.includes('ogr2ogr') || hasGdal
+const hasGdal = spawnSync('ogr2ogr', ['--version']).status === 0
+const hasRequests = spawnSync('python3', ['-c', 'import requests']).status === 0
+
+async function run(
+  program: string,
+  args: readonly string[],
+  options: { cwd: string; env: NodeJS.ProcessEnv },
+) {
+  await promisify(execFile)(program, args, options).catch((error) => {
+    assert.fail(`${error.stdout}\n${error.stderr}`)
+  })
+}
