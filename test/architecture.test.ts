@@ -14,17 +14,8 @@ const floors = [
   ['accounts'],
   ['auth'],
   ['postgres', 'sql'],
-  [
-    'errors.ts',
-    'config.ts',
-    'config-variables.ts',
-    'log.ts',
-    'terminal-log.ts',
-    'secrets.ts',
-    'metrics.ts',
-    'version.ts',
-    'client',
-  ],
+  ['errors.ts', 'config.ts', 'log.ts', 'terminal-log.ts', 'secrets.ts', 'metrics.ts', 'version.ts', 'client'],
+  ['config-variables.ts'],
 ]
 
 test('a file imports from its own folder or from a floor below', async () => {

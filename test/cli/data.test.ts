@@ -33,7 +33,10 @@ test('a job that fails is exit code 1 with its reason', async (t) => {
 test('what the service refuses, and a service that is not there, are one sentence each', async (t) => {
   const house = await setup(t)
   const refused = await cartage({ ...connection(house), CARTAGE_API_KEY: 'wrong' }, 'sql', 'select 1')
-  assert.deepEqual([refused.code, refused.err], [1, 'cartage: Unauthorized\n'])
+  assert.deepEqual(
+    [refused.code, refused.err],
+    [1, 'cartage: Unauthorized\n  hint: No key of this account has this token\n'],
+  )
   const missing = await cartage(
     { ...connection(house), CARTAGE_URL: 'http://127.0.0.1:9' },
     'sql',
