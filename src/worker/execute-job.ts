@@ -132,7 +132,6 @@ async function settle(
       return settleLoss(context, run, outcome)
     case 'succeeded':
       advance(run, stepSucceeded(run.job, at))
-      run.restsOnEpoch = !outcome.isOutside && isBesideControl(run)
       run.ahead = outcome.ahead
       break
     case 'failed':
@@ -184,12 +183,8 @@ async function settleLoss(context: WorkContext, run: JobRun, loss: Loss): Promis
 /** A statement that has happened, or of which nobody knows. */
 function accept(run: JobRun, outcome: SettledOutcome): void {
   const at = new Date()
-  if (outcome.kind === 'unknown') {
-    advance(run, stepUnknown(run.job, outcome.reason, at))
-    return
-  }
-  advance(run, stepSucceeded(run.job, at))
-  run.restsOnEpoch = isBesideControl(run)
+  const { job } = run
+  advance(run, outcome.kind === 'committed' ? stepSucceeded(job, at) : stepUnknown(job, outcome.reason, at))
 }
 
 /**

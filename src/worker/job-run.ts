@@ -17,7 +17,10 @@ import type { WorkContext } from './work-context.ts'
 /** One job in our hands, as the next write will say. */
 export type JobRun = {
   readonly claimed: ClaimedJob
-  /** The epoch of the server in which everything here was learnt. */
+  /**
+   * The epoch of the control server in which everything here was learnt: a commit need not have been on the disk, and of a
+   * server that has failed over even the row may be one that others had taken from us. So every write goes by it.
+   */
   readonly epoch: string
   /** Of the row as we wrote it last. */
   revision: number
@@ -25,8 +28,6 @@ export type JobRun = {
   flight: Flight | null
   losses: number
   restarts: number
-  /** Something here is true in this epoch only: a commit that need not be on the disk yet. */
-  restsOnEpoch: boolean
   /** How often in a row a step could not even be begun. */
   unsent: number
   session: Session | null
@@ -52,7 +53,6 @@ export function beginRun({ epoch }: WorkContext, { claimed, begun }: GivenJob): 
     flight: isAnnounced ? begun.flight : claimed.flight,
     losses: claimed.losses,
     restarts: claimed.restarts,
-    restsOnEpoch: false,
     unsent: 0,
     session: begun?.session ?? null,
     ahead: begun?.flight ?? null,
@@ -92,7 +92,6 @@ export function advance(run: JobRun, transition: Transition): void {
 export async function announce(context: WorkContext, run: JobRun, flight: Flight): Promise<Stop | undefined> {
   if (flight === run.flight) return undefined
   run.flight = flight
-  if (isBesideControl(run) && flight.xid !== null) run.restsOnEpoch = true
   const interruption = await save(context, run)
   return interruption ?? (isBesideControl(run) ? undefined : mark(context, run, flight))
 }
@@ -139,8 +138,7 @@ export async function giveBack(context: WorkContext, run: JobRun): Promise<Inter
 export async function end(context: WorkContext, run: JobRun): Promise<Interruption | undefined> {
   const { job } = run
   keepBegun(context, run)
-  const { from, epoch } = writeOf(run)
-  const ended = await write(context, endOf(from, job, epoch))
+  const ended = await write(context, endOf(writeOf(run).from, job, run.epoch))
   run.isReplaced = ended.isReplaced
   if (ended.outcome === 'written') tell(context, job, ended.at)
   return followUp(run, ended)
@@ -162,7 +160,7 @@ function write(context: WorkContext, what: JobWrite): Promise<WriteResult> {
 }
 
 function writeOf(run: JobRun): JobWrite {
-  const { claimed, revision, job, flight, losses, restarts, epoch, restsOnEpoch } = run
+  const { claimed, revision, job, flight, losses, restarts, epoch } = run
   return {
     from: { ...claimed, revision },
     writeId: randomUUID(),
@@ -170,7 +168,7 @@ function writeOf(run: JobRun): JobWrite {
     flight,
     losses,
     restarts,
-    epoch: restsOnEpoch ? epoch : null,
+    epoch,
     isReleased: false,
   }
 }
@@ -179,7 +177,6 @@ function followUp(run: JobRun, { outcome }: WriteResult): Interruption | undefin
   if (outcome === 'other epoch') return 'other epoch'
   if (outcome === 'not ours') return 'no longer ours'
   run.revision += 1
-  run.restsOnEpoch = false
   return undefined
 }
 
