@@ -121,7 +121,7 @@ function testUser(service: Service, account: Account, masterToken: string): Test
           database: account.database,
           user: role,
           password: secrets.rolePassword(role),
-          options: `-c search_path=${account.schema === 'public' ? 'public,cartodb' : `"${account.schema}",cartodb,public`}`,
+          options: `-c search_path=${account.schema === 'public' ? 'public,cartodb,postgis' : `"${account.schema}",cartodb,public,postgis`}`,
         },
         text,
         values,

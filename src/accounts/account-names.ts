@@ -17,6 +17,7 @@ export function checkAccountName(
 
 const reserved = new Set([
   'postgres',
+  'postgis',
   'public',
   'cartodb',
   'cartage',

@@ -60,7 +60,7 @@ export function masterTargetOf(
   }
 }
 
-/** Names resolve in the account's own schema first; what the service provides comes after. */
+/** Names resolve in the account's own schema first; what the service provides comes after, PostGIS last. */
 function searchPathOf(account: Pick<Account, 'schema'>): string {
-  return account.schema === 'public' ? 'public,cartodb' : `"${account.schema}",cartodb,public`
+  return account.schema === 'public' ? 'public,cartodb,postgis' : `"${account.schema}",cartodb,public,postgis`
 }

@@ -25,7 +25,7 @@ export function prepareStatement(query: Query): PreparedStatement {
 }
 
 function wrapForGeojson(text: string, decimals: number): string {
-  const geometry = `public.ST_AsGeoJSON(${geometryColumn}, ${decimals}) AS ${geojsonColumn}`
+  const geometry = `postgis.ST_AsGeoJSON(${geometryColumn}, ${decimals}) AS ${geojsonColumn}`
   return `SELECT ${geometry}, * FROM (\n${selectOf(text)}\n) AS cartage_features`
 }
 

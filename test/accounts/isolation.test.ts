@@ -37,12 +37,12 @@ const refused: readonly (readonly [string, string])[] = [
   ['read a server file', `copy (select 1) to '/tmp/cartage-intruder'`],
   ['run a program', `copy (select 1) to program 'true'`],
   ['DROP OWNED', 'drop owned by current_user'],
-  ['disable the event triggers', 'alter event trigger cartage_refuse_drop_owned disable'],
-  ['drop the event triggers', 'drop event trigger cartage_refuse_drop_owned'],
+  ['disable the event triggers', 'alter event trigger cartage_check_command disable'],
+  ['drop the event triggers', 'drop event trigger cartage_check_command'],
   ['read a file by function', `select pg_read_file('/etc/passwd')`],
   ['reload the server', 'select pg_reload_conf()'],
   ['change a server setting', `alter system set fsync = off`],
-  ['change spatial_ref_sys', 'delete from public.spatial_ref_sys'],
+  ['change spatial_ref_sys', 'delete from postgis.spatial_ref_sys'],
 ]
 
 for (const [what, statement] of refused) {

@@ -5,7 +5,7 @@ import { setup } from '../setup.ts'
 test('creating a user creates a database with PostGIS, a master role and a public role', async (t) => {
   const { user, admin } = await setup(t)
   const { rows } = await user.sql(
-    'select public.postgis_version() as version, current_user as role, current_database() as database',
+    'select postgis.postgis_version() as version, current_user as role, current_database() as database',
   )
   assert.match(rows[0].version, /^3\./)
   assert.equal(rows[0].role, user.account.masterRole)

@@ -54,7 +54,7 @@ export async function openSession(
     database: account.database,
     user: account.masterRole,
     password: secrets.rolePassword(account.masterRole),
-    options: `-c search_path=${account.schema === 'public' ? 'public' : `"${account.schema}"`},cartodb,public`,
+    options: `-c search_path=${account.schema === 'public' ? 'public' : `"${account.schema}"`},cartodb,public,postgis`,
   })
   client.on('error', () => undefined)
   await client.connect()
