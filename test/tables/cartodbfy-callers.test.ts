@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setup } from '../setup.ts'
 import { assertPrepared } from './assert-prepared.ts'
-import { column, makeKey, openSession, refusal, rows, value } from './tenant-session.ts'
+import { column, makeKey, refusal, rows, value } from './tenant-session.ts'
 
 test('a key with nothing but `create` on the schema prepares the tables that it owns', async (t) => {
   const context = await setup(t)
@@ -45,39 +45,90 @@ test("the master key prepares a key's table, which stays the key's with all that
   await user.sql('insert into t default values', undefined, key)
 })
 
-test("code that a key hid in its table runs with the key's rights, also when the master key prepares the table", async (t) => {
+test("the master key makes a key's views on its table again, and they stay the key's", async (t) => {
   const context = await setup(t)
   const { user } = context
-  const key = await makeKey(context, user, ['public'])
+  await user.sql(`create table t (wkt text); insert into t values ('POINT(1 2)')`)
+  const key = await makeKey(context, user, ['public'], { t: ['select'] })
   await user.sql(
-    `create function trap(what text) returns boolean language plpgsql immutable as
-       $$begin raise notice '% as %', what, current_user; return true; end$$;
-     create function trap_any(anyelement) returns boolean language plpgsql as $$begin return public.trap('check'); end$$;
-     create function trapped(text) returns text language plpgsql immutable as
-       $$begin perform public.trap('index'); return $1; end$$;
-     create domain tricky as text check (public.trap('literal'));
-     create type tricks as (value tricky);
-     create function pass() returns trigger language plpgsql as $$begin return new; end$$;
-     create table t (wkt text check (public.trap_any(wkt)), name text);
-     insert into t values ('POINT(1 2)');
-     create index on t (trapped(name));
-     create view v as select wkt, '(x)'::tricks as trick from t;
-     create materialized view m as select wkt, trap('view') from t;
-     create trigger own before update of wkt on t for each row when (new.name <> ('(x)'::tricks).value) execute function pass()`,
+    `create view v as select wkt from t; comment on view v is 'mine'; grant select on v to "${user.account.publicRole}";
+     create materialized view m as select wkt from v; create index on m (wkt);
+     create materialized view empty as select wkt from t with no data`,
     undefined,
     key,
   )
-  const session = await openSession(t, context, user)
-  const notices: string[] = []
-  session.on('notice', ({ message }) => notices.push(String(message)))
-  await session.query(`select CDB_CartodbfyTable('t')`)
-  await assertPrepared(user, 't')
-  assert.deepEqual([...new Set(notices)].sort(), [
-    `check as ${key}`,
-    `index as ${key}`,
-    `literal as ${key}`,
-    `view as ${key}`,
-  ])
+  assert.equal(await value(user, `select CDB_CartodbfyTable('t')`), 't')
+  assert.deepEqual(
+    await rows(
+      user,
+      `select relname, relowner::regrole::text = '${key}' as is_keys, relispopulated as is_full
+       from pg_class where relname in ('v', 'm', 'empty') order by relname`,
+    ),
+    [
+      { relname: 'empty', is_keys: true, is_full: false },
+      { relname: 'm', is_keys: true, is_full: true },
+      { relname: 'v', is_keys: true, is_full: true },
+    ],
+  )
+  assert.equal(await value(user, 'select ST_AsText(wkt) from m', key), 'POINT(1 2)')
+  assert.equal(await value(user, 'select count(*)::int from v', user.account.publicRole), 1)
+})
+
+test("the master key gives a key's table a sequence, which is the key's", async (t) => {
+  const context = await setup(t)
+  const { user } = context
+  const key = await makeKey(context, user, ['public'])
+  await user.sql('create table t (cartodb_id int); insert into t values (7)', undefined, key)
+  await user.sql(`select CDB_CartodbfyTable('t')`)
+  await user.sql('insert into t default values', undefined, key)
+  assert.deepEqual(await column(user, 'select cartodb_id from t order by 1'), [7, 8])
+})
+
+/** What tells on whoever runs it, and takes more if it can get it. */
+const trap = `create function trap(what text) returns boolean language plpgsql as $$
+  begin
+    perform pg_catalog.set_config('role', 'none', true);
+    execute pg_catalog.format('create table public.%I ()', 'caught_' || what || '_as_' || current_user);
+    return true;
+  exception when duplicate_table then return true;
+  end $$;`
+
+test("nobody's code is run by whoever prepares somebody else's table", async (t) => {
+  const context = await setup(t)
+  const { user, admin } = context
+  const key = await makeKey(context, user, ['public'])
+  const asAdmin = (text: string) => admin(text, [], user.account.database)
+  // Keys cannot make code any more: the operator, who can do all, gives them what they might still have.
+  await user.sql(`${trap} create table t (wkt text, n int); create table u (wkt text, n int)`, undefined)
+  await asAdmin(`set search_path = public; alter table t owner to "${key}"; alter function trap owner to "${key}";
+    alter table t add check (trap('check')), force row level security, enable row level security;
+    create policy p on t using (trap('policy'));`)
+  assert.match(
+    (await refusal(user, `select CDB_CartodbfyTable('t')`)) ?? '',
+    /^42501: (constraint t_check|policy p) of table public\.t calls public\.trap\(text\), which is not yours/,
+  )
+  await user.sql('alter table u add check (trap(wkt)); create view v as select wkt from u')
+  for (const table of ['t', 'u']) {
+    await assert.rejects(asAdmin(`select cartodb.CDB_CartodbfyTable('public.${table}')`), {
+      code: '42501',
+      message: `must be owner of table ${table}`,
+    })
+  }
+  assert.deepEqual(await column(user, `select relname from pg_class where relname ~ '^caught'`), [])
+})
+
+test("a tenant's view on a table of the operator is not made again by the operator", async (t) => {
+  const { user, admin } = await setup(t)
+  const { database, masterRole } = user.account
+  await admin(
+    `create table public.shared as select 'POINT(1 2)' as wkt; grant select on public.shared to "${masterRole}"`,
+    [],
+    database,
+  )
+  await user.sql('create view v as select wkt from shared')
+  await assert.rejects(admin(`select cartodb.CDB_CartodbfyTable('public.shared')`, [], database), {
+    code: '2BP01',
+  })
 })
 
 test('who does not own the table cannot prepare it, whatever else they may do with it', async (t) => {
@@ -142,17 +193,6 @@ test("a member cannot prepare another member's table, under either name", async 
       '42501: must be owner of table t',
     )
   }
-})
-
-test('the operator prepares a table for its owner', async (t) => {
-  const { user, admin } = await setup(t)
-  await user.sql('create table t (name text)')
-  await admin(`select cartodb.CDB_CartodbfyTable('public.t')`, [], user.account.database)
-  await assertPrepared(user, 't')
-  assert.deepEqual(
-    await column(user, `select distinct relowner::regrole::text from pg_class where relname ~ '^t(_|$)'`),
-    [user.account.masterRole],
-  )
 })
 
 test('the one-argument form works on the table where it is, in any schema', async (t) => {

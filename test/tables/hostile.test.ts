@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setup } from '../setup.ts'
 import { assertPrepared } from './assert-prepared.ts'
-import { column, makeKey, openSession, refusal, rows, value } from './tenant-session.ts'
+import { column, openSession, refusal, rows, value } from './tenant-session.ts'
 
 /** Everything that our functions call, made again by a tenant where its name would be found first, or just as well. */
 const traps = `
@@ -63,19 +63,36 @@ test('nothing that a tenant makes in public or pg_temp is called or read in the 
   assert.ok(await ask('select cartodb.CDB_LatLng(1, 2)'))
 })
 
-test("a key's overloads of PostGIS do not stop others from writing to prepared tables", async (t) => {
-  const context = await setup(t)
-  const { user } = context
-  await user.sql(`create table t (name text); select CDB_CartodbfyTable('t')`)
-  const key = await makeKey(context, user, ['public'])
-  await user.sql(
-    `create function public.st_transform(geometry, integer, boolean default true) returns geometry language plpgsql as
-     $$begin raise 'trapped'; end$$`,
-    undefined,
-    key,
-  )
+test('overloads of PostGIS in public do not stop others from writing to prepared tables, nor change an answer', async (t) => {
+  const { user } = await setup(t)
+  await user.sql(`create table t (name text); select CDB_CartodbfyTable('t');
+    create function public.st_transform(geometry, integer, boolean default true) returns geometry language plpgsql as
+      $$begin raise 'trapped'; end$$;
+    create function public.st_asgeojson(geometry, integer) returns text language plpgsql as $$begin raise 'trapped'; end$$`)
   await user.sql(`insert into t (the_geom) values ('SRID=4326;POINT(1 1)')`)
   await assertPrepared(user, 't')
+  const answer = await fetch(
+    `${user.base}/api/v2/sql?q=select+*+from+t&format=geojson&api_key=${user.masterToken}`,
+  )
+  assert.deepEqual([answer.status, JSON.parse(await answer.text()).features.length], [200, 1])
+})
+
+test('no tenant can make anything in the schemas of PostGIS and of the service', async (t) => {
+  const { user, createOrganization } = await setup(t)
+  const { owner } = await createOrganization()
+  for (const tenant of [user, owner]) {
+    for (const schema of ['postgis', 'cartodb', 'cartage', 'pg_catalog']) {
+      for (const text of [
+        `create function ${schema}.f() returns int language sql return 1`,
+        `create table ${schema}.t ()`,
+        `create operator ${schema}.= (leftarg = regclass, rightarg = oid, function = pg_catalog.oideq)`,
+        `alter schema ${schema} rename to x`,
+        `create schema if not exists x; alter table x.y set schema ${schema}`,
+      ]) {
+        assert.match((await refusal(tenant, text)) ?? '', /^(42501|42P01|42939)/, `${schema}: ${text}`)
+      }
+    }
+  }
 })
 
 test('settings of the session change nothing', async (t) => {
