@@ -1,5 +1,6 @@
 import { masterTargetOf, type Principal, sessionTargetOf } from '../auth/account.ts'
 import type { Databases } from '../postgres/databases.ts'
+import { queryInCatalog } from '../postgres/query-in-catalog.ts'
 
 export type TableKind = 'table' | 'view' | 'matview'
 
@@ -37,7 +38,7 @@ export async function listTables(
 ): Promise<Readonly<{ total: number; tables: readonly TableInfo[] }>> {
   const target = key.hasTableMetadata ? masterTargetOf(account) : sessionTargetOf({ account, key })
   const { rows } = await databases.query.use(target, (session) =>
-    session.query<TableRow>(listingSql(filter), [
+    queryInCatalog<TableRow>(session, listingSql(filter), [
       account.schema,
       account.publicRole,
       key.role,

@@ -37,7 +37,7 @@ export class TypeNames {
 
   async #learn(session: Session, columns: readonly Column[]): Promise<void> {
     const { rows } = await session.query<{ oid: number; typname: string }>(
-      'select oid, typname from pg_catalog.pg_type where oid = any($1)',
+      'select oid, typname from pg_catalog.pg_type where oid operator(pg_catalog.=) any($1)',
       [columns.map(({ typeOid }) => typeOid)],
     )
     for (const { oid, typname } of rows) this.#names.set(keyOf(session.target, oid), typname)

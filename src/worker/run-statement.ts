@@ -161,7 +161,7 @@ const backendStarts = new WeakMap<Session, string>()
 
 async function askBackendStart(session: Session): Promise<string> {
   const { rows } = await session.query<{ start: string }>(
-    'select a.backend_start::text as start from pg_catalog.pg_stat_get_activity(pg_catalog.pg_backend_pid()) a',
+    'select a.backend_start::pg_catalog.text as start from pg_catalog.pg_stat_get_activity(pg_catalog.pg_backend_pid()) a',
   )
   const { start } = rows[0]!
   backendStarts.set(session, start)

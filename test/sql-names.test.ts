@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { type Lexeme, lexemes } from '../src/sql/lexemes.ts'
+import { setup } from './setup.ts'
+
+// On a tenant's session a bare name may mean something that the tenant made. So whatever runs there names the schema of
+// every function, operator and type, or sets the search_path to pg_catalog first.
+
+const root = fileURLToPath(new URL('../src', import.meta.url))
+
+test('the check finds bare functions, operators and types', () => {
+  assert.deepEqual(bareNames('select lower(a), b::text from x.y where a = any($1) and b <> c'), [
+    'lower()',
+    '::text',
+    '=',
+    '<>',
+  ])
+  assert.deepEqual(
+    bareNames(`select pg_catalog.count(*), x.*, a::pg_catalog.text from pg_catalog.pg_class c
+      where exists (select) and c.oid operator(pg_catalog.=) any($1) and b in ('=', "<")`),
+    [],
+  )
+})
+
+test('no statement of ours on a session of a tenant has a bare name', async () => {
+  const files = await sourceFiles()
+  const onTenants = files.filter(({ text }) => !isAdministrators(text) && !/queryInCatalog[<(]/.test(text))
+  const culprits = onTenants.flatMap(({ path, text }) =>
+    sqlTexts(text).flatMap((sql) =>
+      bareNames(sql).map((name) => `${path}: ${name} in ${sql.trim().slice(0, 80)}`),
+    ),
+  )
+  assert.deepEqual(culprits, [])
+  const checked = onTenants.filter(({ text }) => sqlTexts(text).length > 0).map(({ path }) => path)
+  for (const path of ['worker/run-statement.ts', 'query/type-names.ts', 'query/account-usage.ts']) {
+    assert.ok(checked.includes(path), path)
+  }
+})
+
+test('the administrator and queries in the catalog see nothing but the catalog', async (t) => {
+  const { service } = await setup(t)
+  const { databases } = service.services
+  const { adminTarget } = await import('../src/postgres/session-target.ts')
+  const { rows } = await databases.admin.use(adminTarget(databases.hosts, 1), (session) =>
+    session.query<{ search_path: string }>('show search_path'),
+  )
+  assert.deepEqual(rows, [{ search_path: 'pg_catalog' }])
+})
+
+test('every function in a tenant database is bound, has a search_path of its own, or no bare name', async (t) => {
+  const { user, admin } = await setup(t)
+  const { rows } = await admin(
+    `select oid::regprocedure::text as name, prosrc as body from pg_proc
+     where pronamespace in ('cartodb'::regnamespace, 'cartage'::regnamespace) and prosqlbody is null
+       and not coalesce('search_path=pg_catalog, pg_temp' = any (proconfig), false)`,
+    [],
+    user.account.database,
+  )
+  assert.ok(rows.length < 10, 'few do without a search_path')
+  const culprits = rows.flatMap(({ name, body }) => bareNames(body).map((bare) => `${name}: ${bare}`))
+  assert.deepEqual(culprits, [])
+})
+
+test('no function of ours sets a role', async (t) => {
+  const { user, admin } = await setup(t)
+  const { rows } = await admin(
+    `select oid::regprocedure::text as name from pg_proc
+     where pronamespace in ('cartodb'::regnamespace, 'cartage'::regnamespace)
+       and prosrc ~* 'set_config|msets+(locals+|sessions+)?(role|session)M' and proname <> 'cdb_checkquota'`,
+    [],
+    user.account.database,
+  )
+  assert.deepEqual(rows, [])
+})
+
+type Source = Readonly<{ path: string; text: string }>
+
+async function sourceFiles(): Promise<readonly Source[]> {
+  const found = (await readdir(root, { recursive: true })).filter(
+    // The doors for people and requests show SQL in examples, and run none.
+    (path) => path.endsWith('.ts') && !/^(http|cli|client)\//.test(path),
+  )
+  return Promise.all(
+    found.map(async (path) => ({ path, text: withoutComments(await readFile(join(root, path), 'utf8')) })),
+  )
+}
+
+const withoutComments = (text: string) => text.replace(/^\s*(\/\*|\*|\/\/).*$/gm, '')
+
+/** Its connections are the administrator's, whose search_path is pg_catalog, or go to a database without tenants. */
+function isAdministrators(text: string): boolean {
+  const isTenants = /\b(masterTargetOf|sessionTargetOf)\b|\bdatabases\.(query|copy|job)\.(use|acquire)/
+  const isOurs = /\badminTarget\b|\bcontrol\b|\btx\b|\b(ClientBase|PoolClient|Queryable)\b/
+  return isOurs.test(text) && !isTenants.test(text)
+}
+
+/**
+ * The strings of a file that begin like SQL; what is filled into them stands as a parameter. Tenants have no access to
+ * schema `cartage`: what names it never runs on their sessions.
+ */
+function sqlTexts(text: string): readonly string[] {
+  return [...text.matchAll(/`((?:[^`\\]|\\.)*)`|'((?:[^'\\\n]|\\.)*)'/g)]
+    .map(([, template, string]) => (template ?? string ?? '').replace(/\$\{[^}]*\}/g, ' $1 '))
+    .filter((value) => startsLikeSql.test(value) && !/\bcartage\.\w/.test(value))
+}
+
+const startsLikeSql = /^\s*(select|with|insert|update|delete|begin|grant|revoke|create|alter|drop|call|do)\s/i
+
+/** Functions, operators and types in a text that stand without their schema. */
+function bareNames(sql: string): readonly string[] {
+  const parts = [...lexemes(sql)].filter(({ kind }) => !/space|comment/.test(kind)).map(partOf)
+  const found: string[] = []
+  parts.forEach((part, place) => {
+    const before = parts[place - 1] ?? ''
+    const after = parts[place + 1] ?? ''
+    const isName = /^[a-z_]\w*$/i.test(part)
+    if (before === '.') return
+    if (isName && after === '(' && !syntax.has(part.toLowerCase())) found.push(`${part}()`)
+    if (isName && before === ':' && parts[place - 2] === ':' && after !== '.') found.push(`::${part}`)
+    if (isOperator(part) && !isOperator(before) && !isStar(part, before, after)) {
+      const rest = parts.slice(place).findIndex((each) => !isOperator(each))
+      const operator = parts.slice(place, rest < 0 ? undefined : place + rest).join('')
+      if (!(operator === '=' && before === ':')) found.push(operator)
+    }
+  })
+  return found
+}
+
+const partOf = ({ kind, open, body, close }: Lexeme) =>
+  kind === 'word' || kind === 'symbol' ? open + body + close : `'${kind}'`
+const isOperator = (part: string) => /^[-+*/<>=~!@#%^&|`?]$/.test(part)
+const isStar = (part: string, before: string, after: string) =>
+  part === '*' && /^(|\(|,|\.|select)$/i.test(before) && /^(|\)|,|from)$/i.test(after)
+
+/** Words before a parenthesis that are PostgreSQL's grammar, not a function. */
+const syntax = new Set(
+  'and any as case check coalesce else exists from greatest in into join least loop nullif on operator or over return select strict then using values when where while with execute if elsif'.split(
+    ' ',
+  ),
+)
