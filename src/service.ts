@@ -32,7 +32,7 @@ export type Service = Readonly<{
   stop: () => Promise<void>
 }>
 
-/** Brings a process up: databases, repair, then the doors that were asked for; and down again the same way. */
+/** Brings a process up: databases, then the doors that were asked for; and down again the same way. */
 export async function startService(
   config: Config,
   keys: ServiceKeys,
@@ -55,8 +55,7 @@ export async function startService(
   const readiness = { isReady: false }
   const stopping = new AbortController()
   try {
-    await repair(accounts)
-    repairNowAndThen(accounts, stopping.signal)
+    void keepRepairing(accounts, stopping.signal)
     prepareLater(accounts, hostsLeft, stopping.signal)
     await directory.start()
     refusals.start()
@@ -121,11 +120,12 @@ async function repair(accounts: Services['accounts']): Promise<void> {
   if (removed.length > 0) accounts.log.warn({ removed }, 'removed half-made accounts and roles')
 }
 
-/** A role that a long statement held back, or the leftover of a process that died elsewhere, waits for no restart. */
-function repairNowAndThen(accounts: Services['accounts'], stopped: AbortSignal): void {
-  const again = () => repair(accounts).catch((error) => accounts.log.warn({ err: error }, 'cannot repair'))
-  const timer = setInterval(again, repairEveryMs)
-  stopped.addEventListener('abort', () => clearInterval(timer))
+/** One run after the other, in the background: nobody waits for what a tenant holds. */
+async function keepRepairing(accounts: Services['accounts'], stopped: AbortSignal): Promise<void> {
+  while (!stopped.aborted) {
+    await repair(accounts).catch((error) => accounts.log.warn({ err: error }, 'cannot repair'))
+    await sleep(repairEveryMs, undefined, { signal: stopped, ref: false }).catch(() => undefined)
+  }
 }
 
 const repairEveryMs = 300_000

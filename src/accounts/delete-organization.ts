@@ -5,6 +5,7 @@ import { inTransaction, onConnection } from '../postgres/transaction.ts'
 import { holdingLocks, lockOrganization, stateOf } from './account-lock.ts'
 import type { AccountsContext } from './accounts-context.ts'
 import { operator, recordAudit } from './audit.ts'
+import { leavingToRepair } from './leave-to-repair.ts'
 import {
   deleteOrganizationRow,
   findOrganization,
@@ -40,7 +41,7 @@ export async function deleteOrganization(context: AccountsContext, name: string)
       await announceChange(tx)
     })
     await awaitCaches(control, context.log)
-    await removeOrganization(context, organization)
+    await leavingToRepair(context, removeOrganization(context, organization))
   })
 }
 

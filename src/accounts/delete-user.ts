@@ -6,6 +6,7 @@ import { inTransaction, onConnection } from '../postgres/transaction.ts'
 import { holdingLocks, lockUser, stateOf } from './account-lock.ts'
 import type { AccountsContext } from './accounts-context.ts'
 import { operator, recordAudit } from './audit.ts'
+import { leavingToRepair } from './leave-to-repair.ts'
 import { dropDatabase } from './tenant-databases.ts'
 import { dropRoles, evictFromDatabase } from './tenant-roles.ts'
 import { deleteUserRow, findAnyUser, setUserState } from './user-store.ts'
@@ -26,7 +27,7 @@ export async function deleteUser(context: AccountsContext, username: string): Pr
       await announceChange(tx)
     })
     await awaitCaches(control, context.log)
-    await removeUser(context, account)
+    await leavingToRepair(context, removeUser(context, account))
   })
 }
 

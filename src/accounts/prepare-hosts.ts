@@ -1,15 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { AppError } from '../errors.ts'
 import { prepareHostDatabase } from '../postgres/control-database.ts'
 import { firstHostId } from '../postgres/hosts.ts'
-import { isConnectionLoss } from '../postgres/sqlstate.ts'
 import type { AccountsContext } from './accounts-context.ts'
+import { isOutOfReach } from './out-of-reach.ts'
 import { moveRolePasswords } from './role-passwords.ts'
 import { migrateTenants, prepareTemplate } from './tenant-databases.ts'
 
 /**
  * Brings the template and the tenants of every host up to date. Without the first host nothing works; another one
- * that does not answer is left for later, and its id is in the answer.
+ * that does not answer, or has a tenant's database that cannot be changed now, is left for later: its id is in the answer.
  */
 export async function prepareHosts(context: AccountsContext): Promise<readonly number[]> {
   const ids = context.databases.hosts.all().map(({ id }) => id)
@@ -37,8 +36,9 @@ async function prepareEach(context: AccountsContext, ids: readonly number[]): Pr
   const left: number[] = []
   for (const id of ids) {
     try {
-      await prepareHost(context, id)
+      const isComplete = await prepareHost(context, id)
       await moveRolePasswords(context, id)
+      if (!isComplete) left.push(id)
     } catch (error) {
       if (id === firstHostId || !isOutOfReach(error)) throw error
       const host = context.databases.hosts.get(id).name
@@ -49,15 +49,11 @@ async function prepareEach(context: AccountsContext, ids: readonly number[]): Pr
   return left
 }
 
-/** Brings the service's own database, the template and the tenants of a host up to date. */
-export async function prepareHost(context: AccountsContext, id: number): Promise<void> {
+/** Brings the service's own database, the template and the tenants of a host up to date. False: some tenants must wait. */
+export async function prepareHost(context: AccountsContext, id: number): Promise<boolean> {
   if (id !== firstHostId) await prepareHostDatabase(context.databases, id, context.hostMigrations)
   await prepareTemplate(context, id)
-  await migrateTenants(context, id)
-}
-
-export function isOutOfReach(error: unknown): boolean {
-  return (error instanceof AppError && error.kind === 'unavailable') || isConnectionLoss(error)
+  return migrateTenants(context, id)
 }
 
 const retryMs = 30_000

@@ -1,9 +1,10 @@
+import { isBusy } from '../postgres/busy.ts'
 import { holdingLocks, lockOrganization, lockUser, stateOf } from './account-lock.ts'
 import type { AccountsContext } from './accounts-context.ts'
 import { removeOrganization } from './delete-organization.ts'
 import { removeUser } from './delete-user.ts'
 import { listUnfinishedOrganizations } from './organization-store.ts'
-import { isOutOfReach } from './prepare-hosts.ts'
+import { isOutOfReach } from './out-of-reach.ts'
 import { listUnfinishedUsers } from './user-store.ts'
 
 /**
@@ -41,13 +42,13 @@ async function repairUsers(context: AccountsContext): Promise<string[]> {
 /** Whoever worked on it may have finished before we had the lock. */
 const isUnfinished = (state: string | undefined) => state === 'creating' || state === 'deleting'
 
-/** What lives on a host that does not answer stays for the next time. */
+/** What lives on a host that does not answer, or is held by a tenant, stays for the next time. */
 async function succeeds({ log }: AccountsContext, removal: Promise<void>): Promise<boolean> {
   try {
     await removal
     return true
   } catch (error) {
-    if (!isOutOfReach(error)) throw error
+    if (!isOutOfReach(error) && !isBusy(error)) throw error
     log.warn({ err: error }, 'an account is left to repair')
     return false
   }

@@ -1,3 +1,4 @@
+import { isBusy } from '../postgres/busy.ts'
 import type { Databases } from '../postgres/databases.ts'
 import { type Migration, migrate } from '../postgres/migrate.ts'
 import { holdName } from '../postgres/name-lock.ts'
@@ -5,6 +6,7 @@ import { quoteIdentifier } from '../postgres/quote.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import type { AccountsContext } from './accounts-context.ts'
+import { isOutOfReach } from './out-of-reach.ts'
 
 /**
  * Makes or updates the template that tenant databases are copied from: PostGIS and the cartodb schema. Processes
@@ -46,17 +48,48 @@ export async function dropDatabase(databases: Databases, hostId: number, name: s
   })
 }
 
-/** Brings the databases of a host's tenants up to date: all of those, and only those, that lag behind. */
-export async function migrateTenants(context: AccountsContext, hostId: number): Promise<void> {
+/**
+ * Brings the databases of a host's tenants up to date: all of those, and only those, that lag behind. False: some could
+ * not be, because of what a tenant does there; nobody else waits for them.
+ */
+export async function migrateTenants(context: AccountsContext, hostId: number): Promise<boolean> {
   const { rows } = await context.databases.control.query<{ name: string }>(
     `select distinct d.name from cartage.databases d join cartage.users u on u.database_id = d.id
      where d.host_id = $1 and u.state = 'active' and d.migrated_to is distinct from $2`,
     [hostId, newestOf(context.tenantMigrations)],
   )
-  for (const { name } of rows) {
-    await migrateTenant(context.databases, hostId, name, context.tenantMigrations)
+  let isComplete = true
+  for (const { name } of rows) isComplete = (await isMigrated(context, hostId, name)) && isComplete
+  return isComplete
+}
+
+/** A transaction that holds what a migration changes is ended: else a tenant could keep the state of before for ever. */
+async function isMigrated(context: AccountsContext, hostId: number, name: string): Promise<boolean> {
+  const { databases, tenantMigrations, log } = context
+  const attempt = () => migrateTenant(databases, hostId, name, tenantMigrations)
+  try {
+    await attempt().catch(async (error: unknown) => {
+      if (!isBusy(error)) throw error
+      await endTransactions(databases, hostId, name)
+      await attempt()
+    })
     await recordMigrated(context, hostId, name)
+    return true
+  } catch (error) {
+    if (isOutOfReach(error)) throw error
+    log.error({ err: error, database: name }, 'a database of a tenant is not up to date')
+    return false
   }
+}
+
+async function endTransactions(databases: Databases, hostId: number, name: string): Promise<void> {
+  await databases.admin.use(adminTarget(databases.hosts, hostId), (session) =>
+    session.query(
+      `select pg_catalog.pg_terminate_backend(pid) from pg_catalog.pg_stat_activity
+       where datname = $1 and usename <> current_user and xact_start < now() - interval '2 s'`,
+      [name],
+    ),
+  )
 }
 
 async function createDatabase(
@@ -78,7 +111,7 @@ async function createDatabase(
   })
 }
 
-/** PostGIS comes first: the migrations use its types. */
+/** PostGIS comes first: the migrations use its types, and give it a schema of its own. */
 async function migrateTenant(
   databases: Databases,
   hostId: number,
@@ -87,7 +120,7 @@ async function migrateTenant(
 ): Promise<void> {
   await databases.admin.use(adminTarget(databases.hosts, hostId, name), async (session) => {
     await session.query('create extension if not exists postgis schema public')
-    await session.onClient((client) => migrate(client, migrations))
+    await session.onClient((client) => migrate(client, migrations, '2s'))
   })
 }
 

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Account } from '../auth/account.ts'
 import type { Databases } from '../postgres/databases.ts'
 import { disownElsewhere } from '../postgres/disown-elsewhere.ts'
@@ -30,15 +31,14 @@ export async function createRoles(databases: Databases, secrets: Secrets, place:
 export const tenantRoleAttributes =
   'login inherit nosuperuser nocreatedb nocreaterole noreplication nobypassrls connection limit -1'
 
-/** Moves the user into the database: rows, schema and grants, in one transaction. */
+/** Moves the user into the database: rows, schema and grants, in one transaction, and one user after the other. */
 export async function admitToDatabase(databases: Databases, place: TenantPlace): Promise<void> {
   const master = quoteIdentifier(place.masterRole)
   const everyone = quoteIdentifier(place.publicRole)
   const database = quoteIdentifier(place.database)
   const schema = quoteIdentifier(place.schema)
   await databases.admin.use(adminTarget(databases.hosts, place.hostId, place.database), async (session) => {
-    await holdName(session, place.masterRole)
-    await session.query('begin')
+    await session.query(`begin; ${oneByOne}`)
     await session.query('insert into cartage.accounts values ($1, $2, $3, $4, $5)', [
       place.username,
       place.schema,
@@ -66,6 +66,12 @@ export async function admitToDatabase(databases: Databases, place: TenantPlace):
   })
 }
 
+/**
+ * Members of an organization share the privileges of its database, which PostgreSQL keeps in one row. A lock on a table
+ * that no tenant can touch, of a transaction: it waits for the backend of a killed process, too.
+ */
+const oneByOne = `set local lock_timeout = '60s'; lock table cartage.accounts in share row exclusive mode; set local lock_timeout = '5s'`
+
 const allServices = 'geocoding,routing,isolines,observatory'
 
 /** Every role of a user that exists on the host: master, public, and one per key. */
@@ -80,12 +86,13 @@ export async function rolesOf(session: Session, masterRole: string): Promise<rea
 /** Ends the sessions of a user and removes what it has in a shared database; then the roles themselves can go. */
 export async function evictFromDatabase(databases: Databases, place: TenantPlace): Promise<void> {
   await databases.admin.use(adminTarget(databases.hosts, place.hostId, place.database), async (session) => {
-    await holdName(session, place.masterRole)
     const roles = await lockOut(session, place.masterRole)
+    await session.query(`begin; ${oneByOne}`)
     await session.query(`drop schema if exists ${quoteIdentifier(place.schema)} cascade`)
     if (roles.length > 0)
       await session.query(`drop owned by ${roles.map(quoteIdentifier).join(', ')} cascade`)
     await session.query('delete from cartage.accounts where username = $1', [place.username])
+    await session.query('commit')
   })
 }
 
@@ -99,13 +106,16 @@ export async function dropRoles(databases: Databases, hostId: number, masterRole
   })
 }
 
-/** No new logins, and the running sessions end. */
+/** No new logins, and the running sessions end: before, as a role may be changing itself, and after. */
 async function lockOut(session: Session, masterRole: string): Promise<readonly string[]> {
   const roles = await rolesOf(session, masterRole)
+  const endSessions = () =>
+    session.query(
+      'select pg_catalog.pg_terminate_backend(pid) from pg_catalog.pg_stat_activity where usename = any($1)',
+      [roles],
+    )
+  await endSessions()
   for (const role of roles) await session.query(`alter role ${quoteIdentifier(role)} nologin`)
-  await session.query(
-    'select pg_catalog.pg_terminate_backend(pid, 5000) from pg_catalog.pg_stat_activity where usename = any($1)',
-    [roles],
-  )
+  for (let look = 0; look < 20 && (await endSessions()).rowCount; look += 1) await sleep(50)
   return roles
 }

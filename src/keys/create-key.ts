@@ -9,8 +9,9 @@ import { actorOf, lockForCaller } from './caller.ts'
 import { findKey } from './find-key.ts'
 import type { WantedGrants } from './grants.ts'
 import { type Key, type KeysContext, keyRole } from './key.ts'
-import { createKeyRole, type GrantFault, removeKeyRole } from './key-role.ts'
+import { createKeyRole, type GrantFault } from './key-role.ts'
 import { countRegularKeys, findKeyByName, insertKey, isRoleOfKey, nextKeyId } from './key-store.ts'
+import { removeKeyRole } from './remove-key-role.ts'
 
 export type NewKey = Readonly<{
   name: string

@@ -6,12 +6,12 @@ import { inTransaction } from '../postgres/transaction.ts'
 import { actorOf, lockForCaller } from './caller.ts'
 import { findKey } from './find-key.ts'
 import type { Key, KeysContext } from './key.ts'
-import { removeKeyRole } from './key-role.ts'
 import { deleteKeyRow } from './key-store.ts'
+import { removeKeyRole, removeKeyRoleLater } from './remove-key-role.ts'
 
 /**
- * Deletes a regular key and answers it as it was. Its record goes first: from that commit on the token is dead. What
- * is left of the role after a death, or behind a statement that holds its tables, repair removes.
+ * Deletes a regular key and answers it as it was. Its record goes first: from that commit on the token is dead. Then go
+ * its rights. Objects that somebody holds follow in the background; after a death repair sees to the rest.
  */
 export async function deleteKey(context: KeysContext, account: Account, name: string): Promise<Key> {
   const { control } = context.databases
@@ -30,8 +30,9 @@ export async function deleteKey(context: KeysContext, account: Account, name: st
     return found
   })
   await awaitCaches(control, context.log)
-  await removeKeyRole(context, account, key.role).catch((error: unknown) =>
-    context.log.error({ err: error, role: key.role }, 'the role of a deleted key is left to repair'),
-  )
+  await removeKeyRole(context, account, key.role).catch((error: unknown) => {
+    // Nobody waits for it: what the key could do is over, and only its objects are still its own.
+    void removeKeyRoleLater(context, account, key.role, error)
+  })
   return key
 }

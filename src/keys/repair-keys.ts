@@ -1,13 +1,16 @@
-import { isOutOfReach } from '../accounts/prepare-hosts.ts'
+import { isOutOfReach } from '../accounts/out-of-reach.ts'
 import type { Account } from '../auth/account.ts'
 import { readAccount, selectAccounts } from '../auth/account-store.ts'
+import { isBusy } from '../postgres/busy.ts'
 import { adminTarget } from '../postgres/session-target.ts'
+import { inTransaction } from '../postgres/transaction.ts'
 import type { KeysContext } from './key.ts'
-import { removeKeyRole } from './key-role.ts'
+import { isRoleOfKey } from './key-store.ts'
+import { removeKeyRole } from './remove-key-role.ts'
 
 /**
- * Removes the roles of keys that were not made to the end, or not removed to the end, and answers their names. A key
- * that somebody is working on right now has its user locked, and is looked at afterwards.
+ * Removes the roles of keys that were not made to the end, or not removed to the end, and answers their names. What
+ * somebody holds or works on right now is left for the next time.
  */
 export async function repairKeys(context: KeysContext): Promise<readonly string[]> {
   const removed: string[] = []
@@ -22,9 +25,22 @@ export async function repairKeys(context: KeysContext): Promise<readonly string[
 
 /** One role that cannot go yet does not hold up the others. */
 async function isRemoved(context: KeysContext, account: Account, role: string): Promise<boolean> {
-  return removeKeyRole(context, account, role).catch((error: unknown) => {
-    context.log.error({ err: error, role }, 'the role of a key cannot be removed')
+  try {
+    return (await isLeftover(context, account, role)) && (await removeKeyRole(context, account, role))
+  } catch (error) {
+    context.log[isBusy(error) ? 'warn' : 'error']({ err: error, role }, 'the role of a key cannot be removed')
     return false
+  }
+}
+
+/** Whoever makes a key holds the user's row until the record is there: without either, the role is a leftover for good. */
+async function isLeftover({ databases }: KeysContext, account: Account, role: string): Promise<boolean> {
+  return inTransaction(databases.control, async (tx) => {
+    const { rowCount } = await tx.query(
+      `select from cartage.users where id = $1 and state = 'active' for no key update skip locked`,
+      [account.userId],
+    )
+    return rowCount === 1 && !(await isRoleOfKey(tx, role))
   })
 }
 

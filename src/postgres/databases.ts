@@ -47,9 +47,10 @@ export function openDatabases(config: Config, adminUrl: string, secrets: Secrets
     maxPerRole: 4,
     idleMs: Math.min(config.connectionIdleMs, 5_000),
     answerMs: 65_000,
+    // A tenant may hold what an administrative statement needs. Who means to wait longer says so.
     settings: {
       statement_timeout: 60_000,
-      lock_timeout: 30_000,
+      lock_timeout: 5_000,
       temp_file_limit: -1,
       ...serverKeepAlive(unreadMs),
     },

@@ -24,7 +24,9 @@ export async function disownElsewhere(
   )
   for (const { datname, roles: mentioned } of rows) {
     await admin.use(adminTarget(hosts, session.target.hostId, datname), (there) =>
-      there.query(`drop owned by ${mentioned.map(quoteIdentifier).join(', ')} cascade`),
+      there.query(
+        `set lock_timeout = '500ms'; drop owned by ${mentioned.map(quoteIdentifier).join(', ')} cascade`,
+      ),
     )
   }
 }

@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ClientBase } from 'pg'
+import { hasSqlstate, sqlstate } from './sqlstate.ts'
 import { onConnection } from './transaction.ts'
 
 export type Migration = Readonly<{ name: string; sql: string }>
@@ -17,37 +18,57 @@ export async function readMigrations(folder: string): Promise<readonly Migration
 }
 
 /**
- * Brings the database of `client` up to date, each step in a transaction of its own. Processes that start at once
- * wait for each other on an advisory lock of that database. The limits of the session are then those of a migration.
+ * Brings the database of `client` up to date, each step in a transaction of its own. Processes that start at once wait
+ * for each other on the table of migrations, which no tenant can lock. `lockTimeout` is how long a step waits for a
+ * table that somebody else uses. The limits of the session are then those of a migration.
  */
 export async function migrate(
   client: ClientBase,
   migrations: readonly Migration[],
+  lockTimeout = '30s',
 ): Promise<readonly string[]> {
-  // Another process may be at it for a while; whoever holds a table may not.
-  await client.query(`set statement_timeout = '30min'; set lock_timeout = '5min'`)
-  await client.query('select pg_catalog.pg_advisory_lock($1)', [migrationLock])
-  try {
-    await client.query(`set lock_timeout = '30s'`)
-    await client.query('create schema if not exists cartage')
-    await client.query(
-      'create table if not exists cartage.migrations (name text primary key, applied_at timestamptz not null default pg_catalog.now())',
-    )
-    const { rows } = await client.query<{ name: string }>('select name from cartage.migrations')
-    const applied = new Set(rows.map((row) => row.name))
-    const missing = migrations.filter(({ name }) => !applied.has(name))
-    for (const migration of missing) await apply(client, migration)
-    return missing.map(({ name }) => name)
-  } finally {
-    await client.query('select pg_catalog.pg_advisory_unlock($1)', [migrationLock])
+  await client.query(`set statement_timeout = '30min'`)
+  const applied = await appliedMigrations(client)
+  const done: string[] = []
+  for (const migration of migrations) {
+    if (!applied.has(migration.name) && (await apply(client, migration, lockTimeout))) done.push(migration.name)
   }
+  return done
 }
 
-async function apply(client: ClientBase, migration: Migration): Promise<void> {
-  await onConnection(client, async (tx) => {
+async function appliedMigrations(client: ClientBase): Promise<ReadonlySet<string>> {
+  const { rows: found } = await client.query(
+    `select from pg_catalog.pg_tables where schemaname = 'cartage' and tablename = 'migrations'`,
+  )
+  if (found.length === 0) await createTable(client)
+  const { rows } = await client.query<{ name: string }>('select name from cartage.migrations')
+  return new Set(rows.map((row) => row.name))
+}
+
+async function createTable(client: ClientBase): Promise<void> {
+  await client
+    .query(
+      `create schema if not exists cartage;
+       create table if not exists cartage.migrations (
+         name text primary key, applied_at timestamptz not null default pg_catalog.now())`,
+    )
+    .catch((error: unknown) => {
+      // IF NOT EXISTS does not see what another process is making at this moment, and has made by now.
+      if (!hasSqlstate(error, sqlstate.uniqueViolation, sqlstate.duplicateTable, sqlstate.duplicateSchema))
+        throw error
+    })
+}
+
+/** False: another process was first. */
+async function apply(client: ClientBase, migration: Migration, lockTimeout: string): Promise<boolean> {
+  return onConnection(client, async (tx) => {
+    // Another process may be at it for a while; whoever holds a table may not.
+    await tx.query(`set local lock_timeout = '5min'; lock table cartage.migrations in exclusive mode`)
+    await tx.query(`set local lock_timeout = '${lockTimeout}'`)
+    const { rowCount } = await tx.query('select from cartage.migrations where name = $1', [migration.name])
+    if (rowCount) return false
     await tx.query(migration.sql)
     await tx.query('insert into cartage.migrations (name) values ($1)', [migration.name])
+    return true
   })
 }
-
-const migrationLock = 7238001

@@ -8,6 +8,8 @@ export const sqlstate = {
   dependentObjectsStillExist: '2BP01',
   duplicateObject: '42710',
   duplicateDatabase: '42P04',
+  duplicateTable: '42P07',
+  duplicateSchema: '42P06',
   invalidCatalogName: '3D000',
   invalidPassword: '28P01',
   invalidAuthorization: '28000',
@@ -20,6 +22,9 @@ export const sqlstate = {
   tooManyConnections: '53300',
   objectInUse: '55006',
   lockNotAvailable: '55P03',
+  deadlockDetected: '40P01',
+  /** Among others: a row of a catalog was changed by two at once. */
+  internalError: 'XX000',
   programLimitExceeded: '54000',
   invalidTransactionTermination: '2D000',
   activeSqlTransaction: '25001',

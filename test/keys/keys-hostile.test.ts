@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'
 import { deleteUser } from '../../src/accounts/delete-user.ts'
-import { type Setup, setup, type TestUser } from '../setup.ts'
+import { repairAccounts } from '../../src/accounts/repair-accounts.ts'
+import { eventually, type Setup, setup, type TestUser } from '../setup.ts'
 import { grantsOf, keyRolesOf, keysClient, refusal, roleOf, tablesOf } from './keys-client.ts'
 
 const denied = '42501'
@@ -61,6 +62,21 @@ const traps = `
   create function public.same_oid(oid, oid) returns boolean
     language plpgsql as $$ begin perform public.trap('='); return true; end $$;
   create operator public.= (leftarg = oid, rightarg = oid, function = public.same_oid);
+  create function public.same_table(regclass, oid) returns boolean
+    language plpgsql as $$ begin perform public.trap('='); return true; end $$;
+  create operator public.= (leftarg = regclass, rightarg = oid, function = public.same_table);
+  create function public.same_kind("char", text) returns boolean
+    language plpgsql as $$ begin perform public.trap('='); return true; end $$;
+  create operator public.= (leftarg = "char", rightarg = text, function = public.same_kind);
+  create function public.greatest_of(real, integer) returns boolean
+    language plpgsql as $$ begin perform public.trap('<'); return true; end $$;
+  create operator public.< (leftarg = real, rightarg = integer, function = public.greatest_of);
+  create function public.st_asgeojson(geometry, integer) returns text
+    language plpgsql as $$ begin perform public.trap('st_asgeojson'); return '{}'; end $$;
+  create function public.count() returns bigint
+    language plpgsql as $$ begin perform public.trap('count'); return 1; end $$;
+  create function public.pg_total_relation_size(oid) returns bigint
+    language plpgsql as $$ begin perform public.trap('pg_total_relation_size'); return 1; end $$;
   create function public.within(text[], text[]) returns boolean
     language plpgsql as $$ begin perform public.trap('<@'); return true; end $$;
   create operator public.<@ (leftarg = text[], rightarg = text[], function = public.within);
@@ -82,7 +98,7 @@ const traps = `
 
 test('nothing that a tenant names like what the service calls is ever run by the service', async (t) => {
   const context = await setup(t)
-  const { user, admin } = context
+  const { user, admin, url } = context
   await user.sql(traps)
   await user.sql("set search_path = public, pg_catalog; select from pg_namespace where lower('X') = 'x'")
   assert.notEqual((await user.sql('delete from public.caught')).rowCount, 0, 'the traps work')
@@ -96,11 +112,19 @@ test('nothing that a tenant names like what the service calls is ever run by the
   await user.sql('alter table x rename to y; alter table y add column more serial')
   const role = await roleOf(context, user, 'k')
   await user.sql(`revoke select on y from "${role}"`)
-  await user.sql(
-    'create function f() returns int language sql security definer return 1; create table made (id serial)',
-    [],
-    role,
-  )
+  await user.sql('create table made (id serial, the_geom geometry)', [], role)
+  for (const path of [
+    '/api/v4/datasets?',
+    '/api/v1/viz?type=table&',
+    '/api/v1/viz/made?',
+    '/api/v2/sql?q=select+*+from+made&format=geojson&',
+    '/api/v2/sql?q=select+*+from+made&page=0&rows_per_page=1&order_by=id&',
+    '/api/v2/sql/copyto?q=copy+made+to+stdout&',
+  ]) {
+    const answer = await fetch(`${user.base}${path}api_key=${user.masterToken}`)
+    assert.equal(answer.status, 200, `${path}: ${await answer.text()}`)
+  }
+  assert.equal((await fetch(`${url}/api/v4/me?api_key=${user.masterToken}`)).status, 200)
   assert.deepEqual(tablesOf((await keys.read('k')).body)['public.y'], 'insert')
   assert.equal((await keys.list()).status, 200)
   assert.equal((await keys.regenerate('k')).status, 200)
@@ -195,6 +219,68 @@ test('what strangers granted to a role in their own database does not hold up it
   assert.equal((await stranger.sql('select * from bait')).rowCount, 0)
 })
 
+test('a stranger who holds a lock on what names a role holds up neither its deletion nor anything else', async (t) => {
+  const context = await setup(t)
+  const { user, createUser, service, url, keys } = context
+  const { databases, accounts } = service.services
+  const stranger = await createUser()
+  const victim = await createUser()
+  await keysClient(user).make('k')
+  const role = await roleOf(context, user, 'k')
+  await stranger.sql(
+    `create table bait (id int); create policy p on bait to "${role}", "${victim.account.masterRole}"`,
+  )
+  const holder = await databases.job.acquire({
+    hostId: 1,
+    database: stranger.account.database,
+    role: stranger.account.masterRole,
+    searchPath: 'public',
+  })
+  t.after(() => holder.destroy())
+  await holder.query('begin; lock table bait in access exclusive mode')
+  await holder.query('select pg_advisory_lock(7238001), pg_advisory_lock(7238003, hashtext($1))', [
+    stranger.account.masterRole,
+  ])
+  const before = Date.now()
+  assert.equal((await keysClient(user).remove('k')).status, 200)
+  await deleteUser(accounts, victim.username)
+  await keysClient(user).make('k2')
+  const patched = await fetch(`${url}/admin/v1/users/${user.username}`, {
+    method: 'PATCH',
+    headers: { authorization: `Bearer ${keys.adminToken}`, 'content-type': 'application/json' },
+    body: '{"quota_in_bytes":123456789}',
+  })
+  assert.equal(patched.status, 200)
+  assert.equal((await fetch(`${url}/health/ready`)).status, 200)
+  assert.ok(Date.now() - before < 25_000, 'nobody waits for the stranger')
+  await holder.destroy()
+  await eventually(async () => assert.equal((await keyRolesOf(context, user)).includes(role), false), 60_000)
+  await repairAccounts(accounts)
+  const left = await context.admin('select from pg_roles where rolname = $1', [victim.account.masterRole])
+  assert.equal(left.rowCount, 0)
+})
+
+test("a tenant's turn at the check of the quota does not hold up a change of the quota", async (t) => {
+  const context = await setup(t)
+  const { createUser, service, url, keys } = context
+  const user = await createUser({ quotaBytes: 1_000_000_000 })
+  const holder = await service.services.databases.job.acquire({
+    hostId: 1,
+    database: user.account.database,
+    role: user.account.masterRole,
+    searchPath: 'public,cartodb,postgis',
+  })
+  t.after(() => holder.destroy())
+  await holder.query('begin; create table t as select 1 as id; set constraints all immediate')
+  const patched = await fetch(`${url}/admin/v1/users/${user.username}`, {
+    method: 'PATCH',
+    headers: { authorization: `Bearer ${keys.adminToken}`, 'content-type': 'application/json' },
+    body: '{"quota_in_bytes":2000000000}',
+    signal: AbortSignal.timeout(4_000),
+  })
+  assert.equal(patched.status, 200)
+})
+
 test('nor does it hold up the deletion of the user', async (t) => {
   const context = await setup(t)
   const { user: stranger, createUser, service, admin } = context
@@ -228,12 +314,7 @@ test('a deleted key leaves its objects to the user', async (t) => {
     user,
     {},
     `create table made (id serial primary key, v text); insert into made default values;
-     create sequence counter; create type mood as enum ('ok'); create domain small as int check (value < 10);
-     create function f() returns int language sql return 1; create materialized view kept as select 1 as id;
-     create operator public.=== (leftarg = text, rightarg = text, function = texteq);
-     create aggregate total (int) (sfunc = int4pl, stype = int);
-     create text search configuration words (copy = english);
-     alter default privileges grant select on tables to public`,
+     create sequence counter; create materialized view kept as select 1 as id`,
   )
   const { rows } = await user.sql(
     `select pg_get_userbyid(relowner) as owner, relname from pg_class
@@ -244,44 +325,118 @@ test('a deleted key leaves its objects to the user', async (t) => {
     rows,
     ['counter', 'kept', 'made'].map((relname) => ({ owner, relname })),
   )
-  await user.sql(`insert into made default values; alter table made add column x int; drop table made; drop type mood;
-    drop domain small; drop sequence counter; drop function f(); drop operator === (text, text);
-    drop aggregate total (int); drop text search configuration words; drop materialized view kept`)
+  await user.sql(`insert into made default values; alter table made add column x int; drop table made;
+    drop sequence counter; drop materialized view kept`)
 })
 
-test('code of a deleted key never runs with the rights of the user', async (t) => {
+test('what the views of a deleted key could read is cut, not inherited', async (t) => {
   const context = await setup(t)
   const { user } = context
-  await user.sql(`create table secret as select 42 as answer; create table diary (line text);
-    create table shared as select 1 as id; grant select on shared to "${user.account.publicRole}"`)
   const everyone = user.account.publicRole
-  await deletedKey(
-    context,
-    user,
-    {},
-    `create function tell() returns int language sql security definer as 'select answer from secret';
-     create procedure act() language sql security definer as 'insert into diary values (current_user)';
-     create view peek as select * from shared;
-     grant select on peek to "${everyone}";
-     create table inbox (line text);
-     grant insert, select on inbox to "${everyone}";
-     create rule copy as on insert to inbox do also insert into diary values (new.line);
-     create function noted(text) returns text immutable language plpgsql as
-       $$ begin insert into diary values (current_user); return $1; exception when others then return $1; end $$;
-     create index noted on inbox (noted(line));
-     create statistics noted_too on (noted(line)) from inbox`,
+  await user.sql('create table secret as select 42 as answer; create table shared as select 1 as id')
+  await keysClient(user).make('gone', grantsOf({ shared: ['select'] }, ['public']))
+  const role = await roleOf(context, user, 'gone')
+  // That it may not read a table does not keep a key from naming it in a view.
+  await user.sql(
+    `create view peek as select * from shared; create view pry as select * from secret;
+     create materialized view copied as select * from secret with no data; grant select on peek, pry, copied to "${everyone}"`,
+    [],
+    role,
   )
-  assert.equal(await refusal(user, everyone, 'select tell()'), denied)
-  assert.equal(await refusal(user, everyone, 'call act()'), denied)
-  assert.equal(await refusal(user, everyone, 'select * from peek'), denied)
-  assert.equal(await refusal(user, everyone, "insert into inbox values ('x')"), denied)
-  await user.sql("insert into inbox values ('mine'); analyze inbox")
+  await keysClient(user).make('other', grantsOf({ peek: ['select'], pry: ['select'], copied: ['select'] }))
+  const other = await roleOf(context, user, 'other')
+  assert.equal(await refusal(user, other, 'select * from peek'), undefined)
+  assert.equal((await keysClient(user).remove('gone')).status, 200)
+  await user.sql('refresh materialized view copied')
+  for (const view of ['peek', 'pry', 'copied']) {
+    for (const reader of [everyone, other]) {
+      assert.equal(await refusal(user, reader, `select * from ${view}`), denied, view)
+    }
+    assert.equal((await user.sql(`select * from ${view}`)).rowCount, 1, view)
+  }
+})
+
+test('code that the role of a deleted key had never runs with the rights of the user', async (t) => {
+  const context = await setup(t)
+  const { user, admin } = context
+  await user.sql('create table diary (line text); grant insert on diary to public')
+  await keysClient(user).make('gone', grantsOf({}, ['public']))
+  const role = await roleOf(context, user, 'gone')
+  await user.sql('create table inbox (line text); create table parent (id int primary key)', [], role)
+  await user.sql('create table child (id int references parent on delete cascade)', [], role)
+  // A key can make none of this: here the operator gives it what another hole might.
+  const given = `create function public.noted() returns boolean language plpgsql as
+      $$ begin insert into public.diary values (current_user); return true; end $$;
+    create function public.always() returns boolean language plpgsql immutable as $$ begin return public.noted(); end $$;
+    create function public.on_row() returns trigger language plpgsql as $$ begin perform public.noted(); return old; end $$;
+    create function public.tell() returns int language sql security definer as 'select 1';
+    create domain public.tricky as text check (public.noted());
+    create function public.through(text) returns text language plpgsql immutable as $$ begin return $1::public.tricky; end $$;
+    create function public.apart(text, text) returns float8 language plpgsql immutable as $$ begin perform public.noted(); return 1; end $$;
+    create type public.span as range (subtype = text, subtype_diff = public.apart);
+    create table public.spans (during public.span); insert into public.spans values ('[a,b)');
+    create index on public.spans using gist (during);
+    create index noted on public.inbox (public.always()); create index through on public.inbox (public.through(line));
+    create statistics public.noted_too on (public.always()::text), line from public.inbox;
+    alter table public.inbox add check (public.noted()), alter line set default case when public.noted() then 'x' end,
+      enable row level security, force row level security;
+    create policy p on public.inbox using (public.noted());
+    create rule copy as on update to public.inbox do also insert into public.diary values (new.line);
+    create trigger t before delete on public.child for each row execute function public.on_row();
+    alter table public.spans owner to "${role}"; alter domain public.tricky owner to "${role}"; alter type public.span owner to "${role}";
+    alter statistics public.noted_too owner to "${role}";
+    do $$ declare f regprocedure; begin
+      for f in select oid from pg_proc where pronamespace = 'public'::regnamespace loop
+        execute format('alter function %s owner to %I', f, '${role}');
+      end loop; end $$`
+  await admin(given, [], user.account.database)
+  assert.equal((await keysClient(user).remove('gone')).status, 200)
+  assert.deepEqual(await keyRolesOf(context, user), [])
+  await user.sql(`delete from diary; alter table inbox no force row level security;
+    insert into inbox values (default), ('mine'); update inbox set line = 'x'; insert into parent values (1);
+    insert into child values (1); delete from parent; insert into spans values ('[c,d)'); select * from inbox`)
+  await user.sql('analyze').catch(() => undefined)
   assert.deepEqual((await user.sql('select * from diary')).rows, [])
   const { rows } = await user.sql(
-    `select exists (select from pg_proc where prosecdef and proowner = current_user::regrole) as definer,
-       (select reloptions from pg_class where relname = 'peek') as peek`,
+    'select count(*)::int as definers from pg_proc where prosecdef and proowner = current_user::regrole',
   )
-  assert.deepEqual(rows, [{ definer: false, peek: ['security_invoker=true'] }])
+  assert.deepEqual(rows, [{ definers: 0 }])
+})
+
+test('a deleted key loses its rights at once, whoever holds its objects or is changing itself', async (t) => {
+  const context = await setup(t)
+  const { user, service } = context
+  const { databases } = service.services
+  await user.sql('create table secret as select 42 as answer; create table other (id int)')
+  const { token } = await keysClient(user).make(
+    'gone',
+    grantsOf({ secret: ['select'], other: ['select'] }, ['public']),
+  )
+  const role = await roleOf(context, user, 'gone')
+  await user.sql('create table made (id int); create view pry as select * from secret', [], role)
+  await user.sql('grant select on pry to public', [], role)
+  const session = (as: string) =>
+    databases.job.acquire({ hostId: 1, database: user.account.database, role: as, searchPath: 'public' })
+  const [holder, self] = await Promise.all([session(user.account.masterRole), session(role)])
+  t.after(() => Promise.all([holder.destroy(), self.destroy()]))
+  await holder.query('begin; lock table made, pry in access share mode; grant select on other to public')
+  await self.query(`begin; alter role current_user password 'held'`)
+  const before = Date.now()
+  assert.equal((await keysClient(user).remove('gone')).status, 200)
+  assert.ok(Date.now() - before < 8_000, 'nobody waits')
+  assert.equal(await refusal(user, user.account.publicRole, 'select * from pry'), denied)
+  const { rows } = await context.admin(
+    `select rolcanlogin, has_table_privilege(oid, 'secret', 'select') as reads,
+       (select count(*)::int from pg_auth_members where member = pg_roles.oid) as memberships from pg_roles where rolname = $1`,
+    [role],
+    user.account.database,
+  )
+  assert.deepEqual(rows, [{ rolcanlogin: false, reads: false, memberships: 0 }])
+  // Another act on the user's keys, and on the user, is not held up either.
+  await keysClient(user).make('next')
+  assert.equal((await fetch(`${user.base}/api/v2/sql?q=select+1&api_key=${token}`)).status, 401)
+  await holder.query('rollback')
+  await eventually(async () => assert.equal((await keyRolesOf(context, user)).includes(role), false), 60_000)
 })
 
 test('what the user granted to other keys on its tables outlives a deleted key', async (t) => {

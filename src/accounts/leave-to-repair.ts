@@ -1,0 +1,10 @@
+import { isBusy } from '../postgres/busy.ts'
+import type { AccountsContext } from './accounts-context.ts'
+
+/** The account is closed already; what another tenant holds of it is removed in the background, and nobody waits. */
+export async function leavingToRepair({ log }: AccountsContext, removal: Promise<void>): Promise<void> {
+  await removal.catch((error: unknown) => {
+    if (!isBusy(error)) throw error
+    log.warn({ err: error }, 'the rest of an account is left to repair')
+  })
+}

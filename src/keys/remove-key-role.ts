@@ -1,0 +1,88 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Account } from '../auth/account.ts'
+import { isBusy } from '../postgres/busy.ts'
+import { disownElsewhere } from '../postgres/disown-elsewhere.ts'
+import { quoteIdentifier } from '../postgres/quote.ts'
+import { adminTarget } from '../postgres/session-target.ts'
+import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
+import { onConnection } from '../postgres/transaction.ts'
+import { endSessions } from './end-sessions.ts'
+import type { KeysContext } from './key.ts'
+
+/**
+ * Removes the role of a key whose record is gone; answers whether there was one. What it may do goes first, and waits
+ * for no tenant. Then its objects go to the user and the role goes: both fail if somebody holds them, and can be
+ * repeated at any time.
+ */
+export async function removeKeyRole(context: KeysContext, account: Account, role: string): Promise<boolean> {
+  if (!(await shutOut(context, account, role))) return false
+  await handOver(context, account, role)
+  await dropRole(context, account, role)
+  return true
+}
+
+/** Removes what somebody holds now in the background. What outlives this process is left to repair. */
+export async function removeKeyRoleLater(
+  context: KeysContext,
+  account: Account,
+  role: string,
+  cause: unknown,
+): Promise<void> {
+  context.log.warn({ err: cause, role }, 'the objects of a deleted key are handed over later')
+  for (let waitMs = 500; waitMs <= longestWaitMs; waitMs *= 2) {
+    await sleep(waitMs, undefined, { ref: false })
+    try {
+      await removeKeyRole(context, account, role)
+      return
+    } catch (error) {
+      if (!isBusy(error)) context.log.warn({ err: error, role }, 'the role of a key is left to repair')
+      if (!isBusy(error)) return
+    }
+  }
+}
+
+const longestWaitMs = 128_000
+
+/** No login, no sessions, no memberships, no grants. False: there is no such role. */
+async function shutOut({ databases }: KeysContext, account: Account, role: string): Promise<boolean> {
+  const { admin, hosts } = databases
+  const { hostId, database, publicRole } = account
+  // With its sessions end the transactions in which it may be changing itself.
+  await endSessions(databases, hostId, role)
+  const isThere = await admin.use(adminTarget(hosts, hostId), async (session) => {
+    const { rowCount } = await session.query('select from pg_catalog.pg_roles where rolname = $1', [role])
+    if (rowCount === 0) return false
+    const name = quoteIdentifier(role)
+    await session.query(`alter role ${name} nologin; revoke ${quoteIdentifier(publicRole)} from ${name}`)
+    return true
+  })
+  if (!isThere) return false
+  // A request that was on its way may have logged in after the first look.
+  await endSessions(databases, hostId, role)
+  await admin.use(adminTarget(hosts, hostId, database), (session) =>
+    session.query('select cartage.take_grants($1)', [role]),
+  )
+  return true
+}
+
+async function handOver({ databases }: KeysContext, account: Account, role: string): Promise<void> {
+  const target = adminTarget(databases.hosts, account.hostId, account.database)
+  await databases.admin.use(target, ({ client }) =>
+    onConnection(client, async (tx) => {
+      await tx.query(`set local lock_timeout = '500ms'`)
+      await tx.query('select cartage.hand_over($1, $2)', [role, account.masterRole])
+    }),
+  )
+}
+
+async function dropRole({ databases }: KeysContext, account: Account, role: string): Promise<void> {
+  await databases.admin.use(adminTarget(databases.hosts, account.hostId), async (session) => {
+    const drop = `set lock_timeout = '500ms'; drop role ${quoteIdentifier(role)}`
+    await session.query(drop).catch(async (error) => {
+      // Tenants of other databases may have granted it something: roles belong to the whole cluster.
+      if (!hasSqlstate(error, sqlstate.dependentObjectsStillExist)) throw error
+      await disownElsewhere(databases, session, [role], account.database)
+      await session.query(drop)
+    })
+  })
+}

@@ -1,0 +1,14 @@
+import { hasSqlstate, sqlstate } from './sqlstate.ts'
+
+/** Somebody holds what an administrative statement needed: it can be tried again later. */
+export function isBusy(error: unknown): boolean {
+  return hasSqlstate(
+    error,
+    sqlstate.lockNotAvailable,
+    sqlstate.queryCanceled,
+    sqlstate.objectInUse,
+    sqlstate.deadlockDetected,
+    sqlstate.dependentObjectsStillExist,
+    sqlstate.internalError,
+  )
+}
