@@ -50,7 +50,8 @@ export async function admitToDatabase(databases: Databases, place: TenantPlace):
       `insert into cartage.roles values ($1, $3, 'master', '{${allServices}}'), ($2, $3, 'default', '{}')`,
       [place.masterRole, place.publicRole, place.username],
     )
-    if (place.organization) await session.query(`create schema ${schema} authorization ${master}`)
+    if (place.organization)
+      await session.query(`create schema ${schema} authorization ${master}; select cartage.hide_code()`)
     else
       await session.query(
         `grant create on database ${database} to ${master}; grant create on schema public to ${master}`,

@@ -79,3 +79,40 @@ test('the public role sees a table only after SELECT is granted to it', async (t
     /permission denied/,
   )
 })
+
+test('members of one organization that are created at the same time all come to be', async (t) => {
+  const { createOrganization, createUser } = await setup(t)
+  const { name: organization } = await createOrganization()
+  const members = await Promise.all(Array.from({ length: 6 }, () => createUser({ organization })))
+  for (const member of members) assert.equal((await member.sql('create table t (id int)')).command, 'CREATE')
+})
+
+test("members do not read each other's code, and still their own", async (t) => {
+  const { user, createOrganization, createUser } = await setup(t)
+  const { name: organization, owner } = await createOrganization()
+  const member = await createUser({ organization })
+  const code = `create function secret() returns text language plpgsql as $$ begin return 'hunter2'; end $$;
+    create function bound() returns text language sql return 'hunter2'`
+  await owner.sql(code)
+  await user.sql(code)
+  const bodies = `select pg_get_functiondef(oid) from pg_proc where proname in ('secret', 'bound')`
+  assert.equal((await user.sql(bodies)).rowCount, 2)
+  for (const text of [
+    bodies,
+    'select prosrc from pg_proc',
+    'select * from pg_proc',
+    'select p::text from pg_proc p',
+    'select to_json(p) from pg_proc p',
+    'select pg_get_function_sqlbody(oid) from pg_proc',
+    'select prosqlbody from pg_proc',
+  ]) {
+    await assert.rejects(member.sql(text), { code: '42501' }, text)
+  }
+  const routines = `select routine_definition as body from information_schema.routines where routine_name = 'secret'`
+  assert.deepEqual((await member.sql(routines)).rows, [{ body: null }])
+  assert.match((await owner.sql(routines)).rows[0].body, /hunter2/)
+  assert.ok(
+    ((await member.sql(`select count(*)::int as n from pg_proc where proname = 'lower'`)).rows[0]
+      .n as number) > 0,
+  )
+})

@@ -238,7 +238,7 @@ test('when a granted table is dropped and made again under its name, the grant c
   }
 })
 
-test('a grant comes back also with its schema, and for a table that another key makes', async (t) => {
+test('a grant comes back also with its schema, but not for a table that another key makes', async (t) => {
   const context = await setup(t)
   const { user } = context
   await user.sql('create schema s; create table s.x (id serial)')
@@ -252,7 +252,8 @@ test('a grant comes back also with its schema, and for a table that another key 
   const maker = await keyWith(context, user, {})
   await user.sql(`grant usage, create on schema s to "${maker.role}"; drop table s.x`)
   await maker.sql('create table s.x (id serial)')
-  assert.equal(await refusal(user, role, 'insert into s.x default values'), undefined)
+  assert.equal(await refusal(user, role, 'insert into s.x default values'), denied)
+  await user.sql('drop table s.x; create table s.x (id serial)')
   assert.deepEqual(tablesOf((await keysClient(user).read('reader')).body), tablesOf(reader))
 })
 
@@ -313,6 +314,85 @@ test('a restored table gets its grants when it is handed to the user', async (t)
   assert.deepEqual(await key.tables(), {})
   await admin(`alter table public.x owner to "${user.account.masterRole}"`, [], user.account.database)
   assert.deepEqual(await key.tables(), { 'public.x': 'select' })
+})
+
+test('a key cannot put its own table where another key writes', async (t) => {
+  const context = await setup(t)
+  const { user } = context
+  await user.sql('create table orders (card text)')
+  const writer = await keyWith(context, user, { orders: ['insert'] })
+  const squatter = await keyWith(context, user, {}, ['public'])
+  await user.sql('drop table orders')
+  await squatter.sql('create table orders (card text)')
+  assert.deepEqual(await writer.tables(), {})
+  assert.equal(await writer.refusal("insert into orders values ('1234')"), denied)
+  await squatter.sql(
+    'alter table orders rename to aside; create table more (card text); alter table more rename to orders',
+  )
+  assert.deepEqual(await writer.tables(), {})
+  await squatter.sql('drop table orders; create view orders as select * from aside')
+  assert.deepEqual(await writer.tables(), {})
+  await user.sql('drop view orders; create table orders (card text)')
+  assert.deepEqual(await writer.tables(), { 'public.orders': 'insert' })
+})
+
+test('a table that a key made and makes again keeps its grants, also after the key is deleted', async (t) => {
+  const context = await setup(t)
+  const { user } = context
+  const maker = await keyWith(context, user, {}, ['public'])
+  await maker.sql('create table made (id int)')
+  const reader = await keyWith(context, user, { made: ['select'] })
+  await maker.sql('drop table made; create table made (id int)')
+  assert.deepEqual(await reader.tables(), { 'public.made': 'select' })
+  await keysClient(user).remove(maker.name)
+  await user.sql('drop table made; create table made (id int)')
+  assert.deepEqual(await reader.tables(), { 'public.made': 'select' })
+})
+
+test('what another member shared can be granted on, and goes at once when it is taken back', async (t) => {
+  const context = await setup(t)
+  const { name: organization, owner } = await context.createOrganization()
+  const member = await context.createUser({ organization })
+  const { masterRole } = member.account
+  await owner.sql(`create table shared (id serial, v text); insert into shared (v) values ('a');
+    grant usage on schema "${owner.username}" to "${masterRole}"; grant select, insert, update on shared to "${masterRole}"`)
+  const table = { schema: owner.username, name: 'shared' }
+  const grant = (permissions: string[]) => [
+    { type: 'apis', apis: ['sql'] },
+    { type: 'database', tables: [{ ...table, permissions }] },
+  ]
+  await keysClient(member).make('writer', grant(['select', 'insert', 'update']))
+  await keysClient(member).make('reader', grant(['select']))
+  const [writer, reader] = await Promise.all(
+    ['writer', 'reader'].map((name) => roleOf(context, member, name)),
+  )
+  const shared = `"${owner.username}".shared`
+  assert.equal(
+    await refusal(member, writer!, `insert into ${shared} (v) values ('b'); update ${shared} set v = 'c'`),
+    undefined,
+  )
+  assert.equal(await refusal(member, reader!, `select * from ${shared}`), undefined)
+  assert.equal(await refusal(member, reader!, `insert into ${shared} (v) values ('x')`), denied)
+
+  await owner.sql(`revoke insert on shared from "${masterRole}"`)
+  assert.equal(await refusal(member, writer!, `insert into ${shared} (v) values ('b')`), denied)
+  assert.equal(await refusal(member, writer!, `select nextval('${shared}_id_seq')`), denied)
+  const name = `${owner.username}.shared`
+  assert.deepEqual(tablesOf((await keysClient(member).read('writer')).body), { [name]: 'select,update' })
+
+  await owner.sql(`revoke all on shared from "${masterRole}"`)
+  for (const role of [writer!, reader!, masterRole]) {
+    assert.equal(await refusal(member, role, `select * from ${shared}`), denied)
+  }
+  assert.deepEqual(tablesOf((await keysClient(member).read('reader')).body), {})
+
+  await owner.sql(`grant select on shared to "${masterRole}"`)
+  await keysClient(member).make('again', grant(['select']))
+  await owner.sql(`revoke usage on schema "${owner.username}" from "${masterRole}"`)
+  assert.equal(
+    await refusal(member, await roleOf(context, member, 'again'), `select * from ${shared}`),
+    denied,
+  )
 })
 
 test("a table of somebody else's under the name of a granted one gets no grant", async (t) => {

@@ -213,16 +213,25 @@ test('each mistake in a request has its text, after "Validation failed: "', asyn
   assert.equal((await keyRolesOf(context, user)).length, 1)
 })
 
-test("another user's table or schema cannot be granted, not even one that was shared", async (t) => {
+test("another user's schema cannot be granted, nor a table beyond what was shared of it", async (t) => {
   const { createOrganization, createUser } = await setup(t)
   const { name: organization, owner } = await createOrganization()
   const member = await createUser({ organization })
-  await owner.sql(`create table mine (id int);
+  await owner.sql(`create table mine (id int); create table hidden (id int);
     grant usage, create on schema "${owner.username}" to "${member.account.masterRole}";
     grant select on mine to "${member.account.masterRole}"`)
   const wish = (section: object) => keysClient(member).create('k', [apis, database(section)])
-  const ofTable = await wish({ tables: [{ schema: owner.username, name: 'mine', permissions: ['select'] }] })
-  assert.equal(ofTable.body.errors, 'Validation failed: Grants can only grant table permissions you have')
+  for (const [name, permissions] of [
+    ['mine', ['select', 'insert']],
+    ['mine', ['delete']],
+    ['hidden', ['select']],
+    ['hidden', []],
+    ['unknown', []],
+  ] as const) {
+    const { status, body } = await wish({ tables: [{ schema: owner.username, name, permissions }] })
+    assert.equal(status, 422, name)
+    assert.equal(body.errors, 'Validation failed: Grants can only grant table permissions you have')
+  }
   const ofSchema = await wish({ schemas: [{ name: owner.username, permissions: ['create'] }] })
   assert.equal(ofSchema.body.errors, 'Validation failed: Grants can only grant schema permissions you have')
 })
