@@ -1,10 +1,10 @@
--- Removing a key. First goes what it may do with the objects of others: by itself, object by object, with nothing held
--- that a tenant could wait for. Its own objects follow when nobody holds them.
+-- Removing a key. First goes what it may do with the objects of others: by itself, object by object, so that none holds
+-- up the rest. Its own objects follow when nobody holds them.
 
 -- Takes every privilege that a role has on objects it does not own, and answers how many objects were busy. To revoke is
--- to change the object's row in the catalog, which only somebody who is changing the object itself can hold up.
+-- to change the object's row in the catalog; whoever is changing that in a transaction is ended by the caller.
 create function cartage.take_grants(leaving text) returns integer
-language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' as $$
+language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '2s' as $$
 declare
   role constant oid := to_regrole(quote_ident(leaving));
   command text;

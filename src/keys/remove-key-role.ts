@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Account } from '../auth/account.ts'
 import { isBusy } from '../postgres/busy.ts'
 import { disownElsewhere } from '../postgres/disown-elsewhere.ts'
+import { endingBlockers } from '../postgres/end-blockers.ts'
 import { quoteIdentifier } from '../postgres/quote.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
@@ -60,7 +61,7 @@ async function shutOut({ databases }: KeysContext, account: Account, role: strin
   // A request that was on its way may have logged in after the first look.
   await endSessions(databases, hostId, role)
   await admin.use(adminTarget(hosts, hostId, database), (session) =>
-    session.query('select cartage.take_grants($1)', [role]),
+    endingBlockers(databases, session, () => session.query('select cartage.take_grants($1)', [role])),
   )
   return true
 }

@@ -124,3 +124,15 @@ test('what keys made of code before they could not goes, and their data stays', 
   const views = await run(`select relname from pg_class where relname in ('seen', 'effect')`)
   assert.deepEqual(views.rows, [])
 })
+
+test('a transaction of a tenant does not keep its database as it was', async (t) => {
+  const context = await setup(t)
+  const { account, run, migrate } = await earlierUser(t, context, before)
+  const { databases } = context.service.services
+  const target = { hostId: 1, database: account.database, role: account.masterRole, searchPath: 'public' }
+  const holder = await databases.job.acquire(target)
+  t.after(() => holder.destroy())
+  await holder.query('begin; select from spatial_ref_sys limit 1; select pg_advisory_lock(7238001)')
+  assert.equal(await migrate(), true)
+  assert.equal((await run('select from postgis.spatial_ref_sys limit 1')).rowCount, 1)
+})

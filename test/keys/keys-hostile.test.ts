@@ -417,10 +417,15 @@ test('a deleted key loses its rights at once, whoever holds its objects or is ch
   await user.sql('grant select on pry to public', [], role)
   const session = (as: string) =>
     databases.job.acquire({ hostId: 1, database: user.account.database, role: as, searchPath: 'public' })
-  const [holder, self] = await Promise.all([session(user.account.masterRole), session(role)])
-  t.after(() => Promise.all([holder.destroy(), self.destroy()]))
-  await holder.query('begin; lock table made, pry in access share mode; grant select on other to public')
-  await self.query(`begin; alter role current_user password 'held'`)
+  await keysClient(user).make('accomplice', grantsOf({ secret: ['select'] }))
+  const [holder, self, accomplice] = await Promise.all(
+    [user.account.masterRole, role, await roleOf(context, user, 'accomplice')].map(session),
+  )
+  t.after(() => Promise.all([holder, self, accomplice].map((each) => each?.destroy())))
+  await holder!.query('begin; lock table made, pry in access share mode')
+  // A GRANT that gives nothing still holds the row of the table in the catalog.
+  await accomplice!.query('begin; grant select on secret to current_user')
+  await self!.query(`begin; alter role current_user password 'held'`)
   const before = Date.now()
   assert.equal((await keysClient(user).remove('gone')).status, 200)
   assert.ok(Date.now() - before < 8_000, 'nobody waits')
@@ -435,7 +440,7 @@ test('a deleted key loses its rights at once, whoever holds its objects or is ch
   // Another act on the user's keys, and on the user, is not held up either.
   await keysClient(user).make('next')
   assert.equal((await fetch(`${user.base}/api/v2/sql?q=select+1&api_key=${token}`)).status, 401)
-  await holder.query('rollback')
+  await holder!.query('rollback')
   await eventually(async () => assert.equal((await keyRolesOf(context, user)).includes(role), false), 60_000)
 })
 

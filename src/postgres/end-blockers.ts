@@ -1,0 +1,30 @@
+import type { Databases } from './databases.ts'
+import type { Session } from './session.ts'
+import { adminTarget } from './session-target.ts'
+
+/**
+ * Runs `work` on an administrator's session, and ends sessions of tenants for which it has to wait. For what must not
+ * wait: anybody who has a privilege on a table can hold its row in the catalog, with a GRANT that does nothing.
+ */
+export async function endingBlockers<T>(
+  { admin, hosts }: Databases,
+  session: Session,
+  work: () => Promise<T>,
+): Promise<T> {
+  const look = async () =>
+    admin.use(adminTarget(hosts, session.target.hostId), (other) =>
+      other.query(
+        `select pg_catalog.pg_terminate_backend(pid) from pg_catalog.pg_stat_activity
+         where pid = any (pg_catalog.pg_blocking_pids($1)) and usename <> current_user`,
+        [session.processId],
+      ),
+    )
+  const timer = setInterval(() => look().catch(() => undefined), patienceMs)
+  try {
+    return await work()
+  } finally {
+    clearInterval(timer)
+  }
+}
+
+const patienceMs = 300
