@@ -3,7 +3,7 @@ import { errors } from '../errors.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import type { AccountsContext } from './accounts-context.ts'
 import { operator, recordAudit } from './audit.ts'
-import { isOutOfReach } from './prepare-hosts.ts'
+import { isOutOfReach } from './out-of-reach.ts'
 import { dropDatabase, templateName } from './tenant-databases.ts'
 
 /** Forgets a PostgreSQL cluster that has no tenants. Our template goes from it if it answers; nothing else of ours is there. */

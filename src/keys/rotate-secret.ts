@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg'
 import type { AccountsContext } from '../accounts/accounts-context.ts'
 import { operator, recordAudit } from '../accounts/audit.ts'
-import { isOutOfReach } from '../accounts/prepare-hosts.ts'
+import { isOutOfReach } from '../accounts/out-of-reach.ts'
 import { moveRolePasswords } from '../accounts/role-passwords.ts'
 import { announceChange } from '../auth/change-feed.ts'
 import { errors } from '../errors.ts'

@@ -31,7 +31,8 @@ export async function migrate(
   const applied = await appliedMigrations(client)
   const done: string[] = []
   for (const migration of migrations) {
-    if (!applied.has(migration.name) && (await apply(client, migration, lockTimeout))) done.push(migration.name)
+    if (!applied.has(migration.name) && (await apply(client, migration, lockTimeout)))
+      done.push(migration.name)
   }
   return done
 }
