@@ -23,6 +23,7 @@ export class Load {
   readonly #stage: Stage
   readonly #random: Random
   readonly #clients: Promise<void>[]
+  #givenUp = new AbortController()
   #isOver = false
 
   constructor(stage: Stage, random: Random, clients: number) {
@@ -33,13 +34,19 @@ export class Load {
 
   /** The service is up: so many jobs have ended. */
   async warmUp(jobs: number): Promise<void> {
-    while (this.jobs.length < jobs) await sleep(50)
+    for (const deadline = Date.now() + longestStartMs; this.jobs.length < jobs; ) {
+      if (Date.now() > deadline) throw new Error('the service does not come up')
+      await sleep(50)
+    }
   }
 
-  /** No more jobs; resolves when those on their way have ended. */
-  async finish(): Promise<void> {
+  /** No more jobs; resolves when those on their way have ended, or the time for that is over. */
+  async finish(patienceMs: number): Promise<void> {
     this.#isOver = true
+    const timer = setTimeout(() => this.#givenUp.abort(), patienceMs)
     await Promise.all(this.#clients)
+    clearTimeout(timer)
+    this.#givenUp = new AbortController()
   }
 
   /** The job as it is now, asked until there is an answer. */
@@ -52,17 +59,23 @@ export class Load {
   async #play(): Promise<void> {
     while (!this.#isOver) {
       const plan = planJob(this.#random, this.#stage.users.length)
-      const { status, body } = await this.#insist(plan, 'POST', '', '', requestOf(plan))
-      if (status !== 201) {
-        this.#note(plan, `POST answered ${status} ${JSON.stringify(body)}`)
-        continue
-      }
-      const id = body.job_id
-      const cancelled = plan.cancelAfterMs === undefined ? undefined : this.#cancel(plan, id)
-      const final = await this.#untilFinal(plan, id)
-      await cancelled
-      this.jobs.push({ plan, id, final })
+      await this.#playOne(plan).catch((error: unknown) => {
+        if (!this.#givenUp.signal.aborted) throw error
+        this.#note(plan, `did not end in time after the last attack`)
+      })
     }
+  }
+
+  async #playOne(plan: Plan): Promise<void> {
+    const { status, body } = await this.#insist(plan, 'POST', '', '', requestOf(plan))
+    if (status !== 201) {
+      this.#note(plan, `POST answered ${status} ${JSON.stringify(body)}`)
+      return
+    }
+    const id = body.job_id
+    const cancelled = plan.cancelAfterMs === undefined ? undefined : this.#cancel(plan, id)
+    const [final] = await Promise.all([this.#untilFinal(plan, id), cancelled])
+    this.jobs.push({ plan, id, final })
   }
 
   async #untilFinal(plan: Plan, id: string): Promise<JobDocument> {
@@ -89,17 +102,18 @@ export class Load {
     const path = `/user/${account.username}/api/v2/sql/job${id}?api_key=${token}&${query}`
     const headers = { 'content-type': 'application/json', 'idempotency-key': plan.key }
     for (;;) {
+      this.#givenUp.signal.throwIfAborted()
       try {
-        const response = await fetch(this.#random.pick(this.#stage.urls) + path, {
+        const response = await fetch(this.#random.pick(this.#stage.servers).url + path, {
           method,
           headers,
-          signal: AbortSignal.timeout(30_000),
+          signal: AbortSignal.timeout(method === 'DELETE' ? 30_000 : 12_000),
           ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         })
         const answer = (await response.json()) as Answer['body']
         if (response.status < 500) return { status: response.status, body: answer }
       } catch {
-        // The server was killed, or has not started yet.
+        // The server was killed, has not started yet, or does not get through to us.
       }
       await sleep(this.#random.between(20, 200))
     }
@@ -109,3 +123,5 @@ export class Load {
     this.surprises.push({ plan, what })
   }
 }
+
+const longestStartMs = 180_000

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { Random } from './random.ts'
 
 /** How a statement of a plan behaves. Only an `outside` one may end as unknown. */
@@ -26,9 +25,10 @@ export type Plan = Readonly<{
 }>
 
 export function planJob(random: Random, users: number): Plan {
-  const key = randomUUID()
+  const key = `${random.hex()}${random.hex()}`
   const form = random.weighted({ string: 3, array: 5, object: 5 })
-  const count = form === 'string' ? 1 : 1 + Math.floor(random.next() * 5)
+  const most = random.isLucky(0.1) ? 12 : 5
+  const count = form === 'string' ? 1 : 1 + Math.floor(random.next() * most)
   const statement = (place: string) => planStatement(random, `${key}/${place}`)
   const fallback = (place: string, chance: number) => (random.isLucky(chance) ? statement(place) : undefined)
   const fallbacks = (place: string, chance: number) =>
@@ -61,7 +61,7 @@ function textOf(manner: Manner, entry: string, random: Random): string {
     case 'plain':
       return insert
     case 'slow':
-      return `${insert}; select pg_sleep(${random.between(0.01, 0.4).toFixed(3)})`
+      return `${insert}; select pg_sleep(${(random.between(0.1, 1) ** 2).toFixed(3)})`
     case 'slow-commit':
       return `insert into slow_ledger (entry) values ('${entry}')`
     case 'failing':

@@ -4,6 +4,8 @@ export type Random = Readonly<{
   next: () => number
   between: (low: number, high: number) => number
   isLucky: (chance: number) => boolean
+  /** Eight digits. */
+  hex: () => string
   pick: <T>(values: readonly T[]) => T
   /** One of the names, each as often as its weight says. */
   weighted: <Name extends string>(weights: Readonly<Record<Name, number>>) => Name
@@ -23,6 +25,10 @@ export function seededRandom(seed: number): Random {
     next,
     between: (low, high) => low + next() * (high - low),
     isLucky: (chance) => next() < chance,
+    hex: () =>
+      Math.floor(next() * 2 ** 32)
+        .toString(16)
+        .padStart(8, '0'),
     pick,
     weighted: <Name extends string>(weights: Readonly<Record<Name, number>>) => {
       const names = Object.keys(weights) as Name[]

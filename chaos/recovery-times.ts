@@ -20,7 +20,7 @@ export class RecoveryTimes {
   /** Notes what the worker has, lets it be killed, and times the takeover in the background. */
   async watch(pid: number, kill: () => void): Promise<void> {
     const held = await this.#stage.admin(
-      `select j.user_id, j.id, j.attempt from cartage.jobs j join cartage.workers w on w.id = j.worker_id
+      `select j.user_id, j.id, j.worker_id from cartage.jobs j join cartage.workers w on w.id = j.worker_id
        where j.status = 'running' and w.name like $1`,
       [`% ${pid}`],
     )
@@ -40,25 +40,19 @@ export class RecoveryTimes {
   }
 
   /** Another worker has it, or it had ended just before. */
-  async #timeOne({
-    user_id,
-    id,
-    attempt,
-  }: {
-    user_id: number
-    id: string
-    attempt: number
-  }): Promise<number> {
+  async #timeOne({ user_id, id, worker_id }: HeldJob): Promise<number> {
     for (;;) {
       const { rowCount } = await this.#stage.admin(
         `select from cartage.jobs where user_id = $1 and id = $2 and status = 'running'
-           and (attempt = $3 or worker_id is null)`,
-        [user_id, id, attempt],
+           and (worker_id = $3 or worker_id is null)`,
+        [user_id, id, worker_id],
       )
       if (rowCount === 0) return performance.now()
       await sleep(pollMs)
     }
   }
 }
+
+type HeldJob = Readonly<{ user_id: number; id: string; worker_id: number }>
 
 const pollMs = 25

@@ -5,8 +5,9 @@ export function describe({ options, seconds, attacks, recoveryMs, findings }: Ch
   const total = Object.values(attacks).reduce((sum, count) => sum + count, 0)
   const rows: [string, string | number][] = [
     ['seed', options.seed],
-    ['processes', `${options.servers} servers, ${options.workers} workers, 1 PostgreSQL`],
+    ['processes', `${options.servers} servers, ${options.workers} workers, 2 PostgreSQL and a replica`],
     ['users, clients', `${options.users}, ${options.clients}`],
+    ['jobs per user at once', options.jobsPerUser],
     ['time', `${seconds.toFixed(0)} s`],
     ['attacks', total],
     ...Object.entries(attacks)
@@ -17,6 +18,13 @@ export function describe({ options, seconds, attacks, recoveryMs, findings }: Ch
     ['statements', findings.statements],
     ['  given up after three losses', findings.givenUp],
     ['  unknown (outside of a transaction)', findings.unknown],
+    ['  begun anew', findings.sentAgain],
+    ['  done, and lost by replication', findings.lostByReplication],
+    ['fail-overs', findings.failovers],
+    ['  transactions in lost tails', findings.lostTransactions],
+    ['tokens revoked', findings.revoked],
+    ['  refused when tried again', findings.refused],
+    ['  accepted', findings.accepted],
     ['takeovers timed', recoveryMs.length],
     ['  p50', milliseconds(percentile(recoveryMs, 0.5))],
     ['  p95', milliseconds(percentile(recoveryMs, 0.95))],

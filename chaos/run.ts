@@ -1,9 +1,11 @@
 import { randomInt } from 'node:crypto'
 import { parseArgs } from 'node:util'
+import { kindsNamed } from './attacks/attack.ts'
 import { runChaos } from './chaos.ts'
 import { describe } from './report.ts'
 
-// node --import tsx chaos/run.ts [--seed N] [--kills N] [--seconds N] [--users N] [--servers N] [--workers N] [--clients N] [--pause MS]
+// node --import tsx chaos/run.ts [--seed N] [--kills N] [--seconds N] [--only WORD,WORD] [--users N] [--servers N] [--workers N]
+//   [--jobs-per-user N] [--clients N] [--pause MS] [--stall MS]
 const whole = { type: 'string' } as const
 const { values } = parseArgs({
   options: {
@@ -14,12 +16,18 @@ const { values } = parseArgs({
     servers: whole,
     workers: whole,
     clients: whole,
+    'jobs-per-user': whole,
     pause: whole,
+    stall: whole,
+    only: { type: 'string', default: '' },
   },
 })
 const number = (text: string | undefined, fallback: number) => (text === undefined ? fallback : Number(text))
 
 const seed = number(values.seed, randomInt(2 ** 31))
+const only = kindsNamed(values.only.split(',').filter((word) => word !== ''))
+const interrupted = new AbortController()
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interrupted.abort())
 console.log(`chaos with seed ${seed}`)
 const report = await runChaos({
   seed,
@@ -29,7 +37,11 @@ const report = await runChaos({
   servers: number(values.servers, 2),
   workers: number(values.workers, 3),
   clients: number(values.clients, 24),
+  jobsPerUser: number(values['jobs-per-user'], 2),
   pauseMs: number(values.pause, 400),
+  longestStallMs: number(values.stall, 30_000),
+  only,
+  signal: interrupted.signal,
 })
 console.log(describe(report))
 for (const violation of report.findings.violations.slice(0, 50)) console.error(violation)

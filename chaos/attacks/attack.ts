@@ -1,0 +1,97 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Random } from '../random.ts'
+import * as backends from './backends.ts'
+import * as network from './network.ts'
+import * as processes from './processes.ts'
+import type { Attack, Scene } from './scene.ts'
+import * as servers from './servers.ts'
+
+/** `isGentle`: it takes time and nothing else, so no statement may begin anew because of it. */
+type Kind = Readonly<{ attack: Attack; weight: number; isGentle?: true }>
+
+/** Every kind of harm, and how often it is chosen. */
+const kinds = {
+  'kill -9 a worker': { attack: processes.killWorker, weight: 20 },
+  'kill -9 a server': { attack: processes.killServer, weight: 6 },
+  'SIGTERM a worker': { attack: processes.terminateWorker, weight: 6 },
+  'stop a worker for a moment': { attack: processes.stopWorkerBriefly, weight: 6 },
+  'stop a worker until it is given up': { attack: processes.stopWorkerLong, weight: 2 },
+  'stop a server': { attack: processes.stopServer, weight: 4, isGentle: true },
+  'cut the connection of a job': { attack: backends.cutJob, weight: 10 },
+  'cut a connection at its commit': { attack: backends.cutAtCommit, weight: 10 },
+  'cut a control connection': { attack: backends.cutControl, weight: 6 },
+  'kill -9 a backend': { attack: backends.killBackend, weight: 2 },
+  'stop a backend': { attack: backends.stopBackend, weight: 6 },
+  'stop a backend and reset its client': { attack: backends.stopBackendAndResetClient, weight: 8 },
+  'kill -9 all of PostgreSQL': { attack: servers.killPostgres, weight: 2 },
+  'restart PostgreSQL': { attack: servers.restartPostgres, weight: 1 },
+  'stop all of PostgreSQL': { attack: servers.stopPostgres, weight: 0.7, isGentle: true },
+  'promote a replica': { attack: servers.promoteReplica, weight: 1 },
+  'promote a replica that lacks the tail': { attack: servers.promoteReplicaThatLags, weight: 3 },
+  'reset a connection': { attack: network.resetLink, weight: 10 },
+  'delay a connection': { attack: network.delayLink, weight: 8, isGentle: true },
+  'hold and deliver late': { attack: network.holdAndDeliverLate, weight: 20 },
+  'close towards the client': { attack: network.closeTowardsClient, weight: 6 },
+  'close towards the server': { attack: network.closeTowardsServer, weight: 6 },
+  'black hole': { attack: network.blackHole, weight: 5 },
+  'isolate a process': { attack: network.isolateProcess, weight: 2 },
+  'isolate a host': { attack: network.isolateHost, weight: 1 },
+} as const satisfies Record<string, Kind>
+
+export type AttackName = keyof typeof kinds
+export type AttackCounts = Partial<Record<AttackName, number>>
+
+/** The kinds whose names hold one of the words; all, without a word. */
+export function kindsNamed(words: readonly string[]): readonly AttackName[] {
+  const names = Object.keys(kinds) as AttackName[]
+  if (words.length === 0) return names
+  for (const word of words) {
+    if (!names.some((name) => name.includes(word))) {
+      throw new Error(`no attack is called '${word}'; there are: ${names.join(', ')}`)
+    }
+  }
+  return names.filter((name) => words.some((word) => name.includes(word)))
+}
+
+export function areGentle(names: readonly AttackName[]): boolean {
+  return names.every((name) => (kinds[name] as Kind).isGentle ?? false)
+}
+
+export type AttackLimits = Readonly<{
+  kills: number
+  seconds: number
+  /** Mean time between two attacks. */
+  pauseMs: number
+  only: readonly AttackName[]
+  signal?: AbortSignal | undefined
+}>
+
+/** Does harm again and again, at a random pace, until it has been done often enough or the time is over. */
+export async function attack(scene: Scene, limits: AttackLimits): Promise<AttackCounts> {
+  const { random } = scene
+  const counts: AttackCounts = {}
+  const deadline = Date.now() + limits.seconds * 1000
+  const weights = Object.fromEntries(limits.only.map((name) => [name, kinds[name].weight]))
+  const eachOnce = shuffled(limits.only, random)
+  for (let kills = 0; kills < limits.kills && Date.now() < deadline && !limits.signal?.aborted; ) {
+    await sleep(random.between(0, 2 * limits.pauseMs))
+    const due = random.isLucky(0.5) ? eachOnce.shift() : undefined
+    const name = due ?? (random.weighted(weights) as AttackName)
+    try {
+      await kinds[name].attack(scene)
+      counts[name] = (counts[name] ?? 0) + 1
+      kills += 1
+    } catch {
+      // PostgreSQL is away, or the victim was quicker. What was due comes back.
+      if (due) eachOnce.push(due)
+    }
+  }
+  return counts
+}
+
+function shuffled<T>(values: readonly T[], random: Random): T[] {
+  return values
+    .map((value) => ({ value, place: random.next() }))
+    .toSorted((one, other) => one.place - other.place)
+    .map(({ value }) => value)
+}

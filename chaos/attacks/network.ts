@@ -1,0 +1,85 @@
+import type { Member } from '../members.ts'
+import type { Link } from '../proxy/link.ts'
+import { longestVanishMs, type TcpProxy } from '../proxy/tcp-proxy.ts'
+import type { Scene } from './scene.ts'
+
+export async function resetLink(scene: Scene): Promise<void> {
+  pickLink(scene).link.reset()
+}
+
+export async function delayLink(scene: Scene): Promise<void> {
+  const { random, aftermath } = scene
+  const { link } = pickLink(scene)
+  aftermath.add(link.delay(random.between(20, 800), random.between(500, 5_000)))
+}
+
+/** What the party said is done long after it has given up; and then, perhaps, it dies before it says anything more. */
+export async function holdAndDeliverLate(scene: Scene): Promise<void> {
+  const { random, aftermath } = scene
+  const { link, member } = pickLink(scene)
+  const isKilled = random.isLucky(0.4)
+  const late = link.deliverLate(random.between(0, 300), random.between(50, 2_000), () => {
+    if (isKilled) member?.process.signal('SIGKILL')
+  })
+  aftermath.add(late)
+}
+
+/** The one who asked is told, the one who answers is not. */
+export async function closeTowardsClient(scene: Scene): Promise<void> {
+  const { random, aftermath } = scene
+  aftermath.add(pickLink(scene).link.closeTowardsClient(random.between(500, 10_000)))
+}
+
+/** The one who answers has gone, and the one who asks is not told: half-open. */
+export async function closeTowardsServer(scene: Scene): Promise<void> {
+  const { link } = pickLink(scene)
+  scene.aftermath.add(link.vanish(0, patienceOf(scene, link)))
+}
+
+/** Neither is told that nothing gets through any more. */
+export async function blackHole(scene: Scene): Promise<void> {
+  const { link } = pickLink(scene)
+  scene.aftermath.add(link.vanish(scene.random.between(2_000, longestVanishMs), patienceOf(scene, link)))
+}
+
+/** All of its connections, and those that it tries to open. */
+export async function isolateProcess(scene: Scene): Promise<void> {
+  const { stage, random, aftermath, recovery } = scene
+  recovery.disturb()
+  const { control } = random.pick([...stage.servers, ...stage.workers])
+  aftermath.add(control.isolate(random.between(1_000, 15_000)))
+}
+
+/** All processes, from the second host. */
+export async function isolateHost({ stage, random, aftermath, recovery }: Scene): Promise<void> {
+  recovery.disturb()
+  aftermath.add(stage.second.proxy.isolate(random.between(1_000, 15_000)))
+}
+
+type Victim = Readonly<{ link: Link; member?: Member }>
+
+/** Mostly one on which something was said just now. */
+function pickLink({ stage, random, recovery }: Scene): Victim {
+  recovery.disturb()
+  const member = random.pick([...stage.servers, ...stage.workers])
+  const server = random.pick(stage.servers)
+  const place = random.weighted({ control: 6, host: 3, door: 1 })
+  const proxies = { control: member.control, host: stage.second.proxy, door: server.door } as const
+  const link = pickFrom(proxies[place], random.isLucky(0.7) ? 3 : Number.POSITIVE_INFINITY)
+  return place === 'control' ? { link, member } : { link }
+
+  function pickFrom({ links }: TcpProxy, most: number): Link {
+    const latest = links.toSorted((one, other) => other.lastHeardAt - one.lastHeardAt).slice(0, most)
+    if (latest.length === 0) throw new Error('there is no connection')
+    return random.pick(latest)
+  }
+}
+
+/**
+ * Whoever waits for the control database or acts as the administrator must give up by itself. A statement of a tenant may
+ * take hours: there only TCP can tell, which does so in seconds.
+ */
+function patienceOf({ random }: Scene, { label }: Link): number | 'never' {
+  const isBounded = label === 'cartage control' || label === 'cartage admin'
+  return isBounded && random.isLucky(0.5) ? 'never' : random.between(2_000, longestVanishMs)
+}

@@ -1,0 +1,23 @@
+import type { Aftermath } from '../aftermath.ts'
+import type { Primary } from '../postgres/primary.ts'
+import type { Random } from '../random.ts'
+import type { RecoveryTimes } from '../recovery-times.ts'
+import type { Stage } from '../stage.ts'
+
+/** What an attack works on. */
+export type Scene = Readonly<{
+  stage: Stage
+  random: Random
+  recovery: RecoveryTimes
+  aftermath: Aftermath
+  /** All of a PostgreSQL is stopped for at most so long. */
+  longestStallMs: number
+}>
+
+/** Does one kind of harm once. Rejects if there was nothing to harm; what takes time goes on in the aftermath. */
+export type Attack = (scene: Scene) => Promise<void>
+
+/** The server of the control database and of half of the users, or that of the others. */
+export function pickPrimary({ stage, random }: Scene): Primary {
+  return random.isLucky(0.6) ? stage.control : stage.second.primary
+}

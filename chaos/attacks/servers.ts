@@ -1,0 +1,38 @@
+import { serverProcesses } from '../../src/postgres/cluster/processes.ts'
+import { failOver } from '../failover.ts'
+import { stopForAWhile } from '../postgres/stop-processes.ts'
+import { pickPrimary, type Scene } from './scene.ts'
+
+export async function killPostgres(scene: Scene): Promise<void> {
+  scene.recovery.disturb()
+  process.kill(pickPrimary(scene).pid(), 'SIGKILL')
+}
+
+export async function restartPostgres(scene: Scene): Promise<void> {
+  scene.recovery.disturb()
+  process.kill(pickPrimary(scene).pid(), 'SIGINT')
+}
+
+/** Every process of the server, so that its clients hear nothing at all. */
+export async function stopPostgres(scene: Scene): Promise<void> {
+  const { random, aftermath, recovery, longestStallMs } = scene
+  recovery.disturb()
+  const pids = serverProcesses(pickPrimary(scene).dataPath)
+  const stalled = stopForAWhile(pids, random.between(5_000, longestStallMs))
+  aftermath.add(stalled.then(() => recovery.disturb()))
+}
+
+/** The replica has everything that the primary had. */
+export async function promoteReplica(scene: Scene): Promise<void> {
+  await promote(scene, false)
+}
+
+export async function promoteReplicaThatLags(scene: Scene): Promise<void> {
+  await promote(scene, true)
+}
+
+async function promote({ stage, random, aftermath }: Scene, losesTail: boolean): Promise<void> {
+  const { second } = stage
+  const taken = await second.takeReplica()
+  aftermath.add(failOver(stage, taken, random, losesTail), (error) => second.troubles.push(String(error)))
+}

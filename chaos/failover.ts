@@ -1,0 +1,79 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { readEntries, recordedEntries } from './ledger.ts'
+import { type Primary, startPrimary } from './postgres/primary.ts'
+import { runSql } from './postgres/run-sql.ts'
+import type { TakenReplica } from './postgres/tenant-host.ts'
+import type { Random } from './random.ts'
+import type { Stage } from './stage.ts'
+
+/**
+ * The second host fails over as docs/scaling.md says: the old primary is shut off, the replica promoted, and the
+ * service told the new address. `losesTail`: the replica lacks the last transactions. Then notes what was lost, and makes
+ * the next replica.
+ */
+export async function failOver(
+  stage: Stage,
+  { replica, replication }: TakenReplica,
+  random: Random,
+  losesTail: boolean,
+): Promise<void> {
+  const { second } = stage
+  const old = second.primary
+  if (losesTail) {
+    void replication.isolate(replicationPatienceMs)
+    await sleep(random.between(200, 1_500))
+    second.proxy.retire(random.isLucky(0.5))
+    await old.shutOffAtOnce()
+  } else {
+    await old.shutOff()
+    second.proxy.retire(true)
+  }
+  const at = new Date()
+  const primary = await replica.promote()
+  replication.close()
+  const databases = stage.users.map(({ account }) => account.database)
+  const survived = await insist(() => readEntries(primary.url, databases))
+  await useTransactionIds(primary.url, Math.round(random.between(0, 600)))
+  const recorded = new Set((await insist(() => recordedEntries(stage, 5))).keys())
+  await second.become(primary)
+  await insist(() => stage.command('host', 'add', second.name, second.url))
+  const entries = await entriesOf(old, databases)
+  for (const entry of survived) entries.delete(entry)
+  second.lostTails.push({ entries, recorded, at })
+  await insist(() => second.addReplica())
+}
+
+const replicationPatienceMs = 60_000
+
+/** Others are at work on the new primary before the service is. Their transactions have the ids of those that were lost. */
+async function useTransactionIds(url: string, count: number): Promise<void> {
+  await runSql(
+    url,
+    'postgres',
+    `do $$ begin for number in 1..${count} loop perform pg_current_xact_id(); commit; end loop; end $$`,
+  )
+}
+
+/** What the old primary had committed. It is started once more, at an address that nobody knows, and removed. */
+async function entriesOf(old: Primary, databases: readonly string[]): Promise<Set<string>> {
+  const again = await startPrimary(old.dataDir)
+  try {
+    return await readEntries(again.url, databases)
+  } finally {
+    await again.remove()
+  }
+}
+
+/** The control database is under attack meanwhile. */
+async function insist<T>(act: () => Promise<T>): Promise<T> {
+  for (const deadline = Date.now() + patienceMs; ; ) {
+    try {
+      return await act()
+    } catch (error) {
+      if (Date.now() > deadline) throw error
+      await sleep(250)
+    }
+  }
+}
+
+const patienceMs = 120_000

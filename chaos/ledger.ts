@@ -1,0 +1,73 @@
+import { firstHostId } from '../src/postgres/hosts.ts'
+import { runSql } from './postgres/run-sql.ts'
+import type { Stage } from './stage.ts'
+
+/** Takes every entry, also one that comes twice. In the second table a commit takes its time. */
+export function ledgerOwnedBy(role: string): string {
+  return `
+    create table public.ledger (entry text not null, at timestamptz not null default clock_timestamp());
+    create table public.slow_ledger (like public.ledger including all);
+    create function public.dawdle() returns trigger language plpgsql as
+      'begin perform pg_catalog.pg_sleep(0.03); return null; end';
+    create constraint trigger dawdle after insert on public.slow_ledger
+      deferrable initially deferred for each row execute function public.dawdle();
+    alter table public.ledger owner to "${role}";
+    alter table public.slow_ledger owner to "${role}"`
+}
+
+/** How often each entry stands in the ledgers of all users. */
+export async function readLedgers(stage: Stage): Promise<Map<string, number>> {
+  const counts = new Map<string, number>()
+  for (const { account } of stage.users) {
+    const { url } = account.hostId === firstHostId ? stage.control : stage.second.primary
+    for (const entry of await entriesIn(url, account.database))
+      counts.set(entry, (counts.get(entry) ?? 0) + 1)
+  }
+  return counts
+}
+
+/** The entries on one server, in those of the databases that it has. */
+export async function readEntries(url: string, databases: readonly string[]): Promise<Set<string>> {
+  const { rows } = await runSql(url, 'postgres', 'select datname from pg_database')
+  const found = rows.map(({ datname }) => datname as string).filter((name) => databases.includes(name))
+  const entries = await Promise.all(found.map((database) => entriesIn(url, database)))
+  return new Set(entries.flat())
+}
+
+async function entriesIn(url: string, database: string): Promise<string[]> {
+  const { rows } = await runSql(
+    url,
+    database,
+    'select entry from public.ledger union all select entry from public.slow_ledger',
+  )
+  return rows.map(({ entry }) => entry)
+}
+
+type Step = Readonly<{ status?: string; endedAt?: string; fallbackStatus?: string }>
+
+/** The entries of all that the control database calls done, and when that was settled, where it is told. */
+export async function recordedEntries(
+  stage: Stage,
+  ofLastMinutes: number,
+): Promise<Map<string, Date | undefined>> {
+  const { rows } = await stage.admin(
+    `select idempotency_key as key, progress from cartage.jobs
+     where progress is not null and updated_at > now() - make_interval(mins => $1)`,
+    [ofLastMinutes],
+  )
+  const recorded = new Map<string, Date | undefined>()
+  const noteFallbacks = (place: string, { fallbackStatus }: Step) => {
+    if (fallbackStatus !== 'done') return
+    // Which of the two it was follows from the item: the other one was never sent.
+    for (const event of ['onsuccess', 'onerror']) recorded.set(`${place}/${event}`, undefined)
+  }
+  for (const { key, progress } of rows as { key: string; progress: Step & { items: Step[] } }[]) {
+    noteFallbacks(key, progress)
+    for (const [index, item] of progress.items.entries()) {
+      const place = `${key}/${index}`
+      if (item.status === 'done') recorded.set(place, item.endedAt ? new Date(item.endedAt) : undefined)
+      noteFallbacks(place, item)
+    }
+  }
+  return recorded
+}

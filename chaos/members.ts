@@ -1,0 +1,83 @@
+import { randomInt } from 'node:crypto'
+import { isFree } from '../src/postgres/cluster/postmaster.ts'
+import type { Primary } from './postgres/primary.ts'
+import { CartageProcess, type Role, runCommand } from './process.ts'
+import type { Listener } from './proxy/link.ts'
+import { TcpProxy } from './proxy/tcp-proxy.ts'
+
+/** A process of the service, and the proxy by which it reaches the control database and the first host. */
+export type Member = Readonly<{ process: CartageProcess; control: TcpProxy; close: () => Promise<void> }>
+
+export type ServerMember = Member &
+  Readonly<{
+    /** The proxy by which clients reach it. */
+    door: TcpProxy
+    /** By way of the proxy, and straight. */
+    url: string
+    straightUrl: string
+  }>
+
+/** What the processes of one installation have in common. */
+export type Installation = Readonly<{
+  control: Primary
+  namespace: string
+  secret: string
+  jobsPerUser: number
+  isBuilt: boolean
+  /** Hears what the processes say to the first host. */
+  listen: Listener
+}>
+
+export async function startMember(installation: Installation, role: Role, port = 0): Promise<Member> {
+  const control = await TcpProxy.open(installation.control.port, installation.listen)
+  const environment = environmentOf(installation, control.inFrontOf(installation.control.url), port)
+  const process = new CartageProcess(role, environment, installation.isBuilt)
+  const close = async () => {
+    await process.end('SIGKILL')
+    control.close()
+  }
+  return { process, control, close }
+}
+
+export async function startServer(installation: Installation, role: Role): Promise<ServerMember> {
+  const port = await freePort()
+  const door = await TcpProxy.open(port)
+  const member = await startMember(installation, role, port)
+  const close = async () => {
+    await member.close()
+    door.close()
+  }
+  const urlOf = (at: number) => `http://127.0.0.1:${at}`
+  return { ...member, door, url: urlOf(door.port), straightUrl: urlOf(port), close }
+}
+
+/** A command of the operator, who is close to the control database. */
+export function command(installation: Installation, args: readonly string[]): Promise<void> {
+  return runCommand(args, environmentOf(installation, installation.control.url, 0), installation.isBuilt)
+}
+
+function environmentOf(
+  { namespace, secret, jobsPerUser }: Installation,
+  adminUrl: string,
+  port: number,
+): NodeJS.ProcessEnv {
+  return {
+    ...process.env,
+    CARTAGE_DATABASE_URL: adminUrl,
+    CARTAGE_SECRET: secret,
+    CARTAGE_NAMESPACE: namespace,
+    CARTAGE_PORT: String(port),
+    CARTAGE_LOG_LEVEL: process.env.CHAOS_LOG_LEVEL ?? 'silent',
+    CARTAGE_JOB_QUEUE_LIMIT: '100000',
+    CARTAGE_JOBS_PER_USER: String(jobsPerUser),
+    CARTAGE_SHUTDOWN_GRACE_MS: '200',
+  }
+}
+
+/** Below the range from which the kernel takes ports for outgoing connections: it must be free again and again. */
+async function freePort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(20_000, 32_000)
+    if (await isFree(port)) return port
+  }
+}

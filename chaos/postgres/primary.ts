@@ -1,0 +1,53 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createLog } from '../../src/log.ts'
+import { startEmbeddedCluster } from '../../src/postgres/embedded-cluster.ts'
+import { continueAll, killAll } from './stop-processes.ts'
+
+/** A server that takes writes, and is started again whenever it dies, until it is shut off. */
+export type Primary = Readonly<{
+  url: string
+  port: number
+  dataDir: string
+  /** The folder in which all of its processes work. */
+  dataPath: string
+  pid: () => number
+  /** Ends it for good; its replica has everything, unless that is stuck. */
+  shutOff: () => Promise<void>
+  /** Ends it for good in this very moment. */
+  shutOffAtOnce: () => Promise<void>
+  /** Shuts it off and removes its files. */
+  remove: () => Promise<void>
+}>
+
+export async function startPrimary(dataDir: string): Promise<Primary> {
+  const cluster = await startEmbeddedCluster({ dataDir, log: createLog('silent') })
+  const dataPath = join(cluster.directory, 'data')
+  const shutOff = async () => {
+    const stopped = cluster.stop()
+    continueAll(dataPath)
+    await stopped
+    await killAll(dataPath)
+  }
+  const shutOffAtOnce = async () => {
+    // From here on nobody starts it again.
+    const stopped = cluster.stop()
+    await killAll(dataPath)
+    await stopped
+    await killAll(dataPath)
+  }
+  const remove = async () => {
+    await shutOffAtOnce()
+    for (const path of [cluster.directory, dataDir]) await rm(path, { recursive: true, force: true })
+  }
+  return {
+    url: cluster.url,
+    port: cluster.port,
+    dataDir,
+    dataPath,
+    pid: () => cluster.pid,
+    shutOff,
+    shutOffAtOnce,
+    remove,
+  }
+}

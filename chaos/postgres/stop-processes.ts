@@ -1,0 +1,24 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { serverProcesses, signal } from '../../src/postgres/cluster/processes.ts'
+
+/** Stops processes and lets them go on after a while, except those that something else has ended meanwhile. */
+export async function stopForAWhile(pids: readonly number[], ms: number): Promise<void> {
+  for (const pid of pids) signal(pid, 'SIGSTOP')
+  await sleep(ms)
+  for (const pid of pids) signal(pid, 'SIGCONT')
+}
+
+/** What was stopped must run again before the server can be asked to end. */
+export function continueAll(dataPath: string): void {
+  for (const pid of serverProcesses(dataPath)) signal(pid, 'SIGCONT')
+}
+
+/** Nothing of the server lives on: no backend that has not noticed, none that is stopped. */
+export async function killAll(dataPath: string): Promise<void> {
+  for (;;) {
+    const pids = serverProcesses(dataPath)
+    if (pids.length === 0) return
+    for (const pid of pids) signal(pid, 'SIGKILL')
+    await sleep(10)
+  }
+}

@@ -1,0 +1,89 @@
+import { join } from 'node:path'
+import type { Listener } from '../proxy/link.ts'
+import { TcpProxy } from '../proxy/tcp-proxy.ts'
+import { type Primary, startPrimary } from './primary.ts'
+import { Replica } from './replica.ts'
+
+/** Entries of the ledger that were committed before a fail-over and had not reached the replica. */
+export type LostTail = Readonly<{
+  entries: ReadonlySet<string>
+  /** Those that the control database called done before anybody could ask the new primary. */
+  recorded: ReadonlySet<string>
+  /** When the old primary was shut off. */
+  at: Date
+}>
+
+/** A replica to be promoted, and the way by which it hears of its primary. */
+export type TakenReplica = Readonly<{ replica: Replica; replication: TcpProxy }>
+
+/** A further database host of the service: a primary, the proxy under whose address it is known, and a replica. */
+export class TenantHost {
+  readonly name = 'second'
+  readonly lostTails: LostTail[] = []
+  /** Fail-overs that could not be brought to an end. */
+  readonly troubles: string[] = []
+  readonly #folder: string
+  readonly #listen: Listener
+  #copies = 0
+  #primary: Primary
+  #proxy: TcpProxy
+  #replication: TcpProxy | undefined
+  #replica: Replica | undefined
+
+  /** `listen` hears what the service says to it, whichever server it is. */
+  static async start(folder: string, listen: Listener): Promise<TenantHost> {
+    const primary = await startPrimary(join(folder, 'second'))
+    return new TenantHost(folder, listen, primary, await TcpProxy.open(primary.port, listen))
+  }
+
+  private constructor(folder: string, listen: Listener, primary: Primary, proxy: TcpProxy) {
+    this.#folder = folder
+    this.#listen = listen
+    this.#primary = primary
+    this.#proxy = proxy
+  }
+
+  get primary(): Primary {
+    return this.#primary
+  }
+
+  get proxy(): TcpProxy {
+    return this.#proxy
+  }
+
+  /** What the service is told. */
+  get url(): string {
+    return this.#proxy.inFrontOf(this.#primary.url)
+  }
+
+  /** The replica gets everything by way of a proxy, so that it can be made to lack the end of it. */
+  async addReplica(): Promise<void> {
+    this.#copies += 1
+    const dataDir = join(this.#folder, `copy-${this.#copies}`)
+    this.#replication?.close()
+    this.#replication = await TcpProxy.open(this.#primary.port)
+    this.#replica = await Replica.make(dataDir, this.#replication.inFrontOf(this.#primary.url))
+  }
+
+  /** The replica, for whoever wants to promote it: there is no other until one is added. */
+  async takeReplica(): Promise<TakenReplica> {
+    const replica = this.#replica
+    if (!replica || !(await replica.isStreaming())) throw new Error('there is no replica yet')
+    if (this.#replica !== replica) throw new Error('somebody else has it')
+    this.#replica = undefined
+    return { replica, replication: this.#replication! }
+  }
+
+  /** From now on this is the primary. */
+  async become(primary: Primary): Promise<void> {
+    this.#primary = primary
+    this.#proxy = await TcpProxy.open(primary.port, this.#listen)
+  }
+
+  async remove(): Promise<void> {
+    this.#proxy.close()
+    this.#replication?.close()
+    await this.#replica?.remove()
+    await this.#primary.remove()
+  }
+}

@@ -1,0 +1,87 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Link, type Listener } from './link.ts'
+
+/** Stands on loopback between clients and one server, and passes on what they say until an attack does otherwise. */
+export class TcpProxy {
+  readonly port: number
+  readonly #listener: Server
+  readonly #links = new Set<Link>()
+  readonly #sockets = new Set<Socket>()
+  #isSilent = false
+
+  /** Opens a proxy before the server on this port. */
+  static async open(serverPort: number, listen: Listener = () => undefined): Promise<TcpProxy> {
+    const listener = createServer({ allowHalfOpen: true, noDelay: true })
+    listener.listen(0, '127.0.0.1')
+    await once(listener, 'listening')
+    return new TcpProxy(listener, serverPort, listen)
+  }
+
+  private constructor(listener: Server, serverPort: number, listen: Listener) {
+    this.#listener = listener
+    this.port = (listener.address() as AddressInfo).port
+    listener.on('connection', (client) => this.#accept(client, serverPort, listen))
+  }
+
+  /** Connections to which nobody has done anything yet. */
+  get links(): readonly Link[] {
+    return [...this.#links].filter(({ isUntouched }) => isUntouched)
+  }
+
+  /** The same address by way of the proxy. */
+  inFrontOf(url: string): string {
+    const changed = new URL(url)
+    changed.port = String(this.port)
+    return changed.href
+  }
+
+  /** Nothing gets through, neither on connections that are open nor on new ones, for a while. */
+  async isolate(forMs: number): Promise<void> {
+    this.#isSilent = true
+    await Promise.all([
+      ...this.links.map((link) => link.vanish(forMs, forMs)),
+      sleep(forMs).then(() => {
+        this.#isSilent = false
+      }),
+    ])
+  }
+
+  /** The address is gone. Those who are connected are told, or wait in vain until they give up by themselves. */
+  retire(tells: boolean): void {
+    this.#listener.close()
+    for (const link of this.links) {
+      if (tells) link.reset()
+      else void link.vanish(0, longestVanishMs)
+    }
+  }
+
+  close(): void {
+    this.#listener.close()
+    for (const socket of this.#sockets) socket.destroy()
+  }
+
+  #accept(client: Socket, serverPort: number, listen: Listener): void {
+    this.#keep(client)
+    client.on('error', () => undefined)
+    if (this.#isSilent) {
+      client.resume()
+      client.once('end', () => client.destroy())
+      return
+    }
+    const server = connect({ port: serverPort, host: '127.0.0.1', allowHalfOpen: true, noDelay: true })
+    this.#keep(server)
+    const link = new Link(client, server, listen)
+    this.#links.add(link)
+    void link.closed.then(() => this.#links.delete(link))
+  }
+
+  #keep(socket: Socket): void {
+    this.#sockets.add(socket)
+    socket.once('close', () => this.#sockets.delete(socket))
+  }
+}
+
+/** As long as TCP keepalive, set to seconds, takes to notice. */
+export const longestVanishMs = 20_000

@@ -1,0 +1,125 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { ServerMember } from './members.ts'
+import type { Random } from './random.ts'
+import type { ChaosUser, Stage } from './stage.ts'
+
+type Revoked = Readonly<{
+  user: ChaosUser
+  token: string
+  how: 'regenerated' | 'deleted'
+  answeredAt: number
+}>
+
+/**
+ * Clients that make keys, use them at every server, revoke them, and then try the old tokens again and again, everywhere.
+ * From two seconds after the answer on, none may be accepted.
+ */
+export class Revocations {
+  /** One for each server that accepted one. */
+  readonly accepted = new Map<string, string>()
+  count = 0
+  refused = 0
+  readonly #stage: Stage
+  readonly #random: Random
+  readonly #clients: Promise<void>[]
+  readonly #revoked: Revoked[] = []
+  #isOver = false
+
+  constructor(stage: Stage, random: Random, clients: number) {
+    this.#stage = stage
+    this.#random = random
+    this.#clients = Array.from({ length: clients }, () => [
+      this.#again(() => this.#playKey()),
+      this.#again(() => this.#probe()),
+    ]).flat()
+  }
+
+  async finish(): Promise<void> {
+    this.#isOver = true
+    await Promise.all(this.#clients)
+  }
+
+  async #again(act: () => Promise<void>): Promise<void> {
+    while (!this.#isOver) {
+      // A key of which nobody knows what became of it is left alone.
+      await act().catch(() => undefined)
+      await sleep(this.#random.between(20, 300))
+    }
+  }
+
+  async #playKey(): Promise<void> {
+    const user = this.#random.pick(this.#stage.users)
+    const name = `key-${this.#random.hex()}`
+    const grants = [{ type: 'apis', apis: ['sql'] }]
+    let token = await this.#ask(user, 'POST', '', { name, grants })
+    await this.#useEverywhere(user, token)
+    if (this.#random.isLucky(0.5)) {
+      const next = await this.#ask(user, 'POST', `/${name}/token/regenerate`)
+      this.#note({ user, token, how: 'regenerated', answeredAt: performance.now() })
+      token = next
+      await this.#useEverywhere(user, token)
+    }
+    await this.#ask(user, 'DELETE', `/${name}`)
+    this.#note({ user, token, how: 'deleted', answeredAt: performance.now() })
+  }
+
+  #note(revoked: Revoked): void {
+    this.count += 1
+    this.#revoked.push(revoked)
+    if (this.#revoked.length > mostRemembered) this.#revoked.shift()
+  }
+
+  /** So that every server has it in mind. */
+  async #useEverywhere(user: ChaosUser, token: string): Promise<void> {
+    for (const server of this.#stage.servers) {
+      for (let tries = 0; tries < 3; tries++) {
+        if (await this.#isAccepted(server, user, token).catch(() => false)) break
+      }
+    }
+  }
+
+  async #probe(): Promise<void> {
+    const due = this.#revoked.filter(({ answeredAt }) => performance.now() - answeredAt > boundMs)
+    if (due.length === 0) return
+    const { user, token, how, answeredAt } = this.#random.pick(due)
+    const server = this.#random.pick(this.#stage.servers)
+    const agoMs = performance.now() - answeredAt
+    if (!(await this.#isAccepted(server, user, token))) {
+      this.refused += 1
+      return
+    }
+    const place = `server ${this.#stage.servers.indexOf(server) + 1}`
+    const what = `${place} accepts a token of ${user.account.username} that was ${how} ${agoMs.toFixed(0)} ms ago`
+    if (!this.accepted.has(`${place} ${token}`)) this.accepted.set(`${place} ${token}`, what)
+  }
+
+  /** Straight to the server. The second way asks nothing of the database behind the key. */
+  async #isAccepted(server: ServerMember, { account }: ChaosUser, token: string): Promise<boolean> {
+    const what = this.#random.pick(['api/v2/sql?q=select+1', 'api/v1/viz?type=map'])
+    const url = `${server.straightUrl}/user/${account.username}/${what}&api_key=${token}`
+    const response = await fetch(url, { signal: AbortSignal.timeout(patienceMs) })
+    await response.arrayBuffer()
+    return response.status === 200
+  }
+
+  /** On a key, with the master's token; answers the token of the key. */
+  async #ask({ account, token }: ChaosUser, method: string, path: string, body?: unknown): Promise<string> {
+    const { url } = this.#random.pick(this.#stage.servers)
+    const address = `${url}/user/${account.username}/api/v3/api_keys${path}?api_key=${token}`
+    const response = await fetch(address, {
+      method,
+      signal: AbortSignal.timeout(patienceMs),
+      ...(body === undefined
+        ? {}
+        : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+    })
+    const key = (await response.json()) as { token: string }
+    if (!response.ok) throw new Error(`${method} answered ${response.status}`)
+    return key.token
+  }
+}
+
+/** What docs/guarantees.md promises. */
+const boundMs = 2_000
+const mostRemembered = 40
+const patienceMs = 15_000
