@@ -85,8 +85,9 @@ export function stepSucceeded(job: Job, at: Date): Transition {
   return endStep(job, { status: 'done', endedAt: at }, at)
 }
 
-export function stepFailed(job: Job, reason: string, at: Date): Transition {
-  return endStep(job, { status: 'failed', endedAt: at, failedReason: reason }, at)
+export function stepFailed(job: Job, reason: string, at: Date, sqlstate?: string): Transition {
+  const state = sqlstate === undefined ? {} : { failedSqlstate: sqlstate }
+  return endStep(job, { status: 'failed', endedAt: at, failedReason: reason, ...state }, at)
 }
 
 /** The running step may have happened or not, and nobody can tell. */
@@ -147,6 +148,7 @@ type Ending = {
   readonly status: 'done' | 'failed' | 'unknown'
   readonly endedAt: Date
   readonly failedReason?: string
+  readonly failedSqlstate?: string
 }
 
 function endStep(job: Job, ending: Ending, at: Date): Transition {
@@ -157,13 +159,16 @@ function endStep(job: Job, ending: Ending, at: Date): Transition {
 }
 
 /** Decides which fallbacks may follow the end of an item, and what becomes of the items behind it. */
-function afterItem(job: Job, index: number, { status, failedReason }: Ending): Job {
+function afterItem(job: Job, index: number, { status, failedReason, failedSqlstate }: Ending): Job {
   const items = job.items.map((item, at) => {
     if (at === index) return { ...item, ...fallbackAfter(item, status) }
     return at > index && status !== 'done' && job.form === 'object' ? skippedItem(item) : item
   })
   const isLast = status !== 'done' || index === items.length - 1
-  const reason = failedReason === undefined ? {} : { failedReason }
+  const reason = {
+    ...(failedReason !== undefined && { failedReason }),
+    ...(failedSqlstate !== undefined && { failedSqlstate }),
+  }
   return { ...job, items, ...reason, ...(isLast ? fallbackAfter(job, status) : {}) }
 }
 
@@ -186,7 +191,7 @@ function settled(job: Job, at: Date): Job {
   return { ...job, status, updatedAt: at }
 }
 
-type StepRecord = Pick<Item, 'status' | 'startedAt' | 'endedAt' | 'failedReason'>
+type StepRecord = Pick<Item, 'status' | 'startedAt' | 'endedAt' | 'failedReason' | 'failedSqlstate'>
 
 function withStep(job: Job, step: Step, record: StepRecord): Job {
   const fallbackRecord = { fallbackStatus: record.status, ...reasonOf(record) }

@@ -133,21 +133,31 @@ export function readStoredJob(row: JobRow): StoredJob {
 }
 
 /** What has become of a job so far: all of it that its definition does not tell. */
-type Progress = Partial<Pick<Job, 'failedReason'>> &
+type Progress = Partial<Pick<Job, 'failedReason' | 'failedSqlstate'>> &
   FallbackRecord & {
     readonly items: readonly (Omit<StepRecord, StepTime> & Partial<Record<StepTime, string>>)[]
   }
-type StepRecord = Pick<Item, 'status' | 'failedReason' | StepTime> & FallbackRecord
+type StepRecord = Pick<Item, 'status' | 'failedReason' | 'failedSqlstate' | StepTime> & FallbackRecord
 type StepTime = 'startedAt' | 'endedAt'
 
 /** To be made JSON, where undefined members are left out and dates become text. */
 export function progressOf(job: Job) {
-  const { failedReason, fallbackStatus, fallbackFailedReason } = job
-  const items = job.items.map(
-    ({ status, startedAt, endedAt, failedReason, fallbackStatus, fallbackFailedReason }): StepRecord =>
-      ({ status, startedAt, endedAt, failedReason, fallbackStatus, fallbackFailedReason }) as StepRecord,
-  )
-  return { failedReason, fallbackStatus, fallbackFailedReason, items }
+  const items = job.items.map((item) => ({
+    ...outcomeOf(item),
+    status: item.status,
+    startedAt: item.startedAt,
+    endedAt: item.endedAt,
+  }))
+  return { ...outcomeOf(job), items }
+}
+
+function outcomeOf({
+  failedReason,
+  failedSqlstate,
+  fallbackStatus,
+  fallbackFailedReason,
+}: Pick<Item, 'failedReason' | 'failedSqlstate'> & FallbackRecord) {
+  return { failedReason, failedSqlstate, fallbackStatus, fallbackFailedReason }
 }
 
 function readJob(row: JobRow): Job {

@@ -12,6 +12,7 @@ import {
 import { runningStep, type Step } from '../jobs/job-step.ts'
 import type { Flight } from '../jobs/job-store.ts'
 import type { SettledOutcome } from '../jobs/statement-outcome.ts'
+import { sqlstate } from '../postgres/sqlstate.ts'
 import {
   advance,
   announce,
@@ -135,7 +136,7 @@ async function settle(
       run.ahead = outcome.ahead
       break
     case 'failed':
-      advance(run, stepFailed(run.job, clip(outcome.reason), at))
+      advance(run, stepFailed(run.job, clip(outcome.reason), at, outcome.sqlstate))
   }
   // Nobody could tell afterwards how it ended, so it is written down at once.
   return outcome.isOutside && !isFinal(run.job.status) ? save(context, run) : undefined
@@ -173,7 +174,7 @@ async function settleLoss(context: WorkContext, run: JobRun, loss: Loss): Promis
   // Whoever takes the job next asks again.
   if (!outcome) return giveBack(context, run)
   if (outcome.kind === 'committed') accept(run, outcome)
-  else if (loss.isTimedOut) advance(run, stepFailed(run.job, timeoutText, new Date()))
+  else if (loss.isTimedOut) advance(run, stepFailed(run.job, timeoutText, new Date(), sqlstate.queryCanceled))
   else if (outcome.kind === 'unknown') accept(run, outcome)
   else if (context.interrupted.aborted) abortStep(run)
   else retry(run, loss, loss.isInnocent || outcome.isServerRestarted)
@@ -200,7 +201,7 @@ function retry(run: JobRun, { reason }: Loss, isInnocent: boolean): void {
   else abortStep(run)
 
   function fail(what: string): void {
-    advance(run, stepFailed(run.job, clip(`${what}: ${reason}`), new Date()))
+    advance(run, stepFailed(run.job, clip(`${what}: ${reason}`), new Date(), sqlstate.connectionFailure))
   }
 }
 

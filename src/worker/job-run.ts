@@ -180,11 +180,14 @@ function followUp(run: JobRun, { outcome }: WriteResult): Interruption | undefin
   return undefined
 }
 
-function tell({ metrics }: WorkContext, job: Job, endedAt: Date): void {
+/** Never what the statements or their errors say: that may be anybody's data. A SQLSTATE, or a reason of our own, is not. */
+function tell({ log, metrics }: WorkContext, job: Job, endedAt: Date): void {
   const startedAt = job.items[0]?.startedAt ?? endedAt
-  metrics?.jobFinished({
-    status: job.status as 'done' | 'failed' | 'cancelled' | 'unknown',
-    waitMs: Math.max(0, startedAt.getTime() - job.createdAt.getTime()),
-    runMs: Math.max(0, endedAt.getTime() - startedAt.getTime()),
-  })
+  const status = job.status as 'done' | 'failed' | 'cancelled' | 'unknown'
+  const waitMs = Math.max(0, startedAt.getTime() - job.createdAt.getTime())
+  const runMs = Math.max(0, endedAt.getTime() - startedAt.getTime())
+  const { failedSqlstate: sqlstate, failedReason } = job
+  const reason = sqlstate === undefined ? failedReason : undefined
+  log.info({ jobId: job.id, username: job.user, status, sqlstate, reason, waitMs, runMs }, 'job ended')
+  metrics?.jobFinished({ status, waitMs, runMs })
 }

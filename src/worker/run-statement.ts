@@ -17,7 +17,7 @@ export type Statement = Readonly<{
 
 export type StatementOutcome<Stop> =
   | Readonly<{ kind: 'succeeded'; isOutside: boolean; ahead: Flight | null }>
-  | Readonly<{ kind: 'failed'; reason: string; isOutside: boolean }>
+  | Readonly<{ kind: 'failed'; reason: string; sqlstate?: string; isOutside: boolean }>
   /** The connection went away before anything was sent. */
   | Readonly<{ kind: 'not-sent'; cause: unknown }>
   /** It could not be announced, so it was not sent. */
@@ -44,12 +44,12 @@ export async function runStatement<Stop>(options: RunOptions<Stop>): Promise<Sta
   if (kind === 'own-transaction') return runOutside(options)
   const outcome = await runInside(options)
   if (outcome.kind !== 'refused') return outcome
-  if (kind !== 'may-commit') return { kind: 'failed', reason: outcome.reason, isOutside: false }
+  if (kind !== 'may-commit') return failed(outcome.error)
   // Nothing has happened, and outside it may.
   return runOutside(options)
 }
 
-type Refused = Readonly<{ kind: 'refused'; reason: string }>
+type Refused = Readonly<{ kind: 'refused'; error: WireError }>
 
 async function runInside<Stop>(options: RunOptions<Stop>): Promise<StatementOutcome<Stop> | Refused> {
   const { session, ahead, statement, announce, interrupted } = options
@@ -60,8 +60,8 @@ async function runInside<Stop>(options: RunOptions<Stop>): Promise<StatementOutc
   const watch = new StatementWatch(session, statement.timeoutMs, interrupted)
   try {
     const [, ran, committed, cleaned, begun] = await sendAndCommit(watch, statement, flight.xid!)
-    if (ran?.error) return refusalOf(ran.error) ?? failed(ran.error.message)
-    if (committed?.error) return failed(committed.error.message)
+    if (ran?.error) return isRefusal(ran.error) ? { kind: 'refused', error: ran.error } : failed(ran.error)
+    if (committed?.error) return failed(committed.error)
     const isCleaned = cleaned?.error === null
     if (isCleaned && !begun) session.noteClean()
     const isBegun = isCleaned && begun?.error === null
@@ -102,10 +102,9 @@ async function runOutside<Stop>(options: RunOptions<Stop>): Promise<StatementOut
   const watch = new StatementWatch(session, statement.timeoutMs, interrupted)
   try {
     const [ran] = await watch.run([statement.text], 1)
-    const reason = failureOf(ran!)
-    return reason === undefined
-      ? { kind: 'succeeded', isOutside: true, ahead: null }
-      : { ...failed(reason), isOutside: true }
+    if (ran!.error) return { ...failed(ran!.error), isOutside: true }
+    if (ran!.transactionStatus === 'I') return { kind: 'succeeded', isOutside: true, ahead: null }
+    return { kind: 'failed', reason: leftOpen, isOutside: true }
   } catch (error) {
     return lost(ready, watch, error)
   } finally {
@@ -115,21 +114,15 @@ async function runOutside<Stop>(options: RunOptions<Stop>): Promise<StatementOut
 
 export const timeoutText = 'canceling statement due to statement timeout'
 
-function failed(reason: string) {
-  return { kind: 'failed', reason, isOutside: false } as const
+const leftOpen = 'The statement left a transaction open, which was rolled back'
+
+function failed({ message, sqlstate: state }: WireError) {
+  return { kind: 'failed', reason: message, sqlstate: state, isOutside: false } as const
 }
 
 /** What PostgreSQL says to a text that wants to be outside of a transaction. */
-function refusalOf({ sqlstate: state, message }: WireError): Refused | undefined {
-  const isRefusal =
-    state === sqlstate.activeSqlTransaction || state === sqlstate.invalidTransactionTermination
-  return isRefusal ? { kind: 'refused', reason: message } : undefined
-}
-
-function failureOf({ error, transactionStatus }: WireOutcome): string | undefined {
-  if (error) return error.message
-  if (transactionStatus === 'I') return undefined
-  return 'The statement left a transaction open, which was rolled back'
+function isRefusal({ sqlstate: state }: WireError): boolean {
+  return state === sqlstate.activeSqlTransaction || state === sqlstate.invalidTransactionTermination
 }
 
 function lost(flight: Flight, watch: StatementWatch, error: unknown): StatementOutcome<never> {

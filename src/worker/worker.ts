@@ -181,7 +181,10 @@ export class Worker {
   async #execute(given: GivenJob): Promise<Parting | 'dropped'> {
     const { databases, log, metrics } = this.#options
     const { claimed, begun } = given
-    if (claimed.flight && !begun) metrics?.jobTakenOver()
+    const isTakenOver = claimed.flight !== null && !begun
+    if (isTakenOver) metrics?.jobTakenOver()
+    const { id: jobId, user: username, items } = claimed.job
+    log.info({ jobId, username, items: items.length }, isTakenOver ? 'job taken over' : 'job started')
     const { interrupt, abandon } = this.#life
     const context = {
       ...this.#options,
