@@ -1,6 +1,6 @@
 import type { QueryResultRow } from 'pg'
 import type { Queryable } from '../postgres/transaction.ts'
-import type { Account, Api, CallerKey, KeyType, Principal } from './account.ts'
+import type { Account, Api, CallerKey, Holder, KeyType } from './account.ts'
 
 /** What a name in a path stands for. */
 export type NamedAccount =
@@ -36,11 +36,11 @@ export async function keyByToken(
   return rows[0] && readCallerKey(rows[0])
 }
 
-export async function principalsByToken(
+export async function holdersOfToken(
   control: Queryable,
   hash: Buffer,
   organizationId?: number,
-): Promise<Principal[]> {
+): Promise<Holder[]> {
   const { rows } = await control.query(
     `${selectAccounts} where u.state = 'active' and ($2::integer is null or u.organization_id = $2)
        and u.id in (select user_id from cartage.api_keys where token_hash = $1 limit 2)`,
@@ -53,7 +53,7 @@ export async function principalsByToken(
 }
 
 /** Whether the caller's token and standing are still what let it in. */
-export async function isStillKnown(control: Queryable, { account, key }: Principal): Promise<boolean> {
+export async function isStillKnown(control: Queryable, { account, key }: Holder): Promise<boolean> {
   const { rowCount } = await control.query(
     `select from cartage.api_keys k join cartage.users u on u.id = k.user_id
      where k.id = $1 and k.token_hash = $2 and u.state = 'active' and u.org_role is not distinct from $3`,

@@ -32,11 +32,18 @@ export type CallerKey = Readonly<{
   tokenHash: Buffer
 }>
 
+/** An account, and the key of it whose token was shown. */
+export type Holder = Readonly<{ account: Account; key: CallerKey }>
+
 /** Who is asking: the acting account, and the key that proved it. */
-export type Principal = Readonly<{ account: Account; key: CallerKey }>
+export type Principal = Holder &
+  Readonly<{
+    /** For whoever had to wait: throws unless the key and the account's standing still are what they were. */
+    confirm: () => Promise<void>
+  }>
 
 /** The database session of a key: logged in as the key's own role. */
-export function sessionTargetOf({ account, key }: Principal): SessionTarget {
+export function sessionTargetOf({ account, key }: Holder): SessionTarget {
   return {
     hostId: account.hostId,
     database: account.database,

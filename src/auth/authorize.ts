@@ -28,10 +28,10 @@ export async function callerOfSql(directory: Directory, identification: Identifi
     case 'wrong-username':
       throw errors.permissionDenied()
     case 'anonymous': {
-      const { account } = identification
+      const { account, epoch } = identification
       const key = await directory.findKey(account, defaultToken)
       if (!key) throw errors.unauthorized()
-      return { account, key }
+      return directory.principal({ account, key }, epoch)
     }
     case 'known':
       if (!identification.principal.key.apis.includes('sql')) throw errors.apiForbidden()

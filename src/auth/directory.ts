@@ -5,8 +5,14 @@ import type { Log } from '../log.ts'
 import { isInDoubt } from '../postgres/together.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 import type { Secrets } from '../secrets.ts'
-import type { Account, CallerKey, Principal } from './account.ts'
-import { accountByName, keyByToken, type NamedAccount, principalsByToken } from './account-store.ts'
+import type { Account, CallerKey, Holder, Principal } from './account.ts'
+import {
+  accountByName,
+  holdersOfToken,
+  isStillKnown,
+  keyByToken,
+  type NamedAccount,
+} from './account-store.ts'
 import { CacheLease, leaseMs } from './cache-lease.ts'
 
 /** Learns what every process must know by the time a change is answered. */
@@ -53,8 +59,23 @@ export class Directory {
   /** Whoever holds this token, in one organization or anywhere. Not for `default_public`, which everybody has. */
   async findHolder(token: string, organizationId?: number): Promise<Principal | undefined> {
     const hash = this.#secrets.hashToken(token)
-    const { found } = await this.#ask(() => principalsByToken(this.#control, hash, organizationId))
-    return found.length === 1 ? found[0] : undefined
+    const { found, epoch } = await this.#ask(() => holdersOfToken(this.#control, hash, organizationId))
+    return found.length === 1 ? this.principal(found[0]!, epoch) : undefined
+  }
+
+  /** Grows with every change of accounts that this process hears of. */
+  get epoch(): number {
+    return this.#epoch
+  }
+
+  /** A caller who was found since `epoch`. As long as nothing has changed, confirming it asks nobody. */
+  principal(holder: Holder, epoch: number): Principal {
+    const confirm = async () => {
+      if (this.#lease.isValid && epoch === this.#epoch) return
+      const { found: isKnown } = await this.#ask(() => isStillKnown(this.#control, holder))
+      if (!isKnown) throw errors.unauthorized()
+    }
+    return { ...holder, confirm }
   }
 
   async #cached<V extends object>(

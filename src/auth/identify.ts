@@ -6,7 +6,7 @@ import { defaultToken } from './token.ts'
 
 /** What a credential proves about the account named in the path. */
 export type Identification =
-  | Readonly<{ outcome: 'anonymous'; account: Account }>
+  | Readonly<{ outcome: 'anonymous'; account: Account; epoch: number }>
   | Readonly<{ outcome: 'wrong-credential' }>
   | Readonly<{ outcome: 'wrong-username' }>
   | Readonly<{ outcome: 'known'; principal: Principal }>
@@ -17,30 +17,33 @@ export async function identify(
   name: string,
   credential: Credential,
 ): Promise<Identification> {
+  const { epoch } = directory
   const named = await directory.findAccount(name)
   if (!named) throw errors.userUnknown(name)
   return named.kind === 'user'
-    ? identifyUser(directory, named.account, credential)
-    : identifyMember(directory, named.id, credential)
+    ? identifyUser(directory, epoch, named.account, credential)
+    : identifyMember(directory, epoch, named.id, credential)
 }
 
 async function identifyUser(
   directory: Directory,
+  epoch: number,
   account: Account,
   credential: Credential,
 ): Promise<Identification> {
-  if (credential.kind === 'none') return { outcome: 'anonymous', account }
+  if (credential.kind === 'none') return { outcome: 'anonymous', account, epoch }
   if (credential.kind === 'malformed') return wrongCredential
   const key = await directory.findKey(account, credential.token)
   if (!key) return wrongCredential
   if (credential.username !== undefined && credential.username !== account.username)
     return { outcome: 'wrong-username' }
-  return { outcome: 'known', principal: { account, key } }
+  return { outcome: 'known', principal: directory.principal({ account, key }, epoch) }
 }
 
 /** On an organization's path the credential itself says which member is acting; nobody acts without one. */
 async function identifyMember(
   directory: Directory,
+  epoch: number,
   organizationId: number,
   credential: Credential,
 ): Promise<Identification> {
@@ -51,7 +54,7 @@ async function identifyMember(
   }
   const member = await directory.findAccount(credential.username)
   if (member?.kind !== 'user' || member.account.organization?.id !== organizationId) return wrongCredential
-  return identifyUser(directory, member.account, credential)
+  return identifyUser(directory, epoch, member.account, credential)
 }
 
 const wrongCredential: Identification = { outcome: 'wrong-credential' }

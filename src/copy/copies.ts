@@ -1,4 +1,5 @@
 import { type Principal, sessionTargetOf } from '../auth/account.ts'
+import { lendSession } from '../auth/lend-session.ts'
 import type { Config } from '../config.ts'
 import { errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
@@ -44,12 +45,11 @@ export async function openCopySession(
   const target = sessionTargetOf(principal)
   const late = () => errors.tooManyCopies(Math.max(1, Math.ceil(waitMs / 1000)))
   const leave = await slots.take(target, waitMs, late, gone)
-  try {
-    return await databases.copy.acquire(target, gone, leave)
-  } catch (error) {
+  const free = databases.copy.acquire(target, gone, leave).catch((error: unknown) => {
     leave()
     throw error
-  }
+  })
+  return lendSession(principal, free)
 }
 
 export function copyLimitMs({ limitMs, anonymousLimitMs }: Copies, { key }: Principal): number {

@@ -1,4 +1,5 @@
 import { type Principal, sessionTargetOf } from '../auth/account.ts'
+import { lendSession } from '../auth/lend-session.ts'
 import { errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
 import { stopStatement } from '../postgres/stop-statement.ts'
@@ -21,7 +22,8 @@ export async function answerQuery(
   gone: AbortSignal,
 ): Promise<Answer> {
   const statement = prepareStatement(query)
-  const session = await databases.query.acquire(sessionTargetOf(principal), gone)
+  const free = databases.query.acquire(sessionTargetOf(principal), gone)
+  const session = await lendSession(principal, free)
   const run = new QueryRun({
     session,
     statement,

@@ -33,20 +33,21 @@ export type TableFilter = Readonly<{
  */
 export async function listTables(
   databases: Databases,
-  { account, key }: Principal,
+  { account, key, confirm }: Principal,
   filter: TableFilter,
 ): Promise<Readonly<{ total: number; tables: readonly TableInfo[] }>> {
   const target = key.hasTableMetadata ? masterTargetOf(account) : sessionTargetOf({ account, key })
-  const { rows } = await databases.query.use(target, (session) =>
-    queryInCatalog<TableRow>(session, listingSql(filter), [
+  const { rows } = await databases.query.use(target, async (session) => {
+    await confirm()
+    return queryInCatalog<TableRow>(session, listingSql(filter), [
       account.schema,
       account.publicRole,
       key.role,
       filter.name ?? null,
       filter.limit,
       filter.offset,
-    ]),
-  )
+    ])
+  })
   return {
     total: Number(rows[0]?.total ?? 0),
     tables: rows.filter(({ name }) => name !== null).map(readTable),

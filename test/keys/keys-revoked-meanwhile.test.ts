@@ -47,6 +47,49 @@ test('whoever reads keys while the token is replaced does not see the new one', 
   }
 })
 
+test('what waits for a connection while its token is replaced or its key deleted does not run', async (t) => {
+  const config = { connectionsPerRole: 1, connectionWaitMs: 30_000, copiesPerUser: 1, copyWaitMs: 30_000 }
+  const { user, service, admin } = await setup(t, { config })
+  const { databases, copies } = service.services
+  const keys = keysClient(user)
+  await user.sql('create table marks (n int)')
+  const call = (path: string, token: string, q: string, init?: RequestInit) =>
+    fetch(`${user.base}/api/v2/sql${path}?${new URLSearchParams({ q, api_key: token })}`, init)
+  const ways = [
+    {
+      hold: (token: string) => call('', token, 'select pg_sleep(60)'),
+      wait: (token: string) => call('', token, 'insert into marks values (1)'),
+      waiting: () => databases.query.stats().waiting,
+    },
+    {
+      hold: (token: string) => call('/copyto', token, 'copy (select pg_sleep(60)) to stdout'),
+      wait: (token: string) =>
+        call('/copyfrom', token, 'copy marks from stdin', { method: 'POST', body: '1\n' }),
+      waiting: () => copies.slots.waiting,
+    },
+  ]
+  for (const { hold, wait, waiting } of ways) {
+    for (const end of [keys.regenerate, keys.remove]) {
+      const { token } = await keys.make('k', grantsOf({ marks: ['insert'] }))
+      const held = hold(token)
+      await eventually(async () => {
+        const { rowCount } = await admin(
+          `select from pg_stat_activity where datname = $1 and state = 'active' and query ~ 'pg_sleep'`,
+          [user.account.database],
+        )
+        assert.equal(rowCount, 1)
+      })
+      const waited = wait(token)
+      await eventually(() => assert.equal(waiting(), 1))
+      assert.equal((await end('k')).status, 200)
+      assert.equal((await waited).status, 401)
+      await held.then((response) => response.arrayBuffer()).catch(() => undefined)
+      await keys.remove('k')
+    }
+  }
+  assert.equal((await user.sql('select from marks')).rowCount, 0)
+})
+
 /** Replaces the master token in a transaction that `meanwhile` may keep open. Nobody is told: the news is late. */
 async function replaceMaster({ service, user }: Setup, meanwhile: (lock: Lock) => Promise<void>) {
   const { databases, secrets } = service.services
