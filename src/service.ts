@@ -15,8 +15,8 @@ import { JobQueue } from './jobs/job-queue.ts'
 import { queueStats } from './jobs/queue-store.ts'
 import { repairKeys } from './keys/repair-keys.ts'
 import type { Log } from './log.ts'
-import { createMetrics } from './metrics.ts'
-import { connectionStats } from './postgres/databases.ts'
+import { createMetrics, type Metrics } from './metrics.ts'
+import { connectionStats, type Databases } from './postgres/databases.ts'
 import { startWorker } from './worker/worker.ts'
 
 /** Which doors a process opens. */
@@ -32,15 +32,36 @@ export type Service = Readonly<{
   stop: () => Promise<void>
 }>
 
-/** Brings a process up: databases, then the doors that were asked for; and down again the same way. */
+/** Brings a process up, part by part. If one of them fails, and when it is told to stop, it goes down the same way. */
 export async function startService(
   config: Config,
   keys: ServiceKeys,
   parts: ServiceParts,
   log: Log,
 ): Promise<Service> {
+  const started = new StartedParts(log)
+  try {
+    return await startParts(config, keys, parts, log, started)
+  } catch (error) {
+    await started.stop()
+    throw error
+  }
+}
+
+async function startParts(
+  config: Config,
+  keys: ServiceKeys,
+  parts: ServiceParts,
+  log: Log,
+  started: StartedParts,
+): Promise<Service> {
   const { accounts, isFirstStart, hostsLeft } = await openAccounts(config, keys, log)
   const { databases, secrets } = accounts
+  started.push({ name: 'connections', limitMs: 5_000, stop: () => databases.close() })
+  const stopping = new AbortController()
+  started.push({ name: 'repair', limitMs: 0, stop: () => stopping.abort() })
+  void keepRepairing(accounts, stopping.signal)
+  prepareLater(accounts, hostsLeft, stopping.signal)
   const lost = new AbortController()
   const directory = new Directory(databases.control, secrets, log, (client) =>
     loadHosts(accounts, client).catch((error: unknown) => {
@@ -48,70 +69,72 @@ export async function startService(
       throw error
     }),
   )
+  started.push({ name: 'directory', limitMs: 0, stop: () => directory.stop() })
+  await directory.start()
+  const refusals = new AuditRefusals(databases.control, config.auditRetentionDays, log)
+  started.push({ name: 'audit', limitMs: 2_000, stop: () => refusals.stop() })
+  refusals.start()
+  const readiness = { isReady: false }
+  const services: Services = {
+    config,
+    log,
+    databases,
+    secrets,
+    directory,
+    accounts,
+    metrics: watchedMetrics(databases),
+    copies: openCopies(config, databases),
+    jobQueue: new JobQueue(databases.control, config),
+    refusals,
+    adminToken: keys.adminToken,
+    isReady: () => readiness.isReady,
+  }
+  const url = await openDoor(services, parts, started)
+  if (parts.worker) await openWorker(services, started)
+  started.push({
+    name: 'readiness',
+    limitMs: 0,
+    stop: () => {
+      readiness.isReady = false
+    },
+  })
+  readiness.isReady = true
+  log.info({ url, ...parts }, 'ready')
+  return { url, isFirstStart, services, lost: lost.signal, stop: () => started.stop() }
+}
+
+function watchedMetrics(databases: Databases): Metrics {
   const metrics = createMetrics()
   metrics.watchPools(() => connectionStats(databases))
   metrics.watchQueue(() => queueStats(databases.control))
-  const refusals = new AuditRefusals(databases.control, config.auditRetentionDays, log)
-  const readiness = { isReady: false }
-  const stopping = new AbortController()
-  try {
-    void keepRepairing(accounts, stopping.signal)
-    prepareLater(accounts, hostsLeft, stopping.signal)
-    await directory.start()
-    refusals.start()
-    const services: Services = {
-      config,
-      log,
-      databases,
-      secrets,
-      directory,
-      accounts,
-      metrics,
-      copies: openCopies(config, databases),
-      jobQueue: new JobQueue(databases.control, config),
-      refusals,
-      adminToken: keys.adminToken,
-      isReady: () => readiness.isReady,
-    }
-    const door = await openDoor(services, parts)
-    const worker = parts.worker ? await startWorker({ config, log, databases, metrics }) : undefined
-    if (worker) services.jobQueue.tellFirst(worker)
-    readiness.isReady = true
-    log.info({ url: door.url, ...parts }, 'ready')
-    const stop = async () => {
-      readiness.isReady = false
-      stopping.abort()
-      await Promise.all([
-        phase(log, 'requests', config.shutdownDelayMs + config.shutdownGraceMs, async () => door.close()),
-        phase(log, 'jobs', config.shutdownGraceMs + 10_000, async () => worker?.stop(config.shutdownGraceMs)),
-      ])
-      await phase(log, 'audit', 2_000, () => refusals.stop())
-      directory.stop()
-      await phase(log, 'connections', 5_000, () => databases.close())
-    }
-    return { url: door.url, isFirstStart, services, lost: lost.signal, stop }
-  } catch (error) {
-    stopping.abort()
-    directory.stop()
-    await databases.close().catch(() => undefined)
-    throw error
-  }
+  return metrics
 }
 
-type Door = Readonly<{ url: string; close: () => Promise<void> }>
-
-/** The whole API; or, where only jobs are run, what tells an operator how that goes. */
-async function openDoor(services: Services, { http }: ServiceParts): Promise<Door> {
-  const { host, port, workerPort, shutdownDelayMs } = services.config
-  if (!http && workerPort === 0) return { url: '', close: async () => undefined }
+/** The whole API; or, where only jobs are run, what tells an operator how that goes. Answers where it is. */
+async function openDoor(services: Services, { http }: ServiceParts, started: StartedParts): Promise<string> {
+  const { host, port, workerPort, shutdownDelayMs, shutdownGraceMs } = services.config
+  if (!http && workerPort === 0) return ''
   const server = http ? await buildServer(services) : await buildWorkerServer(services)
-  const address = await server.listen({ host, port: http ? port : workerPort })
-  const close = async () => {
+  const stop = async () => {
     // Load balancers must have seen that it is not ready before it closes.
     if (http) await sleep(shutdownDelayMs)
     await server.close()
   }
-  return { url: http ? address : '', close }
+  started.push({ name: 'requests', limitMs: shutdownDelayMs + shutdownGraceMs, stop })
+  const address = await server.listen({ host, port: http ? port : workerPort })
+  return http ? address : ''
+}
+
+async function openWorker(services: Services, started: StartedParts): Promise<void> {
+  const { config, jobQueue } = services
+  const worker = await startWorker(services)
+  // Beside the requests: neither waits for the other to end.
+  started.pushBeside({
+    name: 'jobs',
+    limitMs: config.shutdownGraceMs + 10_000,
+    stop: () => worker.stop(config.shutdownGraceMs),
+  })
+  jobQueue.tellFirst(worker)
 }
 
 /** What died half-way under an earlier process is finished or removed. */
@@ -130,14 +153,48 @@ async function keepRepairing(accounts: Services['accounts'], stopped: AbortSigna
 
 const repairEveryMs = 300_000
 
-/** One step of the way down, with a limit: a stuck step is told and left behind. */
-async function phase(log: Log, name: string, limitMs: number, work: () => Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<'late'>((resolve) => {
-    timer = setTimeout(() => resolve('late'), limitMs)
-  })
-  const done = work().catch((error: unknown) => log.error({ err: error, phase: name }, 'stopping failed'))
-  if ((await Promise.race([done, late])) === 'late')
-    log.warn({ phase: name, limitMs }, 'stopping took too long')
-  clearTimeout(timer)
+/** What a process has started, and how to stop it. */
+type Part = Readonly<{ name: string; limitMs: number; stop: () => unknown }>
+
+/** The last that was started is stopped first. A part that takes too long is told and left behind. */
+class StartedParts {
+  readonly #log: Log
+  readonly #groups: Part[][] = []
+  #stopped: Promise<void> | undefined
+
+  constructor(log: Log) {
+    this.#log = log
+  }
+
+  push(part: Part): void {
+    this.#groups.push([part])
+  }
+
+  /** It is stopped at the same time as the one before. */
+  pushBeside(part: Part): void {
+    const group = this.#groups.at(-1)
+    if (group) group.push(part)
+    else this.push(part)
+  }
+
+  stop(): Promise<void> {
+    this.#stopped ??= this.#unwind()
+    return this.#stopped
+  }
+
+  async #unwind(): Promise<void> {
+    for (const group of this.#groups.reverse()) await Promise.all(group.map((part) => this.#stopPart(part)))
+  }
+
+  async #stopPart({ name, limitMs, stop }: Part): Promise<void> {
+    const stopped = Promise.resolve()
+      .then(stop)
+      .catch((error: unknown) => this.#log.error({ err: error, part: name }, 'stopping failed'))
+    const time = new AbortController()
+    const late = sleep(limitMs, 'late', { signal: time.signal }).catch(() => undefined)
+    if ((await Promise.race([stopped, late])) === 'late') {
+      this.#log.warn({ part: name, limitMs }, 'stopping took too long')
+    }
+    time.abort()
+  }
 }

@@ -11,6 +11,7 @@ import { hasSqlstate, isPoolClosed, isPoolFull } from './sqlstate.ts'
 export class ControlPool extends pg.Pool {
   readonly #waitMs: number
   readonly #releasedAt = new WeakMap<pg.ClientBase, number>()
+  readonly #clients = new Set<pg.PoolClient>()
   #silentSince = Number.NEGATIVE_INFINITY
 
   constructor(config: Config, host: Host, log: Log) {
@@ -46,6 +47,18 @@ export class ControlPool extends pg.Pool {
     return undefined
   }
 
+  override end(): Promise<void>
+  override end(callback: () => void): void
+  override end(callback?: () => void): Promise<void> | undefined {
+    // Those that are lent out, or do not answer to a goodbye.
+    setTimeout(() => {
+      for (const client of this.#clients) socketOf(client).destroy()
+    }, goodbyeMs).unref()
+    if (!callback) return super.end()
+    super.end(callback)
+    return undefined
+  }
+
   /** When one connection has fallen silent, those that have not been used since may have done so too. */
   async #trusted(): Promise<pg.PoolClient> {
     for (;;) {
@@ -59,6 +72,8 @@ export class ControlPool extends pg.Pool {
   }
 
   #watch(client: pg.PoolClient): void {
+    this.#clients.add(client)
+    client.on('end', () => this.#clients.delete(client))
     // One that is lent out and lost between two statements must not end the process: the next statement tells.
     client.on('error', (error) => {
       if (hasSqlstate(error, 'ETIMEDOUT')) this.#silentSince = performance.now()
@@ -79,6 +94,7 @@ export async function allowLongStatements(tx: pg.ClientBase): Promise<void> {
 }
 
 const longMs = 300_000
+const goodbyeMs = 1_000
 
 type ConnectCallback = (
   error: Error | undefined,

@@ -30,8 +30,13 @@ export type WorkerOptions = Readonly<{
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
   await loadGrammar()
   const worker = new Worker(options)
-  await worker.start()
-  return worker
+  try {
+    await worker.start()
+    return worker
+  } catch (error) {
+    await worker.stop(0)
+    throw error
+  }
 }
 
 /** Claims jobs and runs them, some at a time. */
