@@ -125,3 +125,16 @@ function storedGrants({ apis, services, tables, schemas, hasTableMetadata }: Wan
     ...(services.length > 0 ? [{ type: 'dataservices', services }] : []),
   ]
 }
+
+/** The backends on which statements of the user's jobs run. Start in text, as dates of JavaScript have no microseconds. */
+export async function findFlights(
+  control: Queryable,
+  userId: number,
+): Promise<readonly Readonly<{ pid: number; start: string }>[]> {
+  const { rows } = await control.query<{ pid: number; start: string }>(
+    `select flight_pid as pid, flight_backend_start::text as start from cartage.jobs
+     where user_id = $1 and status = 'running' and flight_pid is not null`,
+    [userId],
+  )
+  return rows
+}

@@ -41,5 +41,5 @@ async function shutOut({ databases, secrets }: KeysContext, account: Account, ro
   await databases.admin.use(adminTarget(databases.hosts, account.hostId), (session) =>
     session.query(`alter role ${quoteIdentifier(role)} password ${verifier}`),
   )
-  await endRequests(databases, account.hostId, role)
+  await endRequests(databases, account, role)
 }
