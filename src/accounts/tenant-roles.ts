@@ -2,11 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Account } from '../auth/account.ts'
 import type { Databases } from '../postgres/databases.ts'
 import { disownElsewhere } from '../postgres/disown-elsewhere.ts'
+import { endingBlockers } from '../postgres/end-blockers.ts'
 import { holdName } from '../postgres/name-lock.ts'
 import { quoteIdentifier, quoteLiteral } from '../postgres/quote.ts'
 import { scramVerifier } from '../postgres/scram-verifier.ts'
 import type { Session } from '../postgres/session.ts'
 import { adminTarget } from '../postgres/session-target.ts'
+import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import type { Secrets } from '../secrets.ts'
 
 /** What account rows and roles are made from, before the account exists. */
@@ -37,7 +39,7 @@ export async function admitToDatabase(databases: Databases, place: TenantPlace):
   const everyone = quoteIdentifier(place.publicRole)
   const database = quoteIdentifier(place.database)
   const schema = quoteIdentifier(place.schema)
-  await databases.admin.use(adminTarget(databases.hosts, place.hostId, place.database), async (session) => {
+  await inSharedDatabase(databases, place, async (session) => {
     await session.query(`begin; ${oneByOne}`)
     await session.query('insert into cartage.accounts values ($1, $2, $3, $4, $5)', [
       place.username,
@@ -68,6 +70,28 @@ export async function admitToDatabase(databases: Databases, place: TenantPlace):
 }
 
 /**
+ * What a database gives to whom stands in one row of a catalog. Whoever else changes it at the same moment, for a key
+ * perhaps, makes this fail, and it is tried again; a tenant who holds it for longer is ended.
+ */
+async function inSharedDatabase(
+  databases: Databases,
+  { hostId, database }: TenantPlace,
+  work: (session: Session) => Promise<void>,
+): Promise<void> {
+  const attempt = () =>
+    databases.admin.use(adminTarget(databases.hosts, hostId, database), (session) =>
+      endingBlockers(databases, session, () => work(session)),
+    )
+  for (let left = 5; ; left -= 1) {
+    try {
+      return await attempt()
+    } catch (error) {
+      if (left === 0 || !hasSqlstate(error, sqlstate.internalError, sqlstate.deadlockDetected)) throw error
+    }
+  }
+}
+
+/**
  * Members of an organization share the privileges of its database, which PostgreSQL keeps in one row. A lock on a table
  * that no tenant can touch, of a transaction: it waits for the backend of a killed process, too.
  */
@@ -86,7 +110,7 @@ export async function rolesOf(session: Session, masterRole: string): Promise<rea
 
 /** Ends the sessions of a user and removes what it has in a shared database; then the roles themselves can go. */
 export async function evictFromDatabase(databases: Databases, place: TenantPlace): Promise<void> {
-  await databases.admin.use(adminTarget(databases.hosts, place.hostId, place.database), async (session) => {
+  await inSharedDatabase(databases, place, async (session) => {
     const roles = await lockOut(session, place.masterRole)
     await session.query(`begin; ${oneByOne}`)
     await session.query(`drop schema if exists ${quoteIdentifier(place.schema)} cascade`)

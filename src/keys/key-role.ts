@@ -1,5 +1,6 @@
 import { tenantRoleAttributes } from '../accounts/tenant-roles.ts'
 import type { Account } from '../auth/account.ts'
+import { endingBlockers } from '../postgres/end-blockers.ts'
 import { quoteIdentifier, quoteLiteral } from '../postgres/quote.ts'
 import { scramVerifier } from '../postgres/scram-verifier.ts'
 import { adminTarget } from '../postgres/session-target.ts'
@@ -22,8 +23,8 @@ export function createKeyRole(
   const wanted = [JSON.stringify(tables), JSON.stringify(schemas)]
   const target = adminTarget(databases.hosts, account.hostId, account.database)
   const attempt = () =>
-    databases.admin.use(target, ({ client }) =>
-      onConnection(client, async (tx) => {
+    databases.admin.use(target, (session) =>
+      onConnection(session.client, async (tx) => {
         await tx.query(lockTimeout)
         const { rows } = await tx.query<{ faults: GrantFault[] }>(
           'select cartage.faults_in_grants($1, $2, $3) as faults',
@@ -38,8 +39,10 @@ export function createKeyRole(
           services,
           ...wanted,
         ])
-        await tx.query(
-          `grant temporary on database ${quoteIdentifier(account.database)} to ${quoteIdentifier(role)}`,
+        await endingBlockers(databases, session, () =>
+          tx.query(
+            `grant temporary on database ${quoteIdentifier(account.database)} to ${quoteIdentifier(role)}`,
+          ),
         )
         return []
       }),

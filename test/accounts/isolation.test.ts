@@ -116,3 +116,22 @@ test("members do not read each other's code, and still their own", async (t) => 
       .n as number) > 0,
   )
 })
+
+test('a stranger who holds the privileges of a shared database holds up neither new members nor new keys', async (t) => {
+  const context = await setup(t)
+  const { createOrganization, createUser, service } = context
+  const { name: organization, owner } = await createOrganization()
+  const holder = await service.services.databases.job.acquire({
+    hostId: 1,
+    database: owner.account.database,
+    role: owner.account.publicRole,
+    searchPath: 'public',
+  })
+  t.after(() => holder.destroy())
+  // It gives nothing, as it cannot, and holds the row of the database all the same.
+  const hold = () =>
+    holder.query(`begin; grant connect on database "${owner.account.database}" to current_user`)
+  await hold()
+  const member = await createUser({ organization })
+  assert.equal((await member.sql('select 1')).rowCount, 1)
+})

@@ -56,20 +56,20 @@ async function assertNobodyCaught(context: Setup, user: TestUser): Promise<void>
 
 /** Runs a program of PostgreSQL as the operator would, or as somebody who has a password. */
 async function program(
-  { keys }: Setup,
+  { service }: Setup,
   name: string,
   args: readonly string[],
   as?: { user: string; password: string },
 ): Promise<string> {
   const [binaries] = await findBinaries()
-  const url = new URL(keys.adminUrl)
+  const { address, adminRole, adminPassword } = service.services.databases.hosts.get(1)
   const { stdout, stderr } = await run(join(binaries!.directory, name), args, {
     env: {
       ...process.env,
-      PGHOST: url.hostname,
-      PGPORT: url.port,
-      PGUSER: as?.user ?? url.username,
-      PGPASSWORD: as?.password ?? decodeURIComponent(url.password),
+      PGHOST: address.host,
+      PGPORT: String(address.port),
+      PGUSER: as?.user ?? adminRole,
+      PGPASSWORD: as?.password ?? adminPassword,
       PGOPTIONS: '-c search_path=pg_catalog',
     },
   })
@@ -129,15 +129,16 @@ test('a dump of a tenant is restored as the tenant, and runs nothing as anybody 
   ).catch((error: { stdout: string; stderr: string }) => error.stderr)
   assert.equal(restored, '')
   await assertNobodyCaught(context, heir)
+  // The first request gives the role its own password back.
+  assert.equal(
+    (await fetch(`${heir.base}/api/v2/sql?q=select+*+from+data&api_key=${heir.masterToken}`)).status,
+    200,
+  )
   assert.deepEqual((await heir.sql('select name, wkt from data')).rows, [{ name: 'a', wkt: 'POINT(1 2)' }])
   assert.deepEqual((await heir.sql('select ST_AsText(the_geom) as g from prepared')).rows, [
     { g: 'POINT(2 1)' },
   ])
   await heir.sql(`insert into prepared (the_geom) values (CDB_LatLng(3, 4))`)
-  assert.equal(
-    (await fetch(`${heir.base}/api/v2/sql?q=select+*+from+data&api_key=${heir.masterToken}`)).status,
-    200,
-  )
 })
 
 test('the docs hold the commands that were tried', async () => {
