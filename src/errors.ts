@@ -139,6 +139,12 @@ export const errors = {
       retryAfterSeconds: 2,
       cause,
     }),
+  passwordNotShown: (way: string) =>
+    raise(
+      'password-not-shown',
+      'unavailable',
+      `The database server wants the password ${way} and does not get it: let its pg_hba.conf say scram-sha-256`,
+    ),
   connectionsExhausted: (waitedMs: number) =>
     raise(
       'connections-exhausted',

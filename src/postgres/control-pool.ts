@@ -6,6 +6,7 @@ import { dropWhenSilent, keepAlive, serverKeepAlive, socketOf } from './drop-whe
 import type { Host } from './hosts.ts'
 import { sessionOptions } from './session-options.ts'
 import { hasSqlstate, isPoolClosed, isPoolFull } from './sqlstate.ts'
+import { WaryClient } from './wary-client.ts'
 
 /** Connections to the control database. Every wait has an end: for a connection, for a lock, for an answer. */
 export class ControlPool extends pg.Pool {
@@ -16,6 +17,7 @@ export class ControlPool extends pg.Pool {
 
   constructor(config: Config, host: Host, log: Log) {
     super({
+      Client: WaryClient,
       ...host.address,
       ...keepAlive,
       user: host.adminRole,

@@ -1,8 +1,8 @@
-import pg from 'pg'
 import type { Config } from '../config.ts'
 import type { Log } from '../log.ts'
 import { connectionBudget } from './databases.ts'
 import { firstHostId } from './hosts.ts'
+import { WaryClient } from './wary-client.ts'
 
 /**
  * The configuration with caps that the server can bear: what it allows, less what it reserves and what others hold
@@ -40,7 +40,7 @@ function shrink(config: Config, room: number): Config {
 }
 
 async function roomOn(adminUrl: string): Promise<number> {
-  const client = new pg.Client({
+  const client = new WaryClient({
     connectionString: adminUrl,
     connectionTimeoutMillis: 10_000,
     query_timeout: 10_000,

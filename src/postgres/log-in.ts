@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import pg from 'pg'
+import type pg from 'pg'
 import { AppError, errors } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { keepAlive } from './drop-when-silent.ts'
@@ -7,6 +7,7 @@ import type { Hosts } from './hosts.ts'
 import { sessionOptions } from './session-options.ts'
 import type { SessionTarget } from './session-target.ts'
 import { hasSqlstate, isConnectionLoss, sqlstate } from './sqlstate.ts'
+import { WaryClient } from './wary-client.ts'
 
 /** Knows what a login shall be like, and makes it so again. */
 export type Keeper = Readonly<{
@@ -64,7 +65,7 @@ async function isSound(keeper: Keeper, client: pg.Client): Promise<boolean> {
 }
 
 async function connect(options: LogInOptions, target: SessionTarget): Promise<pg.Client> {
-  const client = new pg.Client({
+  const client = new WaryClient({
     ...options.hosts.get(target.hostId).address,
     database: target.database,
     user: target.role,

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
+import type pg from 'pg'
 import { ClusterHeld } from './cluster/cluster-error.ts'
 import { dataDirFile } from './cluster/installations.ts'
 import { runningClusterUrl } from './cluster/running-url.ts'
@@ -10,6 +10,7 @@ import {
   type EmbeddedClusterOptions,
   startEmbeddedCluster,
 } from './embedded-cluster.ts'
+import { WaryClient } from './wary-client.ts'
 
 /**
  * The cluster under the data directory for any number of processes: the first starts it, the others join. When the
@@ -109,7 +110,7 @@ async function hasUsers(url: string): Promise<boolean> {
 }
 
 async function ask(url: string, question: string): Promise<pg.QueryResult> {
-  const client = new pg.Client({
+  const client = new WaryClient({
     connectionString: url,
     connectionTimeoutMillis: 5_000,
     query_timeout: 5_000,

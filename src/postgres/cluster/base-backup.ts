@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import pg from 'pg'
 import type { PostgresBinaries } from '../find-binaries.ts'
+import { WaryClient } from '../wary-client.ts'
 import { ClusterError } from './cluster-error.ts'
 import { emptyEnvironment } from './initialise.ts'
 
@@ -17,7 +17,7 @@ export async function takeBaseBackup(
   binaries: PostgresBinaries,
   write: (tar: Readable) => Promise<void>,
 ): Promise<void> {
-  const keeper = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
+  const keeper = new WaryClient({ connectionString: url, connectionTimeoutMillis: 5_000 })
   keeper.on('error', () => undefined)
   await keeper.connect()
   try {
