@@ -50,6 +50,8 @@ async function openCluster(folder: string, signal: AbortSignal): Promise<TestClu
     dataDir: join(folder, 'cluster'),
     log: createLog('warn'),
     isEphemeral: true,
+    // Some tests stand between the service and its database.
+    isOnTcp: true,
     settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' },
     signal,
   }).catch(async (error: unknown) => {

@@ -154,7 +154,13 @@ async function testCluster(): Promise<{ url: string; namespace: string }> {
   if (url && namespace) return { url, namespace }
   const dataDir = await mkdtemp(join(tmpdir(), 'cartage-test-'))
   const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }
-  const cluster = await startEmbeddedCluster({ dataDir, log: createLog('warn'), isEphemeral: true, settings })
+  const cluster = await startEmbeddedCluster({
+    dataDir,
+    log: createLog('warn'),
+    isEphemeral: true,
+    isOnTcp: true,
+    settings,
+  })
   cleanups.push(async () => {
     await cluster.stop()
     await rm(dataDir, { recursive: true, force: true })

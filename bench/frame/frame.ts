@@ -53,6 +53,8 @@ export class Frame {
   async #startCluster(): Promise<EmbeddedCluster> {
     const cluster = await startEmbeddedCluster({
       dataDir: await this.makeFolder(),
+      // Some baselines speak to it without a client library.
+      isOnTcp: true,
       log: createLog('warn'),
       isEphemeral: true,
     })

@@ -21,7 +21,7 @@ export type Primary = Readonly<{
 }>
 
 export async function startPrimary(dataDir: string): Promise<Primary> {
-  const cluster = await startEmbeddedCluster({ dataDir, log: createLog('silent') })
+  const cluster = await startEmbeddedCluster({ dataDir, log: createLog('silent'), isOnTcp: true })
   const dataPath = join(cluster.directory, 'data')
   const shutOff = async () => {
     const stopped = cluster.stop()

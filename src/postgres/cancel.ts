@@ -1,6 +1,7 @@
 import { connect } from 'node:net'
 import { finished } from 'node:stream/promises'
 import type { Client } from 'pg'
+import { socketPath } from './cluster/socket-directory.ts'
 
 const cancelRequestCode = 80877102
 const connectTimeoutMs = 5_000
@@ -13,7 +14,8 @@ export async function cancelStatement(client: Client): Promise<void> {
   request.writeInt32BE(cancelRequestCode, 4)
   request.writeInt32BE(processID, 8)
   request.writeInt32BE(secretKey, 12)
-  const socket = connect(client.port, client.host)
+  const { host, port } = client
+  const socket = host.startsWith('/') ? connect(socketPath(host, port)) : connect(port, host)
   socket.setTimeout(connectTimeoutMs, () => socket.destroy())
   socket.on('connect', () => socket.end(request)).resume()
   await finished(socket).catch(() => undefined)

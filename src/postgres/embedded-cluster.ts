@@ -18,6 +18,8 @@ export type EmbeddedClusterOptions = Readonly<{
   log: Pick<Log, 'info' | 'warn'>
   /** Over our own: any setting of postgresql.conf. */
   settings?: Settings
+  /** Lets it listen on a port of this machine as well, for tests that put themselves between; else only on a socket. */
+  isOnTcp?: boolean
   /** Stopped at once, and removed from the disk. */
   isEphemeral?: boolean
   /** Gives up a start that is under way, and stops what it has started. */
@@ -37,13 +39,15 @@ export async function startEmbeddedCluster(options: EmbeddedClusterOptions): Pro
     if (version === undefined) await initialise(home, binaries, options.settings?.fsync !== 'off')
     await writeOwned(home, join(home.dataPath, 'cartage.conf'), settingsFile(options.settings ?? {}))
     const given = options.signal ?? new AbortController().signal
-    const server = { home, binaries, password: await readPassword(home), log: options.log, signal: given }
+    const password = await readPassword(home)
+    const { log, isOnTcp = false } = options
+    const server = { home, binaries, password, log, isOnTcp, signal: given }
     const postmaster = (await adoptServer(server)) ?? (await launchServer(server))
     return new EmbeddedCluster(
       server,
       lock,
       postmaster,
-      options.isEphemeral ? [join(options.dataDir, 'postgres'), home.directory] : [],
+      options.isEphemeral ? [join(options.dataDir, 'postgres'), home.directory, home.socketDirectory] : [],
     )
   } catch (error) {
     await lock.release()
@@ -69,7 +73,7 @@ export class EmbeddedCluster {
     this.#remains = remains
     this.#postmaster = postmaster
     this.port = postmaster.port
-    this.url = urlOf(server, postmaster.port)
+    this.url = urlOf(server, postmaster)
     this.#watch = setInterval(() => this.#lookAfterServer(), 250).unref()
   }
 

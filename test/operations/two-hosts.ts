@@ -30,7 +30,7 @@ export async function startWithTwoHosts(t: TestContext, { worker } = { worker: t
 export async function startHost(t: TestContext) {
   const dataDir = await mkdtemp(join(tmpdir(), 'cartage-host-'))
   const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }
-  const start = () => startEmbeddedCluster({ dataDir, log: createLog('error'), settings })
+  const start = () => startEmbeddedCluster({ dataDir, log: createLog('error'), isOnTcp: true, settings })
   let cluster = await start()
   t.after(async () => {
     await cluster.stop()

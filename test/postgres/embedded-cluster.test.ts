@@ -22,6 +22,7 @@ import { promisify } from 'node:util'
 import { Client } from 'pg'
 import { createLog } from '../../src/log.ts'
 import { isAlive, serverProcesses } from '../../src/postgres/cluster/processes.ts'
+import { runningClusterUrl } from '../../src/postgres/cluster/running-url.ts'
 import { type EmbeddedCluster, startEmbeddedCluster } from '../../src/postgres/embedded-cluster.ts'
 import { findBinaries } from '../../src/postgres/find-binaries.ts'
 
@@ -57,17 +58,61 @@ test('a cluster has PostGIS, UTF-8 and durable commits', { skip }, async (t) => 
 
 test('nobody gets into a cluster without its password', { skip }, async (t) => {
   const { start } = await setup(t)
-  const { port } = await start()
-  await assert.rejects(ask(`postgres://postgres:wrong@127.0.0.1:${port}/postgres`, 'select 1'), {
-    code: '28P01',
-  })
+  const { url } = await start()
+  await assert.rejects(ask(withLogin(url, 'postgres', 'wrong'), 'select 1'), { code: '28P01' })
+})
+
+test('a cluster listens on no port, but on a socket that only its user reaches', { skip }, async (t) => {
+  const { start } = await setup(t)
+  const cluster = await start()
+  const [address] = await ask(
+    cluster.url,
+    `select current_setting('listen_addresses') as open, inet_server_port() as port`,
+  )
+  assert.deepEqual(address, { open: '', port: null })
+  assert.equal((await stat(cluster.directory)).mode & 0o077, 0)
+  const socket = await stat(join(cluster.directory, '.s.PGSQL.5432'))
+  assert.deepEqual([socket.isSocket(), socket.mode & 0o077], [true, 0])
+})
+
+test('a data directory whose name is too long for a socket has it in a private folder', {
+  skip,
+}, async (t) => {
+  const root = await makeFolder()
+  t.after(() => rm(root, { recursive: true, force: true }))
+  const dataDir = join(root, 'long'.repeat(30))
+  const first = await startEmbeddedCluster({ dataDir, log, settings: { fsync: 'off' } })
+  await first.stop()
+  const cluster = await startEmbeddedCluster({ dataDir, log, isEphemeral: true, settings: { fsync: 'off' } })
+  t.after(() => cluster.stop())
+  assert.equal(cluster.url, first.url)
+  assert.deepEqual(await ask(cluster.url, 'select 1 as n'), [{ n: 1 }])
+  const folder = decodeURIComponent(new URL(cluster.url).hostname)
+  assert.equal((await stat(folder)).mode & 0o077, 0)
+  assert.equal(await runningClusterUrl(dataDir, log), cluster.url)
+  await cluster.stop()
+  await assert.rejects(stat(folder), { code: 'ENOENT' })
+})
+
+test('a password of its own opens no database of the cluster to a tenant', { skip }, async (t) => {
+  const { start } = await setup(t)
+  const { url } = await start()
+  await ask(url, "create role tenant login password 'tenant'")
+  for (const database of ['postgres', 'template1']) {
+    const way = new URL(withLogin(url, 'tenant', 'tenant'))
+    way.pathname = `/${database}`
+    await assert.rejects(ask(way.href, 'select 1'), { code: '42501' }, database)
+  }
 })
 
 test('a tenant cannot write into the log of the server', { skip }, async (t) => {
   const { start } = await setup(t)
   const cluster = await start()
-  await ask(cluster.url, "create role tenant login password 'tenant'")
-  const tenantUrl = `postgres://tenant:tenant@127.0.0.1:${cluster.port}/postgres`
+  await ask(
+    cluster.url,
+    "create role tenant login password 'tenant'; grant connect on database postgres to tenant",
+  )
+  const tenantUrl = withLogin(cluster.url, 'tenant', 'tenant')
   await ask(tenantUrl, "do $$ begin raise log 'tenant was here'; end $$")
   await assert.rejects(ask(tenantUrl, "select 'tenant was here'::integer"))
   assert.doesNotMatch(await readFile(join(cluster.directory, 'server.log'), 'utf8'), /tenant was here/)
@@ -115,7 +160,7 @@ test('a lock counts only while the very process that took it lives', { skip }, a
     const cluster = await start()
     await cluster.stop()
   }
-  assert.deepEqual((await readdir(first.directory)).sort(), ['data', 'password', 'port', 'server.log'])
+  assert.deepEqual((await readdir(first.directory)).sort(), ['data', 'password', 'server.log'])
 })
 
 test('a pid file that names another program does not keep the server from starting', { skip }, async (t) => {
@@ -158,7 +203,8 @@ test('a server that is killed comes back at the same address, without the backen
 })
 
 test('a cluster whose port was taken meanwhile moves to another', { skip }, async (t) => {
-  const { start } = await setup(t)
+  const { dataDir } = await setup(t)
+  const start = () => startEmbeddedCluster({ dataDir, log, isOnTcp: true, settings: { fsync: 'off' } })
   const first = await start()
   await first.stop()
   const squatter = createServer().listen(first.port, '127.0.0.1')
@@ -166,6 +212,7 @@ test('a cluster whose port was taken meanwhile moves to another', { skip }, asyn
   await once(squatter, 'listening')
 
   const second = await start()
+  t.after(() => second.stop())
   assert.notEqual(second.port, first.port)
   assert.deepEqual(await ask(second.url, 'select 1 as n'), [{ n: 1 }])
 })
@@ -260,6 +307,10 @@ async function makeCluster(): Promise<string> {
   const cluster = await startEmbeddedCluster({ dataDir, log, settings: { fsync: 'off' } })
   await cluster.stop()
   return dataDir
+}
+
+function withLogin(url: string, user: string, password: string): string {
+  return Object.assign(new URL(url), { username: user, password }).href
 }
 
 async function makeFolder(): Promise<string> {

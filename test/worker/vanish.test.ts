@@ -57,7 +57,13 @@ async function removableHost({ service }: Setup) {
   const dataDir = await mkdtemp(join(tmpdir(), 'cartage-host-'))
   await chmod(dataDir, 0o711)
   const settings = { fsync: 'off', full_page_writes: 'off' }
-  const cluster = await startEmbeddedCluster({ dataDir, log: createLog('warn'), isEphemeral: true, settings })
+  const cluster = await startEmbeddedCluster({
+    dataDir,
+    log: createLog('warn'),
+    isEphemeral: true,
+    isOnTcp: true,
+    settings,
+  })
   const sockets = new Set<Socket>()
   const proxy = createServer((client) => {
     const server = connect(cluster.port, '127.0.0.1')

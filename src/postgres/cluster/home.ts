@@ -4,6 +4,7 @@ import { basename, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Log } from '../../log.ts'
 import { ClusterError } from './cluster-error.ts'
+import { findSocketDirectory } from './socket-directory.ts'
 
 /** Whose processes PostgreSQL's are; undefined: our own. */
 export type Identity = Readonly<{ uid: number; gid: number }>
@@ -16,6 +17,8 @@ export type ClusterHome = Readonly<{
   portPath: string
   logPath: string
   lockPath: string
+  /** Where the server's socket is: for its user alone. */
+  socketDirectory: string
   identity: Identity | undefined
 }>
 
@@ -52,6 +55,7 @@ export async function openHome(dataDir: string, log: Pick<Log, 'info'>): Promise
     portPath: join(directory, 'port'),
     logPath: join(directory, 'server.log'),
     lockPath: join(directory, 'service.lock'),
+    socketDirectory: await findSocketDirectory(directory, identity),
     identity,
   }
 }

@@ -8,7 +8,8 @@ import type { ClusterHome } from './home.ts'
 import { emptyEnvironment } from './initialise.ts'
 import { hasEnded, isServerProcess, serverProcesses, signal } from './processes.ts'
 
-export type Postmaster = Readonly<{ pid: number; port: number }>
+/** A server; `isOnTcp`: it listens on its port, not only on a socket that is named after it. */
+export type Postmaster = Readonly<{ pid: number; port: number; isOnTcp: boolean }>
 
 const largestLogBytes = 16 * 1024 ** 2
 
@@ -17,6 +18,7 @@ export async function spawnPostmaster(
   home: ClusterHome,
   binaries: PostgresBinaries,
   port: number,
+  isOnTcp: boolean,
 ): Promise<Postmaster> {
   const log = await openLog(home)
   try {
@@ -28,9 +30,11 @@ export async function spawnPostmaster(
         '-p',
         String(port),
         '-c',
-        'listen_addresses=127.0.0.1',
+        `listen_addresses=${isOnTcp ? '127.0.0.1' : ''}`,
+        '-k',
+        home.socketDirectory,
         '-c',
-        'unix_socket_directories=',
+        'unix_socket_permissions=0700',
       ],
       {
         cwd: home.directory,
@@ -43,7 +47,7 @@ export async function spawnPostmaster(
     )
     await once(child, 'spawn')
     child.unref()
-    return { pid: child.pid as number, port }
+    return { pid: child.pid as number, port, isOnTcp }
   } finally {
     await log.close()
   }
@@ -119,6 +123,8 @@ async function openLog(home: ClusterHome): Promise<FileHandle> {
 
 async function readPidFile(home: ClusterHome): Promise<Postmaster | undefined> {
   const text = await readFile(join(home.dataPath, 'postmaster.pid'), 'utf8').catch(() => undefined)
-  const [pid, , , port] = text?.split('\n') ?? []
-  return Number(pid) > 0 ? { pid: Number(pid), port: Number(port) } : undefined
+  const [pid, , , port, , address = ''] = text?.split('\n') ?? []
+  return Number(pid) > 0
+    ? { pid: Number(pid), port: Number(port), isOnTcp: address.trim() !== '' }
+    : undefined
 }

@@ -14,5 +14,5 @@ export async function runningClusterUrl(
   if (!existsSync(join(dataDir, 'postgres'))) return undefined
   const home = await openHome(dataDir, log)
   const postmaster = await findPostmaster(home)
-  return postmaster && urlOf({ password: await readPassword(home) }, postmaster.port)
+  return postmaster && urlOf({ home, password: await readPassword(home) }, postmaster)
 }

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Client } from 'pg'
 import type { Log } from '../../log.ts'
 import type { PostgresBinaries } from '../find-binaries.ts'
 import { sqlstateOf } from '../sqlstate.ts'
+import { WaryClient } from '../wary-client.ts'
 import { ClusterError } from './cluster-error.ts'
 import type { ClusterHome } from './home.ts'
 import { superuser, writeOwned } from './initialise.ts'
@@ -25,6 +25,8 @@ export type Server = Readonly<{
   binaries: PostgresBinaries
   password: string
   log: Pick<Log, 'info' | 'warn'>
+  /** On a port as well, for tests that put themselves between. */
+  isOnTcp: boolean
   signal: AbortSignal
 }>
 
@@ -37,7 +39,9 @@ export async function adoptServer(server: Server): Promise<Postmaster | undefine
   const running = await findPostmaster(server.home)
   if (!running) return undefined
   try {
+    if (running.isOnTcp !== server.isOnTcp) throw new Error('it listens elsewhere than it should')
     await waitUntilReady(server, running, adoptTimeoutMs)
+    await closeToTenants(server, running)
     server.log.info(
       { pid: running.pid, port: running.port },
       'took over the PostgreSQL server of an earlier start',
@@ -57,50 +61,67 @@ export async function launchServer(server: Server, givenPort?: number): Promise<
   for (let attempt = 1; ; attempt++) {
     server.signal.throwIfAborted()
     await clearRemains(home)
-    const port = givenPort ?? (await choosePort(home))
+    const port = givenPort ?? (server.isOnTcp ? await choosePort(home) : socketPort)
     const logStart = await logBytes(home)
-    const postmaster = await spawnPostmaster(home, server.binaries, port)
+    const postmaster = await spawnPostmaster(home, server.binaries, port, server.isOnTcp)
     try {
       await waitUntilReady(server, postmaster, launchTimeoutMs)
-      await quietenTenants(server, port)
-      await writeOwned(home, home.portPath, String(port))
+      await closeToTenants(server, postmaster)
+      if (server.isOnTcp) await writeOwned(home, home.portPath, String(port))
       return postmaster
     } catch (error) {
       await stopPostmaster(postmaster.pid, 'gently')
       server.signal.throwIfAborted()
       // Between our look and the server's bind another program may have taken the port.
-      if (attempt < 3 && givenPort === undefined && !(await isFree(port))) continue
+      if (attempt < 3 && server.isOnTcp && givenPort === undefined && !(await isFree(port))) continue
       const words = await lastWords(home, logStart)
-      throw new ClusterError(`PostgreSQL did not start on port ${port}: ${words || error}`, { cause: error })
+      throw new ClusterError(`PostgreSQL did not start: ${words || error}`, { cause: error })
     }
   }
 }
 
-export function urlOf(server: Pick<Server, 'password'>, port: number): string {
-  return `postgres://${superuser}:${server.password}@127.0.0.1:${port}/postgres?sslmode=disable`
+/** As libpq wants it too: the folder of a socket stands, percent-encoded, in place of the host. */
+export function urlOf(
+  { home, password }: Pick<Server, 'home' | 'password'>,
+  { port, isOnTcp }: Omit<Postmaster, 'pid'>,
+): string {
+  const host = isOnTcp ? '127.0.0.1' : encodeURIComponent(home.socketDirectory)
+  return `postgres://${superuser}:${password}@${host}:${port}/postgres?sslmode=disable`
 }
 
-async function waitUntilReady(server: Server, { pid, port }: Postmaster, timeoutMs: number): Promise<void> {
+async function waitUntilReady(server: Server, postmaster: Postmaster, timeoutMs: number): Promise<void> {
   const deadline = Date.now() + timeoutMs
   for (let pauseMs = 15; ; pauseMs = Math.min(pauseMs * 1.5, 500)) {
-    const refusal = await tryToLogIn(server, port)
+    const refusal = await tryToLogIn(server, postmaster)
     if (refusal === undefined) return
-    if (!isAlive(pid) || Date.now() > deadline || sqlstateOf(refusal)?.startsWith('28')) throw refusal
+    if (!isAlive(postmaster.pid) || Date.now() > deadline || sqlstateOf(refusal)?.startsWith('28'))
+      throw refusal
     await sleep(pauseMs, undefined, { signal: server.signal })
   }
 }
 
-async function tryToLogIn(server: Server, port: number): Promise<unknown> {
-  return asSuperuser(server, port, 'select').catch((error) => error ?? new Error('no answer'))
+async function tryToLogIn(server: Server, postmaster: Postmaster): Promise<unknown> {
+  return asSuperuser(server, postmaster, 'select').catch((error) => error ?? new Error('no answer'))
 }
 
-/** RAISE LOG would let a tenant fill the disk with our log. What ends a session or the server is still logged. */
-async function quietenTenants(server: Server, port: number): Promise<void> {
-  await asSuperuser(server, port, "alter role all set log_min_messages = 'fatal'")
+/**
+ * What PostgreSQL opens to everybody: its own databases, and its log, which RAISE LOG would let a tenant fill the disk
+ * with. What ends a session or the server is still logged.
+ */
+async function closeToTenants(server: Server, postmaster: Postmaster): Promise<void> {
+  await asSuperuser(server, postmaster, "alter role all set log_min_messages = 'fatal'")
+  await asSuperuser(
+    server,
+    postmaster,
+    'revoke connect, temporary on database postgres, template1 from public',
+  )
 }
 
-async function asSuperuser(server: Server, port: number, statement: string): Promise<void> {
-  const client = new Client({ connectionString: urlOf(server, port), connectionTimeoutMillis: 5_000 })
+async function asSuperuser(server: Server, postmaster: Postmaster, statement: string): Promise<void> {
+  const client = new WaryClient({
+    connectionString: urlOf(server, postmaster),
+    connectionTimeoutMillis: 5_000,
+  })
   client.on('error', () => undefined)
   try {
     await client.connect()
@@ -109,3 +130,6 @@ async function asSuperuser(server: Server, port: number, statement: string): Pro
     await client.end().catch(() => undefined)
   }
 }
+
+/** Of a socket in a folder that nobody shares it is but a part of the name. */
+const socketPort = 5432
