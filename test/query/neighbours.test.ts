@@ -41,6 +41,14 @@ test('an unlimited account has no remaining quota that a client could be held to
   assert.ok(!('remaining_byte_quota' in (body.user_data as Json)), 'an unlimited account has no number')
 })
 
+test('every table has a time of its last change, as clients sort by it', async (t) => {
+  const { user } = await setup(t)
+  await user.sql('create table plain (x int)')
+  const { body } = await getJson(withKey(user, '/api/v1/viz?'))
+  const [table] = body.visualizations as Json[]
+  assert.equal(table!.updated_at, user.account.createdAt.toISOString())
+})
+
 test('without a credential of somebody, nobody is asking', async (t) => {
   const { url, user } = await setup(t)
   for (const [query, headers] of [

@@ -27,10 +27,13 @@ export function meDocument(account: Account, usage: AccountUsage, baseUrl: strin
   }
 }
 
-/** A table as a "visualization" of type table. */
-export function tableDocument(table: TableInfo, base: string) {
+/**
+ * A table as a "visualization" of type table. Clients sort by `updated_at`: of a table whose changes nobody notes, all
+ * that is known is that it is not older than its account.
+ */
+export function tableDocument(table: TableInfo, account: Account, base: string) {
   const privacy = table.isPublic ? 'PUBLIC' : 'PRIVATE'
-  const updatedAt = table.updatedAt?.toISOString() ?? null
+  const updatedAt = (table.updatedAt ?? account.createdAt).toISOString()
   return {
     id: table.name,
     name: table.name,

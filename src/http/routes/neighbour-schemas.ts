@@ -26,7 +26,7 @@ const table = {
     type: { const: 'table' },
     kind: text,
     privacy: { enum: ['PUBLIC', 'PRIVATE'] },
-    updated_at: time,
+    updated_at: { type: 'string', format: 'date-time' },
     title: { type: 'null' },
     description: { type: 'null' },
     tags: { type: 'array', items: text },

@@ -31,7 +31,7 @@ export async function neighbourRoutes(app: FastifyInstance, services: Services):
     const hasTables = ['table', undefined].includes(request.query.type as string | undefined)
     const { total, tables } = hasTables ? await listTables(databases, principal, page) : noTables
     return {
-      visualizations: tables.map((table) => tableDocument(table, base)),
+      visualizations: tables.map((table) => tableDocument(table, principal.account, base)),
       total_entries: total,
       total_user_entries: total,
       total_likes: 0,
@@ -65,7 +65,8 @@ export async function neighbourRoutes(app: FastifyInstance, services: Services):
     const { table: name } = request.params
     const { tables } = await listTables(databases, principal, { ...onlyOne, name })
     if (!tables[0]) throw errors.notFound(`Table '${name}'`)
-    return tableDocument(tables[0], `${baseUrlOf(request, config)}/user/${principal.account.username}`)
+    const { account } = principal
+    return tableDocument(tables[0], account, `${baseUrlOf(request, config)}/user/${account.username}`)
   }
 }
 
