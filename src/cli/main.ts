@@ -1,3 +1,4 @@
+import { stringifyExact } from '../client/exact-json.ts'
 import { readVersion } from '../version.ts'
 import { type Command, parseCall, UsageError } from './command.ts'
 import { auditCommand } from './commands/audit.ts'
@@ -42,7 +43,7 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
       rest.includes('--help') || rest.includes('-h') ? helpCall : parseCall(command, rest)
     if (options.help) return print([`usage: cartage ${command.name} ${command.usage}`, command.summary])
     const { document, lines, exitCode = 0 } = await command.run(positionals, options)
-    print(options.json ? [JSON.stringify(document)] : lines)
+    print(options.json ? [stringifyExact(document)] : lines)
     return exitCode
   } catch (error) {
     return complain(error)

@@ -111,6 +111,7 @@ function dataOf(connection: Connection, name: string) {
     return sendForJson<CopyAnswer>(connection, 'copyFrom', call)
   }
   return {
+    /** Numbers in rows are exact: see exact-json.ts for what they are where a double would change them. */
     sql: <Row = Record<string, unknown>>(q: string, options: SqlParameters & Waiting = {}) => {
       const { signal, ...query } = options
       return sendForJson<SqlAnswer<Row>>(connection, 'query', { parameters, json: { q, ...query }, signal })

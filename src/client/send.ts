@@ -8,6 +8,7 @@ import { Agent as SecureAgent, request as sendSecure } from 'node:https'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { CartageError } from './cartage-error.ts'
+import { parseExact } from './exact-json.ts'
 import { type OperationId, operations, pathOf } from './operations.ts'
 
 /** Where the service is, and what every request to it carries. */
@@ -52,12 +53,13 @@ export async function send(
   throw new CartageError(status, response.headers, text)
 }
 
+/** Numbers are as exact as the service wrote them. */
 export async function sendForJson<T>(
   connection: Connection,
   operation: OperationId,
   call: Call = {},
 ): Promise<T> {
-  return JSON.parse(await readText(await send(connection, operation, call))) as T
+  return parseExact(await readText(await send(connection, operation, call))) as T
 }
 
 async function exchange(

@@ -21,6 +21,14 @@ test('a refusal is thrown with its status, its text and the id of the request', 
   await assert.rejects(client.sql('select x'), { status: 400, message: 'column "x" does not exist' })
 })
 
+test('rows have the digits that PostgreSQL gave', async (t) => {
+  const client = clientOf(t, await setup(t))
+  const { rows } = await client.sql('select 9007199254740993 as long, 1.50 as price, 0.5 as half, 2 as two')
+  const { price, ...others } = rows[0]!
+  assert.deepEqual(others, { long: 9007199254740993n, half: 0.5, two: 2 })
+  assert.equal(String(price), '1.50')
+})
+
 test('rows go in and out as streams, plain or compressed', async (t) => {
   const client = clientOf(t, await setup(t))
   await client.sql('create table t (n int)')

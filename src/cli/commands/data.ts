@@ -2,6 +2,7 @@ import { createReadStream, createWriteStream } from 'node:fs'
 import { realpath, rename, rm, stat } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { stringifyExact } from '../../client/exact-json.ts'
 import type { Command } from '../command.ts'
 import { withStatement } from '../explain-error.ts'
 import { untilInterrupted } from '../interrupt.ts'
@@ -17,7 +18,7 @@ const sql: Command = {
     const answer = await withClient(options, (client) =>
       untilInterrupted((signal) => withStatement(statement!, client.sql(statement!, { signal }))),
     )
-    return { document: answer, lines: answer.rows.map((row) => JSON.stringify(row)) }
+    return { document: answer, lines: answer.rows.map(stringifyExact) }
   },
 }
 
