@@ -4,6 +4,7 @@ import type { OpenAPIV3_1 as OpenApi } from 'openapi-types'
 import { operations } from '../client/operations.ts'
 import { readVersion } from '../version.ts'
 import { commonAnswers, components } from './openapi-answers.ts'
+import { nameSchemas } from './openapi-names.ts'
 
 /**
  * Describes the API from the schemas of its routes, which are registered after this; what all routes of an area
@@ -66,7 +67,7 @@ function complete(document: Described): Described {
       completeOperation(method.toUpperCase(), path, operation as OpenApi.OperationObject)
     }
   }
-  return document
+  return nameSchemas(document)
 }
 
 function completeOperation(method: string, path: string, operation: OpenApi.OperationObject): void {

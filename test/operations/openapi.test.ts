@@ -38,6 +38,44 @@ test('every operation says what it is for, how to authenticate, what it answers 
   }
 })
 
+test('what clients have types for is a schema of its own name, and every use of it a reference', async (t) => {
+  const document = await describe(t)
+  const text = JSON.stringify(document.paths) + JSON.stringify(document.components)
+  for (const name of [
+    'Job',
+    'JobItem',
+    'Key',
+    'Grant',
+    'Error',
+    'KeyError',
+    'User',
+    'Organization',
+    'Table',
+  ]) {
+    assert.ok(document.components.schemas[name], name)
+    assert.ok(text.includes(`{"$ref":"#/components/schemas/${name}"}`), name)
+    assert.equal(
+      text.split(`"title":"${name}"`).length,
+      2 - Number(['Error', 'KeyError'].includes(name)),
+      name,
+    )
+  }
+})
+
+test('parameters say what they may be', async (t) => {
+  const { paths } = await describe(t)
+  const byGet = paths['/user/{name}/api/v2/sql']!.get!
+  const of = (name: string) => byGet.parameters!.find((each) => each.name === name)!
+  assert.equal(of('q').required, true)
+  assert.deepEqual(of('format').schema.enum, ['json', 'geojson', 'csv', 'ndjson'])
+  assert.deepEqual(of('sort_order').schema.enum, ['asc', 'desc'])
+  for (const name of ['page', 'rows_per_page', 'dp']) assert.equal(of(name).schema.type, 'integer', name)
+  for (const path of ['copyfrom', 'copyto']) {
+    const operation = Object.values(paths[`/user/{name}/api/v2/sql/${path}`]!)[0]!
+    assert.equal(operation.parameters!.find(({ name }) => name === 'q')!.required, true, path)
+  }
+})
+
 test('the reference at /docs can be read and tried out without any other host', async (t) => {
   const { url } = await setup(t)
   const page = await fetch(`${url}/docs`)
@@ -58,12 +96,14 @@ type Operation = {
   summary?: string
   tags: string[]
   security?: unknown
+  parameters?: { name: string; required?: boolean; schema: { type?: string; enum?: string[] } }[]
   responses: Record<string, unknown>
 }
 type Document = {
   openapi: string
   info: { version: string }
   paths: Record<string, Record<string, Operation>>
+  components: { schemas: Record<string, unknown> }
 }
 
 async function describe(t: Parameters<typeof setup>[0]): Promise<Document> {

@@ -31,6 +31,7 @@ const owner = {
 } as const
 
 const user = {
+  title: 'User',
   description: 'The user',
   type: 'object',
   properties: {
@@ -47,11 +48,13 @@ const user = {
 
 const userWithToken = {
   ...user,
+  title: 'UserWithToken',
   description: 'The user with the master token',
   properties: { ...user.properties, api_key: { type: 'string', description: 'The master token' } },
 } as const
 
 const organization = {
+  title: 'Organization',
   description: 'The organization',
   type: 'object',
   properties: {
@@ -163,7 +166,13 @@ export const newOrganizationSchema = {
     properties: { name: username, owner, ...knownExtras },
     examples: [{ name: 'acme', owner: { username: 'alice' } }],
   },
-  response: { 201: { ...organization, properties: { ...organization.properties, owner: userWithToken } } },
+  response: {
+    201: {
+      ...organization,
+      title: 'OrganizationWithToken',
+      properties: { ...organization.properties, owner: userWithToken },
+    },
+  },
 } as const
 
 export const organizationListSchema = {

@@ -7,6 +7,7 @@ export const apiKey = text(
 )
 
 export const error = {
+  title: 'Error',
   type: 'object',
   properties: {
     error: { type: 'array', items: { type: 'string' } },

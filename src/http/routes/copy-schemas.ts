@@ -25,6 +25,7 @@ export const copyFromSchema = {
     'The body is the data of the COPY statement, chunked or with a length, of any content type, compressed if Content-Encoding says so. It is stored whole or not at all.',
   querystring: {
     type: 'object',
+    required: ['q'],
     properties: {
       q: {
         ...text('One COPY ... FROM STDIN statement.'),
@@ -70,7 +71,7 @@ const copyTo = {
 
 export const copyToByGetSchema = {
   ...copyTo,
-  querystring: { type: 'object', properties: copyToParameters },
+  querystring: { type: 'object', required: ['q'], properties: copyToParameters },
 }
 
 export const copyToByPostSchema = {
@@ -78,6 +79,7 @@ export const copyToByPostSchema = {
   consumes: ['application/json', 'application/x-www-form-urlencoded'],
   body: {
     type: 'object',
+    required: ['q'],
     properties: copyToParameters,
     examples: [{ q: 'COPY airports TO STDOUT WITH (FORMAT csv, HEADER true)', filename: 'airports.csv' }],
   },

@@ -50,6 +50,7 @@ const stepStatus = { enum: ['pending', 'running', 'done', 'failed', 'skipped', '
 const time = { type: 'string', format: 'date-time' } as const
 
 const itemDocument = {
+  title: 'JobItem',
   type: 'object',
   required: ['query', 'status'],
   properties: {
@@ -69,6 +70,7 @@ const itemDocument = {
 const chainDocument = { type: 'array', items: itemDocument } as const
 
 const job = {
+  title: 'Job',
   type: 'object',
   required: ['job_id', 'user', 'status', 'query', 'created_at', 'updated_at'],
   properties: {

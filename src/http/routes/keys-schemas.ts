@@ -1,10 +1,11 @@
 import { keyOrders } from '../../keys/list-keys.ts'
 import { grantShapes, newKeyShape } from './key-shapes.ts'
 
-const grants = { type: 'array', items: { oneOf: Object.values(grantShapes) } } as const
+const grants = { type: 'array', items: { title: 'Grant', oneOf: Object.values(grantShapes) } } as const
 const timestamp = { type: 'string', examples: ['2026-01-31 10:00:00 +0000'] } as const
 
 const keyDocument = {
+  title: 'Key',
   type: 'object',
   properties: {
     name: { type: 'string' },
@@ -45,11 +46,10 @@ const keyList = {
     result: {
       type: 'array',
       items: {
-        ...keyDocument,
-        properties: {
-          ...keyDocument.properties,
-          _links: { type: 'object', properties: { self: { type: 'string' } } },
-        },
+        allOf: [
+          keyDocument,
+          { properties: { _links: { type: 'object', properties: { self: { type: 'string' } } } } },
+        ],
       },
     },
     _links: { type: 'object', properties: { first: link, last: link, prev: link, next: link } },
@@ -57,6 +57,7 @@ const keyList = {
 } as const
 
 const failure = (description: string) => ({
+  title: 'KeyError',
   description,
   type: 'object',
   properties: { errors: { type: 'string' }, errors_cause: { type: 'null' } },

@@ -17,6 +17,7 @@ const time = { type: ['string', 'null'], format: 'date-time' } as const
 const bytes = { type: ['integer', 'null'] } as const
 
 const table = {
+  title: 'Table',
   type: 'object',
   required: ['id', 'name', 'type', 'privacy', 'updated_at', 'table'],
   properties: {

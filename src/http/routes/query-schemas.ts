@@ -4,13 +4,19 @@ import { apiKey, error, text } from './common-schemas.ts'
 /** Described, not enforced: bad values are refused by readQuery in the words of this API. */
 const parameters = {
   q: text('The SQL: one statement or several, sent to PostgreSQL in one message.'),
-  format: text(`One of ${formats.join(', ')}; json if absent.`),
-  rows_per_page: text('Rows of one page.'),
-  page: text('Which page, from 0.'),
+  format: { type: 'string', enum: formats, default: 'json' },
+  rows_per_page: { type: 'integer', minimum: 0, description: 'Rows of one page.' },
+  page: { type: 'integer', minimum: 0, default: 0, description: 'Which page, from 0.' },
   order_by: text('The column to order by.'),
-  sort_order: text('asc or desc.'),
+  sort_order: { type: 'string', enum: ['asc', 'desc'], default: 'asc' },
   skipfields: text('Columns to leave out, as a comma list.'),
-  dp: text('Decimal digits of GeoJSON coordinates; 6 if absent.'),
+  dp: {
+    type: 'integer',
+    minimum: 0,
+    maximum: 15,
+    default: 6,
+    description: 'Decimal digits of GeoJSON coordinates.',
+  },
   filename: text('Makes the answer a download of this name.'),
   api_key: apiKey,
 } as const
@@ -76,13 +82,18 @@ const described = {
 
 export const queryByGetSchema = {
   ...described,
-  querystring: { type: 'object', properties: parameters },
+  querystring: { type: 'object', required: ['q'], properties: parameters },
   response: responses,
 }
 
 export const queryByPostSchema = {
   ...described,
   consumes: ['application/json', 'application/x-www-form-urlencoded', 'multipart/form-data'],
-  body: { type: 'object', properties: parameters, examples: [{ q: 'select * from airports limit 10' }] },
+  body: {
+    type: 'object',
+    required: ['q'],
+    properties: parameters,
+    examples: [{ q: 'select * from airports limit 10' }],
+  },
   response: responses,
 }
