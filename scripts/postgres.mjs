@@ -1,5 +1,5 @@
-import { spawnSync } from 'node:child_process'
-import { Failure, runStep, say } from './run.mjs'
+import { installPackages, show, waysToInstall } from './apt.mjs'
+import { Failure, say } from './run.mjs'
 
 const packages = ['postgresql', 'postgresql-postgis', 'postgresql-postgis-scripts']
 const dropInFolder = '/etc/postgresql-common/createcluster.d'
@@ -8,11 +8,10 @@ const dropIn = `${dropInFolder}/cartage.conf`
 /** Sees to it that there is a PostgreSQL with PostGIS: Debian's is installed where we may, asked for where we may not. */
 export async function providePostgres() {
   if (await isPostgresThere()) return
-  const asRoot = waysToBeRoot()
-  if (!asRoot || !isThere('apt-get'))
-    throw new Failure(whatToDo('There is no PostgreSQL with PostGIS on this machine'))
+  const asRoot = waysToInstall()
+  if (!asRoot) throw new Failure(whatToDo('There is no PostgreSQL with PostGIS on this machine'))
   say(`installing PostgreSQL with PostGIS: ${packages.join(' ')}`)
-  await installPackages(asRoot)
+  await installPostgres(asRoot)
   if (!(await isPostgresThere()))
     throw new Failure(whatToDo(`${packages.join(', ')} are installed, but no PostGIS was found`))
 }
@@ -23,59 +22,16 @@ async function isPostgresThere() {
   return (await findBinaries()).length > 0
 }
 
-function waysToBeRoot() {
-  if (process.getuid?.() === 0) return []
-  return isThere('sudo', '-n', 'true') ? ['sudo', '-n'] : undefined
-}
-
-async function installPackages(asRoot) {
-  const withoutQuestions = [...asRoot, 'env', 'DEBIAN_FRONTEND=noninteractive', 'LC_ALL=C.UTF-8']
-  const patiently = ['-o', 'DPkg::Lock::Timeout=120', '-o', 'Acquire::Retries=3']
-  const keepingSettings = ['-o', 'Dpkg::Options::=--force-confold']
+async function installPostgres(asRoot) {
   // The package would else make and start a cluster of its own on port 5432.
   await show([...asRoot, 'mkdir', '-p', dropInFolder])
   await show([...asRoot, 'sh', '-c', `echo 'create_main_cluster = false' > ${dropIn}`])
   try {
-    await showTwice([...withoutQuestions, 'apt-get', 'update', ...patiently])
-    await showTwice([
-      ...withoutQuestions,
-      'apt-get',
-      'install',
-      '--yes',
-      '--no-install-recommends',
-      ...patiently,
-      ...keepingSettings,
-      ...packages,
-    ])
+    await installPackages(asRoot, packages)
   } finally {
     await show([...asRoot, 'rm', '-f', dropIn])
     await show([...asRoot, 'rmdir', '--ignore-fail-on-non-empty', dropInFolder])
   }
-}
-
-/** A mirror may be out of reach for a moment. */
-async function showTwice(command) {
-  try {
-    await show(command)
-  } catch (error) {
-    if (error.exitCode > 128) throw error
-    say('that failed: trying once more')
-    await show(command)
-  }
-}
-
-async function show([program, ...args]) {
-  say(`$ ${[program, ...args].map(quote).join(' ')}`)
-  await runStep(program, args)
-}
-
-/** As one would type it. */
-function quote(word) {
-  return /^[\w./:=@-]+$/.test(word) ? word : `"${word}"`
-}
-
-function isThere(program, ...args) {
-  return spawnSync(program, args.length > 0 ? args : ['--version'], { stdio: 'ignore' }).status === 0
 }
 
 function whatToDo(found) {

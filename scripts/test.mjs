@@ -1,11 +1,15 @@
 import { join } from 'node:path'
+import { provideGdal } from './gdal.mjs'
 import { prepare } from './prepare.mjs'
 import { Failure, root, run, runScript, say } from './run.mjs'
 
 const bin = (name) => join(root, 'node_modules/.bin', name)
 
 await runScript(async () => {
-  await timed('set-up', prepare)
+  await timed('set-up', async () => {
+    await prepare()
+    await provideGdal()
+  })
   await timed('types', () => check(bin('tsc'), ['--noEmit']))
   await timed('lint and format', () =>
     check(bin('biome'), ['ci', ...(process.stdout.isTTY ? [] : ['--colors=off'])]),
