@@ -45,6 +45,7 @@ export async function start(parts: Partial<ServiceParts> = {}): Promise<void> {
   const signal = toldToStop()
   const isWorkerAlone = parts.http === false
   if (isWorkerAlone && !config.databaseUrl) await requireCluster(config.dataDir)
+  if (!config.databaseUrl) log.info({ dataDir: config.dataDir }, 'opening the embedded PostgreSQL')
   const cluster = config.databaseUrl
     ? undefined
     : await shareCluster({ dataDir: config.dataDir, log, signal })

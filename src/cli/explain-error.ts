@@ -1,6 +1,5 @@
 import { CartageError } from '../client/cartage-error.ts'
 import { ConfigError } from '../config-variables.ts'
-import { AppError } from '../errors.ts'
 import { ClusterError } from '../postgres/cluster/cluster-error.ts'
 import { toClientError } from '../postgres/wire-error.ts'
 
@@ -63,9 +62,8 @@ function explainDatabase(error: unknown): string | undefined {
   try {
     const { message, cause, extras } = toClientError(error)
     const hint = extras.hint ? `\n  hint: ${extras.hint}` : ''
-    const isTold =
-      error instanceof AppError && cause instanceof Error && cause.message && cause.message !== message
-    return isTold ? `${message} (${cause.message})${hint}` : `${message}${hint}`
+    const hasReason = cause instanceof Error && cause.message !== '' && cause.message !== message
+    return hasReason ? `${message} (${cause.message})${hint}` : `${message}${hint}`
   } catch {
     return undefined
   }
