@@ -89,9 +89,9 @@ async function startReplica(
   binaries: PostgresBinaries,
   password: string,
 ): Promise<string> {
-  const { port, pid } = await spawnPostmaster(home, binaries, await choosePort(home))
-  const url = urlOf({ password }, port)
-  while (isAlive(pid)) {
+  const replica = await spawnPostmaster(home, binaries, await choosePort(home), true)
+  const url = urlOf({ home, password }, replica)
+  while (isAlive(replica.pid)) {
     const answers = await runSql(url, 'postgres', 'select').then(
       () => true,
       () => false,

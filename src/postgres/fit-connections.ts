@@ -42,22 +42,24 @@ function shrink(config: Config, room: number): Config {
 async function roomOn(adminUrl: string): Promise<number> {
   const client = new WaryClient({
     connectionString: adminUrl,
+    options: '-c search_path=pg_catalog',
     connectionTimeoutMillis: 10_000,
     query_timeout: 10_000,
   })
   client.on('error', () => undefined)
   try {
     await client.connect()
-    // reserved_connections came with PostgreSQL 16.
-    const { rows } = await client.query<{ room: number }>(
-      `select (sum(setting::integer) filter (where name = 'max_connections')
-         - coalesce(sum(setting::integer) filter (where name <> 'max_connections'), 0)
-         - (select count(*) from pg_catalog.pg_stat_activity
-            where backend_type = 'client backend' and pid <> pg_catalog.pg_backend_pid()))::integer as room
-       from pg_catalog.pg_settings
+    const { rows: settings } = await client.query<{ name: string; setting: string }>(
+      `select name, setting from pg_catalog.pg_settings
        where name in ('max_connections', 'superuser_reserved_connections', 'reserved_connections')`,
     )
-    return rows[0]!.room
+    const { rowCount } = await client.query(
+      `select from pg_catalog.pg_stat_activity where backend_type in ('client backend')`,
+    )
+    const valueOf = (name: string) => Number(settings.find((each) => each.name === name)?.setting ?? 0)
+    // Of those at work one is ours and goes. The second reserve came with PostgreSQL 16.
+    const reserved = valueOf('superuser_reserved_connections') + valueOf('reserved_connections')
+    return valueOf('max_connections') - reserved - ((rowCount ?? 1) - 1)
   } finally {
     await client.end().catch(() => undefined)
   }

@@ -1,12 +1,14 @@
 import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
+import { parse } from 'pg-connection-string'
 import type { PostgresBinaries } from '../find-binaries.ts'
 import { WaryClient } from '../wary-client.ts'
 import { ClusterError } from './cluster-error.ts'
-import { emptyEnvironment } from './initialise.ts'
+import { emptyEnvironment, superuser } from './initialise.ts'
 
 /**
  * Hands a physical backup of the whole running cluster to `write`, as a tar: files and the WAL that makes them
@@ -22,9 +24,9 @@ export async function takeBaseBackup(
   await keeper.connect()
   try {
     // The server keeps its WAL until the last file is through; the slot goes with this session.
-    await keeper.query(
-      `select pg_catalog.pg_create_physical_replication_slot('cartage_backup_' || pg_catalog.pg_backend_pid(), true, true)`,
-    )
+    await keeper.query('select pg_catalog.pg_create_physical_replication_slot($1, true, true)', [
+      `cartage_backup_${randomBytes(4).toString('hex')}`,
+    ])
     await runBaseBackup(url, binaries, write)
   } finally {
     await keeper.end().catch(() => undefined)
@@ -36,20 +38,15 @@ async function runBaseBackup(
   binaries: PostgresBinaries,
   write: (tar: Readable) => Promise<void>,
 ): Promise<void> {
-  const { address, password } = withoutPassword(url)
-  const options = [
-    '--pgdata=-',
-    '--format=tar',
-    '--wal-method=fetch',
-    '--checkpoint=fast',
-    `--dbname=${address}`,
-  ]
-  const child = spawn(join(binaries.directory, 'pg_basebackup'), [...options, '--no-password'], {
-    // Arguments are there for everybody to see.
-    env: { ...emptyEnvironment, PGPASSWORD: password },
+  const options = ['--pgdata=-', '--format=tar', '--wal-method=fetch', '--checkpoint=fast', '--no-password']
+  const child = spawn(join(binaries.directory, 'pg_basebackup'), options, {
+    // Not by arguments, which are there for everybody to see.
+    env: { ...emptyEnvironment, ...addressOf(url) },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const ended = once(child, 'close')
+  // It is waited for below; a program that is not there must not end us before.
+  ended.catch(() => undefined)
   const words = text(child.stderr)
   try {
     await write(child.stdout)
@@ -62,9 +59,15 @@ async function runBaseBackup(
   if (code !== 0) throw new ClusterError(`PostgreSQL gave no backup: ${(await words).trim()}`)
 }
 
-function withoutPassword(url: string): { address: string; password: string } {
-  const address = new URL(url)
-  const password = decodeURIComponent(address.password)
-  address.password = ''
-  return { address: address.href, password }
+/** The server of a URL as PostgreSQL's own programs want it. */
+function addressOf(url: string): Readonly<Record<string, string>> {
+  const { host, port, user, password } = parse(url)
+  const [, sslMode] = /[?&]sslmode=([a-z-]+)/.exec(url) ?? []
+  return {
+    PGHOST: host || '127.0.0.1',
+    PGPORT: port || '5432',
+    PGUSER: user ?? superuser,
+    PGPASSWORD: password ?? '',
+    ...(sslMode && { PGSSLMODE: sslMode }),
+  }
 }

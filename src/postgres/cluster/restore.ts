@@ -85,7 +85,7 @@ async function setPassword(home: ClusterHome, binaries: PostgresBinaries, draft:
   await writeOwned(home, home.passwordPath, password)
   const statements = [
     `create role ${superuser};\n`,
-    `alter role ${superuser} superuser login connection limit -1 valid until 'infinity' password '${password}';\n`,
+    `alter role ${superuser} superuser login valid until 'infinity' password '${password}';\n`,
   ]
   await run(home, join(binaries.directory, 'postgres'), ['--single', '-D', draft, 'postgres'], statements)
 }
