@@ -69,7 +69,7 @@ async function startParts(
       throw error
     }),
   )
-  started.push({ name: 'directory', limitMs: 0, stop: () => directory.stop() })
+  started.push({ name: 'directory', limitMs: 2_000, stop: () => directory.stop() })
   await directory.start()
   const refusals = new AuditRefusals(databases.control, config.auditRetentionDays, log)
   started.push({ name: 'audit', limitMs: 2_000, stop: () => refusals.stop() })
