@@ -64,7 +64,7 @@ async function killRotation(
   obstacle: string,
   isThere: () => Promise<void>,
 ): Promise<void> {
-  const cluster = await startEmbeddedCluster({ dataDir, log: createLog('error'), isOnTcp: true })
+  const cluster = await startEmbeddedCluster({ dataDir, log: createLog('error') })
   try {
     const holder = await embeddedSuperuser(t, dataDir, database)
     const watcher = await embeddedSuperuser(t, dataDir, database)
