@@ -13,7 +13,7 @@ import {
 
 /** Part of the transaction that changes an account or a key. */
 export async function announceChange(tx: ClientBase): Promise<void> {
-  await tx.query('select pg_catalog.pg_notify($1, $2)', [changeChannel, ''])
+  await tx.query('select cartage.tell($1, $2)', [changeChannel, ''])
 }
 
 /**

@@ -7,7 +7,7 @@ export const changeChannel = 'cartage_accounts'
 export async function numberChange(control: Queryable): Promise<number> {
   const { rows } = await control.query<{ number: string }>(
     `with change as (select nextval('cartage.account_changes') as number)
-     select number, pg_catalog.pg_notify($1, number::text) from change`,
+     select number, cartage.tell($1, number::text) from change`,
     [changeChannel],
   )
   return Number(rows[0]!.number)
