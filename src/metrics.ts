@@ -12,6 +12,7 @@ export type Metrics = Readonly<{
   /** Read at every scrape. */
   watchPools: (read: () => readonly PoolStats[]) => void
   watchQueue: (read: () => Promise<QueueStats>) => void
+  watchHosts: (read: () => Promise<ReadonlyMap<string, HostStats>>) => void
   /** The Prometheus text format. */
   render: () => Promise<Readonly<{ type: string; text: string }>>
 }>
@@ -45,6 +46,7 @@ export type PoolStats = Readonly<{
   waiting: number
   destroyed: number
 }>
+export type HostStats = Readonly<{ notifyQueue: number; xidAge: number; snapshotSeconds: number }>
 export type QueueStats = Readonly<{ pending: number; running: number }>
 
 /** Instruments of one process in a registry of their own. */
@@ -56,6 +58,7 @@ export function createMetrics(): Metrics {
     ...jobInstruments(registry),
     ...copyInstruments(registry),
     ...poolInstruments(registry),
+    ...hostInstruments(registry),
     render: async () => ({ type: registry.contentType, text: await registry.metrics() }),
   }
 }
@@ -216,6 +219,51 @@ function poolInstruments(registry: Registry) {
   })
   return {
     watchPools: (read: () => readonly PoolStats[]) => {
+      source.read = read
+    },
+  }
+}
+
+/** What tenants together can use up of a whole cluster; a host that does not answer is left out. */
+function hostInstruments(registry: Registry) {
+  const source = { read: async (): Promise<ReadonlyMap<string, HostStats>> => new Map() }
+  let reading: ReturnType<typeof source.read> | undefined
+  // Asked once for all figures of a scrape.
+  const readTogether = () => {
+    reading ??= source.read().finally(() => {
+      reading = undefined
+    })
+    return reading.catch(() => new Map<string, HostStats>())
+  }
+  const gauge = (name: string, help: string, value: (stats: HostStats) => number) =>
+    new Gauge({
+      name,
+      help,
+      labelNames: ['host'],
+      registers: [registry],
+      async collect() {
+        const hosts = await readTogether()
+        this.reset()
+        for (const [host, stats] of hosts) this.set({ host }, value(stats))
+      },
+    })
+  gauge(
+    'cartage_host_notify_queue_ratio',
+    'How full the queue of notifications is, from 0 to 1',
+    ({ notifyQueue }) => notifyQueue,
+  )
+  gauge(
+    'cartage_host_xid_age',
+    'Transactions since the oldest unfrozen one; PostgreSQL stops at 2147 million',
+    ({ xidAge }) => xidAge,
+  )
+  gauge(
+    'cartage_host_oldest_snapshot_seconds',
+    'For how long the oldest snapshot has kept VACUUM from its work',
+    ({ snapshotSeconds }) => snapshotSeconds,
+  )
+  return {
+    watchHosts: (read: typeof source.read) => {
       source.read = read
     },
   }

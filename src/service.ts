@@ -17,6 +17,7 @@ import { repairKeys } from './keys/repair-keys.ts'
 import type { Log } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { connectionStats, type Databases } from './postgres/databases.ts'
+import { hostPressures } from './postgres/host-pressure.ts'
 import { startWorker } from './worker/worker.ts'
 
 /** Which doors a process opens. */
@@ -106,6 +107,7 @@ async function startParts(
 function watchedMetrics(databases: Databases): Metrics {
   const metrics = createMetrics()
   metrics.watchPools(() => connectionStats(databases))
+  metrics.watchHosts(() => hostPressures(databases))
   metrics.watchQueue(() => queueStats(databases.control))
   return metrics
 }

@@ -5,6 +5,7 @@ import type { Host } from '../postgres/hosts.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import type { AccountsContext } from './accounts-context.ts'
 import type { Check } from './doctor-check.ts'
+import { checkSafety } from './doctor-safety.ts'
 
 /** Every host: does it answer, is it new enough, does it keep what it commits, has it room for our connections. */
 export async function checkHosts(
@@ -33,7 +34,7 @@ async function checkHost(
       checkDurability(state),
       checkConnections(state, wanted, processes),
       checkClock(state),
-      checkLogins(state),
+      ...(await checkSafety(context, host.id)),
     ].map((check) => ({ ...check, name: `host ${host.name}: ${check.name}` }))
   } catch (error) {
     const advice = `${host.address.host}:${host.address.port} does not answer: ${(error as Error).message}. Its users get 503 and their jobs wait`
@@ -45,20 +46,17 @@ type HostState = Readonly<{
   version: number
   postgis: string | null
   settings: Readonly<Record<string, string>>
-  trusted: number
   /** How far its clock is ahead of ours. */
   skewMs: number
 }>
 
-async function readState({ databases, namespace }: AccountsContext, hostId: number): Promise<HostState> {
+async function readState({ databases }: AccountsContext, hostId: number): Promise<HostState> {
   return databases.admin.use(adminTarget(databases.hosts, hostId), async (session) => {
     const { rows: facts } = await session.query<Omit<HostState, 'skewMs'>>(
       `select pg_catalog.current_setting('server_version_num')::integer as version,
          (select default_version from pg_catalog.pg_available_extensions where name = 'postgis') as postgis,
-         (select pg_catalog.json_object_agg(name, setting) from pg_catalog.pg_settings where name = any($1)) as settings,
-         (select count(*)::integer from pg_catalog.pg_hba_file_rules where auth_method = 'trust'
-            and type <> 'local' and ('all' = any(database) or $2 = any(database))) as trusted`,
-      [settingNames, namespace],
+         (select pg_catalog.json_object_agg(name, setting) from pg_catalog.pg_settings where name = any($1)) as settings`,
+      [settingNames],
     )
     const before = Date.now()
     const { rows } = await session.query<{ now: string }>(
@@ -105,10 +103,4 @@ function checkClock({ skewMs }: HostState): Check {
   const seen = `its clock is ${Math.abs(skewMs)} ms ${skewMs < 0 ? 'behind' : 'ahead'}`
   if (Math.abs(skewMs) < 1_000) return { name: 'clock', status: 'ok', advice: seen }
   return { name: 'clock', status: 'warn', advice: `${seen}: let both machines follow the same time server` }
-}
-
-function checkLogins({ trusted }: HostState): Check {
-  if (trusted === 0) return { name: 'logins', status: 'ok', advice: 'Every login needs a password' }
-  const advice = `pg_hba.conf lets anybody in without a password (${trusted} lines say trust): use scram-sha-256`
-  return { name: 'logins', status: 'warn', advice }
 }

@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict'
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import type { AccountsContext } from '../../src/accounts/accounts-context.ts'
 import { doctor } from '../../src/accounts/doctor.ts'
 import type { Check } from '../../src/accounts/doctor-check.ts'
 import type { Config } from '../../src/config.ts'
+import { createLog } from '../../src/log.ts'
+import { startEmbeddedCluster } from '../../src/postgres/embedded-cluster.ts'
+import { hostFromUrl } from '../../src/postgres/hosts.ts'
 import { deriveSecrets } from '../../src/secrets.ts'
 import { type Setup, setup } from '../setup.ts'
 
@@ -46,6 +51,59 @@ test('more connections than the host allows are found', async (t) => {
   const { status, advice } = checks['host local: connections']!
   assert.equal(status, 'warn')
   assert.match(advice, /each makes do with what was free when it started: raise max_connections/)
+})
+
+test('a database that every tenant could enter is found, and a password that is no SCRAM verifier', async (t) => {
+  const bundle = await setup(t, { isIsolated: true })
+  const { user, admin } = bundle
+  const open = `${bundle.service.services.accounts.namespace}_open`
+  await admin(`create database ${open}`)
+  t.after(() => admin(`drop database ${open}`))
+  await admin(`alter role ${user.account.publicRole} password 'md5${'0'.repeat(32)}'`)
+  const checks = await examine(bundle)
+  assert.deepEqual(
+    [checks['host local: connect']?.status, checks['host local: passwords']?.status],
+    ['warn', 'warn'],
+  )
+  assert.match(checks['host local: connect']!.advice, new RegExp(`may connect to .*${open}.*revoke connect`))
+  await admin(`revoke connect on database ${open} from public`)
+  assert.equal((await fetch(`${user.base}/api/v2/sql?q=select+1`)).status, 200)
+  const after = await examine(bundle)
+  assert.deepEqual(
+    [after['host local: connect']?.status, after['host local: passwords']?.status],
+    ['ok', 'ok'],
+  )
+})
+
+test('a line of pg_hba.conf that needs no SCRAM is found', async (t) => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'cartage-doctor-'))
+  await chmod(dataDir, 0o711)
+  const cluster = await startEmbeddedCluster({
+    dataDir,
+    log: createLog('warn'),
+    isEphemeral: true,
+    settings: { fsync: 'off' },
+  })
+  t.after(async () => {
+    await cluster.stop()
+    await rm(dataDir, { recursive: true, force: true })
+  })
+  const bundle = await setup(t, { isIsolated: true })
+  const { databases } = bundle.service.services
+  databases.hosts.register(hostFromUrl(99, 'far', cluster.url))
+  t.after(() => databases.hosts.forget(99))
+  const hba = join(cluster.directory, 'data/pg_hba.conf')
+  const before = await readFile(hba, 'utf8')
+  for (const [line, advice] of [
+    ['local all all scram-sha-256', /proves it by SCRAM/],
+    ['host all all 10.0.0.0/8 md5', /MD5/],
+    ['host all all 10.0.0.0/8 password', /in clear/],
+    ['local postgres somebody trust', /without a password/],
+    ['host all all nonsense', /cannot be read/],
+  ] as const) {
+    await writeFile(hba, `${before}\n${line}\n`)
+    assert.match((await examine(bundle))['host far: logins']!.advice, advice, line)
+  }
 })
 
 async function examine(

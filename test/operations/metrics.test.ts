@@ -43,6 +43,14 @@ test('the metrics show pools, the lag of the event loop and memory', async (t) =
   assert.match(text, /^process_resident_memory_bytes /m)
 })
 
+test('the metrics show what tenants can use up of a host', async (t) => {
+  const { url } = await setup(t)
+  const text = await scrape(url)
+  assert.match(text, /^cartage_host_notify_queue_ratio\{host="local"\} 0(\.\d+)?$/m)
+  assert.match(text, /^cartage_host_xid_age\{host="local"\} [1-9]\d*$/m)
+  assert.match(text, /^cartage_host_oldest_snapshot_seconds\{host="local"\} \d+(\.\d+)?(e-\d+)?$/m)
+})
+
 test('jobs and copies are counted with their outcome', async (t) => {
   const { url, user } = await setup(t, { worker: true })
   const client = createClient({ baseUrl: url, username: user.username, token: user.masterToken })

@@ -1,0 +1,125 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type HostPressure, hostPressure } from '../postgres/host-pressure.ts'
+import { adminTarget } from '../postgres/session-target.ts'
+import type { AccountsContext } from './accounts-context.ts'
+import type { Check } from './doctor-check.ts'
+
+/** What a host leaves open to strangers with arbitrary SQL, and what they may have used up. */
+export async function checkSafety(context: AccountsContext, hostId: number): Promise<readonly Check[]> {
+  const openings = await readOpenings(context, hostId)
+  if (openings.open.length > 0) await sleep(momentMs)
+  const { open: stillOpen } = await readOpenings(context, hostId)
+  const pressure = await hostPressure(context.databases, hostId)
+  return [
+    checkLogins(openings),
+    checkPasswords(openings),
+    // A database that is being made is open for a moment.
+    checkConnect(openings.open.filter((name) => stillOpen.includes(name))),
+    checkNotifyQueue(pressure),
+    checkXids(pressure),
+    checkSnapshots(pressure),
+  ]
+}
+
+type Openings = Readonly<{
+  /** Lines of pg_hba.conf, by what they ask for. */
+  trusting: readonly number[]
+  inClear: readonly number[]
+  md5: readonly number[]
+  unreadable: readonly number[]
+  encryption: string
+  weakRoles: number
+  /** Databases that PUBLIC may connect to. */
+  open: readonly string[]
+}>
+
+async function readOpenings({ databases, namespace }: AccountsContext, hostId: number): Promise<Openings> {
+  return databases.admin.use(adminTarget(databases.hosts, hostId), async (session) => {
+    const { rows } = await session.query<Openings>(
+      `with rules as (select line_number, auth_method, error from pg_catalog.pg_hba_file_rules
+         where not coalesce(database = '{replication}', false))
+       select array(select line_number from rules where auth_method = 'trust') as trusting,
+         array(select line_number from rules
+           where auth_method in ('password', 'ldap', 'pam', 'bsd', 'radius')) as "inClear",
+         array(select line_number from rules where auth_method = 'md5') as md5,
+         array(select line_number from rules where error is not null) as unreadable,
+         pg_catalog.current_setting('password_encryption') as encryption,
+         (select count(*)::integer from pg_catalog.pg_authid
+           where rolname ~ $1 and rolpassword !~ '^SCRAM-SHA-256\\$') as "weakRoles",
+         array(select datname::text from pg_catalog.pg_database where datallowconn
+           and pg_catalog.has_database_privilege('public', oid, 'connect') order by datname) as open`,
+      [`^${namespace}_u[0-9]+(_public|_k[0-9]+)?$`],
+    )
+    return rows[0]!
+  })
+}
+
+function checkLogins({ trusting, inClear, md5, unreadable }: Openings): Check {
+  const name = 'logins'
+  const lines = (numbers: readonly number[]) => `pg_hba.conf line ${numbers.join(', ')}`
+  if (unreadable.length > 0) {
+    return {
+      name,
+      status: 'warn',
+      advice: `${lines(unreadable)} cannot be read: correct it, then pg_reload_conf()`,
+    }
+  }
+  if (trusting.length > 0) {
+    const advice = `${lines(trusting)} lets anybody in without a password: let it say scram-sha-256`
+    return { name, status: 'warn', advice }
+  }
+  if (inClear.length > 0) {
+    const advice = `${lines(inClear)} wants passwords in clear, which the service does not send: let it say scram-sha-256`
+    return { name, status: 'warn', advice }
+  }
+  if (md5.length > 0) {
+    return { name, status: 'warn', advice: `${lines(md5)} takes MD5 hashes: let it say scram-sha-256` }
+  }
+  return { name, status: 'ok', advice: 'Every login needs a password, and proves it by SCRAM' }
+}
+
+function checkPasswords({ encryption, weakRoles }: Openings): Check {
+  const name = 'passwords'
+  if (weakRoles > 0) {
+    const advice = `${weakRoles} roles of tenants have no SCRAM verifier: a tenant set one of its own; it is replaced when the role logs in next`
+    return { name, status: 'warn', advice }
+  }
+  if (encryption !== 'scram-sha-256') {
+    const advice = `password_encryption is ${encryption}: set scram-sha-256`
+    return { name, status: 'warn', advice }
+  }
+  return { name, status: 'ok', advice: 'Passwords are kept as SCRAM verifiers' }
+}
+
+/** A tenant may give its role a password and come by itself, wherever PUBLIC may connect and pg_hba.conf lets it. */
+function checkConnect(open: readonly string[]): Check {
+  if (open.length === 0) {
+    return { name: 'connect', status: 'ok', advice: 'PUBLIC may connect to no database' }
+  }
+  const advice = `PUBLIC, and so every tenant, may connect to ${open.join(', ')}: revoke connect on database ... from public`
+  return { name: 'connect', status: 'warn', advice }
+}
+
+function checkNotifyQueue({ notifyQueue }: HostPressure): Check {
+  const seen = `the queue of notifications is ${Math.round(100 * notifyQueue)} % full`
+  if (notifyQueue < 0.25) return { name: 'notifications', status: 'ok', advice: seen }
+  const advice = `${seen}: some session listens and has been in one transaction since; end the oldest (pg_stat_activity, xact_start). The service polls meanwhile`
+  return { name: 'notifications', status: 'warn', advice }
+}
+
+function checkXids({ xidAge }: HostPressure): Check {
+  const seen = `the oldest transaction id is ${millions(xidAge)} old`
+  if (xidAge < 1_000_000_000) return { name: 'transaction ids', status: 'ok', advice: seen }
+  const advice = `${seen}, and at 2,147 million PostgreSQL stops: end long transactions, then vacuum freeze the database with the greatest age(datfrozenxid)`
+  return { name: 'transaction ids', status: xidAge < 1_600_000_000 ? 'warn' : 'fail', advice }
+}
+
+function checkSnapshots({ snapshotSeconds, snapshotAge }: HostPressure): Check {
+  const seen = `the oldest snapshot is ${Math.round(snapshotSeconds)} s old, ${millions(snapshotAge)} transactions back`
+  if (snapshotAge < 100_000_000) return { name: 'snapshots', status: 'ok', advice: seen }
+  const advice = `${seen}: VACUUM cannot remove what it still sees; end its session`
+  return { name: 'snapshots', status: 'warn', advice }
+}
+
+const momentMs = 1_000
+const millions = (count: number) => `${Math.round(count / 1e6)} million`
