@@ -60,7 +60,7 @@ test('a control session has its limits and its isolation, whatever the database 
 })
 
 test('when every control connection is taken, callers get 503 with Retry-After and not 500', async (t) => {
-  const { service, user } = await setup(t, { isIsolated: true, config: { connectionWaitMs: 300 } })
+  const { service, user } = await setup(t, { isIsolated: true, config: { connectionWaitMs: 3_000 } })
   const { control } = service.services.databases
   const taken = []
   while (control.totalCount < 12 || control.idleCount > 0) taken.push(await control.connect())
@@ -70,5 +70,5 @@ test('when every control connection is taken, callers get 503 with Retry-After a
   for (const client of taken) client.release()
   assert.equal(refused.status, 503)
   assert.equal(refused.headers.get('retry-after'), '1')
-  assert.deepEqual(await refused.json(), { error: ['No database connection became free within 300 ms'] })
+  assert.deepEqual(await refused.json(), { error: ['No database connection became free within 3000 ms'] })
 })
