@@ -61,10 +61,11 @@ export async function admitToDatabase(databases: Databases, place: TenantPlace):
     await session.query(`
       grant connect on database ${database} to ${everyone};
       grant temporary on database ${database} to ${master};
-      select cartage.allow_sessions(${quoteLiteral(place.masterRole)});
       grant usage on schema ${schema} to ${everyone};
       grant execute on function
-        pg_catalog.lo_creat(integer), pg_catalog.lo_create(oid), pg_catalog.lo_from_bytea(oid, bytea) to ${master};
+        pg_catalog.lo_creat(integer), pg_catalog.lo_create(oid), pg_catalog.lo_from_bytea(oid, bytea),
+        pg_catalog.pg_cancel_backend(integer), pg_catalog.pg_terminate_backend(integer, bigint),
+        pg_catalog.pg_stat_get_activity(integer) to ${master};
       commit`)
   })
 }

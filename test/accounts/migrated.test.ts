@@ -136,3 +136,25 @@ test('a transaction of a tenant does not keep its database as it was', async (t)
   assert.equal(await migrate(), true)
   assert.equal((await run('select from postgis.spatial_ref_sys limit 1')).rowCount, 1)
 })
+
+test('strangers of an existing account lose temporary tables and the sight of sessions; its keys and master do not', async (t) => {
+  const context = await setup(t)
+  const { account, key, migrate } = await earlierUser(t, context, before)
+  const { publicRole, masterRole, database } = account
+  const admin = (text: string, values: unknown[] = []) => context.admin(text, values, database)
+  await admin(`grant temporary on database "${database}" to "${publicRole}";
+    revoke temporary on database "${database}" from "${masterRole}", "${key.role}"`)
+  await migrate()
+  const { rows } = await admin(
+    `select role, has_database_privilege(role, current_database(), 'temporary') as temporary,
+       has_function_privilege(role, 'pg_stat_get_activity(integer)', 'execute') as sees,
+       has_function_privilege(role, 'pg_terminate_backend(integer, bigint)', 'execute') as ends
+     from unnest($1::text[]) with ordinality given(role, place) order by place`,
+    [[publicRole, key.role, masterRole]],
+  )
+  assert.deepEqual(rows, [
+    { role: publicRole, temporary: false, sees: false, ends: false },
+    { role: key.role, temporary: true, sees: false, ends: false },
+    { role: masterRole, temporary: true, sees: true, ends: true },
+  ])
+})
