@@ -109,33 +109,6 @@ test('the running statements of a regenerated or deleted key are ended, its pool
   assert.deepEqual(await sessions(), [])
 })
 
-test('a regenerated master key ends requests, but no job', async (t) => {
-  const { user, service, admin } = await setup(t)
-  const role = user.account.masterRole
-  const { address } = service.services.databases.hosts.get(user.account.hostId)
-  const job = new pg.Client({
-    ...address,
-    user: role,
-    password: service.services.secrets.rolePassword(role),
-    database: user.account.database,
-    application_name: 'cartage job 1 0',
-  })
-  job.on('error', () => undefined)
-  await job.connect()
-  t.after(() => job.end())
-  const request = statusOf(user, user.masterToken, 'select pg_sleep(60)')
-  await eventually(async () => {
-    const { rowCount } = await admin(
-      `select from pg_stat_activity where usename = $1 and query ~ 'pg_sleep'`,
-      [role],
-    )
-    assert.equal(rowCount, 1)
-  })
-  assert.equal((await keysClient(user).regenerate('Master')).status, 200)
-  assert.ok((await request) >= 400)
-  assert.equal((await job.query('select 1')).rowCount, 1)
-})
-
 test('a key can be made while its table is being altered', async (t) => {
   const { user, service } = await setup(t)
   await user.sql('create table t (id int)')
