@@ -208,11 +208,13 @@ async function launch(options: SetupOptions): Promise<{ service: Service; keys: 
     { http: true, worker: options.worker ?? false },
     createLog(config.logLevel),
   )
-  await watchJobInvariants(service.services.databases.control)
   cleanups.push(async () => {
     await service.stop()
     if (isIsolated) await dropNamespace(url, namespace)
   })
+  // Not on a connection of the service, which has no time to wait for the tests of other files.
+  const connectionString = withDatabase(url, namespace)
+  await watchJobInvariants({ query: (text) => runSql({ connectionString }, text) })
   return { service, keys }
 }
 

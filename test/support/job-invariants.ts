@@ -1,10 +1,10 @@
-import type { Pool } from 'pg'
-
 /**
  * What holds for every write to a job, whoever makes it: the constraints of the table tell what a row may be, this tells
  * what may become of it. In tests and under chaos only, as it costs each write a little.
  */
-export async function watchJobInvariants(control: Pool): Promise<void> {
+export async function watchJobInvariants(
+  control: Readonly<{ query: (text: string) => Promise<unknown> }>,
+): Promise<void> {
   await control.query(`
     create or replace function cartage.watch_job() returns trigger language plpgsql
     set search_path = pg_catalog, pg_temp as $$
