@@ -3,6 +3,7 @@ import type { Account } from '../auth/account.ts'
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import { newToken } from '../auth/token.ts'
 import { errors } from '../errors.ts'
+import { endingBlockers } from '../postgres/end-blockers.ts'
 import { quoteIdentifier, quoteLiteral } from '../postgres/quote.ts'
 import { scramVerifier } from '../postgres/scram-verifier.ts'
 import { adminTarget } from '../postgres/session-target.ts'
@@ -35,11 +36,17 @@ export async function regenerateToken(context: KeysContext, account: Account, na
   return findKey(context, account, name)
 }
 
-/** With the old token one could also give the role a password of one's own. */
+/**
+ * With the old token one could also give the role a password of one's own, even in a transaction that is still open and
+ * holds the role: it ends with its session.
+ */
 async function shutOut({ databases, secrets }: KeysContext, account: Account, role: string): Promise<void> {
   const verifier = quoteLiteral(scramVerifier(secrets.rolePassword(role)))
+  await endRequests(databases, account.hostId, role)
   await databases.admin.use(adminTarget(databases.hosts, account.hostId), (session) =>
-    session.query(`alter role ${quoteIdentifier(role)} password ${verifier}`),
+    endingBlockers(databases, session, () =>
+      session.query(`alter role ${quoteIdentifier(role)} password ${verifier}`),
+    ),
   )
   await endRequests(databases, account, role)
 }

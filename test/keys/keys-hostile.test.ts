@@ -477,3 +477,16 @@ test('a key that changed its password or settings works on, and regenerating tak
   thief.on('error', () => undefined)
   await assert.rejects(thief.connect(), { code: '28P01' })
 })
+
+test('a regenerated token shuts out also a job that holds the role in a transaction', async (t) => {
+  const context = await setup(t)
+  const { user, service } = context
+  const { databases } = service.services
+  const { masterRole, database } = user.account
+  const holder = await databases.job.acquire({ hostId: 1, database, role: masterRole, searchPath: 'public' })
+  t.after(() => holder.destroy())
+  await holder.query(`set application_name = 'cartage job'; begin; alter role current_user password 'stolen'`)
+  const { status } = await keysClient(user).regenerate('Master')
+  assert.equal(status, 200)
+  await assert.rejects(holder.query('commit'))
+})
