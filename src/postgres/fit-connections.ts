@@ -56,10 +56,10 @@ async function roomOn(adminUrl: string): Promise<number> {
     const { rowCount } = await client.query(
       `select from pg_catalog.pg_stat_activity where backend_type in ('client backend')`,
     )
-    const valueOf = (name: string) => Number(settings.find((each) => each.name === name)?.setting ?? 0)
+    const settingOf = (name: string) => Number(settings.find((each) => each.name === name)?.setting ?? 0)
     // Of those at work one is ours and goes. The second reserve came with PostgreSQL 16.
-    const reserved = valueOf('superuser_reserved_connections') + valueOf('reserved_connections')
-    return valueOf('max_connections') - reserved - ((rowCount ?? 1) - 1)
+    const reserved = settingOf('superuser_reserved_connections') + settingOf('reserved_connections')
+    return settingOf('max_connections') - reserved - ((rowCount ?? 1) - 1)
   } finally {
     await client.end().catch(() => undefined)
   }

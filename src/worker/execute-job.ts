@@ -170,7 +170,7 @@ function lostWithItsWorker(flight: Flight): Loss {
 }
 
 async function settleLoss(context: WorkContext, run: JobRun, loss: Loss): Promise<Interruption | undefined> {
-  const outcome = await settleUntilKnown(context, run, loss.flight)
+  const outcome = await settleUntilKnown(context, run.claimed, loss.flight)
   // Whoever takes the job next asks again.
   if (!outcome) return giveBack(context, run)
   if (outcome.kind === 'committed') accept(run, outcome)

@@ -110,7 +110,7 @@ async function mark(context: WorkContext, run: JobRun, flight: Flight): Promise<
     if (marked === 'gone') return 'other epoch'
     if (!(await isStillOurs(context, run))) return 'no longer ours'
     if (!isNotToBeSent(marked)) {
-      const outcome = await settleUntilKnown(context, run, marked)
+      const outcome = await settleUntilKnown(context, run.claimed, marked)
       if (outcome?.kind !== 'aborted') return outcome ?? giveBack(context, run)
     }
     settled = marked

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AppError } from '../errors.ts'
+import type { ClaimedJob } from '../jobs/claim-store.ts'
 import type { Flight } from '../jobs/job-store.ts'
 import { type Outcome, settleFlight } from '../jobs/statement-outcome.ts'
-import type { JobRun } from './job-run.ts'
 import type { WorkContext } from './work-context.ts'
 
 /** What became of a statement, however long its backend takes to end; none if its host cannot be asked now. */
 export async function settleUntilKnown(
   { databases, health, interrupted, log }: WorkContext,
-  { claimed: { target, job } }: JobRun,
+  { target, job }: ClaimedJob,
   flight: Flight,
 ): Promise<Outcome | undefined> {
   const { hostId } = target
