@@ -42,7 +42,7 @@ export async function regenerateToken(context: KeysContext, account: Account, na
  */
 async function shutOut({ databases, secrets }: KeysContext, account: Account, role: string): Promise<void> {
   const verifier = quoteLiteral(scramVerifier(secrets.rolePassword(role)))
-  await endRequests(databases, account.hostId, role)
+  await endRequests(databases, account, role)
   await databases.admin.use(adminTarget(databases.hosts, account.hostId), (session) =>
     endingBlockers(databases, session, () =>
       session.query(`alter role ${quoteIdentifier(role)} password ${verifier}`),
