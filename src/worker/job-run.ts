@@ -91,13 +91,20 @@ export function advance(run: JobRun, transition: Transition): void {
  */
 export async function announce(context: WorkContext, run: JobRun, flight: Flight): Promise<Stop | undefined> {
   if (flight === run.flight) return undefined
+  // PostgreSQL has refused to run it in the transaction announced before, so that flight is settled; its backend is ours.
+  const refused = run.flight
   run.flight = flight
   const interruption = await save(context, run)
-  return interruption ?? (isBesideControl(run) ? undefined : mark(context, run, flight))
+  return interruption ?? (isBesideControl(run) ? undefined : mark(context, run, flight, refused))
 }
 
-async function mark(context: WorkContext, run: JobRun, flight: Flight): Promise<Stop | undefined> {
-  let settled: Flight | null = null
+async function mark(
+  context: WorkContext,
+  run: JobRun,
+  flight: Flight,
+  refused: Flight | null,
+): Promise<Stop | undefined> {
+  let settled = refused
   for (;;) {
     const marked: Marked = await markFlight(
       context.databases,

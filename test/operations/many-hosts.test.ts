@@ -59,6 +59,21 @@ test('keys, SQL, copies and jobs work on a second host', async (t) => {
   )
 })
 
+test('a statement that PostgreSQL refuses inside of a transaction is run outside of one on a second host', async (t) => {
+  const { service } = await startWithTwoHosts(t)
+  await newUser(service, 'first')
+  const client = await newUser(service, 'second')
+  await client.sql('create table t (n int)')
+  const { job_id } = await client.jobs.create([
+    'do $$ begin insert into t values (1); commit; insert into t values (2); end $$',
+    'vacuum t',
+    'insert into t values (3)',
+  ])
+  const { status, failed_reason } = await client.jobs.finished(job_id)
+  assert.deepEqual({ status, failed_reason }, { status: 'done', failed_reason: undefined })
+  assert.deepEqual((await client.sql('select n from t order by n')).rows, [{ n: 1 }, { n: 2 }, { n: 3 }])
+})
+
 test('a job on a second host whose worker is killed is gone on with, and done exactly once', async (t) => {
   const { service, installation } = await startWithTwoHosts(t, { worker: false })
   await newUser(service, 'first')
