@@ -29,14 +29,15 @@ export async function failOver(
     second.proxy.retire(true)
   }
   const at = new Date()
-  const primary = await replica.promote()
+  await insist(() => replica.promote())
+  const primary = await replica.handOver()
   replication.close()
   const databases = stage.users.map(({ account }) => account.database)
   const survived = await insist(() => readEntries(primary.url, databases))
-  await useTransactionIds(primary.url, Math.round(random.between(0, 600)))
+  await insist(() => useTransactionIds(primary.url, Math.round(random.between(0, 600))))
   const recorded = new Set((await insist(() => recordedEntries(stage, 5))).keys())
   await second.become(primary)
-  await insist(() => stage.command('host', 'add', second.name, second.url))
+  await insist(() => stage.tellAddress(second))
   const entries = await entriesOf(old, databases)
   for (const entry of survived) entries.delete(entry)
   second.lostTails.push({ entries, recorded, at })
@@ -58,7 +59,7 @@ async function useTransactionIds(url: string, count: number): Promise<void> {
 async function entriesOf(old: Primary, databases: readonly string[]): Promise<Set<string>> {
   const again = await startPrimary(old.dataDir)
   try {
-    return await readEntries(again.url, databases)
+    return await insist(() => readEntries(again.url, databases))
   } finally {
     await again.remove()
   }

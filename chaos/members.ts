@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { isFree } from '../src/postgres/cluster/postmaster.ts'
 import type { Primary } from './postgres/primary.ts'
-import { CartageProcess, type Role, runCommand } from './process.ts'
+import { CartageProcess, type Role } from './process.ts'
 import type { Listener } from './proxy/link.ts'
 import { TcpProxy } from './proxy/tcp-proxy.ts'
 
@@ -49,11 +49,6 @@ export async function startServer(installation: Installation, role: Role): Promi
   }
   const urlOf = (at: number) => `http://127.0.0.1:${at}`
   return { ...member, door, url: urlOf(door.port), straightUrl: urlOf(port), close }
-}
-
-/** A command of the operator, who is close to the control database. */
-export function command(installation: Installation, args: readonly string[]): Promise<void> {
-  return runCommand(args, environmentOf(installation, installation.control.url, 0), installation.isBuilt)
 }
 
 function environmentOf(

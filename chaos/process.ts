@@ -1,7 +1,6 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 
 export type Role = 'serve' | 'serve --no-worker' | 'worker'
 
@@ -49,7 +48,8 @@ export class CartageProcess {
   }
 
   #spawn(): ChildProcess {
-    const child = spawn(process.execPath, [...program(this.#isBuilt), ...this.role.split(' ')], {
+    const program = this.#isBuilt ? ['chaos/cartage.mjs'] : ['--import', 'tsx', 'chaos/cartage.ts']
+    const child = spawn(process.execPath, [...program, ...this.role.split(' ')], {
       cwd: root,
       env: this.#environment,
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -68,20 +68,3 @@ export class CartageProcess {
 }
 
 const longestWords = 4_096
-
-/** A command of the operator, as a process of its own; rejects unless it succeeds. */
-export async function runCommand(
-  args: readonly string[],
-  environment: NodeJS.ProcessEnv,
-  isBuilt: boolean,
-): Promise<void> {
-  await promisify(execFile)(process.execPath, [...program(isBuilt), ...args], {
-    cwd: root,
-    env: environment,
-    timeout: 30_000,
-    killSignal: 'SIGKILL',
-  })
-}
-
-const program = (isBuilt: boolean) =>
-  isBuilt ? ['chaos/cartage.mjs'] : ['--import', 'tsx', 'chaos/cartage.ts']

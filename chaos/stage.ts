@@ -2,6 +2,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type pg from 'pg'
+import type { AccountsContext } from '../src/accounts/accounts-context.ts'
 import { addHost } from '../src/accounts/add-host.ts'
 import { createUser } from '../src/accounts/create-user.ts'
 import { openAccounts } from '../src/accounts/open-accounts.ts'
@@ -10,7 +11,7 @@ import { readConfig } from '../src/config.ts'
 import { createLog } from '../src/log.ts'
 import { firstHostId } from '../src/postgres/hosts.ts'
 import { ledgerOwnedBy } from './ledger.ts'
-import { command, type Member, type ServerMember, startMember, startServer } from './members.ts'
+import { type Member, type ServerMember, startMember, startServer } from './members.ts'
 import { type Primary, startPrimary } from './postgres/primary.ts'
 import { runSql } from './postgres/run-sql.ts'
 import { TenantHost } from './postgres/tenant-host.ts'
@@ -31,8 +32,8 @@ export type Stage = Readonly<{
   sent: SentStatements
   /** The administrator, in the control database. Fails while its server is down. */
   admin: (text: string, values?: unknown[]) => Promise<pg.QueryResult>
-  /** A command of the operator. */
-  command: (...args: string[]) => Promise<void>
+  /** What the operator does with `cartage host add`. */
+  tellAddress: (host: TenantHost) => Promise<void>
   close: () => Promise<void>
 }>
 
@@ -66,7 +67,8 @@ export async function setStage(options: StageOptions): Promise<Stage> {
       workers,
       sent,
       admin: (text, values) => runSql(control.url, namespace, text, values),
-      command: (...args) => command(installation, args),
+      tellAddress: ({ name, url }) =>
+        asOperator(control.url, async (accounts) => void (await addHost(accounts, name, url))),
       close,
     }
   } catch (error) {
@@ -91,10 +93,7 @@ async function closeAll(closers: readonly (() => Promise<void>)[]): Promise<void
 
 /** Half of them on each host. */
 async function makeUsers(adminUrl: string, second: TenantHost, count: number): Promise<ChaosUser[]> {
-  const config = { ...readConfig({}), namespace }
-  const keys = { adminUrl, secret, adminToken: '' }
-  const { accounts } = await openAccounts(config, keys, createLog('error'))
-  try {
+  return asOperator(adminUrl, async (accounts) => {
     await addHost(accounts, second.name, second.url)
     const users: ChaosUser[] = []
     for (let number = 1; number <= count; number++) {
@@ -104,6 +103,15 @@ async function makeUsers(adminUrl: string, second: TenantHost, count: number): P
       users.push({ account, token })
     }
     return users
+  })
+}
+
+/** On the same way as the command line, straight to the databases. */
+async function asOperator<T>(adminUrl: string, work: (accounts: AccountsContext) => Promise<T>): Promise<T> {
+  const config = { ...readConfig({}), namespace }
+  const { accounts } = await openAccounts(config, { adminUrl, secret, adminToken: '' }, createLog('silent'))
+  try {
+    return await work(accounts)
   } finally {
     await accounts.databases.close()
   }

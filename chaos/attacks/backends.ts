@@ -20,9 +20,10 @@ export async function cutControl(scene: Scene): Promise<void> {
 
 /** All others go down with it. */
 export async function killBackend(scene: Scene): Promise<void> {
-  const { pid } = await pickBackend(scene, pickPrimary(scene), `application_name like 'cartage%'`)
+  const primary = pickPrimary(scene)
+  const { pid } = await pickBackend(scene, primary, `application_name like 'cartage%'`)
   scene.recovery.disturb()
-  process.kill(pid, 'SIGKILL')
+  primary.signal('SIGKILL', pid)
 }
 
 export async function stopBackend(scene: Scene): Promise<void> {

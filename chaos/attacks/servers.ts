@@ -5,12 +5,12 @@ import { pickPrimary, type Scene } from './scene.ts'
 
 export async function killPostgres(scene: Scene): Promise<void> {
   scene.recovery.disturb()
-  process.kill(pickPrimary(scene).pid(), 'SIGKILL')
+  pickPrimary(scene).signal('SIGKILL')
 }
 
 export async function restartPostgres(scene: Scene): Promise<void> {
   scene.recovery.disturb()
-  process.kill(pickPrimary(scene).pid(), 'SIGINT')
+  pickPrimary(scene).signal('SIGINT')
 }
 
 /** Every process of the server, so that its clients hear nothing at all. */

@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createLog } from '../../src/log.ts'
+import { isServerProcess } from '../../src/postgres/cluster/processes.ts'
 import { startEmbeddedCluster } from '../../src/postgres/embedded-cluster.ts'
 import { continueAll, killAll } from './stop-processes.ts'
 
@@ -11,7 +12,8 @@ export type Primary = Readonly<{
   dataDir: string
   /** The folder in which all of its processes work. */
   dataPath: string
-  pid: () => number
+  /** To its first process, or to one of its backends. Throws if that has gone: its id may be another program's by now. */
+  signal: (name: NodeJS.Signals, pid?: number) => void
   /** Ends it for good; its replica has everything, unless that is stuck. */
   shutOff: () => Promise<void>
   /** Ends it for good in this very moment. */
@@ -23,6 +25,10 @@ export type Primary = Readonly<{
 export async function startPrimary(dataDir: string): Promise<Primary> {
   const cluster = await startEmbeddedCluster({ dataDir, log: createLog('silent'), isOnTcp: true })
   const dataPath = join(cluster.directory, 'data')
+  const signal = (name: NodeJS.Signals, pid = cluster.pid) => {
+    if (!isServerProcess(pid, dataPath)) throw new Error('the process has gone')
+    process.kill(pid, name)
+  }
   const shutOff = async () => {
     const stopped = cluster.stop()
     continueAll(dataPath)
@@ -45,7 +51,7 @@ export async function startPrimary(dataDir: string): Promise<Primary> {
     port: cluster.port,
     dataDir,
     dataPath,
-    pid: () => cluster.pid,
+    signal,
     shutOff,
     shutOffAtOnce,
     remove,

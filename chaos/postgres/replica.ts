@@ -50,9 +50,13 @@ export class Replica {
     return rowCount === 1
   }
 
-  /** Makes it a primary, with what it has, and gives it into the hands of somebody who starts it again. */
-  async promote(): Promise<Primary> {
-    await runSql(this.url, 'postgres', 'select pg_promote(true, 10)')
+  /** Makes it a primary, with what it has; if that was told it already, nothing changes. */
+  async promote(): Promise<void> {
+    await runSql(this.url, 'postgres', 'select pg_promote(true, 10) where pg_is_in_recovery()')
+  }
+
+  /** Once it is promoted: gives it into the hands of somebody who starts it again. */
+  handOver(): Promise<Primary> {
     return startPrimary(this.#dataDir)
   }
 

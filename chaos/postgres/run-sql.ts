@@ -11,7 +11,7 @@ export async function runSql(
   address.pathname = `/${database}`
   const client = new pg.Client({
     connectionString: address.href,
-    connectionTimeoutMillis: 2_000,
+    connectionTimeoutMillis: 5_000,
     query_timeout: 15_000,
     application_name: 'chaos',
   })

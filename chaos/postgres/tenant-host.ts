@@ -24,6 +24,7 @@ export class TenantHost {
   readonly troubles: string[] = []
   readonly #folder: string
   readonly #listen: Listener
+  readonly #retired: TcpProxy[] = []
   #copies = 0
   #primary: Primary
   #proxy: TcpProxy
@@ -76,12 +77,13 @@ export class TenantHost {
 
   /** From now on this is the primary. */
   async become(primary: Primary): Promise<void> {
+    this.#retired.push(this.#proxy)
     this.#primary = primary
     this.#proxy = await TcpProxy.open(primary.port, this.#listen)
   }
 
   async remove(): Promise<void> {
-    this.#proxy.close()
+    for (const proxy of [...this.#retired, this.#proxy]) proxy.close()
     this.#replication?.close()
     await this.#replica?.remove()
     await this.#primary.remove()

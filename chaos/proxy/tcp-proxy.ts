@@ -9,7 +9,7 @@ export class TcpProxy {
   readonly #listener: Server
   readonly #links = new Set<Link>()
   readonly #sockets = new Set<Socket>()
-  #isSilent = false
+  #silence: Promise<void> | undefined
 
   /** Opens a proxy before the server on this port. */
   static async open(serverPort: number, listen: Listener = () => undefined): Promise<TcpProxy> {
@@ -39,13 +39,10 @@ export class TcpProxy {
 
   /** Nothing gets through, neither on connections that are open nor on new ones, for a while. */
   async isolate(forMs: number): Promise<void> {
-    this.#isSilent = true
-    await Promise.all([
-      ...this.links.map((link) => link.vanish(forMs, forMs)),
-      sleep(forMs).then(() => {
-        this.#isSilent = false
-      }),
-    ])
+    const silence = sleep(forMs)
+    this.#silence = silence
+    await Promise.all([silence, ...this.links.map((link) => link.vanish(forMs, forMs))])
+    if (this.#silence === silence) this.#silence = undefined
   }
 
   /** The address is gone. Those who are connected are told, or wait in vain until they give up by themselves. */
@@ -65,9 +62,10 @@ export class TcpProxy {
   #accept(client: Socket, serverPort: number, listen: Listener): void {
     this.#keep(client)
     client.on('error', () => undefined)
-    if (this.#isSilent) {
+    if (this.#silence) {
       client.resume()
       client.once('end', () => client.destroy())
+      void this.#silence.then(() => client.destroy())
       return
     }
     const server = connect({ port: serverPort, host: '127.0.0.1', allowHalfOpen: true, noDelay: true })

@@ -10,12 +10,12 @@ test('whatever is killed, stopped, cut, held or promoted: no job is lost, nothin
 }, async (t) => {
   const seed = randomInt(2 ** 31)
   t.diagnostic(
-    `again with: npm run chaos -- --seed ${seed} --seconds 20 --users 2 --servers 2 --workers 2 --clients 8 --pause 150 --stall 5000`,
+    `again with: npm run chaos -- --seed ${seed} --seconds 15 --users 2 --servers 2 --workers 2 --clients 8 --pause 150 --stall 5000`,
   )
   const report = await runChaos({
     seed,
     kills: Number.POSITIVE_INFINITY,
-    seconds: 20,
+    seconds: 15,
     users: 2,
     servers: 2,
     workers: 2,
