@@ -10,7 +10,7 @@ export type Evidence = Readonly<{
   timesSent: (entry: string) => number
   /** It was done, and lost by a fail-over. */
   isLostByReplication: (entry: string) => boolean
-  /** Nothing was done that could be a reason to begin a statement anew. */
+  /** Nothing was done that could be a reason to begin a statement anew, or not to know of it. */
   wasGentle: boolean
 }>
 
@@ -36,8 +36,9 @@ export function judgeJob(played: PlayedJob, now: JobDocument, evidence: Evidence
     const problem = isLost(each)
       ? undefined
       : problemOf(each, now, evidence.timesApplied(each.statement.entry))
-    const again = evidence.wasGentle && isSentAgain(each) ? 'begun anew for no reason' : undefined
-    return [problem, again].flatMap((text) =>
+    const isHarmed = isSentAgain(each) || each.status === 'unknown'
+    const harm = evidence.wasGentle && isHarmed ? 'begun anew or unknown for no reason' : undefined
+    return [problem, harm].flatMap((text) =>
       text ? [`${each.statement.entry} (${each.statement.manner}): ${text}`] : [],
     )
   })

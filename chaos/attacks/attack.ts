@@ -75,7 +75,7 @@ export async function attack(scene: Scene, limits: AttackLimits): Promise<Attack
   const eachOnce = shuffled(limits.only, random)
   for (let kills = 0; kills < limits.kills && Date.now() < deadline && !limits.signal?.aborted; ) {
     await sleep(random.between(0, 2 * limits.pauseMs))
-    const due = random.isLucky(0.5) ? eachOnce.shift() : undefined
+    const due = random.isLucky(0.8) ? eachOnce.shift() : undefined
     const name = due ?? (random.weighted(weights) as AttackName)
     try {
       await kinds[name].attack(scene)
