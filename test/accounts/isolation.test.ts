@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setup } from '../setup.ts'
+import pg from 'pg'
+import { eventually, setup } from '../setup.ts'
 
 test('no tenant role is superuser, CREATEROLE, CREATEDB, BYPASSRLS, REPLICATION or a member of a pg_ role', async (t) => {
   const { user, admin } = await setup(t)
@@ -85,6 +86,28 @@ test('members of one organization that are created at the same time all come to 
   const { name: organization } = await createOrganization()
   const members = await Promise.all(Array.from({ length: 6 }, () => createUser({ organization })))
   for (const member of members) assert.equal((await member.sql('create table t (id int)')).command, 'CREATE')
+})
+
+test('a member comes to be also when somebody else changes the privileges of the database at that moment', async (t) => {
+  const { createOrganization, createUser, service, admin } = await setup(t)
+  const { name: organization, owner } = await createOrganization()
+  const { database, masterRole } = owner.account
+  const { address, adminRole, adminPassword } = service.services.databases.hosts.get(1)
+  const other = new pg.Client({ ...address, user: adminRole, password: adminPassword, database })
+  other.on('error', () => undefined)
+  await other.connect()
+  await other.query(`begin; grant connect on database "${database}" to "${masterRole}"`)
+  const creating = createUser({ organization })
+  await eventually(async () => {
+    const { rowCount } = await admin(
+      `select from pg_stat_activity where datname = $1 and wait_event_type = 'Lock'`,
+      [database],
+    )
+    assert.equal(rowCount, 1)
+  })
+  await other.query('commit')
+  await other.end()
+  assert.equal((await (await creating).sql('create table t (id int)')).command, 'CREATE')
 })
 
 test("members do not read each other's code, and still their own", async (t) => {

@@ -252,7 +252,8 @@ test('a key with `create` and `table_metadata` does not become master through wh
     { type: 'database', schemas: [{ name: 'public', permissions: ['create'] }], table_metadata: [] },
   ])
   // Where a key can make no operator, the master role itself makes one that tells.
-  await user.sql(`create table caught (who text); create table shown (id int);
+  await user.sql(`create table caught (who text); create table shown (id int); select CDB_CartodbfyTable('shown');
+    insert into shown default values;
     create function public.trap(regclass, oid) returns boolean language plpgsql as
       $$ begin insert into public.caught values (current_user); return true; end $$;
     create operator public.= (leftarg = regclass, rightarg = oid, function = public.trap)`)
