@@ -24,8 +24,8 @@ export class Directory {
   readonly #secrets: Secrets
   readonly #catchUp: CatchUp
   readonly #lease: CacheLease
-  readonly #accounts = new LRUCache<string, NamedAccount>({ max: 10_000 })
-  readonly #keys = new LRUCache<string, CallerKey>({ max: 20_000 })
+  readonly #accounts = new LRUCache<string, NamedAccount>({ max: 10_000, ttl: longestMs })
+  readonly #keys = new LRUCache<string, CallerKey>({ max: 20_000, ttl: longestMs })
   #epoch = 0
 
   constructor(control: Pool, secrets: Secrets, log: Log, catchUp: CatchUp = async () => undefined) {
@@ -130,5 +130,7 @@ function impatient(control: Pool): Queryable {
   }
 }
 
+/** Should the process that made a change die before it has told of it, and the notification be left out. */
+const longestMs = 60_000
 const maxAttempts = 4
 const patienceMs = 3_000
