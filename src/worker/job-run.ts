@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type ClaimedJob, reloadJob } from '../jobs/claim-store.ts'
 import { isNotToBeSent, type Marked, markFlight } from '../jobs/flight-marks.ts'
 import type { Job } from '../jobs/job.ts'
@@ -106,13 +107,7 @@ async function mark(
 ): Promise<Stop | undefined> {
   let settled = refused
   for (;;) {
-    const marked: Marked = await markFlight(
-      context.databases,
-      run.claimed.target.hostId,
-      { jobId: run.job.id, step: stepName(runningStep(run.job)!) },
-      flight,
-      settled,
-    ).catch(() => 'gone')
+    const marked = await markPatiently(context, run, flight, settled)
     if (marked === 'marked') return undefined
     if (marked === 'gone') return 'other epoch'
     if (!(await isStillOurs(context, run))) return 'no longer ours'
@@ -123,6 +118,27 @@ async function mark(
     settled = marked
   }
 }
+
+/** The same mark can be put again. Given up too soon, nobody could tell afterwards that the statement was not sent. */
+async function markPatiently(
+  { databases, interrupted }: WorkContext,
+  { claimed, job }: JobRun,
+  flight: Flight,
+  settled: Flight | null,
+): Promise<Marked> {
+  const step = { jobId: job.id, step: stepName(runningStep(job)!) }
+  for (let left = mostMarks; ; left -= 1) {
+    try {
+      return await markFlight(databases, claimed.target.hostId, step, flight, settled)
+    } catch {
+      if (left === 0 || interrupted.aborted) return 'gone'
+      await sleep(markPauseMs)
+    }
+  }
+}
+
+const mostMarks = 40
+const markPauseMs = 250
 
 /** The very row that we wrote last. The claim alone would not tell of a control database that was set back. */
 async function isStillOurs(context: WorkContext, run: JobRun): Promise<boolean> {
