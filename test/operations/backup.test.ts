@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync } from 'node:fs'
-import { readFile, truncate, writeFile } from 'node:fs/promises'
+import { readdir, readFile, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { createAdminClient } from '../../src/client/admin-client.ts'
@@ -42,7 +41,7 @@ test('a backup of a running installation, restored into an empty directory, is t
   alice.close()
   assert.equal(await original.stop(), 0)
 
-  const target = join(other, 'restored')
+  const target = await newDataDir(t)
   const wrong = await cartage(
     { CARTAGE_DATA_DIR: target, CARTAGE_BACKUP_PASSPHRASE: 'not that passphrase' },
     'restore',
@@ -52,7 +51,7 @@ test('a backup of a running installation, restored into an empty directory, is t
     [wrong.code, wrong.err],
     [2, 'cartage: this passphrase does not open the secret in the backup\n'],
   )
-  assert.ok(!existsSync(target))
+  assert.deepEqual(await readdir(target), [])
   const restored = await cartage({ CARTAGE_DATA_DIR: target, ...passphrase }, 'restore', file)
   assert.deepEqual([restored.code, restored.err], [0, ''])
   assert.equal(await readFile(join(target, 'secret'), 'utf8'), secret)
@@ -80,7 +79,7 @@ test('a cluster of one’s own is saved and restored the same way; a damaged fil
   )
   const saved = await cartage(installation(house), 'backup', file, '--without-secret')
   assert.equal(saved.out, `saved ${file} without the secret: keep that elsewhere\n`, saved.err)
-  const target = join(folder, 'restored')
+  const target = await newDataDir(t)
   const { CARTAGE_NAMESPACE, CARTAGE_SECRET } = installation(house)
   const env = { CARTAGE_DATA_DIR: target, CARTAGE_NAMESPACE }
   const torn = join(folder, 'torn.tar')
