@@ -53,7 +53,7 @@ test('the copy of an anonymous caller has a shorter limit', async (t) => {
 })
 
 test('a backend that ignores both cancel and terminate keeps its place until it is gone', async (t) => {
-  const limits = { anonymousConnections: 1, queryTimeoutMs: 500, connectionWaitMs: 2_000 }
+  const limits = { anonymousConnections: 1, queryTimeoutMs: 500, connectionWaitMs: 500 }
   const house = await setup(t, { config: limits })
   const { user } = house
   const running = async () => (await backends(house, user.account.publicRole, 'xpath')).length
@@ -86,7 +86,7 @@ const sleeping = 'select pg_sleep(20)'
 
 /** libxml computes for some ten seconds, and looks at no signal meanwhile. */
 const deaf = `select xpath('count(//a[count(//a[count(//a) > 1]) > 1])',
-  ('<r>' || repeat('<a/>', 560) || '</r>')::xml)`
+  ('<r>' || repeat('<a/>', 700) || '</r>')::xml)`
 
 const sqlUrl = ({ base }: Pick<TestUser, 'base'>, q: string, token?: string) =>
   `${base}/api/v2/sql?${new URLSearchParams({ q, ...(token && { api_key: token }) })}`
