@@ -50,7 +50,7 @@ test('a failing item fails the job, and later items of a chain stay pending', as
   assert.equal(job.failed_reason, 'division by zero')
   assert.deepEqual(job.query, [
     { query: 'create table a (i int)', status: 'done' },
-    { query: 'select 1/0', status: 'failed', failed_reason: 'division by zero' },
+    { query: 'select 1/0', status: 'failed', failed_reason: 'division by zero', failed_sqlstate: '22012' },
     { query: 'create table b (i int)', status: 'pending' },
   ])
   const { rows } = await user.sql(
