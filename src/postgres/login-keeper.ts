@@ -68,7 +68,7 @@ export class LoginKeeper implements Keeper {
       await session.query(`begin; set local lock_timeout = '1s'; set local statement_timeout = '5s'`)
       await holdLogins(session, target.database)
       await refuseIfLockedOut(session, target.role)
-      await endChangesOf(session, target.role)
+      await endRoleChanges(session)
       await session.query(`
         alter role ${role} password ${verifier};
         alter role ${role} reset all;
@@ -125,14 +125,16 @@ async function refuseIfLockedOut(session: Session, role: string): Promise<void> 
   if (rowCount) throw errors.databaseUnavailable(new Error('the role is locked out'))
 }
 
-/** A role that changes itself in a transaction that it does not end would hold up the repair, and all who need it. */
-async function endChangesOf(session: Session, role: string): Promise<void> {
+/**
+ * A role that is being changed in a transaction that does not end would hold up the repair, and all who need it. A tenant's
+ * session may do that as itself or as a role that it is a member of; nothing else of a tenant takes these locks.
+ */
+async function endRoleChanges(session: Session): Promise<void> {
   await session.query(
     `select pg_catalog.pg_terminate_backend(l.pid) from pg_catalog.pg_locks l
      join pg_catalog.pg_stat_activity a on a.pid = l.pid
-     where a.usename = $1 and l.mode = 'RowExclusiveLock'
+     where a.usename <> current_user and l.mode = 'RowExclusiveLock'
        and l.relation in ('pg_catalog.pg_authid'::regclass, 'pg_catalog.pg_db_role_setting'::regclass)`,
-    [role],
   )
 }
 

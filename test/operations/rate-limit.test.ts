@@ -24,7 +24,10 @@ test('a user over the limit gets 429 with whole numbers in the headers and the d
     assert.ok(Number(reset) > 3500 && Number(reset) <= 3600, `Reset ${reset}`)
     const body = (await refused.json()) as { error: string[] }
     assert.match(body.error[0]!, /^You are over the limits/)
-    assert.deepEqual({ ...body, error: 1 }, { error: 1, context: 'limit', detail: 'rate-limit' })
+    assert.deepEqual(
+      { ...body, error: 1 },
+      { error: 1, code: 'rate-limited', context: 'limit', detail: 'rate-limit' },
+    )
   }
 })
 

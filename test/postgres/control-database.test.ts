@@ -70,5 +70,8 @@ test('when every control connection is taken, callers get 503 with Retry-After a
   for (const client of taken) client.release()
   assert.equal(refused.status, 503)
   assert.equal(refused.headers.get('retry-after'), '1')
-  assert.deepEqual(await refused.json(), { error: ['No database connection became free within 3000 ms'] })
+  assert.deepEqual(await refused.json(), {
+    error: ['No database connection became free within 3000 ms'],
+    code: 'connections-exhausted',
+  })
 })

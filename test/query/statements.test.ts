@@ -55,7 +55,9 @@ test('nothing of one request is left to the next: settings, temporary tables, lo
        (select count(*) from pg_prepared_statements) as prepared,
        (select count(*) from pg_listening_channels()) as channels`,
   )
-  assert.deepEqual(body.rows, [{ path: 'public,cartodb', temp: null, locks: 0, prepared: 0, channels: 0 }])
+  assert.deepEqual(body.rows, [
+    { path: 'public,cartodb,postgis', temp: null, locks: 0, prepared: 0, channels: 0 },
+  ])
 })
 
 test('notices and warnings are told after the rows', async (t) => {
