@@ -222,7 +222,9 @@ begin
       where j.user_id = job.user_id and j.id = job.id and j.write_id = job.write_id;
       results[job.number] := case
         when found then json_build_object('outcome', 'written', 'at', written.updated_at)
-        when job.epoch <> current_epoch then json_build_object('outcome', 'other epoch')
+        -- After a crash there is none, until a worker asks for it.
+        when job.epoch is not null and job.epoch is distinct from current_epoch
+          then json_build_object('outcome', 'other epoch')
         else json_build_object('outcome', 'not ours')
       end;
       continue;
