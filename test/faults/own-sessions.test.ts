@@ -7,7 +7,7 @@ import { type Service, startService } from '../../src/service.ts'
 import { HostHealth } from '../../src/worker/host-health.ts'
 import { jobApi, runJob } from '../jobs/job-api.ts'
 import { newInstallation } from '../operations/installation.ts'
-import { eventually, randomName, setup, type TestUser } from '../setup.ts'
+import { randomName, setup, type TestUser } from '../setup.ts'
 
 const endOwnSessions = `do $$ begin
   loop
@@ -37,8 +37,10 @@ test('a user who ends all of its own sessions closes the host for nobody else', 
     const other = jobApi(await newUser(service))
     const attack = attacker.sql(endOwnSessions)
     const jobs = Array.from({ length: 3 }, () => jobApi(attacker).submit('select 1'))
-    await eventually(() => assert.ok(lines.some((line) => line.includes('a user cannot be connected'))))
-    assert.equal((await runJob(other, 'select 1')).status, 'done')
+    // Whether a job is hit at its login, before its statement or in it is a matter of luck: all the same to others.
+    for (let turn = 0; turn < 5; turn++) {
+      assert.equal((await runJob(other, 'select pg_sleep(0.2)')).status, 'done')
+    }
     await attack
     assert.deepEqual(
       lines.filter((line) => line.includes('a database host does not answer')),
