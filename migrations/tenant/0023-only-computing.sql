@@ -113,8 +113,10 @@ begin
   end loop;
   for account in select master_role from cartage.accounts loop
     execute format(
-      'grant execute on function pg_advisory_lock(bigint), pg_advisory_unlock(bigint),
-         pg_advisory_xact_lock(bigint), pg_try_advisory_xact_lock(bigint) to %I',
+      'grant execute on function pg_advisory_lock(bigint), pg_advisory_lock(integer, integer),
+         pg_advisory_unlock(bigint), pg_advisory_unlock(integer, integer),
+         pg_advisory_xact_lock(bigint), pg_advisory_xact_lock(integer, integer),
+         pg_try_advisory_xact_lock(bigint), pg_try_advisory_xact_lock(integer, integer) to %I',
       account.master_role);
   end loop;
   for routine in

@@ -66,8 +66,10 @@ export async function admitToDatabase(databases: Databases, place: TenantPlace):
         pg_catalog.lo_creat(integer), pg_catalog.lo_create(oid), pg_catalog.lo_from_bytea(oid, bytea),
         pg_catalog.pg_cancel_backend(integer), pg_catalog.pg_terminate_backend(integer, bigint),
         pg_catalog.pg_stat_get_activity(integer),
-        pg_catalog.pg_advisory_lock(bigint), pg_catalog.pg_advisory_unlock(bigint),
-        pg_catalog.pg_advisory_xact_lock(bigint), pg_catalog.pg_try_advisory_xact_lock(bigint) to ${master};
+        pg_catalog.pg_advisory_lock(bigint), pg_catalog.pg_advisory_lock(integer, integer),
+        pg_catalog.pg_advisory_unlock(bigint), pg_catalog.pg_advisory_unlock(integer, integer),
+        pg_catalog.pg_advisory_xact_lock(bigint), pg_catalog.pg_advisory_xact_lock(integer, integer),
+        pg_catalog.pg_try_advisory_xact_lock(bigint), pg_catalog.pg_try_advisory_xact_lock(integer, integer) to ${master};
       commit`)
   })
 }
