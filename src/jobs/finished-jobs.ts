@@ -24,7 +24,7 @@ export class FinishedJobs {
   /** The job when it has ended, or as it is when the time is over or the caller gives up. None: there is no such job. */
   async wait(account: Account, id: string, timeoutMs: number, signal: AbortSignal): Promise<Job | undefined> {
     const deadline = Date.now() + timeoutMs
-    for (;;) {
+    for (let lookAgainMs = 2; ; lookAgainMs = Math.min(2 * lookAgainMs, longestLookMs)) {
       const turn = this.#nextNews(account, id, signal)
       try {
         await this.#listen()
@@ -128,5 +128,6 @@ type Waiter = Readonly<{ userId: number; id: string; wake: () => void }>
 /** What one request waits for. */
 type Turn = Readonly<{ news: (timeoutMs: number) => Promise<void>; leave: () => void }>
 
-const lookAgainMs = 250
+/** A job is mostly locked for less than a millisecond, while it is claimed or written. */
+const longestLookMs = 250
 const lookMs = 1_000
