@@ -5,11 +5,17 @@ import type { Databases } from '../postgres/databases.ts'
 import { firstHostId } from '../postgres/hosts.ts'
 import { isNotToBeSent, listMarks, markNotToBeSent } from './flight-marks.ts'
 import { isFinal, type Job } from './job.ts'
-import { accepted, beginStep, cancel, stepSucceeded, stepUnknown, type Transition } from './job-state.ts'
+import { accepted, beginStep, cancel } from './job-state.ts'
 import { nextStep, stepName } from './job-step.ts'
 import type { Flight, StoredJob } from './job-store.ts'
 import { announceJobs } from './queue-store.ts'
-import { isInFlight, type Patience, type SettledOutcome, settleFlight } from './statement-outcome.ts'
+import {
+  isInFlight,
+  type Patience,
+  type SettledOutcome,
+  settleFlight,
+  stepSettled,
+} from './statement-outcome.ts'
 import { withLockedJob } from './with-locked-job.ts'
 import { endOf, writeJobs } from './write-jobs.ts'
 
@@ -51,7 +57,7 @@ async function stopStatement(
 ): Promise<Job | undefined> {
   if (flight.xid === null && !(await isInFlight(databases, hostId, flight))) return undefined
   const outcome = await settleFlight(databases, hostId, job.id, flight, whileLocked)
-  return flight.xid === null || outcome.kind === 'aborted' ? job : accepted(withOutcome(job, outcome))
+  return flight.xid === null || outcome.kind === 'aborted' ? job : accepted(stepSettled(job, outcome))
 }
 
 /** The row of the job is locked meanwhile, and a control connection taken. */
@@ -75,7 +81,7 @@ async function withLostSteps(databases: Databases, { hostId }: Account, job: Job
       return (await markNotToBeSent(databases, hostId, step, flight)) ? known : undefined
     }
     const begun = accepted(beginStep({ ...known, status: 'running' }, new Date()))
-    known = accepted(withOutcome(begun, outcome))
+    known = accepted(stepSettled(begun, outcome))
   }
 }
 
@@ -89,11 +95,6 @@ async function settleMark(
   if (isNotToBeSent(flight)) return undefined
   const outcome = await settleFlight(databases, hostId, jobId, flight, whileLocked)
   return outcome.kind === 'aborted' ? undefined : outcome
-}
-
-function withOutcome(job: Job, outcome: SettledOutcome): Transition {
-  const at = new Date()
-  return outcome.kind === 'committed' ? stepSucceeded(job, at) : stepUnknown(job, outcome.reason, at)
 }
 
 async function end(tx: ClientBase, from: StoredJob, job: Job): Promise<Job> {

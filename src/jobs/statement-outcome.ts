@@ -6,6 +6,8 @@ import type { Session } from '../postgres/session.ts'
 import { adminTarget, type SessionTarget } from '../postgres/session-target.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import { findMark } from './flight-marks.ts'
+import type { Job } from './job.ts'
+import { stepSucceeded, stepUnknown, type Transition } from './job-state.ts'
 import type { Flight } from './job-store.ts'
 import { outcomeForeign, outcomeTooOld, outcomeUnknowable } from './unknown-reasons.ts'
 
@@ -18,6 +20,12 @@ export type Outcome =
 
 /** The statement has happened, or nobody knows: it must not be sent again. */
 export type SettledOutcome = Exclude<Outcome, { kind: 'aborted' }>
+
+/** The running step of a job after its flight was settled so. */
+export function stepSettled(job: Job, outcome: SettledOutcome): Transition {
+  const at = new Date()
+  return outcome.kind === 'committed' ? stepSucceeded(job, at) : stepUnknown(job, outcome.reason, at)
+}
 
 export type Patience = Readonly<{ attempts: number; waitMs: number }>
 

@@ -1,17 +1,9 @@
 import { renderFallback } from '../jobs/fallback-template.ts'
 import { isFinal, type Job } from '../jobs/job.ts'
-import {
-  abandon,
-  accepted,
-  beginStep,
-  stepAborted,
-  stepFailed,
-  stepSucceeded,
-  stepUnknown,
-} from '../jobs/job-state.ts'
+import { abandon, accepted, beginStep, stepAborted, stepFailed, stepSucceeded } from '../jobs/job-state.ts'
 import { runningStep, type Step } from '../jobs/job-step.ts'
 import type { Flight } from '../jobs/job-store.ts'
-import type { SettledOutcome } from '../jobs/statement-outcome.ts'
+import { stepSettled } from '../jobs/statement-outcome.ts'
 import { sqlstate } from '../postgres/sqlstate.ts'
 import {
   advance,
@@ -127,7 +119,7 @@ async function settle(
       return beginStepAgain(context, run, outcome.cause)
     case 'stopped':
       if (typeof outcome.by === 'string') return outcome.by
-      accept(run, outcome.by)
+      advance(run, stepSettled(run.job, outcome.by))
       return undefined
     case 'lost':
       return settleLoss(context, run, outcome)
@@ -173,19 +165,12 @@ async function settleLoss(context: WorkContext, run: JobRun, loss: Loss): Promis
   const outcome = await settleUntilKnown(context, run.claimed, loss.flight)
   // Whoever takes the job next asks again.
   if (!outcome) return giveBack(context, run)
-  if (outcome.kind === 'committed') accept(run, outcome)
+  if (outcome.kind === 'committed') advance(run, stepSettled(run.job, outcome))
   else if (loss.isTimedOut) advance(run, stepFailed(run.job, timeoutText, new Date(), sqlstate.queryCanceled))
-  else if (outcome.kind === 'unknown') accept(run, outcome)
+  else if (outcome.kind === 'unknown') advance(run, stepSettled(run.job, outcome))
   else if (context.interrupted.aborted) abortStep(run)
   else retry(run, loss, loss.isInnocent || outcome.isServerRestarted)
   return undefined
-}
-
-/** A statement that has happened, or of which nobody knows. */
-function accept(run: JobRun, outcome: SettledOutcome): void {
-  const at = new Date()
-  const { job } = run
-  advance(run, outcome.kind === 'committed' ? stepSucceeded(job, at) : stepUnknown(job, outcome.reason, at))
 }
 
 /**

@@ -37,14 +37,3 @@ export async function untilRunning(
     return found
   }, timeoutMs)
 }
-
-export async function hasEnded(
-  admin: Setup['admin'],
-  { pid, backendStart }: RunningStatement,
-): Promise<boolean> {
-  const { rowCount } = await admin(
-    `select from pg_stat_activity where pid = $1 and backend_start = $2::timestamptz and state = 'active'`,
-    [pid, backendStart],
-  )
-  return rowCount === 0
-}
