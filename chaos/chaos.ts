@@ -1,6 +1,7 @@
 import { Aftermath } from './aftermath.ts'
 import { type AttackCounts, type AttackName, areGentle, attack } from './attacks/attack.ts'
 import { Load } from './load.ts'
+import { Phases } from './phases.ts'
 import { seededRandom } from './random.ts'
 import { RecoveryTimes } from './recovery-times.ts'
 import { Revocations } from './revocations.ts'
@@ -22,6 +23,8 @@ export type ChaosOptions = Readonly<{
   pauseMs: number
   longestStallMs: number
   only: readonly AttackName[]
+  /** Hears of each phase as it begins. */
+  tell: (words: string) => void
   /** Ends the attacks early. */
   signal?: AbortSignal
 }>
@@ -41,22 +44,25 @@ export type ChaosReport = Readonly<{
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const startedAt = Date.now()
   const { seed } = options
-  const stage = await setStage(options)
+  const phases = new Phases(options.tell)
+  const stage = await phases.run('set the stage', 180_000, () => setStage(options))
   const load = new Load(stage, seededRandom(seed), options.clients)
   const revocations = new Revocations(stage, seededRandom(seed + 2), keyClients)
   const recovery = new RecoveryTimes(stage)
   const aftermath = new Aftermath()
   const scene = { ...options, stage, random: seededRandom(seed + 1), recovery, aftermath }
   try {
-    await load.warmUp(options.clients)
-    const attacks = await attack(scene, options)
-    await aftermath.settle()
-    await load.finish(patienceMs)
-    await revocations.finish()
-    await recovery.settle()
+    await phases.run('warm up', 180_000, () => load.warmUp(options.clients))
+    const attacks = await phases.run('attack', options.seconds * 1000 + 60_000, () => attack(scene, options))
+    await phases.run('let the last attacks end', 300_000, () => aftermath.settle())
+    await phases.run('let the last jobs end', patienceMs + 60_000, () => load.finish(patienceMs))
+    await phases.run('revoke the last tokens', 120_000, () => revocations.finish())
+    await phases.run('see the last takeovers', 60_000, () => recovery.settle())
     // Whoever does not answer any more has been noticed by now, and what is asked below must be answered.
     for (const { process } of stage.servers) process.signal('SIGKILL')
-    const findings = await verify(stage, load, revocations, areGentle(options.only))
+    const findings = await phases.run('verify', 600_000, () =>
+      verify(stage, load, revocations, areGentle(options.only)),
+    )
     return {
       options,
       seconds: (Date.now() - startedAt) / 1000,
@@ -65,8 +71,11 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
       findings,
     }
   } finally {
-    await Promise.all([aftermath.settle(), load.finish(0), revocations.finish()])
-    await stage.close()
+    await phases.run('clear the stage', 120_000, async () => {
+      load.giveUp()
+      revocations.giveUp()
+      await stage.close()
+    })
   }
 }
 

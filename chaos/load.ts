@@ -49,6 +49,12 @@ export class Load {
     this.#givenUp = new AbortController()
   }
 
+  /** Nobody wants to know any more. */
+  giveUp(): void {
+    this.#isOver = true
+    this.#givenUp.abort()
+  }
+
   /** The job as it is now, asked until there is an answer. */
   async read({ plan, id }: Pick<PlayedJob, 'plan' | 'id'>, waitSeconds = 0): Promise<JobDocument> {
     const { status, body } = await this.#insist(plan, 'GET', `/${id}`, `wait=${waitSeconds}`)

@@ -35,8 +35,12 @@ export class Revocations {
   }
 
   async finish(): Promise<void> {
-    this.#isOver = true
+    this.giveUp()
     await Promise.all(this.#clients)
+  }
+
+  giveUp(): void {
+    this.#isOver = true
   }
 
   async #again(act: () => Promise<void>): Promise<void> {

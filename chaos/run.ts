@@ -41,7 +41,11 @@ const report = await runChaos({
   pauseMs: number(values.pause, 400),
   longestStallMs: number(values.stall, 30_000),
   only,
+  tell: (words) => console.error(words),
   signal: interrupted.signal,
+}).catch((error: unknown) => {
+  console.error(error)
+  process.exit(1)
 })
 console.log(describe(report))
 for (const violation of report.findings.violations.slice(0, 50)) console.error(violation)

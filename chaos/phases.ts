@@ -1,0 +1,27 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** Tells the phases of a run as they begin, and gives each an end: whatever hangs is told by its name. */
+export class Phases {
+  readonly #tell: (words: string) => void
+  readonly #startedAt = performance.now()
+
+  constructor(tell: (words: string) => void) {
+    this.#tell = tell
+  }
+
+  async run<T>(name: string, limitMs: number, work: () => Promise<T>): Promise<T> {
+    const seconds = (performance.now() - this.#startedAt) / 1000
+    this.#tell(`${seconds.toFixed(1).padStart(7)} s  ${name}`)
+    const isOver = new AbortController()
+    const limit = sleep(limitMs, undefined, { signal: isOver.signal }).then(() => {
+      throw new Error(`${name}: not over after ${limitMs / 1000} s`)
+    })
+    try {
+      return await Promise.race([work(), limit])
+    } finally {
+      isOver.abort()
+      // Nobody waits for it any more.
+      limit.catch(() => undefined)
+    }
+  }
+}
