@@ -23,7 +23,6 @@ export type Installation = Readonly<{
   namespace: string
   secret: string
   jobsPerUser: number
-  isBuilt: boolean
   /** Hears what the processes say to the first host. */
   listen: Listener
 }>
@@ -31,7 +30,7 @@ export type Installation = Readonly<{
 export async function startMember(installation: Installation, role: Role, port = 0): Promise<Member> {
   const control = await TcpProxy.open(installation.control.port, installation.listen)
   const environment = environmentOf(installation, control.inFrontOf(installation.control.url), port)
-  const process = new CartageProcess(role, environment, installation.isBuilt)
+  const process = new CartageProcess(role, environment)
   const close = async () => {
     await process.end('SIGKILL')
     control.close()

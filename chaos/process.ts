@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { program } from '../test/support/program.ts'
 
 export type Role = 'serve' | 'serve --no-worker' | 'worker'
 
@@ -12,15 +13,12 @@ export class CartageProcess {
   /** What it said when it died of an exception of its own. */
   readonly crashes: string[] = []
   readonly #environment: NodeJS.ProcessEnv
-  readonly #isBuilt: boolean
   isRevived = true
   #child: ChildProcess
 
-  /** From dist/ if it is built, else from the sources, which takes longer to start. */
-  constructor(role: Role, environment: NodeJS.ProcessEnv, isBuilt: boolean) {
+  constructor(role: Role, environment: NodeJS.ProcessEnv) {
     this.role = role
     this.#environment = environment
-    this.#isBuilt = isBuilt
     this.#child = this.#spawn()
   }
 
@@ -48,7 +46,6 @@ export class CartageProcess {
   }
 
   #spawn(): ChildProcess {
-    const program = this.#isBuilt ? ['chaos/cartage.mjs'] : ['--import', 'tsx', 'chaos/cartage.ts']
     const child = spawn(process.execPath, [...program, ...this.role.split(' ')], {
       cwd: root,
       env: this.#environment,

@@ -49,7 +49,7 @@ export async function setStage(options: StageOptions): Promise<Stage> {
     const second = await TenantHost.start(folder, sent.note)
     closers.push(() => second.remove())
     const { jobsPerUser } = options
-    const common = { namespace, secret, jobsPerUser, isBuilt: await isBuilt() }
+    const common = { namespace, secret, jobsPerUser }
     const installation = { ...common, control, listen: sent.note }
     const users = await makeUsers(control.url, second, options.users)
     await second.addReplica()
@@ -115,10 +115,4 @@ async function asOperator<T>(adminUrl: string, work: (accounts: AccountsContext)
   } finally {
     await accounts.databases.close()
   }
-}
-
-/** Whether dist/ was made from the sources as they are now. */
-async function isBuilt(): Promise<boolean> {
-  const build = (await import('../scripts/build.mjs' as string)) as { isBuilt: () => boolean }
-  return build.isBuilt()
 }

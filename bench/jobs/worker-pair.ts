@@ -18,7 +18,7 @@ export async function startWorkers(
     CARTAGE_NAMESPACE: namespace,
     CARTAGE_LOG_LEVEL: 'silent',
   }
-  const workers = Array.from({ length: count }, () => new CartageProcess('worker', environment, true))
+  const workers = Array.from({ length: count }, () => new CartageProcess('worker', environment))
   frame.after(() => Promise.all(workers.map((worker) => worker.end('SIGKILL'))))
 
   const allArePresent = async () => {

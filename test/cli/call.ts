@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
 import type { Setup } from '../setup.ts'
+import { program } from '../support/program.ts'
 
 /** The environment of the operator of a test's installation. */
 export const installation = (house: Setup) => ({
@@ -37,5 +37,4 @@ export function beginCartage(env: Record<string, string>, args: readonly string[
 }
 
 /** What `cartage` is in a line of a shell. */
-export const program = ['--import', 'tsx', fileURLToPath(new URL('./cartage.ts', import.meta.url))] as const
 export const shellProgram = [process.execPath, ...program].map((word) => `'${word}'`).join(' ')

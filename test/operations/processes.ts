@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import type { TestContext } from 'node:test'
-import { fileURLToPath } from 'node:url'
+import { program } from '../support/program.ts'
 import type { Installation } from './installation.ts'
 
 export type RunningProcess = Readonly<{
@@ -43,7 +43,7 @@ export async function startCartage(
   command: readonly string[],
   env: Readonly<Record<string, string>>,
 ): Promise<RunningProcess> {
-  const child = spawn(process.execPath, ['--import', 'tsx', program, ...command], {
+  const child = spawn(process.execPath, [...program, ...command], {
     env: { PATH: process.env.PATH, CARTAGE_PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
@@ -83,5 +83,3 @@ async function sayReady(child: ChildProcess, gone: Promise<number | null>): Prom
   })
   return Promise.race([ready, died])
 }
-
-const program = fileURLToPath(new URL('./cartage-process.ts', import.meta.url))

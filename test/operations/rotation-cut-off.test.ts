@@ -5,13 +5,13 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
 import { createAdminClient } from '../../src/client/admin-client.ts'
 import { createLog } from '../../src/log.ts'
 import { startEmbeddedCluster } from '../../src/postgres/embedded-cluster.ts'
 import { deriveSecrets } from '../../src/secrets.ts'
 import { eventually } from '../setup.ts'
+import { program } from '../support/program.ts'
 import { embeddedSuperuser, newDataDir } from './data-dir.ts'
 import { startCartage } from './processes.ts'
 
@@ -70,8 +70,7 @@ async function killRotation(
     const watcher = await embeddedSuperuser(t, dataDir, database)
     await holder.query('begin')
     await holder.query(obstacle)
-    const entry = fileURLToPath(new URL('./cartage-process.ts', import.meta.url))
-    const child = spawn(process.execPath, ['--import', 'tsx', entry, 'secret', 'rotate'], {
+    const child = spawn(process.execPath, [...program, 'secret', 'rotate'], {
       env: { PATH: process.env.PATH, CARTAGE_DATA_DIR: dataDir },
       stdio: 'inherit',
     })

@@ -9,18 +9,14 @@ export async function startWorkerProcess(
   environment: NodeJS.ProcessEnv = {},
 ): Promise<CartageProcess> {
   const { namespace } = service.services.config
-  const worker = new CartageProcess(
-    'worker',
-    {
-      ...process.env,
-      CARTAGE_DATABASE_URL: keys.adminUrl,
-      CARTAGE_SECRET: keys.secret,
-      CARTAGE_NAMESPACE: namespace,
-      CARTAGE_LOG_LEVEL: 'silent',
-      ...environment,
-    },
-    false,
-  )
+  const worker = new CartageProcess('worker', {
+    ...process.env,
+    CARTAGE_DATABASE_URL: keys.adminUrl,
+    CARTAGE_SECRET: keys.secret,
+    CARTAGE_NAMESPACE: namespace,
+    CARTAGE_LOG_LEVEL: 'silent',
+    ...environment,
+  })
   worker.isRevived = false
   t.after(() => worker.end('SIGKILL'))
   await eventually(async () => {

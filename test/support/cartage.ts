@@ -1,4 +1,4 @@
 import { main } from '../../src/main.ts'
 
-/** The command line from source, as bin/cartage runs it from dist. */
+// `cartage` from the sources, without a build.
 process.exitCode = await main(process.argv.slice(2))
