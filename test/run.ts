@@ -9,6 +9,7 @@ import { spec } from 'node:test/reporters'
 import { createLog } from '../src/log.ts'
 import { startEmbeddedCluster } from '../src/postgres/embedded-cluster.ts'
 import { endProcesses, removeNames } from './remains.ts'
+import { FileTimes } from './support/file-times.ts'
 
 // Runs the test files, or those whose path holds one of the arguments, on a cluster of their own; then looks
 // for what they left behind: databases, roles and processes.
@@ -91,7 +92,10 @@ async function runFiles(files: string[], signal: AbortSignal): Promise<boolean> 
     counts.run++
     counts.failed++
   })
+  const times = new FileTimes(events)
   await pipeline(events, new spec(), process.stdout, { end: false })
+  // After a failure the names of what failed close the output.
+  if (counts.failed === 0) console.log(times.describe(import.meta.dirname))
   if (counts.run === 0) complain('not a single test was run')
   return counts.failed === 0 && counts.run > 0
 }
