@@ -1,10 +1,11 @@
+import { operator, recordAudit } from '../audit/audit-store.ts'
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import { errors } from '../errors.ts'
+import type { AccountsContext } from '../hosts/installation.ts'
+import { dropDatabase } from '../hosts/tenant-databases.ts'
 import { allowLongStatements } from '../postgres/control-pool.ts'
 import { inTransaction, onConnection } from '../postgres/transaction.ts'
 import { holdingLocks, lockOrganization, stateOf } from './account-lock.ts'
-import type { AccountsContext } from './accounts-context.ts'
-import { operator, recordAudit } from './audit.ts'
 import { leavingToRepair } from './leave-to-repair.ts'
 import {
   deleteOrganizationRow,
@@ -12,7 +13,6 @@ import {
   type Organization,
   setOrganizationState,
 } from './organization-store.ts'
-import { dropDatabase } from './tenant-databases.ts'
 import { dropRoles } from './tenant-roles.ts'
 
 /** Deletes an organization whose only member is its owner, and the owner with it. */

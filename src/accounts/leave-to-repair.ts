@@ -1,5 +1,5 @@
+import type { AccountsContext } from '../hosts/installation.ts'
 import { isBusy } from '../postgres/busy.ts'
-import type { AccountsContext } from './accounts-context.ts'
 
 /** The account is closed already; what another tenant holds of it is removed in the background, and nobody waits. */
 export async function leavingToRepair({ log }: AccountsContext, removal: Promise<void>): Promise<void> {

@@ -1,6 +1,6 @@
 import { defaultToken } from '../auth/token.ts'
 import { errors } from '../errors.ts'
-import type { AccountsContext } from './accounts-context.ts'
+import type { AccountsContext } from '../hosts/installation.ts'
 
 export function checkQuota(quotaBytes: number | undefined): void {
   if (quotaBytes === undefined) return

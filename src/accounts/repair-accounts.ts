@@ -1,10 +1,10 @@
+import type { AccountsContext } from '../hosts/installation.ts'
+import { isOutOfReach } from '../hosts/out-of-reach.ts'
 import { isBusy } from '../postgres/busy.ts'
 import { holdingLocks, lockOrganization, lockUser, stateOf } from './account-lock.ts'
-import type { AccountsContext } from './accounts-context.ts'
 import { removeOrganization } from './delete-organization.ts'
 import { removeUser } from './delete-user.ts'
 import { listUnfinishedOrganizations } from './organization-store.ts'
-import { isOutOfReach } from './out-of-reach.ts'
 import { listUnfinishedUsers } from './user-store.ts'
 
 /**

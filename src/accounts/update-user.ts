@@ -1,11 +1,11 @@
+import { operator, recordAudit } from '../audit/audit-store.ts'
 import type { Account } from '../auth/account.ts'
 import { userByName } from '../auth/account-store.ts'
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import { errors } from '../errors.ts'
+import type { AccountsContext } from '../hosts/installation.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { inTransaction } from '../postgres/transaction.ts'
-import type { AccountsContext } from './accounts-context.ts'
-import { operator, recordAudit } from './audit.ts'
 import { checkQuota } from './new-account.ts'
 import { checkLimits } from './user-limits.ts'
 

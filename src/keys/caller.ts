@@ -1,5 +1,5 @@
 import type { ClientBase } from 'pg'
-import { operator } from '../accounts/audit.ts'
+import { operator } from '../audit/audit-store.ts'
 import type { Account } from '../auth/account.ts'
 import { isStillKnown } from '../auth/account-store.ts'
 import { errors } from '../errors.ts'

@@ -1,4 +1,4 @@
-import { recordAudit } from '../accounts/audit.ts'
+import { recordAudit } from '../audit/audit-store.ts'
 import type { Account } from '../auth/account.ts'
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import { errors } from '../errors.ts'

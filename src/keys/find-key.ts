@@ -1,7 +1,7 @@
 import type { Account } from '../auth/account.ts'
 import { errors } from '../errors.ts'
 import type { Queryable } from '../postgres/transaction.ts'
-import { heldGrants } from './held-grants.ts'
+import { heldGrants } from './effective-grants.ts'
 import type { Key, KeysContext } from './key.ts'
 import { findKeyByName } from './key-store.ts'
 

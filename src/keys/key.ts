@@ -1,5 +1,5 @@
-import type { AccountsContext } from '../accounts/accounts-context.ts'
 import type { Account, KeyType, Principal } from '../auth/account.ts'
+import type { AccountsContext } from '../hosts/installation.ts'
 import type { HeldGrants, Scope } from './grants.ts'
 
 /** What every act on keys needs. */

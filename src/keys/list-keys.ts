@@ -1,5 +1,5 @@
 import type { Account, KeyType } from '../auth/account.ts'
-import { heldGrants } from './held-grants.ts'
+import { heldGrants } from './effective-grants.ts'
 import type { Key, KeysContext } from './key.ts'
 import { readKey } from './key-store.ts'
 

@@ -1,5 +1,5 @@
-import { recordAudit } from '../accounts/audit.ts'
 import { masterKeyName } from '../accounts/first-keys.ts'
+import { recordAudit } from '../audit/audit-store.ts'
 import type { Account } from '../auth/account.ts'
 import { userByName } from '../auth/account-store.ts'
 import { errors } from '../errors.ts'

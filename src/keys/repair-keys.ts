@@ -1,6 +1,6 @@
-import { isOutOfReach } from '../accounts/out-of-reach.ts'
 import type { Account } from '../auth/account.ts'
 import { readAccount, selectAccounts } from '../auth/account-store.ts'
+import { isOutOfReach } from '../hosts/out-of-reach.ts'
 import { isBusy } from '../postgres/busy.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { inTransaction } from '../postgres/transaction.ts'

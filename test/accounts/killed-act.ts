@@ -1,8 +1,8 @@
 import { createOrganization } from '../../src/accounts/create-organization.ts'
 import { createUser } from '../../src/accounts/create-user.ts'
 import { deleteUser } from '../../src/accounts/delete-user.ts'
-import { openAccounts } from '../../src/accounts/open-accounts.ts'
 import { readConfig } from '../../src/config.ts'
+import { openAccounts } from '../../src/hosts/open-installation.ts'
 import { createLog } from '../../src/log.ts'
 
 /** A process that says when it begins to make or remove an account, to be killed in the middle of it. */

@@ -1,6 +1,6 @@
-import { openAccounts } from '../../src/accounts/open-accounts.ts'
 import { userByName } from '../../src/auth/account-store.ts'
 import { readConfig } from '../../src/config.ts'
+import { openAccounts } from '../../src/hosts/open-installation.ts'
 import { createKey } from '../../src/keys/create-key.ts'
 import { deleteKey } from '../../src/keys/delete-key.ts'
 import { createLog } from '../../src/log.ts'

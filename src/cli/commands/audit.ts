@@ -1,4 +1,4 @@
-import { listAudit } from '../../accounts/audit.ts'
+import { listAudit } from '../../audit/audit-store.ts'
 import { type Command, wholeNumber } from '../command.ts'
 import { asOperator } from '../operator.ts'
 

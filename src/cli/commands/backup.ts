@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import { keepKeys, loadOrCreateKeys } from '../../accounts/service-keys.ts'
 import { readConfig } from '../../config.ts'
+import { keepKeys, loadOrCreateKeys } from '../../hosts/installation-secrets.ts'
 import { createLog } from '../../log.ts'
 import { takeBaseBackup } from '../../postgres/cluster/base-backup.ts'
 import { restoreCluster } from '../../postgres/cluster/restore.ts'

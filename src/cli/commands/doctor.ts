@@ -1,4 +1,4 @@
-import { doctor } from '../../accounts/doctor.ts'
+import { doctor } from '../../doctor/doctor.ts'
 import type { Command } from '../command.ts'
 import { asOperator } from '../operator.ts'
 

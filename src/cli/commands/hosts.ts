@@ -1,6 +1,6 @@
-import { addHost } from '../../accounts/add-host.ts'
-import { removeHost } from '../../accounts/remove-host.ts'
 import { readConfig } from '../../config.ts'
+import { addHost } from '../../hosts/add-host.ts'
+import { removeHost } from '../../hosts/remove-host.ts'
 import type { Host } from '../../postgres/hosts.ts'
 import { type Command, UsageError } from '../command.ts'
 import { asOperator } from '../operator.ts'

@@ -1,4 +1,4 @@
-import { newSecret, settleSecret, stageSecret } from '../../accounts/service-keys.ts'
+import { newSecret, settleSecret, stageSecret } from '../../hosts/installation-secrets.ts'
 import { rotateSecret } from '../../keys/rotate-secret.ts'
 import { deriveSecrets } from '../../secrets.ts'
 import { type Command, UsageError } from '../command.ts'

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { Log } from '../log.ts'
-import { cleanAudit, recordAudit } from './audit.ts'
+import { cleanAudit, recordAudit } from './audit-store.ts'
 
 export type Refusal = Readonly<{
   /** The account that was asked for; `/admin` for the admin API. */

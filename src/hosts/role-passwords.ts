@@ -1,7 +1,7 @@
 import { quoteIdentifier, quoteLiteral } from '../postgres/quote.ts'
 import { scramVerifier } from '../postgres/scram-verifier.ts'
 import { adminTarget } from '../postgres/session-target.ts'
-import type { AccountsContext } from './accounts-context.ts'
+import type { AccountsContext } from './installation.ts'
 
 /**
  * Gives the roles of a host the passwords that follow from a rotated secret, so that the old ones end here and not at

@@ -1,8 +1,8 @@
+import { operator, recordAudit } from '../audit/audit-store.ts'
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import { errors } from '../errors.ts'
 import { inTransaction } from '../postgres/transaction.ts'
-import type { AccountsContext } from './accounts-context.ts'
-import { operator, recordAudit } from './audit.ts'
+import type { AccountsContext } from './installation.ts'
 import { isOutOfReach } from './out-of-reach.ts'
 import { dropDatabase, templateName } from './tenant-databases.ts'
 

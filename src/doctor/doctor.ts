@@ -1,10 +1,10 @@
 import { statfs } from 'node:fs/promises'
 import { countProcesses } from '../auth/change-feed.ts'
 import type { Config } from '../config.ts'
-import type { AccountsContext } from './accounts-context.ts'
-import type { Check } from './doctor-check.ts'
-import { checkHosts } from './doctor-hosts.ts'
-import { checkOrphans } from './doctor-orphans.ts'
+import type { AccountsContext } from '../hosts/installation.ts'
+import type { Check } from './check.ts'
+import { checkHosts } from './check-hosts.ts'
+import { checkOrphans } from './check-orphans.ts'
 
 /** Looks a running installation over, and says what to do about what it finds. Changes nothing. */
 export async function doctor(context: AccountsContext, config: Config): Promise<readonly Check[]> {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { AccountsContext } from '../hosts/installation.ts'
 import { type HostPressure, hostPressure } from '../postgres/host-pressure.ts'
 import { adminTarget } from '../postgres/session-target.ts'
-import type { AccountsContext } from './accounts-context.ts'
-import type { Check } from './doctor-check.ts'
+import type { Check } from './check.ts'
 
 /** What a host leaves open to strangers with arbitrary SQL, and what they may have used up. */
 export async function checkSafety(context: AccountsContext, hostId: number): Promise<readonly Check[]> {

@@ -1,7 +1,7 @@
+import type { AccountsContext } from '../hosts/installation.ts'
 import type { Host } from '../postgres/hosts.ts'
 import { adminTarget } from '../postgres/session-target.ts'
-import type { AccountsContext } from './accounts-context.ts'
-import type { Check } from './doctor-check.ts'
+import type { Check } from './check.ts'
 
 /** What is on the hosts against what the control database says is there. */
 export async function checkOrphans(context: AccountsContext): Promise<readonly Check[]> {

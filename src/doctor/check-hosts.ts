@@ -1,11 +1,11 @@
 import type { Config } from '../config.ts'
+import type { AccountsContext } from '../hosts/installation.ts'
 import { connectionBudget } from '../postgres/databases.ts'
 import { oldestSupportedMajor } from '../postgres/find-binaries.ts'
 import type { Host } from '../postgres/hosts.ts'
 import { adminTarget } from '../postgres/session-target.ts'
-import type { AccountsContext } from './accounts-context.ts'
-import type { Check } from './doctor-check.ts'
-import { checkSafety } from './doctor-safety.ts'
+import type { Check } from './check.ts'
+import { checkSafety } from './check-safety.ts'
 
 /** Every host: does it answer, is it new enough, does it keep what it commits, has it room for our connections. */
 export async function checkHosts(

@@ -5,11 +5,11 @@ import { prepareControlDatabase } from '../postgres/control-database.ts'
 import { type Databases, openDatabases } from '../postgres/databases.ts'
 import { readMigrations } from '../postgres/migrate.ts'
 import { deriveSecrets } from '../secrets.ts'
-import type { AccountsContext } from './accounts-context.ts'
 import { isSecret } from './check-secret.ts'
-import { loadHosts } from './host-store.ts'
+import type { AccountsContext } from './installation.ts'
+import { type ServiceKeys, settleSecret } from './installation-secrets.ts'
+import { loadHosts } from './load-hosts.ts'
 import { prepareHosts } from './prepare-hosts.ts'
-import { type ServiceKeys, settleSecret } from './service-keys.ts'
 
 export type OpenAccounts = Readonly<{
   accounts: AccountsContext

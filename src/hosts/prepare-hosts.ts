@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { prepareHostDatabase } from '../postgres/control-database.ts'
 import { firstHostId } from '../postgres/hosts.ts'
-import type { AccountsContext } from './accounts-context.ts'
+import type { AccountsContext } from './installation.ts'
 import { isOutOfReach } from './out-of-reach.ts'
 import { moveRolePasswords } from './role-passwords.ts'
 import { migrateTenants, prepareTemplate } from './tenant-databases.ts'

@@ -1,7 +1,7 @@
 import { type Hosts, hostFromUrl } from '../postgres/hosts.ts'
 import type { Queryable } from '../postgres/transaction.ts'
-import type { AccountsContext } from './accounts-context.ts'
 import { checkSecret } from './check-secret.ts'
+import type { AccountsContext } from './installation.ts'
 
 /**
  * Makes the hosts of the control database known to this process. Host 1 is known from the configuration. A process

@@ -5,7 +5,7 @@ import { holdName } from '../postgres/name-lock.ts'
 import { quoteIdentifier } from '../postgres/quote.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
-import type { AccountsContext } from './accounts-context.ts'
+import type { AccountsContext } from './installation.ts'
 import { isOutOfReach } from './out-of-reach.ts'
 
 /**
