@@ -6,8 +6,8 @@ import { createUser } from '../src/accounts/create-user.ts'
 import type { Account } from '../src/auth/account.ts'
 import { readConfig } from '../src/config.ts'
 import { addHost } from '../src/hosts/add-host.ts'
-import type { AccountsContext } from '../src/hosts/installation.ts'
-import { openAccounts } from '../src/hosts/open-installation.ts'
+import type { Installation } from '../src/hosts/installation.ts'
+import { openInstallation } from '../src/hosts/open-installation.ts'
 import { createLog } from '../src/log.ts'
 import { firstHostId } from '../src/postgres/hosts.ts'
 import { ledgerOwnedBy } from './ledger.ts'
@@ -68,7 +68,7 @@ export async function setStage(options: StageOptions): Promise<Stage> {
       sent,
       admin: (text, values) => runSql(control.url, namespace, text, values),
       tellAddress: ({ name, url }) =>
-        asOperator(control.url, async (accounts) => void (await addHost(accounts, name, url))),
+        asOperator(control.url, async (installation) => void (await addHost(installation, name, url))),
       close,
     }
   } catch (error) {
@@ -93,11 +93,11 @@ async function closeAll(closers: readonly (() => Promise<void>)[]): Promise<void
 
 /** Half of them on each host. */
 async function makeUsers(adminUrl: string, second: TenantHost, count: number): Promise<ChaosUser[]> {
-  return asOperator(adminUrl, async (accounts) => {
-    await addHost(accounts, second.name, second.url)
+  return asOperator(adminUrl, async (installation) => {
+    await addHost(installation, second.name, second.url)
     const users: ChaosUser[] = []
     for (let number = 1; number <= count; number++) {
-      const { account, masterToken: token } = await createUser(accounts, { username: `chaos-${number}` })
+      const { account, masterToken: token } = await createUser(installation, { username: `chaos-${number}` })
       const url = account.hostId === firstHostId ? adminUrl : second.primary.url
       await runSql(url, account.database, ledgerOwnedBy(account.masterRole))
       users.push({ account, token })
@@ -107,12 +107,16 @@ async function makeUsers(adminUrl: string, second: TenantHost, count: number): P
 }
 
 /** On the same way as the command line, straight to the databases. */
-async function asOperator<T>(adminUrl: string, work: (accounts: AccountsContext) => Promise<T>): Promise<T> {
+async function asOperator<T>(adminUrl: string, work: (installation: Installation) => Promise<T>): Promise<T> {
   const config = { ...readConfig({}), namespace }
-  const { accounts } = await openAccounts(config, { adminUrl, secret, adminToken: '' }, createLog('silent'))
+  const { installation } = await openInstallation(
+    config,
+    { adminUrl, secret, adminToken: '' },
+    createLog('silent'),
+  )
   try {
-    return await work(accounts)
+    return await work(installation)
   } finally {
-    await accounts.databases.close()
+    await installation.databases.close()
   }
 }

@@ -4,7 +4,7 @@ import { explainError } from './cli/explain-error.ts'
 import { runCommandLine } from './cli/main.ts'
 import { talk } from './cli/talk.ts'
 import { type Config, readConfig, unknownVariables } from './config.ts'
-import { loadOrCreateKeys } from './hosts/installation-secrets.ts'
+import { loadOrCreateSecrets } from './hosts/installation-secrets.ts'
 import { requireInstallation } from './hosts/require-installation.ts'
 import { createLog, type Log } from './log.ts'
 import { requireCluster } from './postgres/cluster/installations.ts'
@@ -51,7 +51,7 @@ export async function start(parts: Partial<ServiceParts> = {}): Promise<void> {
     : await shareCluster({ dataDir: config.dataDir, log, signal })
   try {
     if (isWorkerAlone) await requireInstallation(config, cluster?.url ?? config.databaseUrl, log)
-    const keys = await loadOrCreateKeys(config, cluster?.url)
+    const keys = await loadOrCreateSecrets(config, cluster?.url)
     const fitted = await fitConnections(config, keys.adminUrl, log)
     const service = await startService(fitted, keys, { http: true, worker: config.worker, ...parts }, log)
     if (service.url) await welcome(config, service)

@@ -5,9 +5,9 @@ import { Directory } from './auth/directory.ts'
 import type { Config } from './config.ts'
 import { openCopies } from './copy/copies.ts'
 import { isWrongSecret } from './hosts/check-secret.ts'
-import type { ServiceKeys } from './hosts/installation-secrets.ts'
+import type { InstallationSecrets } from './hosts/installation-secrets.ts'
 import { loadHosts } from './hosts/load-hosts.ts'
-import { openAccounts } from './hosts/open-installation.ts'
+import { openInstallation } from './hosts/open-installation.ts'
 import { prepareLater } from './hosts/prepare-hosts.ts'
 import { buildServer, buildWorkerServer } from './http/server.ts'
 import type { Services } from './http/services.ts'
@@ -36,7 +36,7 @@ export type Service = Readonly<{
 /** Brings a process up, part by part. If one of them fails, and when it is told to stop, it goes down the same way. */
 export async function startService(
   config: Config,
-  keys: ServiceKeys,
+  keys: InstallationSecrets,
   parts: ServiceParts,
   log: Log,
 ): Promise<Service> {
@@ -51,12 +51,12 @@ export async function startService(
 
 async function startParts(
   config: Config,
-  keys: ServiceKeys,
+  keys: InstallationSecrets,
   parts: ServiceParts,
   log: Log,
   started: StartedParts,
 ): Promise<Service> {
-  const { accounts, isFirstStart, hostsLeft } = await openAccounts(config, keys, log)
+  const { installation: accounts, isFirstStart, hostsLeft } = await openInstallation(config, keys, log)
   const { databases, secrets } = accounts
   started.push({ name: 'connections', limitMs: 5_000, stop: () => databases.close() })
   const stopping = new AbortController()

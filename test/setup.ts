@@ -12,7 +12,7 @@ import { deleteUser } from '../src/accounts/delete-user.ts'
 import type { Account } from '../src/auth/account.ts'
 import { type Config, readConfig } from '../src/config.ts'
 import { AppError } from '../src/errors.ts'
-import type { ServiceKeys } from '../src/hosts/installation-secrets.ts'
+import type { InstallationSecrets } from '../src/hosts/installation-secrets.ts'
 import { createLog } from '../src/log.ts'
 import { startEmbeddedCluster } from '../src/postgres/embedded-cluster.ts'
 import { type Service, startService } from '../src/service.ts'
@@ -40,7 +40,7 @@ export type TestUser = Readonly<{
 export type Setup = Readonly<{
   url: string
   service: Service
-  keys: ServiceKeys
+  keys: InstallationSecrets
   /** The administrator, in any database of the cluster. */
   admin: (text: string, values?: unknown[], database?: string) => Promise<pg.QueryResult>
   user: TestUser
@@ -169,7 +169,7 @@ async function testCluster(): Promise<{ url: string; namespace: string }> {
 }
 
 const cleanups: (() => Promise<void>)[] = []
-const running = new Map<string, Promise<{ service: Service; keys: ServiceKeys }>>()
+const running = new Map<string, Promise<{ service: Service; keys: InstallationSecrets }>>()
 let cluster: ReturnType<typeof testCluster> | undefined
 
 after(async () => {
@@ -183,7 +183,7 @@ function sharedService(options: SetupOptions) {
   return known
 }
 
-async function launch(options: SetupOptions): Promise<{ service: Service; keys: ServiceKeys }> {
+async function launch(options: SetupOptions): Promise<{ service: Service; keys: InstallationSecrets }> {
   cluster ??= testCluster()
   const { url, namespace: shared } = await cluster
   const isIsolated = options.isIsolated || options.worker

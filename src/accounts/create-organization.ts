@@ -3,7 +3,7 @@ import { operator, recordAudit } from '../audit/audit-store.ts'
 import type { Account } from '../auth/account.ts'
 import { newToken } from '../auth/token.ts'
 import { errors } from '../errors.ts'
-import type { AccountsContext } from '../hosts/installation.ts'
+import type { Installation } from '../hosts/installation.ts'
 import { reachableHosts } from '../hosts/reachable-hosts.ts'
 import { createTenantDatabase } from '../hosts/tenant-databases.ts'
 import { onConnection } from '../postgres/transaction.ts'
@@ -24,7 +24,7 @@ export type CreatedOrganization = Readonly<{ organization: Organization; owner: 
 
 /** Creates an organization, its database and its owner: all of it, or nothing. */
 export async function createOrganization(
-  context: AccountsContext,
+  installation: Installation,
   request: NewOrganization,
 ): Promise<CreatedOrganization> {
   checkAccountName('organization name', request.name)
@@ -33,30 +33,30 @@ export async function createOrganization(
     throw errors.accountInvalid('An organization and its owner cannot have the same name')
   }
   checkQuota(request.owner.quotaBytes)
-  await checkMasterToken(context, request.owner.masterToken)
+  await checkMasterToken(installation, request.owner.masterToken)
   const masterToken = request.owner.masterToken ?? newToken()
-  const hostIds = await reachableHosts(context.databases)
-  return holdingLocks(context.databases.control, async (client) => {
+  const hostIds = await reachableHosts(installation.databases)
+  return holdingLocks(installation.databases.control, async (client) => {
     const { organization, account } = await onConnection(client, (tx) =>
-      draft(context, tx, client, request, hostIds),
+      draft(installation, tx, client, request, hostIds),
     )
-    await finish(context, client, organization, account, masterToken)
+    await finish(installation, client, organization, account, masterToken)
     return { organization: { ...organization, owner: account.username }, owner: { account, masterToken } }
   })
 }
 
 async function draft(
-  context: AccountsContext,
+  installation: Installation,
   tx: ClientBase,
   client: PoolClient,
   { name, owner }: NewOrganization,
   hostIds: readonly number[],
 ) {
   const hostId = await emptiestHost(tx, hostIds)
-  const organization = await insertDraftOrganization(tx, context.namespace, name, hostId)
+  const organization = await insertDraftOrganization(tx, installation.namespace, name, hostId)
   const account = await insertDraftUser(tx, {
     username: owner.username,
-    namespace: context.namespace,
+    namespace: installation.namespace,
     organizationId: organization.id,
     orgRole: 'owner',
     databaseId: organization.databaseId,
@@ -70,15 +70,15 @@ async function draft(
 }
 
 async function finish(
-  context: AccountsContext,
+  installation: Installation,
   client: PoolClient,
   organization: Organization,
   account: Account,
   masterToken: string,
 ): Promise<void> {
   try {
-    await createTenantDatabase(context, organization.hostId, organization.database)
-    await settleUser(context, client, account, masterToken)
+    await createTenantDatabase(installation, organization.hostId, organization.database)
+    await settleUser(installation, client, account, masterToken)
     await onConnection(client, async (tx) => {
       await setOrganizationState(tx, organization.id, 'active')
       await recordAudit(tx, {
@@ -89,8 +89,8 @@ async function finish(
       })
     })
   } catch (error) {
-    await removeOrganization(context, organization).catch((again) =>
-      context.log.error({ err: again }, 'an organization is left to repair'),
+    await removeOrganization(installation, organization).catch((again) =>
+      installation.log.error({ err: again }, 'an organization is left to repair'),
     )
     throw error
   }

@@ -4,7 +4,7 @@ import type { Account } from '../auth/account.ts'
 import { announceChange } from '../auth/change-feed.ts'
 import { newToken } from '../auth/token.ts'
 import { errors } from '../errors.ts'
-import type { AccountsContext } from '../hosts/installation.ts'
+import type { Installation } from '../hosts/installation.ts'
 import { reachableHosts } from '../hosts/reachable-hosts.ts'
 import { createTenantDatabase } from '../hosts/tenant-databases.ts'
 import { onConnection } from '../postgres/transaction.ts'
@@ -27,21 +27,21 @@ export type NewUser = Readonly<{
 export type CreatedUser = Readonly<{ account: Account; masterToken: string }>
 
 /** Creates a user with database or schema, roles and the two first keys. If any of it fails, nothing is left. */
-export async function createUser(context: AccountsContext, request: NewUser): Promise<CreatedUser> {
+export async function createUser(installation: Installation, request: NewUser): Promise<CreatedUser> {
   checkAccountName('username', request.username)
   checkQuota(request.quotaBytes)
-  await checkMasterToken(context, request.masterToken)
+  await checkMasterToken(installation, request.masterToken)
   const masterToken = request.masterToken ?? newToken()
-  const hostIds = request.organization ? [] : await reachableHosts(context.databases)
-  const account = await holdingLocks(context.databases.control, async (client) => {
-    const draft = await onConnection(client, (tx) => draftUser(context, tx, client, request, hostIds))
-    return finishUser(context, client, draft, masterToken)
+  const hostIds = request.organization ? [] : await reachableHosts(installation.databases)
+  const account = await holdingLocks(installation.databases.control, async (client) => {
+    const draft = await onConnection(client, (tx) => draftUser(installation, tx, client, request, hostIds))
+    return finishUser(installation, client, draft, masterToken)
   })
   return { account, masterToken }
 }
 
 async function draftUser(
-  context: AccountsContext,
+  installation: Installation,
   tx: ClientBase,
   client: PoolClient,
   request: NewUser,
@@ -52,7 +52,7 @@ async function draftUser(
     : await placeAlone(tx, request, hostIds)
   const account = await insertDraftUser(tx, {
     username: request.username,
-    namespace: context.namespace,
+    namespace: installation.namespace,
     quotaBytes: request.quotaBytes ?? 0,
     ...place,
   })
@@ -93,20 +93,20 @@ async function placeInOrganization(tx: ClientBase, request: NewUser, organizatio
 
 /** From a draft to an active user; from anything that goes wrong back to nothing. */
 async function finishUser(
-  context: AccountsContext,
+  installation: Installation,
   client: PoolClient,
   account: Account,
   masterToken: string,
 ): Promise<Account> {
   try {
     if (!account.organization) {
-      await createTenantDatabase(context, account.hostId, account.database)
+      await createTenantDatabase(installation, account.hostId, account.database)
     }
-    await settleUser(context, client, account, masterToken)
+    await settleUser(installation, client, account, masterToken)
     return account
   } catch (error) {
-    await removeUser(context, account).catch((again) =>
-      context.log.error({ err: again }, 'an account is left to repair'),
+    await removeUser(installation, account).catch((again) =>
+      installation.log.error({ err: again }, 'an account is left to repair'),
     )
     throw error
   }
@@ -114,15 +114,15 @@ async function finishUser(
 
 /** Roles, rows and grants in an existing database, then the keys; the last commit makes the user visible. */
 export async function settleUser(
-  context: AccountsContext,
+  installation: Installation,
   client: PoolClient,
   account: Account,
   masterToken: string,
 ): Promise<void> {
-  await createRoles(context.databases, context.secrets, account)
-  await admitToDatabase(context.databases, account)
+  await createRoles(installation.databases, installation.secrets, account)
+  await admitToDatabase(installation.databases, account)
   await onConnection(client, async (tx) => {
-    await insertFirstKeys(tx, context.secrets, account, masterToken)
+    await insertFirstKeys(tx, installation.secrets, account, masterToken)
     await setUserState(tx, account.userId, 'active')
     await recordAudit(tx, {
       actor: operator,

@@ -1,7 +1,7 @@
 import { operator, recordAudit } from '../audit/audit-store.ts'
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import { errors } from '../errors.ts'
-import type { AccountsContext } from '../hosts/installation.ts'
+import type { Installation } from '../hosts/installation.ts'
 import { dropDatabase } from '../hosts/tenant-databases.ts'
 import { allowLongStatements } from '../postgres/control-pool.ts'
 import { inTransaction, onConnection } from '../postgres/transaction.ts'
@@ -16,8 +16,8 @@ import {
 import { dropRoles } from './tenant-roles.ts'
 
 /** Deletes an organization whose only member is its owner, and the owner with it. */
-export async function deleteOrganization(context: AccountsContext, name: string): Promise<void> {
-  const { control } = context.databases
+export async function deleteOrganization(installation: Installation, name: string): Promise<void> {
+  const { control } = installation.databases
   const organization = await findOrganization(control, name)
   if (!organization) throw errors.accountNotFound('Organization', name)
   await holdingLocks(control, async (client) => {
@@ -40,23 +40,23 @@ export async function deleteOrganization(context: AccountsContext, name: string)
       await recordAudit(tx, { actor: operator, action: 'organization.deleted', account: name })
       await announceChange(tx)
     })
-    await awaitCaches(control, context.log)
-    await leavingToRepair(context, removeOrganization(context, organization))
+    await awaitCaches(control, installation.log)
+    await leavingToRepair(installation, removeOrganization(installation, organization))
   })
 }
 
 /** Removes everything that the organization and its members have or half have. Safe to repeat. */
 export async function removeOrganization(
-  context: AccountsContext,
+  installation: Installation,
   organization: Organization,
 ): Promise<void> {
-  const { control } = context.databases
-  await dropDatabase(context.databases, organization.hostId, organization.database)
+  const { control } = installation.databases
+  await dropDatabase(installation.databases, organization.hostId, organization.database)
   const { rows } = await control.query<{ master_role: string }>(
     'select master_role from cartage.users where organization_id = $1',
     [organization.id],
   )
-  for (const { master_role: role } of rows) await dropRoles(context.databases, organization.hostId, role)
+  for (const { master_role: role } of rows) await dropRoles(installation.databases, organization.hostId, role)
   await inTransaction(control, async (tx) => {
     await allowLongStatements(tx)
     await deleteOrganizationRow(tx, organization)

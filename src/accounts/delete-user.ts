@@ -2,7 +2,7 @@ import { operator, recordAudit } from '../audit/audit-store.ts'
 import type { Account } from '../auth/account.ts'
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import { errors } from '../errors.ts'
-import type { AccountsContext } from '../hosts/installation.ts'
+import type { Installation } from '../hosts/installation.ts'
 import { dropDatabase } from '../hosts/tenant-databases.ts'
 import { allowLongStatements } from '../postgres/control-pool.ts'
 import { inTransaction, onConnection } from '../postgres/transaction.ts'
@@ -12,8 +12,8 @@ import { dropRoles, evictFromDatabase } from './tenant-roles.ts'
 import { deleteUserRow, findAnyUser, setUserState } from './user-store.ts'
 
 /** Ends the user's sessions, jobs and keys, and removes roles, schema or database. What dies half-way, repair finishes. */
-export async function deleteUser(context: AccountsContext, username: string): Promise<void> {
-  const { control } = context.databases
+export async function deleteUser(installation: Installation, username: string): Promise<void> {
+  const { control } = installation.databases
   const found = await findAnyUser(control, username)
   if (!found) throw errors.accountNotFound('User', username)
   const { account } = found
@@ -26,17 +26,17 @@ export async function deleteUser(context: AccountsContext, username: string): Pr
       await recordAudit(tx, { actor: operator, action: 'user.deleted', account: username })
       await announceChange(tx)
     })
-    await awaitCaches(control, context.log)
-    await leavingToRepair(context, removeUser(context, account))
+    await awaitCaches(control, installation.log)
+    await leavingToRepair(installation, removeUser(installation, account))
   })
 }
 
 /** Removes everything that the user has or half has, its row last. Safe to repeat. */
-export async function removeUser(context: AccountsContext, account: Account): Promise<void> {
-  if (account.organization) await evictFromDatabase(context.databases, account)
-  else await dropDatabase(context.databases, account.hostId, account.database)
-  await dropRoles(context.databases, account.hostId, account.masterRole)
-  await inTransaction(context.databases.control, async (tx) => {
+export async function removeUser(installation: Installation, account: Account): Promise<void> {
+  if (account.organization) await evictFromDatabase(installation.databases, account)
+  else await dropDatabase(installation.databases, account.hostId, account.database)
+  await dropRoles(installation.databases, account.hostId, account.masterRole)
+  await inTransaction(installation.databases.control, async (tx) => {
     await allowLongStatements(tx)
     await deleteUserRow(tx, account)
   })

@@ -1,6 +1,6 @@
 import { defaultToken } from '../auth/token.ts'
 import { errors } from '../errors.ts'
-import type { AccountsContext } from '../hosts/installation.ts'
+import type { Installation } from '../hosts/installation.ts'
 
 export function checkQuota(quotaBytes: number | undefined): void {
   if (quotaBytes === undefined) return
@@ -10,16 +10,16 @@ export function checkQuota(quotaBytes: number | undefined): void {
 }
 
 /** A master token may be brought along (a move from another installation), if nobody else could be meant by it. */
-export async function checkMasterToken(context: AccountsContext, token: string | undefined): Promise<void> {
+export async function checkMasterToken(installation: Installation, token: string | undefined): Promise<void> {
   if (token === undefined) return
   if (!/^[\x21-\x7e]{16,255}$/.test(token) || token.includes(':') || token === defaultToken) {
     throw errors.accountInvalid(
       'api_key must be 16 to 255 printable ASCII characters without blanks and colons',
     )
   }
-  const { rowCount } = await context.databases.control.query(
+  const { rowCount } = await installation.databases.control.query(
     'select from cartage.api_keys where token_hash = $1',
-    [context.secrets.hashToken(token)],
+    [installation.secrets.hashToken(token)],
   )
   if (rowCount) throw errors.accountInvalid('api_key is in use already')
 }

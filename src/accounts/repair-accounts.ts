@@ -1,4 +1,4 @@
-import type { AccountsContext } from '../hosts/installation.ts'
+import type { Installation } from '../hosts/installation.ts'
 import { isOutOfReach } from '../hosts/out-of-reach.ts'
 import { isBusy } from '../postgres/busy.ts'
 import { holdingLocks, lockOrganization, lockUser, stateOf } from './account-lock.ts'
@@ -11,29 +11,30 @@ import { listUnfinishedUsers } from './user-store.ts'
  * Removes what a dead process left half-made or half-removed, and answers the names. An account that somebody is
  * working on right now has its lock taken and is left alone.
  */
-export async function repairAccounts(context: AccountsContext): Promise<readonly string[]> {
-  return [...(await repairOrganizations(context)), ...(await repairUsers(context))]
+export async function repairAccounts(installation: Installation): Promise<readonly string[]> {
+  return [...(await repairOrganizations(installation)), ...(await repairUsers(installation))]
 }
 
-async function repairOrganizations(context: AccountsContext): Promise<string[]> {
+async function repairOrganizations(installation: Installation): Promise<string[]> {
   const removed: string[] = []
-  for (const organization of await listUnfinishedOrganizations(context.databases.control)) {
-    await holdingLocks(context.databases.control, async (client) => {
+  for (const organization of await listUnfinishedOrganizations(installation.databases.control)) {
+    await holdingLocks(installation.databases.control, async (client) => {
       if (!(await lockOrganization(client, organization.id))) return
       if (!isUnfinished(await stateOf(client, 'organizations', organization.id))) return
-      if (await succeeds(context, removeOrganization(context, organization))) removed.push(organization.name)
+      if (await succeeds(installation, removeOrganization(installation, organization)))
+        removed.push(organization.name)
     })
   }
   return removed
 }
 
-async function repairUsers(context: AccountsContext): Promise<string[]> {
+async function repairUsers(installation: Installation): Promise<string[]> {
   const removed: string[] = []
-  for (const { account } of await listUnfinishedUsers(context.databases.control)) {
-    await holdingLocks(context.databases.control, async (client) => {
+  for (const { account } of await listUnfinishedUsers(installation.databases.control)) {
+    await holdingLocks(installation.databases.control, async (client) => {
       if (!(await lockUser(client, account.userId))) return
       if (!isUnfinished(await stateOf(client, 'users', account.userId))) return
-      if (await succeeds(context, removeUser(context, account))) removed.push(account.username)
+      if (await succeeds(installation, removeUser(installation, account))) removed.push(account.username)
     })
   }
   return removed
@@ -43,7 +44,7 @@ async function repairUsers(context: AccountsContext): Promise<string[]> {
 const isUnfinished = (state: string | undefined) => state === 'creating' || state === 'deleting'
 
 /** What lives on a host that does not answer, or is held by a tenant, stays for the next time. */
-async function succeeds({ log }: AccountsContext, removal: Promise<void>): Promise<boolean> {
+async function succeeds({ log }: Installation, removal: Promise<void>): Promise<boolean> {
   try {
     await removal
     return true

@@ -3,7 +3,7 @@ import type { Account } from '../auth/account.ts'
 import { userByName } from '../auth/account-store.ts'
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import { errors } from '../errors.ts'
-import type { AccountsContext } from '../hosts/installation.ts'
+import type { Installation } from '../hosts/installation.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import { checkQuota } from './new-account.ts'
@@ -18,11 +18,11 @@ export type UserChanges = Readonly<{
 
 /** Changes what the operator may change of a user; the tenant database learns its new quota. */
 export async function updateUser(
-  context: AccountsContext,
+  installation: Installation,
   username: string,
   changes: UserChanges,
 ): Promise<Account> {
-  const { control, admin, hosts } = context.databases
+  const { control, admin, hosts } = installation.databases
   const account = await userByName(control, username)
   if (!account) throw errors.accountNotFound('User', username)
   checkChanges(account, changes)
@@ -70,7 +70,7 @@ export async function updateUser(
       ]),
     )
   }
-  await awaitCaches(control, context.log)
+  await awaitCaches(control, installation.log)
   return changed!
 }
 

@@ -1,7 +1,7 @@
 import { type Config, readConfig } from '../config.ts'
-import type { AccountsContext } from '../hosts/installation.ts'
-import { loadOrCreateKeys } from '../hosts/installation-secrets.ts'
-import { openAccounts } from '../hosts/open-installation.ts'
+import type { Installation } from '../hosts/installation.ts'
+import { loadOrCreateSecrets } from '../hosts/installation-secrets.ts'
+import { openInstallation } from '../hosts/open-installation.ts'
 import { requireInstallation } from '../hosts/require-installation.ts'
 import { createLog } from '../log.ts'
 import { requireCluster } from '../postgres/cluster/installations.ts'
@@ -12,7 +12,7 @@ import { shareCluster } from '../postgres/shared-cluster.ts'
  * admin API may be off and the service may be down. An embedded cluster that does not run is started for the while.
  */
 export async function asOperator<T>(
-  work: (accounts: AccountsContext, config: Config, adminUrl: string) => Promise<T>,
+  work: (installation: Installation, config: Config, adminUrl: string) => Promise<T>,
 ): Promise<T> {
   const config = readConfig()
   const log = createLog('error', process.stderr)
@@ -21,11 +21,15 @@ export async function asOperator<T>(
   try {
     const adminUrl = cluster?.url ?? config.databaseUrl
     await requireInstallation(config, adminUrl, log)
-    const { accounts } = await openAccounts(config, await loadOrCreateKeys(config, cluster?.url), log)
+    const { installation } = await openInstallation(
+      config,
+      await loadOrCreateSecrets(config, cluster?.url),
+      log,
+    )
     try {
-      return await work(accounts, config, adminUrl)
+      return await work(installation, config, adminUrl)
     } finally {
-      await accounts.databases.close()
+      await installation.databases.close()
     }
   } finally {
     await cluster?.stop()

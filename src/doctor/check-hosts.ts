@@ -1,5 +1,5 @@
 import type { Config } from '../config.ts'
-import type { AccountsContext } from '../hosts/installation.ts'
+import type { Installation } from '../hosts/installation.ts'
 import { connectionBudget } from '../postgres/databases.ts'
 import { oldestSupportedMajor } from '../postgres/find-binaries.ts'
 import type { Host } from '../postgres/hosts.ts'
@@ -9,24 +9,24 @@ import { checkSafety } from './check-safety.ts'
 
 /** Every host: does it answer, is it new enough, does it keep what it commits, has it room for our connections. */
 export async function checkHosts(
-  context: AccountsContext,
+  installation: Installation,
   config: Config,
   processes: number,
 ): Promise<readonly Check[]> {
   const checks = await Promise.all(
-    context.databases.hosts.all().map((host) => checkHost(context, config, host, processes)),
+    installation.databases.hosts.all().map((host) => checkHost(installation, config, host, processes)),
   )
   return checks.flat()
 }
 
 async function checkHost(
-  context: AccountsContext,
+  installation: Installation,
   config: Config,
   host: Host,
   processes: number,
 ): Promise<readonly Check[]> {
   try {
-    const state = await readState(context, host.id)
+    const state = await readState(installation, host.id)
     const wanted = connectionBudget(config, host.id) * processes
     return [
       checkVersion(state),
@@ -34,7 +34,7 @@ async function checkHost(
       checkDurability(state),
       checkConnections(state, wanted, processes),
       checkClock(state),
-      ...(await checkSafety(context, host.id)),
+      ...(await checkSafety(installation, host.id)),
     ].map((check) => ({ ...check, name: `host ${host.name}: ${check.name}` }))
   } catch (error) {
     const advice = `${host.address.host}:${host.address.port} does not answer: ${(error as Error).message}. Its users get 503 and their jobs wait`
@@ -50,7 +50,7 @@ type HostState = Readonly<{
   skewMs: number
 }>
 
-async function readState({ databases }: AccountsContext, hostId: number): Promise<HostState> {
+async function readState({ databases }: Installation, hostId: number): Promise<HostState> {
   return databases.admin.use(adminTarget(databases.hosts, hostId), async (session) => {
     const { rows: facts } = await session.query<Omit<HostState, 'skewMs'>>(
       `select pg_catalog.current_setting('server_version_num')::integer as version,

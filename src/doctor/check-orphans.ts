@@ -1,22 +1,22 @@
-import type { AccountsContext } from '../hosts/installation.ts'
+import type { Installation } from '../hosts/installation.ts'
 import type { Host } from '../postgres/hosts.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import type { Check } from './check.ts'
 
 /** What is on the hosts against what the control database says is there. */
-export async function checkOrphans(context: AccountsContext): Promise<readonly Check[]> {
+export async function checkOrphans(installation: Installation): Promise<readonly Check[]> {
   const checks = await Promise.all(
-    context.databases.hosts.all().map((host) =>
+    installation.databases.hosts.all().map((host) =>
       // A host that does not answer is told elsewhere.
-      checkHost(context, host).catch(() => []),
+      checkHost(installation, host).catch(() => []),
     ),
   )
   return checks.flat()
 }
 
-async function checkHost(context: AccountsContext, host: Host): Promise<readonly Check[]> {
-  const known = await readKnown(context, host.id)
-  const present = await readPresent(context, host.id)
+async function checkHost(installation: Installation, host: Host): Promise<readonly Check[]> {
+  const known = await readKnown(installation, host.id)
+  const present = await readPresent(installation, host.id)
   return [
     compare(`host ${host.name}: databases`, known.databases, present.databases),
     compare(`host ${host.name}: roles`, known.roles, present.roles),
@@ -26,7 +26,7 @@ async function checkHost(context: AccountsContext, host: Host): Promise<readonly
 type Names = Readonly<{ databases: readonly string[]; roles: readonly string[] }>
 
 /** Also half-made accounts are known: somebody may be at work on them. */
-async function readKnown({ databases }: AccountsContext, hostId: number): Promise<Names> {
+async function readKnown({ databases }: Installation, hostId: number): Promise<Names> {
   const { rows } = await databases.control.query<Names>(
     `with here as (select u.* from cartage.users u join cartage.databases d on d.id = u.database_id where d.host_id = $1)
      select array(select name from cartage.databases where host_id = $1) as databases,
@@ -37,7 +37,7 @@ async function readKnown({ databases }: AccountsContext, hostId: number): Promis
   return rows[0]!
 }
 
-async function readPresent({ databases, namespace }: AccountsContext, hostId: number): Promise<Names> {
+async function readPresent({ databases, namespace }: Installation, hostId: number): Promise<Names> {
   return databases.admin.use(adminTarget(databases.hosts, hostId), async (session) => {
     const { rows } = await session.query<Names>(
       `select array(select datname::text from pg_catalog.pg_database where datname ~ $1) as databases,

@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { AccountsContext } from '../hosts/installation.ts'
+import type { Installation } from '../hosts/installation.ts'
 import { type HostPressure, hostPressure } from '../postgres/host-pressure.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import type { Check } from './check.ts'
 
 /** What a host leaves open to strangers with arbitrary SQL, and what they may have used up. */
-export async function checkSafety(context: AccountsContext, hostId: number): Promise<readonly Check[]> {
-  const openings = await readOpenings(context, hostId)
+export async function checkSafety(installation: Installation, hostId: number): Promise<readonly Check[]> {
+  const openings = await readOpenings(installation, hostId)
   if (openings.open.length > 0) await sleep(momentMs)
-  const { open: stillOpen } = await readOpenings(context, hostId)
-  const pressure = await hostPressure(context.databases, hostId)
+  const { open: stillOpen } = await readOpenings(installation, hostId)
+  const pressure = await hostPressure(installation.databases, hostId)
   return [
     checkLogins(openings),
     checkPasswords(openings),
@@ -33,7 +33,7 @@ type Openings = Readonly<{
   open: readonly string[]
 }>
 
-async function readOpenings({ databases, namespace }: AccountsContext, hostId: number): Promise<Openings> {
+async function readOpenings({ databases, namespace }: Installation, hostId: number): Promise<Openings> {
   return databases.admin.use(adminTarget(databases.hosts, hostId), async (session) => {
     const { rows } = await session.query<Openings>(
       `with rules as (select line_number, auth_method, error from pg_catalog.pg_hba_file_rules

@@ -1,22 +1,22 @@
 import { statfs } from 'node:fs/promises'
 import { countProcesses } from '../auth/change-feed.ts'
 import type { Config } from '../config.ts'
-import type { AccountsContext } from '../hosts/installation.ts'
+import type { Installation } from '../hosts/installation.ts'
 import type { Check } from './check.ts'
 import { checkHosts } from './check-hosts.ts'
 import { checkOrphans } from './check-orphans.ts'
 
 /** Looks a running installation over, and says what to do about what it finds. Changes nothing. */
-export async function doctor(context: AccountsContext, config: Config): Promise<readonly Check[]> {
-  const processes = await countProcesses(context.databases.control)
+export async function doctor(installation: Installation, config: Config): Promise<readonly Check[]> {
+  const processes = await countProcesses(installation.databases.control)
   return [
     checkNode(),
     ...(await checkDisk(config)),
-    await checkSecret(context),
-    await checkMigrations(context),
-    await checkUnfinished(context),
-    ...(await checkHosts(context, config, Math.max(processes, 1))),
-    ...(await checkOrphans(context)),
+    await checkSecret(installation),
+    await checkMigrations(installation),
+    await checkUnfinished(installation),
+    ...(await checkHosts(installation, config, Math.max(processes, 1))),
+    ...(await checkOrphans(installation)),
   ]
 }
 
@@ -42,7 +42,7 @@ async function checkDisk({ databaseUrl, dataDir }: Config): Promise<readonly Che
   return [{ name: 'disk', status: share >= 0.02 ? 'warn' : 'fail', advice }]
 }
 
-async function checkSecret({ databases, secrets }: AccountsContext): Promise<Check> {
+async function checkSecret({ databases, secrets }: Installation): Promise<Check> {
   const { rows } = await databases.control.query<{ token_encrypted: Buffer; token_hash: Buffer }>(
     'select token_encrypted, token_hash from cartage.api_keys order by id desc limit 50',
   )
@@ -59,7 +59,7 @@ async function checkSecret({ databases, secrets }: AccountsContext): Promise<Che
   return { name: 'secret', status: 'fail', advice }
 }
 
-async function checkMigrations({ databases, tenantMigrations }: AccountsContext): Promise<Check> {
+async function checkMigrations({ databases, tenantMigrations }: Installation): Promise<Check> {
   const newest = tenantMigrations.at(-1)?.name ?? null
   const { rows } = await databases.control.query<{ lagging: number }>(
     `select count(distinct d.id)::integer as lagging from cartage.databases d
@@ -73,7 +73,7 @@ async function checkMigrations({ databases, tenantMigrations }: AccountsContext)
   return { name: 'migrations', status: 'warn', advice }
 }
 
-async function checkUnfinished({ databases }: AccountsContext): Promise<Check> {
+async function checkUnfinished({ databases }: Installation): Promise<Check> {
   const { rows } = await databases.control.query<{ name: string }>(
     `select username as name from cartage.users where state <> 'active' and updated_at < now() - interval '10 minutes'
      union select name from cartage.organizations where state <> 'active' and created_at < now() - interval '10 minutes'`,

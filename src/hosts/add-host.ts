@@ -5,30 +5,30 @@ import { oldestSupportedMajor } from '../postgres/find-binaries.ts'
 import { type Host, hostFromUrl } from '../postgres/hosts.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { inTransaction } from '../postgres/transaction.ts'
-import type { AccountsContext } from './installation.ts'
+import type { Installation } from './installation.ts'
 import { prepareHost } from './prepare-hosts.ts'
 
 /**
  * Registers a PostgreSQL cluster for tenants, or gives a known one a new address. It is prepared first; when this
  * returns, every process knows it and new accounts may be placed there.
  */
-export async function addHost(context: AccountsContext, name: string, url: string): Promise<Host> {
+export async function addHost(installation: Installation, name: string, url: string): Promise<Host> {
   checkHost(name, url)
-  const { hosts } = context.databases
-  const known = await findHost(context, name)
-  const host = hostFromUrl(known?.id ?? (await nextHostId(context)), name, url)
+  const { hosts } = installation.databases
+  const known = await findHost(installation, name)
+  const host = hostFromUrl(known?.id ?? (await nextHostId(installation)), name, url)
   const before = hosts.has(host.id) ? hosts.get(host.id) : undefined
   hosts.register(host)
   try {
-    await checkCluster(context, host, known?.databases ?? [])
-    await prepareHost(context, host.id)
+    await checkCluster(installation, host, known?.databases ?? [])
+    await prepareHost(installation, host.id)
   } catch (error) {
     if (before) hosts.register(before)
     else hosts.forget(host.id)
     throw error
   }
-  await keepHost(context, host, url)
-  await awaitCaches(context.databases.control, context.log)
+  await keepHost(installation, host, url)
+  await awaitCaches(installation.databases.control, installation.log)
   return host
 }
 
@@ -42,7 +42,7 @@ function checkHost(name: string, url: string): void {
 
 type KnownHost = Readonly<{ id: number; databases: readonly string[] }>
 
-async function findHost({ databases }: AccountsContext, name: string): Promise<KnownHost | undefined> {
+async function findHost({ databases }: Installation, name: string): Promise<KnownHost | undefined> {
   const { rows } = await databases.control.query<KnownHost>(
     `select h.id, array(select d.name from cartage.databases d where d.host_id = h.id) as databases
      from cartage.hosts h where h.name = $1`,
@@ -51,7 +51,7 @@ async function findHost({ databases }: AccountsContext, name: string): Promise<K
   return rows[0]
 }
 
-async function nextHostId({ databases }: AccountsContext): Promise<number> {
+async function nextHostId({ databases }: Installation): Promise<number> {
   const { rows } = await databases.control.query<{ id: number }>(
     `select nextval('cartage.hosts_id_seq')::integer as id`,
   )
@@ -60,12 +60,12 @@ async function nextHostId({ databases }: AccountsContext): Promise<number> {
 
 /** The administrator must be one; the cluster must not be one that we have; the tenants must be where they are said to be. */
 async function checkCluster(
-  context: AccountsContext,
+  installation: Installation,
   host: Host,
   expected: readonly string[],
 ): Promise<void> {
-  const { databases } = context
-  const cluster = await describeCluster(context, host.id)
+  const { databases } = installation
+  const cluster = await describeCluster(installation, host.id)
   if (!cluster.isSuperuser) throw errors.hostInvalid(`${host.adminRole} is not a superuser there`)
   if (cluster.version < oldestSupportedMajor * 10_000) {
     throw errors.hostInvalid(`PostgreSQL there is older than version ${oldestSupportedMajor}`)
@@ -73,7 +73,7 @@ async function checkCluster(
   if (!cluster.hasPostgis) throw errors.hostInvalid('PostGIS is not installed there')
   for (const other of databases.hosts.all()) {
     if (other.id === host.id) continue
-    const known = await describeCluster(context, other.id).catch(() => undefined)
+    const known = await describeCluster(installation, other.id).catch(() => undefined)
     if (known?.identifier === cluster.identifier) {
       throw errors.hostInvalid(`This cluster is the host '${other.name}' already`)
     }
@@ -92,7 +92,7 @@ type Cluster = Readonly<{
   databases: readonly string[]
 }>
 
-async function describeCluster({ databases }: AccountsContext, hostId: number): Promise<Cluster> {
+async function describeCluster({ databases }: Installation, hostId: number): Promise<Cluster> {
   return databases.admin.use(adminTarget(databases.hosts, hostId), async (session) => {
     const { rows } = await session.query<Cluster>(
       `select (select system_identifier::text from pg_catalog.pg_control_system()) as identifier,
@@ -105,7 +105,7 @@ async function describeCluster({ databases }: AccountsContext, hostId: number): 
   })
 }
 
-async function keepHost({ databases, secrets }: AccountsContext, host: Host, url: string): Promise<void> {
+async function keepHost({ databases, secrets }: Installation, host: Host, url: string): Promise<void> {
   await inTransaction(databases.control, async (tx) => {
     await tx.query(
       `insert into cartage.hosts (id, name, sealed_url) overriding system value values ($1, $2, $3)

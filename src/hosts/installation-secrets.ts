@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Config } from '../config.ts'
 
 /** What a process must be told besides its configuration. */
-export type ServiceKeys = Readonly<{
+export type InstallationSecrets = Readonly<{
   adminUrl: string
   secret: string
   /** The secret of a rotation that may have been cut off: it is the one if the control database says so. */
@@ -13,10 +13,10 @@ export type ServiceKeys = Readonly<{
 }>
 
 /** The secrets that the configuration gives, or those kept in the data directory beside an embedded cluster. */
-export async function loadOrCreateKeys(
+export async function loadOrCreateSecrets(
   config: Config,
   embeddedUrl: string | undefined,
-): Promise<ServiceKeys> {
+): Promise<InstallationSecrets> {
   if (embeddedUrl === undefined) {
     const { databaseUrl, secret, newSecret, adminToken } = config
     return { adminUrl: databaseUrl, secret, nextSecret: newSecret || undefined, adminToken }
@@ -45,8 +45,8 @@ export async function settleSecret(config: Config, isRotated: boolean): Promise<
   await syncFolder(config.dataDir)
 }
 
-/** Puts the keys of a restored installation into its data directory. */
-export async function keepKeys(
+/** Puts the secrets of a restored installation into its data directory. */
+export async function keepSecrets(
   { dataDir }: Config,
   { secret, adminToken }: Readonly<{ secret: string; adminToken: string }>,
 ): Promise<void> {

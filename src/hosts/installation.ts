@@ -3,8 +3,8 @@ import type { Databases } from '../postgres/databases.ts'
 import type { Migration } from '../postgres/migrate.ts'
 import type { Secrets } from '../secrets.ts'
 
-/** What every act on accounts needs. */
-export type AccountsContext = Readonly<{
+/** A running installation: what every act on its hosts and accounts needs. */
+export type Installation = Readonly<{
   namespace: string
   databases: Databases
   secrets: Secrets

@@ -1,14 +1,14 @@
 import { type Hosts, hostFromUrl } from '../postgres/hosts.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 import { checkSecret } from './check-secret.ts'
-import type { AccountsContext } from './installation.ts'
+import type { Installation } from './installation.ts'
 
 /**
  * Makes the hosts of the control database known to this process. Host 1 is known from the configuration. A process
  * whose secret is not, or no longer, the installation's is turned away here.
  */
 export async function loadHosts(
-  { databases, secrets }: AccountsContext,
+  { databases, secrets }: Installation,
   control: Queryable = databases.control,
 ): Promise<void> {
   await checkSecret(control, secrets)

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { prepareHostDatabase } from '../postgres/control-database.ts'
 import { firstHostId } from '../postgres/hosts.ts'
-import type { AccountsContext } from './installation.ts'
+import type { Installation } from './installation.ts'
 import { isOutOfReach } from './out-of-reach.ts'
 import { moveRolePasswords } from './role-passwords.ts'
 import { migrateTenants, prepareTemplate } from './tenant-databases.ts'
@@ -10,14 +10,14 @@ import { migrateTenants, prepareTemplate } from './tenant-databases.ts'
  * Brings the template and the tenants of every host up to date. Without the first host nothing works; another one
  * that does not answer, or has a tenant's database that cannot be changed now, is left for later: its id is in the answer.
  */
-export async function prepareHosts(context: AccountsContext): Promise<readonly number[]> {
-  const ids = context.databases.hosts.all().map(({ id }) => id)
-  return prepareEach(context, ids)
+export async function prepareHosts(installation: Installation): Promise<readonly number[]> {
+  const ids = installation.databases.hosts.all().map(({ id }) => id)
+  return prepareEach(installation, ids)
 }
 
 /** Tries the hosts that were left again and again, until all are prepared or the signal fires. */
 export async function prepareLater(
-  context: AccountsContext,
+  installation: Installation,
   left: readonly number[],
   signal: AbortSignal,
 ): Promise<void> {
@@ -25,24 +25,24 @@ export async function prepareLater(
   while (waiting.length > 0) {
     await sleep(retryMs, undefined, { signal, ref: false }).catch(() => undefined)
     if (signal.aborted) return
-    waiting = await prepareEach(context, waiting).catch((error: unknown) => {
-      context.log.error({ err: error }, 'cannot bring a database host up to date')
+    waiting = await prepareEach(installation, waiting).catch((error: unknown) => {
+      installation.log.error({ err: error }, 'cannot bring a database host up to date')
       return waiting
     })
   }
 }
 
-async function prepareEach(context: AccountsContext, ids: readonly number[]): Promise<readonly number[]> {
+async function prepareEach(installation: Installation, ids: readonly number[]): Promise<readonly number[]> {
   const left: number[] = []
   for (const id of ids) {
     try {
-      const isComplete = await prepareHost(context, id)
-      await moveRolePasswords(context, id)
+      const isComplete = await prepareHost(installation, id)
+      await moveRolePasswords(installation, id)
       if (!isComplete) left.push(id)
     } catch (error) {
       if (id === firstHostId || !isOutOfReach(error)) throw error
-      const host = context.databases.hosts.get(id).name
-      context.log.warn({ host, err: error }, 'a database host does not answer: its tenants must wait')
+      const host = installation.databases.hosts.get(id).name
+      installation.log.warn({ host, err: error }, 'a database host does not answer: its tenants must wait')
       left.push(id)
     }
   }
@@ -50,10 +50,10 @@ async function prepareEach(context: AccountsContext, ids: readonly number[]): Pr
 }
 
 /** Brings the service's own database, the template and the tenants of a host up to date. False: some tenants must wait. */
-export async function prepareHost(context: AccountsContext, id: number): Promise<boolean> {
-  if (id !== firstHostId) await prepareHostDatabase(context.databases, id, context.hostMigrations)
-  await prepareTemplate(context, id)
-  return migrateTenants(context, id)
+export async function prepareHost(installation: Installation, id: number): Promise<boolean> {
+  if (id !== firstHostId) await prepareHostDatabase(installation.databases, id, installation.hostMigrations)
+  await prepareTemplate(installation, id)
+  return migrateTenants(installation, id)
 }
 
 const retryMs = 30_000

@@ -2,13 +2,13 @@ import { operator, recordAudit } from '../audit/audit-store.ts'
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import { errors } from '../errors.ts'
 import { inTransaction } from '../postgres/transaction.ts'
-import type { AccountsContext } from './installation.ts'
+import type { Installation } from './installation.ts'
 import { isOutOfReach } from './out-of-reach.ts'
 import { dropDatabase, templateName } from './tenant-databases.ts'
 
 /** Forgets a PostgreSQL cluster that has no tenants. Our template goes from it if it answers; nothing else of ours is there. */
-export async function removeHost(context: AccountsContext, name: string): Promise<void> {
-  const { control, hosts } = context.databases
+export async function removeHost(installation: Installation, name: string): Promise<void> {
+  const { control, hosts } = installation.databases
   const id = await inTransaction(control, async (tx) => {
     const { rows } = await tx.query<{ id: number; isFirst: boolean; databases: number }>(
       `select id, sealed_url is null as "isFirst",
@@ -28,12 +28,12 @@ export async function removeHost(context: AccountsContext, name: string): Promis
     await announceChange(tx)
     return host.id
   })
-  await awaitCaches(control, context.log)
-  await dropTemplate(context, id)
+  await awaitCaches(control, installation.log)
+  await dropTemplate(installation, id)
   hosts.forget(id)
 }
 
-async function dropTemplate({ databases, namespace }: AccountsContext, hostId: number): Promise<void> {
+async function dropTemplate({ databases, namespace }: Installation, hostId: number): Promise<void> {
   await dropDatabase(databases, hostId, templateName(namespace)).catch((error: unknown) => {
     if (!isOutOfReach(error)) throw error
   })

@@ -1,14 +1,14 @@
 import { quoteIdentifier, quoteLiteral } from '../postgres/quote.ts'
 import { scramVerifier } from '../postgres/scram-verifier.ts'
 import { adminTarget } from '../postgres/session-target.ts'
-import type { AccountsContext } from './installation.ts'
+import type { Installation } from './installation.ts'
 
 /**
  * Gives the roles of a host the passwords that follow from a rotated secret, so that the old ones end here and not at
  * the next login of each role. Begun by a rotation and noted in the host's row, it is finished by whoever comes next.
  */
-export async function moveRolePasswords(context: AccountsContext, hostId: number): Promise<number> {
-  const { control, admin, hosts } = context.databases
+export async function moveRolePasswords(installation: Installation, hostId: number): Promise<number> {
+  const { control, admin, hosts } = installation.databases
   const { rowCount } = await control.query('select from cartage.hosts where id = $1 and has_old_passwords', [
     hostId,
   ])
@@ -16,10 +16,10 @@ export async function moveRolePasswords(context: AccountsContext, hostId: number
   const count = await admin.use(adminTarget(hosts, hostId), async (session) => {
     const { rows } = await session.query<{ rolname: string }>(
       `select rolname from pg_catalog.pg_roles where rolname ~ ('^' || $1 || '_u[0-9]+(_public|_k[0-9]+)?$')`,
-      [context.namespace],
+      [installation.namespace],
     )
     for (const { rolname } of rows) {
-      const verifier = quoteLiteral(scramVerifier(context.secrets.rolePassword(rolname)))
+      const verifier = quoteLiteral(scramVerifier(installation.secrets.rolePassword(rolname)))
       await session.query(`alter role ${quoteIdentifier(rolname)} password ${verifier}`)
     }
     return rows.length

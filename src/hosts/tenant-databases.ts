@@ -5,7 +5,7 @@ import { holdName } from '../postgres/name-lock.ts'
 import { quoteIdentifier } from '../postgres/quote.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
-import type { AccountsContext } from './installation.ts'
+import type { Installation } from './installation.ts'
 import { isOutOfReach } from './out-of-reach.ts'
 
 /**
@@ -13,7 +13,7 @@ import { isOutOfReach } from './out-of-reach.ts'
  * that start at once wait for each other; nobody stays connected, as CREATE DATABASE needs the template alone.
  */
 export async function prepareTemplate(
-  { databases, namespace, tenantMigrations }: AccountsContext,
+  { databases, namespace, tenantMigrations }: Installation,
   hostId: number,
 ): Promise<void> {
   const template = templateName(namespace)
@@ -30,13 +30,13 @@ export async function prepareTemplate(
 
 /** A database for a tenant: a copy of the template, where PUBLIC may not connect. A template may be behind for a while. */
 export async function createTenantDatabase(
-  context: AccountsContext,
+  installation: Installation,
   hostId: number,
   name: string,
 ): Promise<void> {
-  await createDatabase(context.databases, hostId, name, templateName(context.namespace))
-  await migrateTenant(context.databases, hostId, name, context.tenantMigrations)
-  await recordMigrated(context, hostId, name)
+  await createDatabase(installation.databases, hostId, name, templateName(installation.namespace))
+  await migrateTenant(installation.databases, hostId, name, installation.tenantMigrations)
+  await recordMigrated(installation, hostId, name)
 }
 
 export async function dropDatabase(databases: Databases, hostId: number, name: string): Promise<void> {
@@ -52,20 +52,20 @@ export async function dropDatabase(databases: Databases, hostId: number, name: s
  * Brings the databases of a host's tenants up to date: all of those, and only those, that lag behind. False: some could
  * not be, because of what a tenant does there; nobody else waits for them.
  */
-export async function migrateTenants(context: AccountsContext, hostId: number): Promise<boolean> {
-  const { rows } = await context.databases.control.query<{ name: string }>(
+export async function migrateTenants(installation: Installation, hostId: number): Promise<boolean> {
+  const { rows } = await installation.databases.control.query<{ name: string }>(
     `select distinct d.name from cartage.databases d join cartage.users u on u.database_id = d.id
      where d.host_id = $1 and u.state = 'active' and d.migrated_to is distinct from $2`,
-    [hostId, newestOf(context.tenantMigrations)],
+    [hostId, newestOf(installation.tenantMigrations)],
   )
   let isComplete = true
-  for (const { name } of rows) isComplete = (await isMigrated(context, hostId, name)) && isComplete
+  for (const { name } of rows) isComplete = (await isMigrated(installation, hostId, name)) && isComplete
   return isComplete
 }
 
 /** A transaction that holds what a migration changes is ended: else a tenant could keep the state of before for ever. */
-async function isMigrated(context: AccountsContext, hostId: number, name: string): Promise<boolean> {
-  const { databases, tenantMigrations, log } = context
+async function isMigrated(installation: Installation, hostId: number, name: string): Promise<boolean> {
+  const { databases, tenantMigrations, log } = installation
   const attempt = () => migrateTenant(databases, hostId, name, tenantMigrations)
   try {
     await attempt().catch(async (error: unknown) => {
@@ -73,7 +73,7 @@ async function isMigrated(context: AccountsContext, hostId: number, name: string
       await endTransactions(databases, hostId, name)
       await attempt()
     })
-    await recordMigrated(context, hostId, name)
+    await recordMigrated(installation, hostId, name)
     return true
   } catch (error) {
     if (isOutOfReach(error)) throw error
@@ -125,7 +125,7 @@ async function migrateTenant(
 }
 
 async function recordMigrated(
-  { databases, tenantMigrations }: AccountsContext,
+  { databases, tenantMigrations }: Installation,
   hostId: number,
   name: string,
 ): Promise<void> {

@@ -2,7 +2,7 @@ import type { AuditRefusals } from '../audit/audit-refusals.ts'
 import type { Directory } from '../auth/directory.ts'
 import type { Config } from '../config.ts'
 import type { Copies } from '../copy/copies.ts'
-import type { AccountsContext } from '../hosts/installation.ts'
+import type { Installation } from '../hosts/installation.ts'
 import type { JobQueue } from '../jobs/job-queue.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
@@ -16,7 +16,7 @@ export type Services = Readonly<{
   databases: Databases
   secrets: Secrets
   directory: Directory
-  accounts: AccountsContext
+  accounts: Installation
   metrics: Metrics
   copies: Copies
   jobQueue: JobQueue

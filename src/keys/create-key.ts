@@ -30,7 +30,7 @@ export async function createKey(context: KeysContext, account: Account, request:
   let role: string | undefined
   try {
     await inTransaction(control, async (tx) => {
-      const id = await admitKey(tx, context, account, request)
+      const id = await reserveKeyId(tx, context, account, request)
       role = keyRole(account, id)
       await insertKey(tx, context.secrets, account, {
         id,
@@ -58,7 +58,7 @@ export async function createKey(context: KeysContext, account: Account, request:
 }
 
 /** Under the user's lock: is there room for the key, and is its name free? */
-async function admitKey(
+async function reserveKeyId(
   tx: ClientBase,
   context: KeysContext,
   account: Account,

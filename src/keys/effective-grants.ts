@@ -1,21 +1,21 @@
 import type { Account } from '../auth/account.ts'
 import { adminTarget } from '../postgres/session-target.ts'
-import type { HeldGrants, SchemaGrant, TableGrant } from './grants.ts'
+import type { EffectiveGrants, SchemaGrant, TableGrant } from './grants.ts'
 import type { KeysContext } from './key.ts'
 
-type HeldTable = TableGrant & Readonly<{ isOwner: boolean }>
+type EffectiveTable = TableGrant & Readonly<{ isOwner: boolean }>
 
-/** What the roles may do at this moment by the catalogs of the user's database: a look-up by role. */
-export async function heldGrants(
+/** What each role may do at this moment, read from the catalogs of the user's database. Answers a look-up by role. */
+export async function effectiveGrants(
   { databases }: KeysContext,
   account: Account,
   roles: readonly string[],
-): Promise<(role: string) => HeldGrants> {
+): Promise<(role: string) => EffectiveGrants> {
   if (roles.length === 0) return () => nothing
   return databases.admin.use(
     adminTarget(databases.hosts, account.hostId, account.database),
     async (session) => {
-      const tables = await session.query<HeldTable & { role: string }>(tablesOfRoles, [roles])
+      const tables = await session.query<EffectiveTable & { role: string }>(tablesOfRoles, [roles])
       const schemas = await session.query<SchemaGrant & { role: string }>(schemasOfRoles, [roles])
       const byRole = new Map(roles.map((role) => [role, { tables: [], schemas: [] } as Growing]))
       for (const { role, ...table } of tables.rows) byRole.get(role)?.tables.push(table)
@@ -25,8 +25,8 @@ export async function heldGrants(
   )
 }
 
-type Growing = { tables: HeldTable[]; schemas: SchemaGrant[] }
-const nothing: HeldGrants = { tables: [], schemas: [] }
+type Growing = { tables: EffectiveTable[]; schemas: SchemaGrant[] }
+const nothing: EffectiveGrants = { tables: [], schemas: [] }
 
 // pg_shdepend is indexed by role, so the cost follows the grants of these roles, not the size of the database. (OFFSET
 // keeps the planner, which knows nothing of that catalog, from taking the index by database.)

@@ -1,7 +1,7 @@
 import type { Account } from '../auth/account.ts'
 import { errors } from '../errors.ts'
 import type { Queryable } from '../postgres/transaction.ts'
-import { heldGrants } from './effective-grants.ts'
+import { effectiveGrants } from './effective-grants.ts'
 import type { Key, KeysContext } from './key.ts'
 import { findKeyByName } from './key-store.ts'
 
@@ -14,6 +14,6 @@ export async function findKey(
 ): Promise<Key> {
   const record = await findKeyByName(control, context.secrets, account.userId, name)
   if (!record) throw errors.keyNotFound(name)
-  const held = await heldGrants(context, account, [record.role])
+  const held = await effectiveGrants(context, account, [record.role])
   return { ...record, ...held(record.role) }
 }

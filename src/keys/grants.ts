@@ -26,7 +26,7 @@ export type WantedGrants = Scope &
   Readonly<{ tables: readonly TableGrant[]; schemas: readonly SchemaGrant[] }>
 
 /** What a role has in the catalogs; of its own tables it is the owner. */
-export type HeldGrants = Readonly<{
+export type EffectiveGrants = Readonly<{
   tables: readonly (TableGrant & Readonly<{ isOwner: boolean }>)[]
   schemas: readonly SchemaGrant[]
 }>

@@ -1,9 +1,9 @@
 import type { Account, KeyType, Principal } from '../auth/account.ts'
-import type { AccountsContext } from '../hosts/installation.ts'
-import type { HeldGrants, Scope } from './grants.ts'
+import type { Installation } from '../hosts/installation.ts'
+import type { EffectiveGrants, Scope } from './grants.ts'
 
 /** What every act on keys needs. */
-export type KeysContext = Pick<AccountsContext, 'namespace' | 'databases' | 'secrets' | 'log'> &
+export type KeysContext = Pick<Installation, 'namespace' | 'databases' | 'secrets' | 'log'> &
   Readonly<{
     /** Whose key asked for it; the operator if nobody's. */
     caller?: Principal
@@ -22,6 +22,6 @@ export type KeyRecord = Readonly<{
 }>
 
 /** A key with what its role may do at this moment. */
-export type Key = KeyRecord & HeldGrants
+export type Key = KeyRecord & EffectiveGrants
 
 export const keyRole = (account: Account, keyId: number) => `${account.masterRole}_k${keyId}`

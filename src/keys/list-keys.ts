@@ -1,5 +1,5 @@
 import type { Account, KeyType } from '../auth/account.ts'
-import { heldGrants } from './effective-grants.ts'
+import { effectiveGrants } from './effective-grants.ts'
 import type { Key, KeysContext } from './key.ts'
 import { readKey } from './key-store.ts'
 
@@ -24,7 +24,7 @@ export async function listKeys(
     readPage(context, account, listing),
   ])
   const records = rows.map((row) => readKey(context.secrets, row))
-  const held = await heldGrants(
+  const held = await effectiveGrants(
     context,
     account,
     records.map((record) => record.role),

@@ -1,16 +1,16 @@
 /**
- * Runs what is done to the keys of one user one after the other. The database sees to that between processes; within
- * one, a crowd of requests should wait here and not each with a connection in hand.
+ * A mutex for each user: changes to the keys of one user run one after the other. Between processes the row lock on the
+ * user does that. Within one process the requests wait here, so that they do not each hold a connection while they wait.
  */
-export function createTurns(): <T>(userId: number, work: () => Promise<T>) => Promise<T> {
+export function createPerUserMutex(): <T>(userId: number, work: () => Promise<T>) => Promise<T> {
   const last = new Map<number, Promise<unknown>>()
   return (userId, work) => {
-    const mine = (last.get(userId) ?? Promise.resolve()).then(work, work)
-    last.set(userId, mine)
-    const leave = () => {
-      if (last.get(userId) === mine) last.delete(userId)
+    const run = (last.get(userId) ?? Promise.resolve()).then(work, work)
+    last.set(userId, run)
+    const forget = () => {
+      if (last.get(userId) === run) last.delete(userId)
     }
-    mine.then(leave, leave)
-    return mine
+    run.then(forget, forget)
+    return run
   }
 }

@@ -2,7 +2,7 @@ import type { ClientBase } from 'pg'
 import { operator, recordAudit } from '../audit/audit-store.ts'
 import { announceChange } from '../auth/change-feed.ts'
 import { errors } from '../errors.ts'
-import type { AccountsContext } from '../hosts/installation.ts'
+import type { Installation } from '../hosts/installation.ts'
 import { isOutOfReach } from '../hosts/out-of-reach.ts'
 import { moveRolePasswords } from '../hosts/role-passwords.ts'
 import { allowLongStatements } from '../postgres/control-pool.ts'
@@ -20,11 +20,11 @@ export type Rotation = Readonly<{ keys: number; hosts: number; roles: number }>
  * finds it.
  */
 export async function rotateSecret(
-  context: AccountsContext,
+  installation: Installation,
   fresh: Secrets,
   stage: () => Promise<void>,
 ): Promise<Rotation> {
-  const { control, hosts } = context.databases
+  const { control, hosts } = installation.databases
   const stored = await inTransaction(control, async (tx) => {
     await allowLongStatements(tx)
     // Who starts at this moment waits here, and is then turned away.
@@ -32,8 +32,8 @@ export async function rotateSecret(
     await tx.query('lock table cartage.api_keys, cartage.hosts in exclusive mode')
     if (await hasOtherProcesses(control, tx)) throw errors.secretWrong(stopTheOthers)
     const counts = {
-      keys: await moveTokens(tx, context.secrets, fresh),
-      hosts: await moveHosts(tx, context.secrets, fresh),
+      keys: await moveTokens(tx, installation.secrets, fresh),
+      hosts: await moveHosts(tx, installation.secrets, fresh),
     }
     await stage()
     await tx.query('update cartage.server_secret set verifier = $1, rotated_at = now()', [fresh.verifier])
@@ -42,17 +42,17 @@ export async function rotateSecret(
     await announceChange(tx)
     return counts
   })
-  const roles = await movePasswords({ ...context, secrets: fresh }, hosts.all())
+  const roles = await movePasswords({ ...installation, secrets: fresh }, hosts.all())
   return { ...stored, roles }
 }
 
 /** A host that does not answer gets them when it is back. */
-async function movePasswords(context: AccountsContext, hosts: readonly Host[]): Promise<number> {
+async function movePasswords(installation: Installation, hosts: readonly Host[]): Promise<number> {
   let count = 0
   for (const { id, name } of hosts) {
-    count += await moveRolePasswords(context, id).catch((error: unknown) => {
+    count += await moveRolePasswords(installation, id).catch((error: unknown) => {
       if (!isOutOfReach(error)) throw error
-      context.log.error(
+      installation.log.error(
         { host: name },
         'a host does not answer: its roles keep their old passwords until it does',
       )

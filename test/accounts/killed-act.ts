@@ -2,7 +2,7 @@ import { createOrganization } from '../../src/accounts/create-organization.ts'
 import { createUser } from '../../src/accounts/create-user.ts'
 import { deleteUser } from '../../src/accounts/delete-user.ts'
 import { readConfig } from '../../src/config.ts'
-import { openAccounts } from '../../src/hosts/open-installation.ts'
+import { openInstallation } from '../../src/hosts/open-installation.ts'
 import { createLog } from '../../src/log.ts'
 
 /** A process that says when it begins to make or remove an account, to be killed in the middle of it. */
@@ -13,14 +13,14 @@ const [adminUrl, secret, namespace, act, name] = process.argv.slice(2) as [
   string,
   string,
 ]
-const { accounts } = await openAccounts(
+const { installation } = await openInstallation(
   { ...readConfig({}), namespace },
   { adminUrl, secret, adminToken: '' },
   createLog('silent'),
 )
 process.stdout.write('begin\n')
-if (act === 'user') await createUser(accounts, { username: name })
+if (act === 'user') await createUser(installation, { username: name })
 else if (act === 'organization')
-  await createOrganization(accounts, { name, owner: { username: `${name}-o` } })
-else await deleteUser(accounts, name)
-await accounts.databases.close()
+  await createOrganization(installation, { name, owner: { username: `${name}-o` } })
+else await deleteUser(installation, name)
+await installation.databases.close()

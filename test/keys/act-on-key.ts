@@ -1,6 +1,6 @@
 import { userByName } from '../../src/auth/account-store.ts'
 import { readConfig } from '../../src/config.ts'
-import { openAccounts } from '../../src/hosts/open-installation.ts'
+import { openInstallation } from '../../src/hosts/open-installation.ts'
 import { createKey } from '../../src/keys/create-key.ts'
 import { deleteKey } from '../../src/keys/delete-key.ts'
 import { createLog } from '../../src/log.ts'
@@ -9,12 +9,12 @@ import { createLog } from '../../src/log.ts'
 const { CARTAGE_ACT: act, CARTAGE_USER: username, CARTAGE_KEY: name } = process.env
 const config = readConfig()
 const keys = { adminUrl: config.databaseUrl, secret: config.secret, adminToken: '' }
-const { accounts } = await openAccounts(config, keys, createLog('error'))
-const account = (await userByName(accounts.databases.control, username!))!
-if (act === 'delete') await deleteKey(accounts, account, name!)
+const { installation } = await openInstallation(config, keys, createLog('error'))
+const account = (await userByName(installation.databases.control, username!))!
+if (act === 'delete') await deleteKey(installation, account, name!)
 else {
   const tables = [{ schema: 'public', name: 't', permissions: ['select'] as const }]
   const grants = { apis: [], services: [], schemas: [], hasTableMetadata: false, tables }
-  await createKey(accounts, account, { name: name!, grants, defaultQuota: 0 })
+  await createKey(installation, account, { name: name!, grants, defaultQuota: 0 })
 }
-await accounts.databases.close()
+await installation.databases.close()

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import type { Config } from '../../src/config.ts'
 import type { Check } from '../../src/doctor/check.ts'
 import { doctor } from '../../src/doctor/doctor.ts'
-import type { AccountsContext } from '../../src/hosts/installation.ts'
+import type { Installation } from '../../src/hosts/installation.ts'
 import { createLog } from '../../src/log.ts'
 import { startEmbeddedCluster } from '../../src/postgres/embedded-cluster.ts'
 import { hostFromUrl } from '../../src/postgres/hosts.ts'
@@ -108,7 +108,7 @@ test('a line of pg_hba.conf that needs no SCRAM is found', async (t) => {
 
 async function examine(
   { service }: Setup,
-  others: Partial<AccountsContext> = {},
+  others: Partial<Installation> = {},
   changes: Partial<Config> = {},
 ): Promise<Record<string, Check>> {
   const { accounts, config } = service.services

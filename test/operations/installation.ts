@@ -5,20 +5,20 @@ import { deleteUser } from '../../src/accounts/delete-user.ts'
 import { listOrganizations } from '../../src/accounts/organization-store.ts'
 import { listAccounts } from '../../src/accounts/user-store.ts'
 import { type Config, readConfig } from '../../src/config.ts'
-import type { ServiceKeys } from '../../src/hosts/installation-secrets.ts'
-import { openAccounts } from '../../src/hosts/open-installation.ts'
+import type { InstallationSecrets } from '../../src/hosts/installation-secrets.ts'
+import { openInstallation } from '../../src/hosts/open-installation.ts'
 import { createLog } from '../../src/log.ts'
 import { type Service, type ServiceParts, startService } from '../../src/service.ts'
 import { dropNamespace, setup } from '../setup.ts'
 
 export type Installation = Readonly<{
   config: Config
-  keys: ServiceKeys
+  keys: InstallationSecrets
   start: (changes?: StartChanges) => Promise<Service>
 }>
 export type StartChanges = Readonly<{
   config?: Partial<Config>
-  keys?: Partial<ServiceKeys>
+  keys?: Partial<InstallationSecrets>
   parts?: Partial<ServiceParts>
 }>
 
@@ -56,15 +56,15 @@ export async function newInstallation(t: TestContext): Promise<Installation> {
   return { config, keys, start }
 }
 
-async function removeUsers(config: Config, keys: ServiceKeys): Promise<void> {
-  const { accounts } = await openAccounts(config, keys, createLog('error'))
+async function removeUsers(config: Config, keys: InstallationSecrets): Promise<void> {
+  const { installation } = await openInstallation(config, keys, createLog('error'))
   try {
-    const { control } = accounts.databases
+    const { control } = installation.databases
     for (const { username, orgRole } of await listAccounts(control)) {
-      if (orgRole !== 'owner') await deleteUser(accounts, username)
+      if (orgRole !== 'owner') await deleteUser(installation, username)
     }
-    for (const { name } of await listOrganizations(control)) await deleteOrganization(accounts, name)
+    for (const { name } of await listOrganizations(control)) await deleteOrganization(installation, name)
   } finally {
-    await accounts.databases.close()
+    await installation.databases.close()
   }
 }

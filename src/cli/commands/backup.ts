@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { readConfig } from '../../config.ts'
-import { keepKeys, loadOrCreateKeys } from '../../hosts/installation-secrets.ts'
+import { keepSecrets, loadOrCreateSecrets } from '../../hosts/installation-secrets.ts'
 import { createLog } from '../../log.ts'
 import { takeBaseBackup } from '../../postgres/cluster/base-backup.ts'
 import { restoreCluster } from '../../postgres/cluster/restore.ts'
@@ -27,7 +27,7 @@ const backup: Command = {
       const { rows } = await databases.control.query<{ major: number }>(
         `select current_setting('server_version_num')::integer / 10000 as major`,
       )
-      const keys = await loadOrCreateKeys(config, config.databaseUrl ? undefined : adminUrl)
+      const keys = await loadOrCreateSecrets(config, config.databaseUrl ? undefined : adminUrl)
       const note: BackupNote = {
         format: 1,
         version: await ownVersion(),
@@ -71,7 +71,7 @@ const restore: Command = {
       const binaries = await chooseBinaries(opened.note.postgres)
       const log = createLog('error', process.stderr)
       await restoreCluster(config.dataDir, binaries, opened.tar, log, async () => {
-        if (keys) await keepKeys(config, keys)
+        if (keys) await keepSecrets(config, keys)
       })
     } finally {
       opened.tar.destroy()

@@ -16,7 +16,7 @@ const add: Command = {
   options: { 'url-file': { type: 'string' } },
   run: async ([name, given], options) => {
     const url = await givenUrl(given, options['url-file'] as string | undefined)
-    const host = await asOperator((accounts) => addHost(accounts, name!, url))
+    const host = await asOperator((installation) => addHost(installation, name!, url))
     return { document: { id: host.id, name: host.name }, lines: [`host ${host.name} is ready`] }
   },
 }
@@ -49,7 +49,7 @@ const remove: Command = {
   positionals: ['NAME'],
   options: {},
   run: async ([name]) => {
-    await asOperator((accounts) => removeHost(accounts, name!))
+    await asOperator((installation) => removeHost(installation, name!))
     return { document: { name, removed: true }, lines: [`removed host ${name}`] }
   },
 }

@@ -16,8 +16,8 @@ const create: Command = {
   run: async ([name], { owner: username, quota }) => {
     if (typeof username !== 'string') throw new UsageError('--owner USER is required')
     const quotaBytes = sizeInBytes('quota', quota)
-    const { organization, owner } = await asOperator((accounts) =>
-      createOrganization(accounts, { name: name!, owner: { username, quotaBytes } }),
+    const { organization, owner } = await asOperator((installation) =>
+      createOrganization(installation, { name: name!, owner: { username, quotaBytes } }),
     )
     return {
       document: {
@@ -62,7 +62,7 @@ const remove: Command = {
   options: confirmation,
   run: async ([name], options) => {
     await confirmLoss(name!, `Deleting the organization ${name} with its owner and all their data`, options)
-    await asOperator((accounts) => deleteOrganization(accounts, name!))
+    await asOperator((installation) => deleteOrganization(installation, name!))
     return { document: { name, deleted: true }, lines: [`deleted organization ${name}`] }
   },
 }

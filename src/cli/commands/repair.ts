@@ -11,9 +11,9 @@ export const repairCommand: Command = {
   positionals: [],
   options: {},
   run: async () => {
-    const removed = await asOperator(async (context) => ({
-      accounts: await repairAccounts(context),
-      roles: await repairKeys(context),
+    const removed = await asOperator(async (installation) => ({
+      accounts: await repairAccounts(installation),
+      roles: await repairKeys(installation),
     }))
     const lines = [
       ...removed.accounts.map((name) => `removed account ${name}`),

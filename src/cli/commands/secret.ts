@@ -12,14 +12,14 @@ export const secretCommand: Command = {
   positionals: [],
   options: {},
   run: async () => {
-    const rotation = await asOperator(async (accounts, config) => {
+    const rotation = await asOperator(async (installation, config) => {
       if (config.secret && !config.newSecret)
         throw new UsageError('CARTAGE_NEW_SECRET must be set where CARTAGE_SECRET is')
       const secret = config.newSecret || newSecret()
       const fresh = deriveSecrets(secret)
-      if (fresh.verifier.equals(accounts.secrets.verifier))
+      if (fresh.verifier.equals(installation.secrets.verifier))
         throw new UsageError('CARTAGE_NEW_SECRET is the secret that the installation has already')
-      const moved = await rotateSecret(accounts, fresh, () => stageSecret(config, secret))
+      const moved = await rotateSecret(installation, fresh, () => stageSecret(config, secret))
       await settleSecret(config, true)
       return moved
     })

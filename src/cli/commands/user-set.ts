@@ -28,11 +28,11 @@ export const userSetCommand: Command = {
     const rates = readRates(options)
     if (Object.values(changes).every((value) => value === undefined) && rates.length === 0)
       throw new UsageError(`usage: cartage user set ${userSetCommand.usage}`)
-    const { account, host } = await asOperator(async (accounts) => {
-      const before = await userByName(accounts.databases.control, username!)
+    const { account, host } = await asOperator(async (installation) => {
+      const before = await userByName(installation.databases.control, username!)
       const limits = rates.length > 0 ? withRates(before?.limits ?? {}, rates) : undefined
-      const account = await updateUser(accounts, username!, { ...changes, limits })
-      return { account, host: accounts.databases.hosts.get(account.hostId) }
+      const account = await updateUser(installation, username!, { ...changes, limits })
+      return { account, host: installation.databases.hosts.get(account.hostId) }
     })
     return {
       document: { ...userDocument(account), limits: account.limits },

@@ -20,8 +20,8 @@ const create: Command = {
   options: { quota: { type: 'string' }, organization: { type: 'string' }, admin: { type: 'boolean' } },
   run: async ([username], options) => {
     const quotaBytes = sizeInBytes('quota', options.quota)
-    const { account, masterToken } = await asOperator((accounts) =>
-      createUser(accounts, {
+    const { account, masterToken } = await asOperator((installation) =>
+      createUser(installation, {
         username: username!,
         quotaBytes,
         organization: options.organization as string | undefined,
@@ -67,11 +67,11 @@ const show: Command = {
   positionals: ['NAME'],
   options: { key: { type: 'boolean' } },
   run: async ([username], { key }) => {
-    const { account, host, token } = await asOperator(async (accounts) => {
-      const account = await userByName(accounts.databases.control, username!)
+    const { account, host, token } = await asOperator(async (installation) => {
+      const account = await userByName(installation.databases.control, username!)
       if (!account) throw errors.accountNotFound('User', username!)
-      const host = accounts.databases.hosts.get(account.hostId)
-      return { account, host, token: key ? await showMasterKey(accounts, username!) : undefined }
+      const host = installation.databases.hosts.get(account.hostId)
+      return { account, host, token: key ? await showMasterKey(installation, username!) : undefined }
     })
     return {
       document: { ...wholeDocument(account, host), ...(token === undefined ? {} : { api_key: token }) },
@@ -87,7 +87,7 @@ const resetKey: Command = {
   positionals: ['NAME'],
   options: {},
   run: async ([username]) => {
-    const token = await asOperator((accounts) => resetMasterKey(accounts, username!))
+    const token = await asOperator((installation) => resetMasterKey(installation, username!))
     return {
       document: { username, api_key: token },
       lines: [`user        ${username}`, `master key  ${token}`],
@@ -103,7 +103,7 @@ const remove: Command = {
   options: confirmation,
   run: async ([username], options) => {
     await confirmLoss(username!, `Deleting the user ${username} and all its data`, options)
-    await asOperator((accounts) => deleteUser(accounts, username!))
+    await asOperator((installation) => deleteUser(installation, username!))
     return { document: { username, deleted: true }, lines: [`deleted user ${username}`] }
   },
 }

@@ -7,7 +7,7 @@ import { createKey } from '../../keys/create-key.ts'
 import { deleteKey } from '../../keys/delete-key.ts'
 import { findKey } from '../../keys/find-key.ts'
 import { listKeys } from '../../keys/list-keys.ts'
-import { createTurns } from '../../keys/per-user-mutex.ts'
+import { createPerUserMutex } from '../../keys/per-user-mutex.ts'
 import { regenerateToken } from '../../keys/regenerate-token.ts'
 import { identifyCaller } from '../authenticate.ts'
 import type { Services } from '../services.ts'
@@ -20,7 +20,7 @@ export async function keysRoutes(app: FastifyInstance, services: Services): Prom
   const context = services.accounts
   const actingIn = ({ identification }: FastifyRequest) =>
     identification?.outcome === 'known' ? { ...context, caller: identification.principal } : context
-  const inTurn = createTurns()
+  const inTurn = createPerUserMutex()
 
   app.get(list, { ...common, schema: listSchema }, async (request) => {
     const account = await addressedAccount(services, request)
