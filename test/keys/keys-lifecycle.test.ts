@@ -60,7 +60,8 @@ test('creations, regenerations and deletions of many keys at once do not disturb
   )
   assert.deepEqual(new Set(ended.map(({ status }) => status)), new Set([200]))
   assert.equal((await keysClient(user).list('?type=regular')).body.total, 8)
-  assert.equal((await keyRolesOf(context, user)).length, 8)
+  // A role whose objects another deletion holds for more than half a second goes after the answer.
+  await eventually(async () => assert.equal((await keyRolesOf(context, user)).length, 8))
 })
 
 test('one of two deletions at the same time finds no key any more', async (t) => {
