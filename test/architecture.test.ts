@@ -10,7 +10,7 @@ const root = fileURLToPath(new URL('../src', import.meta.url))
 const floors = [
   ['main.ts', 'service.ts'],
   ['http', 'worker', 'cli'],
-  ['keys', 'jobs', 'copy', 'query'],
+  ['keys', 'jobs', 'copy', 'query', 'tables'],
   ['doctor'],
   ['accounts'],
   ['hosts'],

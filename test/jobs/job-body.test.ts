@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { JobDocument } from '../../src/http/routes/job-document.ts'
+import type { JobDocument } from '../../src/http/jobs/document.ts'
 import { setup } from '../setup.ts'
 import { jobApi, type Refusal } from './job-api.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { jobDocument } from '../../src/http/routes/job-document.ts'
+import { jobDocument } from '../../src/http/jobs/document.ts'
 import type { Job, JobDefinition } from '../../src/jobs/job.ts'
 import {
   beginStep,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import type { JobDocument } from '../../src/http/routes/job-document.ts'
+import type { JobDocument } from '../../src/http/jobs/document.ts'
 import { basic, setup } from '../setup.ts'
 import { jobApi, type Refusal } from './job-api.ts'
 

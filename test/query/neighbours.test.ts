@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { shareTable, unshareTable } from '../../src/query/share-table.ts'
+import { shareTable, unshareTable } from '../../src/tables/share-table.ts'
 import { basic, setup, type TestUser } from '../setup.ts'
 import { ask } from './ask.ts'
 

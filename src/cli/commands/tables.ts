@@ -1,6 +1,6 @@
 import { userByName } from '../../auth/account-store.ts'
 import { errors } from '../../errors.ts'
-import { shareTable, unshareTable } from '../../query/share-table.ts'
+import { shareTable, unshareTable } from '../../tables/share-table.ts'
 import type { Command } from '../command.ts'
 import { asOperator } from '../operator.ts'
 

@@ -1,0 +1,202 @@
+import { knownExtras } from '../frame/schemas.ts'
+
+/** The schemas that validate the admin API, and that its OpenAPI description is made of. */
+
+const username = {
+  type: 'string',
+  description: '1 to 63 lower-case letters, digits or hyphens',
+  examples: ['alice'],
+} as const
+const quota = {
+  type: 'integer',
+  minimum: 0,
+  maximum: Number.MAX_SAFE_INTEGER,
+  description: '0 is unlimited',
+} as const
+const masterToken = { type: 'string', description: 'Master token to use instead of a generated one' } as const
+const limits = {
+  type: 'object',
+  description: 'Limits of this user in place of the configured ones; replaces those set before',
+  examples: [{ rate: { sql: '100/60', jobs: '10/60+2', copyto: 'off' } }],
+} as const
+const time = { type: 'string', format: 'date-time' } as const
+const text = { type: 'string' } as const
+const { client } = knownExtras
+
+const owner = {
+  type: 'object',
+  required: ['username'],
+  additionalProperties: false,
+  properties: { username, quota_in_bytes: quota, api_key: masterToken },
+} as const
+
+const user = {
+  title: 'User',
+  description: 'The user',
+  type: 'object',
+  properties: {
+    username,
+    organization: { type: ['string', 'null'] },
+    org_role: { enum: ['owner', 'admin', 'member', null] },
+    quota_in_bytes: quota,
+    api_key_quota: { type: ['integer', 'null'], description: 'null: the configured one' },
+    limits,
+    schema: text,
+    created_at: time,
+  },
+} as const
+
+const userWithToken = {
+  ...user,
+  title: 'UserWithToken',
+  description: 'The user with the master token',
+  properties: { ...user.properties, api_key: { type: 'string', description: 'The master token' } },
+} as const
+
+const organization = {
+  title: 'Organization',
+  description: 'The organization',
+  type: 'object',
+  properties: {
+    name: username,
+    owner: { type: 'object', properties: { username: { type: ['string', 'null'] } } },
+    created_at: time,
+  },
+} as const
+
+const params = (name: string) => ({ type: 'object', properties: { [name]: username } }) as const
+
+const deleted = (name: string) => ({
+  description: 'It is gone',
+  type: 'object',
+  properties: { [name]: text, deleted: { const: true } },
+})
+
+export const newUserSchema = {
+  tags: ['admin'],
+  summary: 'Create a user',
+  description: 'Creates database or schema, roles and the two first keys; answers 201 with the master token.',
+  body: {
+    ...owner,
+    properties: {
+      ...owner.properties,
+      organization: { type: 'string', description: 'Name of an existing organization' },
+      org_admin: { type: 'boolean' },
+      client,
+    },
+    examples: [{ username: 'alice', quota_in_bytes: 1073741824 }],
+  },
+  response: { 201: userWithToken },
+} as const
+
+export const userListSchema = {
+  tags: ['admin'],
+  summary: 'List users',
+  response: {
+    200: {
+      description: 'All users by name',
+      type: 'object',
+      properties: { users: { type: 'array', items: user } },
+    },
+  },
+} as const
+
+export const userSchema = {
+  tags: ['admin'],
+  summary: 'Read a user',
+  params: params('username'),
+  response: { 200: user },
+} as const
+
+export const changesSchema = {
+  tags: ['admin'],
+  summary: 'Change quota, key quota, organization role or limits of a user',
+  params: params('username'),
+  body: {
+    type: 'object',
+    additionalProperties: false,
+    properties: {
+      quota_in_bytes: quota,
+      api_key_quota: { type: ['integer', 'null'], minimum: 0 },
+      org_admin: { type: 'boolean' },
+      limits,
+      ...knownExtras,
+    },
+    examples: [{ quota_in_bytes: 5368709120, limits: { rate: { sql: '100/60' } } }],
+  },
+  response: { 200: user },
+} as const
+
+export const userRemovalSchema = {
+  tags: ['admin'],
+  summary: 'Delete a user and all it has',
+  params: params('username'),
+  response: { 200: deleted('username') },
+} as const
+
+const masterKey = {
+  description: 'The master token',
+  type: 'object',
+  properties: { username, api_key: { type: 'string', description: 'The master token' } },
+} as const
+
+export const masterKeySchema = {
+  tags: ['admin'],
+  summary: 'Show the master token of a user',
+  description: 'Every look is recorded: `cartage audit --action key.shown`.',
+  params: params('username'),
+  response: { 200: masterKey },
+} as const
+
+export const newMasterKeySchema = {
+  tags: ['admin'],
+  summary: 'Give a user a new master token',
+  description: 'The old one fails on the next request, and requests that run with it are ended.',
+  params: params('username'),
+  response: { 200: masterKey },
+} as const
+
+export const newOrganizationSchema = {
+  tags: ['admin'],
+  summary: 'Create an organization and its owner',
+  body: {
+    type: 'object',
+    required: ['name', 'owner'],
+    additionalProperties: false,
+    properties: { name: username, owner, ...knownExtras },
+    examples: [{ name: 'acme', owner: { username: 'alice' } }],
+  },
+  response: {
+    201: {
+      ...organization,
+      title: 'OrganizationWithToken',
+      properties: { ...organization.properties, owner: userWithToken },
+    },
+  },
+} as const
+
+export const organizationListSchema = {
+  tags: ['admin'],
+  summary: 'List organizations',
+  response: {
+    200: {
+      description: 'All organizations by name',
+      type: 'object',
+      properties: { organizations: { type: 'array', items: organization } },
+    },
+  },
+} as const
+
+export const organizationSchema = {
+  tags: ['admin'],
+  summary: 'Read an organization',
+  params: params('organization'),
+  response: { 200: organization },
+} as const
+
+export const organizationRemovalSchema = {
+  tags: ['admin'],
+  summary: 'Delete an organization that has no members besides its owner',
+  params: params('organization'),
+  response: { 200: deleted('name') },
+} as const

@@ -1,0 +1,22 @@
+import type { ServerResponse } from 'node:http'
+import type { ClientWait } from '../../copy/upload.ts'
+
+/**
+ * Times the waits for a client. The clock is the socket's own: it starts anew with every byte that comes in, and with
+ * every part of a large write that the client has taken.
+ */
+export function clientWait(response: ServerResponse, idleMs: number): ClientWait {
+  let tell: ((idleMs: number) => void) | null = null
+  // Also keeps Node from closing the socket by itself.
+  response.on('timeout', () => tell?.(idleMs))
+  return {
+    begin: (onTooLong) => {
+      tell = onTooLong
+      response.socket?.setTimeout(idleMs)
+    },
+    end: () => {
+      tell = null
+      response.socket?.setTimeout(0)
+    },
+  }
+}

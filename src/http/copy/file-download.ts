@@ -1,0 +1,78 @@
+import type { Writable } from 'node:stream'
+import { finished, pipeline } from 'node:stream/promises'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { ClientWait } from '../../copy/upload.ts'
+import { chooseEncoding, createEncoder } from './content-encoding.ts'
+
+export type FileHeaders = Readonly<{ type: string; disposition: string }>
+
+/**
+ * A response that is written as its data comes, compressed if the client likes. Written past Fastify, whose streams do
+ * not tell when a buffer is free again.
+ */
+export class FileDownload {
+  readonly #request: FastifyRequest
+  readonly #reply: FastifyReply
+  readonly #headers: FileHeaders
+  #sink: Writable | null = null
+  #sent: Promise<void> | null = null
+
+  constructor(request: FastifyRequest, reply: FastifyReply, headers: FileHeaders) {
+    this.#request = request
+    this.#reply = reply
+    this.#headers = headers
+  }
+
+  get isOpen(): boolean {
+    return this.#sink !== null
+  }
+
+  /** From here on an error can only break the stream. */
+  open(): Writable {
+    const encoding = chooseEncoding(this.#request.headers['accept-encoding'])
+    const response = this.#reply.hijack().raw
+    const headers = { ...this.#reply.getHeaders(), ...fileHeaders(this.#headers) }
+    for (const [name, value] of Object.entries(headers))
+      if (value !== undefined) response.setHeader(name, value)
+    if (this.#takesTrailers()) response.setHeader('Trailer', rowsTrailer)
+    if (encoding === null) {
+      this.#sent = finished(response)
+      this.#sink = response
+    } else {
+      response.setHeader('Content-Encoding', encoding)
+      const encoder = createEncoder(encoding)
+      this.#sent = pipeline(encoder, response)
+      this.#sink = encoder
+    }
+    // Whoever waits for the end gets the error; nobody may be waiting yet.
+    this.#sent.catch(() => undefined)
+    return this.#sink
+  }
+
+  /** Resolves when the client has it all, rejects if it left before. */
+  async end(rows: number, wait: ClientWait): Promise<void> {
+    if (this.#takesTrailers()) this.#reply.raw.addTrailers({ [rowsTrailer]: String(rows) })
+    wait.begin(() => this.break())
+    this.#sink!.end()
+    await this.#sent
+    wait.end()
+  }
+
+  /** No client may take this for the whole file. Without chunks only a reset tells a torn file from a whole one. */
+  break(): void {
+    const { socket, chunkedEncoding } = this.#reply.raw
+    if (chunkedEncoding) socket?.destroy()
+    else socket?.resetAndDestroy()
+  }
+
+  #takesTrailers(): boolean {
+    const { headers, raw } = this.#request
+    return raw.httpVersion !== '1.0' && /(^|,)\s*trailers\s*(;|,|$)/i.test(String(headers.te ?? ''))
+  }
+}
+
+export function fileHeaders({ type, disposition }: FileHeaders): Record<string, string> {
+  return { 'Content-Type': type, 'Content-Disposition': disposition, Vary: 'Accept-Encoding' }
+}
+
+const rowsTrailer = 'X-Copy-Rows'

@@ -1,0 +1,86 @@
+import { apiKey, error, text } from '../frame/schemas.ts'
+
+const copyToParameters = {
+  q: {
+    ...text('One COPY ... TO STDOUT statement: of a table, some of its columns, or a query.'),
+    examples: ['COPY airports TO STDOUT WITH (FORMAT csv, HEADER true)'],
+  },
+  filename: text('The name in the Content-Disposition header; carto-sql-copyto.dmp if absent.'),
+  api_key: apiKey,
+} as const
+
+const refusals = {
+  400: { description: 'A bad statement, or what PostgreSQL says of it.', ...error },
+  401: { description: 'A wrong credential.', ...error },
+  403: { description: 'The key may not do this.', ...error },
+  404: { description: 'There is no such account.', ...error },
+  429: { description: 'It took longer than 5 hours, or there are too many copies or requests.', ...error },
+  503: { description: 'The database is not reachable.', ...error },
+}
+
+export const copyFromSchema = {
+  tags: ['copy'],
+  summary: 'Stream a file into a table',
+  description:
+    'The body is the data of the COPY statement, chunked or with a length, of any content type, compressed if Content-Encoding says so. It is stored whole or not at all.',
+  querystring: {
+    type: 'object',
+    required: ['q'],
+    properties: {
+      q: {
+        ...text('One COPY ... FROM STDIN statement.'),
+        examples: ['COPY airports (name, the_geom) FROM STDIN WITH (FORMAT csv, HEADER true)'],
+      },
+      api_key: apiKey,
+    },
+  },
+  consumes: ['application/octet-stream'],
+  body: { type: 'string', format: 'binary' },
+  response: {
+    200: {
+      description: 'All rows are stored.',
+      type: 'object',
+      properties: {
+        time: { type: 'number', description: 'Seconds.' },
+        total_rows: { type: 'integer', description: 'Rows imported.' },
+      },
+      examples: [{ time: 0.42, total_rows: 10000 }],
+    },
+    ...refusals,
+    408: { description: 'The client stopped sending.', ...error },
+    415: { description: 'A Content-Encoding that is not supported.', ...error },
+  },
+}
+
+const copyTo = {
+  tags: ['copy'],
+  summary: 'Stream a table or a query out',
+  description:
+    'Compressed by Accept-Encoding. An error after the first byte breaks the stream, so that no part is taken for the whole. With `TE: trailers` the trailer X-Copy-Rows tells the number of rows.',
+  response: {
+    200: {
+      description: 'What the COPY statement writes.',
+      content: {
+        'application/octet-stream': { schema: { type: 'string', format: 'binary' } },
+        'text/csv': { schema: { type: 'string' } },
+      },
+    },
+    ...refusals,
+  },
+}
+
+export const copyToByGetSchema = {
+  ...copyTo,
+  querystring: { type: 'object', required: ['q'], properties: copyToParameters },
+}
+
+export const copyToByPostSchema = {
+  ...copyTo,
+  consumes: ['application/json', 'application/x-www-form-urlencoded'],
+  body: {
+    type: 'object',
+    required: ['q'],
+    properties: copyToParameters,
+    examples: [{ q: 'COPY airports TO STDOUT WITH (FORMAT csv, HEADER true)', filename: 'airports.csv' }],
+  },
+}

@@ -1,0 +1,72 @@
+import type { FastifyRequest } from 'fastify'
+import type { Account } from '../../auth/account.ts'
+import { readCredential } from '../../auth/credential.ts'
+import { type Identification, identify } from '../../auth/identify.ts'
+import { defaultToken } from '../../auth/token.ts'
+import { errors } from '../../errors.ts'
+import type { Services } from '../services.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** What identifyCaller found, once it was asked. */
+    identification: Identification | null
+  }
+}
+
+/** Who is asking for the account named in the path. Answered once per request, however often it is asked. */
+export async function identifyCaller(
+  services: CallerServices,
+  request: FastifyRequest,
+): Promise<Identification> {
+  request.identification ??= await identifyOnce(services, request)
+  return request.identification
+}
+
+type CallerServices = Pick<Services, 'directory' | 'metrics' | 'refusals'>
+
+async function identifyOnce(services: CallerServices, request: FastifyRequest): Promise<Identification> {
+  const { name } = request.params as { name: string }
+  const credential = readCredential({
+    authorization: request.headers.authorization,
+    query: request.query as Record<string, unknown>,
+    body: request.body,
+  })
+  const identification = await identify(services.directory, name, credential)
+  const { outcome } = identification
+  if (credential.kind !== 'none' && (outcome === 'wrong-credential' || outcome === 'wrong-username')) {
+    noteRefusal(services, request, name, outcome)
+  }
+  return identification
+}
+
+/** Whose token it is, where the path names no account. */
+export async function accountOfHolder(
+  { directory }: Pick<Services, 'directory'>,
+  request: FastifyRequest,
+): Promise<Account> {
+  const credential = readCredential({
+    authorization: request.headers.authorization,
+    query: request.query as Record<string, unknown>,
+  })
+  // Everybody has the token of the public key: it says nothing about who is asking.
+  if (credential.kind !== 'token' || credential.token === defaultToken) throw errors.unauthorized()
+  if (credential.username === undefined) {
+    const holder = await directory.findHolder(credential.token)
+    if (!holder) throw errors.unauthorized()
+    return holder.account
+  }
+  const named = await directory.findAccount(credential.username)
+  const identification = named && (await identify(directory, credential.username, credential))
+  if (identification?.outcome !== 'known') throw errors.unauthorized()
+  return identification.principal.account
+}
+
+export function noteRefusal(
+  { metrics, refusals }: Pick<Services, 'metrics' | 'refusals'>,
+  request: FastifyRequest,
+  account: string,
+  reason: string,
+): void {
+  metrics.authenticationRefused()
+  refusals.note({ account, address: request.ip, reason })
+}

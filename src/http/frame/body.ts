@@ -1,0 +1,93 @@
+import { parse as parseForm } from 'node:querystring'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { errors } from '../../errors.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The route reads its body as a stream: no limits of the small bodies apply. */
+    isStreaming?: boolean
+  }
+}
+
+/** Small bodies: JSON and forms, whole, plain, in valid UTF-8, and in time. */
+export function acceptBodies(app: FastifyInstance, timeoutMs: number): void {
+  const parseJson = app.getDefaultJsonParser('error', 'error')
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+    // Clients send the JSON type along with bodiless DELETEs and POSTs.
+    if (body.length === 0) return done(null, undefined)
+    const text = decodeUtf8(body as Buffer)
+    if (text === undefined) return done(errors.badRequest('The request body is not valid UTF-8'))
+    parseJson(request, text, done)
+  })
+  app.addContentTypeParser(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'buffer' },
+    (_request, body, done) => {
+      const text = (body as Buffer).toString('utf8')
+      if (isJson(text)) done(errors.badRequest(jsonInDisguise))
+      else done(null, parseForm(text))
+    },
+  )
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, ({ headers }, body, done) => {
+    if (body.length === 0) done(null, undefined)
+    else done(errors.unsupportedMedia(whatIsWrong(headers['content-type'], body.toString('utf8'))))
+  })
+  app.addHook('onRequest', async (request) => refuseCompressed(request))
+  app.addHook('preParsing', async (request, reply, payload) => {
+    // A body that is here already may never be read, and then never ends: a GET has none.
+    if (!request.routeOptions.config?.isStreaming && !request.raw.complete) {
+      const timer = setTimeout(() => giveUp(request, reply), timeoutMs)
+      payload.once('close', () => clearTimeout(timer)).once('end', () => clearTimeout(timer))
+    }
+    return payload
+  })
+}
+
+/** Answers a client that is still sending, unless that has been done, and hangs up on it. */
+function giveUp(request: FastifyRequest, reply: FastifyReply): void {
+  // Where there is no route, nobody reads the body: it may be here without having ended.
+  if (request.raw.complete) return
+  if (reply.sent) return void request.raw.destroy()
+  reply.raw.once('finish', () => request.raw.destroy())
+  reply.header('Connection', 'close').send(errors.clientTooSlow())
+}
+
+function refuseCompressed(request: FastifyRequest): void {
+  const encoding = request.headers['content-encoding']
+  if (request.routeOptions.config?.isStreaming || encoding === undefined || encoding === 'identity') return
+  throw errors.unsupportedMedia(`Content-Encoding ${JSON.stringify(encoding)} is not supported here`)
+}
+
+/** What curl makes of `-d '{...}'`. No form is JSON: its bracket would be escaped. */
+const jsonInDisguise =
+  'The body is JSON, but its Content-Type is application/x-www-form-urlencoded: send Content-Type: application/json'
+
+function whatIsWrong(type: string | undefined, body: string): string {
+  const found =
+    type === undefined ? 'The body has no Content-Type' : `The Content-Type ${type} is not supported`
+  const advice = isJson(body)
+    ? 'the body is JSON, send Content-Type: application/json'
+    : 'send JSON or a form, with its type'
+  return `${found}: ${advice}`
+}
+
+function isJson(text: string): boolean {
+  if (!/^\s*[{[]/.test(text)) return false
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function decodeUtf8(bytes: Buffer): string | undefined {
+  try {
+    return strictUtf8.decode(bytes)
+  } catch {
+    return undefined
+  }
+}
+
+const strictUtf8 = new TextDecoder('utf-8', { fatal: true })

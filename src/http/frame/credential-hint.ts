@@ -1,0 +1,66 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { readCredential } from '../../auth/credential.ts'
+import { isDamaged } from '../../auth/token.ts'
+
+export const hintHeader = 'Cartage-Hint'
+
+/** A credential under a name that nobody reads leaves a request without one: whatever the answer is, it says so. */
+export function hintAtNearMisses(app: FastifyInstance): void {
+  app.addHook('preHandler', async (request, reply) => {
+    const hint = credentialOf(request).kind === 'none' ? nearMissIn(request) : undefined
+    if (hint !== undefined) reply.header(hintHeader, hint)
+  })
+}
+
+/** What may be told of a refused credential: only what the request, or the refusal itself, says already. */
+export function refusalHint(request: FastifyRequest): string {
+  const outcome = request.identification?.outcome
+  if (outcome === 'wrong-username') return 'The user name of the Basic header is not that of the account'
+  if (outcome === 'known') return 'The key is valid, but not one that may do this'
+  const credential = credentialOf(request)
+  if (credential.kind === 'none')
+    return nearMissIn(request) ?? `No credential came with the request. ${howToSend}`
+  if (credential.kind === 'malformed') return malformedHint(request.headers.authorization)
+  return isDamaged(credential.token)
+    ? 'The token is damaged: its checksum does not fit. Copy it again, whole'
+    : 'No key of this account has this token'
+}
+
+const howToSend =
+  'Send "Authorization: Basic" with base64(username:token), or the token as the parameter api_key'
+
+function credentialOf({ headers, query, body }: FastifyRequest) {
+  return readCredential({ authorization: headers.authorization, query: query as Members, body })
+}
+
+type Members = Readonly<Record<string, unknown>>
+
+function malformedHint(authorization: string | undefined): string {
+  if (authorization === undefined) return 'api_key must be one text of at most 1024 characters'
+  const [scheme = ''] = authorization.trim().split(' ', 1)
+  if (scheme.toLowerCase() === 'basic') return `The Authorization header cannot be read. ${howToSend}`
+  return schemes.has(scheme.toLowerCase()) ? `${scheme} is not a scheme here. ${howToSend}` : howToSend
+}
+
+/** Anything else may be a bare token, which is not to be shown again. */
+const schemes = new Set(['bearer', 'token', 'digest', 'negotiate', 'apikey'])
+
+function nearMissIn({ query, body, headers }: FastifyRequest): string | undefined {
+  const parameter = [...namesIn(query), ...namesIn(body)].find(isNearMiss)
+  if (parameter !== undefined) return `The parameter ${parameter} is not a credential: its name is api_key`
+  const header = Object.keys(headers).find((name) => isNearMiss(name.replace(/^x-/, '')))
+  return header && `The header ${header} is not a credential. ${howToSend}`
+}
+
+function namesIn(value: unknown): readonly string[] {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.keys(value) : []
+}
+
+function isNearMiss(name: string): boolean {
+  if (name === 'api_key' || name === 'map_key' || !/^[\w-]{3,20}$/.test(name)) return false
+  const letters = name.toLowerCase().replace(/[^a-z]/g, '')
+  return nearMisses.has(letters) || sorted(letters) === sorted('apikey')
+}
+
+const sorted = (letters: string) => [...letters].sort().join('')
+const nearMisses = new Set(['apikeys', 'apike', 'apky', 'mapkey', 'apitoken', 'accesstoken', 'key', 'token'])

@@ -1,0 +1,101 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { AppError, type ErrorKind, errors } from '../../errors.ts'
+import { hasSqlstate, sqlstate } from '../../postgres/sqlstate.ts'
+import { toClientError } from '../../postgres/wire-error.ts'
+import { hintHeader, refusalHint } from './credential-hint.ts'
+
+/** Which body an error has: the SQL side's `{"error":[...]}`, or the one string that clients of the key endpoints compare. */
+export type ErrorEnvelope = 'sql' | 'keys'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    envelope?: ErrorEnvelope
+  }
+  interface FastifyRequest {
+    /** With what it was refused; the log tells it. */
+    failure: AppError | null
+  }
+}
+
+/** The one place where an error becomes a response. What we do not understand is logged whole and told to nobody. */
+export function respondWithError(
+  thrown: FastifyError | AppError | Error,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  const error = understand(thrown)
+  const status = statusByKind[error.kind]
+  const { retryAfterSeconds } = error.extras
+  if (error.kind === 'broken') request.log.error({ err: thrown }, 'request failed')
+  request.failure = error
+  if (status === 401) reply.header('WWW-Authenticate', 'Basic realm="Cartage"')
+  if (retryAfterSeconds !== undefined) tellRetry(reply, status, retryAfterSeconds)
+  if (credentialErrors.has(error.code)) reply.header(hintHeader, error.extras.hint ?? refusalHint(request))
+  // A stream may have set its own type before it failed.
+  reply
+    .code(status)
+    .type('application/json; charset=utf-8')
+    .send(bodyOf(request, reply, error))
+}
+
+const credentialErrors = new Set(['unauthorized', 'wrong-credential', 'permission-denied'])
+
+/** Clients that see Retry-After on a 429 read the other three as well, whatever the limit was. */
+function tellRetry(reply: FastifyReply, status: number, seconds: number): void {
+  reply.header('Retry-After', seconds)
+  if (status !== 429 || reply.hasHeader('Carto-Rate-Limit-Limit')) return
+  reply.header('Carto-Rate-Limit-Limit', 0)
+  reply.header('Carto-Rate-Limit-Remaining', 0)
+  reply.header('Carto-Rate-Limit-Reset', seconds)
+}
+
+function understand(thrown: FastifyError | AppError | Error): AppError {
+  if (thrown instanceof AppError) return thrown
+  const { statusCode, message } = thrown as FastifyError
+  if (statusCode === 413) return new AppError('body-too-large', 'too-large', message, { cause: thrown })
+  if (statusCode === 415) return errors.unsupportedMedia(message)
+  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) return errors.badRequest(message)
+  // A tenant's statement is explained where it runs: this was one of our own that had to wait for too long.
+  if (hasSqlstate(thrown, sqlstate.queryCanceled, sqlstate.lockNotAvailable)) {
+    return errors.databaseUnavailable(thrown)
+  }
+  try {
+    return toClientError(thrown)
+  } catch {
+    return errors.internal(thrown)
+  }
+}
+
+const statusByKind: Record<ErrorKind, number> = {
+  invalid: 400,
+  unauthenticated: 401,
+  forbidden: 403,
+  'not-found': 404,
+  'not-allowed': 405,
+  slow: 408,
+  conflict: 409,
+  'too-large': 413,
+  unsupported: 415,
+  unprocessable: 422,
+  limited: 429,
+  unavailable: 503,
+  broken: 500,
+}
+
+function bodyOf(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { message, code, extras }: AppError,
+): Record<string, unknown> {
+  if (envelopeOf(request) === 'keys') return { errors: message, errors_cause: null }
+  const { sqlstate, detail, context, position, body } = extras
+  const hint = extras.hint ?? reply.getHeader(hintHeader)
+  return { error: [message], code, sqlstate, detail, hint, context, position, ...body }
+}
+
+function envelopeOf(request: FastifyRequest): ErrorEnvelope {
+  return (
+    request.routeOptions.config?.envelope ??
+    (/^\/(user|u)\/[^/]*\/api\/v3\//.test(request.url) ? 'keys' : 'sql')
+  )
+}

@@ -1,0 +1,61 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { tokenPrefix } from '../../auth/token.ts'
+import type { Metrics } from '../../metrics.ts'
+import type { Services } from '../services.ts'
+import { type TellUrl, tellableUrls } from './tellable-url.ts'
+
+/** Every request has an id that the client sees, one line in the log and one count in the metrics. */
+export function tellRequests(app: FastifyInstance, { metrics, isReady }: Services): void {
+  const tellUrl = tellableUrls(app)
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('X-Request-Id', request.id)
+    // A client that keeps its connection would come back to a process that is about to go.
+    if (!isReady()) reply.header('Connection', 'close')
+    // Also answers that were cut short, or written past Fastify, end with this event.
+    reply.raw.once('close', () => {
+      tellLog(request, reply, tellUrl)
+      tellMetrics(metrics, request, reply)
+    })
+  })
+}
+
+function tellLog(request: FastifyRequest, reply: FastifyReply, tellUrl: TellUrl): void {
+  request.log.info(
+    {
+      method: request.method,
+      url: tellUrl(request),
+      status: statusOf(reply),
+      traceId: request.traceId,
+      ...describeFailure(request),
+      ms: Math.round(reply.elapsedTime * 1000) / 1000,
+    },
+    'request',
+  )
+}
+
+/** Longer texts are PostgreSQL's, which may quote the statement. */
+const longestText = 500
+
+/** By its code and text; a text may quote what the client sent, so whatever is a token in it goes. */
+function describeFailure({ failure }: FastifyRequest): Record<string, unknown> {
+  if (!failure) return {}
+  const error = failure.message.replace(tokens, '[redacted]').slice(0, longestText)
+  return { code: failure.code, sqlstate: failure.extras.sqlstate, error }
+}
+
+const tokens = new RegExp(`${tokenPrefix}[A-Za-z0-9_-]+`, 'g')
+
+function tellMetrics(metrics: Metrics, request: FastifyRequest, reply: FastifyReply): void {
+  const { identification } = request
+  metrics.requestFinished({
+    method: request.method,
+    route: request.routeOptions.url ?? 'none',
+    status: statusOf(reply),
+    keyType: identification?.outcome === 'known' ? identification.principal.key.type : 'none',
+    seconds: reply.elapsedTime / 1000,
+  })
+}
+
+function statusOf(reply: FastifyReply): number | 'aborted' {
+  return reply.raw.writableFinished ? reply.raw.statusCode : 'aborted'
+}

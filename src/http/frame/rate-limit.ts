@@ -1,0 +1,116 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { LRUCache } from 'lru-cache'
+import { type EndpointGroup, type RateVerdict, takeRequest } from '../../accounts/rate-limit-store.ts'
+import type { Account } from '../../auth/account.ts'
+import type { Identification } from '../../auth/identify.ts'
+import type { Config } from '../../config.ts'
+import { parseRate, type Rate } from '../../config-variables.ts'
+import { errors } from '../../errors.ts'
+import type { Services } from '../services.ts'
+import { accountOfHolder, identifyCaller } from './authenticate.ts'
+
+/**
+ * Limits the requests of a user in each group of endpoints. The count is kept in the control database, so that the
+ * limit and the figures in the headers are the same whichever process answers. Only an allowed request costs a
+ * statement there: a user over the limit is refused from memory until the time is over, so a flood stays here.
+ */
+export function limitRates(app: FastifyInstance, services: Services): void {
+  const refused: Refusals = new LRUCache({ max: 10_000 })
+  app.addHook('preHandler', async (request, reply) => {
+    const group = endpointGroupOf(request)
+    if (!group) return
+    // A request that will be refused for its credential counts for nobody.
+    const account = await accountOf(services, request)
+    const rate = account && rateOf(services.config, account, group)
+    if (!rate) return
+    const verdict = await judge(services, refused, account, group, rate)
+    tellLimits(reply, rate, verdict)
+    if (verdict.isAllowed) return
+    services.metrics.rateLimited(group)
+    throw errors.rateLimited(Math.max(1, Math.ceil(verdict.retrySeconds)))
+  })
+}
+
+type Refusals = LRUCache<string, Readonly<{ retryAt: number; resetAt: number }>>
+
+function endpointGroupOf(request: FastifyRequest): EndpointGroup | undefined {
+  const { url = '' } = request.routeOptions
+  if (isAboutHolder(request)) return 'tables'
+  const [, path = ''] = /^\/(?:user|u)\/:name(\/.+)$/.exec(url) ?? []
+  if (/^\/api\/v1\/viz|^\/api\/v4\/datasets/.test(path)) return 'tables'
+  if (path.startsWith('/api/v3/api_keys')) return 'keys'
+  if (path.startsWith('/api/v2/sql/job')) return isReading(request) ? 'jobs_read' : 'jobs'
+  if (path === '/api/v2/sql/copyfrom') return 'copyfrom'
+  if (path === '/api/v2/sql/copyto') return 'copyto'
+  return path === '/api/v2/sql' ? 'sql' : undefined
+}
+
+/** `me` names no account in its path. */
+const isAboutHolder = ({ routeOptions: { url = '' } }: FastifyRequest) => /^\/api\/v\d\/me$/.test(url)
+
+const isReading = ({ method }: FastifyRequest) => method === 'GET' || method === 'HEAD'
+
+async function accountOf(services: Services, request: FastifyRequest): Promise<Account | undefined> {
+  if (isAboutHolder(request)) return accountOfHolder(services, request)
+  return actingAccount(await identifyCaller(services, request))
+}
+
+function actingAccount(identification: Identification): Account | undefined {
+  if (identification.outcome === 'known') return identification.principal.account
+  return identification.outcome === 'anonymous' ? identification.account : undefined
+}
+
+/** The user's own limit if the operator has set one, else everybody's. */
+function rateOf(config: Config, account: Account, group: EndpointGroup): Rate | null {
+  const own = (account.limits.rate as Partial<Record<EndpointGroup, string>> | undefined)?.[group]
+  const parsed = own === undefined ? undefined : parseRate(own)
+  return parsed === undefined ? config[configured[group]] : parsed
+}
+
+const configured = {
+  keys: 'rateLimitKeys',
+  jobs: 'rateLimitJobs',
+  jobs_read: 'rateLimitJobsRead',
+  copyfrom: 'rateLimitCopyfrom',
+  copyto: 'rateLimitCopyto',
+  sql: 'rateLimitSql',
+  tables: 'rateLimitTables',
+} as const satisfies Record<EndpointGroup, keyof Config>
+
+async function judge(
+  { databases, log }: Services,
+  refused: Refusals,
+  account: Account,
+  group: EndpointGroup,
+  rate: Rate,
+): Promise<RateVerdict> {
+  const key = `${account.userId} ${group} ${rate.count}/${rate.seconds}+${rate.burst}`
+  const now = Date.now()
+  const known = refused.get(key)
+  if (known && known.retryAt > now) {
+    const seconds = (at: number) => (at - now) / 1000
+    return { isAllowed: false, retrySeconds: seconds(known.retryAt), resetSeconds: seconds(known.resetAt) }
+  }
+  try {
+    const verdict = await takeRequest(databases.control, account.userId, group, rate)
+    if (!verdict.isAllowed) {
+      refused.set(key, {
+        retryAt: now + verdict.retrySeconds * 1000,
+        resetAt: now + verdict.resetSeconds * 1000,
+      })
+    }
+    return verdict
+  } catch (error) {
+    // Better to serve too much for a while than nothing at all.
+    log.warn({ err: error }, 'cannot count a request against its limit')
+    return { isAllowed: true, retrySeconds: 0, resetSeconds: 0 }
+  }
+}
+
+function tellLimits(reply: FastifyReply, rate: Rate, { isAllowed, resetSeconds }: RateVerdict): void {
+  // Time is counted in microseconds: a hair above a whole number is that number.
+  const spent = Math.ceil((resetSeconds * rate.count) / rate.seconds - 0.01)
+  reply.header('Carto-Rate-Limit-Limit', rate.burst)
+  reply.header('Carto-Rate-Limit-Remaining', isAllowed ? Math.max(0, rate.burst - spent) : 0)
+  reply.header('Carto-Rate-Limit-Reset', Math.ceil(resetSeconds))
+}

@@ -1,0 +1,23 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { readCredential } from '../../auth/credential.ts'
+import { tokenPrefix } from '../../auth/token.ts'
+
+type Asked = Readonly<{ url?: string | undefined; headers: IncomingHttpHeaders }>
+
+/** The id that the client gave its request, if it is harmless: short, plain, and nothing that it proves itself with. */
+export function acceptedRequestId(request: Asked): string | undefined {
+  const id = request.headers['x-request-id']
+  if (typeof id !== 'string' || !/^[A-Za-z0-9._-]{1,128}$/.test(id)) return undefined
+  return id.includes(tokenPrefix) || credentialsOf(request).includes(id) ? undefined : id
+}
+
+function credentialsOf({ url = '', headers: { authorization } }: Asked): readonly string[] {
+  const parameters = new URLSearchParams(url.split('?', 2)[1])
+  const basic = readCredential({ authorization, query: {} })
+  return [
+    ...parameters.getAll('api_key'),
+    ...parameters.getAll('map_key'),
+    ...(basic.kind === 'token' ? [basic.token] : []),
+    ...(authorization?.split(' ') ?? []),
+  ]
+}

@@ -1,0 +1,35 @@
+import type { FastifyInstance } from 'fastify'
+import { errors } from '../../errors.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The route is there to say that there is none. */
+    isAbsent?: boolean
+  }
+}
+
+/** No route for a request: 405 with the methods that its path has, 404 if it has none. To be called before the routes. */
+export function refuseUnknownRoutes(app: FastifyInstance): void {
+  const routes: { method: string; path: RegExp }[] = []
+  app.addHook('onRoute', ({ method, url, config }) => {
+    // Preflights are answered everywhere.
+    if (url === '*' || config?.isAbsent) return
+    for (const each of [method].flat()) routes.push({ method: each, path: pathPattern(url) })
+  })
+  app.setNotFoundHandler(({ method, url }, reply) => {
+    const [path = ''] = url.split('?', 1)
+    const allowed = new Set(routes.filter((route) => route.path.test(path)).map((route) => route.method))
+    if (allowed.size === 0) throw errors.pathUnknown()
+    reply.header('Allow', [...allowed].sort().join(', '))
+    throw errors.methodNotAllowed(method)
+  })
+}
+
+/** `/user/:name/api/v2/sql`, with or without a slash at its end. */
+function pathPattern(url: string): RegExp {
+  const segments = url.split('/').map((segment) => {
+    if (segment.startsWith(':')) return '[^/]+'
+    return segment === '*' ? '.*' : segment.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+  })
+  return new RegExp(`^${segments.join('/')}/?$`)
+}

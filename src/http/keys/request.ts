@@ -1,0 +1,186 @@
+import { defaultKeyName, masterKeyName } from '../../accounts/first-keys.ts'
+import type { KeyType } from '../../auth/account.ts'
+import { errors } from '../../errors.ts'
+import { faultTexts } from '../../keys/create-key.ts'
+import type { SchemaGrant, TableGrant, WantedGrants } from '../../keys/grants.ts'
+import { type KeyListing, keyOrders } from '../../keys/list-keys.ts'
+import { grantShapes, newKeyShape } from './shapes.ts'
+import { faultOf } from './validate-key-body.ts'
+
+/** Reads the body of a creation; throws one error with everything that is wrong. */
+export function readNewKey(body: unknown): { name: string; grants: WantedGrants } {
+  const wanted = isObject(body) ? body : {}
+  const unknown = faultOf(newKeyShape, wanted, '#/')
+  const faults = [
+    ...(unknown ? [unknown] : []),
+    ...faultsOfName(wanted.name),
+    ...faultsOfGrants(wanted.grants),
+  ]
+  if (faults.length > 0) throw errors.keyInvalid(faults)
+  return { name: wanted.name as string, grants: readGrants(wanted.grants as readonly Section[]) }
+}
+
+function faultsOfName(name: unknown): string[] {
+  if (name === undefined || name === null) return ["Name can't be blank"]
+  if (typeof name !== 'string') return ['Name has to be a string']
+  if (name.trim() === '') return ["Name can't be blank"]
+  if (name === masterKeyName || name === defaultKeyName) {
+    return [`Name api_key name cannot be ${masterKeyName} nor ${defaultKeyName}`]
+  }
+  return [
+    ...([...name].length > maxNameLength
+      ? [`Name is too long (maximum is ${maxNameLength} characters)`]
+      : []),
+    ...(unprintable.test(name) ? ['Name can only hold printable characters'] : []),
+  ]
+}
+
+const maxNameLength = 255
+/** Control characters, lone surrogates, line and paragraph separators. */
+const unprintable = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u
+
+type SectionType = keyof typeof grantShapes
+const sectionTypes = Object.keys(grantShapes) as SectionType[]
+
+function faultsOfGrants(grants: unknown): string[] {
+  if (!Array.isArray(grants)) return ['Grants grants has to be an array']
+  const ofShape = grants
+    .slice(0, maxSections)
+    .map(faultOfSection)
+    .filter((fault) => fault !== undefined)
+  const ofNumber = sectionTypes.filter((type) => {
+    const count = grants.filter((section) => isObject(section) && section.type === type).length
+    return count > 1 || (type === 'apis' && count === 0)
+  })
+  const faults = [...ofShape, ...ofNumber.map((type) => `only one ${type} section is allowed`)]
+  if (faults.length > 0) return faults.map((fault) => `Grants ${fault}`)
+  return faultsOfNames(readGrants(grants as readonly Section[]))
+}
+
+/** Three can be right; of the rest only so many are told. */
+const maxSections = 10
+
+function faultOfSection(section: unknown, index: number): string | undefined {
+  const path = `#/${index}`
+  if (!isObject(section)) return faultOf(anySection, section, path)
+  const type = sectionTypes.find((known) => known === section.type)
+  return faultOf(type === undefined ? anySection : grantShapes[type], section, path)
+}
+
+/** A section of no known type has at least its type wrong. */
+const anySection = {
+  type: 'object',
+  required: ['type'],
+  additionalProperties: false,
+  properties: {
+    type: { type: 'string', enum: sectionTypes },
+    ...Object.fromEntries(
+      Object.values(grantShapes).flatMap(({ properties }) =>
+        Object.keys(properties)
+          .slice(1)
+          .map((name) => [name, { description: '' }]),
+      ),
+    ),
+  },
+} as const
+
+/** Names that PostgreSQL cannot have are no tables of the user's. */
+function faultsOfNames({ tables, schemas }: WantedGrants): string[] {
+  return [
+    ...(tables.some(({ schema, name }) => isImpossible(schema) || isImpossible(name))
+      ? [faultTexts.tables]
+      : []),
+    ...(schemas.some(({ name }) => isImpossible(name)) ? [faultTexts.schemas] : []),
+  ]
+}
+
+const isImpossible = (name: string) => /\0|\p{Cs}/u.test(name)
+
+/** A section that fits its shape. */
+type Section = Readonly<{
+  type: SectionType
+  apis?: WantedGrants['apis']
+  tables?: readonly TableGrant[]
+  schemas?: readonly SchemaGrant[]
+  table_metadata?: readonly unknown[]
+  services?: WantedGrants['services']
+}>
+
+function readGrants(sections: readonly Section[]): WantedGrants {
+  const section = (type: SectionType) => sections.find((each) => each.type === type)
+  const database = section('database')
+  return {
+    apis: unique(section('apis')?.apis ?? []),
+    services: unique(section('dataservices')?.services ?? []),
+    hasTableMetadata: database?.table_metadata !== undefined,
+    tables: mergeByName(database?.tables ?? [], ({ schema, name }) => JSON.stringify([schema, name])).map(
+      ({ schema, name, permissions }) => ({ schema, name, permissions }),
+    ),
+    schemas: mergeByName(database?.schemas ?? [], ({ name }) => name),
+  }
+}
+
+/** What stands twice is granted once, with the permissions of both. */
+function mergeByName<T extends Readonly<{ permissions: readonly string[] }>>(
+  all: readonly T[],
+  nameOf: (grant: T) => string,
+): T[] {
+  const merged = new Map<string, T>()
+  for (const grant of all) {
+    const before = merged.get(nameOf(grant))?.permissions ?? []
+    merged.set(nameOf(grant), { ...grant, permissions: unique([...before, ...grant.permissions]) })
+  }
+  return [...merged.values()]
+}
+
+/** Reads the parameters of a list; throws a sentence about the first bad one. */
+export function readListing(query: Readonly<Record<string, unknown>>): KeyListing {
+  return {
+    page: whole(query, 'page', 1, Number.MAX_SAFE_INTEGER),
+    perPage: whole(query, 'per_page', 20, 1000),
+    order: oneOf(query, 'order', keyOrders, 'updated_at'),
+    direction: oneOf(query, 'order_direction', ['asc', 'desc'], 'asc'),
+    types: keyTypesOf(query.type),
+  }
+}
+
+function whole(
+  query: Readonly<Record<string, unknown>>,
+  name: string,
+  fallback: number,
+  max: number,
+): number {
+  const given = query[name]
+  if (given === undefined) return fallback
+  const number = typeof given === 'string' && /^\d{1,16}$/.test(given) ? Number(given) : 0
+  if (number >= 1 && number <= max) return number
+  throw errors.badRequest(`${name} must be a whole number from 1 to ${max}`)
+}
+
+function oneOf<T extends string>(
+  query: Readonly<Record<string, unknown>>,
+  name: string,
+  allowed: readonly T[],
+  fallback: T,
+): T {
+  const given = query[name]
+  if (given === undefined) return fallback
+  const found = allowed.find((value) => value === given)
+  if (found === undefined) throw errors.badRequest(`${name} must be one of ${allowed.join(', ')}`)
+  return found
+}
+
+const keyTypes = ['master', 'default', 'regular'] as const satisfies readonly KeyType[]
+
+function keyTypesOf(given: unknown): readonly KeyType[] {
+  if (given === undefined) return keyTypes
+  const wanted = typeof given === 'string' ? given.split(',') : ['']
+  const unknown = wanted.some((type) => !keyTypes.some((known) => known === type))
+  if (unknown) throw errors.badRequest(`type must be a comma list of ${keyTypes.join(', ')}`)
+  return keyTypes.filter((type) => wanted.includes(type))
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const unique = <T>(items: readonly T[]): T[] => [...new Set(items)]

@@ -1,0 +1,100 @@
+import type { FastifyInstance, FastifyRequest, RouteShorthandOptions } from 'fastify'
+import type { Account } from '../../auth/account.ts'
+import { masterOfKeys } from '../../auth/authorize.ts'
+import { errors } from '../../errors.ts'
+import { readForCaller } from '../../keys/caller.ts'
+import { createKey } from '../../keys/create-key.ts'
+import { deleteKey } from '../../keys/delete-key.ts'
+import { findKey } from '../../keys/find-key.ts'
+import { listKeys } from '../../keys/list-keys.ts'
+import { createPerUserMutex } from '../../keys/per-user-mutex.ts'
+import { regenerateToken } from '../../keys/regenerate-token.ts'
+import { identifyCaller } from '../frame/authenticate.ts'
+import type { Services } from '../services.ts'
+import { keyDocument, listDocument } from './document.ts'
+import { readListing, readNewKey } from './request.ts'
+import { createSchema, deleteSchema, listSchema, readSchema, regenerateSchema } from './schemas.ts'
+
+/** API keys of the account in the path, for whoever holds a master key. */
+export async function keysRoutes(app: FastifyInstance, services: Services): Promise<void> {
+  const context = services.accounts
+  const actingIn = ({ identification }: FastifyRequest) =>
+    identification?.outcome === 'known' ? { ...context, caller: identification.principal } : context
+  const inTurn = createPerUserMutex()
+
+  app.get(list, { ...common, schema: listSchema }, async (request) => {
+    const account = await addressedAccount(services, request)
+    const query = request.query as Record<string, unknown>
+    const listing = readListing(query)
+    const { total, keys } = await readForCaller(actingIn(request), listKeys(context, account, listing))
+    const address = addressOf(services, request)
+    return listDocument({ keys, total, listing, username: account.username, address, query })
+  })
+
+  app.post(list, { ...common, schema: createSchema }, async (request, reply) => {
+    const account = await addressedAccount(services, request)
+    const wanted = { ...readNewKey(request.body), defaultQuota: services.config.apiKeyQuota }
+    const key = await inTurn(account.userId, () => createKey(actingIn(request), account, wanted))
+    return reply.code(201).send(keyDocument(key, account.username))
+  })
+
+  app.get<KeyParams>(one, { ...common, schema: readSchema }, async (request) => {
+    const account = await addressedAccount(services, request)
+    const key = await readForCaller(actingIn(request), findKey(context, account, nameOf(request)))
+    return keyDocument(key, account.username)
+  })
+
+  app.delete<KeyParams>(one, { ...common, schema: deleteSchema }, async (request) => {
+    const account = await addressedAccount(services, request)
+    const name = nameOf(request)
+    const key = await inTurn(account.userId, () => deleteKey(actingIn(request), account, name))
+    return keyDocument(key, account.username)
+  })
+
+  app.post<KeyParams>(`${one}/token/regenerate`, { ...common, schema: regenerateSchema }, async (request) => {
+    const account = await addressedAccount(services, request)
+    const name = nameOf(request)
+    const key = await inTurn(account.userId, () => regenerateToken(actingIn(request), account, name))
+    return keyDocument(key, account.username)
+  })
+}
+
+type KeyParams = { Params: { key: string } }
+
+const list = '/api/v3/api_keys'
+const one = `${list}/:key`
+
+/** Bodies and parameters are checked in request.ts, with the texts that clients know; the schemas describe. */
+const common = {
+  config: { envelope: 'keys' },
+  validatorCompiler: () => () => true,
+  serializerCompiler: () => (document: unknown) => JSON.stringify(document),
+} as const satisfies RouteShorthandOptions
+
+/** Whose keys are meant: the caller's own, or those of the member that an owner or admin names. */
+async function addressedAccount(services: Services, request: FastifyRequest): Promise<Account> {
+  const { account } = masterOfKeys(await identifyCaller(services, request))
+  const { target_user: target } = request.query as Record<string, unknown>
+  if (target === undefined) return account
+  if (typeof target !== 'string') throw errors.badRequest('target_user must be given once')
+  const { organization, orgRole } = account
+  if (!organization || orgRole === 'member') throw errors.notYourResource()
+  const named = /^[a-z0-9-]+$/.test(target) ? await services.directory.findAccount(target) : undefined
+  if (named?.kind !== 'user' || named.account.organization?.id !== organization.id) {
+    throw errors.memberNotFound(target, organization.name)
+  }
+  return named.account
+}
+
+function nameOf(request: FastifyRequest<KeyParams>): string {
+  const { key } = request.params
+  // PostgreSQL has no text with a NUL in it, so neither has a key.
+  if (key.includes('\0')) throw errors.keyNotFound(key)
+  return key
+}
+
+/** The address that the client used, as far as it can be known. */
+function addressOf({ config }: Services, request: FastifyRequest): string {
+  const path = request.url.split('?', 1)[0]!.replace(/\/$/, '')
+  return `${config.publicUrl || `${request.protocol}://${request.host}`}${path}`
+}

@@ -1,0 +1,147 @@
+import { keyOrders } from '../../keys/list-keys.ts'
+import { grantShapes, newKeyShape } from './shapes.ts'
+
+const grants = { type: 'array', items: { title: 'Grant', oneOf: Object.values(grantShapes) } } as const
+const timestamp = { type: 'string', examples: ['2026-01-31 10:00:00 +0000'] } as const
+
+const keyDocument = {
+  title: 'Key',
+  type: 'object',
+  properties: {
+    name: { type: 'string' },
+    user: { type: 'object', properties: { username: { type: 'string' } } },
+    type: { type: 'string', enum: ['master', 'default', 'regular'] },
+    token: { type: 'string' },
+    grants,
+    created_at: timestamp,
+    updated_at: timestamp,
+  },
+  examples: [
+    {
+      name: 'reader',
+      user: { username: 'alice' },
+      type: 'regular',
+      token: 'cartage_...',
+      grants: [
+        { type: 'apis', apis: ['sql'] },
+        {
+          type: 'database',
+          tables: [{ schema: 'public', name: 'airports', owner: false, permissions: ['select'] }],
+          schemas: [],
+        },
+      ],
+      created_at: '2026-01-31 10:00:00 +0000',
+      updated_at: '2026-01-31 10:00:00 +0000',
+    },
+  ],
+} as const
+
+const link = { type: 'object', properties: { href: { type: 'string' } } } as const
+
+const keyList = {
+  type: 'object',
+  properties: {
+    total: { type: 'integer' },
+    count: { type: 'integer' },
+    result: {
+      type: 'array',
+      items: {
+        allOf: [
+          keyDocument,
+          { properties: { _links: { type: 'object', properties: { self: { type: 'string' } } } } },
+        ],
+      },
+    },
+    _links: { type: 'object', properties: { first: link, last: link, prev: link, next: link } },
+  },
+} as const
+
+const failure = (description: string) => ({
+  title: 'KeyError',
+  description,
+  type: 'object',
+  properties: { errors: { type: 'string' }, errors_cause: { type: 'null' } },
+})
+
+const refusals = {
+  401: failure('Authentication wrong or missing'),
+  403: failure('The key does not allow the request'),
+  404: failure('The addressed resource does not exist'),
+}
+
+const account = {
+  name: { type: 'string', description: 'A username, or the name of an organization' },
+} as const
+const key = { key: { type: 'string', description: 'The name of the key, percent-encoded' } } as const
+const credential = {
+  api_key: { type: 'string', description: 'A master token, where there is no Basic header' },
+  target_user: {
+    type: 'string',
+    description: 'The organization member whose keys are meant; for owner and admins',
+  },
+} as const
+
+const common = { tags: ['keys'], querystring: { type: 'object', properties: credential } } as const
+const onAccount = { ...common, params: { type: 'object', properties: account } } as const
+const onKey = { ...common, params: { type: 'object', properties: { ...account, ...key } } } as const
+
+export const listSchema = {
+  ...onAccount,
+  summary: 'List keys',
+  querystring: {
+    type: 'object',
+    properties: {
+      page: { type: 'integer', minimum: 1, default: 1 },
+      per_page: { type: 'integer', minimum: 1, maximum: 1000, default: 20 },
+      order: { type: 'string', enum: keyOrders, default: 'updated_at' },
+      order_direction: { type: 'string', enum: ['asc', 'desc'], default: 'asc' },
+      type: { type: 'string', description: 'A comma list of master, default, regular' },
+      ...credential,
+    },
+  },
+  response: { 200: keyList, 400: failure('A parameter has a bad value'), ...refusals },
+} as const
+
+export const createSchema = {
+  ...onAccount,
+  summary: 'Create a regular key',
+  description: 'Every grant becomes a privilege of a PostgreSQL role of its own.',
+  body: {
+    ...newKeyShape,
+    required: ['name', 'grants'],
+    properties: { ...newKeyShape.properties, name: { type: 'string', maxLength: 255 }, grants },
+    examples: [
+      {
+        name: 'reader',
+        grants: [
+          { type: 'apis', apis: ['sql'] },
+          {
+            type: 'database',
+            tables: [{ schema: 'public', name: 'airports', permissions: ['select'] }],
+          },
+        ],
+      },
+    ],
+  },
+  response: { 201: keyDocument, ...refusals, 422: failure('The name or a grant is not valid') },
+} as const
+
+export const readSchema = {
+  ...onKey,
+  summary: 'Read a key',
+  response: { 200: keyDocument, ...refusals },
+} as const
+
+export const deleteSchema = {
+  ...onKey,
+  summary: 'Delete a regular key',
+  description: 'What the key made goes to the user. Answers the key as it was.',
+  response: { 200: keyDocument, ...refusals },
+} as const
+
+export const regenerateSchema = {
+  ...onKey,
+  summary: 'Give a key a new token',
+  description: 'The old token fails from the next request on, and what it was doing is ended.',
+  response: { 200: keyDocument, ...refusals },
+} as const

@@ -1,0 +1,86 @@
+import swagger from '@fastify/swagger'
+import type { FastifyInstance } from 'fastify'
+import type { OpenAPIV3_1 as OpenApi } from 'openapi-types'
+import { operations } from '../../client/operations.ts'
+import { readVersion } from '../../version.ts'
+import { commonAnswers, components } from './answers.ts'
+import { nameSchemas } from './name-schemas.ts'
+
+/**
+ * Describes the API from the schemas of its routes, which are registered after this; what all routes of an area
+ * share (credentials, errors) is added to each.
+ */
+export async function describeApi(app: FastifyInstance, publicUrl: string): Promise<void> {
+  // The schemas describe answers, they do not shape them: a member that no schema knows must not be lost.
+  app.setSerializerCompiler(() => (answer) => JSON.stringify(answer))
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Cartage',
+        version: readVersion(),
+        description,
+        license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+      },
+      servers: [{ url: publicUrl || '/' }],
+      tags: Object.entries(areas).map(([name, area]) => ({ name, description: area.description })),
+      components,
+    },
+    transform: ({ schema, url, route }) => ({
+      schema: {
+        ...schema,
+        hide: schema?.hide || !schema?.tags || url.startsWith('/u/') || isQuiet(route.method),
+      },
+      url,
+    }),
+    transformObject: (document) => complete((document as { openapiObject: Described }).openapiObject),
+  })
+}
+
+const description =
+  'API keys that are PostgreSQL roles, batch SQL jobs and bulk COPY. `/u/{name}/...` is an alias of `/user/{name}/...`.'
+
+type Described = Partial<OpenApi.Document>
+
+const isQuiet = (method: string | readonly string[]) => ['HEAD', 'OPTIONS'].includes([method].flat()[0]!)
+
+const withKey: OpenApi.SecurityRequirementObject[] = [{ ApiKeyHTTPBasicAuth: [] }, { ApiKeyQueryParam: [] }]
+const withOrWithoutKey = [...withKey, {}]
+const withoutKey: OpenApi.SecurityRequirementObject[] = []
+
+const areas: Readonly<
+  Record<string, Readonly<{ description: string; security: OpenApi.SecurityRequirementObject[] }>>
+> = {
+  keys: { description: 'API keys and their grants; needs a master key', security: withKey },
+  jobs: { description: 'Batch SQL; needs a master key', security: withKey },
+  copy: { description: 'Bulk data in and out; without a key as the public', security: withOrWithoutKey },
+  sql: { description: 'SQL answered at once; without a key as the public', security: withOrWithoutKey },
+  tables: { description: "The account's tables", security: withOrWithoutKey },
+  accounts: { description: 'Who is asking', security: withKey },
+  admin: { description: 'Users and organizations, for the operator', security: [{ AdminToken: [] }] },
+  operations: { description: 'Health and figures of the process', security: withoutKey },
+}
+
+function complete(document: Described): Described {
+  for (const [path, methods] of Object.entries(document.paths ?? {})) {
+    for (const [method, operation] of Object.entries(methods ?? {})) {
+      completeOperation(method.toUpperCase(), path, operation as OpenApi.OperationObject)
+    }
+  }
+  return nameSchemas(document)
+}
+
+function completeOperation(method: string, path: string, operation: OpenApi.OperationObject): void {
+  const area = operation.tags?.[0] ?? ''
+  const id = Object.entries(operations).find(([, known]) => known[0] === method && known[1] === path)?.[0]
+  if (id) operation.operationId = id
+  operation.security ??= areas[area]?.security ?? withoutKey
+  operation.responses = { ...commonAnswers(area), ...withoutDefault(operation.responses ?? {}) }
+}
+
+/** Where a route names no answers the generator invents one. */
+function withoutDefault(responses: OpenApi.ResponsesObject): OpenApi.ResponsesObject {
+  const { 200: ok, ...others } = responses
+  const isInvented = ok && 'description' in ok && ok.description === 'Default Response' && !('content' in ok)
+  return isInvented ? { ...others, 200: { description: 'Success' } } : responses
+}

@@ -1,0 +1,99 @@
+import { formats } from '../../query/read-query.ts'
+import { apiKey, error, text } from '../frame/schemas.ts'
+
+/** Described, not enforced: bad values are refused by readQuery in the words of this API. */
+const parameters = {
+  q: text('The SQL: one statement or several, sent to PostgreSQL in one message.'),
+  format: { type: 'string', enum: formats, default: 'json' },
+  rows_per_page: { type: 'integer', minimum: 0, description: 'Rows of one page.' },
+  page: { type: 'integer', minimum: 0, default: 0, description: 'Which page, from 0.' },
+  order_by: text('The column to order by.'),
+  sort_order: { type: 'string', enum: ['asc', 'desc'], default: 'asc' },
+  skipfields: text('Columns to leave out, as a comma list.'),
+  dp: {
+    type: 'integer',
+    minimum: 0,
+    maximum: 15,
+    default: 6,
+    description: 'Decimal digits of GeoJSON coordinates.',
+  },
+  filename: text('Makes the answer a download of this name.'),
+  api_key: apiKey,
+} as const
+
+const rows = {
+  title: 'json',
+  type: 'object',
+  required: ['rows', 'time', 'fields', 'total_rows'],
+  properties: {
+    rows: { type: 'array', items: { type: 'object' } },
+    time: { type: 'number', description: 'Seconds.' },
+    fields: {
+      type: 'object',
+      additionalProperties: {
+        type: 'object',
+        properties: {
+          type: { type: 'string', enum: ['number', 'string', 'boolean', 'date', 'geometry'] },
+          pgtype: { type: 'string' },
+        },
+      },
+    },
+    total_rows: { type: 'integer' },
+    notices: { type: 'array', items: { type: 'string' } },
+    warnings: { type: 'array', items: { type: 'string' } },
+  },
+  examples: [
+    { rows: [{ n: 1 }], time: 0.001, fields: { n: { type: 'number', pgtype: 'int4' } }, total_rows: 1 },
+  ],
+}
+
+const features = {
+  title: 'geojson',
+  type: 'object',
+  required: ['type', 'features'],
+  properties: {
+    type: { const: 'FeatureCollection' },
+    features: { type: 'array', items: { type: 'object' } },
+  },
+}
+
+const responses = {
+  200: {
+    description: 'The rows, in the format asked for.',
+    content: {
+      'application/json': { schema: { anyOf: [rows, features] } },
+      'text/csv': { schema: { type: 'string' } },
+      'application/x-ndjson': { schema: { type: 'string' } },
+    },
+  },
+  400: { description: 'A bad parameter, or what PostgreSQL says of the SQL.', ...error },
+  401: { description: 'A wrong credential.', ...error },
+  403: { description: 'The key may not do this.', ...error },
+  404: { description: 'There is no such account.', ...error },
+  429: { description: 'The statement took too long, or there were too many requests.', ...error },
+}
+
+const described = {
+  tags: ['sql'],
+  summary: 'Run SQL and read its rows',
+  description:
+    'Runs as the role of the key; without a key, as the public role of the account. Answers are streamed: an error after the first byte breaks the stream.',
+}
+
+export const queryByGetSchema = {
+  ...described,
+  querystring: { type: 'object', required: ['q'], properties: parameters },
+  response: responses,
+}
+
+export const queryByPostSchema = {
+  ...described,
+  consumes: ['application/json', 'application/x-www-form-urlencoded', 'multipart/form-data'],
+  body: {
+    type: 'object',
+    required: ['q'],
+    properties: parameters,
+    examples: [{ q: 'select * from airports limit 10' }],
+  },
+  response: responses,
+}
