@@ -5,14 +5,14 @@ import type { Identification } from './identify.ts'
 import { defaultToken } from './token.ts'
 
 /** API-key endpoints: a master key, nothing less. */
-export function masterOfKeys(identification: Identification): Principal {
+export function requireMasterForKeys(identification: Identification): Principal {
   if (identification.outcome !== 'known') throw errors.unauthorized()
   if (identification.principal.key.type !== 'master') throw errors.notYourResource()
   return identification.principal
 }
 
 /** Job endpoints: a master key; every refusal reads `permission denied`. */
-export function masterOfJobs(identification: Identification): Principal {
+export function requireMasterForJobs(identification: Identification): Principal {
   if (identification.outcome === 'wrong-credential') throw errors.wrongCredential()
   if (identification.outcome !== 'known' || identification.principal.key.type !== 'master') {
     throw errors.permissionDenied()
@@ -21,7 +21,10 @@ export function masterOfJobs(identification: Identification): Principal {
 }
 
 /** SQL and copy endpoints: any key that opens the SQL API; without one, the public key of the account. */
-export async function callerOfSql(directory: Directory, identification: Identification): Promise<Principal> {
+export async function requireSqlAccess(
+  directory: Directory,
+  identification: Identification,
+): Promise<Principal> {
   switch (identification.outcome) {
     case 'wrong-credential':
       throw errors.unauthorized()

@@ -3,13 +3,13 @@ import { parse as parseQuery } from 'node:querystring'
 import { type FastifyInstance, fastify, LogController } from 'fastify'
 import { adminRoutes } from './admin/routes.ts'
 import { copyRoutes } from './copy/routes.ts'
-import { neighbourRoutes, rootNeighbourRoutes } from './datasets/routes.ts'
+import { datasetsRoutes } from './datasets/routes.ts'
 import { acceptBodies } from './frame/body.ts'
 import { allowOtherOrigins } from './frame/cors.ts'
 import { hintAtNearMisses } from './frame/credential-hint.ts'
 import { respondWithError } from './frame/error-response.ts'
 import { forbidSniffing, guardAnswers, refuseNonsense } from './frame/guard-answers.ts'
-import { tellRequests } from './frame/observe-requests.ts'
+import { observeRequests } from './frame/observe-requests.ts'
 import { limitRates } from './frame/rate-limit.ts'
 import { acceptedRequestId } from './frame/request-id.ts'
 import { traceRequests } from './frame/trace-requests.ts'
@@ -19,6 +19,7 @@ import { healthRoutes } from './health/routes.ts'
 import { homeRoutes } from './home/routes.ts'
 import { jobsRoutes } from './jobs/routes.ts'
 import { keysRoutes } from './keys/routes.ts'
+import { meRoutes } from './me/routes.ts'
 import { describeApi } from './openapi/describe-api.ts'
 import { docsRoutes } from './openapi/docs.ts'
 import { openapiRoutes } from './openapi/routes.ts'
@@ -34,7 +35,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   app.decorateRequest('identification', null)
   app.decorateRequest('failure', null)
   traceRequests(app)
-  tellRequests(app, services)
+  observeRequests(app, services)
   await allowOtherOrigins(app)
   acceptBodies(app, services.config.requestTimeoutMs)
   hintAtNearMisses(app)
@@ -44,7 +45,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   await app.register(metricsRoutes, services)
   await app.register(openapiRoutes)
   await app.register(docsRoutes)
-  await app.register(rootNeighbourRoutes, services)
+  await app.register(meRoutes, services)
   await app.register(adminRoutes, { prefix: '/admin/v1', ...services })
   for (const prefix of ['/user/:name', '/u/:name']) await app.register(accountRoutes, { prefix, ...services })
   return app
@@ -69,7 +70,7 @@ async function accountRoutes(app: FastifyInstance, services: Services): Promise<
   await app.register(jobsRoutes, here)
   await app.register(queryRoutes, here)
   await app.register(copyRoutes, here)
-  await app.register(neighbourRoutes, here)
+  await app.register(datasetsRoutes, here)
 }
 
 function createApp({ config, log }: Services): FastifyInstance {

@@ -1,5 +1,4 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { callerOfSql } from '../../auth/authorize.ts'
 import { copyFrom } from '../../copy/copy-from.ts'
 import { copyTo } from '../../copy/copy-to.ts'
 import type { Upload } from '../../copy/upload.ts'
@@ -8,7 +7,7 @@ import { errors } from '../../errors.ts'
 import type { Metrics } from '../../metrics.ts'
 import { type CopyDirection, type CopyStatement, parseCopy } from '../../sql/copy-statement.ts'
 import { loadGrammar } from '../../sql/grammar.ts'
-import { identifyCaller } from '../frame/authenticate.ts'
+import { sqlCaller } from '../frame/authenticate.ts'
 import { clientGone } from '../frame/client-gone.ts'
 import { contentDisposition } from '../frame/content-disposition.ts'
 import type { Services } from '../services.ts'
@@ -52,7 +51,7 @@ async function copyFromRoute(app: FastifyInstance, services: Services): Promise<
 }
 
 async function upload(services: Services, request: FastifyRequest, reply: FastifyReply) {
-  const principal = await callerOfSql(services.directory, await identifyCaller(services, request))
+  const principal = await sqlCaller(services, request)
   const statement = readStatement((request.query as Parameters).q, 'from')
   const source = uploadOf(services, request, reply)
   const { rows, ms } = await measured(services.metrics, request, 'from', () =>
@@ -92,7 +91,7 @@ async function download(services: Services, request: FastifyRequest, reply: Fast
 }
 
 async function readDownload(services: Services, request: FastifyRequest) {
-  const principal = await callerOfSql(services.directory, await identifyCaller(services, request))
+  const principal = await sqlCaller(services, request)
   const { q, filename } = parametersOf(request)
   const statement = readStatement(q, 'to')
   const headers: FileHeaders = {

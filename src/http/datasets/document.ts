@@ -1,31 +1,6 @@
 import type { Account } from '../../auth/account.ts'
-import type { AccountUsage } from '../../tables/account-usage.ts'
 import type { TableInfo } from '../../tables/list-tables.ts'
 import type { Page } from '../frame/read-page.ts'
-
-/** Who am I, and what is left of my quota. Clients of the third version read `user_data`, of the fourth the rest. */
-export function meDocument(account: Account, usage: AccountUsage, baseUrl: string) {
-  const base = `${baseUrl}/user/${account.username}`
-  const organization = account.organization && { name: account.organization.name }
-  return {
-    username: account.username,
-    organization,
-    config: { user_name: account.username },
-    api_endpoints: { sql: base, maps: base, import: base, auth: base },
-    user_data: {
-      id: account.username,
-      username: account.username,
-      organization,
-      base_url: base,
-      quota_in_bytes: account.quotaBytes,
-      db_size_in_bytes: usage.usedBytes,
-      // Clients compare it with a number: without a quota there is none.
-      ...(usage.remainingBytes !== null && { remaining_byte_quota: usage.remainingBytes }),
-      table_count: usage.tableCount,
-      created_at: account.createdAt.toISOString(),
-    },
-  }
-}
 
 /**
  * A table as a "visualization" of type table. Clients sort by `updated_at`: of a table whose changes nobody notes, all

@@ -1,26 +1,24 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Principal } from '../../auth/account.ts'
-import { callerOfSql } from '../../auth/authorize.ts'
 import type { Identification } from '../../auth/identify.ts'
 import { errors } from '../../errors.ts'
-import { accountUsage } from '../../tables/account-usage.ts'
 import { listTables } from '../../tables/list-tables.ts'
 import { shareTable, unshareTable } from '../../tables/share-table.ts'
-import { accountOfHolder, identifyCaller } from '../frame/authenticate.ts'
+import { identifyCaller, sqlCaller } from '../frame/authenticate.ts'
 import { baseUrlOf } from '../frame/base-url.ts'
 import { readPage } from '../frame/read-page.ts'
 import type { Services } from '../services.ts'
-import { datasetDocument, meDocument, pageLinks, tableDocument } from './document.ts'
-import { datasetsSchema, meSchema, privacySchema, tableSchema, tablesSchema } from './schemas.ts'
+import { datasetDocument, pageLinks, tableDocument } from './document.ts'
+import { datasetsSchema, privacySchema, tableSchema, tablesSchema } from './schemas.ts'
 
 /** What clients of the platform ask for besides SQL: an account's tables, and which of them are public. */
-export async function neighbourRoutes(app: FastifyInstance, services: Services): Promise<void> {
-  const { config, databases, directory } = services
+export async function datasetsRoutes(app: FastifyInstance, services: Services): Promise<void> {
+  const { config, databases } = services
   // The schemas describe; what is wrong is told in the words of this API.
   app.setValidatorCompiler(() => () => true)
 
   app.get<Listing>('/api/v1/viz', { schema: tablesSchema }, async (request) => {
-    const principal = await callerOfSql(directory, await identifyCaller(services, request))
+    const principal = await sqlCaller(services, request)
     const base = `${baseUrlOf(request, config)}/user/${principal.account.username}`
     const page = readPage(request.query, {
       orders: ['name', 'updated_at'],
@@ -40,12 +38,12 @@ export async function neighbourRoutes(app: FastifyInstance, services: Services):
   })
 
   app.get<OneTable>('/api/v1/viz/:table', { schema: tableSchema }, async (request) => {
-    const principal = await callerOfSql(directory, await identifyCaller(services, request))
+    const principal = await sqlCaller(services, request)
     return findTable(principal, request)
   })
 
   app.put<OneTable>('/api/v1/viz/:table', { schema: privacySchema }, async (request) => {
-    const principal = await callerOfSql(directory, await identifyCaller(services, request))
+    const principal = await sqlCaller(services, request)
     if (principal.key.type !== 'master') throw errors.permissionDenied()
     const change = isPublicIn(request.body) ? shareTable : unshareTable
     await change(databases, principal.account, request.params.table)
@@ -67,17 +65,6 @@ export async function neighbourRoutes(app: FastifyInstance, services: Services):
     if (!tables[0]) throw errors.notFound(`Table '${name}'`)
     const { account } = principal
     return tableDocument(tables[0], account, `${baseUrlOf(request, config)}/user/${account.username}`)
-  }
-}
-
-/** At the root of the host, where the path names no account: the credential says who is asking. */
-export async function rootNeighbourRoutes(app: FastifyInstance, services: Services): Promise<void> {
-  const { config, databases } = services
-  for (const path of ['/api/v3/me', '/api/v4/me']) {
-    app.get(path, { schema: meSchema }, async (request) => {
-      const account = await accountOfHolder(services, request)
-      return meDocument(account, await accountUsage(databases, account), baseUrlOf(request, config))
-    })
   }
 }
 

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
-import type { Account } from '../../auth/account.ts'
+import type { Account, Principal } from '../../auth/account.ts'
+import { requireMasterForJobs, requireMasterForKeys, requireSqlAccess } from '../../auth/authorize.ts'
 import { readCredential } from '../../auth/credential.ts'
 import { type Identification, identify } from '../../auth/identify.ts'
 import { defaultToken } from '../../auth/token.ts'
@@ -13,6 +14,23 @@ declare module 'fastify' {
   }
 }
 
+/** From the token of a request to the role that its SQL runs as: any key that opens the SQL API, or the public one. */
+export async function sqlCaller(services: CallerServices, request: FastifyRequest): Promise<Principal> {
+  return requireSqlAccess(services.directory, await identifyCaller(services, request))
+}
+
+/** The holder of a master key, for the job endpoints. */
+export async function jobsCaller(services: CallerServices, request: FastifyRequest): Promise<Principal> {
+  return requireMasterForJobs(await identifyCaller(services, request))
+}
+
+/** The holder of a master key, for the key endpoints. */
+export async function keysCaller(services: CallerServices, request: FastifyRequest): Promise<Principal> {
+  return requireMasterForKeys(await identifyCaller(services, request))
+}
+
+type CallerServices = Pick<Services, 'directory' | 'metrics' | 'refusals'>
+
 /** Who is asking for the account named in the path. Answered once per request, however often it is asked. */
 export async function identifyCaller(
   services: CallerServices,
@@ -21,8 +39,6 @@ export async function identifyCaller(
   request.identification ??= await identifyOnce(services, request)
   return request.identification
 }
-
-type CallerServices = Pick<Services, 'directory' | 'metrics' | 'refusals'>
 
 async function identifyOnce(services: CallerServices, request: FastifyRequest): Promise<Identification> {
   const { name } = request.params as { name: string }

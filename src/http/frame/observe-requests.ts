@@ -2,28 +2,28 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { tokenPrefix } from '../../auth/token.ts'
 import type { Metrics } from '../../metrics.ts'
 import type { Services } from '../services.ts'
-import { type TellUrl, tellableUrls } from './tellable-url.ts'
+import { loggableUrls, type UrlForLog } from './loggable-url.ts'
 
 /** Every request has an id that the client sees, one line in the log and one count in the metrics. */
-export function tellRequests(app: FastifyInstance, { metrics, isReady }: Services): void {
-  const tellUrl = tellableUrls(app)
+export function observeRequests(app: FastifyInstance, { metrics, isReady }: Services): void {
+  const urlForLog = loggableUrls(app)
   app.addHook('onRequest', async (request, reply) => {
     reply.header('X-Request-Id', request.id)
     // A client that keeps its connection would come back to a process that is about to go.
     if (!isReady()) reply.header('Connection', 'close')
     // Also answers that were cut short, or written past Fastify, end with this event.
     reply.raw.once('close', () => {
-      tellLog(request, reply, tellUrl)
-      tellMetrics(metrics, request, reply)
+      logRequest(request, reply, urlForLog)
+      countRequest(metrics, request, reply)
     })
   })
 }
 
-function tellLog(request: FastifyRequest, reply: FastifyReply, tellUrl: TellUrl): void {
+function logRequest(request: FastifyRequest, reply: FastifyReply, urlForLog: UrlForLog): void {
   request.log.info(
     {
       method: request.method,
-      url: tellUrl(request),
+      url: urlForLog(request),
       status: statusOf(reply),
       traceId: request.traceId,
       ...describeFailure(request),
@@ -45,7 +45,7 @@ function describeFailure({ failure }: FastifyRequest): Record<string, unknown> {
 
 const tokens = new RegExp(`${tokenPrefix}[A-Za-z0-9_-]+`, 'g')
 
-function tellMetrics(metrics: Metrics, request: FastifyRequest, reply: FastifyReply): void {
+function countRequest(metrics: Metrics, request: FastifyRequest, reply: FastifyReply): void {
   const { identification } = request
   metrics.requestFinished({
     method: request.method,

@@ -1,6 +1,4 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Account } from '../../auth/account.ts'
-import { masterOfJobs } from '../../auth/authorize.ts'
 import { errors } from '../../errors.ts'
 import { cancelJob } from '../../jobs/cancel-job.ts'
 import { FinishedJobs } from '../../jobs/finished-jobs.ts'
@@ -9,7 +7,7 @@ import { findJob } from '../../jobs/job-store.ts'
 import { type JobQuery, parseJobQuery, parseJobUpdate } from '../../jobs/parse-job-query.ts'
 import { submitJob } from '../../jobs/submit-job.ts'
 import { updateJob } from '../../jobs/update-job.ts'
-import { identifyCaller } from '../frame/authenticate.ts'
+import { jobsCaller } from '../frame/authenticate.ts'
 import { clientGone } from '../frame/client-gone.ts'
 import type { Services } from '../services.ts'
 import { jobDocument } from './document.ts'
@@ -25,7 +23,7 @@ export async function jobsRoutes(app: FastifyInstance, services: Services): Prom
   app.setValidatorCompiler(() => () => true)
 
   app.post('/api/v2/sql/job', { schema: createJobSchema }, async (request, reply) => {
-    const account = await ownerOf(services, request)
+    const { account } = await jobsCaller(services, request)
     const definition = accepted(parseJobQuery(request.body))
     const { job, isReplay } = await submitJob(services, account, definition, idempotencyKeyOf(request))
     if (isReplay) reply.header('Idempotency-Replayed', 'true')
@@ -38,7 +36,7 @@ export async function jobsRoutes(app: FastifyInstance, services: Services): Prom
   })
 
   app.get('/api/v2/sql/job/:jobId', { schema: readJobSchema }, async (request, reply) => {
-    const account = await ownerOf(services, request)
+    const { account } = await jobsCaller(services, request)
     const waitMs = waitMsOf(request)
     const id = jobIdOf(request)
     const job = await (waitMs > 0
@@ -49,19 +47,15 @@ export async function jobsRoutes(app: FastifyInstance, services: Services): Prom
   })
 
   app.put('/api/v2/sql/job/:jobId', { schema: updateJobSchema }, async (request) => {
-    const account = await ownerOf(services, request)
+    const { account } = await jobsCaller(services, request)
     const definition = accepted(parseJobUpdate(request.body))
     return jobDocument(await updateJob(databases, account, jobIdOf(request), definition))
   })
 
   app.delete('/api/v2/sql/job/:jobId', { schema: cancelJobSchema }, async (request) => {
-    const account = await ownerOf(services, request)
+    const { account } = await jobsCaller(services, request)
     return jobDocument(await cancelJob(databases, account, jobIdOf(request)))
   })
-}
-
-async function ownerOf(services: Services, request: FastifyRequest): Promise<Account> {
-  return masterOfJobs(await identifyCaller(services, request)).account
 }
 
 function accepted(query: JobQuery): JobDefinition {

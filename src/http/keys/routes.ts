@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyRequest, RouteShorthandOptions } from 'fastify'
 import type { Account } from '../../auth/account.ts'
-import { masterOfKeys } from '../../auth/authorize.ts'
 import { errors } from '../../errors.ts'
 import { readForCaller } from '../../keys/caller.ts'
 import { createKey } from '../../keys/create-key.ts'
@@ -9,7 +8,7 @@ import { findKey } from '../../keys/find-key.ts'
 import { listKeys } from '../../keys/list-keys.ts'
 import { createPerUserMutex } from '../../keys/per-user-mutex.ts'
 import { regenerateToken } from '../../keys/regenerate-token.ts'
-import { identifyCaller } from '../frame/authenticate.ts'
+import { keysCaller } from '../frame/authenticate.ts'
 import type { Services } from '../services.ts'
 import { keyDocument, listDocument } from './document.ts'
 import { readListing, readNewKey } from './request.ts'
@@ -73,7 +72,7 @@ const common = {
 
 /** Whose keys are meant: the caller's own, or those of the member that an owner or admin names. */
 async function addressedAccount(services: Services, request: FastifyRequest): Promise<Account> {
-  const { account } = masterOfKeys(await identifyCaller(services, request))
+  const { account } = await keysCaller(services, request)
   const { target_user: target } = request.query as Record<string, unknown>
   if (target === undefined) return account
   if (typeof target !== 'string') throw errors.badRequest('target_user must be given once')

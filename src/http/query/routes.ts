@@ -1,12 +1,11 @@
 import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { callerOfSql } from '../../auth/authorize.ts'
 import { errors } from '../../errors.ts'
 import { answerQuery } from '../../query/answer-query.ts'
 import { type Format, type Parameters, type Query, readQuery } from '../../query/read-query.ts'
 import { TypeNames } from '../../query/type-names.ts'
 import { loadGrammar } from '../../sql/grammar.ts'
-import { identifyCaller } from '../frame/authenticate.ts'
+import { sqlCaller } from '../frame/authenticate.ts'
 import { clientGone } from '../frame/client-gone.ts'
 import { contentDisposition } from '../frame/content-disposition.ts'
 import type { Services } from '../services.ts'
@@ -14,7 +13,7 @@ import { queryByGetSchema, queryByPostSchema } from './schemas.ts'
 
 /** The SQL endpoint: one request's SQL, answered at once. */
 export async function queryRoutes(app: FastifyInstance, services: Services): Promise<void> {
-  const { config, databases, directory } = services
+  const { config, databases } = services
   const context = { databases, typeNames: new TypeNames(), limitMs: config.queryTimeoutMs }
   const maxBytes = config.queryMaxBodyBytes
   await loadGrammar()
@@ -27,7 +26,7 @@ export async function queryRoutes(app: FastifyInstance, services: Services): Pro
   })
 
   const handler = async (request: FastifyRequest, reply: FastifyReply) => {
-    const principal = await callerOfSql(directory, await identifyCaller(services, request))
+    const principal = await sqlCaller(services, request)
     const query = readQuery(parametersOf(request))
     const answer = await answerQuery(context, principal, query, clientGone(reply))
     return reply.headers(headersOf(query)).send(answer)

@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 
-/** Tells the address of a request as far as it is made of words that we know; anything else could be a token. */
-export type TellUrl = (request: FastifyRequest) => string
+/** The address of a request without secrets: only words that our routes know; anything else could be a token. */
+export type UrlForLog = (request: FastifyRequest) => string
 
-/** Learns the words from the routes, so it has to be called before they are made. */
-export function tellableUrls(app: FastifyInstance): TellUrl {
+/** Learns the words from the routes, so call it before they are registered. */
+export function loggableUrls(app: FastifyInstance): UrlForLog {
   const segments = new Set<string>()
   const parameters = new Set(['api_key', 'map_key'])
   app.addHook('onRoute', ({ url, schema }) => {
@@ -15,10 +15,10 @@ export function tellableUrls(app: FastifyInstance): TellUrl {
   return (request) => {
     const [path = '', query] = request.url.split('?', 2)
     const pattern = request.routeOptions.url
-    const told = pattern ? fillIn(pattern, request) : onlyKnown(path, '/', segments)
-    if (!query) return told
+    const known = pattern ? fillIn(pattern, request) : onlyKnown(path, '/', segments)
+    if (!query) return known
     const names = query.split('&').map((pair) => pair.split('=', 1)[0])
-    return `${told}?${onlyKnown(names.join('&'), '&', parameters)}`
+    return `${known}?${onlyKnown(names.join('&'), '&', parameters)}`
   }
 }
 

@@ -1,0 +1,18 @@
+import type { FastifyInstance } from 'fastify'
+import { accountUsage } from '../../tables/account-usage.ts'
+import { accountOfHolder } from '../frame/authenticate.ts'
+import { baseUrlOf } from '../frame/base-url.ts'
+import type { Services } from '../services.ts'
+import { meDocument } from './document.ts'
+import { meSchema } from './schemas.ts'
+
+/** At the root of the host, where the path names no account: the credential says who is asking. */
+export async function meRoutes(app: FastifyInstance, services: Services): Promise<void> {
+  const { config, databases } = services
+  for (const path of ['/api/v3/me', '/api/v4/me']) {
+    app.get(path, { schema: meSchema }, async (request) => {
+      const account = await accountOfHolder(services, request)
+      return meDocument(account, await accountUsage(databases, account), baseUrlOf(request, config))
+    })
+  }
+}
