@@ -5,8 +5,8 @@ import type { Databases } from '../postgres/databases.ts'
 import { stopStatement } from '../postgres/stop-statement.ts'
 import { createFormat } from './create-format.ts'
 import { prepareStatement } from './prepare-statement.ts'
+import type { Query } from './query.ts'
 import { type Answer, QueryRun } from './query-run.ts'
-import type { Query } from './read-query.ts'
 import type { TypeNames } from './type-names.ts'
 
 export type QueryContext = Readonly<{ databases: Databases; typeNames: TypeNames; limitMs: number }>

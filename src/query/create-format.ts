@@ -2,7 +2,7 @@ import { CsvFormat } from './csv-format.ts'
 import { GeojsonFormat } from './geojson-format.ts'
 import { JsonFormat } from './json-format.ts'
 import { NdjsonFormat } from './ndjson-format.ts'
-import type { Query } from './read-query.ts'
+import type { Query } from './query.ts'
 import type { RowFormat } from './row-format.ts'
 
 export function createFormat(query: Query): RowFormat {

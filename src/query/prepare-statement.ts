@@ -2,7 +2,7 @@ import { errors } from '../errors.ts'
 import { containsCopy, pageableStatement, wrapForPaging } from '../sql/query-kind.ts'
 import { parseStatements } from '../sql/statements.ts'
 import { geojsonColumn, geometryColumn } from './geojson-format.ts'
-import type { Query } from './read-query.ts'
+import type { Query } from './query.ts'
 
 /** What is sent, and where the caller's own text is in it. */
 export type PreparedStatement = Readonly<{

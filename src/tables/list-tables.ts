@@ -21,10 +21,11 @@ export type TableInfo = Readonly<{
 
 export type TableFilter = Readonly<{
   name?: string
-  orderBy: 'name' | 'updated_at'
+  /** From 1. */
+  page: number
+  perPage: number
+  order: 'name' | 'updated_at'
   direction: 'asc' | 'desc'
-  limit: number
-  offset: number
 }>
 
 /**
@@ -44,8 +45,8 @@ export async function listTables(
       account.publicRole,
       key.role,
       filter.name ?? null,
-      filter.limit,
-      filter.offset,
+      filter.perPage,
+      filter.page,
     ])
   })
   return {
@@ -55,13 +56,14 @@ export async function listTables(
 }
 
 /** One row per table of the page, or a single one without a name if the page is empty; each with the total. */
-function listingSql({ orderBy, direction }: TableFilter): string {
+function listingSql({ order, direction }: TableFilter): string {
   return `
     with listed as (${tablesSql}),
-      page as (select * from listed order by ${orderBy} ${direction} nulls last, name limit $5 offset $6)
+      page as (select * from listed order by ${order} ${direction} nulls last, name
+        limit $5 offset ($6::bigint - 1) * $5::bigint)
     select page.*, (select pg_catalog.count(*) from listed) as total
     from (values (1)) one left join page on true
-    order by ${orderBy} ${direction} nulls last, name`
+    order by ${order} ${direction} nulls last, name`
 }
 
 const tablesSql = `

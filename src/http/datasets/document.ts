@@ -1,12 +1,22 @@
 import type { Account } from '../../auth/account.ts'
 import type { TableInfo } from '../../tables/list-tables.ts'
-import type { Page } from '../frame/read-page.ts'
+
+/** A list of "visualizations", all of them tables. `url`: where the endpoints of the account begin. */
+export function tablesDocument(tables: readonly TableInfo[], total: number, account: Account, url: string) {
+  return {
+    visualizations: tables.map((table) => tableDocument(table, account, url)),
+    total_entries: total,
+    total_user_entries: total,
+    total_likes: 0,
+    total_shared: 0,
+  }
+}
 
 /**
  * A table as a "visualization" of type table. Clients sort by `updated_at`: of a table whose changes nobody notes, all
  * that is known is that it is not older than its account.
  */
-export function tableDocument(table: TableInfo, account: Account, base: string) {
+export function tableDocument(table: TableInfo, account: Account, url: string) {
   const privacy = table.isPublic ? 'PUBLIC' : 'PRIVATE'
   const updatedAt = (table.updatedAt ?? account.createdAt).toISOString()
   return {
@@ -21,7 +31,7 @@ export function tableDocument(table: TableInfo, account: Account, base: string) 
     description: null,
     tags: [],
     locked: false,
-    url: `${base}/api/v1/viz/${encodeURIComponent(table.name)}`,
+    url: `${url}/api/v1/viz/${encodeURIComponent(table.name)}`,
     table: {
       id: table.name,
       name: table.name,
@@ -46,30 +56,3 @@ export function datasetDocument(table: TableInfo) {
     updated_at: table.updatedAt?.toISOString() ?? null,
   }
 }
-
-/** Links to the other pages, with the request's own parameters but without its credential. */
-export function pageLinks(
-  url: string,
-  query: Readonly<Record<string, unknown>>,
-  { page, limit }: Page<string>,
-  total: number,
-) {
-  const last = Math.max(1, Math.ceil(total / limit))
-  const link = (number: number) => {
-    const parameters = new URLSearchParams()
-    for (const [name, value] of Object.entries(query)) {
-      if (!credentials.includes(name) && typeof value === 'string') parameters.set(name, value)
-    }
-    parameters.set('page', String(number))
-    parameters.set('per_page', String(limit))
-    return { href: `${url}?${parameters}` }
-  }
-  return {
-    first: link(1),
-    last: link(last),
-    ...(page > 1 ? { prev: link(page - 1) } : {}),
-    ...(page < last ? { next: link(page + 1) } : {}),
-  }
-}
-
-const credentials = ['api_key', 'map_key']

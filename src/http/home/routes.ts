@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
-import { baseUrlOf } from '../frame/base-url.ts'
+import { baseUrlOf } from '../frame/address.ts'
 import type { Services } from '../services.ts'
 
 /** The first thing that somebody sees who opens the address: a page for a browser, a document for a program. */

@@ -1,9 +1,12 @@
+import type { FastifyRequest } from 'fastify'
 import { defaultKeyName, masterKeyName } from '../../accounts/first-keys.ts'
 import type { KeyType } from '../../auth/account.ts'
 import { errors } from '../../errors.ts'
 import { faultTexts } from '../../keys/create-key.ts'
 import type { SchemaGrant, TableGrant, WantedGrants } from '../../keys/grants.ts'
 import { type KeyListing, keyOrders } from '../../keys/list-keys.ts'
+import { readPage } from '../frame/page.ts'
+import { isObject, type Parameters, textOf } from '../frame/parameters.ts'
 import { grantShapes, newKeyShape } from './shapes.ts'
 import { faultOf } from './validate-key-body.ts'
 
@@ -134,53 +137,27 @@ function mergeByName<T extends Readonly<{ permissions: readonly string[] }>>(
 }
 
 /** Reads the parameters of a list; throws a sentence about the first bad one. */
-export function readListing(query: Readonly<Record<string, unknown>>): KeyListing {
-  return {
-    page: whole(query, 'page', 1, Number.MAX_SAFE_INTEGER),
-    perPage: whole(query, 'per_page', 20, 1000),
-    order: oneOf(query, 'order', keyOrders, 'updated_at'),
-    direction: oneOf(query, 'order_direction', ['asc', 'desc'], 'asc'),
-    types: keyTypesOf(query.type),
-  }
-}
-
-function whole(
-  query: Readonly<Record<string, unknown>>,
-  name: string,
-  fallback: number,
-  max: number,
-): number {
-  const given = query[name]
-  if (given === undefined) return fallback
-  const number = typeof given === 'string' && /^\d{1,16}$/.test(given) ? Number(given) : 0
-  if (number >= 1 && number <= max) return number
-  throw errors.badRequest(`${name} must be a whole number from 1 to ${max}`)
-}
-
-function oneOf<T extends string>(
-  query: Readonly<Record<string, unknown>>,
-  name: string,
-  allowed: readonly T[],
-  fallback: T,
-): T {
-  const given = query[name]
-  if (given === undefined) return fallback
-  const found = allowed.find((value) => value === given)
-  if (found === undefined) throw errors.badRequest(`${name} must be one of ${allowed.join(', ')}`)
-  return found
+export function readListing(query: Parameters): KeyListing {
+  const page = readPage(query, { orders: keyOrders, order: 'updated_at', direction: 'asc' })
+  return { ...page, types: keyTypesOf(query) }
 }
 
 const keyTypes = ['master', 'default', 'regular'] as const satisfies readonly KeyType[]
 
-function keyTypesOf(given: unknown): readonly KeyType[] {
-  if (given === undefined) return keyTypes
-  const wanted = typeof given === 'string' ? given.split(',') : ['']
+function keyTypesOf(query: Parameters): readonly KeyType[] {
+  const wanted = textOf(query, 'type')?.split(',')
+  if (wanted === undefined) return keyTypes
   const unknown = wanted.some((type) => !keyTypes.some((known) => known === type))
-  if (unknown) throw errors.badRequest(`type must be a comma list of ${keyTypes.join(', ')}`)
+  if (unknown) throw errors.badRequest(`Invalid type: it must be a comma list of ${keyTypes.join(', ')}`)
   return keyTypes.filter((type) => wanted.includes(type))
 }
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
+/** The name of the key in the path. */
+export function readKeyName({ params }: FastifyRequest): string {
+  const { key } = params as { key: string }
+  // PostgreSQL has no text with a NUL in it, so neither has a key.
+  if (key.includes('\0')) throw errors.keyNotFound(key)
+  return key
+}
 
 const unique = <T>(items: readonly T[]): T[] => [...new Set(items)]

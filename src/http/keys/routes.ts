@@ -8,10 +8,12 @@ import { findKey } from '../../keys/find-key.ts'
 import { listKeys } from '../../keys/list-keys.ts'
 import { createPerUserMutex } from '../../keys/per-user-mutex.ts'
 import { regenerateToken } from '../../keys/regenerate-token.ts'
+import { addressOf } from '../frame/address.ts'
 import { keysCaller } from '../frame/authenticate.ts'
+import { type Parameters, textOf } from '../frame/parameters.ts'
 import type { Services } from '../services.ts'
 import { keyDocument, listDocument } from './document.ts'
-import { readListing, readNewKey } from './request.ts'
+import { readKeyName, readListing, readNewKey } from './request.ts'
 import { createSchema, deleteSchema, listSchema, readSchema, regenerateSchema } from './schemas.ts'
 
 /** API keys of the account in the path, for whoever holds a master key. */
@@ -23,10 +25,10 @@ export async function keysRoutes(app: FastifyInstance, services: Services): Prom
 
   app.get(list, { ...common, schema: listSchema }, async (request) => {
     const account = await addressedAccount(services, request)
-    const query = request.query as Record<string, unknown>
+    const query = request.query as Parameters
     const listing = readListing(query)
     const { total, keys } = await readForCaller(actingIn(request), listKeys(context, account, listing))
-    const address = addressOf(services, request)
+    const address = addressOf(request, services.config)
     return listDocument({ keys, total, listing, username: account.username, address, query })
   })
 
@@ -37,28 +39,26 @@ export async function keysRoutes(app: FastifyInstance, services: Services): Prom
     return reply.code(201).send(keyDocument(key, account.username))
   })
 
-  app.get<KeyParams>(one, { ...common, schema: readSchema }, async (request) => {
+  app.get(one, { ...common, schema: readSchema }, async (request) => {
     const account = await addressedAccount(services, request)
-    const key = await readForCaller(actingIn(request), findKey(context, account, nameOf(request)))
+    const key = await readForCaller(actingIn(request), findKey(context, account, readKeyName(request)))
     return keyDocument(key, account.username)
   })
 
-  app.delete<KeyParams>(one, { ...common, schema: deleteSchema }, async (request) => {
+  app.delete(one, { ...common, schema: deleteSchema }, async (request) => {
     const account = await addressedAccount(services, request)
-    const name = nameOf(request)
+    const name = readKeyName(request)
     const key = await inTurn(account.userId, () => deleteKey(actingIn(request), account, name))
     return keyDocument(key, account.username)
   })
 
-  app.post<KeyParams>(`${one}/token/regenerate`, { ...common, schema: regenerateSchema }, async (request) => {
+  app.post(`${one}/token/regenerate`, { ...common, schema: regenerateSchema }, async (request) => {
     const account = await addressedAccount(services, request)
-    const name = nameOf(request)
+    const name = readKeyName(request)
     const key = await inTurn(account.userId, () => regenerateToken(actingIn(request), account, name))
     return keyDocument(key, account.username)
   })
 }
-
-type KeyParams = { Params: { key: string } }
 
 const list = '/api/v3/api_keys'
 const one = `${list}/:key`
@@ -73,9 +73,8 @@ const common = {
 /** Whose keys are meant: the caller's own, or those of the member that an owner or admin names. */
 async function addressedAccount(services: Services, request: FastifyRequest): Promise<Account> {
   const { account } = await keysCaller(services, request)
-  const { target_user: target } = request.query as Record<string, unknown>
+  const target = textOf(request.query as Parameters, 'target_user')
   if (target === undefined) return account
-  if (typeof target !== 'string') throw errors.badRequest('target_user must be given once')
   const { organization, orgRole } = account
   if (!organization || orgRole === 'member') throw errors.notYourResource()
   const named = /^[a-z0-9-]+$/.test(target) ? await services.directory.findAccount(target) : undefined
@@ -83,17 +82,4 @@ async function addressedAccount(services: Services, request: FastifyRequest): Pr
     throw errors.memberNotFound(target, organization.name)
   }
   return named.account
-}
-
-function nameOf(request: FastifyRequest<KeyParams>): string {
-  const { key } = request.params
-  // PostgreSQL has no text with a NUL in it, so neither has a key.
-  if (key.includes('\0')) throw errors.keyNotFound(key)
-  return key
-}
-
-/** The address that the client used, as far as it can be known. */
-function addressOf({ config }: Services, request: FastifyRequest): string {
-  const path = request.url.split('?', 1)[0]!.replace(/\/$/, '')
-  return `${config.publicUrl || `${request.protocol}://${request.host}`}${path}`
 }

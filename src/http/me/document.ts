@@ -1,9 +1,8 @@
 import type { Account } from '../../auth/account.ts'
 import type { AccountUsage } from '../../tables/account-usage.ts'
 
-/** Who am I, and what is left of my quota. Clients of the third version read `user_data`, of the fourth the rest. */
-export function meDocument(account: Account, usage: AccountUsage, baseUrl: string) {
-  const base = `${baseUrl}/user/${account.username}`
+/** Who am I, and what is left of my quota. `base`: where the endpoints of the account begin. Clients of the third version read `user_data`, of the fourth the rest. */
+export function meDocument(account: Account, usage: AccountUsage, base: string) {
   const organization = account.organization && { name: account.organization.name }
   return {
     username: account.username,

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { accountUsage } from '../../tables/account-usage.ts'
+import { accountUrlOf } from '../frame/address.ts'
 import { accountOfHolder } from '../frame/authenticate.ts'
-import { baseUrlOf } from '../frame/base-url.ts'
 import type { Services } from '../services.ts'
 import { meDocument } from './document.ts'
 import { meSchema } from './schemas.ts'
@@ -12,7 +12,11 @@ export async function meRoutes(app: FastifyInstance, services: Services): Promis
   for (const path of ['/api/v3/me', '/api/v4/me']) {
     app.get(path, { schema: meSchema }, async (request) => {
       const account = await accountOfHolder(services, request)
-      return meDocument(account, await accountUsage(databases, account), baseUrlOf(request, config))
+      return meDocument(
+        account,
+        await accountUsage(databases, account),
+        accountUrlOf(request, config, account),
+      )
     })
   }
 }

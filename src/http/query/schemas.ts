@@ -1,4 +1,4 @@
-import { formats } from '../../query/read-query.ts'
+import { formats } from '../../query/query.ts'
 import { apiKey, error, text } from '../frame/schemas.ts'
 
 /** Described, not enforced: bad values are refused by readQuery in the words of this API. */

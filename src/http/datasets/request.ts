@@ -1,0 +1,25 @@
+import { errors } from '../../errors.ts'
+import { type Page, readPage } from '../frame/page.ts'
+import { isObject, type Parameters, withoutEmpty } from '../frame/parameters.ts'
+
+/** Which tables are to be listed; null if the client asks for visualizations that are no tables. */
+export function readTablesPage(query: Parameters): Page<'name' | 'updated_at'> | null {
+  const page = readPage(withoutEmpty(query), {
+    orders: ['name', 'updated_at'],
+    order: 'updated_at',
+    direction: 'desc',
+  })
+  return query.type === undefined || query.type === 'table' ? page : null
+}
+
+export function readDatasetsPage(query: Parameters): Page<'name'> {
+  return readPage(withoutEmpty(query), { orders: ['name'], order: 'name', direction: 'asc' })
+}
+
+/** The member `privacy` of the body: shall everybody read the table. */
+export function readIsPublic(body: unknown): boolean {
+  const privacy = isObject(body) ? body.privacy : undefined
+  if (privacy === 'PUBLIC' || privacy === 'LINK') return true
+  if (privacy === 'PRIVATE') return false
+  throw errors.badRequest("The member privacy must be 'PUBLIC', 'LINK' or 'PRIVATE'")
+}

@@ -1,0 +1,55 @@
+import type { FastifyRequest } from 'fastify'
+import { type AppError, errors } from '../../errors.ts'
+
+/** What a client sent by name, not yet checked. */
+export type Parameters = Readonly<Record<string, unknown>>
+
+/** Query string and body together; the SQL itself may stand in one of them only. */
+export function parametersOf({ query, body }: FastifyRequest): Parameters {
+  const inQuery = query as Parameters
+  if (body === undefined || body === null) return inQuery
+  if (!isObject(body)) throw errors.badRequest('The body must be an object with the parameters')
+  if (Object.hasOwn(inQuery, 'q') && Object.hasOwn(body, 'q')) throw givenTwice('q')
+  return { ...inQuery, ...body }
+}
+
+/** For endpoints where an empty parameter counts as absent. */
+export function withoutEmpty(parameters: Parameters): Parameters {
+  return Object.fromEntries(Object.entries(parameters).filter(([, value]) => value !== '' && value !== null))
+}
+
+export function textOf(parameters: Parameters, name: string): string | undefined {
+  const value = parameters[name]
+  if (value === undefined || typeof value === 'string') return value
+  throw Array.isArray(value) ? givenTwice(name) : errors.badRequest(`The parameter ${name} must be text`)
+}
+
+/** From a form or a query string as digits, from JSON also as a number. */
+export function wholeOf(parameters: Parameters, name: string, min: number, max: number): number | undefined {
+  const value = parameters[name]
+  const text = typeof value === 'number' ? String(value) : textOf(parameters, name)
+  if (text === undefined) return undefined
+  const number = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
+  if (number >= min && number <= max) return number
+  throw errors.badRequest(`Invalid ${name}: it must be a whole number from ${min} to ${max}`)
+}
+
+export function choiceOf<T extends string>(
+  parameters: Parameters,
+  name: string,
+  choices: readonly T[],
+): T | undefined {
+  const text = textOf(parameters, name)
+  if (text === undefined) return undefined
+  const found = choices.find((choice) => choice === text)
+  if (found !== undefined) return found
+  throw errors.badRequest(`Invalid ${name}: it must be one of ${choices.join(', ')}`)
+}
+
+export function givenTwice(name: string): AppError {
+  return errors.badRequest(`The parameter ${name} is given more than once`)
+}
+
+export function isObject(value: unknown): value is Parameters {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

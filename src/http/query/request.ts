@@ -1,0 +1,64 @@
+import type { FastifyRequest } from 'fastify'
+import { errors } from '../../errors.ts'
+import { formats, type Query } from '../../query/query.ts'
+import type { Paging } from '../../sql/query-kind.ts'
+import {
+  choiceOf,
+  type Parameters,
+  parametersOf,
+  textOf,
+  wholeOf,
+  withoutEmpty,
+} from '../frame/parameters.ts'
+
+/** Reads the parameters of a request, wherever they came in; throws on the first bad one. */
+export function readQuery(request: FastifyRequest): Query {
+  const parameters = inLowerCase(withoutEmpty(parametersOf(request)), ['format', 'sort_order'])
+  return {
+    sql: sqlOf(parameters),
+    format: choiceOf(parameters, 'format', formats) ?? 'json',
+    paging: pagingOf(parameters),
+    skippedFields: skippedFieldsOf(parameters.skipfields),
+    decimals: wholeOf(parameters, 'dp', 0, 15) ?? defaultDecimals,
+    filename: textOf(parameters, 'filename'),
+  }
+}
+
+/** These are known in any case. */
+function inLowerCase(parameters: Parameters, names: readonly string[]): Parameters {
+  const lower = (value: unknown) => (typeof value === 'string' ? value.toLowerCase() : value)
+  return { ...parameters, ...Object.fromEntries(names.map((name) => [name, lower(parameters[name])])) }
+}
+
+function sqlOf(parameters: Parameters): string {
+  const sql = textOf(parameters, 'q')
+  if (sql === undefined || sql.trim() === '') throw errors.badRequest('You must indicate a sql query')
+  if (sql.includes('\0')) throw errors.badRequest('The query must not contain null bytes')
+  return sql
+}
+
+function pagingOf(parameters: Parameters): Paging | undefined {
+  const limit = wholeOf(parameters, 'rows_per_page', 0, maxRowsPerPage)
+  const page = wholeOf(parameters, 'page', 0, maxPage)
+  const orderBy = textOf(parameters, 'order_by')
+  const sortOrder = choiceOf(parameters, 'sort_order', ['asc', 'desc'])
+  if (limit === undefined && orderBy === undefined) return undefined
+  return {
+    ...(limit === undefined ? {} : { limit, offset: limit * (page ?? 0) }),
+    ...(orderBy === undefined ? {} : { orderBy }),
+    ...(sortOrder === undefined ? {} : { sortOrder }),
+  }
+}
+
+/** A comma list, or several of them. */
+function skippedFieldsOf(value: unknown): readonly string[] {
+  const lists = value === undefined ? [] : [value].flat()
+  return lists.flatMap((list: unknown) => {
+    if (typeof list !== 'string') throw errors.badRequest('Invalid skipfields: it must be a list of names')
+    return list.split(',').filter((name) => name !== '')
+  })
+}
+
+const defaultDecimals = 6
+const maxRowsPerPage = 1_000_000_000
+const maxPage = 1_000_000

@@ -1,0 +1,16 @@
+import type { Paging } from '../sql/query-kind.ts'
+
+export const formats = ['json', 'geojson', 'csv', 'ndjson'] as const
+export type Format = (typeof formats)[number]
+
+/** What the SQL endpoint is asked for. */
+export type Query = Readonly<{
+  sql: string
+  format: Format
+  paging: Paging | undefined
+  skippedFields: readonly string[]
+  /** Decimal digits of GeoJSON coordinates. */
+  decimals: number
+  /** Without extension; undefined if the client did not ask for a file. */
+  filename: string | undefined
+}>
