@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Account } from '../auth/account.ts'
 import type { Databases } from '../postgres/databases.ts'
-import { disownElsewhere } from '../postgres/disown-elsewhere.ts'
+import { dropOwnedElsewhere } from '../postgres/drop-owned-elsewhere.ts'
 import { endingBlockers } from '../postgres/end-blockers.ts'
 import { holdName } from '../postgres/name-lock.ts'
 import { quoteIdentifier, quoteLiteral } from '../postgres/quote.ts'
@@ -131,7 +131,7 @@ export async function dropRoles(databases: Databases, hostId: number, masterRole
     await holdName(session, masterRole)
     const roles = await lockOut(session, masterRole)
     if (roles.length === 0) return
-    await disownElsewhere(databases, session, roles)
+    await dropOwnedElsewhere(databases, session, roles)
     await session.query(`drop role ${roles.map(quoteIdentifier).join(', ')}`)
   })
 }

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
 import type { Account } from '../auth/account.ts'
 import type { Config } from '../config.ts'
+import { GroupCommit } from '../postgres/group-commit.ts'
 import { hasSqlstate, isConnectionLoss, sqlstate } from '../postgres/sqlstate.ts'
-import { Together } from '../postgres/together.ts'
 import type { JobDefinition } from './job.ts'
 import { announceJobs } from './queue-store.ts'
 
@@ -25,7 +25,9 @@ export type NearWorker = Readonly<{ hasRoom: boolean; wake: () => void }>
 export class JobQueue {
   readonly #control: Pool
   readonly #limits: QueueLimits
-  readonly #together = new Together<NewJob, Date | null>((jobs, isPatient) => this.#enqueue(jobs, isPatient))
+  readonly #groupCommit = new GroupCommit<NewJob, Date | null>((jobs, isPatient) =>
+    this.#enqueue(jobs, isPatient),
+  )
   #near: NearWorker | undefined
 
   constructor(control: Pool, limits: QueueLimits) {
@@ -41,7 +43,7 @@ export class JobQueue {
   /** When it was created; null: the queue of its user is full. */
   async add(job: NewJob): Promise<Date | null> {
     try {
-      return await this.#together.write(job)
+      return await this.#groupCommit.write(job)
     } catch (error) {
       if (!isConnectionLoss(error)) throw error
       return this.#addAgain(job)
@@ -50,9 +52,9 @@ export class JobQueue {
 
   /** Nobody knows whether it was written, or will be yet: by its id the repetition recognises itself. */
   #addAgain(job: NewJob): Promise<Date | null> {
-    return this.#together.write(job).catch((error: unknown) => {
+    return this.#groupCommit.write(job).catch((error: unknown) => {
       // The first one came through while the second was under way.
-      if (hasSqlstate(error, sqlstate.uniqueViolation)) return this.#together.write(job)
+      if (hasSqlstate(error, sqlstate.uniqueViolation)) return this.#groupCommit.write(job)
       throw error
     })
   }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Account } from '../auth/account.ts'
 import { isBusy } from '../postgres/busy.ts'
-import { disownElsewhere } from '../postgres/disown-elsewhere.ts'
+import { dropOwnedElsewhere } from '../postgres/drop-owned-elsewhere.ts'
 import { endingBlockers } from '../postgres/end-blockers.ts'
 import { quoteIdentifier } from '../postgres/quote.ts'
 import { adminTarget } from '../postgres/session-target.ts'
@@ -82,7 +82,7 @@ async function dropRole({ databases }: KeysContext, account: Account, role: stri
     await session.query(drop).catch(async (error) => {
       // Tenants of other databases may have granted it something: roles belong to the whole cluster.
       if (!hasSqlstate(error, sqlstate.dependentObjectsStillExist)) throw error
-      await disownElsewhere(databases, session, [role], account.database)
+      await dropOwnedElsewhere(databases, session, [role], account.database)
       await session.query(drop)
     })
   })

@@ -1,4 +1,4 @@
-import { WaitingLine } from './waiting-line.ts'
+import { WaitQueue } from './wait-queue.ts'
 
 /** Who asks for a slot. The administrator has no account. */
 export type Holder = Readonly<{ account?: string; isAnonymous?: boolean; role?: string }>
@@ -24,7 +24,7 @@ type Use = { all: number; anonymous: number }
  */
 export class Slots {
   readonly #limits: SlotLimits
-  readonly #line = new WaitingLine<Holder, GiveBack>()
+  readonly #queue = new WaitQueue<Holder, GiveBack>()
   readonly #roles = new Map<string, number>()
   readonly #accounts = new Map<string, Use>()
   readonly #use: Use = { all: 0, anonymous: 0 }
@@ -34,7 +34,7 @@ export class Slots {
   }
 
   get waiting(): number {
-    return this.#line.length
+    return this.#queue.length
   }
 
   /** Answers with the function that gives the slot back; rejects with `late()` when the time is over. */
@@ -44,11 +44,11 @@ export class Slots {
     late: () => Error,
     signal?: AbortSignal,
   ): GiveBack | Promise<GiveBack> {
-    return this.#slotFor(holder) ?? this.#line.join(holder, waitMs, late, signal)
+    return this.#slotFor(holder) ?? this.#queue.join(holder, waitMs, late, signal)
   }
 
   refuseAll(error: Error): void {
-    this.#line.refuseAll(error)
+    this.#queue.refuseAll(error)
   }
 
   #slotFor(holder: Holder): GiveBack | undefined {
@@ -95,8 +95,8 @@ export class Slots {
   }
 
   #serveWaiting(): void {
-    if (this.#line.length === 0) return
-    this.#line.serve((holder) => {
+    if (this.#queue.length === 0) return
+    this.#queue.serve((holder) => {
       const slot = this.#slotFor(holder)
       return slot && Promise.resolve(slot)
     })

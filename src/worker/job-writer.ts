@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import type { ClaimedJob } from '../jobs/claim-store.ts'
 import { isFinal } from '../jobs/job.ts'
 import { type JobWrite, type WriteResult as StoreResult, type Wishes, writeJobs } from '../jobs/write-jobs.ts'
-import { isInDoubt, Together } from '../postgres/together.ts'
+import { GroupCommit, isInDoubt } from '../postgres/group-commit.ts'
 import type { BegunSession, BegunTransactions } from './begun-transactions.ts'
 
 /** A job that we were given, and the transaction in which its first statement can be sent, or already is in flight. */
@@ -26,7 +26,7 @@ export type JobWriterOptions = Readonly<{
 /** The conversation of a worker with the queue: writes what becomes of its jobs, and is given others. */
 export class JobWriter {
   readonly #options: JobWriterOptions
-  readonly #together = new Together<readonly JobWrite[], readonly WriteResult[]>((groups, isPatient) =>
+  readonly #groupCommit = new GroupCommit<readonly JobWrite[], readonly WriteResult[]>((groups, isPatient) =>
     this.#converse(groups, isPatient),
   )
 
@@ -35,13 +35,13 @@ export class JobWriter {
   }
 
   async write(write: JobWrite): Promise<WriteResult> {
-    const [result] = await this.#together.write([write])
+    const [result] = await this.#groupCommit.write([write])
     return result!
   }
 
   /** Asks for jobs, along with whatever there is to write. */
   async ask(): Promise<void> {
-    await this.#together.write([])
+    await this.#groupCommit.write([])
   }
 
   async #converse(

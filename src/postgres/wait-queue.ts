@@ -1,13 +1,13 @@
 /** Callers that wait for something of which there is a limited number, in the order in which they came. */
-export class WaitingLine<Wish, Gift> {
-  readonly #waiters: Waiter<Wish, Gift>[] = []
+export class WaitQueue<Request, Grant> {
+  readonly #waiters: Waiter<Request, Grant>[] = []
 
   get length(): number {
     return this.#waiters.length
   }
 
-  /** Waits for a gift; rejects with `late()` when the time is over, or with the signal's reason. */
-  join(wish: Wish, waitMs: number, late: () => Error, signal?: AbortSignal): Promise<Gift> {
+  /** Waits for a grant; rejects with `late()` when the time is over, or with the signal's reason. */
+  join(request: Request, waitMs: number, late: () => Error, signal?: AbortSignal): Promise<Grant> {
     return new Promise((resolve, reject) => {
       const leave = (error: unknown) => {
         this.#waiters.splice(this.#waiters.indexOf(waiter), 1)
@@ -21,18 +21,18 @@ export class WaitingLine<Wish, Gift> {
         clearTimeout(timer)
         signal?.removeEventListener('abort', onAbort)
       }
-      const waiter: Waiter<Wish, Gift> = { wish, resolve, reject, settle }
+      const waiter: Waiter<Request, Grant> = { request, resolve, reject, settle }
       this.#waiters.push(waiter)
     })
   }
 
   /** Serves everyone for whom `offer` has something; the others keep their places. */
-  serve(offer: (wish: Wish) => Promise<Gift> | undefined): void {
+  serve(offer: (request: Request) => Promise<Grant> | undefined): void {
     for (const waiter of [...this.#waiters]) {
-      const gift = offer(waiter.wish)
-      if (!gift) continue
+      const grant = offer(waiter.request)
+      if (!grant) continue
       this.#dismiss(waiter)
-      gift.then(waiter.resolve, waiter.reject)
+      grant.then(waiter.resolve, waiter.reject)
     }
   }
 
@@ -43,15 +43,15 @@ export class WaitingLine<Wish, Gift> {
     }
   }
 
-  #dismiss(waiter: Waiter<Wish, Gift>): void {
+  #dismiss(waiter: Waiter<Request, Grant>): void {
     this.#waiters.splice(this.#waiters.indexOf(waiter), 1)
     waiter.settle()
   }
 }
 
-type Waiter<Wish, Gift> = Readonly<{
-  wish: Wish
-  resolve: (gift: Gift) => void
+type Waiter<Request, Grant> = Readonly<{
+  request: Request
+  resolve: (grant: Grant) => void
   reject: (error: unknown) => void
   settle: () => void
 }>

@@ -7,7 +7,7 @@ import { adminTarget } from './session-target.ts'
  * Takes roles out of every database of their host but their home, so that they can be dropped. Roles belong to the
  * whole cluster: any tenant can name another's role in a GRANT, and nobody else could undo that.
  */
-export async function disownElsewhere(
+export async function dropOwnedElsewhere(
   { admin, hosts }: Databases,
   session: Session,
   roles: readonly string[],

@@ -7,7 +7,7 @@ type Waiting<Write, Result> = Readonly<{
 }>
 
 /** Writes all of them in one transaction. If not patient, it fails where it would have to wait for long. */
-export type WriteTogether<Write, Result> = (
+export type WriteGroup<Write, Result> = (
   writes: readonly Write[],
   isPatient: boolean,
 ) => Promise<readonly Result[]>
@@ -17,16 +17,16 @@ export type WriteTogether<Write, Result> = (
  * fails, each is written alone: the one that has to wait for somebody, or has to fail, does so without the others.
  * Those whose connection is silent hold up the next ones only for a moment.
  */
-export class Together<Write, Result> {
-  readonly #writeTogether: WriteTogether<Write, Result>
+export class GroupCommit<Write, Result> {
+  readonly #writeGroup: WriteGroup<Write, Result>
   #waiting: Waiting<Write, Result>[] = []
   #isWriting = false
   readonly #alone: Waiting<Write, Result>[] = []
   #patient = 0
   readonly #unanswered = new Set<Promise<void>>()
 
-  constructor(writeTogether: WriteTogether<Write, Result>) {
-    this.#writeTogether = writeTogether
+  constructor(writeGroup: WriteGroup<Write, Result>) {
+    this.#writeGroup = writeGroup
   }
 
   write(write: Write): Promise<Result> {
@@ -53,7 +53,7 @@ export class Together<Write, Result> {
   /** Never rejects: each hears of its own write. */
   async #settle(batch: readonly Waiting<Write, Result>[], isPatient: boolean): Promise<void> {
     try {
-      const results = await this.#writeTogether(
+      const results = await this.#writeGroup(
         batch.map(({ write }) => write),
         isPatient,
       )
