@@ -38,7 +38,7 @@ export async function claimsOf(control: Control, workerId: number): Promise<read
 }
 
 /**
- * Lets go of jobs as they stand in the database, for whoever polls next. A claim is named, never a worker: however late
+ * Releases jobs as they stand in the database, for whoever polls next. A claim is named, never a worker: however late
  * this arrives, it can only take away what it was meant for.
  */
 export async function releaseClaims(control: Control, claims: readonly ClaimedJob['claim'][]): Promise<void> {

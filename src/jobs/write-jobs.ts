@@ -34,7 +34,7 @@ export type WriteResult = Readonly<{
 }>
 
 /** What a worker wants to be given: a job for each that it ends, and perhaps more. */
-export type Wishes = Readonly<{
+export type ClaimRequest = Readonly<{
   workerId: number
   /** More waiting jobs, and running ones that have lost their worker. */
   wanted: number
@@ -61,7 +61,7 @@ export type WrittenJobs = Readonly<{
   /** Those that were wanted besides. */
   claimed: readonly ClaimedJob[]
   /** There may be more to be had. */
-  isLeft: boolean
+  hasMore: boolean
 }>
 
 /**
@@ -71,7 +71,7 @@ export type WrittenJobs = Readonly<{
 export async function writeJobs(
   control: Pick<Pool, 'query'>,
   writes: readonly JobWrite[],
-  { isPatient = true, wishes }: { isPatient?: boolean; wishes?: Wishes | undefined } = {},
+  { isPatient = true, request }: { isPatient?: boolean; request?: ClaimRequest | undefined } = {},
 ): Promise<WrittenJobs> {
   const { rows } = await control.query<{ written: WrittenRecord }>({
     name: 'write-jobs',
@@ -79,21 +79,21 @@ export async function writeJobs(
     values: [
       JSON.stringify(writes.map(recordOf).sort(inOrder)),
       isPatient,
-      wishes?.workerId,
-      wishes?.wanted,
-      wishes?.wantedOrphans,
-      wishes?.perUser,
-      wishes?.perHost,
-      wishes?.openHosts,
-      wishes && JSON.stringify(byUser(wishes.transactions)),
+      request?.workerId,
+      request?.wanted,
+      request?.wantedOrphans,
+      request?.perUser,
+      request?.perHost,
+      request?.openHosts,
+      request && JSON.stringify(byUser(request.transactions)),
     ],
   })
-  const { results, next = [], claimed = [], is_left: isLeft = false } = rows[0]!.written
+  const { results, next = [], claimed = [], is_left: hasMore = false } = rows[0]!.written
   return {
     results: results.map(({ outcome, at }) => ({ outcome, at: new Date(at) })),
     next: next.map(readClaimedJob),
     claimed: claimed.map(readClaimedJob),
-    isLeft,
+    hasMore,
   }
 }
 

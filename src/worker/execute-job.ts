@@ -11,16 +11,16 @@ import {
   beginAgain,
   beginRun,
   end,
-  giveBack,
   type Interruption,
   isAnnounced,
   isBesideControl,
   type JobRun,
+  releaseJob,
   type Stop,
   save,
 } from './job-run.ts'
-import type { GivenJob } from './job-writer.ts'
 import { openSession } from './open-session.ts'
+import type { GivenJob } from './queue-exchange.ts'
 import { runStatement, type Statement, type StatementOutcome, timeoutText } from './run-statement.ts'
 import { settleUntilKnown } from './settle-flight.ts'
 import type { WorkContext } from './work-context.ts'
@@ -51,7 +51,7 @@ async function runToEnd(context: WorkContext, run: JobRun): Promise<Interruption
     if (interruption) return interruption
   }
   while (!isFinal(run.job.status)) {
-    if (context.interrupted.aborted) return giveBack(context, run)
+    if (context.interrupted.aborted) return releaseJob(context, run)
     const interruption = await runStep(context, run)
     if (interruption) return interruption
   }
@@ -65,7 +65,7 @@ async function runStep(context: WorkContext, run: JobRun): Promise<Interruption 
     run.job = accepted(abandon(run.job, opened.reason, new Date()))
     return undefined
   }
-  if (opened.kind === 'unreachable') return giveBack(context, run)
+  if (opened.kind === 'unreachable') return releaseJob(context, run)
   run.session = opened.session
   if (!isAnnounced(run)) run.job = accepted(beginStep(run.job, new Date()))
   const { ahead } = run
@@ -147,7 +147,7 @@ async function beginStepAgain(
   if (run.unsent < mostUnsent) return undefined
   await context.health.tenantFailed(run.claimed.target, cause, context.interrupted)
   run.restarts += 1
-  if (run.restarts <= mostRestarts) return giveBack(context, run)
+  if (run.restarts <= mostRestarts) return releaseJob(context, run)
   const begun = accepted(beginStep(run.job, new Date()))
   advance(run, stepFailed(begun, 'The connection was lost again and again before the statement', new Date()))
   return undefined
@@ -164,7 +164,7 @@ function lostWithItsWorker(flight: Flight): Loss {
 async function settleLoss(context: WorkContext, run: JobRun, loss: Loss): Promise<Interruption | undefined> {
   const outcome = await settleUntilKnown(context, run.claimed, loss.flight)
   // Whoever takes the job next asks again.
-  if (!outcome) return giveBack(context, run)
+  if (!outcome) return releaseJob(context, run)
   if (outcome.kind === 'committed') advance(run, stepSettled(run.job, outcome))
   else if (loss.isTimedOut) advance(run, stepFailed(run.job, timeoutText, new Date(), sqlstate.queryCanceled))
   else if (outcome.kind === 'unknown') advance(run, stepSettled(run.job, outcome))

@@ -10,7 +10,7 @@ import type { SettledOutcome } from '../jobs/statement-outcome.ts'
 import { endOf, type JobWrite } from '../jobs/write-jobs.ts'
 import { firstHostId } from '../postgres/hosts.ts'
 import type { Session } from '../postgres/session.ts'
-import type { GivenJob, WriteResult } from './job-writer.ts'
+import type { GivenJob, WriteResult } from './queue-exchange.ts'
 import { retryControlWrite } from './retry-control-write.ts'
 import { settleUntilKnown } from './settle-flight.ts'
 import type { WorkContext } from './work-context.ts'
@@ -39,7 +39,7 @@ export type JobRun = {
 }
 
 /** Why we stop before the job has ended. */
-export type Interruption = 'given back' | 'no longer ours' | 'other epoch'
+export type Interruption = 'released' | 'no longer ours' | 'other epoch'
 
 /** Why a statement must not be sent. */
 export type Stop = Interruption | SettledOutcome
@@ -113,7 +113,7 @@ async function mark(
     if (!(await isStillOurs(context, run))) return 'no longer ours'
     if (!isNotToBeSent(marked)) {
       const outcome = await settleUntilKnown(context, run.claimed, marked)
-      if (outcome?.kind !== 'aborted') return outcome ?? giveBack(context, run)
+      if (outcome?.kind !== 'aborted') return outcome ?? releaseJob(context, run)
     }
     settled = marked
   }
@@ -151,11 +151,11 @@ export async function save(context: WorkContext, run: JobRun): Promise<Interrupt
 }
 
 /** A job of which nothing has run goes back to its place in the queue; another stays running, without a worker. */
-export async function giveBack(context: WorkContext, run: JobRun): Promise<Interruption> {
+export async function releaseJob(context: WorkContext, run: JobRun): Promise<Interruption> {
   const isUntouched = !run.flight && run.job.items.every(({ status }) => status === 'pending')
   const job = isUntouched ? accepted(requeue(run.job, new Date())) : run.job
   const written = await write(context, { ...writeOf(run), job, isReleased: true })
-  return followUp(run, written) ?? 'given back'
+  return followUp(run, written) ?? 'released'
 }
 
 export async function end(context: WorkContext, run: JobRun): Promise<Interruption | undefined> {

@@ -4,7 +4,7 @@ import type { Metrics } from '../metrics.ts'
 import type { Databases } from '../postgres/databases.ts'
 import type { BegunTransactions } from './begun-transactions.ts'
 import type { HostHealth } from './host-health.ts'
-import type { JobWriter } from './job-writer.ts'
+import type { QueueExchange } from './queue-exchange.ts'
 import type { ServerEpoch } from './server-epoch.ts'
 
 /** What the running of a job needs. */
@@ -15,9 +15,9 @@ export type WorkContext = Readonly<{
   metrics?: Pick<Metrics, 'jobFinished' | 'jobTakenOver'> | undefined
   health: HostHealth
   epoch: ServerEpoch
-  writer: JobWriter
+  writer: QueueExchange
   begunTransactions: BegunTransactions
-  /** The worker stops: statements are cut short and their jobs given back. */
+  /** The worker stops: statements are cut short and their jobs released. */
   interrupted: AbortSignal
   /** The worker has been declared dead, or its time is over: not even that. */
   abandoned: AbortSignal

@@ -5,7 +5,7 @@ import type { ClaimedJob } from '../jobs/claim-store.ts'
 import { cleanJobs } from '../jobs/clean-jobs.ts'
 import { cleanMarks } from '../jobs/flight-marks.ts'
 import { claimsOf, orphanMessage, releaseClaims } from '../jobs/queue-store.ts'
-import type { Wishes } from '../jobs/write-jobs.ts'
+import type { ClaimRequest } from '../jobs/write-jobs.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { type Databases, jobConnections } from '../postgres/databases.ts'
@@ -15,8 +15,8 @@ import { BegunTransactions } from './begun-transactions.ts'
 import { DeadWorkers } from './dead-workers.ts'
 import { executeJob, type Parting } from './execute-job.ts'
 import { HostHealth } from './host-health.ts'
-import { type GivenJob, JobWriter, type JobWriterOptions } from './job-writer.ts'
 import { Presence } from './presence.ts'
+import { type GivenJob, QueueExchange, type QueueExchangeOptions } from './queue-exchange.ts'
 import { ServerEpoch } from './server-epoch.ts'
 
 export type WorkerOptions = Readonly<{
@@ -46,7 +46,7 @@ export class Worker {
   readonly #health: HostHealth
   readonly #epoch: ServerEpoch
   readonly #begunTransactions: BegunTransactions
-  readonly #writer: JobWriter
+  readonly #writer: QueueExchange
   readonly #running = new Map<ClaimedJob, Promise<void>>()
   #deadWorkers: DeadWorkers | undefined
   #timers: NodeJS.Timeout[] = []
@@ -64,10 +64,10 @@ export class Worker {
     this.#health = new HostHealth(databases, log, () => this.#wake(orphanMessage))
     this.#epoch = new ServerEpoch(databases.control)
     this.#begunTransactions = new BegunTransactions(jobConnections(config) - config.jobsPerWorker)
-    this.#writer = new JobWriter({
+    this.#writer = new QueueExchange({
       control: databases.control,
       begunTransactions: this.#begunTransactions,
-      wishes: () => this.#wishes(),
+      request: () => this.#claimRequest(),
       onGiven: (job) => this.#run(job),
       onLeft: ({ wantedOrphans }) => this.#wakeSoon(wantedOrphans > 0 ? orphanMessage : ''),
       onFailure: () => this.#wake(orphanMessage),
@@ -92,7 +92,7 @@ export class Worker {
     for (const timer of this.#timers) clearInterval(timer)
     await this.#idle(graceMs)
     this.#life.interrupt.abort()
-    await this.#idle(giveBackMs)
+    await this.#idle(releaseMs)
     this.#life.abandon.abort()
     this.#deadWorkers?.stop()
     this.#health.stop()
@@ -116,11 +116,11 @@ export class Worker {
 
   async #poll(): Promise<void> {
     this.#wake(orphanMessage)
-    if (this.#mayAsk) await this.#disown(this.#presence.id!).catch(() => undefined)
+    if (this.#mayAsk) await this.#releaseUnknown(this.#presence.id!).catch(() => undefined)
   }
 
-  /** An answer may have been lost, or come too late, and with it the news that a job is ours: that is let go. */
-  async #disown(workerId: number): Promise<void> {
+  /** An answer may have been lost, or come too late, and with it the news that a job is ours: that is released. */
+  async #releaseUnknown(workerId: number): Promise<void> {
     const { databases, log } = this.#options
     const claims = await claimsOf(databases.control, workerId)
     const known = new Set([...this.#running.keys()].map(({ claim }) => claim))
@@ -154,14 +154,14 @@ export class Worker {
   }
 
   /** A job for each that ends, and, once woken, as many as there is room for. */
-  #wishes(): ReturnType<JobWriterOptions['wishes']> {
+  #claimRequest(): ReturnType<QueueExchangeOptions['request']> {
     const { id: workerId } = this.#presence
     if (this.#isStopping || workerId === undefined) return undefined
     const { jobsPerUser: perUser, jobsPerHost: perHost } = this.#options.config
     return { workerId, perUser, perHost, openHosts: this.#health.openHosts(), ...this.#wanted() }
   }
 
-  #wanted(): Pick<Wishes, 'wanted' | 'wantedOrphans'> {
+  #wanted(): Pick<ClaimRequest, 'wanted' | 'wantedOrphans'> {
     if (!this.#mayAsk) return { wanted: 0, wantedOrphans: 0 }
     const { jobsPerWorker } = this.#options.config
     const room = (most: number) => Math.max(0, most - this.#running.size)
@@ -266,4 +266,4 @@ const longestPauseMs = 16
 const cleanMs = 60_000
 const cleanPauseMs = 200
 const marksStayDays = 7
-const giveBackMs = 5_000
+const releaseMs = 5_000

@@ -15,7 +15,13 @@ import { settleFlight } from '../../src/jobs/statement-outcome.ts'
 import { submitJob } from '../../src/jobs/submit-job.ts'
 import { updateJob } from '../../src/jobs/update-job.ts'
 import { declareDead, orphanJobs, seeWorkers } from '../../src/jobs/worker-store.ts'
-import { endOf, type JobWrite, type Wishes, type WriteResult, writeJobs } from '../../src/jobs/write-jobs.ts'
+import {
+  type ClaimRequest,
+  endOf,
+  type JobWrite,
+  type WriteResult,
+  writeJobs,
+} from '../../src/jobs/write-jobs.ts'
 import type { Databases } from '../../src/postgres/databases.ts'
 
 /** The store under test, and a statement of either outcome to put in flight. */
@@ -59,8 +65,8 @@ export class JobModel {
   /** A worker looks for work: the job without a worker, or the oldest one waiting. Then it asks what was in flight. */
   async claim(worker: number): Promise<void> {
     if (this.#current.has(worker)) return
-    const wishes = { ...wishesOf(this.#workers[worker]!), wanted: 1, wantedOrphans: 1 }
-    const { claimed: jobs } = await writeJobs(this.#store.databases.control, [], { wishes })
+    const request = { ...claimRequestOf(this.#workers[worker]!), wanted: 1, wantedOrphans: 1 }
+    const { claimed: jobs } = await writeJobs(this.#store.databases.control, [], { request })
     const orphan = this.#jobs.find(({ job, holder }) => job.status === 'running' && holder === null)
     const isFree = this.#jobs.every(({ job }) => job.status !== 'running')
     const expected = orphan ?? (isFree ? this.#jobs.find(({ job }) => job.status === 'pending') : undefined)
@@ -101,7 +107,7 @@ export class JobModel {
     else await this.#write(expected, accepted(machine.stepFailed(job, 'failed', at)))
   }
 
-  async giveBack(worker: number): Promise<void> {
+  async releaseJob(worker: number): Promise<void> {
     const expected = this.#heldBy(worker)
     if (!expected || runningStep(expected.job)) return
     const isUntouched = expected.job.items.every(({ status }) => status === 'pending')
@@ -220,8 +226,8 @@ export class JobModel {
   }
 
   async #put(write: JobWrite, workerId?: number): Promise<WriteResult & { next: ClaimedJob | undefined }> {
-    const wishes = workerId === undefined ? undefined : wishesOf(workerId)
-    const { results, next } = await writeJobs(this.#store.databases.control, [write], { wishes })
+    const request = workerId === undefined ? undefined : claimRequestOf(workerId)
+    const { results, next } = await writeJobs(this.#store.databases.control, [write], { request })
     return { ...results[0]!, next: next[0] }
   }
 
@@ -235,7 +241,7 @@ export class JobModel {
 }
 
 /** Nothing but a job for each that ends. */
-function wishesOf(workerId: number): Wishes {
+function claimRequestOf(workerId: number): ClaimRequest {
   return { workerId, wanted: 0, wantedOrphans: 0, perUser: 1, perHost: 9, openHosts: [1], transactions: [] }
 }
 

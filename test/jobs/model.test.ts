@@ -49,7 +49,7 @@ const acts = fc.array(
         model.endStep(by, chance === 0),
       ),
     },
-    { weight: 1, arbitrary: act('give back', fc.tuple(worker), (model, by) => model.giveBack(by)) },
+    { weight: 1, arbitrary: act('release', fc.tuple(worker), (model, by) => model.releaseJob(by)) },
     { weight: 2, arbitrary: act('crash', fc.tuple(worker), (model, by) => model.crash(by)) },
     { weight: 2, arbitrary: act('cancel', fc.tuple(place), (model, of) => model.cancel(of)) },
     {

@@ -227,7 +227,7 @@ test('who ends a job is given none while somebody on another host comes first', 
   await control.query(`update cartage.job_queues set host_id = 2 where user_id = $1`, [
     elsewhere.account.userId,
   ])
-  const wishes = {
+  const request = {
     workerId,
     wanted: 0,
     wantedOrphans: 0,
@@ -236,12 +236,12 @@ test('who ends a job is given none while somebody on another host comes first', 
     openHosts: [1],
     transactions: [],
   }
-  const claim = async () => (await writeJobs(control, [], { wishes: { ...wishes, wanted: 1 } })).claimed
+  const claim = async () => (await writeJobs(control, [], { request: { ...request, wanted: 1 } })).claimed
   const end = (from: ClaimedJob, openHosts: readonly number[]) =>
-    writeJobs(control, [endOf(from, { ...from.job, status: 'done' })], { wishes: { ...wishes, openHosts } })
+    writeJobs(control, [endOf(from, { ...from.job, status: 'done' })], { request: { ...request, openHosts } })
   const [first] = await claim()
   const ended = await end(first!, [1, 2])
-  assert.deepEqual([ended.next, ended.isLeft], [[], true])
+  assert.deepEqual([ended.next, ended.hasMore], [[], true])
   const [second] = await claim()
   await jobApi(user).submit('select 1')
   assert.equal((await end(second!, [1])).next.length, 1)

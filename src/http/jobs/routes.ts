@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { errors } from '../../errors.ts'
 import { cancelJob } from '../../jobs/cancel-job.ts'
-import { FinishedJobs } from '../../jobs/finished-jobs.ts'
 import type { JobDefinition } from '../../jobs/job.ts'
 import { findJob } from '../../jobs/job-store.ts'
+import { JobWaiter } from '../../jobs/job-waiter.ts'
 import { type JobQuery, parseJobQuery, parseJobUpdate } from '../../jobs/parse-job-query.ts'
 import { submitJob } from '../../jobs/submit-job.ts'
 import { updateJob } from '../../jobs/update-job.ts'
@@ -16,7 +16,7 @@ import { cancelJobSchema, createJobSchema, readJobSchema, updateJobSchema } from
 /** Batch SQL jobs of the account in the path, for whoever holds its master key. */
 export async function jobsRoutes(app: FastifyInstance, services: Services): Promise<void> {
   const { databases } = services
-  const finished = new FinishedJobs(databases.control)
+  const finished = new JobWaiter(databases.control)
   // Before the server waits for open requests: those that wait for a job are answered.
   app.addHook('preClose', async () => finished.stop())
   // The schemas describe; bodies and parameters are refused in the words of this API.

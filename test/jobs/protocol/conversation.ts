@@ -37,17 +37,17 @@ export function ask(setting: Setting, state: State, index: number): readonly Act
   return acts
 }
 
-/** Looks for a job that stands under its name and that it does not know of (yet), and sends word that it lets go of it. */
-export function disown({ protocol }: Setting, state: State, index: number): readonly Act[] {
+/** Looks for a job that stands under its name and that it does not know of (yet), and releases it. */
+export function releaseUnknown({ protocol }: Setting, state: State, index: number): readonly Act[] {
   const { id: worker, run, answer } = state.workers[index]!
   const { status, worker: holder, claim, revision } = rowOf(state)
   const known = run?.claim ?? null
   const isStrange = status === 'running' && holder === worker && claim !== known
-  const isSent = state.late.some(({ kind }) => kind === 'disown')
-  if (isSent || (protocol.disownBy === 'claim' && !isStrange)) return []
-  const named = protocol.disownBy === 'claim' ? claim : known
-  const message = { kind: 'disown', worker, claim: named, revision } as const
-  const name = 'disowns what it does not know'
+  const isSent = state.late.some(({ kind }) => kind === 'release')
+  if (isSent || (protocol.releaseBy === 'claim' && !isStrange)) return []
+  const named = protocol.releaseBy === 'claim' ? claim : known
+  const message = { kind: 'release', worker, claim: named, revision } as const
+  const name = 'releases what it does not know'
   if (isStrange && !answer) return [[name, { ...state, late: [...state.late, message] }]]
   return may(state, 'lateMessage') ? [[name, postpone(state, message)]] : []
 }

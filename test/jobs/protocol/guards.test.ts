@@ -136,8 +136,8 @@ const spareGuards: readonly Case[] = [
   },
   // It takes a job away, and the flight of the job stays for whoever comes next.
   {
-    name: 'a list of jobs that arrives late disowns nothing but time',
-    change: { disownBy: 'list' },
+    name: 'a list of jobs that arrives late releases nothing but time',
+    change: { releaseBy: 'list' },
     place: 'same log',
     given: ['lateMessage', 'processCrash', 'cancel'],
   },

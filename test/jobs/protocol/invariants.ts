@@ -45,7 +45,7 @@ function isChangedAfterTheEnd(after: State, before: State): boolean {
   return isFinal(rowOf(before).status) && rowOf(after) !== rowOf(before) && !isFailedOver
 }
 
-/** After a fail-over of the control database a worker may be ahead of the row: then it lets go, and disowns the job. */
+/** After a fail-over of the control database a worker may be ahead of the row: then it stops, and releases the job. */
 function isDroppedInVain(after: State, before: State): boolean {
   const { status, claim } = rowOf(after)
   if (status !== 'running' || control(after).epoch > 0) return false

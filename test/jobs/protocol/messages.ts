@@ -4,7 +4,6 @@ import {
   backendOf,
   type Claim,
   control,
-  type Disown,
   endBackend,
   type Flight,
   host,
@@ -12,6 +11,7 @@ import {
   type Mark,
   type Message,
   put,
+  type Release,
   type Row,
   rowOf,
   type State,
@@ -29,7 +29,7 @@ export function execute(setting: Setting, state: State, message: Message): Execu
   if (state.canceller) return undefined
   if (message.kind === 'write') return executeWrite(setting, state, message)
   const changed =
-    message.kind === 'claim' ? executeClaim(setting, state, message) : executeDisown(setting, state, message)
+    message.kind === 'claim' ? executeClaim(setting, state, message) : executeRelease(setting, state, message)
   return changed && { state: changed, answer: 'written' }
 }
 
@@ -65,11 +65,11 @@ function executeClaim({ protocol }: Setting, state: State, { worker, claim }: Cl
   return changeRow(state, { status: 'running', worker, claim: given, writeId: null }, protocol.isClaimFlushed)
 }
 
-/** Lets go of a claim as it was seen; or, by a list, of what the worker has by now. */
-function executeDisown({ protocol }: Setting, state: State, message: Disown): State {
+/** Releases a claim as it was seen; or, by a list, of what the worker has by now. */
+function executeRelease({ protocol }: Setting, state: State, message: Release): State {
   const row = rowOf(state)
   const isMeant =
-    protocol.disownBy === 'list'
+    protocol.releaseBy === 'list'
       ? row.worker === message.worker && row.claim !== message.claim
       : row.claim === message.claim && row.revision === message.revision
   return isMeant && row.status === 'running' ? orphan(protocol.claimBy, state) : state

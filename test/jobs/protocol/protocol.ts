@@ -22,8 +22,8 @@ export type Protocol = Readonly<{
   /** On the disk before they are answered. */
   isClaimFlushed: boolean
   isAnnouncementFlushed: boolean
-  /** A worker lets go of a claim that it does not know, or of whatever is not in the list that it sends. */
-  disownBy: 'claim' | 'list'
+  /** A worker releases a claim that it does not know, or whatever is not in the list that it sends. */
+  releaseBy: 'claim' | 'list'
   /** On another host, a flight was applied if its xid has committed; or only if its mark stands there as well. */
   outcomeBy: 'xid' | 'mark'
   /** A mark replaces another only if that flight was settled by whoever replaces it. */
@@ -47,7 +47,7 @@ export const newProtocol: Protocol = {
   isFlightSettled: true,
   isClaimFlushed: true,
   isAnnouncementFlushed: true,
-  disownBy: 'claim',
+  releaseBy: 'claim',
   outcomeBy: 'mark',
   isMarkCompared: true,
   isMarkBoundToBackend: true,
@@ -63,7 +63,7 @@ export const oldProtocol: Protocol = {
   isRevisionCompared: false,
   isRepeatRecognised: false,
   epochComparedFor: 'same log',
-  disownBy: 'list',
+  releaseBy: 'list',
   outcomeBy: 'xid',
 }
 
@@ -75,7 +75,7 @@ export type Bounds = Readonly<Record<Chance | 'together', number>>
 
 export const chances = [
   'cancel',
-  'giveBack',
+  'release',
   /** A statement raises an error. */
   'failure',
   /** A message is repeated, or forgotten, and its first copy may arrive at any time after that. */

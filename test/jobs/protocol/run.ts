@@ -60,7 +60,7 @@ export function mark(state: State, index: number, settled: Flight | null): State
   return putRun(state, index, { stage: 'marking', settled, rival: null, message })
 }
 
-/** Lets go of a job that has ended or is no longer its own, and of the transaction that was begun for it. */
+/** Leaves a job that has ended or is no longer its own, and the transaction that was begun for it. */
 export function drop(state: State, index: number): State {
   const { run } = state.workers[index]!
   return putWorker(endBackend(state, run!.flight), index, { run: null })

@@ -58,9 +58,9 @@ export type Write = Readonly<{
   isReleased: boolean
 }>
 export type Claim = Readonly<{ kind: 'claim'; worker: Id; claim: Id }>
-export type Disown = Readonly<{ kind: 'disown'; worker: Id; claim: number | null; revision: number }>
+export type Release = Readonly<{ kind: 'release'; worker: Id; claim: number | null; revision: number }>
 export type Mark = Readonly<{ kind: 'mark'; step: number; flight: Flight; settled: Flight | null }>
-export type Message = Write | Claim | Disown | Mark
+export type Message = Write | Claim | Release | Mark
 
 /**
  * settle -> ready -> writing -> announced -> sent -> ready ... writing, and the job has ended. On another host, before it is

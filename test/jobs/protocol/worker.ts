@@ -1,5 +1,5 @@
 import { type Act, may, spend } from './acts.ts'
-import { ask, converse, disown } from './conversation.ts'
+import { ask, converse, releaseUnknown } from './conversation.ts'
 import { settle } from './messages.ts'
 import type { Setting } from './protocol.ts'
 import { beginRun, drop, endJob, finishItem, mark, write } from './run.ts'
@@ -20,7 +20,7 @@ import {
 /** All that a worker may do next. */
 export function workerActs(setting: Setting, state: State, index: number): readonly Act[] {
   const { run, answer } = state.workers[index]!
-  const acts = [...disown(setting, state, index)]
+  const acts = [...releaseUnknown(setting, state, index)]
   if (answer) acts.push(['hears that it has the job', putWorker(state, index, { answer: null, run: answer })])
   else acts.push(...(run ? goOn(setting, state, index, run) : ask(setting, state, index)))
   return acts.map(([name, after]) => [`worker ${'AB'[index]} ${name}`, after])
@@ -59,7 +59,7 @@ function settleFlight(setting: Setting, state: State, index: number, run: Run): 
   return [[name, putRun(after, index, { stage: 'ready', settled: run.flight, flight: null })]]
 }
 
-/** Begins a transaction, learns its xid, and announces it, along with what is done so far; or gives the job back. */
+/** Begins a transaction, learns its xid, and announces it, along with what is done so far; or releases the job. */
 function begin({ protocol, place }: Setting, state: State, index: number, run: Run): readonly Act[] {
   const [named, id] = newId(state)
   const flight = { id, xid: host(state).log.nextXid }
@@ -69,14 +69,14 @@ function begin({ protocol, place }: Setting, state: State, index: number, run: R
   const backends = [...begun.backends, { flight, step: run.step, isSent: false }]
   const announced = write({ ...begun, backends }, index, { flight })
   const acts: Act[] = [[`begins item ${run.step} as xid ${flight.xid}, and announces it`, announced]]
-  if (may(state, 'giveBack')) acts.push(['gives the job back', giveBack(state, index, run)])
+  if (may(state, 'release')) acts.push(['releases the job', releaseJob(state, index, run)])
   return acts
 }
 
 /** A job of which nothing has run goes back to the queue. */
-function giveBack(state: State, index: number, { step }: Run): State {
+function releaseJob(state: State, index: number, { step }: Run): State {
   const status = step === 0 ? 'pending' : 'running'
-  return write(spend(state, 'giveBack'), index, { status, isReleased: true })
+  return write(spend(state, 'release'), index, { status, isReleased: true })
 }
 
 /** Another flight of the item stands on the host: perhaps the control database has lost what it knew. Whose is the job? */

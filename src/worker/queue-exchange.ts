@@ -1,7 +1,12 @@
 import type { Pool } from 'pg'
 import type { ClaimedJob } from '../jobs/claim-store.ts'
 import { isFinal } from '../jobs/job.ts'
-import { type JobWrite, type WriteResult as StoreResult, type Wishes, writeJobs } from '../jobs/write-jobs.ts'
+import {
+  type ClaimRequest,
+  type JobWrite,
+  type WriteResult as StoreResult,
+  writeJobs,
+} from '../jobs/write-jobs.ts'
 import { GroupCommit, isInDoubt } from '../postgres/group-commit.ts'
 import type { BegunSession, BegunTransactions } from './begun-transactions.ts'
 
@@ -11,26 +16,26 @@ export type GivenJob = Readonly<{ claimed: ClaimedJob; begun: BegunSession | und
 /** Whether another job was given in the place of the one that has ended. */
 export type WriteResult = StoreResult & Readonly<{ isReplaced: boolean }>
 
-export type JobWriterOptions = Readonly<{
+export type QueueExchangeOptions = Readonly<{
   control: Pool
   begunTransactions: BegunTransactions
   /** What to ask for now. None: nothing, not even in the place of a job that ends. */
-  wishes: () => Omit<Wishes, 'transactions'> | undefined
+  request: () => Omit<ClaimRequest, 'transactions'> | undefined
   onGiven: (job: GivenJob) => void
   /** There may be more to be had. */
-  onLeft: (wishes: Pick<Wishes, 'wantedOrphans'>) => void
-  /** What was wished for has to be wished for again. */
+  onLeft: (request: Pick<ClaimRequest, 'wantedOrphans'>) => void
+  /** What was requested has to be requested again. */
   onFailure: () => void
 }>
 
 /** The conversation of a worker with the queue: writes what becomes of its jobs, and is given others. */
-export class JobWriter {
-  readonly #options: JobWriterOptions
+export class QueueExchange {
+  readonly #options: QueueExchangeOptions
   readonly #groupCommit = new GroupCommit<readonly JobWrite[], readonly WriteResult[]>((groups, isPatient) =>
     this.#converse(groups, isPatient),
   )
 
-  constructor(options: JobWriterOptions) {
+  constructor(options: QueueExchangeOptions) {
     this.#options = options
   }
 
@@ -49,36 +54,36 @@ export class JobWriter {
     isPatient: boolean,
   ): Promise<readonly (readonly WriteResult[])[]> {
     const writes = groups.flat()
-    const wishes = this.#wishes(writes, isPatient)
-    const results = writes.length > 0 || wishes ? [...(await this.#write(writes, wishes, isPatient))] : []
+    const request = this.#claimRequest(writes, isPatient)
+    const results = writes.length > 0 || request ? [...(await this.#write(writes, request, isPatient))] : []
     return groups.map(({ length }) => results.splice(0, length))
   }
 
-  #wishes(writes: readonly JobWrite[], isPatient: boolean): WishesOfSessions | undefined {
-    const wishes = this.#options.wishes()
-    if (!wishes) return undefined
-    const isEmpty = wishes.wanted + wishes.wantedOrphans === 0
+  #claimRequest(writes: readonly JobWrite[], isPatient: boolean): SessionClaimRequest | undefined {
+    const request = this.#options.request()
+    if (!request) return undefined
+    const isEmpty = request.wanted + request.wantedOrphans === 0
     if (isEmpty && !writes.some(({ job }) => isFinal(job.status))) return undefined
-    return { ...wishes, transactions: isPatient ? [] : this.#options.begunTransactions.takeAll() }
+    return { ...request, transactions: isPatient ? [] : this.#options.begunTransactions.takeAll() }
   }
 
   async #write(
     writes: readonly JobWrite[],
-    wishes: WishesOfSessions | undefined,
+    request: SessionClaimRequest | undefined,
     isPatient: boolean,
   ): Promise<readonly WriteResult[]> {
     const { control, onLeft } = this.#options
     try {
-      const { results, next, claimed, isLeft } = await writeJobs(control, writes, { isPatient, wishes })
-      this.#give([...next, ...claimed], wishes?.transactions ?? [])
-      if (wishes && isLeft) onLeft(wishes)
+      const { results, next, claimed, hasMore } = await writeJobs(control, writes, { isPatient, request })
+      this.#give([...next, ...claimed], request?.transactions ?? [])
+      if (request && hasMore) onLeft(request)
       let replaced = next.length
       return results.map((result, index) => ({
         ...result,
         isReplaced: isFinal(writes[index]!.job.status) && result.outcome === 'written' && replaced-- > 0,
       }))
     } catch (error) {
-      if (wishes) this.#withdraw(wishes, isPatient, error)
+      if (request) this.#withdraw(request, isPatient, error)
       throw error
     }
   }
@@ -93,7 +98,7 @@ export class JobWriter {
     for (const begun of left) this.#options.begunTransactions.put(begun)
   }
 
-  #withdraw({ transactions }: WishesOfSessions, isPatient: boolean, error: unknown): void {
+  #withdraw({ transactions }: SessionClaimRequest, isPatient: boolean, error: unknown): void {
     const isRefused = !isInDoubt(error)
     for (const begun of transactions) {
       if (isRefused) this.#options.begunTransactions.put(begun)
@@ -105,7 +110,8 @@ export class JobWriter {
   }
 }
 
-type WishesOfSessions = Omit<Wishes, 'transactions'> & Readonly<{ transactions: readonly BegunSession[] }>
+type SessionClaimRequest = Omit<ClaimRequest, 'transactions'> &
+  Readonly<{ transactions: readonly BegunSession[] }>
 
 function isInFlightThere({ userId, flight }: ClaimedJob, begun: BegunSession): boolean {
   return flight !== null && flight.xid === begun.flight.xid && userId === begun.userId

@@ -9,7 +9,7 @@ import { finishedChannel } from './queue-store.ts'
  * and then it is asked as well, because a notification can be left out, and because a silent connection is noticed only
  * by asking. When it is lost, everybody looks for themselves and a new one is made.
  */
-export class FinishedJobs {
+export class JobWaiter {
   readonly #control: Pool
   readonly #waiting = new Map<string, Set<Waiter>>()
   #listening: Promise<void> | undefined
