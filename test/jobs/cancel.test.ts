@@ -6,11 +6,12 @@ import { untilRunning } from './running-statement.ts'
 
 const options = { worker: true } as const
 
-/** The backends that run something of a user's jobs right now. */
+/** The backends that run a statement of a user's jobs right now. A worker that only logs in runs none. */
 async function running(admin: Setup['admin'], { account }: TestUser): Promise<number> {
-  const { rowCount } = await admin(`select from pg_stat_activity where usename = $1 and state = 'active'`, [
-    account.masterRole,
-  ])
+  const { rowCount } = await admin(
+    `select from pg_stat_activity where usename = $1 and state = 'active' and query ~ 'pg_sleep'`,
+    [account.masterRole],
+  )
   return rowCount ?? 0
 }
 
