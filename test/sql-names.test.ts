@@ -93,7 +93,8 @@ const withoutComments = (text: string) => text.replace(/^\s*(\/\*|\*|\/\/).*$/gm
 /** Its connections are the administrator's, whose search_path is pg_catalog, or go to a database without tenants. */
 function isAdministrators(text: string): boolean {
   const isTenants = /\b(masterTargetOf|sessionTargetOf)\b|\bdatabases\.(query|copy|job)\.(use|acquire)/
-  const isOurs = /\badminTarget\b|\bcontrol\b|\btx\b|\b(ClientBase|PoolClient|Queryable)\b/
+  const isOurs =
+    /\badminTarget\b|\badministrator: Session\b|\bcontrol\b|\btx\b|\b(ClientBase|PoolClient|Queryable)\b/
   return isOurs.test(text) && !isTenants.test(text)
 }
 

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ClientBase, Pool, PoolClient } from 'pg'
 import type { Log } from '../log.ts'
+import { advisoryLocks } from '../postgres/advisory-locks.ts'
 import { answerWithin } from '../postgres/answer-within.ts'
 import { changeChannel, registerLease, removeLease, renewLease } from './lease-store.ts'
 
@@ -93,7 +94,7 @@ export class CacheLease {
 
   async #register(client: ClientBase): Promise<string> {
     await client.query(`listen ${changeChannel}`)
-    await client.query('select pg_catalog.pg_advisory_lock_shared($1)', [presenceLock])
+    await client.query('select pg_catalog.pg_advisory_lock_shared($1)', [advisoryLocks.process])
     const { id, newestChange } = await registerLease(client, this.#lastId)
     // From here on a lost tail of the log can only make us look further behind than we are.
     await client.query('set synchronous_commit = off')
@@ -155,9 +156,6 @@ export class CacheLease {
     this.#wake = () => undefined
   }
 }
-
-/** Held by every process for as long as it listens. */
-export const presenceLock = 7238007
 
 const renewEveryMs = 400
 const answerMs = 1_500

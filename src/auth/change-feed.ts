@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ClientBase, Pool } from 'pg'
 import type { Log } from '../log.ts'
+import { advisoryLocks } from '../postgres/advisory-locks.ts'
 import { answerWithin } from '../postgres/answer-within.ts'
-import { leaseMs, presenceLock } from './cache-lease.ts'
+import { leaseMs } from './cache-lease.ts'
 import {
   changeChannel,
   type LeaseBehind,
@@ -54,7 +55,7 @@ export async function countProcesses(control: Pool): Promise<number> {
     `select count(*)::integer as count from pg_catalog.pg_locks
      where locktype = 'advisory' and objid = $1 and mode = 'ShareLock' and granted
        and database = (select oid from pg_catalog.pg_database where datname = current_database())`,
-    [presenceLock],
+    [advisoryLocks.process],
   )
   return rows[0]!.count
 }

@@ -1,18 +1,17 @@
 import type { Pool } from 'pg'
 import type { Account } from '../auth/account.ts'
+import type { Backend } from '../postgres/end-backend.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 import type { FallbackRecord, Item, Job, JobDefinition } from './job.ts'
 import { accepted, beginStep, createJob } from './job-state.ts'
 import { runningStep } from './job-step.ts'
 
 /** The statement that a worker has sent: by these PostgreSQL can be asked what became of it. */
-export type Flight = Readonly<{
-  pid: number
-  /** Tells the backend from a later one with the same pid; in text, as dates of JavaScript have no microseconds. */
-  backendStart: string
-  /** Null for a statement that runs outside of a transaction of ours. */
-  xid: string | null
-}>
+export type Flight = Backend &
+  Readonly<{
+    /** Null for a statement that runs outside of a transaction of ours. */
+    xid: string | null
+  }>
 
 /** A job, and what the service alone knows of it. */
 export type StoredJob = Readonly<{

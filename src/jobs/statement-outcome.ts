@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
+import { endBackend } from '../postgres/end-backend.ts'
 import { firstHostId } from '../postgres/hosts.ts'
 import type { Session } from '../postgres/session.ts'
 import { adminTarget, type SessionTarget } from '../postgres/session-target.ts'
@@ -41,7 +42,7 @@ export async function settleFlight(
   patience: Patience = { attempts: 6, waitMs: 5_000 },
 ): Promise<Outcome> {
   return databases.admin.use(ownDatabase(databases, hostId), async (session) => {
-    await endBackend(session, flight, patience)
+    await endStatement(session, flight, patience)
     const aborted = async () =>
       ({ kind: 'aborted', isServerRestarted: await isServerRestarted(session, flight) }) as const
     switch (await findMark(session, jobId, flight)) {
@@ -78,20 +79,8 @@ function ownDatabase({ hosts, namespace }: Databases, hostId: number): SessionTa
   return hostId === firstHostId ? adminTarget(hosts, hostId) : adminTarget(hosts, hostId, namespace)
 }
 
-/** Terminated, not cancelled: a statement can catch the latter and go on. */
-async function endBackend(
-  session: Session,
-  { pid, backendStart }: Flight,
-  { attempts, waitMs }: Patience,
-): Promise<void> {
-  for (let left = attempts; left > 0; left--) {
-    const { rows } = await session.query<{ has_ended: boolean }>(
-      `select pg_terminate_backend(pid, ${waitMs}) as has_ended from pg_stat_activity
-       where pid = $1 and backend_start = $2::timestamptz`,
-      [pid, backendStart],
-    )
-    if (rows.every(({ has_ended }) => has_ended)) return
-  }
+async function endStatement(session: Session, flight: Flight, { attempts, waitMs }: Patience): Promise<void> {
+  for (let left = attempts; left > 0; left--) if (await endBackend(session, flight, waitMs)) return
   throw errors.statementNotStopped()
 }
 

@@ -1,9 +1,7 @@
 import { randomInt } from 'node:crypto'
 import type { ClientBase, Pool } from 'pg'
+import { advisoryLocks } from '../postgres/advisory-locks.ts'
 import { orphanMessage, queueChannel } from './queue-store.ts'
-
-/** The advisory lock that a worker holds while it is alive. */
-const presenceLock = 7238011
 
 /** Under an id at random: one from a sequence could be given out again after a fail-over or a restore. */
 export async function registerWorker(client: ClientBase, name: string): Promise<number> {
@@ -15,7 +13,7 @@ export async function registerWorker(client: ClientBase, name: string): Promise<
 /** Takes the lock on this connection; false while an earlier connection of the same worker still has it. */
 export async function takePresence(client: ClientBase, id: number): Promise<boolean> {
   const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1, $2) as taken', [
-    presenceLock,
+    advisoryLocks.worker,
     id,
   ])
   return rows[0]!.taken
@@ -52,7 +50,7 @@ export async function seeWorkers(control: Pool): Promise<readonly SeenWorker[]> 
                  and l.database = (select oid from pg_database where datname = current_database())
              ) as "isPresent"
            from cartage.workers w`,
-    values: [presenceLock],
+    values: [advisoryLocks.worker],
   })
   return rows
 }

@@ -1,4 +1,5 @@
 import type { Databases } from './databases.ts'
+import { endBackends } from './end-backend.ts'
 import type { Session } from './session.ts'
 import { adminTarget } from './session-target.ts'
 
@@ -13,11 +14,9 @@ export async function endingBlockers<T>(
 ): Promise<T> {
   const look = async () =>
     admin.use(adminTarget(hosts, session.target.hostId), (other) =>
-      other.query(
-        `select pg_catalog.pg_terminate_backend(pid) from pg_catalog.pg_stat_activity
-         where pid = any (pg_catalog.pg_blocking_pids($1)) and usename <> current_user`,
-        [session.processId],
-      ),
+      endBackends(other, 'pid = any (pg_catalog.pg_blocking_pids($1)) and usename <> current_user', [
+        session.processId,
+      ]),
     )
   const timer = setInterval(() => look().catch(() => undefined), patienceMs)
   try {

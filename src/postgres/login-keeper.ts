@@ -2,11 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ClientBase } from 'pg'
 import { errors } from '../errors.ts'
 import type { Secrets } from '../secrets.ts'
+import { advisoryLocks } from './advisory-locks.ts'
+import { endBackends } from './end-backend.ts'
 import type { Hosts } from './hosts.ts'
 import type { Keeper } from './log-in.ts'
-import { quoteIdentifier, quoteLiteral } from './quote.ts'
+import { passwordClause } from './password-clause.ts'
+import { quoteIdentifier } from './quote.ts'
 import type { RolePools } from './role-pools.ts'
-import { scramVerifier } from './scram-verifier.ts'
 import type { Session } from './session.ts'
 import { adminTarget, type SessionTarget } from './session-target.ts'
 import { hasSqlstate, sqlstate } from './sqlstate.ts'
@@ -63,14 +65,13 @@ export class LoginKeeper implements Keeper {
     const { admin, hosts, secrets } = this.#options
     const role = quoteIdentifier(target.role)
     const database = quoteIdentifier(target.database)
-    const verifier = quoteLiteral(scramVerifier(secrets.rolePassword(target.role)))
     await admin.use(adminTarget(hosts, target.hostId), async (session) => {
       await session.query(`begin; set local lock_timeout = '1s'; set local statement_timeout = '5s'`)
       await holdLogins(session, target.database)
       await refuseIfLockedOut(session, target.role)
       await endRoleChanges(session)
       await session.query(`
-        alter role ${role} password ${verifier};
+        alter role ${role} ${passwordClause(secrets, target.role)};
         alter role ${role} reset all;
         alter role ${role} in database ${database} reset all`)
       await this.#limitTempFiles(session, target.database)
@@ -111,7 +112,7 @@ const asChosen = `
 /** One repair in a database at a time. The lock is taken in the administrator's database, where no tenant can take it. */
 async function holdLogins(session: Session, database: string): Promise<void> {
   await session.query('select pg_catalog.pg_advisory_xact_lock($1, pg_catalog.hashtext($2))', [
-    loginLock,
+    advisoryLocks.login,
     database,
   ])
 }
@@ -130,15 +131,14 @@ async function refuseIfLockedOut(session: Session, role: string): Promise<void> 
  * session may do that as itself or as a role that it is a member of; nothing else of a tenant takes these locks.
  */
 async function endRoleChanges(session: Session): Promise<void> {
-  await session.query(
-    `select pg_catalog.pg_terminate_backend(l.pid) from pg_catalog.pg_locks l
-     join pg_catalog.pg_stat_activity a on a.pid = l.pid
-     where a.usename <> current_user and l.mode = 'RowExclusiveLock'
-       and l.relation in ('pg_catalog.pg_authid'::regclass, 'pg_catalog.pg_db_role_setting'::regclass)`,
+  await endBackends(
+    session,
+    `usename <> current_user and pid in (
+       select pid from pg_catalog.pg_locks where mode = 'RowExclusiveLock'
+         and relation in ('pg_catalog.pg_authid'::regclass, 'pg_catalog.pg_db_role_setting'::regclass))`,
   )
 }
 
 /** Tuple concurrently updated; two rows for the same setting; a lock that was not had in time. */
 const conflicts = ['XX000', sqlstate.uniqueViolation, sqlstate.lockNotAvailable, '40P01']
 const mostAttempts = 5
-const loginLock = 7238020

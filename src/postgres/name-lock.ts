@@ -1,3 +1,4 @@
+import { advisoryLocks } from './advisory-locks.ts'
 import { quoteLiteral } from './quote.ts'
 import type { Session } from './session.ts'
 
@@ -9,8 +10,6 @@ import type { Session } from './session.ts'
 export async function holdName(session: Session, name: string): Promise<void> {
   await session.query(`
     set lock_timeout = '60s';
-    select pg_catalog.pg_advisory_lock(${nameLock}, pg_catalog.hashtext(${quoteLiteral(name)}));
+    select pg_catalog.pg_advisory_lock(${advisoryLocks.name}, pg_catalog.hashtext(${quoteLiteral(name)}));
     reset lock_timeout`)
 }
-
-const nameLock = 7238003

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Databases } from './databases.ts'
+import { endBackend, findBackend } from './end-backend.ts'
 import type { Session } from './session.ts'
 import { adminTarget } from './session-target.ts'
 
@@ -15,21 +16,16 @@ export async function stopStatement(
   await session.cancel()
   if (await endsInTime(ended)) return
   // Not waited for: the host may be the one that does not answer.
-  endBackend(databases, session).catch(() => undefined)
+  endBackendOf(databases, session).catch(() => undefined)
   if (await endsInTime(ended)) return
   await session.destroy()
 }
 
-/** If that takes long, the pid may be another's by then: at least it is one of the same role. */
-async function endBackend({ admin, hosts }: Databases, session: Session): Promise<void> {
-  const { hostId, database, role } = session.target
-  await admin.use(adminTarget(hosts, hostId), (administrator) =>
-    administrator.query(
-      `select pg_catalog.pg_terminate_backend(pid) from pg_catalog.pg_stat_activity
-       where pid = $1 and datname = $2 and usename = $3`,
-      [session.processId, database, role],
-    ),
-  )
+async function endBackendOf({ admin, hosts }: Databases, session: Session): Promise<void> {
+  await admin.use(adminTarget(hosts, session.target.hostId), async (administrator) => {
+    const backend = await findBackend(administrator, session)
+    if (backend) await endBackend(administrator, backend, 0)
+  })
 }
 
 async function endsInTime(ended: Promise<unknown>): Promise<boolean> {
