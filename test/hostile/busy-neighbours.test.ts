@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { keysClient } from '../keys/keys-client.ts'
 import { eventually, type Setup, setup, type TestUser } from '../setup.ts'
 
@@ -113,8 +112,6 @@ async function servedInTime(url: string): Promise<void> {
 }
 
 async function sleepers({ admin }: Setup): Promise<number> {
-  // All those that will sleep have begun.
-  await sleep(300)
   const { rows } = await admin(
     `select from pg_stat_activity where state = 'active' and query ~ 'pg_sleep' and pid <> pg_backend_pid()`,
   )

@@ -17,7 +17,6 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { Client } from 'pg'
 import { createLog } from '../../src/log.ts'
@@ -25,6 +24,7 @@ import { isAlive, serverProcesses } from '../../src/postgres/cluster/processes.t
 import { runningClusterUrl } from '../../src/postgres/cluster/running-url.ts'
 import { type EmbeddedCluster, startEmbeddedCluster } from '../../src/postgres/embedded-cluster.ts'
 import { findBinaries } from '../../src/postgres/find-binaries.ts'
+import { eventually } from '../setup.ts'
 
 const log = createLog('silent')
 const isRoot = process.getuid?.() === 0
@@ -350,17 +350,5 @@ async function ask(url: string, statement: string): Promise<readonly unknown[]> 
     return (await client.query(statement)).rows
   } finally {
     await client.end().catch(() => undefined)
-  }
-}
-
-async function eventually(claim: () => Promise<void>): Promise<void> {
-  const deadline = Date.now() + 15_000
-  for (;;) {
-    try {
-      return await claim()
-    } catch (error) {
-      if (Date.now() > deadline) throw error
-      await sleep(25)
-    }
   }
 }

@@ -89,13 +89,14 @@ test('after the last job no transaction is left open', async (t) => {
 })
 
 test('a job that somebody holds delays neither the jobs of others nor their submission', async (t) => {
-  const { user, createUser, service } = await setup(t, { worker: true })
+  const bundle = await setup(t, { worker: true })
+  const { user, createUser, service } = bundle
   const { control } = service.services.databases
   const other = jobApi(await createUser())
   const { job_id: held } = await jobApi(user).submit('select pg_sleep(0.2)')
   await eventually(async () => assert.equal((await jobApi(user).read(held)).status, 'running'))
   const released = await hold(control, 'select from cartage.jobs where id = $1 for update', [held])
-  await sleep(300)
+  await eventually(() => isWaitedFor(bundle))
   const started = Date.now()
   for (let turn = 0; turn < 5; turn++) assert.equal((await runJob(other, 'select 1')).status, 'done')
   assert.ok(Date.now() - started < 5_000)
@@ -246,3 +247,12 @@ test('who ends a job is given none while somebody on another host comes first', 
   await jobApi(user).submit('select 1')
   assert.equal((await end(second!, [1])).next.length, 1)
 })
+
+/** The worker has something to write to a job that somebody holds. */
+async function isWaitedFor({ admin, service }: Setup): Promise<void> {
+  const { rowCount } = await admin(
+    `select from pg_stat_activity where datname = $1 and wait_event_type = 'Lock'`,
+    [service.services.config.namespace],
+  )
+  assert.notEqual(rowCount, 0)
+}

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { queueChannel } from '../../src/jobs/queue-store.ts'
 import { jobApi, runJob } from '../jobs/job-api.ts'
 import { eventually, type Setup, setup } from '../setup.ts'
@@ -21,8 +20,11 @@ test('the worker of the process that got a job is told of it, and nobody else is
   for (let turn = 0; turn < 5; turn++) {
     assert.equal((await runJob(jobApi(bundle.user), 'select 1')).status, 'done')
   }
-  await sleep(100)
-  assert.deepEqual(heard, [])
+  await bundle.service.services.databases.control.query('select cartage.tell($1, $2)', [
+    queueChannel,
+    'the end',
+  ])
+  await eventually(() => assert.deepEqual(heard, ['the end']))
 })
 
 test('a job that comes while the worker of the process has its hands full wakes the others', async (t) => {
