@@ -131,6 +131,12 @@ export const variables = {
     'largest body of the SQL endpoint',
     1,
   ),
+  queryMaxRowBytes: whole(
+    'CARTAGE_QUERY_MAX_ROW_BYTES',
+    32 * 1024 ** 2,
+    'largest row of an answer of the SQL endpoint; each connection may need so much memory',
+    1024 ** 2,
+  ),
 
   rateLimitKeys: rate('CARTAGE_RATE_LIMIT_KEYS', 'requests of one user to the API-key endpoints'),
   rateLimitJobs: rate('CARTAGE_RATE_LIMIT_JOBS', 'requests of one user that create, change or cancel jobs'),

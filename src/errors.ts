@@ -223,6 +223,10 @@ export const errors = {
     raise('copy-elsewhere', 'invalid', 'COPY is not possible here', {
       hint: 'Use the endpoints /api/v2/sql/copyfrom and /api/v2/sql/copyto',
     }),
+  rowTooLarge: (maxBytes: number) =>
+    raise('row-too-large', 'invalid', `A row of the answer is larger than ${maxBytes} bytes`, {
+      hint: 'Get large values with the endpoint /api/v2/sql/copyto, which has no such limit',
+    }),
   clientLeft: () => raise('client-left', 'invalid', 'The client left before the answer was complete'),
   clientEncodingFixed: () =>
     raise('client-encoding-fixed', 'invalid', 'client_encoding must stay UTF8: answers are always UTF-8'),

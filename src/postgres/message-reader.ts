@@ -1,11 +1,15 @@
+import { messages } from './wire-messages.ts'
+
 export type OnMessage = (type: number, buffer: Buffer, start: number, end: number) => void
 
 /**
- * Cuts a byte stream into protocol messages. A message that spans reads is gathered once, in a buffer of its size; of one
- * that is longer than `mostGathered` only the beginning is, and handed over when the rest has gone by.
+ * Cuts a byte stream into protocol messages. A message that spans reads is gathered once, in a buffer of its size. Of an
+ * error, a notice or a row that is too long only the beginning is. It is handed over when the rest has gone by, the row
+ * as `cutRow`.
  */
 export class MessageReader {
-  readonly #mostGathered: number
+  readonly #longestRow: number
+  #isHeld = false
   #partial: Buffer | null = null
   #filled = 0
   /** Bytes to come behind what is gathered of the message. */
@@ -13,13 +17,23 @@ export class MessageReader {
   /** Bytes to come of a CopyData message whose beginning has been handed over. */
   #copyDataLeft = 0
 
-  constructor(mostGathered = Number.POSITIVE_INFINITY) {
-    this.#mostGathered = mostGathered
+  constructor(longestRow: number) {
+    this.#longestRow = longestRow
   }
 
-  /** Hands over every message that `chunk` completes. */
-  read(chunk: Buffer, onMessage: OnMessage): void {
+  /** To be called with a gathered message: no further one is handed over before `goOn`. */
+  hold(): void {
+    this.#isHeld = true
+  }
+
+  goOn(): void {
+    this.#isHeld = false
+  }
+
+  /** Hands over every message that `chunk` completes. Answers how much of it has been read: all, unless held. */
+  read(chunk: Buffer, onMessage: OnMessage): number {
     let offset = this.#partial ? this.#continue(chunk, onMessage) : 0
+    if (this.#isHeld) return offset
     while (chunk.length - offset >= headerLength) {
       const end = offset + 1 + chunk.readInt32BE(offset + 1)
       if (end > chunk.length) break
@@ -27,6 +41,7 @@ export class MessageReader {
       offset = end
     }
     if (offset < chunk.length) this.#begin(chunk, offset)
+    return chunk.length
   }
 
   /**
@@ -67,7 +82,7 @@ export class MessageReader {
   #begin(chunk: Buffer, offset: number): void {
     const available = chunk.length - offset
     const total = available >= headerLength ? 1 + chunk.readInt32BE(offset + 1) : headerLength
-    this.#partial = Buffer.allocUnsafe(Math.min(total, this.#mostGathered))
+    this.#partial = Buffer.allocUnsafe(Math.min(total, this.#longest(chunk[offset]!)))
     this.#filled = chunk.copy(this.#partial, 0, offset)
     this.#toSkip = total - this.#partial.length - (available - this.#filled)
   }
@@ -85,9 +100,15 @@ export class MessageReader {
       if (this.#toSkip > 0) return offset
       const message = this.#partial
       this.#partial = null
-      onMessage(message[0]!, message, headerLength, message.length)
+      onMessage(typeOf(message), message, headerLength, message.length)
     }
     return offset
+  }
+
+  /** How much is gathered of a message of this type. All others are short by their nature. */
+  #longest(type: number): number {
+    if (type === dataRow) return this.#longestRow
+    return isCutShort.has(type) ? shortBeginning : Number.POSITIVE_INFINITY
   }
 
   /** Of a message whose header alone has been gathered: makes room for the rest, if there is any. */
@@ -95,7 +116,7 @@ export class MessageReader {
     const header = this.#partial!
     const total = 1 + header.readInt32BE(1)
     if (total === headerLength) return false
-    this.#partial = Buffer.allocUnsafe(Math.min(total, this.#mostGathered))
+    this.#partial = Buffer.allocUnsafe(Math.min(total, this.#longest(header[0]!)))
     this.#toSkip = total - this.#partial.length
     header.copy(this.#partial)
     return true
@@ -135,6 +156,14 @@ function moveDown(chunk: Buffer, view: DataView, target: number, start: number, 
   }
 }
 
-const copyData = 0x64
+function typeOf(message: Buffer): number {
+  const isCut = 1 + message.readInt32BE(1) > message.length
+  return isCut && message[0] === dataRow ? cutRow : message[0]!
+}
+
+const { dataRow, copyData, cutRow, error, notice } = messages
+/** Errors and notices are texts for people; COPY data where nobody asked for it is looked at by nobody. */
+const isCutShort: ReadonlySet<number> = new Set([error, notice, copyData])
+const shortBeginning = 64 * 1024
 const headerLength = 5
 const shortBytes = 64

@@ -4,15 +4,18 @@ import { copyDataHeader, copyDone, copyFail } from './copy-messages.ts'
 import { MessageReader } from './message-reader.ts'
 import { RecyclingSocket } from './recycling-socket.ts'
 import { readWireError, type WireError } from './wire-error.ts'
+import { messages } from './wire-messages.ts'
 
 /**
  * What a simple query sends back, message by message. Payloads are handed over as bounds in a buffer that is
  * only valid during the call: copy what must stay.
  */
 export type WireHandler = {
-  /** Of a message longer than this only the beginning is kept. (By default, all of it.) */
-  longestMessage?: number
+  /** A row longer than this is not gathered and not handed over. Without this, all are short: nobody looks at them. */
+  longestRow?: number
   rowDescription?(buffer: Buffer, start: number, end: number): void
+  /** A row that was longer. */
+  rowTooLong?(): void
   dataRow?(buffer: Buffer, start: number, end: number): void
   copyOut?(): void
   /** The text has a COPY ... FROM STDIN, which is refused with CopyFail. */
@@ -54,6 +57,8 @@ export class WireQuery {
   readonly #handler: WireHandler
   readonly #reader: MessageReader
   readonly #pgListeners: Array<(chunk: Buffer) => void>
+  /** What had been read when `hold` was called. */
+  #unread: Buffer = empty
   #error: WireError | null = null
   #settle: { resolve: (outcome: WireOutcome) => void; reject: (error: Error) => void } | null = null
 
@@ -63,7 +68,7 @@ export class WireQuery {
     this.#messageCount = texts.length
     this.#socket = connection.stream
     this.#handler = handler
-    this.#reader = new MessageReader(handler.longestMessage)
+    this.#reader = new MessageReader(handler.longestRow ?? shortRow)
     this.#pgListeners = this.#socket.listeners('data') as Array<(chunk: Buffer) => void>
     this.done = new Promise((resolve, reject) => {
       this.#settle = { resolve, reject }
@@ -89,6 +94,23 @@ export class WireQuery {
     this.#socket.resume()
   }
 
+  /**
+   * To be called with a row that is longer than one read: nothing more is handed over before `goOn`, and the row stays
+   * valid until then.
+   */
+  hold(): void {
+    this.#reader.hold()
+    this.#socket.pause()
+  }
+
+  goOn(): void {
+    const unread = this.#unread
+    this.#unread = empty
+    this.#reader.goOn()
+    this.#socket.resume()
+    if (unread.length > 0) this.#onRead(unread)
+  }
+
   /** False: wait for `copyDrained`. The chunk must not change before. */
   sendCopyData(chunk: Buffer): boolean {
     this.#socket.cork()
@@ -112,7 +134,8 @@ export class WireQuery {
     try {
       if (this.#handler.copyData) this.#readCopy(chunk, giveBack)
       else {
-        this.#reader.read(chunk, this.#onMessage)
+        const length = this.#reader.read(chunk, this.#onMessage)
+        if (length < chunk.length) this.#unread = Buffer.from(chunk.subarray(length))
         giveBack()
       }
       this.#handler.flush?.()
@@ -140,6 +163,9 @@ export class WireQuery {
     switch (type) {
       case messages.dataRow:
         this.#handler.dataRow?.(buffer, start, end)
+        break
+      case messages.cutRow:
+        this.#handler.rowTooLong?.()
         break
       case messages.rowDescription:
         this.#handler.rowDescription?.(buffer, start, end)
@@ -213,20 +239,10 @@ export class WireQuery {
 }
 
 const nothing = () => undefined
+const empty = Buffer.alloc(0)
+const shortRow = 64 * 1024
 
 type PgInternals = { connection: { stream: Socket; query(text: string): void } }
-
-const messages = {
-  rowDescription: 0x54,
-  dataRow: 0x44,
-  commandComplete: 0x43,
-  error: 0x45,
-  notice: 0x4e,
-  copyOutResponse: 0x48,
-  copyInResponse: 0x47,
-  parameterStatus: 0x53,
-  readyForQuery: 0x5a,
-} as const
 
 /** COPY data on its way out of the process, beyond which the sender is asked to wait. */
 const maxUnsentBytes = 512 * 1024

@@ -9,14 +9,19 @@ import type { Query } from './query.ts'
 import { type Answer, QueryRun } from './query-run.ts'
 import type { TypeNames } from './type-names.ts'
 
-export type QueryContext = Readonly<{ databases: Databases; typeNames: TypeNames; limitMs: number }>
+export type QueryContext = Readonly<{
+  databases: Databases
+  typeNames: TypeNames
+  limitMs: number
+  maxRowBytes: number
+}>
 
 /**
  * Runs the query as the key's own role and answers with its rows. If `gone` fires, nobody waits for the answer: the
  * statement is cancelled at once.
  */
 export async function answerQuery(
-  { databases, typeNames, limitMs }: QueryContext,
+  { databases, typeNames, limitMs, maxRowBytes }: QueryContext,
   principal: Principal,
   query: Query,
   gone: AbortSignal,
@@ -31,6 +36,7 @@ export async function answerQuery(
     skippedFields: query.skippedFields,
     typeNames,
     limitMs,
+    maxRowBytes,
     stop: (ended) => stopStatement(databases, session, ended),
   })
   const stop = () => run.stop(errors.clientLeft())

@@ -48,6 +48,23 @@ export class CsvFormat implements RowFormat {
     out.ascii('\r\n')
   }
 
+  *longRow(out: ByteWriter, row: Buffer, start: number): Generator<void> {
+    let at = start + 2
+    let isFirst = true
+    for (const [place, isShown] of this.#isShown.entries()) {
+      const length = row.readInt32BE(at)
+      at += 4
+      const end = length < 0 ? at : at + length
+      if (isShown) {
+        if (!isFirst) out.byte(comma)
+        isFirst = false
+        if (length >= 0) yield* this.#longValue(out, place, row, at, end)
+      }
+      at = end
+    }
+    out.ascii('\r\n')
+  }
+
   end(): void {}
 
   #value(out: ByteWriter, place: number, row: Buffer, start: number, end: number): void {
@@ -55,6 +72,26 @@ export class CsvFormat implements RowFormat {
     else if (this.#isBoolean[place]) out.ascii(row[start] === letterT ? 'true' : 'false')
     else if (needsQuotes(row, start, end)) writeQuoted(out, row, start, end)
     else out.copy(row, start, end)
+  }
+
+  *#longValue(out: ByteWriter, place: number, row: Buffer, start: number, end: number): Generator<void> {
+    if (end - start <= sliceBytes) {
+      this.#value(out, place, row, start, end)
+      yield
+      return
+    }
+    const isQuoted =
+      !this.#isBinary[place] && [...special].some((char) => row.subarray(start, end).includes(char))
+    if (this.#isBinary[place]) out.ascii('\\x')
+    if (isQuoted) out.byte(quote)
+    for (let from = start; from < end; from += sliceBytes) {
+      const to = Math.min(from + sliceBytes, end)
+      if (this.#isBinary[place]) out.ascii(row.toString('hex', from, to))
+      else if (isQuoted) writeInside(out, row, from, to)
+      else out.copy(row, from, to)
+      yield
+    }
+    if (isQuoted) out.byte(quote)
   }
 }
 
@@ -68,13 +105,17 @@ function needsQuotes(row: Buffer, start: number, end: number): boolean {
 
 function writeQuoted(out: ByteWriter, row: Buffer, start: number, end: number): void {
   out.byte(quote)
+  writeInside(out, row, start, end)
+  out.byte(quote)
+}
+
+function writeInside(out: ByteWriter, row: Buffer, start: number, end: number): void {
   for (let from = start; from < end; from += 1) {
     const byte = row[from]!
     out.byte(byte)
     // A quote within is written twice.
     if (byte === quote) out.byte(quote)
   }
-  out.byte(quote)
 }
 
 function quoteName(name: string): string {
@@ -84,5 +125,7 @@ function quoteName(name: string): string {
 const comma = 0x2c
 const quote = 0x22
 const letterT = 0x74
+const sliceBytes = 8192
+const special = '",\r\n'
 const isSpecial = new Uint8Array(256)
-for (const char of '",\r\n') isSpecial[char.charCodeAt(0)] = 1
+for (const char of special) isSpecial[char.charCodeAt(0)] = 1

@@ -1,6 +1,6 @@
 import type { ByteWriter } from './byte-writer.ts'
 import type { Column } from './columns.ts'
-import { type ObjectPlan, planObjects, writeObject } from './json-objects.ts'
+import { type ObjectPlan, planObjects, writeLongObject, writeObject } from './json-objects.ts'
 import type { FormatOptions, RowFormat } from './row-format.ts'
 
 /**
@@ -26,14 +26,24 @@ export class GeojsonFormat implements RowFormat {
   }
 
   row(out: ByteWriter, row: Buffer, start: number, end: number): void {
+    this.#geometry(out, row, start)
+    writeObject(out, this.#plan!, row, start, end)
+    out.ascii('}')
+  }
+
+  *longRow(out: ByteWriter, row: Buffer, start: number): Generator<void> {
+    this.#geometry(out, row, start)
+    yield* writeLongObject(out, this.#plan!, row, start)
+    out.ascii('}')
+  }
+
+  #geometry(out: ByteWriter, row: Buffer, start: number): void {
     out.ascii(this.#rows > 0 ? ',{"type":"Feature","geometry":' : '{"type":"Feature","geometry":')
     this.#rows += 1
     const length = row.readInt32BE(start + 2)
     if (length < 0) out.ascii('null')
     else out.copy(row, start + 6, start + 6 + length)
     out.ascii(',"properties":')
-    writeObject(out, this.#plan!, row, start, end)
-    out.ascii('}')
   }
 
   end(out: ByteWriter): void {

@@ -1,6 +1,6 @@
 import type { ByteWriter } from './byte-writer.ts'
 import type { Column } from './columns.ts'
-import { type ObjectPlan, planObjects, writeObject } from './json-objects.ts'
+import { type ObjectPlan, planObjects, writeLongObject, writeObject } from './json-objects.ts'
 import type { Field, FormatOptions, RowFormat, Summary } from './row-format.ts'
 
 /** `{"rows":[...],"time":...,"fields":{...},"total_rows":...}`: what is known last stands last. */
@@ -26,6 +26,12 @@ export class JsonFormat implements RowFormat {
     if (this.#rows > 0) out.ascii(',')
     this.#rows += 1
     writeObject(out, this.#plan!, row, start, end)
+  }
+
+  *longRow(out: ByteWriter, row: Buffer, start: number): Generator<void> {
+    if (this.#rows > 0) out.ascii(',')
+    this.#rows += 1
+    yield* writeLongObject(out, this.#plan!, row, start)
   }
 
   end(out: ByteWriter, { seconds, fields, totalRows, notices }: Summary): void {

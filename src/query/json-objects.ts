@@ -1,7 +1,16 @@
+import { arrayParts } from './array-parts.ts'
 import { type ByteWriter, chunkBytes } from './byte-writer.ts'
 import { type Column, shownColumns } from './columns.ts'
-import { longestJson, writeAscii, writeEscaped, writeJsonText, writeJsonValue } from './json-values.ts'
-import { kindOf, type ValueKind, valueKind } from './pg-types.ts'
+import {
+  longestJson,
+  writeAscii,
+  writeBytes,
+  writeEscaped,
+  writeHex,
+  writeJsonText,
+  writeJsonValue,
+} from './json-values.ts'
+import { elementOidOf, kindOf, type ValueKind, valueKind } from './pg-types.ts'
 
 /** How the rows of one result become objects: what stands before each value, and how it is written. */
 export type ObjectPlan = Readonly<{
@@ -41,8 +50,9 @@ export function writeObject(
   end: number,
 ): void {
   const room = plan.keyBytes + longestJson(end - start)
-  if (room > chunkBytes) writeLongObject(out, plan, row, start)
-  else {
+  if (room > chunkBytes) {
+    for (const _ of writeLongObject(out, plan, row, start));
+  } else {
     out.ensure(room)
     out.at = writeShortObject(out.bytes, out.at, plan, row, start)
   }
@@ -74,8 +84,13 @@ function writeShortObject(
   return writeAscii(target, to, end)
 }
 
-/** A row that may not fit into a chunk goes out value by value. */
-function writeLongObject(out: ByteWriter, plan: ObjectPlan, row: Buffer, start: number): void {
+/** A row that may not fit into a chunk goes out value by value, in steps that take a moment each. */
+export function* writeLongObject(
+  out: ByteWriter,
+  plan: ObjectPlan,
+  row: Buffer,
+  start: number,
+): Generator<void> {
   let at = start + 2
   for (const [place, kind] of plan.kinds.entries()) {
     const length = row.readInt32BE(at)
@@ -85,47 +100,73 @@ function writeLongObject(out: ByteWriter, plan: ObjectPlan, row: Buffer, start: 
     const key = plan.keys[place]!
     out.copy(key, 0, key.length)
     if (length < 0) out.ascii('null')
-    else writeLongValue(out, kind, plan.typeOids[place]!, row, valueStart, at)
+    else yield* writeLongValue(out, kind, plan.typeOids[place]!, row, valueStart, at)
   }
   out.ascii(plan.end)
 }
 
-function writeLongValue(
+function* writeLongValue(
   out: ByteWriter,
   kind: ValueKind,
   typeOid: number,
   row: Buffer,
   start: number,
   end: number,
-): void {
+): Generator<void> {
   const room = longestJson(end - start)
   if (room <= chunkBytes) {
     out.ensure(room)
     out.at = writeJsonValue(out.bytes, out.at, kind, typeOid, row, start, end)
-  } else if (kind === valueKind.jsonb) out.copy(row, start, end)
-  else if (kind === valueKind.json) writeSlices(out, writeJsonText, row, start, end)
-  else if (kind === valueKind.text) {
+  } else if (kind === valueKind.jsonb) yield* writeSlices(out, writeBytes, row, start, end)
+  else if (kind === valueKind.json) yield* writeSlices(out, writeJsonText, row, start, end)
+  else if (kind === valueKind.array) yield* writeLongArray(out, typeOid, row, start, end)
+  else if (kind === valueKind.binary) {
+    out.ascii('"\\\\x')
+    yield* writeSlices(out, writeHex, row, start, end)
     out.ascii('"')
-    writeSlices(out, writeEscaped, row, start, end)
-    out.ascii('"')
-  } else {
+  } else if (kind === valueKind.number) {
+    // The longest that PostgreSQL knows has some 150,000 digits.
     const own = Buffer.allocUnsafe(room)
     out.copy(own, 0, writeJsonValue(own, 0, kind, typeOid, row, start, end))
+  } else {
+    out.ascii('"')
+    yield* writeSlices(out, writeEscaped, row, start, end)
+    out.ascii('"')
   }
 }
 
-function writeSlices(
+function* writeLongArray(
+  out: ByteWriter,
+  typeOid: number,
+  row: Buffer,
+  start: number,
+  end: number,
+): Generator<void> {
+  const elementOid = elementOidOf(typeOid)
+  const kind = kindOf(elementOid)
+  let parts = 0
+  for (const part of arrayParts(row, start, end)) {
+    if (typeof part === 'string') out.ascii(part)
+    else yield* writeLongValue(out, kind, elementOid, part.source, part.start, part.end)
+    parts += 1
+    if (parts % partsPerStep === 0) yield
+  }
+}
+
+function* writeSlices(
   out: ByteWriter,
   write: typeof writeEscaped,
   row: Buffer,
   start: number,
   end: number,
-): void {
+): Generator<void> {
   for (let from = start; from < end; from += sliceBytes) {
     const to = Math.min(from + sliceBytes, end)
     out.ensure(longestJson(to - from))
     out.at = write(out.bytes, out.at, row, from, to)
+    yield
   }
 }
 
-const sliceBytes = 4096
+const sliceBytes = 8192
+const partsPerStep = 1000

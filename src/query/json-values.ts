@@ -72,6 +72,10 @@ export function writeBytes(target: Buffer, at: number, source: Buffer, start: nu
   return to
 }
 
+export function writeHex(target: Buffer, at: number, source: Buffer, start: number, end: number): number {
+  return at + target.write(source.toString('hex', start, end), at, 'latin1')
+}
+
 /** JSON knows neither NaN nor infinities: they become strings. */
 function writeNumber(target: Buffer, at: number, source: Buffer, start: number, end: number): number {
   const first = source[source[start] === minus ? start + 1 : start]!

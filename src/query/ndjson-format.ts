@@ -1,6 +1,6 @@
 import type { ByteWriter } from './byte-writer.ts'
 import type { Column } from './columns.ts'
-import { type ObjectPlan, planObjects, writeObject } from './json-objects.ts'
+import { type ObjectPlan, planObjects, writeLongObject, writeObject } from './json-objects.ts'
 import type { FormatOptions, RowFormat } from './row-format.ts'
 
 /** One object per line, nothing else. */
@@ -21,6 +21,11 @@ export class NdjsonFormat implements RowFormat {
 
   row(out: ByteWriter, row: Buffer, start: number, end: number): void {
     writeObject(out, this.#plan!, row, start, end)
+    out.ascii('\n')
+  }
+
+  *longRow(out: ByteWriter, row: Buffer, start: number): Generator<void> {
+    yield* writeLongObject(out, this.#plan!, row, start)
     out.ascii('\n')
   }
 

@@ -9,6 +9,7 @@ import { databaseError } from './database-error.ts'
 import { Notices } from './notices.ts'
 import type { PreparedStatement } from './prepare-statement.ts'
 import type { Field, RowFormat } from './row-format.ts'
+import { SteppedRow } from './stepped-row.ts'
 import type { TypeNames } from './type-names.ts'
 
 /** The body of an answer: whole if it is short, else a stream of which the first chunk is ready. */
@@ -21,6 +22,7 @@ export type RunOptions = Readonly<{
   skippedFields: readonly string[]
   typeNames: TypeNames
   limitMs: number
+  maxRowBytes: number
   /** Stops what the session runs, as in stopStatement. */
   stop: (ended: Promise<unknown>) => Promise<void>
 }>
@@ -33,6 +35,7 @@ export type RunOptions = Readonly<{
 export class QueryRun implements WireHandler {
   /** Settles when there is something to send. */
   readonly answer: Promise<Answer>
+  readonly longestRow: number
   readonly #options: RunOptions
   readonly #out: ByteWriter
   readonly #notices = new Notices()
@@ -44,6 +47,9 @@ export class QueryRun implements WireHandler {
   #totalRows = 0
   #stream: Readable | null = null
   #isRunning = true
+  #longRow: SteppedRow | null = null
+  /** The client is slower than we are. */
+  #isHeldBack = false
   /** Why the statement is being stopped; what still comes from the wire is dropped. */
   #stopReason: AppError | null = null
   #stopped: Promise<void> | null = null
@@ -52,6 +58,7 @@ export class QueryRun implements WireHandler {
 
   constructor(options: RunOptions) {
     this.#options = options
+    this.longestRow = options.maxRowBytes
     this.#out = new ByteWriter((chunk) => this.#send(chunk))
     this.answer = new Promise((resolve, reject) => {
       this.#settle = { resolve, reject }
@@ -66,7 +73,7 @@ export class QueryRun implements WireHandler {
   stop(reason: AppError): void {
     if (!this.#isRunning || this.#stopReason) return
     this.#stopReason = reason
-    this.#wire.resume()
+    this.#goOn()
     this.#stopped = this.#options.stop(this.#wire.done)
   }
 
@@ -78,7 +85,14 @@ export class QueryRun implements WireHandler {
   }
 
   dataRow(buffer: Buffer, start: number, end: number): void {
-    if (this.#stopReason === null) this.#options.format.row(this.#out, buffer, start, end)
+    if (this.#stopReason) return
+    const { format } = this.#options
+    if (end - start <= longRowBytes) format.row(this.#out, buffer, start, end)
+    else this.#writeInSteps(format.longRow(this.#out, buffer, start))
+  }
+
+  rowTooLong(): void {
+    this.stop(errors.rowTooLarge(this.longestRow))
   }
 
   commandComplete(tag: string): void {
@@ -118,7 +132,33 @@ export class QueryRun implements WireHandler {
       this.#stream = this.#openStream()
       this.#settle.resolve(this.#stream)
     }
-    if (!this.#stream.push(chunk) && this.#isRunning) this.#wire.pause()
+    this.#isHeldBack = !this.#stream.push(chunk)
+    if (this.#isHeldBack && this.#isRunning) this.#wire.pause()
+  }
+
+  /** Nothing more comes from the wire until the row is written. */
+  #writeInSteps(steps: Generator<void>): void {
+    this.#wire.hold()
+    this.#longRow = new SteppedRow(
+      steps,
+      () => this.#isHeldBack,
+      (error) => (error === undefined ? this.#goOn() : this.#break(error)),
+    )
+    this.#longRow.goOn()
+  }
+
+  /** Reads on; what is left of a long row is dropped. */
+  #goOn(): void {
+    if (this.#longRow) {
+      this.#longRow.drop()
+      this.#longRow = null
+      this.#wire.goOn()
+    } else this.#wire.resume()
+  }
+
+  #break(error: unknown): void {
+    this.#fail(error)
+    this.#options.session.destroy()
   }
 
   #openStream(): Readable {
@@ -126,7 +166,11 @@ export class QueryRun implements WireHandler {
       highWaterMark: highWaterMarkBytes,
       read: () => {
         // Once the statement has ended the connection may be someone else's.
-        if (this.#isRunning) this.#wire.resume()
+        if (!this.#isRunning) return
+        const wasHeldBack = this.#isHeldBack
+        this.#isHeldBack = false
+        if (!this.#longRow) this.#wire.resume()
+        else if (wasHeldBack) setImmediate(this.#longRow.goOn)
       },
       destroy: (error, done) => {
         this.stop(errors.clientLeft())
@@ -179,6 +223,7 @@ export class QueryRun implements WireHandler {
   #lose(error: unknown): void {
     clearTimeout(this.#watchdog)
     this.#isRunning = false
+    this.#longRow?.drop()
     this.#fail(this.#stopReason ?? error)
   }
 
@@ -199,3 +244,5 @@ function messagesFor(text: string): readonly string[] {
 
 /** What may wait for a slow client before the server is held back. */
 const highWaterMarkBytes = 2 * chunkBytes
+/** A row that is longer than this is longer than any read as well. */
+const longRowBytes = 1024 ** 2

@@ -22,5 +22,7 @@ export type RowFormat = {
   begin(out: ByteWriter): void
   columns(out: ByteWriter, columns: readonly Column[]): void
   row(out: ByteWriter, row: Buffer, start: number, end: number): void
+  /** The same for a row of any length: it yields again and again, so that others have their turn in between. */
+  longRow(out: ByteWriter, row: Buffer, start: number): Generator<void>
   end(out: ByteWriter, summary: Summary): void
 }

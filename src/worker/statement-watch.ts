@@ -17,7 +17,6 @@ export class StatementWatch {
   readonly #interrupted: AbortSignal
   readonly #timer: NodeJS.Timeout
   readonly #handler: WireHandler = {
-    longestMessage: 65_536,
     notice: ({ sqlstate: state }) => {
       if (state === sqlstate.crashShutdown) this.isInnocent = true
     },

@@ -29,7 +29,7 @@ test('COPY data and messages come out whole, wherever the reads cut them', () =>
 test('without compaction every message is handed over in its order', () => {
   fc.assert(
     fc.property(stream, ({ messages, readBytes }) => {
-      const reader = new MessageReader()
+      const reader = new MessageReader(Number.POSITIVE_INFINITY)
       const seen: Message[] = []
       for (const chunk of readsOf(messages, readBytes)) {
         reader.read(chunk, (type, buffer, start, end) =>
@@ -49,7 +49,7 @@ function messageOf(type: string, maxLength: number): fc.Arbitrary<Message> {
 }
 
 function readCompacting(messages: readonly Message[], readBytes: number) {
-  const reader = new MessageReader()
+  const reader = new MessageReader(Number.POSITIVE_INFINITY)
   const data: Buffer[] = []
   const notices: Buffer[] = []
   for (const chunk of readsOf(messages, readBytes)) {

@@ -15,7 +15,12 @@ import { queryByGetSchema, queryByPostSchema } from './schemas.ts'
 /** The SQL endpoint: one request's SQL, answered at once. */
 export async function queryRoutes(app: FastifyInstance, services: Services): Promise<void> {
   const { config, databases } = services
-  const context = { databases, typeNames: new TypeNames(), limitMs: config.queryTimeoutMs }
+  const context = {
+    databases,
+    typeNames: new TypeNames(),
+    limitMs: config.queryTimeoutMs,
+    maxRowBytes: config.queryMaxRowBytes,
+  }
   const maxBytes = config.queryMaxBodyBytes
   await loadGrammar()
   await app.register(multipart)

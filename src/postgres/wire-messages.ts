@@ -1,0 +1,15 @@
+/** The types of messages that a server sends while it answers a query. */
+export const messages = {
+  rowDescription: 0x54,
+  dataRow: 0x44,
+  commandComplete: 0x43,
+  error: 0x45,
+  notice: 0x4e,
+  copyOutResponse: 0x48,
+  copyInResponse: 0x47,
+  copyData: 0x64,
+  parameterStatus: 0x53,
+  readyForQuery: 0x5a,
+  /** Not of the protocol: a row of which only the beginning was gathered. */
+  cutRow: 0,
+} as const

@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { get, type IncomingMessage } from 'node:http'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ask } from '../query/ask.ts'
+import { eventually, setup, type TestUser } from '../setup.ts'
+
+const million = 1_000_000
+
+test('a row over the limit is refused in every format, and the answer says how to get it', async (t) => {
+  const { user } = await setup(t, { config: { queryMaxRowBytes: million * 2 } })
+  for (const format of ['json', 'csv', 'ndjson', 'geojson']) {
+    const geometry = format === 'geojson' ? ', null::geometry as the_geom' : ''
+    const { status, text } = await ask(user, `select repeat('x', ${3 * million}) as a${geometry}`, { format })
+    const { error, hint, code } = JSON.parse(text)
+    assert.deepEqual(
+      [status, code, error],
+      [400, 'row-too-large', ['A row of the answer is larger than 2000000 bytes']],
+    )
+    assert.match(hint, /copyto/)
+  }
+  const late = `select repeat('x', case n when 5000 then ${3 * million} else 100 end) from generate_series(1, 5000) n`
+  await assert.rejects(ask(user, late), /terminated/)
+  assert.equal((await ask(user, 'select 1')).status, 200)
+})
+
+test('values of hundreds of megabytes keep nobody else waiting and fill no memory', async (t) => {
+  const { user, createUser } = await setup(t)
+  const other = await createUser()
+  for (const q of [
+    `select repeat('x', 200000000)`,
+    `select repeat('x', 60000000), repeat('y', 60000000)`,
+    `select array_fill(1, array[20000000])`,
+    `do $$ begin raise notice '%', repeat('x', 100000000); end $$; select 1 as a`,
+    `do $$ begin raise exception '%', repeat('x', 100000000); end $$`,
+    `copy (select repeat('x', 100000000)) to stdout`,
+  ]) {
+    const watch = watchProcess(t, other)
+    const { status, text } = await ask(user, q)
+    assert.equal(status, q.includes('raise notice') ? 200 : 400, text.slice(0, 200))
+    assert.ok(text.length < 100_000, `${text.length} characters`)
+    await watch.end(q)
+  }
+})
+
+test('a copy of one huge value is streamed', async (t) => {
+  const { user, createUser } = await setup(t)
+  const other = await createUser()
+  const watch = watchProcess(t, other)
+  const q = `copy (select repeat('x', 200000000)) to stdout`
+  const url = `${user.base}/api/v2/sql/copyto?${new URLSearchParams({ q, api_key: user.masterToken })}`
+  assert.equal(await drain(await open(url)), 200_000_001)
+  await watch.end(q)
+})
+
+test('a long row below the limit is whole, and written between the requests of others', async (t) => {
+  const { user, createUser } = await setup(t)
+  const other = await createUser()
+  const values: Record<string, string> = {
+    text: `repeat(E'a"\\n', 5000000)`,
+    csvText: `repeat(E'a"\\n', 5000000)`,
+    control: `repeat(E'\\x01', 15000000)`,
+    json: `('[' || repeat(E'1,\\n', 4000000) || '1]')::json`,
+    jsonb: `('[' || repeat(E'1,', 4000000) || '1]')::jsonb`,
+    ints: `array_fill(1, array[7000000])`,
+    texts: `array_fill('a"b'::text, array[2000000])`,
+    longTexts: `array[repeat('"', 4000000), repeat('x', 4000000)]`,
+  }
+  for (const [name, value] of Object.entries(values)) {
+    const watch = watchProcess(t, other)
+    const format = name.startsWith('csv') ? 'csv' : 'json'
+    const q = `select 1 as n, ${value} as v, 2 as m`
+    const bytes = await drain(
+      await open(`${user.base}/api/v2/sql?${new URLSearchParams({ q, format, api_key: user.masterToken })}`),
+    )
+    assert.ok(bytes > 8 * million, `${name}: ${bytes} bytes`)
+    await watch.end(name)
+  }
+})
+
+test('long rows are written as PostgreSQL has them', async (t) => {
+  const { user } = await setup(t)
+  const q = `select n, repeat(n || E'"\\\\\\x01é', 200000) as text, array[repeat('a"b', 300000), null, n::text] as list,
+    array_fill(n, array[2, 200000]) as grid, null as nothing,
+    jsonb_build_array(repeat('j', 1000000)) as doc from generate_series(1, 3) n`
+  const { body } = await ask(user, q)
+  assert.equal(body.rows.length, 3)
+  for (const row of body.rows as Record<string, unknown>[]) {
+    const n = row.n as number
+    assert.equal(row.text, `${n}"\\\x01é`.repeat(200_000))
+    assert.deepEqual(row.list, ['a"b'.repeat(300_000), null, String(n)])
+    assert.deepEqual(row.grid, [Array(200_000).fill(n), Array(200_000).fill(n)])
+    assert.deepEqual([row.nothing, row.doc], [null, ['j'.repeat(million)]])
+  }
+  const { text } = await ask(user, q, { format: 'csv' })
+  const line = `1,"${'1""\\\x01é'.repeat(200_000)}","{""${'a\\""b'.repeat(300_000)}"",NULL,1}"`
+  assert.ok(text.slice(text.indexOf('\r\n') + 2).startsWith(line))
+  assert.equal((await ask(user, q, { format: 'ndjson' })).text.split('\n').length, 4)
+  const binary = `begin; declare c binary cursor for
+    select decode(repeat('00ff', 1000000), 'hex') as b; fetch all from c`
+  const fetched = await ask(user, binary)
+  assert.equal(fetched.body.rows[0]!.b, `\\x${'00ff'.repeat(million)}`)
+  const csv = await ask(user, binary, { format: 'csv' })
+  assert.equal(csv.text, `b\r\n\\x${'00ff'.repeat(million)}\r\n`)
+})
+
+test('a client that leaves in the middle of a long row leaves nothing behind', async (t) => {
+  const { user, service } = await setup(t)
+  const url = `${user.base}/api/v2/sql?${new URLSearchParams({
+    q: `select repeat('x', 20000000) from generate_series(1, 100)`,
+    api_key: user.masterToken,
+  })}`
+  for (let turn = 0; turn < 5; turn += 1) {
+    const response = await open(url)
+    await once(response, 'readable')
+    response.destroy()
+  }
+  await eventually(() => {
+    const { open: opened, idle } = service.services.databases.query.stats()
+    assert.equal(idle, opened)
+  })
+  assert.equal((await ask(user, 'select 1')).status, 200)
+})
+
+/** Looks at the process, and asks it as another account, until the end. */
+function watchProcess(t: TestContext, other: TestUser) {
+  global.gc?.()
+  const before = process.memoryUsage().rss
+  const delay = monitorEventLoopDelay({ resolution: 5 })
+  delay.enable()
+  let slowestMs = 0
+  let peak = before
+  let isWatching = true
+  t.after(() => {
+    isWatching = false
+  })
+  const asking = (async () => {
+    while (isWatching) {
+      const startedAt = performance.now()
+      const { status } = await ask(other, 'select 1')
+      assert.equal(status, 200)
+      slowestMs = Math.max(slowestMs, performance.now() - startedAt)
+      peak = Math.max(peak, process.memoryUsage().rss)
+      await sleep(20)
+    }
+  })()
+  return {
+    async end(what: string): Promise<void> {
+      isWatching = false
+      await asking
+      delay.disable()
+      const grownBy = Math.round((peak - before) / million)
+      const stalledMs = Math.round(delay.max / million)
+      assert.ok(stalledMs < 1_000, `${what}: stalled for ${stalledMs} ms`)
+      assert.ok(slowestMs < 2_000, `${what}: another account waited for ${Math.round(slowestMs)} ms`)
+      assert.ok(grownBy < 250, `${what}: grew by ${grownBy} MB`)
+    },
+  }
+}
+
+async function open(url: string): Promise<IncomingMessage> {
+  const [response] = (await once(get(url, { agent: false }), 'response')) as [IncomingMessage]
+  response.on('error', () => undefined)
+  return response
+}
+
+async function drain(response: IncomingMessage): Promise<number> {
+  let bytes = 0
+  for await (const chunk of response) bytes += (chunk as Buffer).length
+  return bytes
+}
