@@ -1,18 +1,19 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { parseJobQuery, parseJobUpdate } from '../../src/jobs/parse-job-query.ts'
+import { AppError } from '../../src/errors.ts'
+import { readJobUpdate, readNewJob } from '../../src/http/jobs/request.ts'
 
-const definition = (body: unknown) => {
-  const parsed = parseJobQuery(body)
-  assert.ok(parsed.ok, parsed.ok ? '' : parsed.message)
-  return parsed.definition
-}
+const definition = readNewJob
 
-const refusal = (body: unknown) => {
-  const parsed = parseJobQuery(body)
-  assert.ok(!parsed.ok)
-  return parsed.message
+const refusal = (body: unknown, read = readNewJob) => {
+  try {
+    read(body)
+  } catch (error) {
+    assert.ok(error instanceof AppError)
+    return error.message
+  }
+  assert.fail('it is taken')
 }
 
 test('a query is a string, an array of strings and items, or an object with fallbacks', () => {
@@ -37,7 +38,7 @@ test('fallbacks of the job beside its query make it an object', () => {
 test('a key and the name of a client are ignored in every body', () => {
   const extras = { api_key: 'secret', client: 'old' }
   assert.deepEqual(definition({ query: 'a', ...extras }), { form: 'string', items: [{ statement: 'a' }] })
-  assert.ok(parseJobUpdate({ query: 'a', ...extras }).ok)
+  assert.equal(readJobUpdate({ query: 'a', ...extras }).form, 'string')
 })
 
 test('without a query there is no job', () => {
@@ -80,8 +81,7 @@ test('a refusal names the place', () => {
 test('a member that the body of a job does not have is named', () => {
   for (const body of [{ query: 'a', onfailure: 'b' }, { onfailure: 'b' }]) {
     assert.equal(refusal(body), 'The body has an unknown member: onfailure')
-    const updated = parseJobUpdate(body)
-    assert.equal(!updated.ok && updated.message, 'The body has an unknown member: onfailure')
+    assert.equal(refusal(body, readJobUpdate), 'The body has an unknown member: onfailure')
   }
   assert.equal(refusal({ qury: 'a' }), 'The body has an unknown member: qury')
 })
@@ -139,23 +139,20 @@ test('any JSON is either a job or a refusal', () => {
   }))
   fc.assert(
     fc.property(value.any, (body) => {
-      const parsed = parseJobQuery(body)
-      if (!parsed.ok) assert.ok(parsed.message.length > 0)
-      else for (const { statement } of parsed.definition.items) assert.ok(statement.trim() !== '')
+      try {
+        for (const { statement } of readNewJob(body).items) assert.ok(statement.trim() !== '')
+      } catch (error) {
+        assert.ok(error instanceof AppError && error.message.length > 0)
+      }
     }),
     { numRuns: 1000 },
   )
 })
 
 test('an update may hold a query in any form and nothing else', () => {
-  assert.ok(parseJobUpdate({ query: ['a', 'b'] }).ok)
-  assert.ok(parseJobUpdate({ query: 'a', onerror: 'b' }).ok)
-  const refused = parseJobUpdate({ query: 'a', status: 'done', job_id: 'x' })
-  assert.deepEqual(refused, {
-    ok: false,
-    code: 'read-only-member',
-    message: 'Only query can be changed, not status, job_id',
-  })
-  const missing = parseJobUpdate({})
-  assert.equal(!missing.ok && missing.message, 'You must indicate a valid SQL')
+  assert.equal(readJobUpdate({ query: ['a', 'b'] }).items.length, 2)
+  assert.equal(readJobUpdate({ query: 'a', onerror: 'b' }).onerror, 'b')
+  const readOnly = { query: 'a', status: 'done', job_id: 'x' }
+  assert.equal(refusal(readOnly, readJobUpdate), 'Only query can be changed, not status, job_id')
+  assert.equal(refusal({}, readJobUpdate), 'You must indicate a valid SQL')
 })

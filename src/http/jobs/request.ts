@@ -1,0 +1,161 @@
+import type { FastifyRequest } from 'fastify'
+import { type AppError, errors } from '../../errors.ts'
+import type { Fallbacks, ItemDefinition, JobDefinition } from '../../jobs/job.ts'
+import { isObject, type Parameters } from '../frame/parameters.ts'
+
+/** What a client asks for in the body of a new job. */
+export function readNewJob(body: unknown): JobDefinition {
+  // Counted over the whole body as JSON, extras included, however it was sent.
+  const characters = serialisedLength(body)
+  if (characters > maxCharacters) throw errors.jobInvalid(tooLarge(characters))
+  if (!isObject(body)) throw missingQuery()
+  refuseUnknownMembers(body, bodyMembers, 'The body')
+  return readDefinition(body)
+}
+
+/** The same for the body of an update, where only the query may stand: what is read-only is refused. */
+export function readJobUpdate(body: unknown): JobDefinition {
+  const fixed = isObject(body) ? Object.keys(body).filter((name) => readOnlyMembers.includes(name)) : []
+  if (fixed.length > 0) throw errors.jobInvalid(`Only query can be changed, not ${fixed.join(', ')}`)
+  return readNewJob(body)
+}
+
+const maxCharacters = 16_384
+
+const tooLarge = (characters: number) =>
+  `The query is too large: ${characters} characters. The maximum allowed size is 16384 (16 KB).`
+
+const missingQuery = (): AppError => errors.jobInvalid('You must indicate a valid SQL')
+
+const readOnlyOutcome = [
+  'status',
+  'failed_reason',
+  'failed_sqlstate',
+  'fallback_status',
+  'fallback_failed_reason',
+]
+
+// A document that was read can be sent again: what the service has added to it is ignored.
+const readOnlyMembers = ['job_id', 'user', 'created_at', 'updated_at', ...readOnlyOutcome]
+const readOnlyItemMembers = ['started_at', 'ended_at', ...readOnlyOutcome]
+
+const jobMembers = ['query', 'onsuccess', 'onerror']
+const itemMembers = [...jobMembers, 'timeout', ...readOnlyItemMembers]
+// Old clients send `api_key` and `client` in every body.
+const bodyMembers = [...jobMembers, 'api_key', 'client', ...readOnlyMembers]
+
+function serialisedLength(body: unknown): number {
+  try {
+    return (JSON.stringify(body) ?? '').length
+  } catch {
+    // A body of nothing but brackets overflows the stack.
+    throw errors.jobInvalid('The query is nested too deeply')
+  }
+}
+
+function readDefinition(body: Parameters): JobDefinition {
+  const query = own(body, 'query')
+  const beside = readFallbacks(body, '')
+  if (typeof query === 'string' && query.trim() !== '') {
+    const items = [{ statement: readText(query, 'query') }]
+    return { form: isEmpty(beside) ? 'string' : 'object', items, ...beside }
+  }
+  if (Array.isArray(query) && query.length > 0) {
+    return { form: isEmpty(beside) ? 'array' : 'object', items: readItems(query, 'query'), ...beside }
+  }
+  if (isObject(query)) return readObject(query, beside)
+  throw missingQuery()
+}
+
+function readObject(query: Parameters, beside: Fallbacks): JobDefinition {
+  if (!isEmpty(beside)) {
+    throw errors.jobInvalid('onsuccess and onerror must stand inside query when query is an object')
+  }
+  refuseUnknownMembers(query, jobMembers, 'query')
+  const items = own(query, 'query')
+  if (!Array.isArray(items) || items.length === 0) {
+    throw errors.jobInvalid('query.query must be a non-empty array')
+  }
+  const fallbacks = readFallbacks(query, 'query.')
+  return { form: 'object', items: readItems(items, 'query.query'), ...fallbacks }
+}
+
+function readItems(values: readonly unknown[], place: string): ItemDefinition[] {
+  return values.map((value, index) => readItem(value, `${place}[${index}]`))
+}
+
+function readItem(value: unknown, place: string): ItemDefinition {
+  if (typeof value === 'string') return { statement: readText(value, place) }
+  if (!isObject(value)) throw errors.jobInvalid(`${place} must be a string or an object`)
+  refuseUnknownMembers(value, itemMembers, place)
+  return {
+    statement: readText(own(value, 'query'), `${place}.query`),
+    ...readTimeout(value, `${place}.timeout`),
+    ...readFallbacks(value, `${place}.`),
+  }
+}
+
+function readTimeout(item: Parameters, place: string): { timeoutMs?: number } {
+  if (!Object.hasOwn(item, 'timeout')) return {}
+  const timeoutMs = item.timeout
+  if (typeof timeoutMs === 'number' && Number.isSafeInteger(timeoutMs) && timeoutMs > 0) return { timeoutMs }
+  throw errors.jobInvalid(`${place} must be a positive integer, in milliseconds`)
+}
+
+function readFallbacks(members: Parameters, prefix: string): Fallbacks {
+  const fallbacks: { onsuccess?: string; onerror?: string } = {}
+  for (const name of ['onsuccess', 'onerror'] as const) {
+    if (Object.hasOwn(members, name)) fallbacks[name] = readText(members[name], `${prefix}${name}`)
+  }
+  return fallbacks
+}
+
+function readText(value: unknown, place: string): string {
+  if (typeof value !== 'string' || value.trim() === '') {
+    throw errors.jobInvalid(`${place} must be a non-empty string`)
+  }
+  if (value.includes('\0')) throw errors.jobInvalid(`${place} must not contain NUL characters`)
+  // With the u flag only a surrogate without its partner counts as one.
+  if (/\p{Surrogate}/u.test(value)) throw errors.jobInvalid(`${place} must be valid Unicode`)
+  return value
+}
+
+/** What came as JSON may have a member of any name, `__proto__` too: only own members count. */
+function own(members: Parameters, name: string): unknown {
+  return Object.hasOwn(members, name) ? members[name] : undefined
+}
+
+function refuseUnknownMembers(members: Parameters, known: readonly string[], place: string): void {
+  const unknown = Object.keys(members).find((name) => !known.includes(name))
+  if (unknown !== undefined) throw errors.jobInvalid(`${place} has an unknown member: ${unknown}`)
+}
+
+function isEmpty(fallbacks: Fallbacks): boolean {
+  return fallbacks.onsuccess === undefined && fallbacks.onerror === undefined
+}
+
+/** What cannot be an id is an unknown one. */
+export function readJobId({ params }: FastifyRequest): string {
+  const { jobId } = params as { jobId: string }
+  if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(jobId)) throw errors.jobNotFound(jobId)
+  return jobId.toLowerCase()
+}
+
+export function readIdempotencyKey({ headers }: FastifyRequest): string | undefined {
+  const key = headers['idempotency-key']
+  if (key === undefined) return undefined
+  if (typeof key === 'string' && /^[\x20-\x7e]{1,255}$/.test(key)) return key
+  throw errors.badRequest('Idempotency-Key must be 1 to 255 printable ASCII characters')
+}
+
+/** How long the client wants to wait for the end of the job. */
+export function readWaitMs({ query }: FastifyRequest): number {
+  const { wait } = query as Parameters
+  if (wait === undefined) return 0
+  if (typeof wait !== 'string' || !/^\d+(\.\d+)?$/.test(wait)) {
+    throw errors.badRequest('wait must be a number of seconds')
+  }
+  return Math.min(Number(wait), longestWaitSeconds) * 1000
+}
+
+const longestWaitSeconds = 60
