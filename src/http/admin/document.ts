@@ -1,0 +1,23 @@
+import type { Organization } from '../../accounts/organization-store.ts'
+import type { Account } from '../../auth/account.ts'
+
+export function userDocument(account: Account) {
+  return {
+    username: account.username,
+    organization: account.organization?.name ?? null,
+    org_role: account.orgRole,
+    quota_in_bytes: account.quotaBytes,
+    api_key_quota: account.apiKeyQuota,
+    limits: account.limits,
+    schema: account.schema,
+    created_at: account.createdAt.toISOString(),
+  }
+}
+
+export function organizationDocument(organization: Organization) {
+  return {
+    name: organization.name,
+    owner: { username: organization.owner },
+    created_at: organization.createdAt.toISOString(),
+  }
+}

@@ -1,0 +1,54 @@
+import type { FastifyRequest, FastifySchemaValidationError } from 'fastify'
+import type { NewOrganization } from '../../accounts/create-organization.ts'
+import type { NewUser } from '../../accounts/create-user.ts'
+import type { UserChanges } from '../../accounts/update-user.ts'
+import { errors } from '../../errors.ts'
+
+export function readNewUser(request: FastifyRequest): NewUser {
+  const { username, quota_in_bytes, organization, org_admin, api_key } = validBody<NewUserBody>(request)
+  return {
+    username,
+    quotaBytes: quota_in_bytes,
+    organization,
+    isOrgAdmin: org_admin,
+    masterToken: api_key,
+  }
+}
+
+export function readChanges(request: FastifyRequest): UserChanges {
+  const { quota_in_bytes, api_key_quota, org_admin, limits } = validBody<ChangesBody>(request)
+  return { quotaBytes: quota_in_bytes, apiKeyQuota: api_key_quota, isOrgAdmin: org_admin, limits }
+}
+
+export function readNewOrganization(request: FastifyRequest): NewOrganization {
+  const { name, owner } = validBody<NewOrganizationBody>(request)
+  return {
+    name,
+    owner: { username: owner.username, quotaBytes: owner.quota_in_bytes, masterToken: owner.api_key },
+  }
+}
+
+type OwnerBody = { username: string; quota_in_bytes?: number; api_key?: string }
+type NewUserBody = OwnerBody & { organization?: string; org_admin?: boolean }
+type NewOrganizationBody = { name: string; owner: OwnerBody }
+type ChangesBody = {
+  quota_in_bytes?: number
+  api_key_quota?: number | null
+  org_admin?: boolean
+  limits?: Record<string, unknown>
+}
+
+/** A body that does not fit the schema of its route is 422, with the place in the text. */
+function validBody<Body>({ body, validationError }: FastifyRequest): Body {
+  if (validationError) {
+    throw errors.accountInvalid(unknownMemberIn(validationError.validation[0]) ?? validationError.message)
+  }
+  if (body === undefined || body === null) throw errors.accountInvalid('A JSON body is required')
+  return body as Body
+}
+
+/** The validator says only that there is one. */
+function unknownMemberIn(fault: FastifySchemaValidationError | undefined): string | undefined {
+  if (fault?.keyword !== 'additionalProperties') return undefined
+  return `body${fault.instancePath} has an unknown member: ${fault.params.additionalProperty}`
+}
