@@ -1,8 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import type { ClientBase, Pool, PoolClient } from 'pg'
+import type { ClientBase, Pool } from 'pg'
 import type { Log } from '../log.ts'
 import { advisoryLocks } from '../postgres/advisory-locks.ts'
-import { answerWithin } from '../postgres/answer-within.ts'
+import { Listener } from '../postgres/listener.ts'
 import { changeChannel, registerLease, removeLease, renewLease } from './lease-store.ts'
 
 /**
@@ -18,31 +17,33 @@ export type LeaseEvents = Readonly<{
   catchUp: (client: ClientBase) => Promise<void>
 }>
 
-type Listener = Readonly<{ client: PoolClient; id: string }>
-
 /**
  * The lease of a process on its memory of accounts and keys. It is renewed by a round trip on the very connection
- * that tells of changes, so it cannot outlive the news by more than its term; the answer also tells the number of the
- * newest change, so no renewal after a change leaves the process ignorant of it. A connection that does not answer is
- * dropped and made anew. Confirming a change spares whoever made it the wait for this lease to run out.
+ * that tells of changes, so it cannot outlive the news by more than its term. The answer also tells the number of the
+ * newest change, so a renewal after a change knows of it. Who made a change need not wait for this lease to run out
+ * once it is confirmed.
  */
 export class CacheLease {
-  readonly #control: Pool
-  readonly #log: Log
   readonly #events: LeaseEvents
-  readonly #stopped = new AbortController()
+  readonly #listener: Listener
+  #id: string | undefined
   #validUntil = Number.NEGATIVE_INFINITY
   /** The newest change before which nothing is remembered. */
   #knownChange = 0
   #hasNews = false
-  #wake: () => void = () => undefined
-  #lastId: string | undefined
-  #ended: Promise<void> = Promise.resolve()
 
   constructor(control: Pool, log: Log, events: LeaseEvents) {
-    this.#control = control
-    this.#log = log
     this.#events = events
+    this.#listener = new Listener(control, log, {
+      channel: changeChannel,
+      everyMs: renewEveryMs,
+      answerMs,
+      onConnect: (client) => this.#register(client),
+      onMessage: (payload) => this.#hear(Number(payload)),
+      onRound: (client) => this.#renew(client),
+      onLost: () => this.#lose(),
+      onStop: (client) => this.#giveUp(client),
+    })
   }
 
   /** To be asked at every use: a process that was stopped finds its lease run out when it wakes. */
@@ -52,83 +53,33 @@ export class CacheLease {
 
   /** Tries to get a lease, and keeps trying by itself until stopped. */
   async start(): Promise<void> {
-    const listener = await this.#listen()
-    this.#ended = this.#keep(listener)
+    await this.#listener.listen().catch(() => undefined)
   }
 
-  async stop(): Promise<void> {
-    this.#stopped.abort()
-    this.#wake()
-    await this.#ended
+  stop(): Promise<void> {
+    return this.#listener.stop()
   }
 
-  get #isStopped(): boolean {
-    return this.#stopped.signal.aborted
-  }
-
-  async #keep(first: Listener | undefined): Promise<void> {
-    for (let listener = first; ; listener = await this.#listen()) {
-      if (listener) await this.#hold(listener)
-      if (this.#isStopped) return
-      if (!listener) await sleep(retryMs, undefined, { signal: this.#stopped.signal }).catch(() => undefined)
-    }
-  }
-
-  /** Undefined when the control database does not let us. */
-  async #listen(): Promise<Listener | undefined> {
-    let client: PoolClient | undefined
-    try {
-      client = await this.#control.connect()
-      client.on('notification', ({ payload }) => this.#hear(Number(payload)))
-      client.on('end', () => this.#wake())
-      const listener = { client, id: await answerWithin(answerMs, this.#register(client)) }
-      await this.#renew(listener)
-      return listener
-    } catch (error) {
-      this.#log.warn({ err: error }, 'cannot listen for changes of accounts')
-      this.#lose()
-      client?.release(true)
-      return undefined
-    }
-  }
-
-  async #register(client: ClientBase): Promise<string> {
-    await client.query(`listen ${changeChannel}`)
+  async #register(client: ClientBase): Promise<void> {
     await client.query('select pg_catalog.pg_advisory_lock_shared($1)', [advisoryLocks.process])
-    const { id, newestChange } = await registerLease(client, this.#lastId)
+    const { id, newestChange } = await registerLease(client, this.#id)
     // From here on a lost tail of the log can only make us look further behind than we are.
     await client.query('set synchronous_commit = off')
-    this.#lastId = id
+    this.#id = id
     // Not the greater of the two: a server that took over may have lost the last numbers.
     this.#knownChange = newestChange
     this.#hear(newestChange)
-    return id
+    await this.#renew(client)
   }
 
-  /** Renews until the connection is lost or we are stopped. */
-  async #hold({ client, id }: Listener): Promise<void> {
-    try {
-      while (!this.#isStopped) {
-        await this.#pause(renewEveryMs)
-        await this.#renew({ client, id })
-      }
-      this.#lose()
-      await answerWithin(answerMs, removeLease(client, id))
-    } catch (error) {
-      this.#log.warn({ err: error }, 'cannot follow the changes of accounts')
-      this.#lose()
-    }
-    client.release(true)
-  }
-
-  async #renew({ client, id }: Listener): Promise<void> {
+  async #renew(client: ClientBase): Promise<void> {
     const known = this.#knownChange
     if (this.#hasNews) {
       this.#hasNews = false
-      await answerWithin(answerMs, this.#events.catchUp(client))
+      await this.#events.catchUp(client)
     }
     const sentAt = performance.now()
-    const newest = await answerWithin(answerMs, renewLease(client, id, known))
+    const newest = await renewLease(client, this.#id!, known)
     if (newest === undefined) throw new Error('the lease was taken away')
     if (newest > this.#knownChange) this.#hear(newest)
     this.#validUntil = sentAt + leaseMs
@@ -139,7 +90,7 @@ export class CacheLease {
     this.#events.forget()
     this.#knownChange = Math.max(this.#knownChange, change)
     this.#hasNews = true
-    this.#wake()
+    this.#listener.wake()
   }
 
   #lose(): void {
@@ -147,16 +98,12 @@ export class CacheLease {
     this.#events.forget()
   }
 
-  /** Until the time is over, or there is news. */
-  async #pause(ms: number): Promise<void> {
-    if (this.#hasNews) return
-    const woken = new AbortController()
-    this.#wake = () => woken.abort()
-    await sleep(ms, undefined, { signal: woken.signal }).catch(() => undefined)
-    this.#wake = () => undefined
+  /** First we trust nothing any more, then nobody waits for us any more. */
+  async #giveUp(client: ClientBase): Promise<void> {
+    this.#lose()
+    await removeLease(client, this.#id!)
   }
 }
 
 const renewEveryMs = 400
 const answerMs = 1_500
-const retryMs = 250

@@ -1,24 +1,32 @@
-import type { Pool, PoolClient } from 'pg'
+import type { ClientBase, Pool } from 'pg'
 import type { Account } from '../auth/account.ts'
+import type { Log } from '../log.ts'
+import { Listener } from '../postgres/listener.ts'
 import { isFinal, type Job } from './job.ts'
 import { endedJobs, findJob, watchJob } from './job-store.ts'
 import { finishedChannel } from './queue-store.ts'
 
 /**
- * Lets requests wait for the end of jobs: one listening connection for all of them, taken when the first one waits. Now
- * and then it is asked as well, because a notification can be left out, and because a silent connection is noticed only
- * by asking. When it is lost, everybody looks for themselves and a new one is made.
+ * Lets requests wait for the end of jobs. One connection listens for all of them, from the first one that waits. Each
+ * second it also asks for the jobs that are waited for, because a notification can be left out. When the connection is
+ * lost, every request looks for itself.
  */
 export class JobWaiter {
   readonly #control: Pool
   readonly #waiting = new Map<string, Set<Waiter>>()
-  #listening: Promise<void> | undefined
-  #stopListening = () => {}
+  readonly #listener: Listener
   #isStopped = false
-  #isLooking = false
 
-  constructor(control: Pool) {
+  constructor(control: Pool, log: Log) {
     this.#control = control
+    this.#listener = new Listener(control, log, {
+      channel: finishedChannel,
+      everyMs: lookMs,
+      answerMs,
+      onMessage: (jobId) => this.#wake(jobId),
+      onRound: (client) => this.#look(client),
+      onLost: () => this.#wakeAll(),
+    })
   }
 
   /** The job when it has ended, or as it is when the time is over or the caller gives up. None: there is no such job. */
@@ -39,10 +47,10 @@ export class JobWaiter {
     }
   }
 
-  stop(): void {
+  async stop(): Promise<void> {
     this.#isStopped = true
-    this.#stopListening()
     this.#wakeAll()
+    await this.#listener.stop()
   }
 
   #nextNews({ userId }: Account, id: string, signal: AbortSignal): Turn {
@@ -69,49 +77,17 @@ export class JobWaiter {
     }
   }
 
-  #listen(): Promise<void> {
-    this.#listening ??= this.#connect().catch((error: unknown) => {
-      this.#listening = undefined
-      throw error
+  async #listen(): Promise<void> {
+    if (this.#isStopped) return
+    await this.#listener.listen().catch((error: unknown) => {
+      if (!this.#isStopped) throw error
     })
-    return this.#listening
   }
 
-  async #connect(): Promise<void> {
-    const client = await this.#control.connect()
-    const looking = setInterval(() => this.#look(client), lookMs)
-    let isLost = false
-    const lose = () => {
-      if (isLost) return
-      isLost = true
-      clearInterval(looking)
-      client.release(true)
-      this.#listening = undefined
-      this.#wakeAll()
-    }
-    client.on('notification', ({ payload }) => this.#wake(payload ?? ''))
-    client.on('error', lose)
-    client.on('end', lose)
-    try {
-      await client.query(`listen ${finishedChannel}`)
-    } catch (error) {
-      lose()
-      throw error
-    }
-    this.#stopListening = lose
-    if (this.#isStopped) lose()
-  }
-
-  /** Not before the last look is answered; if it never is, the connection is dropped. */
-  async #look(client: PoolClient): Promise<void> {
-    if (this.#isLooking || this.#waiting.size === 0) return
-    this.#isLooking = true
-    const ended = await endedJobs(
-      client,
-      [...this.#waiting.values()].flatMap((waiters) => [...waiters]),
-    ).catch(() => [])
-    this.#isLooking = false
-    for (const id of ended) this.#wake(id)
+  async #look(client: ClientBase): Promise<void> {
+    if (this.#waiting.size === 0) return
+    const waiters = [...this.#waiting.values()].flatMap((each) => [...each])
+    for (const id of await endedJobs(client, waiters)) this.#wake(id)
   }
 
   #wake(id: string): void {
@@ -131,3 +107,4 @@ type Turn = Readonly<{ news: (timeoutMs: number) => Promise<void>; leave: () => 
 /** A job is mostly locked for less than a millisecond, while it is claimed or written. */
 const longestLookMs = 250
 const lookMs = 1_000
+const answerMs = 5_000

@@ -16,7 +16,7 @@ import { cancelJobSchema, createJobSchema, readJobSchema, updateJobSchema } from
 /** Batch SQL jobs of the account in the path, for whoever holds its master key. */
 export async function jobsRoutes(app: FastifyInstance, services: Services): Promise<void> {
   const { databases } = services
-  const finished = new JobWaiter(databases.control)
+  const finished = new JobWaiter(databases.control, services.log)
   // Before the server waits for open requests: those that wait for a job are answered.
   app.addHook('preClose', async () => finished.stop())
   // The schemas describe; bodies and parameters are refused in the words of this API.

@@ -1,0 +1,145 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Pool, PoolClient } from 'pg'
+import type { Log } from '../log.ts'
+import { answerWithin } from './answer-within.ts'
+
+export type ListenerOptions = Readonly<{
+  channel: string
+  /** After LISTEN, on every new connection. If it fails, so does the connection. */
+  onConnect?: (client: PoolClient) => Promise<void>
+  onMessage: (payload: string) => void
+  /** From time to time, and when woken. If it fails or takes too long, the connection is dropped and made again. */
+  onRound: (client: PoolClient) => Promise<void>
+  everyMs: number
+  /** How long a round may take. Half of what `onConnect` may. */
+  answerMs: number
+  /** The connection is lost, or could not be made. */
+  onLost?: (error: unknown) => void
+  /** At the end, on a connection that still answers. */
+  onStop?: (client: PoolClient) => Promise<void>
+}>
+
+/**
+ * A connection to the control database that listens on a channel, and reconnects with backoff until it is stopped. A
+ * connection can be silent without being closed, so it is asked something in rounds.
+ */
+export class Listener {
+  readonly #control: Pool
+  readonly #log: Log
+  readonly #options: ListenerOptions
+  readonly #stopped = new AbortController()
+  #attempt: Promise<PoolClient> | undefined
+  #ended: Promise<void> | undefined
+  #isConnected = false
+  #isWoken = false
+  #endPause: () => void = () => undefined
+
+  constructor(control: Pool, log: Log, options: ListenerOptions) {
+    this.#control = control
+    this.#log = log
+    this.#options = options
+  }
+
+  get isConnected(): boolean {
+    return this.#isConnected
+  }
+
+  /** Starts to listen, if it does not yet. Rejects if the present attempt to connect fails; it is not the last one. */
+  async listen(): Promise<void> {
+    this.#attempt ??= this.#connect()
+    this.#ended ??= this.#keep()
+    await this.#attempt
+  }
+
+  /** The next round begins at once. */
+  wake(): void {
+    this.#isWoken = true
+    this.#endPause()
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped.abort()
+    this.#endPause()
+    // An attempt to connect ends by itself.
+    if (this.#isConnected) await this.#ended
+  }
+
+  get #isStopped(): boolean {
+    return this.#stopped.signal.aborted
+  }
+
+  async #keep(): Promise<void> {
+    for (let pauseMs = shortestPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
+      const client = await this.#attempt!.catch((error: unknown) => this.#fail(error))
+      if (client) {
+        pauseMs = shortestPauseMs
+        await this.#hold(client)
+      }
+      if (this.#isStopped) return
+      this.#attempt = this.#connectAfter(pauseMs)
+    }
+  }
+
+  async #connectAfter(pauseMs: number): Promise<PoolClient> {
+    await sleep(pauseMs, undefined, { signal: this.#stopped.signal })
+    return this.#connect()
+  }
+
+  async #connect(): Promise<PoolClient> {
+    const { channel, onConnect, onMessage, answerMs } = this.#options
+    const client = await this.#control.connect()
+    this.#isConnected = true
+    client.on('notification', ({ payload }) => onMessage(payload ?? ''))
+    client.on('end', () => this.wake())
+    try {
+      this.#stopped.signal.throwIfAborted()
+      await client.query(`listen ${channel}`)
+      if (onConnect) await answerWithin(2 * answerMs, onConnect(client))
+      return client
+    } catch (error) {
+      client.release(true)
+      throw error
+    }
+  }
+
+  /** Goes from round to round until the connection is lost or we are stopped. */
+  async #hold(client: PoolClient): Promise<void> {
+    const { answerMs, onRound, onStop } = this.#options
+    try {
+      for (;;) {
+        await this.#pause()
+        if (this.#isStopped) break
+        await answerWithin(answerMs, onRound(client))
+      }
+      if (onStop) await answerWithin(answerMs, onStop(client))
+    } catch (error) {
+      this.#fail(error)
+    } finally {
+      this.#isConnected = false
+      client.release(true)
+    }
+  }
+
+  #fail(error: unknown): undefined {
+    this.#isConnected = false
+    if (!this.#isStopped) {
+      this.#log.warn({ err: error, channel: this.#options.channel }, 'lost a listening connection')
+    }
+    this.#options.onLost?.(error)
+    return undefined
+  }
+
+  /** Until the next round is due, or somebody wakes us. */
+  async #pause(): Promise<void> {
+    if (!this.#isWoken && !this.#isStopped) {
+      const woken = new AbortController()
+      this.#endPause = () => woken.abort()
+      await sleep(this.#options.everyMs, undefined, { signal: woken.signal }).catch(() => undefined)
+      this.#endPause = () => undefined
+    }
+    this.#isWoken = false
+  }
+}
+
+const shortestPauseMs = 50
+const longestPauseMs = 500
