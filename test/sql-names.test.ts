@@ -35,7 +35,7 @@ test('no statement of ours on a session of a tenant has a bare name', async () =
   )
   assert.deepEqual(culprits, [])
   const checked = onTenants.filter(({ text }) => sqlTexts(text).length > 0).map(({ path }) => path)
-  for (const path of ['worker/run-statement.ts', 'query/type-names.ts', 'tables/account-usage.ts']) {
+  for (const path of ['worker/statement.ts', 'query/type-names.ts', 'tables/account-usage.ts']) {
     assert.ok(checked.includes(path), path)
   }
 })

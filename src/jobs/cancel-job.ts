@@ -5,7 +5,7 @@ import type { Databases } from '../postgres/databases.ts'
 import { firstHostId } from '../postgres/hosts.ts'
 import { isNotToBeSent, listMarks, markNotToBeSent } from './flight-marks.ts'
 import { isFinal, type Job } from './job.ts'
-import { accepted, beginStep, cancel } from './job-state.ts'
+import { accepted, beginStep, cancel, claim } from './job-state.ts'
 import { nextStep, stepName } from './job-step.ts'
 import type { Flight, StoredJob } from './job-store.ts'
 import { announceJobs } from './queue-store.ts'
@@ -39,15 +39,15 @@ function stopJob(databases: Databases, account: Account, found: StoredJob): Prom
   return flight ? stopStatement(databases, account, job, flight) : withLostSteps(databases, account, job)
 }
 
-/** A backend that does not end is waited for without the lock. */
+/** While a backend does not end, the lock is given up: the cancel is tried again. */
 function unlessNotStopped(error: unknown): undefined {
   if (error instanceof AppError && error.code === 'statement-not-stopped') return undefined
   throw error
 }
 
 /**
- * The job as it is once nothing of it runs any more: its step is done, or still marked as running and did not happen.
- * None: it has ended, and only its worker knows how.
+ * Stops the running statement. In the job that is answered the step is done, or still running if it did not happen.
+ * Undefined: the statement has ended, and only its worker knows how.
  */
 async function stopStatement(
   databases: Databases,
@@ -64,8 +64,8 @@ async function stopStatement(
 const whileLocked: Patience = { attempts: 1, waitMs: 1_000 }
 
 /**
- * A job on another host may have done what the control database, restored or failed over, knows nothing of: each statement
- * that was sent is marked there. Answers the job as it really is, and sees to it that its next step is not sent any more.
+ * The job as it really is. After a restore or fail-over of the control database, a job on another host may have done more
+ * than its row says: each statement that was sent has a mark on that host. Marks the next step as not to be sent.
  */
 async function withLostSteps(databases: Databases, { hostId }: Account, job: Job): Promise<Job | undefined> {
   if (hostId === firstHostId) return job
@@ -80,12 +80,13 @@ async function withLostSteps(databases: Databases, { hostId }: Account, job: Job
     if (!outcome) {
       return (await markNotToBeSent(databases, hostId, step, flight)) ? known : undefined
     }
-    const begun = accepted(beginStep({ ...known, status: 'running' }, new Date()))
+    const running = known.status === 'pending' ? accepted(claim(known, new Date())) : known
+    const begun = accepted(beginStep(running, new Date()))
     known = accepted(stepSettled(begun, outcome))
   }
 }
 
-/** None: the statement did not happen. */
+/** Undefined: the statement did not happen. */
 async function settleMark(
   databases: Databases,
   hostId: number,
@@ -98,8 +99,8 @@ async function settleMark(
 }
 
 async function end(tx: ClientBase, from: StoredJob, job: Job): Promise<Job> {
-  const { results } = await writeJobs(tx, [endOf(from, job)])
-  const ended = results[0]!
+  const { written } = await writeJobs(tx, [endOf(from, job)])
+  const ended = written[0]!
   if (ended.outcome !== 'written') throw new Error(`a locked job was ${ended.outcome}`)
   await announceJobs(tx)
   return { ...job, updatedAt: ended.at }

@@ -12,7 +12,7 @@ import { findStep, nextStep, runningStep, type Step } from './job-step.ts'
 /*
  * The states of a job:
  *
- *               start                 its last step ended
+ *               claim                 its last step ended
  *    pending ----------> running ------------+-----------> done        every item is done
  *       |    <----------    |                +-----------> failed      an item failed
  *       |      requeue      |                '-----------> unknown     nobody knows what became of an item
@@ -43,7 +43,7 @@ import { findStep, nextStep, runningStep, type Step } from './job-step.ts'
 
 export type TransitionRefusal = {
   readonly ok: false
-  readonly code: 'start-not-allowed' | 'step-not-allowed' | 'cancel-not-allowed' | 'update-not-allowed'
+  readonly code: 'claim-not-allowed' | 'step-not-allowed' | 'cancel-not-allowed' | 'update-not-allowed'
   readonly message: string
 }
 export type Transition = { readonly ok: true; readonly job: Job } | TransitionRefusal
@@ -69,8 +69,9 @@ export function replaceQuery(job: Job, definition: JobDefinition, at: Date): Tra
   return { ok: true, job: { ...createJob(definition, job.id, job.user, at), createdAt: job.createdAt } }
 }
 
-export function start(job: Job, at: Date): Transition {
-  if (job.status !== 'pending') return notAllowed('start', job)
+/** What `cartage.take_job` does to the row when a worker is given the job. */
+export function claim(job: Job, at: Date): Transition {
+  if (job.status !== 'pending') return notAllowed('claim', job)
   return { ok: true, job: { ...job, status: 'running', updatedAt: at } }
 }
 
@@ -113,7 +114,7 @@ export function requeue(job: Job, at: Date): Transition {
 /** Nothing of the job can run any more, as its user or database is gone: each step left fails for that reason. */
 export function abandon(job: Job, reason: string, at: Date): Transition {
   if (isFinal(job.status)) return notAllowed('step', job)
-  let transition: Transition = { ok: true, job: { ...job, status: 'running' } }
+  let transition: Transition = job.status === 'pending' ? claim(job, at) : { ok: true, job }
   while (transition.ok && !isFinal(transition.job.status)) {
     if (!runningStep(transition.job)) transition = beginStep(transition.job, at)
     if (transition.ok) transition = stepFailed(transition.job, reason, at)
@@ -216,7 +217,7 @@ function fallback({ onsuccess, onerror }: Fallbacks, status: StepStatus): Fallba
   return onsuccess === undefined && onerror === undefined ? {} : { fallbackStatus: status }
 }
 
-function notAllowed(act: 'start' | 'step' | 'cancel', { status }: Job): TransitionRefusal {
+function notAllowed(act: 'claim' | 'step' | 'cancel', { status }: Job): TransitionRefusal {
   return refusal(`${act}-not-allowed`, `The job status is ${status}, ${act} is not allowed`)
 }
 

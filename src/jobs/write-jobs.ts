@@ -5,12 +5,12 @@ import type { Job } from './job.ts'
 import { type Flight, progressOf, type StoredJob } from './job-store.ts'
 
 /**
- * What has become of a job, its status included. It is written only as the next write after what `from` says, so late or
- * repeated it changes nothing.
+ * What has become of a job. The fence: it is written only while the row still has the claim and the revision of `from`.
+ * A write that comes late or twice changes nothing.
  */
 export type JobWrite = Readonly<{
   from: StoredJob
-  /** By which a repetition recognises that it was written the first time. */
+  /** A repetition that finds its own id in the row was written the first time. */
   writeId: string
   job: Job
   /** The statement that is about to be sent. */
@@ -20,7 +20,7 @@ export type JobWrite = Readonly<{
   restarts: number
   /** The epoch of the server in which all this was learnt; null where that does not matter. */
   epoch: string | null
-  /** No worker has it any more. One that still runs is for whichever worker comes first. */
+  /** No worker has it any more. If it is still running, any worker may take it over. */
   isReleased: boolean
 }>
 
@@ -53,20 +53,21 @@ export type OpenTransaction = Readonly<{
   epoch: string
 }>
 
-/** A job given here that is in flight is so in a transaction of the worker, or was when it lost its last one. */
 export type WrittenJobs = Readonly<{
-  results: readonly WriteResult[]
-  /** The jobs in the place of those that have ended. */
-  next: readonly ClaimedJob[]
-  /** Those that were wanted besides. */
+  /** What became of each write. */
+  written: readonly WriteResult[]
+  /**
+   * The jobs in the place of those that have ended, and those that were wanted besides. One that is in flight is so in a
+   * transaction that was offered for it, or was when it lost its last worker.
+   */
   claimed: readonly ClaimedJob[]
   /** There may be more to be had. */
   hasMore: boolean
 }>
 
 /**
- * Writes in one transaction what has become of some jobs, and gives a worker others. While somebody else works on one of
- * them this waits, if `isPatient`; else nothing is written, and PostgreSQL's error says so.
+ * Writes in one transaction what has become of some jobs, and gives a worker others. If somebody else has locked one of
+ * them, this waits when `isPatient`; else nothing is written, and PostgreSQL's error says so.
  */
 export async function writeJobs(
   control: Pick<Pool, 'query'>,
@@ -90,9 +91,8 @@ export async function writeJobs(
   })
   const { results, next = [], claimed = [], is_left: hasMore = false } = rows[0]!.written
   return {
-    results: results.map(({ outcome, at }) => ({ outcome, at: new Date(at) })),
-    next: next.map(readClaimedJob),
-    claimed: claimed.map(readClaimedJob),
+    written: results.map(({ outcome, at }) => ({ outcome, at: new Date(at) })),
+    claimed: [...next, ...claimed].map(readClaimedJob),
     hasMore,
   }
 }

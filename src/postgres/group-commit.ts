@@ -1,8 +1,9 @@
 import { isConnectionLoss, sqlstateOf } from './sqlstate.ts'
 
+/** Somebody who waits for a write, or only for the next group. */
 type Waiting<Write, Result> = Readonly<{
-  write: Write
-  resolve: (result: Result) => void
+  writes: readonly Write[]
+  resolve: (results: readonly Result[]) => void
   reject: (error: unknown) => void
 }>
 
@@ -13,9 +14,9 @@ export type WriteGroup<Write, Result> = (
 ) => Promise<readonly Result[]>
 
 /**
- * Gathers writes: what comes while some are under way goes into one transaction, with one flush to the disk. If that
- * fails, each is written alone: the one that has to wait for somebody, or has to fail, does so without the others.
- * Those whose connection is silent hold up the next ones only for a moment.
+ * Group commit: writes that come while others are under way go into one transaction, with one flush to the disk. If that
+ * is refused, each is written alone: one that has to wait for a lock, or has to fail, does so without the others. A
+ * silent connection holds up the next group only for a moment.
  */
 export class GroupCommit<Write, Result> {
   readonly #writeGroup: WriteGroup<Write, Result>
@@ -29,12 +30,22 @@ export class GroupCommit<Write, Result> {
     this.#writeGroup = writeGroup
   }
 
-  write(write: Write): Promise<Result> {
+  async write(write: Write): Promise<Result> {
+    const [result] = await this.#join([write])
+    return result!
+  }
+
+  /** Waits for a group, even for one without writes: its function may do more than write. */
+  async flush(): Promise<void> {
+    await this.#join([])
+  }
+
+  #join(writes: readonly Write[]): Promise<readonly Result[]> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ write, resolve, reject })
+      this.#waiting.push({ writes, resolve, reject })
       if (this.#isWriting) return
       this.#isWriting = true
-      // Whatever else has arrived at the same time comes along.
+      // Writes of the same turn of the event loop go into the same group.
       setImmediate(() => this.#writeAll())
     })
   }
@@ -50,14 +61,12 @@ export class GroupCommit<Write, Result> {
     this.#isWriting = false
   }
 
-  /** Never rejects: each hears of its own write. */
+  /** Never rejects: an error goes to those who wait. */
   async #settle(batch: readonly Waiting<Write, Result>[], isPatient: boolean): Promise<void> {
     try {
-      const results = await this.#writeGroup(
-        batch.map(({ write }) => write),
-        isPatient,
-      )
-      for (const [index, { resolve }] of batch.entries()) resolve(results[index]!)
+      const writes = batch.flatMap((each) => each.writes)
+      const results = [...(await this.#writeGroup(writes, isPatient))]
+      for (const each of batch) each.resolve(results.splice(0, each.writes.length))
     } catch (error) {
       if (isPatient || isInDoubt(error)) for (const { reject } of batch) reject(error)
       else this.#writeAlone(batch)
@@ -93,7 +102,7 @@ async function soon(exchange: Promise<void>): Promise<void> {
 
 const soonMs = 1_000
 
-/** Whether it may have been written all the same; if not, PostgreSQL has refused it. */
+/** Whether a failed statement may have been committed all the same. If not, PostgreSQL has refused it. */
 export function isInDoubt(error: unknown): boolean {
   return isConnectionLoss(error) || !/^[0-9A-Z]{5}$/.test(sqlstateOf(error) ?? '')
 }

@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
 /** Callers that wait for something of which there is a limited number, in the order in which they came. */
 export class WaitQueue<Request, Grant> {
   readonly #waiters: Waiter<Request, Grant>[] = []
@@ -9,20 +11,15 @@ export class WaitQueue<Request, Grant> {
   /** Waits for a grant; rejects with `late()` when the time is over, or with the signal's reason. */
   join(request: Request, waitMs: number, late: () => Error, signal?: AbortSignal): Promise<Grant> {
     return new Promise((resolve, reject) => {
-      const leave = (error: unknown) => {
-        this.#waiters.splice(this.#waiters.indexOf(waiter), 1)
-        waiter.settle()
-        reject(error)
-      }
-      const onAbort = () => leave(signal?.reason)
-      const timer = setTimeout(() => leave(late()), waitMs)
-      signal?.addEventListener('abort', onAbort, { once: true })
-      const settle = () => {
-        clearTimeout(timer)
-        signal?.removeEventListener('abort', onAbort)
-      }
-      const waiter: Waiter<Request, Grant> = { request, resolve, reject, settle }
+      const served = new AbortController()
+      const waiter = { request, resolve, reject, served }
       this.#waiters.push(waiter)
+      sleep(waitMs, undefined, { signal: served.signal }).then(
+        () => this.#refuse(waiter, late()),
+        () => undefined,
+      )
+      const onAbort = () => this.#refuse(waiter, signal?.reason)
+      signal?.addEventListener('abort', onAbort, { signal: served.signal })
     })
   }
 
@@ -37,21 +34,24 @@ export class WaitQueue<Request, Grant> {
   }
 
   refuseAll(error: Error): void {
-    for (const waiter of [...this.#waiters]) {
-      this.#dismiss(waiter)
-      waiter.reject(error)
-    }
+    for (const waiter of [...this.#waiters]) this.#refuse(waiter, error)
+  }
+
+  #refuse(waiter: Waiter<Request, Grant>, reason: unknown): void {
+    this.#dismiss(waiter)
+    waiter.reject(reason)
   }
 
   #dismiss(waiter: Waiter<Request, Grant>): void {
     this.#waiters.splice(this.#waiters.indexOf(waiter), 1)
-    waiter.settle()
+    waiter.served.abort()
   }
 }
 
 type Waiter<Request, Grant> = Readonly<{
   request: Request
   resolve: (grant: Grant) => void
-  reject: (error: unknown) => void
-  settle: () => void
+  reject: (reason: unknown) => void
+  /** Ends its timer and its listener. */
+  served: AbortController
 }>

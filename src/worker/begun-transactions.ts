@@ -6,9 +6,9 @@ import type { Session } from '../postgres/session.ts'
 export type BegunSession = OpenTransaction & Readonly<{ session: Session; begunAt: number }>
 
 /**
- * Transactions begun for the next job of a user who has more waiting, or sends one job after the other: together with
- * the last statement, so that it costs no round trip. They wait only for a moment, as an open transaction keeps VACUUM
- * from its work.
+ * Transactions that were begun ahead for the next job of a user who has more jobs waiting, or sends one after the other.
+ * BEGIN travels with the last statement, so it costs no round trip. They are kept for a moment only: an open transaction
+ * keeps VACUUM from its work.
  */
 export class BegunTransactions {
   readonly #most: number
@@ -20,7 +20,7 @@ export class BegunTransactions {
     this.#most = most
   }
 
-  /** Not while so many users wait that the turn of one comes too late for it. */
+  /** There is room for another one, and none has expired unused a moment ago. */
   get isWorthwhile(): boolean {
     return this.#waiting.size < this.#most && performance.now() - this.#lastInVain > vainMs
   }

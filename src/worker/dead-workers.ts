@@ -2,32 +2,36 @@ import type { Pool } from 'pg'
 import { declareDead, orphanJobs, type SeenWorker, seeWorkers } from '../jobs/worker-store.ts'
 import type { Log } from '../log.ts'
 
-/** What this process has seen of another worker, by its own clock, which nobody can set. */
+/** What this process has seen of another worker, by its own monotonic clock. */
 type Watched = Readonly<{ heartbeat: string; heardAt: number; missingSince: number | undefined }>
 
 /**
- * Looks after the other workers, every worker at all of them. One whose lock is gone is dead, unless it takes the
- * lock again within a moment (a cut connection); one that is silent for long is stopped or cut off. Its jobs are then
- * free to be taken, and the fence keeps it from writing, should it wake up.
+ * Finds workers that have died: every worker watches all others. One without its lock is dead, unless it takes the lock
+ * again within a moment, after a cut connection. One without a heartbeat for long is stopped or cut off. Its jobs become
+ * orphans, which others take over. Should it wake up, the fence keeps it from writing.
  *
- * A look that failed or was slow, or that comes late because this process was stopped, tells of an outage of the looker,
- * not of a death of the others: all that was watched is forgotten, and everybody gets time to come back.
+ * A look that fails, is slow or comes late says nothing of the others: it was this process that had an outage. Then it
+ * begins to watch anew, and gives everybody time to reconnect.
  */
 export class DeadWorkers {
   readonly #control: Pool
   readonly #log: Log
-  readonly #ownId: () => number | undefined
-  readonly #timer: NodeJS.Timeout
+  readonly #own: Readonly<{ id: number | undefined }>
+  #timer: NodeJS.Timeout | undefined
   #watched = new Map<number, Watched>()
   #lastLook: number | undefined
   /** Before this, a missing lock means nothing. */
   #settledAt = Number.POSITIVE_INFINITY
   #isLooking = false
 
-  constructor(control: Pool, log: Log, ownId: () => number | undefined) {
+  /** `own`: the worker that looks. */
+  constructor(control: Pool, log: Log, own: Readonly<{ id: number | undefined }>) {
     this.#control = control
     this.#log = log
-    this.#ownId = ownId
+    this.#own = own
+  }
+
+  start(): void {
     this.#timer = setInterval(() => this.#look(), lookMs)
   }
 
@@ -63,7 +67,7 @@ export class DeadWorkers {
     }
     this.#lastLook = now
     this.#watched = new Map(workers.map((worker) => [worker.id, this.#watch(worker, now)]))
-    return workers.filter(({ id }) => id !== this.#ownId() && this.#isDead(this.#watched.get(id)!, now))
+    return workers.filter(({ id }) => id !== this.#own.id && this.#isDead(this.#watched.get(id)!, now))
   }
 
   #watch({ id, isPresent, heartbeat }: SeenWorker, now: number): Watched {
@@ -82,7 +86,7 @@ export class DeadWorkers {
 }
 
 const lookMs = 300
-/** From the end of one look to the end of the next, beyond which there was an outage. */
+/** If there is more than this from the end of one look to the end of the next, there was an outage. */
 const lateMs = 2_000
 /** For a worker that reconnects. */
 const graceMs = 500

@@ -8,9 +8,9 @@ import { adminTarget, type SessionTarget } from '../postgres/session-target.ts'
 type Trouble = { pauseMs: number; isOpen: boolean; timer?: NodeJS.Timeout }
 
 /**
- * Which hosts can be worked on. One that does not answer the administrator is closed, looked at from time to time, and
- * opened again when it answers; the pauses grow until a job has really begun there. A tenant can spoil its own logins
- * and end its own sessions: that closes nothing for others, it alone has to wait.
+ * Which hosts can be worked on. One that does not answer the administrator is closed, and tried again with backoff; when it
+ * answers it is open. The backoff is forgotten when a job has begun there. A tenant can break its own logins and end its
+ * own sessions: then only its own jobs wait.
  */
 export class HostHealth {
   readonly #databases: Databases

@@ -1,216 +1,184 @@
 import { randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { type ClaimedJob, reloadJob } from '../jobs/claim-store.ts'
-import { isNotToBeSent, type Marked, markFlight } from '../jobs/flight-marks.ts'
+import type { ClaimedJob } from '../jobs/claim-store.ts'
 import type { Job } from '../jobs/job.ts'
-import { accepted, requeue, type Transition } from '../jobs/job-state.ts'
-import { runningStep, stepName } from '../jobs/job-step.ts'
+import { accepted, beginStep, stepAborted, type Transition } from '../jobs/job-state.ts'
+import { runningStep, type Step } from '../jobs/job-step.ts'
 import type { Flight } from '../jobs/job-store.ts'
-import type { SettledOutcome } from '../jobs/statement-outcome.ts'
-import { endOf, type JobWrite } from '../jobs/write-jobs.ts'
+import type { JobWrite } from '../jobs/write-jobs.ts'
 import { firstHostId } from '../postgres/hosts.ts'
 import type { Session } from '../postgres/session.ts'
-import type { GivenJob, WriteResult } from './queue-exchange.ts'
-import { retryControlWrite } from './retry-control-write.ts'
-import { settleUntilKnown } from './settle-flight.ts'
-import type { WorkContext } from './work-context.ts'
-
-/** One job in our hands, as the next write will say. */
-export type JobRun = {
-  readonly claimed: ClaimedJob
-  /**
-   * The epoch of the control server in which everything here was learnt: a commit need not have been on the disk, and of a
-   * server that has failed over even the row may be one that others had taken from us. So every write goes by it.
-   */
-  readonly epoch: string
-  /** Of the row as we wrote it last. */
-  revision: number
-  job: Job
-  flight: Flight | null
-  losses: number
-  restarts: number
-  /** How often in a row a step could not even be begun. */
-  unsent: number
-  session: Session | null
-  /** The transaction that is open on the session, for the next step. It may have been announced already. */
-  ahead: Flight | null
-  /** It has ended, and we were given another one in its place. */
-  isReplaced: boolean
-}
-
-/** Why we stop before the job has ended. */
-export type Interruption = 'released' | 'no longer ours' | 'other epoch'
-
-/** Why a statement must not be sent. */
-export type Stop = Interruption | SettledOutcome
-
-export function beginRun({ epoch }: WorkContext, { claimed, begun }: GivenJob): JobRun {
-  const isAnnounced = begun !== undefined && claimed.flight !== null
-  return {
-    claimed,
-    epoch: begun?.epoch ?? epoch.id,
-    revision: claimed.revision,
-    job: claimed.job,
-    flight: isAnnounced ? begun.flight : claimed.flight,
-    losses: claimed.losses,
-    restarts: claimed.restarts,
-    unsent: 0,
-    session: begun?.session ?? null,
-    ahead: begun?.flight ?? null,
-    isReplaced: false,
-  }
-}
-
-/** The next step is in flight already, in the transaction that was begun for it. */
-export function isAnnounced({ flight, ahead }: JobRun): boolean {
-  return flight !== null && flight === ahead
-}
-
-/** From what the database says, after the server has crashed: what we knew besides may no longer be so. */
-export async function beginAgain(context: WorkContext, run: JobRun): Promise<JobRun | undefined> {
-  await retryControlWrite(context, () => context.epoch.renew())
-  const claimed = await retryControlWrite(context, () => reloadJob(context.databases.control, run.claimed))
-  return claimed && { ...beginRun(context, { claimed, begun: undefined }), session: run.session }
-}
-
-export function isBesideControl({ claimed }: JobRun): boolean {
-  return claimed.target.hostId === firstHostId
-}
-
-export function advance(run: JobRun, transition: Transition): void {
-  run.job = accepted(transition)
-  run.flight = null
-  run.losses = 0
-  run.restarts = 0
-  run.unsent = 0
-}
+import type { BegunSession } from './begun-transactions.ts'
+import type { GivenJob } from './queue-exchange.ts'
 
 /**
- * Writes down that a statement is about to be sent. That must be on the disk before it is; and on another host than that
- * of the control database also there, in the log in which the statement itself will be. An outcome: the step was sent
- * before and may not be sent again, although the control database, restored or failed over, knows nothing of it.
+ * One job in our hands: as the row was when we wrote it last, and what has become of it since. Only this class changes
+ * any of that.
  */
-export async function announce(context: WorkContext, run: JobRun, flight: Flight): Promise<Stop | undefined> {
-  if (flight === run.flight) return undefined
-  // PostgreSQL has refused to run it in the transaction announced before, so that flight is settled; its backend is ours.
-  const refused = run.flight
-  run.flight = flight
-  const interruption = await save(context, run)
-  return interruption ?? (isBesideControl(run) ? undefined : mark(context, run, flight, refused))
-}
+export class JobRun {
+  readonly claimed: ClaimedJob
+  /**
+   * The epoch of the control server in which everything here was learnt. After a crash a commit may be lost, and after a
+   * fail-over the job may be another worker's. So every write names it.
+   */
+  readonly epoch: string
+  #revision: number
+  #job: Job
+  #flight: Flight | null
+  #losses: number
+  #restarts: number
+  #unsent = 0
+  #session: Session | null
+  /** The transaction that is open on the session, for the next step. It may have been announced already. */
+  #ahead: Flight | null
+  #isRefusedInside = false
 
-async function mark(
-  context: WorkContext,
-  run: JobRun,
-  flight: Flight,
-  refused: Flight | null,
-): Promise<Stop | undefined> {
-  let settled = refused
-  for (;;) {
-    const marked = await markPatiently(context, run, flight, settled)
-    if (marked === 'marked') return undefined
-    if (marked === 'gone') return 'other epoch'
-    if (!(await isStillOurs(context, run))) return 'no longer ours'
-    if (!isNotToBeSent(marked)) {
-      const outcome = await settleUntilKnown(context, run.claimed, marked)
-      if (outcome?.kind !== 'aborted') return outcome ?? releaseJob(context, run)
+  constructor(epoch: string, { claimed, begun }: GivenJob, session: Session | null = null) {
+    this.claimed = claimed
+    this.epoch = begun?.epoch ?? epoch
+    this.#revision = claimed.revision
+    this.#job = claimed.job
+    // The same object as `#ahead`, if it is the same flight.
+    this.#flight = claimed.flight && (begun?.flight ?? claimed.flight)
+    this.#losses = claimed.losses
+    this.#restarts = claimed.restarts
+    this.#session = begun?.session ?? session
+    this.#ahead = begun?.flight ?? null
+  }
+
+  get job(): Job {
+    return this.#job
+  }
+
+  /** The statement that was announced and is not settled. */
+  get flight(): Flight | null {
+    return this.#flight
+  }
+
+  get session(): Session | null {
+    return this.#session
+  }
+
+  get revision(): number {
+    return this.#revision
+  }
+
+  get step(): Step {
+    return runningStep(this.#job)!
+  }
+
+  /** Its database lies in the cluster of the control database. */
+  get isBesideControl(): boolean {
+    return this.claimed.target.hostId === firstHostId
+  }
+
+  /** A transaction is open on the session for the next step. */
+  get isBegunAhead(): boolean {
+    return this.#ahead !== null
+  }
+
+  /** The next step is in flight already, in the transaction that was begun for it. */
+  get isAnnounced(): boolean {
+    return this.#flight !== null && this.#flight === this.#ahead
+  }
+
+  /** PostgreSQL did not run the step inside of a transaction, so it is to run outside of one. */
+  get isRefusedInside(): boolean {
+    return this.#isRefusedInside
+  }
+
+  /** Nothing of the job has run. */
+  get isUntouched(): boolean {
+    return !this.#flight && this.#job.items.every(({ status }) => status === 'pending')
+  }
+
+  /** Begins the next step on a connection, unless it is the same step that is tried in another way. */
+  beginStep(session: Session): void {
+    this.#session = session
+    if (!runningStep(this.#job)) this.#job = accepted(beginStep(this.#job, new Date()))
+  }
+
+  /** The open transaction, for its one use. */
+  takeAhead(): Flight | null {
+    const ahead = this.#ahead
+    this.#ahead = null
+    return ahead
+  }
+
+  /** The session and its open transaction, for the next job of the user. */
+  takeBegun(): BegunSession | undefined {
+    const { claimed, epoch } = this
+    const session = this.#session
+    const flight = this.takeAhead()
+    if (!session || !flight) return undefined
+    this.#session = null
+    return { userId: claimed.userId, session, flight, epoch, begunAt: performance.now() }
+  }
+
+  setFlight(flight: Flight): void {
+    this.#flight = flight
+  }
+
+  setAhead(flight: Flight | null): void {
+    this.#ahead = flight
+  }
+
+  runOutside(): void {
+    this.#isRefusedInside = true
+  }
+
+  /** The running step has ended, or all that was left of the job. */
+  advance(transition: Transition): void {
+    this.#job = accepted(transition)
+    this.#flight = null
+    this.#losses = 0
+    this.#restarts = 0
+    this.#unsent = 0
+    this.#isRefusedInside = false
+  }
+
+  /** The running step did not happen, and its turn comes again. */
+  abortStep(): void {
+    this.#job = accepted(stepAborted(this.#job, new Date()))
+    this.#flight = null
+    this.#isRefusedInside = false
+  }
+
+  /** Drops the connection, which was lost before anything was sent. Answers how often that was so in a row. */
+  async dropUnsent(): Promise<number> {
+    this.abortStep()
+    await this.#session?.destroy()
+    this.#session = null
+    this.#unsent += 1
+    return this.#unsent
+  }
+
+  /** The connection was lost in this step, and the statement itself may have done that. Answers how often. */
+  countLoss(): number {
+    this.#losses += 1
+    return this.#losses
+  }
+
+  /** The worker or the whole server stopped in this step. Answers how often. */
+  countRestart(): number {
+    this.#restarts += 1
+    return this.#restarts
+  }
+
+  /** The next write, which says all of this. */
+  toWrite(job = this.#job): JobWrite {
+    return {
+      from: { ...this.claimed, revision: this.#revision },
+      writeId: randomUUID(),
+      job,
+      flight: this.#flight,
+      losses: this.#losses,
+      restarts: this.#restarts,
+      epoch: this.epoch,
+      isReleased: false,
     }
-    settled = marked
   }
-}
 
-/** The same mark can be put again. Given up too soon, nobody could tell afterwards that the statement was not sent. */
-async function markPatiently(
-  { databases, interrupted }: WorkContext,
-  { claimed, job }: JobRun,
-  flight: Flight,
-  settled: Flight | null,
-): Promise<Marked> {
-  const step = { jobId: job.id, step: stepName(runningStep(job)!) }
-  for (let left = mostMarks; ; left -= 1) {
-    try {
-      return await markFlight(databases, claimed.target.hostId, step, flight, settled)
-    } catch {
-      if (left === 0 || interrupted.aborted) return 'gone'
-      await sleep(markPauseMs)
-    }
+  noteWritten(): void {
+    this.#revision += 1
   }
-}
-
-const mostMarks = 40
-const markPauseMs = 250
-
-/** The very row that we wrote last. The claim alone would not tell of a control database that was set back. */
-async function isStillOurs(context: WorkContext, run: JobRun): Promise<boolean> {
-  const found = await retryControlWrite(context, () => reloadJob(context.databases.control, run.claimed))
-  return found?.revision === run.revision
-}
-
-export async function save(context: WorkContext, run: JobRun): Promise<Interruption | undefined> {
-  return followUp(run, await write(context, writeOf(run)))
-}
-
-/** A job of which nothing has run goes back to its place in the queue; another stays running, without a worker. */
-export async function releaseJob(context: WorkContext, run: JobRun): Promise<Interruption> {
-  const isUntouched = !run.flight && run.job.items.every(({ status }) => status === 'pending')
-  const job = isUntouched ? accepted(requeue(run.job, new Date())) : run.job
-  const written = await write(context, { ...writeOf(run), job, isReleased: true })
-  return followUp(run, written) ?? 'released'
-}
-
-export async function end(context: WorkContext, run: JobRun): Promise<Interruption | undefined> {
-  const { job } = run
-  keepBegun(context, run)
-  const ended = await write(context, endOf(writeOf(run).from, job, run.epoch))
-  run.isReplaced = ended.isReplaced
-  if (ended.outcome === 'written') tell(context, job, ended.at)
-  return followUp(run, ended)
-}
-
-/** What was begun ahead is for the next job of the user. */
-function keepBegun({ begunTransactions }: WorkContext, run: JobRun): void {
-  const { claimed, session, ahead: flight, epoch } = run
-  begunTransactions.noteEnd(claimed.userId)
-  if (!session || !flight) return
-  begunTransactions.put({ userId: claimed.userId, session, flight, epoch, begunAt: performance.now() })
-  run.session = null
-  run.ahead = null
-}
-
-/** However often it is sent, it is one and the same write. */
-function write(context: WorkContext, what: JobWrite): Promise<WriteResult> {
-  return retryControlWrite(context, () => context.writer.write(what))
-}
-
-function writeOf(run: JobRun): JobWrite {
-  const { claimed, revision, job, flight, losses, restarts, epoch } = run
-  return {
-    from: { ...claimed, revision },
-    writeId: randomUUID(),
-    job,
-    flight,
-    losses,
-    restarts,
-    epoch,
-    isReleased: false,
-  }
-}
-
-function followUp(run: JobRun, { outcome }: WriteResult): Interruption | undefined {
-  if (outcome === 'other epoch') return 'other epoch'
-  if (outcome === 'not ours') return 'no longer ours'
-  run.revision += 1
-  return undefined
-}
-
-/** Never what the statements or their errors say: that may be anybody's data. A SQLSTATE, or a reason of our own, is not. */
-function tell({ log, metrics }: WorkContext, job: Job, endedAt: Date): void {
-  const startedAt = job.items[0]?.startedAt ?? endedAt
-  const status = job.status as 'done' | 'failed' | 'cancelled' | 'unknown'
-  const waitMs = Math.max(0, startedAt.getTime() - job.createdAt.getTime())
-  const runMs = Math.max(0, endedAt.getTime() - startedAt.getTime())
-  const { failedSqlstate: sqlstate, failedReason } = job
-  const reason = sqlstate === undefined ? failedReason : undefined
-  log.info({ jobId: job.id, username: job.user, status, sqlstate, reason, waitMs, runMs }, 'job ended')
-  metrics?.jobFinished({ status, waitMs, runMs })
 }

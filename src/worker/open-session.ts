@@ -16,9 +16,9 @@ export type Opened =
  */
 export async function openSession(
   { databases, health, interrupted }: WorkContext,
-  { claimed: { target }, session: last, ahead }: JobRun,
+  { claimed: { target }, session: last, isBegunAhead }: JobRun,
 ): Promise<Opened> {
-  if (last && (ahead || (await isCleaned(last)))) return { kind: 'open', session: last }
+  if (last && (isBegunAhead || (await isCleaned(last)))) return { kind: 'open', session: last }
   try {
     const session = await databases.job.acquire(target, interrupted)
     health.worked(target.hostId)

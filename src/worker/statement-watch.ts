@@ -3,9 +3,9 @@ import { sqlstate } from '../postgres/sqlstate.ts'
 import type { WireHandler, WireOutcome } from '../postgres/wire-query.ts'
 
 /**
- * Stands beside a statement from outside, where its own SET statement_timeout does not reach: at the limit, and when
- * the worker must stop, the connection is cut. (A request to cancel could be caught by the statement, or come late and
- * hit another one.) What became of the statement is then for PostgreSQL to say.
+ * Limits a statement from outside, where its own SET statement_timeout does not reach. At the limit, and when the worker
+ * must stop, the connection is cut: a request to cancel could be caught by the statement, or come late and hit another
+ * one. What became of the statement is then asked from PostgreSQL.
  */
 export class StatementWatch {
   isTimedOut = false
@@ -16,9 +16,18 @@ export class StatementWatch {
   readonly #session: Session
   readonly #interrupted: AbortSignal
   readonly #timer: NodeJS.Timeout
+  #answered = 0
+  /** The message whose value is to be read, by its number. */
+  #valueOf: number | undefined
   readonly #handler: WireHandler = {
     notice: ({ sqlstate: state }) => {
       if (state === sqlstate.crashShutdown) this.isInnocent = true
+    },
+    answered: () => {
+      this.#answered += 1
+    },
+    dataRow: (buffer, start, end) => {
+      if (this.#answered === this.#valueOf) this.lastValue = firstValue(buffer, start, end)
     },
   }
 
@@ -36,11 +45,9 @@ export class StatementWatch {
    * connection is lost before `needed` of them are answered.
    */
   async run(texts: readonly string[], needed: number, readsLast = false): Promise<readonly WireOutcome[]> {
-    const readValue = (buffer: Buffer, start: number, end: number) => {
-      if (query.outcomes.length === texts.length - 1) this.lastValue = firstValue(buffer, start, end)
-    }
-    const handler = readsLast ? { ...this.#handler, dataRow: readValue } : this.#handler
-    const query = this.#session.send(texts, handler)
+    this.#answered = 0
+    this.#valueOf = readsLast ? texts.length - 1 : undefined
+    const query = this.#session.send(texts, this.#handler)
     try {
       await query.done
     } catch (error) {

@@ -1,30 +1,21 @@
 import { setMaxListeners } from 'node:events'
-import { setTimeout as sleep } from 'node:timers/promises'
-import type { Config } from '../config.ts'
-import type { ClaimedJob } from '../jobs/claim-store.ts'
-import { cleanJobs } from '../jobs/clean-jobs.ts'
-import { cleanMarks } from '../jobs/flight-marks.ts'
+import { isFinal } from '../jobs/job.ts'
 import { claimsOf, orphanMessage, releaseClaims } from '../jobs/queue-store.ts'
-import type { ClaimRequest } from '../jobs/write-jobs.ts'
-import type { Log } from '../log.ts'
-import type { Metrics } from '../metrics.ts'
-import { type Databases, jobConnections } from '../postgres/databases.ts'
-import { firstHostId } from '../postgres/hosts.ts'
+import type { ClaimRequest, JobWrite, WriteResult } from '../jobs/write-jobs.ts'
+import { jobConnections } from '../postgres/databases.ts'
+import { GroupCommit, isInDoubt } from '../postgres/group-commit.ts'
 import { loadGrammar } from '../sql/grammar.ts'
 import { BegunTransactions } from './begun-transactions.ts'
+import { ClaimDemand } from './claim-demand.ts'
 import { DeadWorkers } from './dead-workers.ts'
-import { executeJob, type Parting } from './execute-job.ts'
+import { executeJob } from './execute-job.ts'
 import { HostHealth } from './host-health.ts'
+import { JobCleaner } from './job-cleaner.ts'
 import { Presence } from './presence.ts'
-import { type GivenJob, QueueExchange, type QueueExchangeOptions } from './queue-exchange.ts'
+import { exchangeWithQueue, type GivenJob } from './queue-exchange.ts'
+import { RunningJobs } from './running-jobs.ts'
 import { ServerEpoch } from './server-epoch.ts'
-
-export type WorkerOptions = Readonly<{
-  config: Config
-  log: Log
-  databases: Databases
-  metrics?: Pick<Metrics, 'jobFinished' | 'jobTakenOver'> | undefined
-}>
+import type { WorkerOptions } from './work-context.ts'
 
 /** Starts to take and run jobs, until stopped. */
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
@@ -39,108 +30,89 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   }
 }
 
-/** Claims jobs and runs them, some at a time. */
+/**
+ * Claims jobs and runs them, some at a time, in one loop: what is to be written of running jobs and how many more are
+ * wanted go to the queue in one exchange; the jobs that come back are run, and have something to write in turn.
+ */
 export class Worker {
   readonly #options: WorkerOptions
-  readonly #presence: Presence
   readonly #health: HostHealth
   readonly #epoch: ServerEpoch
+  readonly #presence: Presence
+  readonly #deadWorkers: DeadWorkers
+  readonly #cleaner: JobCleaner
   readonly #begunTransactions: BegunTransactions
-  readonly #writer: QueueExchange
-  readonly #running = new Map<ClaimedJob, Promise<void>>()
-  #deadWorkers: DeadWorkers | undefined
-  #timers: NodeJS.Timeout[] = []
-  /** What was taken under one id is given up together. */
+  readonly #running = new RunningJobs()
+  readonly #demand = new ClaimDemand()
+  readonly #exchanges = new GroupCommit<JobWrite, WriteResult>((writes, isPatient) =>
+    this.#exchange(writes, isPatient),
+  )
+  /** What was claimed under one id of the worker is given up together. */
   #life = newLife()
+  #polling: NodeJS.Timeout | undefined
   #isStopping = false
   #isAsking = false
-  #isWoken = false
-  #seesOrphans = false
-  #pauseMs = shortestPauseMs
+  #backoffMs = shortestBackoffMs
 
   constructor(options: WorkerOptions) {
     const { config, databases, log } = options
     this.#options = options
-    this.#health = new HostHealth(databases, log, () => this.#wake(orphanMessage))
+    this.#health = new HostHealth(databases, log, () => this.#hear(orphanMessage))
     this.#epoch = new ServerEpoch(databases.control)
     this.#begunTransactions = new BegunTransactions(jobConnections(config) - config.jobsPerWorker)
-    this.#writer = new QueueExchange({
-      control: databases.control,
-      begunTransactions: this.#begunTransactions,
-      request: () => this.#claimRequest(),
-      onGiven: (job) => this.#run(job),
-      onLeft: ({ wantedOrphans }) => this.#wakeSoon(wantedOrphans > 0 ? orphanMessage : ''),
-      onFailure: () => this.#wake(orphanMessage),
-    })
     this.#presence = new Presence(databases.control, log, {
-      onNews: (message) => this.#wake(message ?? orphanMessage),
+      onNews: (message) => this.#hear(message ?? orphanMessage),
       onDeath: () => this.#startNewLife(),
     })
+    this.#deadWorkers = new DeadWorkers(databases.control, log, this.#presence)
+    this.#cleaner = new JobCleaner(options, this.#health)
   }
 
   async start(): Promise<void> {
-    const { databases, log } = this.#options
     await this.#epoch.renew()
     await this.#presence.start()
-    this.#deadWorkers = new DeadWorkers(databases.control, log, () => this.#presence.id)
-    this.#timers = [setInterval(() => this.#poll(), pollMs), setInterval(() => this.#clean(), cleanMs)]
+    this.#deadWorkers.start()
+    this.#cleaner.start()
+    this.#polling = setInterval(() => this.#poll(), pollMs)
   }
 
-  /** Takes no more jobs, gives the running ones time, then cuts them short and gives them back. */
+  /** Takes no more jobs, gives the running ones time, then cuts them short and releases them. */
   async stop(graceMs: number): Promise<void> {
     this.#isStopping = true
-    for (const timer of this.#timers) clearInterval(timer)
-    await this.#idle(graceMs)
+    clearInterval(this.#polling)
+    this.#cleaner.stop()
+    await this.#running.ended(graceMs)
     this.#life.interrupt.abort()
-    await this.#idle(releaseMs)
+    await this.#running.ended(releaseMs)
     this.#life.abandon.abort()
-    this.#deadWorkers?.stop()
+    this.#deadWorkers.stop()
     this.#health.stop()
     await this.#presence.stop()
   }
 
   get hasRoom(): boolean {
-    return this.#mayAsk && this.#running.size < this.#options.config.jobsPerWorker
+    return this.#mayAsk && this.#running.count < this.#options.config.jobsPerWorker
   }
 
   /** There is a job to be had. */
   wake(): void {
-    this.#wake('')
+    this.#hear('')
   }
 
-  #wake(message: string): void {
-    this.#isWoken = true
-    if (message === orphanMessage) this.#seesOrphans = true
+  get #mayAsk(): boolean {
+    return !this.#isStopping && this.#presence.isConnected && this.#presence.id !== undefined
+  }
+
+  #hear(message: string): void {
+    this.#demand.hear(message)
     if (!this.#isAsking) void this.#ask()
   }
 
-  async #poll(): Promise<void> {
-    this.#wake(orphanMessage)
-    if (this.#mayAsk) await this.#releaseUnknown(this.#presence.id!).catch(() => undefined)
-  }
-
-  /** An answer may have been lost, or come too late, and with it the news that a job is ours: that is released. */
-  async #releaseUnknown(workerId: number): Promise<void> {
-    const { databases, log } = this.#options
-    const claims = await claimsOf(databases.control, workerId)
-    const known = new Set([...this.#running.keys()].map(({ claim }) => claim))
-    const unknown = claims.filter((claim) => !known.has(claim))
-    if (unknown.length === 0) return
-    log.warn({ jobs: unknown.length }, 'this worker had jobs that it did not know of')
-    await releaseClaims(databases.control, unknown)
-    this.#wake(orphanMessage)
-  }
-
-  /** Somebody else had a hand on what could be had, mostly for less than a millisecond. */
-  #wakeSoon(message: string): void {
-    setTimeout(() => this.#wake(message), this.#pauseMs)
-    this.#pauseMs = Math.min(2 * this.#pauseMs, longestPauseMs)
-  }
-
+  /** Asks for jobs for as long as there may be some. */
   async #ask(): Promise<void> {
     this.#isAsking = true
     try {
-      while (this.#isWoken && this.#mayAsk) await this.#writer.ask()
+      while (this.#demand.isOpen && this.#mayAsk) await this.#exchanges.flush()
     } catch (error) {
       // The poll comes back to it.
       this.#options.log.warn({ err: error }, 'cannot ask for jobs')
@@ -149,69 +121,78 @@ export class Worker {
     }
   }
 
-  get #mayAsk(): boolean {
-    return !this.#isStopping && this.#presence.isConnected && this.#presence.id !== undefined
+  /** One turn of the loop. */
+  async #exchange(writes: readonly JobWrite[], isPatient: boolean): Promise<readonly WriteResult[]> {
+    const request = this.#claimRequest(writes)
+    if (writes.length === 0 && !request) return []
+    const { control } = this.#options.databases
+    try {
+      const exchange = { writes, request, isPatient }
+      const { written, claimed, hasMore } = await exchangeWithQueue(
+        control,
+        this.#begunTransactions,
+        exchange,
+      )
+      for (const job of claimed) this.#run(job)
+      if (request && hasMore) this.#askSoon(request)
+      return written
+    } catch (error) {
+      // What was refused even by itself would be refused again.
+      if (request && !(isPatient && !isInDoubt(error))) this.#hear(orphanMessage)
+      throw error
+    }
   }
 
-  /** A job for each that ends, and, once woken, as many as there is room for. */
-  #claimRequest(): ReturnType<QueueExchangeOptions['request']> {
+  /** A job for each that ends, and as many more as there may be and as there is room for. */
+  #claimRequest(writes: readonly JobWrite[]): Omit<ClaimRequest, 'transactions'> | undefined {
     const { id: workerId } = this.#presence
     if (this.#isStopping || workerId === undefined) return undefined
-    const { jobsPerUser: perUser, jobsPerHost: perHost } = this.#options.config
-    return { workerId, perUser, perHost, openHosts: this.#health.openHosts(), ...this.#wanted() }
+    const { jobsPerUser: perUser, jobsPerHost: perHost, jobsPerWorker } = this.#options.config
+    const { wanted, wantedOrphans } = this.#mayAsk
+      ? this.#demand.take(this.#running.count, jobsPerWorker)
+      : { wanted: 0, wantedOrphans: 0 }
+    if (wanted + wantedOrphans === 0 && !writes.some(({ job }) => isFinal(job.status))) return undefined
+    return { workerId, wanted, wantedOrphans, perUser, perHost, openHosts: this.#health.openHosts() }
   }
 
-  #wanted(): Pick<ClaimRequest, 'wanted' | 'wantedOrphans'> {
-    if (!this.#mayAsk) return { wanted: 0, wantedOrphans: 0 }
-    const { jobsPerWorker } = this.#options.config
-    const room = (most: number) => Math.max(0, most - this.#running.size)
-    const wanted = this.#isWoken ? room(jobsPerWorker) : 0
-    // The jobs of a dead worker are gone on with even when this one has its hands full.
-    const wantedOrphans = this.#seesOrphans ? room(2 * jobsPerWorker) : 0
-    this.#isWoken = false
-    if (wantedOrphans > 0) this.#seesOrphans = false
-    return { wanted, wantedOrphans }
+  /** Somebody else holds what could be had, mostly for less than a millisecond. */
+  #askSoon({ wantedOrphans }: Pick<ClaimRequest, 'wantedOrphans'>): void {
+    setTimeout(() => this.#hear(wantedOrphans > 0 ? orphanMessage : ''), this.#backoffMs)
+    this.#backoffMs = Math.min(2 * this.#backoffMs, longestBackoffMs)
   }
 
   #run(given: GivenJob): void {
-    this.#pauseMs = shortestPauseMs
-    const running = this.#execute(given).then((parting) => {
-      this.#running.delete(given.claimed)
-      // Who ends a job hears if there is another one.
-      if (parting !== 'replaced' && parting !== 'ended') this.#wake('')
-    })
-    this.#running.set(given.claimed, running)
-  }
-
-  async #execute(given: GivenJob): Promise<Parting | 'dropped'> {
-    const { databases, log, metrics } = this.#options
-    const { claimed, begun } = given
-    const isTakenOver = claimed.flight !== null && !begun
-    if (isTakenOver) metrics?.jobTakenOver()
-    const { id: jobId, user: username, items } = claimed.job
-    log.info({ jobId, username, items: items.length }, isTakenOver ? 'job taken over' : 'job started')
-    const { interrupt, abandon } = this.#life
+    this.#backoffMs = shortestBackoffMs
     const context = {
       ...this.#options,
       health: this.#health,
       epoch: this.#epoch,
-      writer: this.#writer,
       begunTransactions: this.#begunTransactions,
-      interrupted: interrupt.signal,
-      abandoned: abandon.signal,
+      write: (write: JobWrite) => this.#exchanges.write(write),
+      interrupted: this.#life.interrupt.signal,
+      abandoned: this.#life.abandon.signal,
     }
-    try {
-      const parting = await executeJob(context, given)
-      log.debug({ jobId: claimed.job.id, parting }, 'job')
-      return parting
-    } catch (error) {
-      if (abandon.signal.aborted) return 'dropped'
-      log.error({ err: error, jobId: claimed.job.id }, 'a job was dropped')
-      await releaseClaims(databases.control, [claimed.claim]).catch((again: unknown) =>
-        log.error({ err: again, jobId: claimed.job.id }, 'a job could not be dropped'),
-      )
-      return 'dropped'
-    }
+    const run = executeJob(context, given).then((parting) => {
+      // The exchange that ended a job has told whether there is another one.
+      if (parting !== 'ended') this.#hear('')
+    })
+    this.#running.add(given.claimed, run)
+  }
+
+  async #poll(): Promise<void> {
+    this.#hear(orphanMessage)
+    if (this.#mayAsk) await this.#releaseUnknown(this.#presence.id!).catch(() => undefined)
+  }
+
+  /** The answer that gave us a job may have been lost: then the database says that it is ours, and we do not know it. */
+  async #releaseUnknown(workerId: number): Promise<void> {
+    const { databases, log } = this.#options
+    const claims = await claimsOf(databases.control, workerId)
+    const unknown = claims.filter((claim) => !this.#running.has(claim))
+    if (unknown.length === 0) return
+    log.warn({ jobs: unknown.length }, 'this worker had jobs that it did not know of')
+    await releaseClaims(databases.control, unknown)
+    this.#hear(orphanMessage)
   }
 
   #startNewLife(): void {
@@ -219,35 +200,6 @@ export class Worker {
     this.#life.interrupt.abort()
     this.#life.abandon.abort()
     this.#life = newLife()
-  }
-
-  /** Waits until nothing runs any more, but not for ever. */
-  async #idle(limitMs: number): Promise<void> {
-    const late = new AbortController()
-    const limit = sleep(limitMs, 'late', { signal: late.signal }).catch(() => 'late')
-    while (this.#running.size > 0) {
-      if ((await Promise.race([limit, ...this.#running.values()])) === 'late') break
-    }
-    late.abort()
-  }
-
-  async #clean(): Promise<void> {
-    const { config, databases, log } = this.#options
-    try {
-      while (!this.#isStopping && (await cleanJobs(databases.control, config.jobRetentionDays))) {
-        await sleep(cleanPauseMs, undefined, { ref: false })
-      }
-      await this.#cleanMarks()
-    } catch (error) {
-      log.warn({ err: error }, 'cannot remove old jobs')
-    }
-  }
-
-  /** They outlive their jobs: a control database that was set back may know a job still that had ended. */
-  async #cleanMarks(): Promise<void> {
-    const { config, databases } = this.#options
-    const hosts = this.#health.openHosts().filter((id) => id !== firstHostId)
-    for (const id of hosts) await cleanMarks(databases, id, config.jobRetentionDays + marksStayDays)
   }
 }
 
@@ -261,9 +213,6 @@ function newLife(): Life {
 }
 
 const pollMs = 1_000
-const shortestPauseMs = 1
-const longestPauseMs = 16
-const cleanMs = 60_000
-const cleanPauseMs = 200
-const marksStayDays = 7
+const shortestBackoffMs = 1
+const longestBackoffMs = 16
 const releaseMs = 5_000

@@ -4,8 +4,8 @@ import { jobDocument } from '../../src/http/jobs/document.ts'
 import type { Job, JobDefinition } from '../../src/jobs/job.ts'
 import {
   beginStep,
+  claim,
   createJob,
-  start,
   stepFailed,
   stepSucceeded,
   type Transition,
@@ -18,7 +18,7 @@ const ok = (transition: Transition): Job => {
   return transition.job
 }
 const newJob = (definition: JobDefinition) => createJob(definition, 'the-id', 'alice', at)
-const started = (definition: JobDefinition) => ok(start(newJob(definition), at))
+const started = (definition: JobDefinition) => ok(claim(newJob(definition), at))
 const succeed = (job: Job) => ok(stepSucceeded(ok(beginStep(job, at)), at))
 const fail = (job: Job, reason: string) => ok(stepFailed(ok(beginStep(job, at)), reason, at))
 

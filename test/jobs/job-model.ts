@@ -75,7 +75,7 @@ export class JobModel {
       expected ? [expected.job.id] : [],
     )
     if (!expected) return
-    if (!orphan) expected.job = accepted(machine.start(expected.job, at))
+    if (!orphan) expected.job = accepted(machine.claim(expected.job, at))
     expected.holder = worker
     this.#handles.push(jobs[0]!)
     this.#current.set(worker, jobs[0]!)
@@ -219,7 +219,7 @@ export class JobModel {
     const expected = this.#jobs.find(({ job }) => job.status === 'pending')
     assert.equal(next?.job.id, expected?.job.id)
     if (!expected) return
-    expected.job = accepted(machine.start(expected.job, at))
+    expected.job = accepted(machine.claim(expected.job, at))
     expected.holder = worker
     this.#handles.push(next!)
     this.#current.set(worker, next!)
@@ -227,8 +227,8 @@ export class JobModel {
 
   async #put(write: JobWrite, workerId?: number): Promise<WriteResult & { next: ClaimedJob | undefined }> {
     const request = workerId === undefined ? undefined : claimRequestOf(workerId)
-    const { results, next } = await writeJobs(this.#store.databases.control, [write], { request })
-    return { ...results[0]!, next: next[0] }
+    const { written, claimed } = await writeJobs(this.#store.databases.control, [write], { request })
+    return { ...written[0]!, next: claimed[0] }
   }
 
   #settle(expected: Expected, job: Job): void {

@@ -6,10 +6,10 @@ import {
   abandon,
   beginStep,
   cancel,
+  claim,
   createJob,
   replaceQuery,
   requeue,
-  start,
   stepAborted,
   stepFailed,
   stepSucceeded,
@@ -26,7 +26,7 @@ const ok = (transition: Transition): Job => {
   return transition.job
 }
 const newJob = (definition: JobDefinition) => createJob(definition, 'id', 'alice', at)
-const started = (definition: JobDefinition) => ok(start(newJob(definition), at))
+const started = (definition: JobDefinition) => ok(claim(newJob(definition), at))
 const begin = (job: Job) => ok(beginStep(job, at))
 const succeed = (job: Job) => ok(stepSucceeded(begin(job), at))
 const fail = (job: Job, reason = 'broken') => ok(stepFailed(begin(job), reason, at))
@@ -184,7 +184,7 @@ test('a step that did not happen is begun again, here or after a stay in the que
   assert.equal(nextStep(ok(stepAborted(lost, at)))?.statement, 'b')
   const queued = ok(requeue(lost, at))
   assert.deepEqual(statuses(queued), ['pending', 'done pending pending'])
-  assert.equal(nextStep(ok(start(queued, at)))?.statement, 'b')
+  assert.equal(nextStep(ok(claim(queued, at)))?.statement, 'b')
 })
 
 test('a job whose user is gone fails for that reason, whatever is left of it', () => {
@@ -226,7 +226,7 @@ const definitions: fc.Arbitrary<JobDefinition> = fc.oneof(
 )
 
 const acts = {
-  start: (job: Job, now: Date) => start(job, now),
+  claim: (job: Job, now: Date) => claim(job, now),
   begin: (job: Job, now: Date) => beginStep(job, now),
   succeed: (job: Job, now: Date) => stepSucceeded(job, now),
   fail: (job: Job, now: Date) => stepFailed(job, `failed at ${now.getTime()}`, now),
@@ -242,7 +242,7 @@ type Act = keyof typeof acts
 // What drives a job on stands in here more often, so that many jobs get far.
 const actSequence = fc.array(
   fc.oneof(
-    { weight: 12, arbitrary: fc.constantFrom<Act>('start', 'begin', 'succeed', 'begin', 'succeed') },
+    { weight: 12, arbitrary: fc.constantFrom<Act>('claim', 'begin', 'succeed', 'begin', 'succeed') },
     { weight: 3, arbitrary: fc.constantFrom<Act>('fail', 'abort', 'requeue') },
     { weight: 1, arbitrary: fc.constantFrom<Act>('lose', 'cancel', 'abandon', 'update') },
   ),

@@ -242,10 +242,10 @@ test('who ends a job is given none while somebody on another host comes first', 
     writeJobs(control, [endOf(from, { ...from.job, status: 'done' })], { request: { ...request, openHosts } })
   const [first] = await claim()
   const ended = await end(first!, [1, 2])
-  assert.deepEqual([ended.next, ended.hasMore], [[], true])
+  assert.deepEqual([ended.claimed, ended.hasMore], [[], true])
   const [second] = await claim()
   await jobApi(user).submit('select 1')
-  assert.equal((await end(second!, [1])).next.length, 1)
+  assert.equal((await end(second!, [1])).claimed.length, 1)
 })
 
 /** The worker has something to write to a job that somebody holds. */

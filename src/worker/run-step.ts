@@ -1,0 +1,157 @@
+import { renderFallback } from '../jobs/fallback-template.ts'
+import { isFinal, type Job } from '../jobs/job.ts'
+import { abandon, accepted, beginStep, stepFailed, stepSucceeded } from '../jobs/job-state.ts'
+import type { Step } from '../jobs/job-step.ts'
+import { stepSettled } from '../jobs/statement-outcome.ts'
+import { sqlstate } from '../postgres/sqlstate.ts'
+import type { JobRun } from './job-run.ts'
+import { openSession } from './open-session.ts'
+import { announce, type Interruption, release, type Stop, save } from './record-run.ts'
+import { settleUntilKnown } from './settle-flight.ts'
+import { beginStatement, type Loss, type Outcome, type Statement, sendStatement } from './statement.ts'
+import type { WorkContext } from './work-context.ts'
+
+/** Runs the next step of a job: connects; begins, announces and sends its statement; settles how that ended. */
+export async function runStep(context: WorkContext, run: JobRun): Promise<Interruption | undefined> {
+  const opened = await openSession(context, run)
+  if (opened.kind === 'vanished') return abandonJob(run, opened.reason)
+  if (opened.kind === 'unreachable') return release(context, run)
+  run.beginStep(opened.session)
+  const statement = statementOf(context, run)
+  const begun = await beginStatement(opened.session, statement, run.takeAhead())
+  if (begun.kind === 'not-sent') return beginStepAgain(context, run, begun.cause)
+  const stop = await announce(context, run, begun.flight)
+  if (stop) return stopStep(run, stop)
+  return settle(
+    context,
+    run,
+    await sendStatement(opened.session, statement, begun.flight, context.interrupted),
+  )
+}
+
+function abandonJob(run: JobRun, reason: string): undefined {
+  run.advance(abandon(run.job, reason, new Date()))
+}
+
+function statementOf(context: WorkContext, run: JobRun): Statement {
+  const { job, step } = run
+  const limitMs = Math.min(context.config.jobTimeoutMs, longestTimeoutMs)
+  return {
+    text: step.kind === 'item' ? step.statement : renderFallback(step.statement, valuesOf(job, step)),
+    timeoutMs: step.kind === 'item' ? Math.min(step.timeoutMs ?? limitMs, limitMs) : limitMs,
+    isBesideControl: run.isBesideControl,
+    isRefusedInside: run.isRefusedInside,
+    isFollowed: isFollowed(context, run),
+  }
+}
+
+const longestTimeoutMs = 2 ** 31 - 1
+
+function valuesOf(job: Job, step: Step) {
+  const failed = step.kind === 'item-fallback' ? job.items[step.index]! : job
+  return { jobId: job.id, errorMessage: failed.failedReason ?? '' }
+}
+
+/** Whether a transaction should be begun ahead: for the next step, or for the next job of the user. */
+function isFollowed({ begunTransactions }: WorkContext, run: JobRun): boolean {
+  const isLast = isFinal(accepted(stepSucceeded(run.job, new Date())).status)
+  if (!isLast) return true
+  const { userId, isFollowed: hasMoreWaiting } = run.claimed
+  const isExpected = hasMoreWaiting || begunTransactions.isSteady(userId)
+  return run.isBesideControl && begunTransactions.isWorthwhile && isExpected
+}
+
+/** The connection was lost before it was used. Another one may do, or the next attempt to connect tells what is wrong. */
+async function beginStepAgain(
+  context: WorkContext,
+  run: JobRun,
+  cause: unknown,
+): Promise<Interruption | undefined> {
+  if ((await run.dropUnsent()) < mostUnsent) return undefined
+  await context.health.tenantFailed(run.claimed.target, cause, context.interrupted)
+  if (run.countRestart() <= mostRestarts) return release(context, run)
+  const begun = accepted(beginStep(run.job, new Date()))
+  run.advance(stepFailed(begun, 'The connection was lost again and again before the statement', new Date()))
+  return undefined
+}
+
+const mostUnsent = 3
+
+/** The statement was not sent: the job is not ours to go on with, or its step had been sent before. */
+function stopStep(run: JobRun, stop: Stop): Interruption | undefined {
+  if (typeof stop === 'string') return stop
+  run.advance(stepSettled(run.job, stop))
+  return undefined
+}
+
+async function settle(
+  context: WorkContext,
+  run: JobRun,
+  outcome: Outcome,
+): Promise<Interruption | undefined> {
+  switch (outcome.kind) {
+    case 'refused':
+      run.runOutside()
+      return undefined
+    case 'lost':
+      return settleLoss(context, run, outcome)
+    case 'succeeded':
+      run.advance(stepSucceeded(run.job, new Date()))
+      run.setAhead(outcome.ahead)
+      break
+    case 'failed':
+      run.advance(stepFailed(run.job, clip(outcome.reason), new Date(), outcome.sqlstate))
+  }
+  // Nobody could tell afterwards how it ended, so it is written down at once.
+  return outcome.isOutside && !isFinal(run.job.status) ? save(context, run) : undefined
+}
+
+/** A job that we took over may be in flight on a connection of its last worker. */
+export async function settleTakenOver(context: WorkContext, run: JobRun): Promise<Interruption | undefined> {
+  const { flight, isAnnounced } = run
+  if (!flight || isAnnounced) return undefined
+  const reason = 'its worker was lost'
+  return settleLoss(context, run, { kind: 'lost', flight, reason, isTimedOut: false, isInnocent: true })
+}
+
+async function settleLoss(context: WorkContext, run: JobRun, loss: Loss): Promise<Interruption | undefined> {
+  const outcome = await settleUntilKnown(context, run.claimed, loss.flight)
+  // Whoever takes the job next asks again.
+  if (!outcome) return release(context, run)
+  if (outcome.kind === 'committed') run.advance(stepSettled(run.job, outcome))
+  else if (loss.isTimedOut) run.advance(stepFailed(run.job, timeoutText, new Date(), sqlstate.queryCanceled))
+  else if (outcome.kind === 'unknown') run.advance(stepSettled(run.job, outcome))
+  else if (context.interrupted.aborted) run.abortStep()
+  else retryStep(run, loss, loss.isInnocent || outcome.isServerRestarted)
+  return undefined
+}
+
+const timeoutText = 'canceling statement due to statement timeout'
+
+/**
+ * Tries the step again, but not for ever, whatever ended it: not many times if the statement itself may have ended its
+ * backend, more often if its worker or all of the server went down.
+ */
+function retryStep(run: JobRun, loss: Loss, isInnocent: boolean): void {
+  const times = isInnocent ? run.countRestart() : run.countLoss()
+  if (times <= (isInnocent ? mostRestarts : mostLosses)) {
+    run.abortStep()
+    return
+  }
+  const what = isInnocent
+    ? `PostgreSQL or the worker stopped ${times} times while this statement ran`
+    : `The connection was lost ${times} times while this statement ran`
+  const reason = clip(`${what}: ${loss.reason}`)
+  run.advance(stepFailed(run.job, reason, new Date(), sqlstate.connectionFailure))
+}
+
+const mostLosses = 2
+const mostRestarts = 9
+
+/** A statement can raise an error as long as it likes. */
+function clip(reason: string): string {
+  if (reason.length <= longestReason) return reason
+  return `${reason.slice(0, longestReason).replace(/[\ud800-\udbff]$/, '')}...`
+}
+
+const longestReason = 8_192

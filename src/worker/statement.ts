@@ -1,0 +1,169 @@
+import type { Flight } from '../jobs/job-store.ts'
+import type { Session } from '../postgres/session.ts'
+import { sqlstate } from '../postgres/sqlstate.ts'
+import type { WireError } from '../postgres/wire-error.ts'
+import type { WireOutcome } from '../postgres/wire-query.ts'
+import { classifyJobItem } from '../sql/job-statement.ts'
+import { StatementWatch } from './statement-watch.ts'
+
+/**
+ * One text that runs as one message: inside of a transaction of ours wherever possible, perhaps one that was begun ahead.
+ * Then its xid tells for ever whether it happened. A text that cannot live in one runs outside, alone.
+ */
+export type Statement = Readonly<{
+  text: string
+  timeoutMs: number
+  /** Its database lies in the cluster of the control database. */
+  isBesideControl: boolean
+  /** PostgreSQL did not run it inside of a transaction. */
+  isRefusedInside: boolean
+  /** If it succeeds another one follows, for which a transaction is to be begun ahead. */
+  isFollowed: boolean
+}>
+
+/** `not-sent`: the connection went away before anything was sent. */
+export type Begun =
+  | Readonly<{ kind: 'begun'; flight: Flight }>
+  | Readonly<{ kind: 'not-sent'; cause: unknown }>
+
+/** The connection went away after the statement was sent: only PostgreSQL knows what became of it. */
+export type Loss = Readonly<{
+  kind: 'lost'
+  flight: Flight
+  reason: string
+  isTimedOut: boolean
+  /** The statement cannot have caused it. */
+  isInnocent: boolean
+}>
+
+export type Outcome =
+  | Readonly<{ kind: 'succeeded'; isOutside: boolean; ahead: Flight | null }>
+  | Readonly<{ kind: 'failed'; reason: string; sqlstate?: string; isOutside: boolean }>
+  /** Nothing has happened inside of a transaction. Outside it may. */
+  | Readonly<{ kind: 'refused' }>
+  | Loss
+
+function isOutside({ text, isRefusedInside }: Statement): boolean {
+  return isRefusedInside || classifyJobItem(text) === 'own-transaction'
+}
+
+/** Makes a connection ready for a statement, and learns by what it can be found again. `ahead` may have done that. */
+export async function beginStatement(
+  session: Session,
+  statement: Statement,
+  ahead: Flight | null,
+): Promise<Begun> {
+  if (!isOutside(statement)) return ahead ? { kind: 'begun', flight: ahead } : prepare(session, begin)
+  return prepare(session, `${limit(statement, 'session')}; select null as xid`)
+}
+
+const begin = 'begin; select pg_catalog.pg_current_xact_id()::pg_catalog.text as xid'
+
+async function prepare(session: Session, text: string): Promise<Begun> {
+  try {
+    await session.clean()
+    const backendStart = backendStarts.get(session) ?? (await askBackendStart(session))
+    const results = [await session.query<{ xid: string | null }>(text)].flat()
+    const { xid } = results.at(-1)!.rows[0]!
+    return { kind: 'begun', flight: { pid: session.processId, backendStart, xid } }
+  } catch (cause) {
+    return { kind: 'not-sent', cause }
+  }
+}
+
+/** Asked once for each connection, as it costs PostgreSQL more than all the rest of the preparation. */
+const backendStarts = new WeakMap<Session, string>()
+
+async function askBackendStart(session: Session): Promise<string> {
+  const { rows } = await session.query<{ start: string }>(
+    'select a.backend_start::pg_catalog.text as start from pg_catalog.pg_stat_get_activity(pg_catalog.pg_backend_pid()) a',
+  )
+  const { start } = rows[0]!
+  backendStarts.set(session, start)
+  return start
+}
+
+/** Sends a statement that was begun and announced, and waits for its end. */
+export async function sendStatement(
+  session: Session,
+  statement: Statement,
+  flight: Flight,
+  interrupted: AbortSignal,
+): Promise<Outcome> {
+  const watch = new StatementWatch(session, statement.timeoutMs, interrupted)
+  try {
+    return flight.xid === null
+      ? await sendOutside(watch, statement)
+      : await sendInside(session, watch, statement, { ...flight, xid: flight.xid })
+  } catch (error) {
+    const { isTimedOut, isInnocent } = watch
+    return { kind: 'lost', flight, reason: (error as Error).message, isTimedOut, isInnocent }
+  } finally {
+    watch.end()
+  }
+}
+
+async function sendInside(
+  session: Session,
+  watch: StatementWatch,
+  statement: Statement,
+  flight: Flight & { xid: string },
+): Promise<Outcome> {
+  const [, ran, committed, cleaned, begun] = await sendAndCommit(watch, statement, flight.xid)
+  if (ran?.error) return isRefusal(statement, ran.error) ? { kind: 'refused' } : failed(ran.error, false)
+  if (committed?.error) return failed(committed.error, false)
+  const isCleaned = cleaned?.error === null
+  if (isCleaned && !begun) session.noteClean()
+  const isBegun = isCleaned && begun?.error === null
+  const ahead = isBegun ? { ...flight, xid: watch.lastValue } : null
+  return { kind: 'succeeded', isOutside: false, ahead }
+}
+
+/** In one go, so that between the statement and its commit nobody can be waited for, stopped or killed. */
+async function sendAndCommit(
+  watch: StatementWatch,
+  statement: Statement,
+  xid: string,
+): Promise<readonly WireOutcome[]> {
+  const { text, isFollowed } = statement
+  const texts = [limit(statement, 'local'), text, commit(statement, xid), 'discard all']
+  if (!/copy/i.test(text)) return watch.run(isFollowed ? [...texts, begin] : texts, 3, isFollowed)
+  // COPY FROM STDIN would take the other messages for its data.
+  const first = await watch.run(texts.slice(0, 2), 2)
+  return first[1]!.error ? first : [...first, ...(await watch.run(texts.slice(2), 1))]
+}
+
+/**
+ * Commits, if the transaction is still ours. Beside the control database the commit need not wait for the disk: the
+ * record that the statement is done comes later in the same log, and does wait.
+ */
+function commit({ isBesideControl }: Statement, xid: string): string {
+  return `set local synchronous_commit = ${isBesideControl ? 'off' : 'on'};
+    select (case when pg_catalog.pg_current_xact_id_if_assigned() operator(pg_catalog.=) '${xid}'::pg_catalog.xid8
+     then '1' else 'the statement has ended the transaction it ran in' end)::pg_catalog.int4;
+    commit`
+}
+
+/** What PostgreSQL says to a text that wants to be outside of a transaction. */
+function isRefusal({ text }: Statement, { sqlstate: state }: WireError): boolean {
+  const wantsOutside =
+    state === sqlstate.activeSqlTransaction || state === sqlstate.invalidTransactionTermination
+  return wantsOutside && classifyJobItem(text) === 'may-commit'
+}
+
+async function sendOutside(watch: StatementWatch, { text }: Statement): Promise<Outcome> {
+  const [ran] = await watch.run([text], 1)
+  if (ran!.error) return failed(ran!.error, true)
+  if (ran!.transactionStatus === 'I') return { kind: 'succeeded', isOutside: true, ahead: null }
+  return { kind: 'failed', reason: leftOpen, isOutside: true }
+}
+
+const leftOpen = 'The statement left a transaction open, which was rolled back'
+
+function failed({ message, sqlstate: state }: WireError, isOutside: boolean): Outcome {
+  return { kind: 'failed', reason: message, sqlstate: state, isOutside }
+}
+
+function limit({ timeoutMs }: Statement, scope: 'local' | 'session'): string {
+  return `set ${scope} statement_timeout = ${timeoutMs}`
+}
