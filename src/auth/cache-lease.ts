@@ -5,8 +5,8 @@ import { Listener } from '../postgres/listener.ts'
 import { changeChannel, registerLease, removeLease, renewLease } from './lease-store.ts'
 
 /**
- * So long a process trusts what it remembers, counted by its own monotonic clock from the moment before it asked for
- * the renewal. The same for all processes: whoever waits for leases to run out goes by it.
+ * How long a process trusts its cache after it has asked for a renewal, by its own monotonic clock. It is the same for
+ * all processes: a change waits for so long until every lease has run out.
  */
 export const leaseMs = 1_500
 

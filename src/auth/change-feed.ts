@@ -18,10 +18,10 @@ export async function announceChange(tx: ClientBase): Promise<void> {
 }
 
 /**
- * After the commit and before the answer: waits until no process trusts what it knew before. A lease that is renewed
- * after the change got its number knows of it; one that was renewed before has run out when this process has counted
- * the time of a lease by its own clock. So no clock is compared with another, and what is confirmed sooner is
- * answered sooner. Fails only when the change could not be numbered.
+ * After the commit and before the answer: waits until no process trusts what it knew before the change. A process that
+ * renews its lease after the change got its number knows of it, and confirms it. A lease that was renewed before has run
+ * out when the time of a lease has passed on the clock of this process; so no clock is compared with another. Fails only
+ * when the change could not be numbered.
  */
 export async function awaitCaches(control: Pool, log: Log): Promise<void> {
   const change = await answerWithin(answerMs, numberChange(control))

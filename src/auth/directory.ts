@@ -90,7 +90,7 @@ export class Directory {
     return found
   }
 
-  /** Asks the control database: again when the answer is older than a lease may be, or overtaken by a change. */
+  /** Asks the control database; again if the answer took longer than a lease, or if a change came in between. */
   async #ask<V>(load: () => Promise<V>): Promise<{ found: V; epoch: number }> {
     const giveUpAt = performance.now() + patienceMs
     for (let attempt = 1; ; attempt += 1) {
@@ -130,7 +130,7 @@ function impatient(control: Pool): Queryable {
   }
 }
 
-/** Should the process that made a change die before it has told of it, and the notification be left out. */
+/** An end for the case that the process that made a change died before it could tell, and no notification came. */
 const longestMs = 60_000
 const maxAttempts = 4
 const patienceMs = 3_000

@@ -7,7 +7,7 @@ import { type JobRow, readStoredJob, type StoredJob } from './job-store.ts'
 export type ClaimedJob = StoredJob &
   Readonly<{
     claim: string
-    /** Where, and as whom. */
+    /** Where to log in, and as which role. */
     target: SessionTarget
     /** How often its step has lost its connection, and how often its worker or the whole server. */
     losses: number
@@ -41,7 +41,7 @@ export function readClaimedJob(row: ClaimedRow): ClaimedJob {
   }
 }
 
-/** The job again as it stands in the database, if it is still the caller's. */
+/** The job as it stands in the database, if it still has the same claim. */
 export async function reloadJob(control: Pool, from: ClaimedJob): Promise<ClaimedJob | undefined> {
   const { rows } = await control.query<{ job: ClaimedRow }>(
     `select row_to_json(r) as job from cartage.runnable_jobs r

@@ -9,7 +9,7 @@ const notToBeSent: Flight = { pid: 0, backendStart: 'epoch', xid: null }
 
 export const isNotToBeSent = ({ pid }: Flight) => pid === notToBeSent.pid
 
-/** Marks that a step must not be sent; false: another flight is there that the caller has not settled. */
+/** Marks that a step must not be sent. False: there is a flight that the caller has not settled. */
 export async function markNotToBeSent(
   databases: Databases,
   hostId: number,
@@ -19,7 +19,7 @@ export async function markNotToBeSent(
   return (await markFlight(databases, hostId, step, notToBeSent, settled)) === 'marked'
 }
 
-/** `gone`: the backend has ended. A flight: of the same step, and the caller has not settled it. */
+/** `gone`: the backend has ended. A flight: the mark of the same step, which the caller has not settled. */
 export type Marked = 'marked' | 'gone' | Flight
 
 /**
@@ -70,7 +70,7 @@ export async function findMark(
   return rows[0].is_own ? 'stands' : 'foreign'
 }
 
-/** What was sent of a job on its host, by step; nothing where the row of the job says it all. */
+/** The flights that are marked on the host of a job, by step. Beside the control database there are none. */
 export async function listMarks(
   { admin, hosts, namespace }: Databases,
   hostId: number,

@@ -12,7 +12,7 @@ export type NewJob = Readonly<{
   account: Account
   definition: JobDefinition
   idempotencyKey: string | null
-  /** By which the same request is known when it comes again with the same key. */
+  /** Tells the same request, made again with the same key, from another one. */
   requestHash: Buffer | null
 }>
 
@@ -21,7 +21,7 @@ export type QueueLimits = Pick<Config, 'jobQueueLimit' | 'jobsPerUser'>
 /** The worker inside this process. */
 export type NearWorker = Readonly<{ hasRoom: boolean; wake: () => void }>
 
-/** The way into the queue: jobs that come at the same time go in together. */
+/** The way into the queue, with group commit. */
 export class JobQueue {
   readonly #control: Pool
   readonly #limits: QueueLimits
@@ -35,7 +35,7 @@ export class JobQueue {
     this.#limits = limits
   }
 
-  /** From now on this worker is told of new jobs at once. The others hear of them when it has its hands full. */
+  /** From now on this worker is told of new jobs at once. The others are notified only when it has no room. */
   tellFirst(worker: NearWorker): void {
     this.#near = worker
   }
@@ -50,10 +50,10 @@ export class JobQueue {
     }
   }
 
-  /** Nobody knows whether it was written, or will be yet: by its id the repetition recognises itself. */
+  /** The first attempt may have been written, or may still be. The job has the same id, so it is not queued twice. */
   #addAgain(job: NewJob): Promise<Date | null> {
     return this.#groupCommit.write(job).catch((error: unknown) => {
-      // The first one came through while the second was under way.
+      // The first attempt was written while the second was under way.
       if (hasSqlstate(error, sqlstate.uniqueViolation)) return this.#groupCommit.write(job)
       throw error
     })
@@ -68,22 +68,22 @@ export class JobQueue {
 
   #tell(): void {
     if (this.#near?.hasRoom) this.#near.wake()
-    // If this fails, somebody finds the job when he looks by himself.
+    // If this fails, a worker finds the job when it polls.
     else announceJobs(this.#control).catch(() => undefined)
   }
 }
 
-/** `isFree`: it could run at once, and for that somebody has to be woken. */
+/** `isFree`: it could run at once, if a worker is woken. */
 export type QueuedJob = Readonly<{ at: Date | null; isFree: boolean }>
 
-/** Puts jobs into the queue and wakes the workers, unless that is to be quiet, in one transaction. */
+/** Puts jobs into the queue and, unless `isQuiet`, wakes the workers, in one transaction. */
 export async function enqueueJobs(
   control: Pick<Pool, 'query'>,
   { jobQueueLimit, jobsPerUser }: QueueLimits,
   jobs: readonly NewJob[],
   { isPatient = true, isQuiet = false } = {},
 ): Promise<readonly QueuedJob[]> {
-  // In the order of their users, as everybody locks the queues.
+  // One lock order, by user, so no deadlock.
   const sorted = [...jobs].sort((one, other) => one.account.userId - other.account.userId)
   const { rows } = await control.query<{ at: Date | null; is_free: boolean }>({
     name: 'enqueue-jobs',

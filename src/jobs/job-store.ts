@@ -6,7 +6,7 @@ import type { FallbackRecord, Item, Job, JobDefinition } from './job.ts'
 import { accepted, beginStep, createJob } from './job-state.ts'
 import { runningStep } from './job-step.ts'
 
-/** The statement that a worker has sent: by these PostgreSQL can be asked what became of it. */
+/** A statement that was announced, and perhaps sent. With this PostgreSQL can be asked what became of it. */
 export type Flight = Backend &
   Readonly<{
     /** Null for a statement that runs outside of a transaction of ours. */
@@ -17,7 +17,7 @@ export type Flight = Backend &
 export type StoredJob = Readonly<{
   userId: number
   job: Job
-  /** The fence: whoever writes names the claim and the revision that he has read, and his write is the next one. */
+  /** The fence: a write names the claim and the revision that it has read. If the row has others, nothing is changed. */
   claim: string | null
   revision: number
   flight: Flight | null
@@ -40,8 +40,8 @@ export type JobRow = Readonly<{
 }>
 
 /**
- * Asks to be notified of the end of the user's job. False: it is locked just now, perhaps for as long as its statement
- * takes to end, and that is not waited for.
+ * Asks to be notified of the end of the user's job. False: the row is locked, perhaps for as long as a statement takes to
+ * end, and this does not wait for it.
  */
 export async function watchJob(control: Pool, account: Account, id: string): Promise<boolean> {
   const { rows } = await control.query<{ is_watched: boolean }>({
@@ -91,7 +91,7 @@ export async function findJob(
   return rows[0] && readJob({ ...rows[0], username: account.username })
 }
 
-/** The job for the caller alone, until the transaction ends. None: it is gone, or somebody else has it just now. */
+/** Locks a job until the transaction ends. Undefined: there is none, or somebody else has locked it. */
 export async function lockJob(tx: Queryable, account: Account, id: string): Promise<StoredJob | undefined> {
   const { rows } = await tx.query<Omit<JobRow, 'username'>>(
     `${selectJobs} where user_id = $1 and id = $2 for update skip locked`,
@@ -169,7 +169,7 @@ function readJob(row: JobRow): Job {
     status: row.status,
     updatedAt: new Date(row.updated_at),
   }
-  // In flight from the moment when its worker was given it: nothing has been written since.
+  // It was claimed together with a begun transaction, and nothing has been written since.
   const isHandedOver = row.flight_pid !== null && !runningStep(job)
   return isHandedOver ? accepted(beginStep(job, job.updatedAt)) : job
 }

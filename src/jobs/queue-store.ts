@@ -8,7 +8,7 @@ type Control = Pick<Pool, 'query'>
 export const queueChannel = 'cartage_jobs'
 /** The id of a job that has ended, if somebody waits for it. */
 export const finishedChannel = 'cartage_finished_jobs'
-/** What is said on the queue channel of a job that runs without a worker. */
+/** Sent on the queue channel when there are orphans: running jobs without a worker. */
 export const orphanMessage = 'orphan'
 
 /** The epoch that the server is in: from one crash to the next. */
@@ -26,7 +26,7 @@ export async function queueStats(control: Control): Promise<Readonly<{ pending: 
   return rows[0]!
 }
 
-/** What a worker has had for a moment, according to the database. */
+/** The claims that a worker has had for over a second, according to the database. */
 export async function claimsOf(control: Control, workerId: number): Promise<readonly string[]> {
   const { rows } = await control.query<{ claim: string }>({
     name: 'claims-of',
@@ -38,8 +38,8 @@ export async function claimsOf(control: Control, workerId: number): Promise<read
 }
 
 /**
- * Releases jobs as they stand in the database, for whoever polls next. A claim is named, never a worker: however late
- * this arrives, it can only take away what it was meant for.
+ * Releases jobs as they stand in the database, for whoever polls next. It names claims, never a worker: a statement that
+ * arrives late cannot release a job that was claimed again.
  */
 export async function releaseClaims(control: Control, claims: readonly ClaimedJob['claim'][]): Promise<void> {
   await control.query({

@@ -46,7 +46,7 @@ function hashOf(definition: JobDefinition): Buffer {
   return createHash('sha256').update(JSON.stringify(definition)).digest()
 }
 
-/** Holding the user's queue, so that of two requests with one key the second finds the first. */
+/** Locks the user's queue: of two requests with one key the second waits, and then finds the job of the first. */
 async function findEarlier(tx: ClientBase, account: Account, request: Request): Promise<Job | undefined> {
   await tx.query(
     `insert into cartage.job_queues as q (user_id, host_id) values ($1, $2)

@@ -7,9 +7,9 @@ import { inTransaction } from '../postgres/transaction.ts'
 import { findJob, lockJob, type StoredJob } from './job-store.ts'
 
 /**
- * Works on a job that nobody else can touch meanwhile: its worker can neither record nor begin anything. If we die,
- * nothing has been said. While another has it, or `work` answers that it is not the moment, we wait without holding
- * a connection.
+ * Runs `work` on a job whose row is locked: meanwhile its worker can neither record nor begin anything. It is one
+ * transaction, so if this process dies, nothing has changed. While somebody else has the lock, or `work` answers
+ * undefined, it is tried again; no connection is held in between.
  */
 export async function withLockedJob<T>(
   { control }: Databases,

@@ -3,7 +3,7 @@ import type { ClientBase, Pool } from 'pg'
 import { advisoryLocks } from '../postgres/advisory-locks.ts'
 import { orphanMessage, queueChannel } from './queue-store.ts'
 
-/** Under an id at random: one from a sequence could be given out again after a fail-over or a restore. */
+/** The id is random: one from a sequence could be given out again after a fail-over or a restore. */
 export async function registerWorker(client: ClientBase, name: string): Promise<number> {
   const id = randomInt(1, 2 ** 31)
   await client.query('insert into cartage.workers (id, name) values ($1, $2)', [id, name])
@@ -36,7 +36,7 @@ export type SeenWorker = Readonly<{
   id: number
   /** It holds the lock of its id. */
   isPresent: boolean
-  /** Another one at each beat. What time it says means nothing: clocks differ, and are set. */
+  /** Changes with each beat. The time that it says means nothing: clocks differ, and are set. */
   heartbeat: string
 }>
 
@@ -55,7 +55,7 @@ export async function seeWorkers(control: Pool): Promise<readonly SeenWorker[]> 
   return rows
 }
 
-/** Only those that have not been heard since they were seen: this may arrive late. */
+/** Only workers that have not sent a heartbeat since: this statement may arrive late. */
 export async function declareDead(control: Pool, dead: readonly SeenWorker[]): Promise<void> {
   await control.query(
     `delete from cartage.workers w using unnest($1::integer[], $2::timestamptz[]) d (id, heartbeat_at)
@@ -64,7 +64,7 @@ export async function declareDead(control: Pool, dead: readonly SeenWorker[]): P
   )
 }
 
-/** Takes their jobs from workers that are no more, and offers them to the others. The fence keeps the dead from writing. */
+/** Makes orphans of the jobs of dead workers, and tells the others. The fence keeps a worker that wakes up from writing. */
 export async function orphanJobs(control: Pool): Promise<number> {
   const { rowCount } = await control.query({
     name: 'orphan-jobs',

@@ -2,8 +2,8 @@ import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { errors } from '../errors.ts'
 
 /**
- * The answer of a database, or 503 if it is late. After a pause of this very process what has arrived meanwhile is
- * read first. Whoever waits no longer must drop the connection, which is still busy.
+ * The answer of a database, or 503 if it is late. If this process itself was paused, what has arrived meanwhile is read
+ * first. After a late answer the caller must drop the connection, which is still busy.
  */
 export async function answerWithin<T>(ms: number, answer: Promise<T>): Promise<T> {
   const answered = new AbortController()

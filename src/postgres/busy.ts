@@ -1,6 +1,6 @@
 import { hasSqlstate, sqlstate } from './sqlstate.ts'
 
-/** Somebody holds what an administrative statement needed: it can be tried again later. */
+/** Somebody holds a lock that an administrative statement needed: it can be tried again later. */
 export function isBusy(error: unknown): boolean {
   return hasSqlstate(
     error,

@@ -30,7 +30,7 @@ async function prepareDatabase(
   migrations: readonly Migration[],
 ): Promise<boolean> {
   await createIfMissing(databases, hostId, name)
-  // The connections of the control database have no time for a migration.
+  // Not on the control pool: its statement timeout is too short for a migration.
   return databases.admin.use(adminTarget(databases.hosts, hostId, name), async (session) => {
     const applied = await session.onClient((client) => migrate(client, migrations))
     return applied.length === migrations.length

@@ -4,9 +4,9 @@ import { errors } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { dropWhenSilent, keepAlive, serverKeepAlive, socketOf } from './drop-when-silent.ts'
 import type { Host } from './hosts.ts'
+import { ScramClient } from './scram-client.ts'
 import { sessionOptions } from './session-options.ts'
 import { hasSqlstate, isPoolClosed, isPoolFull } from './sqlstate.ts'
-import { WaryClient } from './wary-client.ts'
 
 /** Connections to the control database. Every wait has an end: for a connection, for a lock, for an answer. */
 export class ControlPool extends pg.Pool {
@@ -17,7 +17,7 @@ export class ControlPool extends pg.Pool {
 
   constructor(config: Config, host: Host, log: Log) {
     super({
-      Client: WaryClient,
+      Client: ScramClient,
       ...host.address,
       ...keepAlive,
       user: host.adminRole,
@@ -52,7 +52,7 @@ export class ControlPool extends pg.Pool {
   override end(): Promise<void>
   override end(callback: () => void): void
   override end(callback?: () => void): Promise<void> | undefined {
-    // Those that are lent out, or do not answer to a goodbye.
+    // Some are lent out, or do not answer.
     setTimeout(() => {
       for (const client of this.#clients) socketOf(client).destroy()
     }, goodbyeMs).unref()
@@ -76,7 +76,7 @@ export class ControlPool extends pg.Pool {
   #watch(client: pg.PoolClient): void {
     this.#clients.add(client)
     client.on('end', () => this.#clients.delete(client))
-    // One that is lent out and lost between two statements must not end the process: the next statement tells.
+    // Without a listener a connection that is lost between two statements would end the process.
     client.on('error', (error) => {
       if (hasSqlstate(error, 'ETIMEDOUT')) this.#silentSince = performance.now()
     })
@@ -89,7 +89,7 @@ export class ControlPool extends pg.Pool {
   }
 }
 
-/** For the rest of a transaction that has to touch any number of rows. */
+/** Lifts the limits for the rest of a transaction that may touch any number of rows. */
 export async function allowLongStatements(tx: pg.ClientBase): Promise<void> {
   await tx.query(`set local statement_timeout = ${longMs}`)
   socketOf(tx).setTimeout(longMs + silentMs)

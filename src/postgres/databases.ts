@@ -47,7 +47,7 @@ export function openDatabases(config: Config, adminUrl: string, secrets: Secrets
     maxPerRole: 4,
     idleMs: Math.min(config.connectionIdleMs, 5_000),
     answerMs: 65_000,
-    // A tenant may hold what an administrative statement needs. Who means to wait longer says so.
+    // A tenant may hold a lock that an administrative statement needs. One that may wait longer sets its own limit.
     settings: {
       statement_timeout: 60_000,
       lock_timeout: 5_000,
@@ -130,5 +130,5 @@ export function jobConnections({ jobConnectionsPerHost, jobsPerWorker }: Config)
 
 const adminConnectionsPerHost = 8
 
-/** We read what we get at once, unless a client of ours is slow. */
+/** How long an answer may lie unread: not long, as we read at once. Only the client of a copy may be slow. */
 const unreadMs = 15_000

@@ -2,7 +2,7 @@ import type { Config } from '../config.ts'
 import type { Log } from '../log.ts'
 import { connectionBudget } from './databases.ts'
 import { firstHostId } from './hosts.ts'
-import { WaryClient } from './wary-client.ts'
+import { ScramClient } from './scram-client.ts'
 
 /**
  * The configuration with caps that the server can bear: what it allows, less what it reserves and what others hold
@@ -40,7 +40,7 @@ function shrink(config: Config, room: number): Config {
 }
 
 async function roomOn(adminUrl: string): Promise<number> {
-  const client = new WaryClient({
+  const client = new ScramClient({
     connectionString: adminUrl,
     options: '-c search_path=pg_catalog',
     connectionTimeoutMillis: 10_000,

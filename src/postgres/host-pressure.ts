@@ -28,7 +28,7 @@ export async function hostPressure(
   return rows[0]!
 }
 
-/** Of every host that answers soon, by its name. */
+/** The pressure on every host that answers soon, by the name of the host. */
 export async function hostPressures(databases: Databases): Promise<ReadonlyMap<string, HostPressure>> {
   const found = await Promise.all(
     databases.hosts.all().map(async ({ id, name }) => {

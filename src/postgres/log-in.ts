@@ -4,12 +4,12 @@ import { AppError, errors } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { keepAlive } from './drop-when-silent.ts'
 import type { Hosts } from './hosts.ts'
+import { ScramClient } from './scram-client.ts'
 import { sessionOptions } from './session-options.ts'
 import type { SessionTarget } from './session-target.ts'
 import { hasSqlstate, isConnectionLoss, sqlstate } from './sqlstate.ts'
-import { WaryClient } from './wary-client.ts'
 
-/** Knows what a login shall be like, and makes it so again. */
+/** Checks the password and settings of a role, and puts them back. */
 export type Keeper = Readonly<{
   isAsChosen: (client: pg.Client) => Promise<boolean>
   repair: (target: SessionTarget) => Promise<void>
@@ -30,8 +30,8 @@ export type LogInOptions = Readonly<{
 }>
 
 /**
- * Opens a connection as the role itself, with the settings that we chose. A login that the role broke, or a session that
- * it bent, is repaired and tried again.
+ * Opens a connection as the role itself, with the settings that we chose. A role can change its own password and
+ * settings: then it is repaired, and the login is tried again.
  */
 export async function logIn(options: LogInOptions, target: SessionTarget): Promise<pg.Client> {
   for (let attempt = 1; ; attempt += 1) {
@@ -41,7 +41,7 @@ export async function logIn(options: LogInOptions, target: SessionTarget): Promi
   }
 }
 
-/** Nothing: the role is in need of repair. */
+/** Undefined: the role has to be repaired. */
 async function attemptLogin(
   options: LogInOptions,
   target: SessionTarget,
@@ -57,7 +57,7 @@ async function attemptLogin(
   return undefined
 }
 
-/** A session that dies of the question was bent as well: a role can give itself an idle timeout of a millisecond. */
+/** A session that ends during the check is not sound either: a role can give itself an idle timeout of a millisecond. */
 async function isSound(keeper: Keeper, client: pg.Client): Promise<boolean> {
   const isChosen = await keeper.isAsChosen(client).catch(() => false)
   if (!isChosen) await client.end().catch(() => undefined)
@@ -65,7 +65,7 @@ async function isSound(keeper: Keeper, client: pg.Client): Promise<boolean> {
 }
 
 async function connect(options: LogInOptions, target: SessionTarget): Promise<pg.Client> {
-  const client = new WaryClient({
+  const client = new ScramClient({
     ...options.hosts.get(target.hostId).address,
     database: target.database,
     user: target.role,

@@ -22,7 +22,7 @@ export type LoginKeeperOptions = Readonly<{
 
 /**
  * Keeps the logins of tenants as we chose them. PostgreSQL lets every role change its own password and settings, also
- * to ones that block its login, end its sessions or bend the answers of whoever logs in as the same role.
+ * to ones that block its login, end its sessions or change the answers to others who log in as the same role.
  */
 export class LoginKeeper implements Keeper {
   readonly #options: LoginKeeperOptions
@@ -38,18 +38,18 @@ export class LoginKeeper implements Keeper {
     return rows[0]!.chosen
   }
 
-  /** Puts password and settings back. Whoever finds the same role broken meanwhile waits for the same repair. */
+  /** Puts password and settings back. Callers that need the same repair at the same time share it. */
   repair(target: SessionTarget): Promise<void> {
     const key = `${target.hostId}/${target.database}/${target.role}`
     const known = this.#repairs.get(key)
     if (known) return known
-    const repair = this.#repairStubbornly(target).finally(() => this.#repairs.delete(key))
+    const repair = this.#repairWithRetries(target).finally(() => this.#repairs.delete(key))
     this.#repairs.set(key, repair)
     return repair
   }
 
   /** The role may be changing itself at this very moment, and so may another process of ours. */
-  async #repairStubbornly(target: SessionTarget): Promise<void> {
+  async #repairWithRetries(target: SessionTarget): Promise<void> {
     for (let attempt = 1; ; attempt += 1) {
       try {
         await this.#repairOnce(target)
@@ -96,8 +96,8 @@ export class LoginKeeper implements Keeper {
 }
 
 /**
- * What has taken effect is asked, and what stands in the catalog: the one does not show the settings of an extension that
- * is not loaded yet, the other not what was taken back since the login. Qualified, as tenants make names here.
+ * Looks at the settings in effect and at those in the catalog. The first do not show settings of an extension that is not
+ * loaded yet; the second do not show what was reset since the login. All names are qualified, as tenants can make others.
  */
 const asChosen = `
   select not exists (

@@ -25,7 +25,7 @@ type HostState = { open: number; slots: Slots }
 
 /**
  * Connections per role, under one cap per host. A connection comes back only clean, and is destroyed on any doubt;
- * when the cap is reached the longest idle connection of another role makes room, then callers wait in line.
+ * when the cap is reached the longest idle connection of another role is closed, then callers wait in a queue.
  * (pg.Pool knows neither a shared cap nor cleaning, hence our own.)
  */
 export class RolePools {
@@ -113,7 +113,7 @@ export class RolePools {
     return slots.take(holder, waitMs, () => errors.connectionsExhausted(waitMs), signal)
   }
 
-  /** One that died in the hands of its caller, before it was lent, is free as well. */
+  /** A session may have ended before it is lent: then its slot is free at once. */
   #lend(session: Session, giveBack: GiveBack, onFree: (() => void) | undefined): void {
     const free = () => {
       giveBack()
@@ -135,7 +135,7 @@ export class RolePools {
     return session
   }
 
-  /** Whoever has a slot finds room: what is open without one is idle. */
+  /** A caller with a slot always finds room: connections without a slot are idle, and can be closed. */
   #makeRoom(hostId: number): void {
     if (this.#host(hostId).open < this.#options.maxPerHost) return
     let oldest: Session | undefined

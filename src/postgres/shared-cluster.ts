@@ -10,7 +10,7 @@ import {
   type EmbeddedClusterOptions,
   startEmbeddedCluster,
 } from './embedded-cluster.ts'
-import { WaryClient } from './wary-client.ts'
+import { ScramClient } from './scram-client.ts'
 
 /**
  * The cluster under the data directory for any number of processes: the first starts it, the others join. When the
@@ -110,7 +110,7 @@ async function hasUsers(url: string): Promise<boolean> {
 }
 
 async function ask(url: string, question: string): Promise<pg.QueryResult> {
-  const client = new WaryClient({
+  const client = new ScramClient({
     connectionString: url,
     connectionTimeoutMillis: 5_000,
     query_timeout: 5_000,

@@ -17,7 +17,7 @@ type Use = { all: number; anonymous: number }
 
 /**
  * How many may do something at once: in total, as one role, for one account, and for callers without a key. Beyond the
- * limits one waits in line; whoever is at a limit of its own does not hold up the others.
+ * limits callers wait in a queue; one that is at a limit of its own does not hold up the others.
  *
  * So that no account and no stranger can take everything, the last slots are for accounts that have none, and those
  * without a key have half, or what is not reserved if their account has none.

@@ -5,8 +5,8 @@ import type { Session } from './session.ts'
 import { adminTarget } from './session-target.ts'
 
 /**
- * Stops what a session is running: first by asking. A statement may catch the cancel and go on; then its backend is
- * ended. Resolves when it has stopped; at the latest, when the connection is given up.
+ * Stops what a session is running: first by a cancel, and if the statement catches that, by ending its backend. Resolves
+ * when it has stopped, at the latest when the connection is destroyed.
  */
 export async function stopStatement(
   databases: Databases,

@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { parse } from 'pg-connection-string'
 import type { PostgresBinaries } from '../find-binaries.ts'
-import { WaryClient } from '../wary-client.ts'
+import { ScramClient } from '../scram-client.ts'
 import { ClusterError } from './cluster-error.ts'
 import { emptyEnvironment, superuser } from './initialise.ts'
 
@@ -19,7 +19,7 @@ export async function takeBaseBackup(
   binaries: PostgresBinaries,
   write: (tar: Readable) => Promise<void>,
 ): Promise<void> {
-  const keeper = new WaryClient({ connectionString: url, connectionTimeoutMillis: 5_000 })
+  const keeper = new ScramClient({ connectionString: url, connectionTimeoutMillis: 5_000 })
   keeper.on('error', () => undefined)
   await keeper.connect()
   try {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../../log.ts'
 import type { PostgresBinaries } from '../find-binaries.ts'
+import { ScramClient } from '../scram-client.ts'
 import { sqlstateOf } from '../sqlstate.ts'
-import { WaryClient } from '../wary-client.ts'
 import { ClusterError } from './cluster-error.ts'
 import type { ClusterHome } from './home.ts'
 import { superuser, writeOwned } from './initialise.ts'
@@ -118,7 +118,7 @@ async function closeToTenants(server: Server, postmaster: Postmaster): Promise<v
 }
 
 async function asSuperuser(server: Server, postmaster: Postmaster, statement: string): Promise<void> {
-  const client = new WaryClient({
+  const client = new ScramClient({
     connectionString: urlOf(server, postmaster),
     connectionTimeoutMillis: 5_000,
   })

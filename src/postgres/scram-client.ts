@@ -2,10 +2,10 @@ import pg from 'pg'
 import { errors } from '../errors.ts'
 
 /**
- * A client that proves to know its password (SCRAM) and shows it to nobody. `pg` would send it in clear, or as an MD5 hash
- * that is as good, to whoever listens on the port and asks for it.
+ * A client that logs in by SCRAM only. `pg` would send the password in clear, or as an MD5 hash that is as good, to any
+ * server that asks for it.
  */
-export class WaryClient extends pg.Client {
+export class ScramClient extends pg.Client {
   /** What `pg` calls when the server asks. */
   _handleAuthCleartextPassword(): void {
     this.#refuse('in clear')
