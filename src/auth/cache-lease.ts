@@ -1,8 +1,7 @@
 import type { ClientBase, Pool } from 'pg'
 import type { Log } from '../log.ts'
-import { advisoryLocks } from '../postgres/advisory-locks.ts'
 import { Listener } from '../postgres/listener.ts'
-import { changeChannel, registerLease, removeLease, renewLease } from './lease-store.ts'
+import { changeChannel, registerLease, removeLease, renewLease, showPresence } from './lease-store.ts'
 
 /**
  * How long a process trusts its cache after it has asked for a renewal, by its own monotonic clock. It is the same for
@@ -61,7 +60,7 @@ export class CacheLease {
   }
 
   async #register(client: ClientBase): Promise<void> {
-    await client.query('select pg_catalog.pg_advisory_lock_shared($1)', [advisoryLocks.process])
+    await showPresence(client)
     const { id, newestChange } = await registerLease(client, this.#id)
     // From here on a lost tail of the log can only make us look further behind than we are.
     await client.query('set synchronous_commit = off')

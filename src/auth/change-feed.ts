@@ -1,20 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ClientBase, Pool } from 'pg'
 import type { Log } from '../log.ts'
-import { advisoryLocks } from '../postgres/advisory-locks.ts'
 import { answerWithin } from '../postgres/answer-within.ts'
 import { leaseMs } from './cache-lease.ts'
-import {
-  changeChannel,
-  type LeaseBehind,
-  leasesBehind,
-  numberChange,
-  removeUnrenewed,
-} from './lease-store.ts'
+import { type LeaseBehind, leasesBehind, numberChange, removeUnrenewed, tellChange } from './lease-store.ts'
 
 /** Part of the transaction that changes an account or a key. */
 export async function announceChange(tx: ClientBase): Promise<void> {
-  await tx.query('select cartage.tell($1, $2)', [changeChannel, ''])
+  await tellChange(tx)
 }
 
 /**
@@ -47,17 +40,6 @@ const nextPause = (pauseMs: number) => Math.min(2 * pauseMs, longestPauseMs)
 async function giveUp(control: Pool, log: Log, leases: readonly LeaseBehind[]): Promise<void> {
   log.warn('a process did not confirm a change of accounts before its lease ran out')
   await answerWithin(answerMs, removeUnrenewed(control, leases)).catch(() => undefined)
-}
-
-/** How many processes are at work on this control database. */
-export async function countProcesses(control: Pool): Promise<number> {
-  const { rows } = await control.query<{ count: number }>(
-    `select count(*)::integer as count from pg_catalog.pg_locks
-     where locktype = 'advisory' and objid = $1 and mode = 'ShareLock' and granted
-       and database = (select oid from pg_catalog.pg_database where datname = current_database())`,
-    [advisoryLocks.process],
-  )
-  return rows[0]!.count
 }
 
 /** More than two sound clocks can differ in the time of a lease. */

@@ -1,7 +1,13 @@
+import { advisoryLocks } from '../postgres/advisory-locks.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 
 /** Where changes of accounts are told: a number for one that waits to be confirmed, nothing for one just committed. */
 export const changeChannel = 'cartage_accounts'
+
+/** Tells all processes of a change with its commit, before it has a number. */
+export async function tellChange(tx: Queryable): Promise<void> {
+  await tx.query('select cartage.tell($1, $2)', [changeChannel, ''])
+}
 
 /** Gives a committed change its number and tells it to all processes. */
 export async function numberChange(control: Queryable): Promise<number> {
@@ -11,6 +17,11 @@ export async function numberChange(control: Queryable): Promise<number> {
     [changeChannel],
   )
   return Number(rows[0]!.number)
+}
+
+/** Shows that this process listens for changes, for as long as its connection lives. */
+export async function showPresence(client: Queryable): Promise<void> {
+  await client.query('select pg_catalog.pg_advisory_lock_shared($1)', [advisoryLocks.process])
 }
 
 export type NewLease = Readonly<{ id: string; newestChange: number }>
@@ -63,4 +74,15 @@ export async function removeUnrenewed(control: Queryable, seen: readonly LeaseBe
      where lease.id = seen.id and lease.renewals = seen.renewals`,
     [seen.map(({ id }) => id), seen.map(({ renewals }) => renewals)],
   )
+}
+
+/** How many processes are at work on this control database. */
+export async function countProcesses(control: Queryable): Promise<number> {
+  const { rows } = await control.query<{ count: number }>(
+    `select count(*)::integer as count from pg_catalog.pg_locks
+     where locktype = 'advisory' and objid = $1 and mode = 'ShareLock' and granted
+       and database = (select oid from pg_catalog.pg_database where datname = current_database())`,
+    [advisoryLocks.process],
+  )
+  return rows[0]!.count
 }

@@ -1,5 +1,5 @@
 import { statfs } from 'node:fs/promises'
-import { countProcesses } from '../auth/change-feed.ts'
+import { countProcesses } from '../auth/lease-store.ts'
 import type { Config } from '../config.ts'
 import type { Installation } from '../hosts/installation.ts'
 import type { Check } from './check.ts'

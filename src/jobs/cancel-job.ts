@@ -3,11 +3,11 @@ import type { Account } from '../auth/account.ts'
 import { AppError, errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
 import { firstHostId } from '../postgres/hosts.ts'
-import { isNotToBeSent, listMarks, markNotToBeSent } from './flight-marks.ts'
 import { isFinal, type Job } from './job.ts'
 import { accepted, beginStep, cancel, claim } from './job-state.ts'
 import { nextStep, stepName } from './job-step.ts'
 import type { Flight, StoredJob } from './job-store.ts'
+import { isNotToBeSent, listMarks, markNotToBeSent } from './mark-store.ts'
 import { announceJobs } from './queue-store.ts'
 import {
   isInFlight,
@@ -17,7 +17,7 @@ import {
   stepSettled,
 } from './statement-outcome.ts'
 import { withLockedJob } from './with-locked-job.ts'
-import { endOf, writeJobs } from './write-jobs.ts'
+import { endOf, writeJobs } from './write-store.ts'
 
 /**
  * Cancels a job that waits or runs, and answers when its statement has been stopped. A statement that committed

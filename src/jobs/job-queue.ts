@@ -1,22 +1,7 @@
 import type { Pool } from 'pg'
-import type { Account } from '../auth/account.ts'
-import type { Config } from '../config.ts'
 import { GroupCommit } from '../postgres/group-commit.ts'
 import { hasSqlstate, isConnectionLoss, sqlstate } from '../postgres/sqlstate.ts'
-import type { JobDefinition } from './job.ts'
-import { announceJobs } from './queue-store.ts'
-
-/** A job on its way into the queue. */
-export type NewJob = Readonly<{
-  id: string
-  account: Account
-  definition: JobDefinition
-  idempotencyKey: string | null
-  /** Tells the same request, made again with the same key, from another one. */
-  requestHash: Buffer | null
-}>
-
-export type QueueLimits = Pick<Config, 'jobQueueLimit' | 'jobsPerUser'>
+import { announceJobs, enqueueJobs, type NewJob, type QueueLimits } from './queue-store.ts'
 
 /** The worker inside this process. */
 export type NearWorker = Readonly<{ hasRoom: boolean; wake: () => void }>
@@ -70,38 +55,5 @@ export class JobQueue {
     if (this.#near?.hasRoom) this.#near.wake()
     // If this fails, a worker finds the job when it polls.
     else announceJobs(this.#control).catch(() => undefined)
-  }
-}
-
-/** `isFree`: it could run at once, if a worker is woken. */
-export type QueuedJob = Readonly<{ at: Date | null; isFree: boolean }>
-
-/** Puts jobs into the queue and, unless `isQuiet`, wakes the workers, in one transaction. */
-export async function enqueueJobs(
-  control: Pick<Pool, 'query'>,
-  { jobQueueLimit, jobsPerUser }: QueueLimits,
-  jobs: readonly NewJob[],
-  { isPatient = true, isQuiet = false } = {},
-): Promise<readonly QueuedJob[]> {
-  // One lock order, by user, so no deadlock.
-  const sorted = [...jobs].sort((one, other) => one.account.userId - other.account.userId)
-  const { rows } = await control.query<{ at: Date | null; is_free: boolean }>({
-    name: 'enqueue-jobs',
-    text: 'select at, is_free from cartage.enqueue_jobs($1, $2, $3, $4, $5)',
-    values: [JSON.stringify(sorted.map(recordOf)), isPatient, isQuiet, jobQueueLimit, jobsPerUser],
-  })
-  const queued = new Map(rows.map(({ at, is_free: isFree }, index) => [sorted[index], { at, isFree }]))
-  return jobs.map((job) => queued.get(job)!)
-}
-
-/** As `cartage.enqueue_jobs` reads it. */
-function recordOf({ id, account, definition, idempotencyKey, requestHash }: NewJob) {
-  return {
-    user_id: account.userId,
-    host_id: account.hostId,
-    id,
-    definition,
-    idempotency_key: idempotencyKey,
-    request_hash: requestHash?.toString('hex'),
   }
 }

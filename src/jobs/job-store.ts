@@ -91,6 +91,19 @@ export async function findJob(
   return rows[0] && readJob({ ...rows[0], username: account.username })
 }
 
+/** The job that was submitted with an idempotency key, and the hash of that request. */
+export async function findSubmitted(
+  tx: Queryable,
+  { userId }: Account,
+  idempotencyKey: string,
+): Promise<Readonly<{ id: string; requestHash: Buffer }> | undefined> {
+  const { rows } = await tx.query<{ id: string; request_hash: Buffer }>(
+    'select id, request_hash from cartage.jobs where user_id = $1 and idempotency_key = $2',
+    [userId, idempotencyKey],
+  )
+  return rows[0] && { id: rows[0].id, requestHash: rows[0].request_hash }
+}
+
 /** Locks a job until the transaction ends. Undefined: there is none, or somebody else has locked it. */
 export async function lockJob(tx: Queryable, account: Account, id: string): Promise<StoredJob | undefined> {
   const { rows } = await tx.query<Omit<JobRow, 'username'>>(

@@ -1,5 +1,8 @@
 import type { Pool } from 'pg'
+import type { Account } from '../auth/account.ts'
+import type { Config } from '../config.ts'
 import type { ClaimedJob } from './claim-store.ts'
+import type { JobDefinition } from './job.ts'
 
 /** Anything that runs a prepared statement. */
 type Control = Pick<Pool, 'query'>
@@ -10,6 +13,60 @@ export const queueChannel = 'cartage_jobs'
 export const finishedChannel = 'cartage_finished_jobs'
 /** Sent on the queue channel when there are orphans: running jobs without a worker. */
 export const orphanMessage = 'orphan'
+
+/** A job on its way into the queue. */
+export type NewJob = Readonly<{
+  id: string
+  account: Account
+  definition: JobDefinition
+  idempotencyKey: string | null
+  /** Tells the same request, made again with the same key, from another one. */
+  requestHash: Buffer | null
+}>
+
+export type QueueLimits = Pick<Config, 'jobQueueLimit' | 'jobsPerUser'>
+
+/** `isFree`: it could run at once, if a worker is woken. */
+export type QueuedJob = Readonly<{ at: Date | null; isFree: boolean }>
+
+/** Puts jobs into the queue and, unless `isQuiet`, wakes the workers, in one transaction. */
+export async function enqueueJobs(
+  control: Control,
+  { jobQueueLimit, jobsPerUser }: QueueLimits,
+  jobs: readonly NewJob[],
+  { isPatient = true, isQuiet = false } = {},
+): Promise<readonly QueuedJob[]> {
+  // One lock order, by user, so no deadlock.
+  const sorted = [...jobs].sort((one, other) => one.account.userId - other.account.userId)
+  const { rows } = await control.query<{ at: Date | null; is_free: boolean }>({
+    name: 'enqueue-jobs',
+    text: 'select at, is_free from cartage.enqueue_jobs($1, $2, $3, $4, $5)',
+    values: [JSON.stringify(sorted.map(recordOf)), isPatient, isQuiet, jobQueueLimit, jobsPerUser],
+  })
+  const queued = new Map(rows.map(({ at, is_free: isFree }, index) => [sorted[index], { at, isFree }]))
+  return jobs.map((job) => queued.get(job)!)
+}
+
+/** As `cartage.enqueue_jobs` reads it. */
+function recordOf({ id, account, definition, idempotencyKey, requestHash }: NewJob) {
+  return {
+    user_id: account.userId,
+    host_id: account.hostId,
+    id,
+    definition,
+    idempotency_key: idempotencyKey,
+    request_hash: requestHash?.toString('hex'),
+  }
+}
+
+/** Holds the queue of a user until the transaction ends. */
+export async function lockQueue(tx: Control, { userId, hostId }: Account): Promise<void> {
+  await tx.query(
+    `insert into cartage.job_queues as q (user_id, host_id) values ($1, $2)
+     on conflict (user_id) do update set pending = q.pending`,
+    [userId, hostId],
+  )
+}
 
 /** The epoch that the server is in: from one crash to the next. */
 export async function readServerEpoch(control: Control): Promise<string> {
@@ -54,3 +111,18 @@ export async function releaseClaims(control: Control, claims: readonly ClaimedJo
 export async function announceJobs(control: Control): Promise<void> {
   await control.query(`select cartage.tell('${queueChannel}', '')`)
 }
+
+/** Removes some jobs that ended long enough ago; answers whether there may be more. A small step locks nobody out. */
+export async function cleanJobs(control: Control, retentionDays: number): Promise<boolean> {
+  const { rowCount } = await control.query(
+    `delete from cartage.jobs j using (
+       select user_id, id from cartage.jobs
+       where finished_at < now() - $1 * interval '1 day'
+       order by finished_at limit ${stepJobs} for update skip locked
+     ) old where j.user_id = old.user_id and j.id = old.id`,
+    [retentionDays],
+  )
+  return rowCount === stepJobs
+}
+
+const stepJobs = 500

@@ -6,11 +6,10 @@ import { firstHostId } from '../postgres/hosts.ts'
 import type { Session } from '../postgres/session.ts'
 import { adminTarget, type SessionTarget } from '../postgres/session-target.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
-import { findMark } from './flight-marks.ts'
 import type { Job } from './job.ts'
 import { stepSucceeded, stepUnknown, type Transition } from './job-state.ts'
 import type { Flight } from './job-store.ts'
-import { outcomeForeign, outcomeTooOld, outcomeUnknowable } from './unknown-reasons.ts'
+import { findMark } from './mark-store.ts'
 
 /** What became of a statement; afterwards nothing can change it. */
 export type Outcome =
@@ -121,3 +120,13 @@ async function isServerRestarted(session: Session, { backendStart }: Flight): Pr
   )
   return rows[0]!.restarted
 }
+
+/** Why nobody can tell whether a statement happened. */
+const outcomeTooOld =
+  'The outcome of the statement is not known: PostgreSQL no longer remembers its transaction'
+
+const outcomeUnknowable =
+  'The outcome of the statement is not known: it cannot run inside a transaction, and its connection was lost while it ran'
+
+const outcomeForeign =
+  'The outcome of the statement is not known: its host was restored from a dump, which tells nothing of transactions'

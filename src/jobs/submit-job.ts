@@ -6,9 +6,10 @@ import { errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import type { Job, JobDefinition } from './job.ts'
-import { enqueueJobs, type JobQueue, type NewJob } from './job-queue.ts'
+import type { JobQueue } from './job-queue.ts'
 import { createJob } from './job-state.ts'
-import { findJob } from './job-store.ts'
+import { findJob, findSubmitted } from './job-store.ts'
+import { enqueueJobs, lockQueue, type NewJob } from './queue-store.ts'
 
 export type JobsContext = Readonly<{ databases: Databases; config: Config; jobQueue: JobQueue }>
 
@@ -48,17 +49,9 @@ function hashOf(definition: JobDefinition): Buffer {
 
 /** Locks the user's queue: of two requests with one key the second waits, and then finds the job of the first. */
 async function findEarlier(tx: ClientBase, account: Account, request: Request): Promise<Job | undefined> {
-  await tx.query(
-    `insert into cartage.job_queues as q (user_id, host_id) values ($1, $2)
-     on conflict (user_id) do update set pending = q.pending`,
-    [account.userId, account.hostId],
-  )
-  const { rows } = await tx.query<{ id: string; request_hash: Buffer }>(
-    'select id, request_hash from cartage.jobs where user_id = $1 and idempotency_key = $2',
-    [account.userId, request.key],
-  )
-  const earlier = rows[0]
+  await lockQueue(tx, account)
+  const earlier = await findSubmitted(tx, account, request.key)
   if (!earlier) return undefined
-  if (!earlier.request_hash.equals(request.hash)) throw errors.idempotencyKeyReused()
+  if (!earlier.requestHash.equals(request.hash)) throw errors.idempotencyKeyReused()
   return findJob(tx, account, earlier.id)
 }

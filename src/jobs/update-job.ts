@@ -1,10 +1,10 @@
 import type { Account } from '../auth/account.ts'
 import { errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
-import { listMarks } from './flight-marks.ts'
 import type { Job, JobDefinition } from './job.ts'
 import { replaceQuery } from './job-state.ts'
 import { replaceDefinition } from './job-store.ts'
+import { listMarks } from './mark-store.ts'
 import { withLockedJob } from './with-locked-job.ts'
 
 /** Gives a waiting job another query. */

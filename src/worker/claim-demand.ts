@@ -1,5 +1,5 @@
 import { orphanMessage } from '../jobs/queue-store.ts'
-import type { ClaimRequest } from '../jobs/write-jobs.ts'
+import type { ClaimRequest } from '../jobs/write-store.ts'
 
 /** How many more jobs to ask for, from what a worker was told since it asked last. */
 export class ClaimDemand {

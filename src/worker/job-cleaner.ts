@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { cleanJobs } from '../jobs/clean-jobs.ts'
-import { cleanMarks } from '../jobs/flight-marks.ts'
+import { cleanMarks } from '../jobs/mark-store.ts'
+import { cleanJobs } from '../jobs/queue-store.ts'
 import { firstHostId } from '../postgres/hosts.ts'
 import type { HostHealth } from './host-health.ts'
 import type { WorkerOptions } from './work-context.ts'

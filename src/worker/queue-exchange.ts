@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { ClaimedJob } from '../jobs/claim-store.ts'
-import { type ClaimRequest, type JobWrite, type WriteResult, writeJobs } from '../jobs/write-jobs.ts'
+import { type ClaimRequest, type JobWrite, type WriteResult, writeJobs } from '../jobs/write-store.ts'
 import { isInDoubt } from '../postgres/group-commit.ts'
 import type { BegunSession, BegunTransactions } from './begun-transactions.ts'
 

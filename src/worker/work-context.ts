@@ -1,5 +1,5 @@
 import type { Config } from '../config.ts'
-import type { JobWrite, WriteResult } from '../jobs/write-jobs.ts'
+import type { JobWrite, WriteResult } from '../jobs/write-store.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Databases } from '../postgres/databases.ts'

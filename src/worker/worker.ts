@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { isFinal } from '../jobs/job.ts'
 import { claimsOf, orphanMessage, releaseClaims } from '../jobs/queue-store.ts'
-import type { ClaimRequest, JobWrite, WriteResult } from '../jobs/write-jobs.ts'
+import type { ClaimRequest, JobWrite, WriteResult } from '../jobs/write-store.ts'
 import { jobConnections } from '../postgres/databases.ts'
 import { GroupCommit, isInDoubt } from '../postgres/group-commit.ts'
 import { loadGrammar } from '../sql/grammar.ts'

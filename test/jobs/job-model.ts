@@ -21,7 +21,7 @@ import {
   type JobWrite,
   type WriteResult,
   writeJobs,
-} from '../../src/jobs/write-jobs.ts'
+} from '../../src/jobs/write-store.ts'
 import type { Databases } from '../../src/postgres/databases.ts'
 
 /** The store under test, and a statement of either outcome to put in flight. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cleanJobs } from '../../src/jobs/clean-jobs.ts'
+import { cleanJobs } from '../../src/jobs/queue-store.ts'
 import { createLog } from '../../src/log.ts'
 import { startWorker } from '../../src/worker/worker.ts'
 import { jobApi, runJob } from '../jobs/job-api.ts'

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool, PoolClient } from 'pg'
 import type { ClaimedJob } from '../../src/jobs/claim-store.ts'
 import { registerWorker } from '../../src/jobs/worker-store.ts'
-import { endOf, writeJobs } from '../../src/jobs/write-jobs.ts'
+import { endOf, writeJobs } from '../../src/jobs/write-store.ts'
 import { jobApi, runJob } from '../jobs/job-api.ts'
 import { eventually, type Setup, setup } from '../setup.ts'
 
