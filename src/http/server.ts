@@ -10,67 +10,64 @@ import { hintAtNearMisses } from './frame/credential-hint.ts'
 import { respondWithError } from './frame/error-response.ts'
 import { forbidSniffing, guardAnswers, refuseNonsense } from './frame/guard-answers.ts'
 import { observeRequests } from './frame/observe-requests.ts'
-import { limitRates } from './frame/rate-limit.ts'
+import { limitRates, requireRateGroups } from './frame/rate-limit.ts'
 import { acceptedRequestId } from './frame/request-id.ts'
 import { traceRequests } from './frame/trace-requests.ts'
 import { refuseUnknownRoutes } from './frame/unknown-routes.ts'
-import { metricsRoutes } from './health/metrics.ts'
 import { healthRoutes } from './health/routes.ts'
 import { homeRoutes } from './home/routes.ts'
 import { jobsRoutes } from './jobs/routes.ts'
 import { keysRoutes } from './keys/routes.ts'
 import { meRoutes } from './me/routes.ts'
 import { describeApi } from './openapi/describe-api.ts'
-import { docsRoutes } from './openapi/docs.ts'
 import { openapiRoutes } from './openapi/routes.ts'
 import { queryRoutes } from './query/routes.ts'
 import type { Services } from './services.ts'
 
-/** The way of a request: id, log, body, route; every error leaves through respondWithError. */
+/** The way of a request: what every request meets, in this order, and then its route. */
 export async function buildServer(services: Services): Promise<FastifyInstance> {
+  const { publicUrl, requestTimeoutMs } = services.config
   const app = createApp(services)
-  app.setErrorHandler(respondWithError)
-  refuseUnknownRoutes(app)
-  await describeApi(app, services.config.publicUrl)
-  app.decorateRequest('identification', null)
-  app.decorateRequest('failure', null)
+  await describeApi(app, publicUrl)
   traceRequests(app)
   observeRequests(app, services)
   await allowOtherOrigins(app)
-  acceptBodies(app, services.config.requestTimeoutMs)
+  acceptBodies(app, requestTimeoutMs)
   hintAtNearMisses(app)
   limitRates(app, services)
-  await app.register(homeRoutes, services)
-  await app.register(healthRoutes, services)
-  await app.register(metricsRoutes, services)
-  await app.register(openapiRoutes)
-  await app.register(docsRoutes)
-  await app.register(meRoutes, services)
-  await app.register(adminRoutes, { prefix: '/admin/v1', ...services })
-  for (const prefix of ['/user/:name', '/u/:name']) await app.register(accountRoutes, { prefix, ...services })
+
+  await add(app, homeRoutes, services)
+  await add(app, healthRoutes, services)
+  await add(app, openapiRoutes, services)
+  await add(app, meRoutes, services)
+  await add(app, adminRoutes, services, '/admin/v1')
+  await add(app, accountRoutes, services, '/user/:name')
+  await add(app, accountRoutes, services, '/u/:name')
   return app
 }
 
 /** Health and figures alone, for a process that only runs jobs. */
 export async function buildWorkerServer(services: Services): Promise<FastifyInstance> {
   const app = createApp(services)
-  app.setErrorHandler(respondWithError)
-  app.decorateRequest('failure', null)
-  refuseUnknownRoutes(app)
-  await app.register(healthRoutes, services)
-  await app.register(metricsRoutes, services)
+  await add(app, healthRoutes, services)
   return app
 }
 
 /** Everything that belongs to one account. */
 async function accountRoutes(app: FastifyInstance, services: Services): Promise<void> {
-  // What `services` carries here is also this plugin's own prefix.
-  const here = { ...services, prefix: '' }
-  await app.register(keysRoutes, here)
-  await app.register(jobsRoutes, here)
-  await app.register(queryRoutes, here)
-  await app.register(copyRoutes, here)
-  await app.register(datasetsRoutes, here)
+  requireRateGroups(app)
+  await add(app, keysRoutes, services, '/api/v3')
+  await add(app, jobsRoutes, services)
+  await add(app, queryRoutes, services)
+  await add(app, copyRoutes, services)
+  await add(app, datasetsRoutes, services)
+}
+
+type Routes = (app: FastifyInstance, services: Services) => Promise<void>
+
+/** Each noun in a scope of its own: its hooks, parsers and errors do not reach another. */
+async function add(app: FastifyInstance, routes: Routes, services: Services, prefix = ''): Promise<void> {
+  await app.register(async (scope) => routes(scope, services), { prefix })
 }
 
 function createApp({ config, log }: Services): FastifyInstance {
@@ -100,6 +97,10 @@ function createApp({ config, log }: Services): FastifyInstance {
     requestTimeout: 0,
     http: { headersTimeout: config.requestTimeoutMs, connectionsCheckingInterval: 5_000 },
   }) as unknown as FastifyInstance
+  app.decorateRequest('identification', null)
+  app.decorateRequest('failure', null)
+  app.setErrorHandler(respondWithError)
+  refuseUnknownRoutes(app)
   guardAnswers(app)
   return app
 }

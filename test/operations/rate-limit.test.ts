@@ -1,11 +1,20 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { fastify } from 'fastify'
 import { takeRequest } from '../../src/accounts/rate-limit-store.ts'
 import { readConfig } from '../../src/config.ts'
 import { parseRate } from '../../src/config-variables.ts'
+import { requireRateGroups } from '../../src/http/frame/rate-limit.ts'
 import { basic, setup, type TestUser } from '../setup.ts'
 
 const limited = { config: { rateLimitSql: { count: 2, seconds: 3600, burst: 2 } } }
+
+test('a route of an account that names no limit stops the start', () => {
+  const app = fastify()
+  requireRateGroups(app)
+  app.get('/limited', { config: { rateGroup: 'sql' } }, async () => '')
+  assert.throws(() => app.get('/free', async () => ''), /GET \/free has no rate group/)
+})
 
 test('a user over the limit gets 429 with whole numbers in the headers and the documented body', async (t) => {
   const { user } = await setup(t, limited)

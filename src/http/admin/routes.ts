@@ -9,6 +9,7 @@ import { listAccounts } from '../../accounts/user-store.ts'
 import { userByName } from '../../auth/account-store.ts'
 import { errors } from '../../errors.ts'
 import { resetMasterKey, showMasterKey } from '../../keys/master-key.ts'
+import { forbidStoring } from '../frame/guard-answers.ts'
 import type { Services } from '../services.ts'
 import { organizationDocument, userDocument } from './document.ts'
 import { readChanges, readNewOrganization, readNewUser } from './request.ts'
@@ -29,6 +30,7 @@ import {
 
 /** Users and organizations, for the operator alone. */
 export async function adminRoutes(app: FastifyInstance, services: Services): Promise<void> {
+  forbidStoring(app)
   app.addHook('onRequest', async (request) => requireAdmin(services, request))
   userRoutes(app, services)
   masterKeyRoutes(app, services)

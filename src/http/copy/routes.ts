@@ -19,12 +19,13 @@ export async function copyRoutes(app: FastifyInstance, services: Services): Prom
   await loadGrammar()
   // The schemas describe; what is wrong is told in the words of this API.
   app.setValidatorCompiler(() => () => true)
-  await app.register(copyFromRoute, services)
+  await app.register(async (scope) => copyFromRoute(scope, services))
 
+  const config = { rateGroup: 'copyto' } as const
   const handler = (request: FastifyRequest, reply: FastifyReply) => download(services, request, reply)
-  app.get('/api/v2/sql/copyto', { exposeHeadRoute: false, schema: copyToByGetSchema }, handler)
-  app.post('/api/v2/sql/copyto', { schema: copyToByPostSchema }, handler)
-  app.head('/api/v2/sql/copyto', { schema: { hide: true } }, async (request, reply) => {
+  app.get('/api/v2/sql/copyto', { config, exposeHeadRoute: false, schema: copyToByGetSchema }, handler)
+  app.post('/api/v2/sql/copyto', { config, schema: copyToByPostSchema }, handler)
+  app.head('/api/v2/sql/copyto', { config, schema: { hide: true } }, async (request, reply) => {
     await sqlCaller(services, request)
     const { headers } = readDownload(request)
     return reply.headers(fileHeaders(headers)).send()
@@ -40,10 +41,9 @@ async function copyFromRoute(app: FastifyInstance, services: Services): Promise<
     delete headers['content-type']
   })
   app.addHook('onSend', answerWhileUploading(services.config.copyMaxBytes))
-  app.post(
-    '/api/v2/sql/copyfrom',
-    { config: { isStreaming: true }, schema: copyFromSchema },
-    (request, reply) => upload(services, request, reply),
+  const config = { rateGroup: 'copyfrom', isStreaming: true } as const
+  app.post('/api/v2/sql/copyfrom', { config, schema: copyFromSchema }, (request, reply) =>
+    upload(services, request, reply),
   )
 }
 

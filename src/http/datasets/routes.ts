@@ -19,7 +19,7 @@ export async function datasetsRoutes(app: FastifyInstance, services: Services): 
   // The schemas describe; what is wrong is told in the words of this API.
   app.setValidatorCompiler(() => () => true)
 
-  app.get<Listing>('/api/v1/viz', { schema: tablesSchema }, async (request) => {
+  app.get<Listing>('/api/v1/viz', { ...common, schema: tablesSchema }, async (request) => {
     const principal = await sqlCaller(services, request)
     const page = readTablesPage(request.query)
     const { total, tables } = page ? await listTables(databases, principal, page) : noTables
@@ -27,11 +27,11 @@ export async function datasetsRoutes(app: FastifyInstance, services: Services): 
     return tablesDocument(tables, total, account, accountUrlOf(request, config, account))
   })
 
-  app.get<OneTable>('/api/v1/viz/:table', { schema: tableSchema }, async (request) =>
+  app.get<OneTable>('/api/v1/viz/:table', { ...common, schema: tableSchema }, async (request) =>
     describeTable(services, await sqlCaller(services, request), request),
   )
 
-  app.put<OneTable>('/api/v1/viz/:table', { schema: privacySchema }, async (request) => {
+  app.put<OneTable>('/api/v1/viz/:table', { ...common, schema: privacySchema }, async (request) => {
     const principal = await sqlCaller(services, request)
     if (principal.key.type !== 'master') throw errors.permissionDenied()
     const change = readIsPublic(request.body) ? shareTable : unshareTable
@@ -39,7 +39,7 @@ export async function datasetsRoutes(app: FastifyInstance, services: Services): 
     return describeTable(services, principal, request)
   })
 
-  app.get<Listing>('/api/v4/datasets', { schema: datasetsSchema }, async (request) => {
+  app.get<Listing>('/api/v4/datasets', { ...common, schema: datasetsSchema }, async (request) => {
     const principal = requireMetadata(await identifyCaller(services, request))
     const page = readDatasetsPage(request.query)
     const { total, tables } = await listTables(databases, principal, page)
@@ -47,6 +47,8 @@ export async function datasetsRoutes(app: FastifyInstance, services: Services): 
     return { total, count: tables.length, result: tables.map(datasetDocument), _links }
   })
 }
+
+const common = { config: { rateGroup: 'tables' } } as const
 
 type Listing = { Querystring: Parameters }
 type OneTable = { Params: { table: string } }

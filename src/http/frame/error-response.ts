@@ -4,25 +4,34 @@ import { hasSqlstate, sqlstate } from '../../postgres/sqlstate.ts'
 import { toClientError } from '../../postgres/wire-error.ts'
 import { hintHeader, refusalHint } from './credential-hint.ts'
 
-/** Which body an error has: the SQL side's `{"error":[...]}`, or the one string that clients of the key endpoints compare. */
-export type ErrorEnvelope = 'sql' | 'keys'
-
 declare module 'fastify' {
-  interface FastifyContextConfig {
-    envelope?: ErrorEnvelope
-  }
   interface FastifyRequest {
     /** With what it was refused; the log tells it. */
     failure: AppError | null
   }
 }
 
+type Thrown = FastifyError | AppError | Error
+
+/** `{"error":[...]}` with code and details: everywhere but at the key endpoints. */
+export function respondWithError(thrown: Thrown, request: FastifyRequest, reply: FastifyReply): void {
+  respond(thrown, request, reply, detailedBody)
+}
+
+/** The one text that clients of the key endpoints compare. */
+export function respondWithKeyError(thrown: Thrown, request: FastifyRequest, reply: FastifyReply): void {
+  respond(thrown, request, reply, ({ message }) => ({ errors: message, errors_cause: null }))
+}
+
+type Body = (error: AppError, hint: unknown) => Record<string, unknown>
+
+function detailedBody({ message, code, extras }: AppError, hint: unknown): Record<string, unknown> {
+  const { sqlstate, detail, context, position, body } = extras
+  return { error: [message], code, sqlstate, detail, hint: extras.hint ?? hint, context, position, ...body }
+}
+
 /** The one place where an error becomes a response. What we do not understand is logged whole and told to nobody. */
-export function respondWithError(
-  thrown: FastifyError | AppError | Error,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): void {
+function respond(thrown: Thrown, request: FastifyRequest, reply: FastifyReply, body: Body): void {
   const error = understand(thrown)
   const status = statusByKind[error.kind]
   const { retryAfterSeconds } = error.extras
@@ -35,7 +44,7 @@ export function respondWithError(
   reply
     .code(status)
     .type('application/json; charset=utf-8')
-    .send(bodyOf(request, reply, error))
+    .send(body(error, reply.getHeader(hintHeader)))
 }
 
 const credentialErrors = new Set(['unauthorized', 'wrong-credential', 'permission-denied'])
@@ -49,7 +58,7 @@ function tellRetry(reply: FastifyReply, status: number, seconds: number): void {
   reply.header('Carto-Rate-Limit-Reset', seconds)
 }
 
-function understand(thrown: FastifyError | AppError | Error): AppError {
+function understand(thrown: Thrown): AppError {
   if (thrown instanceof AppError) return thrown
   const { statusCode, message } = thrown as FastifyError
   if (statusCode === 413) return new AppError('body-too-large', 'too-large', message, { cause: thrown })
@@ -80,22 +89,4 @@ const statusByKind: Record<ErrorKind, number> = {
   limited: 429,
   unavailable: 503,
   broken: 500,
-}
-
-function bodyOf(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { message, code, extras }: AppError,
-): Record<string, unknown> {
-  if (envelopeOf(request) === 'keys') return { errors: message, errors_cause: null }
-  const { sqlstate, detail, context, position, body } = extras
-  const hint = extras.hint ?? reply.getHeader(hintHeader)
-  return { error: [message], code, sqlstate, detail, hint, context, position, ...body }
-}
-
-function envelopeOf(request: FastifyRequest): ErrorEnvelope {
-  return (
-    request.routeOptions.config?.envelope ??
-    (/^\/(user|u)\/[^/]*\/api\/v3\//.test(request.url) ? 'keys' : 'sql')
-  )
 }

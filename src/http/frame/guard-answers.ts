@@ -1,12 +1,14 @@
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 
-/** No browser may guess the type of an answer, nor anybody keep one that may hold a token. */
+/** No browser may guess the type of an answer. */
 export function guardAnswers(app: FastifyInstance): void {
-  app.addHook('onRequest', async (request, reply) => {
-    forbidSniffing(reply)
-    if (holdsTokens.test(request.url)) reply.header('Cache-Control', 'no-store')
-  })
+  app.addHook('onRequest', async (_request, reply) => void forbidSniffing(reply))
+}
+
+/** For routes whose answers hold tokens: nobody between us and the client may keep a copy. */
+export function forbidStoring(app: FastifyInstance): void {
+  app.addHook('onRequest', async (_request, reply) => void reply.header('Cache-Control', 'no-store'))
 }
 
 export function forbidSniffing<Reply extends Pick<FastifyReply, 'header'>>(reply: Reply): Reply {
@@ -35,5 +37,3 @@ const refusals: Record<string, typeof nonsense> = {
   },
   ERR_HTTP_REQUEST_TIMEOUT: { line: '408 Request Timeout', text: 'The request did not arrive in time' },
 }
-
-const holdsTokens = /^\/admin\/|^\/(user|u)\/[^/]*\/api\/v3\/|^\/api\/v\d\/me\b/

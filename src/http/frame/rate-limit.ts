@@ -9,6 +9,20 @@ import { errors } from '../../errors.ts'
 import type { Services } from '../services.ts'
 import { accountOfHolder, identifyCaller } from './authenticate.ts'
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The limit that the requests of this route share. */
+    rateGroup?: EndpointGroup
+  }
+}
+
+/** No route of an account may be without a limit: one that names no group stops the start. */
+export function requireRateGroups(app: FastifyInstance): void {
+  app.addHook('onRoute', ({ method, url, config }) => {
+    if (!config?.rateGroup) throw new Error(`${method} ${url} has no rate group`)
+  })
+}
+
 /**
  * Limits the requests of a user in each group of endpoints. The count is kept in the control database, so that the
  * limit and the figures in the headers are the same whichever process answers. Only an allowed request costs a
@@ -17,7 +31,7 @@ import { accountOfHolder, identifyCaller } from './authenticate.ts'
 export function limitRates(app: FastifyInstance, services: Services): void {
   const refused: Refusals = new LRUCache({ max: 10_000 })
   app.addHook('preHandler', async (request, reply) => {
-    const group = endpointGroupOf(request)
+    const group = request.routeOptions.config?.rateGroup
     if (!group) return
     // A request that will be refused for its credential counts for nobody.
     const account = await accountOf(services, request)
@@ -33,25 +47,9 @@ export function limitRates(app: FastifyInstance, services: Services): void {
 
 type Refusals = LRUCache<string, Readonly<{ retryAt: number; resetAt: number }>>
 
-function endpointGroupOf(request: FastifyRequest): EndpointGroup | undefined {
-  const { url = '' } = request.routeOptions
-  if (isAboutHolder(request)) return 'tables'
-  const [, path = ''] = /^\/(?:user|u)\/:name(\/.+)$/.exec(url) ?? []
-  if (/^\/api\/v1\/viz|^\/api\/v4\/datasets/.test(path)) return 'tables'
-  if (path.startsWith('/api/v3/api_keys')) return 'keys'
-  if (path.startsWith('/api/v2/sql/job')) return isReading(request) ? 'jobs_read' : 'jobs'
-  if (path === '/api/v2/sql/copyfrom') return 'copyfrom'
-  if (path === '/api/v2/sql/copyto') return 'copyto'
-  return path === '/api/v2/sql' ? 'sql' : undefined
-}
-
-/** `me` names no account in its path. */
-const isAboutHolder = ({ routeOptions: { url = '' } }: FastifyRequest) => /^\/api\/v\d\/me$/.test(url)
-
-const isReading = ({ method }: FastifyRequest) => method === 'GET' || method === 'HEAD'
-
 async function accountOf(services: Services, request: FastifyRequest): Promise<Account | undefined> {
-  if (isAboutHolder(request)) return accountOfHolder(services, request)
+  const { name } = request.params as { name?: string }
+  if (name === undefined) return accountOfHolder(services, request)
   return actingAccount(await identifyCaller(services, request))
 }
 

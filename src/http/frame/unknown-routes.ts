@@ -1,7 +1,11 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { errors } from '../../errors.ts'
 
 declare module 'fastify' {
+  interface FastifyInstance {
+    /** For scopes that answer errors in their own form: they refuse unknown paths themselves. */
+    refuseUnknownRoute: (request: FastifyRequest, reply: FastifyReply) => never
+  }
   interface FastifyContextConfig {
     /** The route is there to say that there is none. */
     isAbsent?: boolean
@@ -16,13 +20,15 @@ export function refuseUnknownRoutes(app: FastifyInstance): void {
     if (url === '*' || config?.isAbsent) return
     for (const each of [method].flat()) routes.push({ method: each, path: pathPattern(url) })
   })
-  app.setNotFoundHandler(({ method, url }, reply) => {
+  const refuse = ({ method, url }: FastifyRequest, reply: FastifyReply): never => {
     const [path = ''] = url.split('?', 1)
     const allowed = new Set(routes.filter((route) => route.path.test(path)).map((route) => route.method))
     if (allowed.size === 0) throw errors.pathUnknown()
     reply.header('Allow', [...allowed].sort().join(', '))
     throw errors.methodNotAllowed(method)
-  })
+  }
+  app.setNotFoundHandler(refuse)
+  app.decorate('refuseUnknownRoute', refuse)
 }
 
 /** `/user/:name/api/v2/sql`, with or without a slash at its end. */

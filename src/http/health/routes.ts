@@ -2,37 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { adminTarget } from '../../postgres/session-target.ts'
 import type { Services } from '../services.ts'
+import { liveSchema, metricsSchema, readySchema } from './schemas.ts'
 
-const liveSchema = {
-  tags: ['operations'],
-  summary: 'Is the process alive',
-  response: {
-    200: { description: 'It is', type: 'object', properties: { status: { const: 'ok' } } },
-  },
-} as const
-
-const verdictSchema = { enum: ['ok', 'unreachable'] } as const
-const readiness = {
-  type: 'object',
-  properties: {
-    status: { enum: ['ok', 'unavailable'] },
-    control: verdictSchema,
-    hosts: { type: 'object', additionalProperties: verdictSchema, description: 'Tenant hosts by name' },
-  },
-  examples: [{ status: 'ok', control: 'ok', hosts: { local: 'ok' } }],
-} as const
-
-const readySchema = {
-  tags: ['operations'],
-  summary: 'Can it serve: control database and tenant hosts',
-  description: 'A tenant host that is down makes the process no less ready for the tenants of the others.',
-  response: {
-    200: { ...readiness, description: 'Send requests' },
-    503: { ...readiness, description: 'Starting, stopping, or without its control database: send none' },
-  },
-} as const
-
-/** Is the process alive; can it do its work. */
+/** Is the process alive; can it do its work; and its figures, for Prometheus. */
 export async function healthRoutes(app: FastifyInstance, services: Services): Promise<void> {
   app.get('/health/live', { logLevel: 'warn', schema: liveSchema }, async () => ({
     status: 'ok',
@@ -43,6 +15,11 @@ export async function healthRoutes(app: FastifyInstance, services: Services): Pr
     const isReady = services.isReady() && checks.control === 'ok'
     reply.code(isReady ? 200 : 503)
     return { status: isReady ? 'ok' : 'unavailable', ...checks }
+  })
+
+  app.get('/metrics', { logLevel: 'warn', schema: metricsSchema }, async (_request, reply) => {
+    const { type, text } = await services.metrics.render()
+    return reply.type(type).send(text)
   })
 }
 

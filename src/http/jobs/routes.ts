@@ -22,7 +22,7 @@ export async function jobsRoutes(app: FastifyInstance, services: Services): Prom
   // The schemas describe; bodies and parameters are refused in the words of this API.
   app.setValidatorCompiler(() => () => true)
 
-  app.post('/api/v2/sql/job', { schema: createJobSchema }, async (request, reply) => {
+  app.post('/api/v2/sql/job', { ...writing, schema: createJobSchema }, async (request, reply) => {
     const { account } = await jobsCaller(services, request)
     const definition = readNewJob(request.body)
     const { job, isReplay } = await submitJob(services, account, definition, readIdempotencyKey(request))
@@ -34,11 +34,11 @@ export async function jobsRoutes(app: FastifyInstance, services: Services): Prom
   })
 
   // Not even 405: a list of jobs does not exist.
-  app.get('/api/v2/sql/job', { config: { isAbsent: true } }, async () => {
+  app.get('/api/v2/sql/job', { config: { isAbsent: true, rateGroup: 'jobs_read' } }, async () => {
     throw errors.pathUnknown()
   })
 
-  app.get('/api/v2/sql/job/:jobId', { schema: readJobSchema }, async (request, reply) => {
+  app.get('/api/v2/sql/job/:jobId', { ...reading, schema: readJobSchema }, async (request, reply) => {
     const { account } = await jobsCaller(services, request)
     const waitMs = readWaitMs(request)
     const id = readJobId(request)
@@ -49,14 +49,17 @@ export async function jobsRoutes(app: FastifyInstance, services: Services): Prom
     return jobDocument(job)
   })
 
-  app.put('/api/v2/sql/job/:jobId', { schema: updateJobSchema }, async (request) => {
+  app.put('/api/v2/sql/job/:jobId', { ...writing, schema: updateJobSchema }, async (request) => {
     const { account } = await jobsCaller(services, request)
     const definition = readJobUpdate(request.body)
     return jobDocument(await updateJob(databases, account, readJobId(request), definition))
   })
 
-  app.delete('/api/v2/sql/job/:jobId', { schema: cancelJobSchema }, async (request) => {
+  app.delete('/api/v2/sql/job/:jobId', { ...writing, schema: cancelJobSchema }, async (request) => {
     const { account } = await jobsCaller(services, request)
     return jobDocument(await cancelJob(databases, account, readJobId(request)))
   })
 }
+
+const reading = { config: { rateGroup: 'jobs_read' } } as const
+const writing = { config: { rateGroup: 'jobs' } } as const

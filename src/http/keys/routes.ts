@@ -10,6 +10,8 @@ import { createPerUserMutex } from '../../keys/per-user-mutex.ts'
 import { regenerateToken } from '../../keys/regenerate-token.ts'
 import { addressOf } from '../frame/address.ts'
 import { keysCaller } from '../frame/authenticate.ts'
+import { respondWithKeyError } from '../frame/error-response.ts'
+import { forbidStoring } from '../frame/guard-answers.ts'
 import { type Parameters, textOf } from '../frame/parameters.ts'
 import type { Services } from '../services.ts'
 import { keyDocument, listDocument } from './document.ts'
@@ -18,6 +20,9 @@ import { createSchema, deleteSchema, listSchema, readSchema, regenerateSchema } 
 
 /** API keys of the account in the path, for whoever holds a master key. */
 export async function keysRoutes(app: FastifyInstance, services: Services): Promise<void> {
+  app.setErrorHandler(respondWithKeyError)
+  app.setNotFoundHandler(app.refuseUnknownRoute)
+  forbidStoring(app)
   const context = services.accounts
   const actingIn = ({ identification }: FastifyRequest) =>
     identification?.outcome === 'known' ? { ...context, caller: identification.principal } : context
@@ -60,12 +65,12 @@ export async function keysRoutes(app: FastifyInstance, services: Services): Prom
   })
 }
 
-const list = '/api/v3/api_keys'
+const list = '/api_keys'
 const one = `${list}/:key`
 
 /** Bodies and parameters are checked in request.ts, with the texts that clients know; the schemas describe. */
 const common = {
-  config: { envelope: 'keys' },
+  config: { rateGroup: 'keys' },
   validatorCompiler: () => () => true,
   serializerCompiler: () => (document: unknown) => JSON.stringify(document),
 } as const satisfies RouteShorthandOptions

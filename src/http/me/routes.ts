@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { accountUsage } from '../../tables/account-usage.ts'
 import { accountUrlOf } from '../frame/address.ts'
 import { accountOfHolder } from '../frame/authenticate.ts'
+import { forbidStoring } from '../frame/guard-answers.ts'
 import type { Services } from '../services.ts'
 import { meDocument } from './document.ts'
 import { meSchema } from './schemas.ts'
@@ -9,8 +10,9 @@ import { meSchema } from './schemas.ts'
 /** At the root of the host, where the path names no account: the credential says who is asking. */
 export async function meRoutes(app: FastifyInstance, services: Services): Promise<void> {
   const { config, databases } = services
+  forbidStoring(app)
   for (const path of ['/api/v3/me', '/api/v4/me']) {
-    app.get(path, { schema: meSchema }, async (request) => {
+    app.get(path, { config: { rateGroup: 'tables' }, schema: meSchema }, async (request) => {
       const account = await accountOfHolder(services, request)
       return meDocument(
         account,

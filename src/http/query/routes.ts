@@ -37,9 +37,11 @@ export async function queryRoutes(app: FastifyInstance, services: Services): Pro
     const answer = await answerQuery(context, principal, query, clientGone(reply))
     return reply.headers(headersOf(query)).send(answer)
   }
-  app.get('/api/v2/sql', { exposeHeadRoute: false, schema: queryByGetSchema }, handler)
-  app.post('/api/v2/sql', { bodyLimit: maxBytes, schema: queryByPostSchema }, handler)
+  app.get('/api/v2/sql', { ...common, exposeHeadRoute: false, schema: queryByGetSchema }, handler)
+  app.post('/api/v2/sql', { ...common, bodyLimit: maxBytes, schema: queryByPostSchema }, handler)
 }
+
+const common = { config: { rateGroup: 'sql' } } as const
 
 function headersOf({ format, filename }: Query): Record<string, string> {
   const headers = { 'Content-Type': contentTypes[format] }
