@@ -25,16 +25,6 @@ export async function lockOrganization(client: PoolClient, organizationId: numbe
   return lock(client, organizationLock, organizationId)
 }
 
-/** The state under the lock: what was read before it was taken may be over by then. Undefined: it is gone. */
-export async function stateOf(
-  client: PoolClient,
-  table: 'users' | 'organizations',
-  id: number,
-): Promise<'creating' | 'active' | 'deleting' | undefined> {
-  const { rows } = await client.query(`select state from cartage.${table} where id = $1`, [id])
-  return rows[0]?.state
-}
-
 async function lock(client: PoolClient, kind: number, id: number): Promise<boolean> {
   const { rows } = await client.query<{ held: boolean }>(
     'select pg_catalog.pg_try_advisory_lock($1, $2) as held',

@@ -3,6 +3,7 @@ import { operator, recordAudit } from '../audit/audit-store.ts'
 import type { Account } from '../auth/account.ts'
 import { newToken } from '../auth/token.ts'
 import { errors } from '../errors.ts'
+import { emptiestHost } from '../hosts/host-store.ts'
 import type { Installation } from '../hosts/installation.ts'
 import { reachableHosts } from '../hosts/reachable-hosts.ts'
 import { createTenantDatabase } from '../hosts/tenant-databases.ts'
@@ -13,7 +14,7 @@ import { type CreatedUser, settleUser } from './create-user.ts'
 import { removeOrganization } from './delete-organization.ts'
 import { checkMasterToken, checkQuota } from './new-account.ts'
 import { insertDraftOrganization, type Organization, setOrganizationState } from './organization-store.ts'
-import { emptiestHost, insertDraftUser } from './user-store.ts'
+import { insertDraftUser } from './user-store.ts'
 
 export type NewOrganization = Readonly<{
   name: string

@@ -3,7 +3,9 @@ import { operator, recordAudit } from '../audit/audit-store.ts'
 import type { Account } from '../auth/account.ts'
 import { announceChange } from '../auth/change-feed.ts'
 import { newToken } from '../auth/token.ts'
+import { insertFirstKeys } from '../auth/token-store.ts'
 import { errors } from '../errors.ts'
+import { emptiestHost } from '../hosts/host-store.ts'
 import type { Installation } from '../hosts/installation.ts'
 import { reachableHosts } from '../hosts/reachable-hosts.ts'
 import { createTenantDatabase } from '../hosts/tenant-databases.ts'
@@ -11,10 +13,10 @@ import { onConnection } from '../postgres/transaction.ts'
 import { holdingLocks, lockUser } from './account-lock.ts'
 import { checkAccountName } from './account-names.ts'
 import { removeUser } from './delete-user.ts'
-import { insertFirstKeys } from './first-keys.ts'
 import { checkMasterToken, checkQuota } from './new-account.ts'
+import { shareOrganization } from './organization-store.ts'
 import { admitToDatabase, createRoles } from './tenant-roles.ts'
-import { type DraftUser, emptiestHost, insertDraftUser, setUserState } from './user-store.ts'
+import { type DraftUser, insertDraftUser, setUserState } from './user-store.ts'
 
 export type NewUser = Readonly<{
   username: string
@@ -74,20 +76,14 @@ async function placeAlone(tx: ClientBase, request: NewUser, hostIds: readonly nu
 }
 
 async function placeInOrganization(tx: ClientBase, request: NewUser, organization: string): Promise<Place> {
-  // The share lock holds off a deletion of the organization until this member's row is there.
-  const { rows } = await tx.query<{ id: number; database_id: number; host_id: number }>(
-    `select o.id, o.database_id, d.host_id from cartage.organizations o join cartage.databases d on d.id = o.database_id
-     where o.name = $1 and o.state = 'active' for share of o`,
-    [organization],
-  )
-  const found = rows[0]
+  const found = await shareOrganization(tx, organization)
   if (!found) throw errors.accountInvalid(`The organization '${organization}' does not exist`)
   return {
     organizationId: found.id,
     orgRole: request.isOrgAdmin ? 'admin' : 'member',
-    databaseId: found.database_id,
+    databaseId: found.databaseId,
     schema: request.username,
-    hostId: found.host_id,
+    hostId: found.hostId,
   }
 }
 

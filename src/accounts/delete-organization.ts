@@ -5,13 +5,15 @@ import type { Installation } from '../hosts/installation.ts'
 import { dropDatabase } from '../hosts/tenant-databases.ts'
 import { allowLongStatements } from '../postgres/control-pool.ts'
 import { inTransaction, onConnection } from '../postgres/transaction.ts'
-import { holdingLocks, lockOrganization, stateOf } from './account-lock.ts'
+import { holdingLocks, lockOrganization } from './account-lock.ts'
 import { leavingToRepair } from './leave-to-repair.ts'
 import {
+  closeOrganization,
   deleteOrganizationRow,
   findOrganization,
+  masterRolesOf,
   type Organization,
-  setOrganizationState,
+  organizationState,
 } from './organization-store.ts'
 import { dropRoles } from './tenant-roles.ts'
 
@@ -22,21 +24,11 @@ export async function deleteOrganization(installation: Installation, name: strin
   if (!organization) throw errors.accountNotFound('Organization', name)
   await holdingLocks(control, async (client) => {
     if (!(await lockOrganization(client, organization.id))) throw errors.accountBusy(name)
-    if (!(await stateOf(client, 'organizations', organization.id))) {
+    if (!(await organizationState(client, organization.id))) {
       throw errors.accountNotFound('Organization', name)
     }
     await onConnection(client, async (tx) => {
-      // The row lock and a member's creation (for share) exclude each other.
-      await tx.query('select from cartage.organizations where id = $1 for update', [organization.id])
-      const { rowCount } = await tx.query(
-        `select from cartage.users where organization_id = $1 and org_role <> 'owner'`,
-        [organization.id],
-      )
-      if (rowCount) throw errors.organizationHasMembers(name)
-      await setOrganizationState(tx, organization.id, 'deleting')
-      await tx.query(`update cartage.users set state = 'deleting' where organization_id = $1`, [
-        organization.id,
-      ])
+      if (!(await closeOrganization(tx, organization.id))) throw errors.organizationHasMembers(name)
       await recordAudit(tx, { actor: operator, action: 'organization.deleted', account: name })
       await announceChange(tx)
     })
@@ -52,11 +44,9 @@ export async function removeOrganization(
 ): Promise<void> {
   const { control } = installation.databases
   await dropDatabase(installation.databases, organization.hostId, organization.database)
-  const { rows } = await control.query<{ master_role: string }>(
-    'select master_role from cartage.users where organization_id = $1',
-    [organization.id],
-  )
-  for (const { master_role: role } of rows) await dropRoles(installation.databases, organization.hostId, role)
+  for (const role of await masterRolesOf(control, organization.id)) {
+    await dropRoles(installation.databases, organization.hostId, role)
+  }
   await inTransaction(control, async (tx) => {
     await allowLongStatements(tx)
     await deleteOrganizationRow(tx, organization)

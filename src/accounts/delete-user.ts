@@ -6,10 +6,10 @@ import type { Installation } from '../hosts/installation.ts'
 import { dropDatabase } from '../hosts/tenant-databases.ts'
 import { allowLongStatements } from '../postgres/control-pool.ts'
 import { inTransaction, onConnection } from '../postgres/transaction.ts'
-import { holdingLocks, lockUser, stateOf } from './account-lock.ts'
+import { holdingLocks, lockUser } from './account-lock.ts'
 import { leavingToRepair } from './leave-to-repair.ts'
 import { dropRoles, evictFromDatabase } from './tenant-roles.ts'
-import { deleteUserRow, findAnyUser, setUserState } from './user-store.ts'
+import { deleteUserRow, findAnyUser, setUserState, userState } from './user-store.ts'
 
 /** Ends the user's sessions, jobs and keys, and removes roles, schema or database. What dies half-way, repair finishes. */
 export async function deleteUser(installation: Installation, username: string): Promise<void> {
@@ -20,7 +20,7 @@ export async function deleteUser(installation: Installation, username: string): 
   if (account.orgRole === 'owner') throw errors.ownerCannotLeave(username, account.organization!.name)
   await holdingLocks(control, async (client) => {
     if (!(await lockUser(client, account.userId))) throw errors.accountBusy(username)
-    if (!(await stateOf(client, 'users', account.userId))) throw errors.accountNotFound('User', username)
+    if (!(await userState(client, account.userId))) throw errors.accountNotFound('User', username)
     await onConnection(client, async (tx) => {
       await setUserState(tx, account.userId, 'deleting')
       await recordAudit(tx, { actor: operator, action: 'user.deleted', account: username })

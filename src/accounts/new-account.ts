@@ -1,4 +1,5 @@
 import { defaultToken } from '../auth/token.ts'
+import { isTokenInUse } from '../auth/token-store.ts'
 import { errors } from '../errors.ts'
 import type { Installation } from '../hosts/installation.ts'
 
@@ -17,9 +18,7 @@ export async function checkMasterToken(installation: Installation, token: string
       'api_key must be 16 to 255 printable ASCII characters without blanks and colons',
     )
   }
-  const { rowCount } = await installation.databases.control.query(
-    'select from cartage.api_keys where token_hash = $1',
-    [installation.secrets.hashToken(token)],
-  )
-  if (rowCount) throw errors.accountInvalid('api_key is in use already')
+  if (await isTokenInUse(installation.databases.control, installation.secrets.hashToken(token))) {
+    throw errors.accountInvalid('api_key is in use already')
+  }
 }

@@ -1,6 +1,7 @@
 import type { ClientBase, QueryResultRow } from 'pg'
+import { deleteDatabaseRow, insertDatabase } from '../hosts/database-store.ts'
 import type { Queryable } from '../postgres/transaction.ts'
-import { insertDatabase, nextId, reserveName } from './user-store.ts'
+import { nextId, reserveName } from './user-store.ts'
 
 export type Organization = Readonly<{
   id: number
@@ -38,6 +39,55 @@ export async function setOrganizationState(
   await tx.query('update cartage.organizations set state = $2 where id = $1', [id, state])
 }
 
+/** Under the organization's lock: what was read before may be over by now. Undefined: the organization is gone. */
+export async function organizationState(
+  control: Queryable,
+  id: number,
+): Promise<Organization['state'] | undefined> {
+  const { rows } = await control.query<{ state: Organization['state'] }>(
+    'select state from cartage.organizations where id = $1',
+    [id],
+  )
+  return rows[0]?.state
+}
+
+export type OrganizationPlace = Readonly<{ id: number; databaseId: number; hostId: number }>
+
+/** Where a new member goes. The share lock holds off a deletion of the organization until the member's row is there. */
+export async function shareOrganization(
+  tx: ClientBase,
+  name: string,
+): Promise<OrganizationPlace | undefined> {
+  const { rows } = await tx.query<OrganizationPlace>(
+    `select o.id, o.database_id as "databaseId", d.host_id as "hostId"
+     from cartage.organizations o join cartage.databases d on d.id = o.database_id
+     where o.name = $1 and o.state = 'active' for share of o`,
+    [name],
+  )
+  return rows[0]
+}
+
+/** Closes an organization and its owner for good; false if it has other members. A new member's share lock excludes this. */
+export async function closeOrganization(tx: ClientBase, id: number): Promise<boolean> {
+  await tx.query('select from cartage.organizations where id = $1 for update', [id])
+  const { rowCount } = await tx.query(
+    `select from cartage.users where organization_id = $1 and org_role <> 'owner'`,
+    [id],
+  )
+  if (rowCount) return false
+  await setOrganizationState(tx, id, 'deleting')
+  await tx.query(`update cartage.users set state = 'deleting' where organization_id = $1`, [id])
+  return true
+}
+
+export async function masterRolesOf(control: Queryable, organizationId: number): Promise<readonly string[]> {
+  const { rows } = await control.query<{ master_role: string }>(
+    'select master_role from cartage.users where organization_id = $1',
+    [organizationId],
+  )
+  return rows.map((row) => row.master_role)
+}
+
 /** Forgets the organization, its members and all their names. */
 export async function deleteOrganizationRow(tx: ClientBase, organization: Organization): Promise<void> {
   await tx.query(
@@ -46,7 +96,7 @@ export async function deleteOrganizationRow(tx: ClientBase, organization: Organi
     [organization.id, organization.name],
   )
   await tx.query('delete from cartage.organizations where id = $1', [organization.id])
-  await tx.query('delete from cartage.databases where id = $1', [organization.databaseId])
+  await deleteDatabaseRow(tx, organization.databaseId)
 }
 
 export async function findOrganization(control: Queryable, name: string): Promise<Organization | undefined> {

@@ -1,11 +1,11 @@
 import type { Installation } from '../hosts/installation.ts'
 import { isOutOfReach } from '../hosts/out-of-reach.ts'
 import { isBusy } from '../postgres/busy.ts'
-import { holdingLocks, lockOrganization, lockUser, stateOf } from './account-lock.ts'
+import { holdingLocks, lockOrganization, lockUser } from './account-lock.ts'
 import { removeOrganization } from './delete-organization.ts'
 import { removeUser } from './delete-user.ts'
-import { listUnfinishedOrganizations } from './organization-store.ts'
-import { listUnfinishedUsers } from './user-store.ts'
+import { listUnfinishedOrganizations, organizationState } from './organization-store.ts'
+import { listUnfinishedUsers, userState } from './user-store.ts'
 
 /**
  * Removes what a dead process left half-made or half-removed, and answers the names. An account that somebody is
@@ -20,7 +20,7 @@ async function repairOrganizations(installation: Installation): Promise<string[]
   for (const organization of await listUnfinishedOrganizations(installation.databases.control)) {
     await holdingLocks(installation.databases.control, async (client) => {
       if (!(await lockOrganization(client, organization.id))) return
-      if (!isUnfinished(await stateOf(client, 'organizations', organization.id))) return
+      if (!isUnfinished(await organizationState(client, organization.id))) return
       if (await succeeds(installation, removeOrganization(installation, organization)))
         removed.push(organization.name)
     })
@@ -33,7 +33,7 @@ async function repairUsers(installation: Installation): Promise<string[]> {
   for (const { account } of await listUnfinishedUsers(installation.databases.control)) {
     await holdingLocks(installation.databases.control, async (client) => {
       if (!(await lockUser(client, account.userId))) return
-      if (!isUnfinished(await stateOf(client, 'users', account.userId))) return
+      if (!isUnfinished(await userState(client, account.userId))) return
       if (await succeeds(installation, removeUser(installation, account))) removed.push(account.username)
     })
   }

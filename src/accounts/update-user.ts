@@ -8,6 +8,7 @@ import { adminTarget } from '../postgres/session-target.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import { checkQuota } from './new-account.ts'
 import { checkLimits } from './user-limits.ts'
+import { updateUserRow } from './user-store.ts'
 
 export type UserChanges = Readonly<{
   quotaBytes?: number | undefined
@@ -27,27 +28,9 @@ export async function updateUser(
   if (!account) throw errors.accountNotFound('User', username)
   checkChanges(account, changes)
   const changed = await inTransaction(control, async (tx) => {
-    await tx.query(
-      `update cartage.users set
-         quota_in_bytes = coalesce($2, quota_in_bytes),
-         api_key_quota = case when $3 then $4 else api_key_quota end,
-         org_role = coalesce($5, org_role),
-         limits = coalesce($6, limits),
-         updated_at = now()
-       where id = $1`,
-      [
-        account.userId,
-        changes.quotaBytes ?? null,
-        changes.apiKeyQuota !== undefined,
-        changes.apiKeyQuota ?? null,
-        changes.isOrgAdmin === undefined || account.orgRole === 'owner'
-          ? null
-          : changes.isOrgAdmin
-            ? 'admin'
-            : 'member',
-        changes.limits === undefined ? null : JSON.stringify(changes.limits),
-      ],
-    )
+    const { quotaBytes, apiKeyQuota, limits } = changes
+    const orgRole = newOrgRole(account, changes)
+    await updateUserRow(tx, account.userId, { quotaBytes, apiKeyQuota, limits, orgRole })
     await recordAudit(tx, {
       actor: operator,
       action: 'user.changed',
@@ -72,6 +55,12 @@ export async function updateUser(
   }
   await awaitCaches(control, installation.log)
   return changed!
+}
+
+/** The owner of an organization stays its owner. */
+function newOrgRole({ orgRole }: Account, { isOrgAdmin }: UserChanges): Account['orgRole'] | undefined {
+  if (isOrgAdmin === undefined || orgRole === 'owner') return undefined
+  return isOrgAdmin ? 'admin' : 'member'
 }
 
 function checkChanges(account: Account, changes: UserChanges): void {

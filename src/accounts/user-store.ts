@@ -2,6 +2,7 @@ import type { ClientBase, QueryResultRow } from 'pg'
 import type { Account } from '../auth/account.ts'
 import { readAccount, selectAccounts } from '../auth/account-store.ts'
 import { errors } from '../errors.ts'
+import { deleteDatabaseRow, insertDatabase } from '../hosts/database-store.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 
@@ -53,18 +54,48 @@ export async function nextId(tx: ClientBase, table: 'users' | 'organizations'): 
   return rows[0]!.id
 }
 
-export async function insertDatabase(tx: ClientBase, hostId: number, name: string): Promise<number> {
-  const { rows } = await tx.query<{ id: number }>(
-    'insert into cartage.databases (host_id, name) values ($1, $2) returning id',
-    [hostId, name],
-  )
-  return rows[0]!.id
-}
-
 export type UserState = 'creating' | 'active' | 'deleting'
 
 export async function setUserState(tx: Queryable, userId: number, state: UserState): Promise<void> {
   await tx.query('update cartage.users set state = $2, updated_at = now() where id = $1', [userId, state])
+}
+
+/** Under the user's lock: what was read before may be over by now. Undefined: the user is gone. */
+export async function userState(control: Queryable, userId: number): Promise<UserState | undefined> {
+  const { rows } = await control.query<{ state: UserState }>(
+    'select state from cartage.users where id = $1',
+    [userId],
+  )
+  return rows[0]?.state
+}
+
+export type UserColumns = Readonly<{
+  quotaBytes?: number | undefined
+  /** Null is the default of the installation. */
+  apiKeyQuota?: number | null | undefined
+  orgRole?: Account['orgRole'] | undefined
+  limits?: Readonly<Record<string, unknown>> | undefined
+}>
+
+/** Changes what is given; the rest stays. */
+export async function updateUserRow(tx: ClientBase, userId: number, changes: UserColumns): Promise<void> {
+  await tx.query(
+    `update cartage.users set
+       quota_in_bytes = coalesce($2, quota_in_bytes),
+       api_key_quota = case when $3 then $4 else api_key_quota end,
+       org_role = coalesce($5, org_role),
+       limits = coalesce($6, limits),
+       updated_at = now()
+     where id = $1`,
+    [
+      userId,
+      changes.quotaBytes ?? null,
+      changes.apiKeyQuota !== undefined,
+      changes.apiKeyQuota ?? null,
+      changes.orgRole ?? null,
+      changes.limits === undefined ? null : JSON.stringify(changes.limits),
+    ],
+  )
 }
 
 /** Forgets the user, its keys and jobs, its name, and its database if nobody else lives there. */
@@ -73,8 +104,7 @@ export async function deleteUserRow(tx: ClientBase, account: Account): Promise<v
     account.userId,
   ])
   await tx.query('delete from cartage.account_names where name = $1', [account.username])
-  if (!account.organization && rows[0])
-    await tx.query('delete from cartage.databases where id = $1', [rows[0].database_id])
+  if (!account.organization && rows[0]) await deleteDatabaseRow(tx, rows[0].database_id)
 }
 
 export async function listAccounts(control: Queryable): Promise<readonly Account[]> {
@@ -102,13 +132,3 @@ export async function listUnfinishedUsers(
 }
 
 const readAnyUser = (row: QueryResultRow) => ({ account: readAccount(row), state: row.state as UserState })
-
-/** Of these hosts, the one with the fewest databases. */
-export async function emptiestHost(control: Queryable, hostIds: readonly number[]): Promise<number> {
-  const { rows } = await control.query<{ id: number }>(
-    `select h.id from cartage.hosts h left join cartage.databases d on d.host_id = h.id
-     where h.id = any($1) group by h.id order by count(d.id), h.id limit 1`,
-    [hostIds],
-  )
-  return rows[0]!.id
-}

@@ -2,6 +2,7 @@ import type { Installation } from '../hosts/installation.ts'
 import type { Host } from '../postgres/hosts.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import type { Check } from './check.ts'
+import { type Names, readKnownNames } from './doctor-store.ts'
 
 /** What is on the hosts against what the control database says is there. */
 export async function checkOrphans(installation: Installation): Promise<readonly Check[]> {
@@ -15,26 +16,12 @@ export async function checkOrphans(installation: Installation): Promise<readonly
 }
 
 async function checkHost(installation: Installation, host: Host): Promise<readonly Check[]> {
-  const known = await readKnown(installation, host.id)
+  const known = await readKnownNames(installation.databases.control, host.id)
   const present = await readPresent(installation, host.id)
   return [
     compare(`host ${host.name}: databases`, known.databases, present.databases),
     compare(`host ${host.name}: roles`, known.roles, present.roles),
   ]
-}
-
-type Names = Readonly<{ databases: readonly string[]; roles: readonly string[] }>
-
-/** Also half-made accounts are known: somebody may be at work on them. */
-async function readKnown({ databases }: Installation, hostId: number): Promise<Names> {
-  const { rows } = await databases.control.query<Names>(
-    `with here as (select u.* from cartage.users u join cartage.databases d on d.id = u.database_id where d.host_id = $1)
-     select array(select name from cartage.databases where host_id = $1) as databases,
-       array(select master_role from here union select public_role from here
-         union select k.role_name from cartage.api_keys k where k.user_id in (select id from here)) as roles`,
-    [hostId],
-  )
-  return rows[0]!
 }
 
 async function readPresent({ databases, namespace }: Installation, hostId: number): Promise<Names> {

@@ -1,10 +1,15 @@
 import { statfs } from 'node:fs/promises'
 import { countProcesses } from '../auth/lease-store.ts'
+import { newestTokens, type SealedToken } from '../auth/token-store.ts'
 import type { Config } from '../config.ts'
+import { laggingDatabases } from '../hosts/database-store.ts'
 import type { Installation } from '../hosts/installation.ts'
+import { newestOf } from '../hosts/tenant-databases.ts'
+import type { Secrets } from '../secrets.ts'
 import type { Check } from './check.ts'
 import { checkHosts } from './check-hosts.ts'
 import { checkOrphans } from './check-orphans.ts'
+import { readUnfinishedNames } from './doctor-store.ts'
 
 /** Looks a running installation over, and says what to do about what it finds. Changes nothing. */
 export async function doctor(installation: Installation, config: Config): Promise<readonly Check[]> {
@@ -43,46 +48,35 @@ async function checkDisk({ databaseUrl, dataDir }: Config): Promise<readonly Che
 }
 
 async function checkSecret({ databases, secrets }: Installation): Promise<Check> {
-  const { rows } = await databases.control.query<{ token_encrypted: Buffer; token_hash: Buffer }>(
-    'select token_encrypted, token_hash from cartage.api_keys order by id desc limit 50',
-  )
-  const isReadable = (row: { token_encrypted: Buffer; token_hash: Buffer }) => {
-    try {
-      return secrets.hashToken(secrets.decryptToken(row.token_encrypted)).equals(row.token_hash)
-    } catch {
-      return false
-    }
-  }
-  const unreadable = rows.filter((row) => !isReadable(row)).length
+  const tokens = await newestTokens(databases.control, 50)
+  const unreadable = tokens.filter((token) => !isReadable(secrets, token)).length
   if (unreadable === 0) return { name: 'secret', status: 'ok', advice: 'The secret opens the stored tokens' }
-  const advice = `The secret does not open ${unreadable} of the ${rows.length} newest tokens: start with the CARTAGE_SECRET that they were made with`
+  const advice = `The secret does not open ${unreadable} of the ${tokens.length} newest tokens: start with the CARTAGE_SECRET that they were made with`
   return { name: 'secret', status: 'fail', advice }
 }
 
+function isReadable(secrets: Secrets, { encrypted, hash }: SealedToken): boolean {
+  try {
+    return secrets.hashToken(secrets.decryptToken(encrypted)).equals(hash)
+  } catch {
+    return false
+  }
+}
+
 async function checkMigrations({ databases, tenantMigrations }: Installation): Promise<Check> {
-  const newest = tenantMigrations.at(-1)?.name ?? null
-  const { rows } = await databases.control.query<{ lagging: number }>(
-    `select count(distinct d.id)::integer as lagging from cartage.databases d
-     join cartage.users u on u.database_id = d.id
-     where u.state = 'active' and d.migrated_to is distinct from $1`,
-    [newest],
-  )
-  const { lagging } = rows[0]!
+  const newest = newestOf(tenantMigrations)
+  const { length: lagging } = await laggingDatabases(databases.control, newest)
   if (lagging === 0) return { name: 'migrations', status: 'ok', advice: `Every tenant is at ${newest}` }
   const advice = `${lagging} tenant databases are not at ${newest}: see to it that their host answers, then restart one process`
   return { name: 'migrations', status: 'warn', advice }
 }
 
 async function checkUnfinished({ databases }: Installation): Promise<Check> {
-  const { rows } = await databases.control.query<{ name: string }>(
-    `select username as name from cartage.users where state <> 'active' and updated_at < now() - interval '10 minutes'
-     union select name from cartage.organizations where state <> 'active' and created_at < now() - interval '10 minutes'`,
-  )
-  if (rows.length === 0) return { name: 'accounts', status: 'ok', advice: 'No account is half-made' }
-  const names = rows.map(({ name }) => name).join(', ')
+  const names = await readUnfinishedNames(databases.control)
+  if (names.length === 0) return { name: 'accounts', status: 'ok', advice: 'No account is half-made' }
   return {
     name: 'accounts',
     status: 'warn',
-    advice: `Half-made or half-removed: ${names}. Run cartage repair`,
+    advice: `Half-made or half-removed: ${names.join(', ')}. Run cartage repair`,
   }
 }

@@ -5,6 +5,7 @@ import { oldestSupportedMajor } from '../postgres/find-binaries.ts'
 import { type Host, hostFromUrl } from '../postgres/hosts.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { inTransaction } from '../postgres/transaction.ts'
+import { findHost, nextHostId, saveHost } from './host-store.ts'
 import type { Installation } from './installation.ts'
 import { prepareHost } from './prepare-hosts.ts'
 
@@ -14,9 +15,9 @@ import { prepareHost } from './prepare-hosts.ts'
  */
 export async function addHost(installation: Installation, name: string, url: string): Promise<Host> {
   checkHost(name, url)
-  const { hosts } = installation.databases
-  const known = await findHost(installation, name)
-  const host = hostFromUrl(known?.id ?? (await nextHostId(installation)), name, url)
+  const { hosts, control } = installation.databases
+  const known = await findHost(control, name)
+  const host = hostFromUrl(known?.id ?? (await nextHostId(control)), name, url)
   const before = hosts.has(host.id) ? hosts.get(host.id) : undefined
   hosts.register(host)
   try {
@@ -28,7 +29,7 @@ export async function addHost(installation: Installation, name: string, url: str
     throw error
   }
   await keepHost(installation, host, url)
-  await awaitCaches(installation.databases.control, installation.log)
+  await awaitCaches(control, installation.log)
   return host
 }
 
@@ -38,24 +39,6 @@ function checkHost(name: string, url: string): void {
   }
   if (name === 'local') throw errors.hostInvalid("The host 'local' comes from the configuration")
   if (!/^postgres(ql)?:\/\/./.test(url)) throw errors.hostInvalid('The address must begin with postgres://')
-}
-
-type KnownHost = Readonly<{ id: number; databases: readonly string[] }>
-
-async function findHost({ databases }: Installation, name: string): Promise<KnownHost | undefined> {
-  const { rows } = await databases.control.query<KnownHost>(
-    `select h.id, array(select d.name from cartage.databases d where d.host_id = h.id) as databases
-     from cartage.hosts h where h.name = $1`,
-    [name],
-  )
-  return rows[0]
-}
-
-async function nextHostId({ databases }: Installation): Promise<number> {
-  const { rows } = await databases.control.query<{ id: number }>(
-    `select nextval('cartage.hosts_id_seq')::integer as id`,
-  )
-  return rows[0]!.id
 }
 
 /** The administrator must be one; the cluster must not be one that we have; the tenants must be where they are said to be. */
@@ -107,11 +90,7 @@ async function describeCluster({ databases }: Installation, hostId: number): Pro
 
 async function keepHost({ databases, secrets }: Installation, host: Host, url: string): Promise<void> {
   await inTransaction(databases.control, async (tx) => {
-    await tx.query(
-      `insert into cartage.hosts (id, name, sealed_url) overriding system value values ($1, $2, $3)
-       on conflict (id) do update set sealed_url = excluded.sealed_url`,
-      [host.id, host.name, secrets.seal(url)],
-    )
+    await saveHost(tx, { id: host.id, name: host.name, sealedUrl: secrets.seal(url) })
     await recordAudit(tx, {
       actor: operator,
       action: 'host.added',

@@ -1,7 +1,8 @@
-import type { QueryResultRow } from 'pg'
+import { newestTokens } from '../auth/token-store.ts'
 import { AppError, errors } from '../errors.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 import { deriveSecrets, type Secrets } from '../secrets.ts'
+import { insertVerifier, readVerifier } from './secret-store.ts'
 
 /**
  * Refuses a server secret that is not the installation's. The first process leaves its verifier behind; where there
@@ -11,11 +12,9 @@ export async function checkSecret(control: Queryable, secrets: Secrets): Promise
   const known = await readVerifier(control)
   if (known?.verifier.equals(secrets.verifier)) return
   if (known) throw wrongSecret(known.rotatedAt)
-  const sealed = await newestToken(control)
-  if (sealed && !opens(secrets, sealed)) throw wrongSecret(null)
-  await control.query('insert into cartage.server_secret (verifier) values ($1) on conflict do nothing', [
-    secrets.verifier,
-  ])
+  const [newest] = await newestTokens(control, 1)
+  if (newest && !opens(secrets, newest.encrypted)) throw wrongSecret(null)
+  await insertVerifier(control, secrets.verifier)
   // Of two processes that start at the same moment with different secrets, one must go.
   await checkSecret(control, secrets)
 }
@@ -26,15 +25,6 @@ export async function isSecret(control: Queryable, secret: string): Promise<bool
   return known?.verifier.equals(deriveSecrets(secret).verifier) ?? false
 }
 
-type KnownSecret = Readonly<{ verifier: Buffer; rotatedAt: Date | null }>
-
-async function readVerifier(control: Queryable): Promise<KnownSecret | undefined> {
-  const { rows } = await control.query<QueryResultRow & KnownSecret>(
-    'select verifier, rotated_at as "rotatedAt" from cartage.server_secret',
-  )
-  return rows[0]
-}
-
 export const isWrongSecret = (error: unknown) => error instanceof AppError && error.code === 'secret-wrong'
 
 function wrongSecret(rotatedAt: Date | null) {
@@ -42,13 +32,6 @@ function wrongSecret(rotatedAt: Date | null) {
   return errors.secretWrong(
     `This is not the secret of the installation${since}: start with the CARTAGE_SECRET that it has, or with the file 'secret' of its data directory`,
   )
-}
-
-async function newestToken(control: Queryable): Promise<Buffer | undefined> {
-  const { rows } = await control.query<{ token_encrypted: Buffer }>(
-    'select token_encrypted from cartage.api_keys order by id desc limit 1',
-  )
-  return rows[0]?.token_encrypted
 }
 
 function opens(secrets: Secrets, sealed: Buffer): boolean {

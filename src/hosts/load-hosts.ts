@@ -1,6 +1,7 @@
 import { type Hosts, hostFromUrl } from '../postgres/hosts.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 import { checkSecret } from './check-secret.ts'
+import { readSealedHosts } from './host-store.ts'
 import type { Installation } from './installation.ts'
 
 /**
@@ -12,15 +13,13 @@ export async function loadHosts(
   control: Queryable = databases.control,
 ): Promise<void> {
   await checkSecret(control, secrets)
-  const { rows } = await control.query<{ id: number; name: string; sealed_url: Buffer }>(
-    'select id, name, sealed_url from cartage.hosts where sealed_url is not null',
-  )
-  const ids = new Set(rows.map(({ id }) => id))
+  const known = await readSealedHosts(control)
+  const ids = new Set(known.map(({ id }) => id))
   // One that is just being added is not in the table yet: only what was there can have been removed.
   for (const id of loaded.get(databases.hosts) ?? []) if (!ids.has(id)) databases.hosts.forget(id)
   loaded.set(databases.hosts, ids)
-  for (const { id, name, sealed_url } of rows)
-    databases.hosts.register(hostFromUrl(id, name, secrets.open(sealed_url)))
+  for (const { id, name, sealedUrl } of known)
+    databases.hosts.register(hostFromUrl(id, name, secrets.open(sealedUrl)))
 }
 
 const loaded = new WeakMap<Hosts, ReadonlySet<number>>()

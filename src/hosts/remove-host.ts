@@ -2,6 +2,7 @@ import { operator, recordAudit } from '../audit/audit-store.ts'
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import { errors } from '../errors.ts'
 import { inTransaction } from '../postgres/transaction.ts'
+import { deleteHostRow, lockHost } from './host-store.ts'
 import type { Installation } from './installation.ts'
 import { isOutOfReach } from './out-of-reach.ts'
 import { dropDatabase, templateName } from './tenant-databases.ts'
@@ -10,20 +11,14 @@ import { dropDatabase, templateName } from './tenant-databases.ts'
 export async function removeHost(installation: Installation, name: string): Promise<void> {
   const { control, hosts } = installation.databases
   const id = await inTransaction(control, async (tx) => {
-    const { rows } = await tx.query<{ id: number; isFirst: boolean; databases: number }>(
-      `select id, sealed_url is null as "isFirst",
-         (select count(*)::integer from cartage.databases d where d.host_id = h.id) as databases
-       from cartage.hosts h where name = $1 for update`,
-      [name],
-    )
-    const host = rows[0]
+    const host = await lockHost(tx, name)
     if (!host) throw errors.hostInvalid(`There is no host '${name}'`)
     if (host.isFirst) throw errors.hostInvalid(`The host '${name}' holds the control database`)
     if (host.databases > 0)
       throw errors.hostInvalid(
         `The host '${name}' has ${host.databases} databases of users: delete those users first (cartage user list)`,
       )
-    await tx.query('delete from cartage.hosts where id = $1', [host.id])
+    await deleteHostRow(tx, host.id)
     await recordAudit(tx, { actor: operator, action: 'host.removed', subject: name })
     await announceChange(tx)
     return host.id

@@ -1,6 +1,7 @@
 import { quoteIdentifier, quoteLiteral } from '../postgres/quote.ts'
 import { scramVerifier } from '../postgres/scram-verifier.ts'
 import { adminTarget } from '../postgres/session-target.ts'
+import { hasOldPasswords, markPasswordsMoved } from './host-store.ts'
 import type { Installation } from './installation.ts'
 
 /**
@@ -9,10 +10,7 @@ import type { Installation } from './installation.ts'
  */
 export async function moveRolePasswords(installation: Installation, hostId: number): Promise<number> {
   const { control, admin, hosts } = installation.databases
-  const { rowCount } = await control.query('select from cartage.hosts where id = $1 and has_old_passwords', [
-    hostId,
-  ])
-  if (!rowCount) return 0
+  if (!(await hasOldPasswords(control, hostId))) return 0
   const count = await admin.use(adminTarget(hosts, hostId), async (session) => {
     const { rows } = await session.query<{ rolname: string }>(
       `select rolname from pg_catalog.pg_roles where rolname ~ ('^' || $1 || '_u[0-9]+(_public|_k[0-9]+)?$')`,
@@ -24,6 +22,6 @@ export async function moveRolePasswords(installation: Installation, hostId: numb
     }
     return rows.length
   })
-  await control.query('update cartage.hosts set has_old_passwords = false where id = $1', [hostId])
+  await markPasswordsMoved(control, hostId)
   return count
 }

@@ -5,6 +5,7 @@ import { holdName } from '../postgres/name-lock.ts'
 import { quoteIdentifier } from '../postgres/quote.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
+import { laggingDatabases, recordMigrated } from './database-store.ts'
 import type { Installation } from './installation.ts'
 import { isOutOfReach } from './out-of-reach.ts'
 
@@ -36,7 +37,7 @@ export async function createTenantDatabase(
 ): Promise<void> {
   await createDatabase(installation.databases, hostId, name, templateName(installation.namespace))
   await migrateTenant(installation.databases, hostId, name, installation.tenantMigrations)
-  await recordMigrated(installation, hostId, name)
+  await noteMigrated(installation, hostId, name)
 }
 
 export async function dropDatabase(databases: Databases, hostId: number, name: string): Promise<void> {
@@ -53,13 +54,13 @@ export async function dropDatabase(databases: Databases, hostId: number, name: s
  * not be, because of what a tenant does there; nobody else waits for them.
  */
 export async function migrateTenants(installation: Installation, hostId: number): Promise<boolean> {
-  const { rows } = await installation.databases.control.query<{ name: string }>(
-    `select distinct d.name from cartage.databases d join cartage.users u on u.database_id = d.id
-     where d.host_id = $1 and u.state = 'active' and d.migrated_to is distinct from $2`,
-    [hostId, newestOf(installation.tenantMigrations)],
+  const lagging = await laggingDatabases(
+    installation.databases.control,
+    newestOf(installation.tenantMigrations),
+    hostId,
   )
   let isComplete = true
-  for (const { name } of rows) isComplete = (await isMigrated(installation, hostId, name)) && isComplete
+  for (const name of lagging) isComplete = (await isMigrated(installation, hostId, name)) && isComplete
   return isComplete
 }
 
@@ -73,7 +74,7 @@ async function isMigrated(installation: Installation, hostId: number, name: stri
       await endTransactions(databases, hostId, name)
       await attempt()
     })
-    await recordMigrated(installation, hostId, name)
+    await noteMigrated(installation, hostId, name)
     return true
   } catch (error) {
     if (isOutOfReach(error)) throw error
@@ -124,16 +125,13 @@ async function migrateTenant(
   })
 }
 
-async function recordMigrated(
+async function noteMigrated(
   { databases, tenantMigrations }: Installation,
   hostId: number,
   name: string,
 ): Promise<void> {
-  await databases.control.query(
-    'update cartage.databases set migrated_to = $3 where host_id = $1 and name = $2',
-    [hostId, name, newestOf(tenantMigrations)],
-  )
+  await recordMigrated(databases.control, hostId, name, newestOf(tenantMigrations))
 }
 
 export const templateName = (namespace: string) => `${namespace}_template`
-const newestOf = (migrations: readonly Migration[]) => migrations.at(-1)?.name
+export const newestOf = (migrations: readonly Migration[]) => migrations.at(-1)?.name

@@ -10,7 +10,7 @@ import { findKey } from './find-key.ts'
 import type { WantedGrants } from './grants.ts'
 import { type Key, type KeysContext, keyRole } from './key.ts'
 import { createKeyRole, type GrantFault } from './key-role.ts'
-import { countRegularKeys, findKeyByName, insertKey, isRoleOfKey, nextKeyId } from './key-store.ts'
+import { countKeys, findKeyByName, insertKey, isRoleOfKey, nextKeyId } from './key-store.ts'
 import { removeKeyRole } from './remove-key-role.ts'
 
 export type NewKey = Readonly<{
@@ -66,7 +66,7 @@ async function reserveKeyId(
 ): Promise<number> {
   const { keyQuota } = await lockForCaller(tx, context, account)
   const quota = keyQuota ?? defaultQuota
-  if (quota > 0 && (await countRegularKeys(tx, account.userId)) >= quota) throw errors.keyQuotaReached()
+  if (quota > 0 && (await countKeys(tx, account.userId, ['regular'])) >= quota) throw errors.keyQuotaReached()
   if (await findKeyByName(tx, context.secrets, account.userId, name)) {
     throw errors.keyInvalid(['Name has already been taken'])
   }

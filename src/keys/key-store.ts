@@ -1,9 +1,10 @@
 import type { ClientBase, QueryResultRow } from 'pg'
-import type { Account } from '../auth/account.ts'
+import type { Account, KeyType } from '../auth/account.ts'
+import { readAccount, selectAccounts } from '../auth/account-store.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 import type { Secrets } from '../secrets.ts'
 import { type DataService, defaultScope, masterScope, type Scope, type WantedGrants } from './grants.ts'
-import type { KeyRecord } from './key.ts'
+import type { KeyListing, KeyRecord } from './key.ts'
 
 /**
  * Whoever makes or removes keys of a user holds the user's row: one at a time. (NO KEY, so that jobs can still be
@@ -18,6 +19,28 @@ export async function lockOwner(
     [userId],
   )
   return rows[0] && { keyQuota: rows[0].api_key_quota }
+}
+
+/** The same lock, unless somebody has it: false then, and when the user is being made or removed. */
+export async function tryLockOwner(tx: ClientBase, userId: number): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `select from cartage.users where id = $1 and state = 'active' for no key update skip locked`,
+    [userId],
+  )
+  return rowCount === 1
+}
+
+/** The active user on a host with that master role. */
+export async function findOwner(
+  control: Queryable,
+  hostId: number,
+  masterRole: string,
+): Promise<Account | undefined> {
+  const { rows } = await control.query(
+    `${selectAccounts} where u.master_role = $1 and d.host_id = $2 and u.state = 'active'`,
+    [masterRole, hostId],
+  )
+  return rows[0] && readAccount(rows[0])
 }
 
 export async function nextKeyId(tx: ClientBase): Promise<number> {
@@ -46,13 +69,43 @@ export async function insertKey(
   )
 }
 
-export async function countRegularKeys(tx: ClientBase, userId: number): Promise<number> {
-  const { rows } = await tx.query<{ count: number }>(
-    `select count(*)::integer as count from cartage.api_keys where user_id = $1 and type = 'regular'`,
-    [userId],
+export async function countKeys(
+  control: Queryable,
+  userId: number,
+  types: readonly KeyType[],
+): Promise<number> {
+  const { rows } = await control.query<{ total: number }>(
+    'select count(*)::integer as total from cartage.api_keys where user_id = $1 and type = any($2)',
+    [userId, types],
   )
-  return rows[0]!.count
+  return rows[0]!.total
 }
+
+/** One page of a user's keys: master first, then default, then regular ones, each in the order asked for. */
+export async function readKeys(
+  control: Queryable,
+  secrets: Secrets,
+  userId: number,
+  { page, perPage, order, direction, types }: KeyListing,
+): Promise<readonly KeyRecord[]> {
+  const { rows } = await control.query(
+    `select * from cartage.api_keys where user_id = $1 and type = any($2)
+     order by array_position('{master,default,regular}', type), ${orderColumn[order]} ${direction}, id ${direction}
+     limit $3 offset ($4::bigint - 1) * $3::bigint`,
+    [userId, types, perPage, page],
+  )
+  return rows.map((row) => readKey(secrets, row))
+}
+
+/** An order by the secret itself, or by what stands only in the tenant's catalogs, is the order of creation. */
+const orderColumn = {
+  name: 'name collate "C"',
+  type: 'type',
+  token: 'id',
+  created_at: 'created_at',
+  updated_at: 'updated_at',
+  grants: 'id',
+} as const satisfies Record<KeyListing['order'], string>
 
 export async function findKeyByName(
   control: Queryable,
@@ -72,6 +125,19 @@ export async function isRoleOfKey(control: Queryable, role: string): Promise<boo
   return rowCount === 1
 }
 
+/** Those of the roles that no key has. */
+export async function rolesWithoutKey(
+  control: Queryable,
+  roles: readonly string[],
+): Promise<readonly string[]> {
+  const { rows } = await control.query<{ role: string }>(
+    `select role from unnest($1::text[]) role
+     where not exists (select from cartage.api_keys where role_name = role)`,
+    [roles],
+  )
+  return rows.map(({ role }) => role)
+}
+
 export async function deleteKeyRow(tx: ClientBase, id: number): Promise<void> {
   await tx.query('delete from cartage.api_keys where id = $1', [id])
 }
@@ -88,7 +154,7 @@ export async function replaceToken(
   )
 }
 
-export function readKey(secrets: Secrets, row: QueryResultRow): KeyRecord {
+function readKey(secrets: Secrets, row: QueryResultRow): KeyRecord {
   return {
     id: row.id,
     name: row.name,

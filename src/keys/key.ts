@@ -24,4 +24,14 @@ export type KeyRecord = Readonly<{
 /** A key with what its role may do at this moment. */
 export type Key = KeyRecord & EffectiveGrants
 
+export const keyOrders = ['name', 'type', 'token', 'created_at', 'updated_at', 'grants'] as const
+
+export type KeyListing = Readonly<{
+  page: number
+  perPage: number
+  order: (typeof keyOrders)[number]
+  direction: 'asc' | 'desc'
+  types: readonly KeyType[]
+}>
+
 export const keyRole = (account: Account, keyId: number) => `${account.masterRole}_k${keyId}`

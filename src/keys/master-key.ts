@@ -1,7 +1,7 @@
-import { masterKeyName } from '../accounts/first-keys.ts'
 import { recordAudit } from '../audit/audit-store.ts'
 import type { Account } from '../auth/account.ts'
 import { userByName } from '../auth/account-store.ts'
+import { masterKeyName } from '../auth/token-store.ts'
 import { errors } from '../errors.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 import { inTransaction } from '../postgres/transaction.ts'

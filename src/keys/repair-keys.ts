@@ -1,11 +1,10 @@
 import type { Account } from '../auth/account.ts'
-import { readAccount, selectAccounts } from '../auth/account-store.ts'
 import { isOutOfReach } from '../hosts/out-of-reach.ts'
 import { isBusy } from '../postgres/busy.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import type { KeysContext } from './key.ts'
-import { isRoleOfKey } from './key-store.ts'
+import { findOwner, isRoleOfKey, rolesWithoutKey, tryLockOwner } from './key-store.ts'
 import { removeKeyRole } from './remove-key-role.ts'
 
 /**
@@ -36,43 +35,36 @@ async function isRemoved(context: KeysContext, account: Account, role: string): 
 /** Whoever makes a key holds the user's row until the record is there: without either, the role is a leftover for good. */
 async function isLeftover({ databases }: KeysContext, account: Account, role: string): Promise<boolean> {
   return inTransaction(databases.control, async (tx) => {
-    const { rowCount } = await tx.query(
-      `select from cartage.users where id = $1 and state = 'active' for no key update skip locked`,
-      [account.userId],
-    )
-    return rowCount === 1 && !(await isRoleOfKey(tx, role))
+    return (await tryLockOwner(tx, account.userId)) && !(await isRoleOfKey(tx, role))
   })
 }
 
 /** A host that does not answer is looked at another time. */
 async function rolesIfReachable(context: KeysContext, hostId: number): Promise<readonly string[]> {
-  return rolesWithoutKey(context, hostId).catch((error: unknown) => {
+  return leftoverRoles(context, hostId).catch((error: unknown) => {
     if (!isOutOfReach(error)) throw error
     context.log.warn({ err: error, hostId }, 'the roles of a database host cannot be repaired')
     return []
   })
 }
 
-async function rolesWithoutKey({ databases, namespace }: KeysContext, hostId: number): Promise<string[]> {
+async function leftoverRoles(
+  { databases, namespace }: KeysContext,
+  hostId: number,
+): Promise<readonly string[]> {
   const onHost = await databases.admin.use(adminTarget(databases.hosts, hostId), (session) =>
     session.query<{ rolname: string }>(
       `select rolname from pg_catalog.pg_roles where rolname ~ ('^' || $1 || '_u[0-9]+_k[0-9]+$')`,
       [namespace],
     ),
   )
-  const { rows } = await databases.control.query<{ role: string }>(
-    `select role from unnest($1::text[]) role
-     where not exists (select from cartage.api_keys where role_name = role)`,
-    [onHost.rows.map((row) => row.rolname)],
+  return rolesWithoutKey(
+    databases.control,
+    onHost.rows.map((row) => row.rolname),
   )
-  return rows.map((row) => row.role)
 }
 
 /** A user that is being made or removed is the accounts' to repair. */
-async function ownerOf({ databases }: KeysContext, hostId: number, role: string) {
-  const { rows } = await databases.control.query(
-    `${selectAccounts} where u.master_role = $1 and d.host_id = $2 and u.state = 'active'`,
-    [role.replace(/_k\d+$/, ''), hostId],
-  )
-  return rows[0] && readAccount(rows[0])
+function ownerOf({ databases }: KeysContext, hostId: number, role: string): Promise<Account | undefined> {
+  return findOwner(databases.control, hostId, role.replace(/_k\d+$/, ''))
 }

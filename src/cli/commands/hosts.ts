@@ -1,5 +1,6 @@
 import { readConfig } from '../../config.ts'
 import { addHost } from '../../hosts/add-host.ts'
+import { listHosts } from '../../hosts/host-store.ts'
 import { removeHost } from '../../hosts/remove-host.ts'
 import type { Host } from '../../postgres/hosts.ts'
 import { type Command, UsageError } from '../command.ts'
@@ -29,11 +30,8 @@ const list: Command = {
   options: {},
   run: async () => {
     const hosts = await asOperator(async ({ databases }) => {
-      const { rows } = await databases.control.query<{ id: number; name: string; databases: number }>(
-        `select h.id, h.name, count(d.id)::integer as databases from cartage.hosts h
-         left join cartage.databases d on d.host_id = h.id group by h.id order by h.id`,
-      )
-      return rows.map(({ id, ...host }) => ({ ...host, address: addressOf(databases.hosts.get(id)) }))
+      const known = await listHosts(databases.control)
+      return known.map(({ id, ...host }) => ({ ...host, address: addressOf(databases.hosts.get(id)) }))
     })
     return {
       document: { hosts },

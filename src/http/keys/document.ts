@@ -1,5 +1,4 @@
-import type { Key } from '../../keys/key.ts'
-import type { KeyListing } from '../../keys/list-keys.ts'
+import type { Key, KeyListing } from '../../keys/key.ts'
 import { pageLinks } from '../frame/page.ts'
 import type { Parameters } from '../frame/parameters.ts'
 

@@ -1,4 +1,4 @@
-import { keyOrders } from '../../keys/list-keys.ts'
+import { keyOrders } from '../../keys/key.ts'
 import { grantShapes, newKeyShape } from './shapes.ts'
 
 const grants = { type: 'array', items: { title: 'Grant', oneOf: Object.values(grantShapes) } } as const

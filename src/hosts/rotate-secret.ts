@@ -1,15 +1,18 @@
 import type { ClientBase } from 'pg'
 import { operator, recordAudit } from '../audit/audit-store.ts'
 import { announceChange } from '../auth/change-feed.ts'
+import { readTokens, resealTokens } from '../auth/token-store.ts'
 import { errors } from '../errors.ts'
-import type { Installation } from '../hosts/installation.ts'
-import { isOutOfReach } from '../hosts/out-of-reach.ts'
-import { moveRolePasswords } from '../hosts/role-passwords.ts'
 import { allowLongStatements } from '../postgres/control-pool.ts'
 import type { Host } from '../postgres/hosts.ts'
 import { hasOtherProcesses } from '../postgres/other-processes.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import type { Secrets } from '../secrets.ts'
+import { markPasswordsOld, readSealedHosts, saveHost } from './host-store.ts'
+import type { Installation } from './installation.ts'
+import { isOutOfReach } from './out-of-reach.ts'
+import { moveRolePasswords } from './role-passwords.ts'
+import { lockSecret, replaceVerifier } from './secret-store.ts'
 
 export type Rotation = Readonly<{ keys: number; hosts: number; roles: number }>
 
@@ -27,17 +30,15 @@ export async function rotateSecret(
   const { control, hosts } = installation.databases
   const stored = await inTransaction(control, async (tx) => {
     await allowLongStatements(tx)
-    // Who starts at this moment waits here, and is then turned away.
-    await tx.query('lock table cartage.server_secret in access exclusive mode')
-    await tx.query('lock table cartage.api_keys, cartage.hosts in exclusive mode')
+    await lockSecret(tx)
     if (await hasOtherProcesses(control, tx)) throw errors.secretWrong(stopTheOthers)
     const counts = {
       keys: await moveTokens(tx, installation.secrets, fresh),
       hosts: await moveHosts(tx, installation.secrets, fresh),
     }
     await stage()
-    await tx.query('update cartage.server_secret set verifier = $1, rotated_at = now()', [fresh.verifier])
-    await tx.query('update cartage.hosts set has_old_passwords = true')
+    await replaceVerifier(tx, fresh.verifier)
+    await markPasswordsOld(tx)
     await recordAudit(tx, { actor: operator, action: 'secret.rotated', details: counts })
     await announceChange(tx)
     return counts
@@ -66,29 +67,22 @@ const stopTheOthers =
   'Other Cartage processes run on this installation: stop them all, change the secret, then start them with the new one'
 
 async function moveTokens(tx: ClientBase, old: Secrets, fresh: Secrets): Promise<number> {
-  const { rows } = await tx.query<{ id: number; token_encrypted: Buffer }>(
-    'select id, token_encrypted from cartage.api_keys',
-  )
-  const tokens = rows.map((row) =>
-    opened(() => old.decryptToken(row.token_encrypted), `the token of key ${row.id}`),
-  )
-  await tx.query(
-    `update cartage.api_keys key set token_hash = moved.hash, token_encrypted = moved.sealed
-     from unnest($1::integer[], $2::bytea[], $3::bytea[]) as moved(id, hash, sealed) where key.id = moved.id`,
-    [rows.map((row) => row.id), tokens.map(fresh.hashToken), tokens.map(fresh.encryptToken)],
-  )
-  return rows.length
+  const sealed = await readTokens(tx)
+  const moved = sealed.map(({ keyId, encrypted }) => {
+    const token = opened(() => old.decryptToken(encrypted), `the token of key ${keyId}`)
+    return { keyId, encrypted: fresh.encryptToken(token), hash: fresh.hashToken(token) }
+  })
+  await resealTokens(tx, moved)
+  return moved.length
 }
 
 async function moveHosts(tx: ClientBase, old: Secrets, fresh: Secrets): Promise<number> {
-  const { rows } = await tx.query<{ id: number; sealed_url: Buffer }>(
-    'select id, sealed_url from cartage.hosts where sealed_url is not null',
-  )
-  for (const { id, sealed_url } of rows) {
-    const url = opened(() => old.open(sealed_url), `the address of host ${id}`)
-    await tx.query('update cartage.hosts set sealed_url = $2 where id = $1', [id, fresh.seal(url)])
+  const sealed = await readSealedHosts(tx)
+  for (const host of sealed) {
+    const url = opened(() => old.open(host.sealedUrl), `the address of host ${host.id}`)
+    await saveHost(tx, { ...host, sealedUrl: fresh.seal(url) })
   }
-  return rows.length
+  return sealed.length
 }
 
 function opened(open: () => string, what: string): string {

@@ -1,0 +1,93 @@
+import type { ClientBase } from 'pg'
+import type { Queryable } from '../postgres/transaction.ts'
+
+/** A host as it is recorded. The address of the first one is in the configuration. */
+export type SealedHost = Readonly<{ id: number; name: string; sealedUrl: Buffer }>
+
+export async function readSealedHosts(control: Queryable): Promise<readonly SealedHost[]> {
+  const { rows } = await control.query<SealedHost>(
+    'select id, name, sealed_url as "sealedUrl" from cartage.hosts where sealed_url is not null',
+  )
+  return rows
+}
+
+export type KnownHost = Readonly<{ id: number; databases: readonly string[] }>
+
+export async function findHost(control: Queryable, name: string): Promise<KnownHost | undefined> {
+  const { rows } = await control.query<KnownHost>(
+    `select h.id, array(select d.name from cartage.databases d where d.host_id = h.id) as databases
+     from cartage.hosts h where h.name = $1`,
+    [name],
+  )
+  return rows[0]
+}
+
+export async function listHosts(
+  control: Queryable,
+): Promise<readonly Readonly<{ id: number; name: string; databases: number }>[]> {
+  const { rows } = await control.query<{ id: number; name: string; databases: number }>(
+    `select h.id, h.name, count(d.id)::integer as databases from cartage.hosts h
+     left join cartage.databases d on d.host_id = h.id group by h.id order by h.id`,
+  )
+  return rows
+}
+
+/** Of these hosts, the one with the fewest databases. */
+export async function emptiestHost(control: Queryable, hostIds: readonly number[]): Promise<number> {
+  const { rows } = await control.query<{ id: number }>(
+    `select h.id from cartage.hosts h left join cartage.databases d on d.host_id = h.id
+     where h.id = any($1) group by h.id order by count(d.id), h.id limit 1`,
+    [hostIds],
+  )
+  return rows[0]!.id
+}
+
+export async function nextHostId(control: Queryable): Promise<number> {
+  const { rows } = await control.query<{ id: number }>(
+    `select nextval('cartage.hosts_id_seq')::integer as id`,
+  )
+  return rows[0]!.id
+}
+
+/** Records a new host, or the new address of a known one. */
+export async function saveHost(tx: ClientBase, { id, name, sealedUrl }: SealedHost): Promise<void> {
+  await tx.query(
+    `insert into cartage.hosts (id, name, sealed_url) overriding system value values ($1, $2, $3)
+     on conflict (id) do update set sealed_url = excluded.sealed_url`,
+    [id, name, sealedUrl],
+  )
+}
+
+/** Locks the row, so that no account is placed there while the host is removed. */
+export async function lockHost(
+  tx: ClientBase,
+  name: string,
+): Promise<Readonly<{ id: number; isFirst: boolean; databases: number }> | undefined> {
+  const { rows } = await tx.query<{ id: number; isFirst: boolean; databases: number }>(
+    `select id, sealed_url is null as "isFirst",
+       (select count(*)::integer from cartage.databases d where d.host_id = h.id) as databases
+     from cartage.hosts h where name = $1 for update`,
+    [name],
+  )
+  return rows[0]
+}
+
+export async function deleteHostRow(tx: ClientBase, id: number): Promise<void> {
+  await tx.query('delete from cartage.hosts where id = $1', [id])
+}
+
+/** After a rotation of the secret: the roles of every host still have their old passwords. */
+export async function markPasswordsOld(tx: ClientBase): Promise<void> {
+  await tx.query('update cartage.hosts set has_old_passwords = true')
+}
+
+export async function hasOldPasswords(control: Queryable, hostId: number): Promise<boolean> {
+  const { rowCount } = await control.query('select from cartage.hosts where id = $1 and has_old_passwords', [
+    hostId,
+  ])
+  return rowCount === 1
+}
+
+export async function markPasswordsMoved(control: Queryable, hostId: number): Promise<void> {
+  await control.query('update cartage.hosts set has_old_passwords = false where id = $1', [hostId])
+}
