@@ -31,16 +31,18 @@ export function openDatabases(config: Config, adminUrl: string, secrets: Secrets
   const hosts = new Hosts()
   hosts.register(hostFromUrl(firstHostId, 'local', adminUrl))
   const control = new ControlPool(config, hosts.get(firstHostId), log)
-  const common = {
-    hosts,
-    log,
-    maxPerHost: config.connectionsPerHost,
-    idleMs: config.connectionIdleMs,
-    waitMs: config.connectionWaitMs,
-    answerMs: 10_000,
+  const admin = openAdmin(config, hosts, log)
+  const tenantPools = openTenantPools(config, hosts, admin, secrets, log)
+  const close = async () => {
+    await Promise.all([...Object.values(tenantPools), admin].map((pools) => pools.close()))
+    await control.end()
   }
-  const admin = new RolePools({
-    ...common,
+  return { namespace: config.namespace, control, hosts, admin, ...tenantPools, close }
+}
+
+function openAdmin(config: Config, hosts: Hosts, log: Log): RolePools {
+  return new RolePools({
+    ...commonOptions(config, hosts, log),
     name: 'admin',
     passwordOf: ({ hostId }) => hosts.get(hostId).adminPassword,
     maxPerHost: adminConnectionsPerHost,
@@ -55,14 +57,23 @@ export function openDatabases(config: Config, adminUrl: string, secrets: Secrets
       ...serverKeepAlive(unreadMs),
     },
   })
-  const forTenants = {
-    ...common,
+}
+
+function openTenantPools(
+  config: Config,
+  hosts: Hosts,
+  admin: RolePools,
+  secrets: Secrets,
+  log: Log,
+): Pick<Databases, 'query' | 'copy' | 'job'> {
+  const common = {
+    ...commonOptions(config, hosts, log),
     passwordOf: ({ role }: SessionTarget) => secrets.rolePassword(role),
     lingering: new LingeringBackends(findBackends(admin, hosts)),
     keeper: new LoginKeeper({ admin, hosts, secrets, tempFileMaxBytes: config.tempFileMaxBytes }),
   }
   const query = new RolePools({
-    ...forTenants,
+    ...common,
     name: 'sql',
     maxPerRole: config.connectionsPerRole,
     maxPerAccount: config.connectionsPerAccount,
@@ -73,7 +84,7 @@ export function openDatabases(config: Config, adminUrl: string, secrets: Secrets
     },
   })
   const copy = new RolePools({
-    ...forTenants,
+    ...common,
     name: 'copy',
     openSocket: () => new RecyclingSocket(),
     maxPerHost: config.copiesPerProcess,
@@ -81,19 +92,25 @@ export function openDatabases(config: Config, adminUrl: string, secrets: Secrets
     settings: { statement_timeout: config.copyTimeoutMs, ...serverKeepAlive(config.copyIdleMs + unreadMs) },
   })
   const job = new RolePools({
-    ...forTenants,
+    ...common,
     name: 'job',
     maxPerHost: jobConnections(config),
     // Running, begun ahead, and as many again whose backends do not end.
     maxPerRole: 4 * config.jobsPerUser,
     settings: { statement_timeout: config.jobTimeoutMs, ...serverKeepAlive(unreadMs) },
   })
-  const tenantPools = [query, copy, job]
-  const close = async () => {
-    await Promise.all([...tenantPools, admin].map((pools) => pools.close()))
-    await control.end()
+  return { query, copy, job }
+}
+
+function commonOptions(config: Config, hosts: Hosts, log: Log) {
+  return {
+    hosts,
+    log,
+    maxPerHost: config.connectionsPerHost,
+    idleMs: config.connectionIdleMs,
+    waitMs: config.connectionWaitMs,
+    answerMs: 10_000,
   }
-  return { namespace: config.namespace, control, hosts, admin, query, copy, job, close }
 }
 
 function findBackends(admin: RolePools, hosts: Hosts): FindBackends {
