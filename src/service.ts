@@ -5,6 +5,7 @@ import { Directory } from './auth/directory.ts'
 import type { Config } from './config.ts'
 import { openCopies } from './copy/copies.ts'
 import { isWrongSecret } from './hosts/check-secret.ts'
+import type { Installation } from './hosts/installation.ts'
 import type { InstallationSecrets } from './hosts/installation-secrets.ts'
 import { loadHosts } from './hosts/load-hosts.ts'
 import { openInstallation } from './hosts/open-installation.ts'
@@ -12,12 +13,15 @@ import { prepareLater } from './hosts/prepare-hosts.ts'
 import { buildServer, buildWorkerServer } from './http/server.ts'
 import type { Services } from './http/services.ts'
 import { JobQueue } from './jobs/job-queue.ts'
+import { JobWaiter } from './jobs/job-waiter.ts'
 import { queueStats } from './jobs/queue-store.ts'
+import { createPerUserMutex } from './keys/per-user-mutex.ts'
 import { repairKeys } from './keys/repair-keys.ts'
 import type { Log } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { connectionStats, type Databases } from './postgres/databases.ts'
 import { hostPressures } from './postgres/host-pressure.ts'
+import { openQueries } from './query/answer-query.ts'
 import { startWorker } from './worker/worker.ts'
 
 /** Which doors a process opens. */
@@ -56,36 +60,16 @@ async function startParts(
   log: Log,
   started: StartedParts,
 ): Promise<Service> {
-  const { installation: accounts, isFirstStart, hostsLeft } = await openInstallation(config, keys, log)
-  const { databases, secrets } = accounts
-  started.push({ name: 'connections', limitMs: 5_000, stop: () => databases.close() })
-  const stopping = new AbortController()
-  started.push({ name: 'repair', limitMs: 0, stop: () => stopping.abort() })
-  void keepRepairing(accounts, stopping.signal)
-  prepareLater(accounts, hostsLeft, stopping.signal)
+  const { installation, isFirstStart, hostsLeft } = await openInstallation(config, keys, log)
+  started.push({ name: 'connections', limitMs: 5_000, stop: () => installation.databases.close() })
+  startRepair(installation, hostsLeft, started)
   const lost = new AbortController()
-  const directory = new Directory(databases.control, secrets, log, (client) =>
-    loadHosts(accounts, client).catch((error: unknown) => {
-      if (isWrongSecret(error)) lost.abort(error)
-      throw error
-    }),
-  )
-  started.push({ name: 'directory', limitMs: 2_000, stop: () => directory.stop() })
-  await directory.start()
-  const refusals = new AuditRefusals(databases.control, config.auditRetentionDays, log)
-  started.push({ name: 'audit', limitMs: 2_000, stop: () => refusals.stop() })
-  refusals.start()
+  const directory = await startDirectory(installation, lost, started)
+  const refusals = startAudit(installation, config, started)
   const readiness = { isReady: false }
   const services: Services = {
-    config,
-    log,
-    databases,
-    secrets,
+    ...buildShared(config, installation),
     directory,
-    accounts,
-    metrics: watchedMetrics(databases),
-    copies: openCopies(config, databases),
-    jobQueue: new JobQueue(databases.control, config),
     refusals,
     adminToken: keys.adminToken,
     isReady: () => readiness.isReady,
@@ -104,6 +88,59 @@ async function startParts(
   return { url, isFirstStart, services, lost: lost.signal, stop: () => started.stop() }
 }
 
+function startRepair(installation: Installation, hostsLeft: readonly number[], started: StartedParts): void {
+  const stopping = new AbortController()
+  started.push({ name: 'repair', limitMs: 0, stop: () => stopping.abort() })
+  void keepRepairing(installation, stopping.signal)
+  void prepareLater(installation, hostsLeft, stopping.signal)
+}
+
+async function startDirectory(
+  installation: Installation,
+  lost: AbortController,
+  started: StartedParts,
+): Promise<Directory> {
+  const { databases, secrets, log } = installation
+  const directory = new Directory(databases.control, secrets, log, (client) =>
+    loadHosts(installation, client).catch((error: unknown) => {
+      if (isWrongSecret(error)) lost.abort(error)
+      throw error
+    }),
+  )
+  started.push({ name: 'directory', limitMs: 2_000, stop: () => directory.stop() })
+  await directory.start()
+  return directory
+}
+
+function startAudit(
+  { databases, log }: Installation,
+  { auditRetentionDays }: Config,
+  started: StartedParts,
+): AuditRefusals {
+  const refusals = new AuditRefusals(databases.control, auditRetentionDays, log)
+  started.push({ name: 'audit', limitMs: 2_000, stop: () => refusals.stop() })
+  refusals.start()
+  return refusals
+}
+
+/** What all requests share, whichever of its addresses an account is called by: built once per process. */
+function buildShared(config: Config, installation: Installation) {
+  const { databases, secrets, log } = installation
+  return {
+    config,
+    log,
+    databases,
+    secrets,
+    accounts: installation,
+    metrics: watchedMetrics(databases),
+    queries: openQueries(config, databases),
+    copies: openCopies(config, databases),
+    jobQueue: new JobQueue(databases.control, config),
+    jobWaiter: new JobWaiter(databases.control, log),
+    keysMutex: createPerUserMutex(),
+  }
+}
+
 function watchedMetrics(databases: Databases): Metrics {
   const metrics = createMetrics()
   metrics.watchPools(() => connectionStats(databases))
@@ -120,7 +157,8 @@ async function openDoor(services: Services, { http }: ServiceParts, started: Sta
   const stop = async () => {
     // Load balancers must have seen that it is not ready before it closes.
     if (http) await sleep(shutdownDelayMs)
-    await server.close()
+    // The server waits for open requests: those that wait for a job are answered now.
+    await Promise.all([services.jobWaiter.stop(), server.close()])
   }
   started.push({ name: 'requests', limitMs: shutdownDelayMs + shutdownGraceMs, stop })
   const address = await server.listen({ host, port: http ? port : workerPort })
@@ -140,15 +178,15 @@ async function openWorker(services: Services, started: StartedParts): Promise<vo
 }
 
 /** What died half-way under an earlier process is finished or removed. */
-async function repair(accounts: Services['accounts']): Promise<void> {
-  const removed = [...(await repairAccounts(accounts)), ...(await repairKeys(accounts))]
-  if (removed.length > 0) accounts.log.warn({ removed }, 'removed half-made accounts and roles')
+async function repair(installation: Installation): Promise<void> {
+  const removed = [...(await repairAccounts(installation)), ...(await repairKeys(installation))]
+  if (removed.length > 0) installation.log.warn({ removed }, 'removed half-made accounts and roles')
 }
 
 /** One run after the other, in the background: nobody waits for what a tenant holds. */
-async function keepRepairing(accounts: Services['accounts'], stopped: AbortSignal): Promise<void> {
+async function keepRepairing(installation: Installation, stopped: AbortSignal): Promise<void> {
   while (!stopped.aborted) {
-    await repair(accounts).catch((error) => accounts.log.warn({ err: error }, 'cannot repair'))
+    await repair(installation).catch((error) => installation.log.warn({ err: error }, 'cannot repair'))
     await sleep(repairEveryMs, undefined, { signal: stopped, ref: false }).catch(() => undefined)
   }
 }

@@ -4,12 +4,15 @@ import type { Config } from '../config.ts'
 import type { Copies } from '../copy/copies.ts'
 import type { Installation } from '../hosts/installation.ts'
 import type { JobQueue } from '../jobs/job-queue.ts'
+import type { JobWaiter } from '../jobs/job-waiter.ts'
+import type { PerUserMutex } from '../keys/per-user-mutex.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Databases } from '../postgres/databases.ts'
+import type { Queries } from '../query/answer-query.ts'
 import type { Secrets } from '../secrets.ts'
 
-/** What the routes are given. */
+/** What the routes are given. Each exists once per process. */
 export type Services = Readonly<{
   config: Config
   log: Log
@@ -19,7 +22,11 @@ export type Services = Readonly<{
   accounts: Installation
   metrics: Metrics
   copies: Copies
+  queries: Queries
   jobQueue: JobQueue
+  jobWaiter: JobWaiter
+  /** Changes to the keys of one user run one after the other. */
+  keysMutex: PerUserMutex
   /** Wrong credentials, on their way to the audit record. */
   refusals: AuditRefusals
   /** Empty: the admin API is off. */

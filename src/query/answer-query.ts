@@ -1,5 +1,6 @@
 import { type Principal, sessionTargetOf } from '../auth/account.ts'
 import { lendSession } from '../auth/lend-session.ts'
+import type { Config } from '../config.ts'
 import { errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
 import { stopStatement } from '../postgres/stop-statement.ts'
@@ -7,21 +8,27 @@ import { createFormat } from './create-format.ts'
 import { prepareStatement } from './prepare-statement.ts'
 import type { Query } from './query.ts'
 import { type Answer, QueryRun } from './query-run.ts'
-import type { TypeNames } from './type-names.ts'
+import { TypeNames } from './type-names.ts'
 
-export type QueryContext = Readonly<{
+/** What all queries of a process share. */
+export type Queries = Readonly<{
   databases: Databases
   typeNames: TypeNames
   limitMs: number
   maxRowBytes: number
 }>
 
+export function openQueries(config: Config, databases: Databases): Queries {
+  const { queryTimeoutMs: limitMs, queryMaxRowBytes: maxRowBytes } = config
+  return { databases, typeNames: new TypeNames(), limitMs, maxRowBytes }
+}
+
 /**
  * Runs the query as the key's own role and answers with its rows. If `gone` fires, nobody waits for the answer: the
  * statement is cancelled at once.
  */
 export async function answerQuery(
-  { databases, typeNames, limitMs, maxRowBytes }: QueryContext,
+  { databases, typeNames, limitMs, maxRowBytes }: Queries,
   principal: Principal,
   query: Query,
   gone: AbortSignal,

@@ -2,7 +2,6 @@ import type { FastifyInstance } from 'fastify'
 import { errors } from '../../errors.ts'
 import { cancelJob } from '../../jobs/cancel-job.ts'
 import { findJob } from '../../jobs/job-store.ts'
-import { JobWaiter } from '../../jobs/job-waiter.ts'
 import { submitJob } from '../../jobs/submit-job.ts'
 import { updateJob } from '../../jobs/update-job.ts'
 import { pathOf } from '../frame/address.ts'
@@ -15,10 +14,7 @@ import { cancelJobSchema, createJobSchema, readJobSchema, updateJobSchema } from
 
 /** Batch SQL jobs of the account in the path, for whoever holds its master key. */
 export async function jobsRoutes(app: FastifyInstance, services: Services): Promise<void> {
-  const { databases } = services
-  const finished = new JobWaiter(databases.control, services.log)
-  // Before the server waits for open requests: those that wait for a job are answered.
-  app.addHook('preClose', async () => finished.stop())
+  const { databases, jobWaiter } = services
   // The schemas describe; bodies and parameters are refused in the words of this API.
   app.setValidatorCompiler(() => () => true)
 
@@ -43,7 +39,7 @@ export async function jobsRoutes(app: FastifyInstance, services: Services): Prom
     const waitMs = readWaitMs(request)
     const id = readJobId(request)
     const job = await (waitMs > 0
-      ? finished.wait(account, id, waitMs, clientGone(reply))
+      ? jobWaiter.wait(account, id, waitMs, clientGone(reply))
       : findJob(databases.control, account, id))
     if (!job) throw errors.jobNotFound(id)
     return jobDocument(job)

@@ -6,7 +6,6 @@ import { createKey } from '../../keys/create-key.ts'
 import { deleteKey } from '../../keys/delete-key.ts'
 import { findKey } from '../../keys/find-key.ts'
 import { listKeys } from '../../keys/list-keys.ts'
-import { createPerUserMutex } from '../../keys/per-user-mutex.ts'
 import { regenerateToken } from '../../keys/regenerate-token.ts'
 import { addressOf } from '../frame/address.ts'
 import { keysCaller } from '../frame/authenticate.ts'
@@ -23,10 +22,9 @@ export async function keysRoutes(app: FastifyInstance, services: Services): Prom
   app.setErrorHandler(respondWithKeyError)
   app.setNotFoundHandler(app.refuseUnknownRoute)
   forbidStoring(app)
-  const context = services.accounts
+  const { accounts: context, keysMutex } = services
   const actingIn = ({ identification }: FastifyRequest) =>
     identification?.outcome === 'known' ? { ...context, caller: identification.principal } : context
-  const inTurn = createPerUserMutex()
 
   app.get(list, { ...common, schema: listSchema }, async (request) => {
     const account = await addressedAccount(services, request)
@@ -40,7 +38,7 @@ export async function keysRoutes(app: FastifyInstance, services: Services): Prom
   app.post(list, { ...common, schema: createSchema }, async (request, reply) => {
     const account = await addressedAccount(services, request)
     const wanted = { ...readNewKey(request.body), defaultQuota: services.config.apiKeyQuota }
-    const key = await inTurn(account.userId, () => createKey(actingIn(request), account, wanted))
+    const key = await keysMutex(account.userId, () => createKey(actingIn(request), account, wanted))
     return reply.code(201).send(keyDocument(key, account.username))
   })
 
@@ -53,14 +51,14 @@ export async function keysRoutes(app: FastifyInstance, services: Services): Prom
   app.delete(one, { ...common, schema: deleteSchema }, async (request) => {
     const account = await addressedAccount(services, request)
     const name = readKeyName(request)
-    const key = await inTurn(account.userId, () => deleteKey(actingIn(request), account, name))
+    const key = await keysMutex(account.userId, () => deleteKey(actingIn(request), account, name))
     return keyDocument(key, account.username)
   })
 
   app.post(`${one}/token/regenerate`, { ...common, schema: regenerateSchema }, async (request) => {
     const account = await addressedAccount(services, request)
     const name = readKeyName(request)
-    const key = await inTurn(account.userId, () => regenerateToken(actingIn(request), account, name))
+    const key = await keysMutex(account.userId, () => regenerateToken(actingIn(request), account, name))
     return keyDocument(key, account.username)
   })
 }

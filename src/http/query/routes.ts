@@ -2,7 +2,6 @@ import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { answerQuery } from '../../query/answer-query.ts'
 import type { Format, Query } from '../../query/query.ts'
-import { TypeNames } from '../../query/type-names.ts'
 import { loadGrammar } from '../../sql/grammar.ts'
 import { sqlCaller } from '../frame/authenticate.ts'
 import { clientGone } from '../frame/client-gone.ts'
@@ -14,14 +13,7 @@ import { queryByGetSchema, queryByPostSchema } from './schemas.ts'
 
 /** The SQL endpoint: one request's SQL, answered at once. */
 export async function queryRoutes(app: FastifyInstance, services: Services): Promise<void> {
-  const { config, databases } = services
-  const context = {
-    databases,
-    typeNames: new TypeNames(),
-    limitMs: config.queryTimeoutMs,
-    maxRowBytes: config.queryMaxRowBytes,
-  }
-  const maxBytes = config.queryMaxBodyBytes
+  const { queryMaxBodyBytes: maxBytes } = services.config
   await loadGrammar()
   await app.register(multipart)
   // The schemas describe; readQuery checks, in the words of this API.
@@ -34,7 +26,7 @@ export async function queryRoutes(app: FastifyInstance, services: Services): Pro
   const handler = async (request: FastifyRequest, reply: FastifyReply) => {
     const principal = await sqlCaller(services, request)
     const query = readQuery(request)
-    const answer = await answerQuery(context, principal, query, clientGone(reply))
+    const answer = await answerQuery(services.queries, principal, query, clientGone(reply))
     return reply.headers(headersOf(query)).send(answer)
   }
   app.get('/api/v2/sql', { ...common, exposeHeadRoute: false, schema: queryByGetSchema }, handler)
