@@ -12,6 +12,7 @@ import { type Key, type KeysContext, keyRole } from './key.ts'
 import { createKeyRole, type GrantFault } from './key-role.ts'
 import { countKeys, findKeyByName, insertKey, isRoleOfKey, nextKeyId } from './key-store.ts'
 import { removeKeyRole } from './remove-key-role.ts'
+import { allowTemporaryTables } from './temporary-tables.ts'
 
 export type NewKey = Readonly<{
   name: string
@@ -40,6 +41,7 @@ export async function createKey(context: KeysContext, account: Account, request:
         grants: request.grants,
       })
       refuseFaults(await createKeyRole(context, account, role, request.grants))
+      await allowTemporaryTables(context, account, role)
       await recordAudit(tx, {
         actor: actorOf(context),
         action: 'key.created',

@@ -1,6 +1,5 @@
 import { tenantRoleAttributes } from '../accounts/tenant-roles.ts'
 import type { Account } from '../auth/account.ts'
-import { endingBlockers } from '../postgres/end-blockers.ts'
 import { quoteIdentifier, quoteLiteral } from '../postgres/quote.ts'
 import { scramVerifier } from '../postgres/scram-verifier.ts'
 import { adminTarget } from '../postgres/session-target.ts'
@@ -39,11 +38,6 @@ export function createKeyRole(
           services,
           ...wanted,
         ])
-        await endingBlockers(databases, session, () =>
-          tx.query(
-            `grant temporary on database ${quoteIdentifier(account.database)} to ${quoteIdentifier(role)}`,
-          ),
-        )
         return []
       }),
     )

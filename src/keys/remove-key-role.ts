@@ -1,6 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Account } from '../auth/account.ts'
-import { isBusy } from '../postgres/busy.ts'
 import { dropOwnedElsewhere } from '../postgres/drop-owned-elsewhere.ts'
 import { endingBlockers } from '../postgres/end-blockers.ts'
 import { quoteIdentifier } from '../postgres/quote.ts'
@@ -9,6 +7,7 @@ import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import { onConnection } from '../postgres/transaction.ts'
 import { endSessions } from './end-sessions.ts'
 import type { KeysContext } from './key.ts'
+import { untilFree } from './until-free.ts'
 
 /**
  * Removes the role of a key whose record is gone; answers whether there was one. What it may do goes first, and waits
@@ -30,38 +29,31 @@ export async function removeKeyRoleLater(
   cause: unknown,
 ): Promise<void> {
   context.log.warn({ err: cause, role }, 'the objects of a deleted key are handed over later')
-  for (let waitMs = 500; waitMs <= longestWaitMs; waitMs *= 2) {
-    await sleep(waitMs, undefined, { ref: false })
-    try {
-      await removeKeyRole(context, account, role)
-      return
-    } catch (error) {
-      if (!isBusy(error)) context.log.warn({ err: error, role }, 'the role of a key is left to repair')
-      if (!isBusy(error)) return
-    }
-  }
+  await untilFree({ log: context.log, role }, () => removeKeyRole(context, account, role))
 }
 
-const longestWaitMs = 128_000
-
-/** No login, no sessions, no memberships, no grants. False: there is no such role. */
+/**
+ * No memberships, no sessions, no grants, no login. False: there is no such role. The membership goes by itself, before
+ * everything else: through it the role may connect, and no tenant can hold it, as a role can its own login.
+ */
 async function shutOut({ databases }: KeysContext, account: Account, role: string): Promise<boolean> {
   const { admin, hosts } = databases
   const { hostId, database, publicRole } = account
-  // With its sessions end the transactions in which it may be changing itself.
-  await endSessions(databases, hostId, role)
   const isThere = await admin.use(adminTarget(hosts, hostId), async (session) => {
     const { rowCount } = await session.query('select from pg_catalog.pg_roles where rolname = $1', [role])
     if (rowCount === 0) return false
-    const name = quoteIdentifier(role)
-    await session.query(`alter role ${name} nologin; revoke ${quoteIdentifier(publicRole)} from ${name}`)
+    await session.query(`revoke ${quoteIdentifier(publicRole)} from ${quoteIdentifier(role)}`)
     return true
   })
   if (!isThere) return false
-  // A request that was on its way may have logged in after the first look.
   await endSessions(databases, hostId, role)
   await admin.use(adminTarget(hosts, hostId, database), (session) =>
     endingBlockers(databases, session, () => session.query('select cartage.take_grants($1)', [role])),
+  )
+  // A request that was on its way may have logged in after the first look.
+  await endSessions(databases, hostId, role)
+  await admin.use(adminTarget(hosts, hostId), (session) =>
+    session.query(`set lock_timeout = '500ms'; alter role ${quoteIdentifier(role)} nologin`),
   )
   return true
 }

@@ -1,0 +1,29 @@
+import type { Account } from '../auth/account.ts'
+import { endingBlockers } from '../postgres/end-blockers.ts'
+import { quoteIdentifier } from '../postgres/quote.ts'
+import { adminTarget } from '../postgres/session-target.ts'
+import type { KeysContext } from './key.ts'
+import { untilFree } from './until-free.ts'
+
+/**
+ * Lets the role of a new key make temporary tables. What a database gives to whom stands in one row of the catalog, which
+ * whoever may connect can hold: then it is given later, in the background.
+ */
+export async function allowTemporaryTables(
+  { databases, log }: KeysContext,
+  { hostId, database }: Account,
+  role: string,
+): Promise<void> {
+  const allow = () =>
+    databases.admin.use(adminTarget(databases.hosts, hostId, database), (session) =>
+      endingBlockers(databases, session, () =>
+        session.query(
+          `set lock_timeout = '1s'; grant temporary on database ${quoteIdentifier(database)} to ${quoteIdentifier(role)}`,
+        ),
+      ),
+    )
+  await allow().catch((error: unknown) => {
+    log.warn({ err: error, role }, 'a key makes no temporary tables yet')
+    void untilFree({ log, role }, allow)
+  })
+}
