@@ -128,6 +128,12 @@ export const errors = {
       'not-found',
       `There is no installation '${namespace}' in this PostgreSQL: CARTAGE_DATABASE_URL and CARTAGE_NAMESPACE say where it is, cartage serve makes a new one`,
     ),
+  migrationAltered: (name: string) =>
+    raise(
+      'migration-altered',
+      'conflict',
+      `The migration ${name} has changed since it was applied to this database: use the version of Cartage that applied it, or restore a backup`,
+    ),
   secretWrong: (text: string) => raise('secret-wrong', 'conflict', text),
   hostInvalid: (text: string) => raise('host-invalid', 'unprocessable', text),
 

@@ -1,26 +1,34 @@
+import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ClientBase } from 'pg'
+import { errors } from '../errors.ts'
 import { hasSqlstate, sqlstate } from './sqlstate.ts'
 import { onConnection } from './transaction.ts'
 
-export type Migration = Readonly<{ name: string; sql: string }>
+export type Migration = Readonly<{ name: string; sql: string; checksum: string }>
 
 /** The migrations of one folder, in order. */
 export async function readMigrations(folder: string): Promise<readonly Migration[]> {
   const files = (await readdir(folder)).filter((file) => file.endsWith('.sql')).sort()
   return Promise.all(
-    files.map(async (file) => ({
-      name: file.replace(/\.sql$/, ''),
-      sql: await readFile(join(folder, file), 'utf8'),
-    })),
+    files.map(async (file) => {
+      const sql = await readFile(join(folder, file), 'utf8')
+      return { name: file.replace(/\.sql$/, ''), sql, checksum: checksumOf(sql) }
+    }),
   )
+}
+
+function checksumOf(sql: string): string {
+  return createHash('sha256').update(sql).digest('hex')
 }
 
 /**
  * Brings the database of `client` up to date, each step in a transaction of its own. Processes that start at once wait
  * for each other on the table of migrations, which no tenant can lock. `lockTimeout` is how long a step waits for a
  * table that somebody else uses. The limits of the session are then those of a migration.
+ *
+ * A migration whose text has changed since it was applied is refused: the database would not be what the files say.
  */
 export async function migrate(
   client: ClientBase,
@@ -29,6 +37,8 @@ export async function migrate(
 ): Promise<readonly string[]> {
   await client.query(`set statement_timeout = '30min'`)
   const applied = await appliedMigrations(client)
+  const altered = migrations.find(({ name, checksum }) => (applied.get(name) ?? checksum) !== checksum)
+  if (altered) throw errors.migrationAltered(altered.name)
   const done: string[] = []
   for (const migration of migrations) {
     if (!applied.has(migration.name) && (await apply(client, migration, lockTimeout)))
@@ -37,13 +47,16 @@ export async function migrate(
   return done
 }
 
-async function appliedMigrations(client: ClientBase): Promise<ReadonlySet<string>> {
+/** The checksum of each, by name. */
+async function appliedMigrations(client: ClientBase): Promise<ReadonlyMap<string, string>> {
   const { rows: found } = await client.query(
     `select from pg_catalog.pg_tables where schemaname = 'cartage' and tablename = 'migrations'`,
   )
   if (found.length === 0) await createTable(client)
-  const { rows } = await client.query<{ name: string }>('select name from cartage.migrations')
-  return new Set(rows.map((row) => row.name))
+  const { rows } = await client.query<{ name: string; checksum: string }>(
+    'select name, checksum from cartage.migrations',
+  )
+  return new Map(rows.map(({ name, checksum }) => [name, checksum]))
 }
 
 async function createTable(client: ClientBase): Promise<void> {
@@ -51,7 +64,7 @@ async function createTable(client: ClientBase): Promise<void> {
     .query(
       `create schema if not exists cartage;
        create table if not exists cartage.migrations (
-         name text primary key, applied_at timestamptz not null default pg_catalog.now())`,
+         name text primary key, checksum text not null, applied_at timestamptz not null default pg_catalog.now())`,
     )
     .catch((error: unknown) => {
       // IF NOT EXISTS does not see what another process is making at this moment, and has made by now.
@@ -69,7 +82,10 @@ async function apply(client: ClientBase, migration: Migration, lockTimeout: stri
     const { rowCount } = await tx.query('select from cartage.migrations where name = $1', [migration.name])
     if (rowCount) return false
     await tx.query(migration.sql)
-    await tx.query('insert into cartage.migrations (name) values ($1)', [migration.name])
+    await tx.query('insert into cartage.migrations (name, checksum) values ($1, $2)', [
+      migration.name,
+      migration.checksum,
+    ])
     return true
   })
 }

@@ -24,6 +24,23 @@ test('processes that start at the same moment on a new installation all come up'
   }
 })
 
+test('a process that has another text of an applied migration does not start, and says which one', async (t) => {
+  const installation = await newInstallation(t)
+  await (await installation.start()).stop()
+  const { admin } = await setup(t)
+  const change = async (sql: string) => (await admin(sql, [], installation.config.namespace)).rows[0]
+  const { name } = await change(
+    `update cartage.migrations set checksum = 'x' || checksum
+     where name = (select max(name) from cartage.migrations) returning name`,
+  )
+  await assert.rejects(installation.start(), {
+    code: 'migration-altered',
+    message: new RegExp(`^The migration ${name} has changed since it was applied to this database`),
+  })
+  await change('update cartage.migrations set checksum = substr(checksum, 2) where length(checksum) = 65')
+  await (await installation.start()).stop()
+})
+
 test('a control session has its limits and its isolation, whatever the database and the role were set to', async (t) => {
   const installation = await newInstallation(t)
   const { namespace } = installation.config
