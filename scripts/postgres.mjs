@@ -18,7 +18,7 @@ export async function providePostgres() {
 
 /** dist/ has just been built: the service itself knows best what it can use. */
 async function isPostgresThere() {
-  const { findBinaries } = await import('../dist/postgres/find-binaries.js')
+  const { findBinaries } = await import('../dist/postgres/cluster/find-binaries.js')
   return (await findBinaries()).length > 0
 }
 

@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { createLog } from '../src/log.ts'
-import { startEmbeddedCluster } from '../src/postgres/embedded-cluster.ts'
+import { startEmbeddedCluster } from '../src/postgres/cluster/embedded-cluster.ts'
 import { endProcesses, removeNames } from './remains.ts'
 import { FileTimes } from './support/file-times.ts'
 

@@ -14,7 +14,7 @@ import { type Config, readConfig } from '../src/config.ts'
 import { AppError } from '../src/errors.ts'
 import type { InstallationSecrets } from '../src/hosts/installation-secrets.ts'
 import { createLog } from '../src/log.ts'
-import { startEmbeddedCluster } from '../src/postgres/embedded-cluster.ts'
+import { startEmbeddedCluster } from '../src/postgres/cluster/embedded-cluster.ts'
 import { type Service, startService } from '../src/service.ts'
 import { watchJobInvariants } from './support/job-invariants.ts'
 

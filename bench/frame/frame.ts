@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { createLog } from '../../src/log.ts'
-import { type EmbeddedCluster, startEmbeddedCluster } from '../../src/postgres/embedded-cluster.ts'
+import { type EmbeddedCluster, startEmbeddedCluster } from '../../src/postgres/cluster/embedded-cluster.ts'
 import type { Measured } from './entry.ts'
 import { type RunningService, secret, spawnService } from './service.ts'
 

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { findBinaries } from '../../src/postgres/find-binaries.ts'
+import { findBinaries } from '../../src/postgres/cluster/find-binaries.ts'
 
 /** Where a figure was measured, in a few words. */
 export async function describeMachine(): Promise<string> {

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { findBinaries } from '../../src/postgres/find-binaries.ts'
+import { findBinaries } from '../../src/postgres/cluster/find-binaries.ts'
 import type { Frame } from '../frame/frame.ts'
 
 /** Runs one statement again and again with pgbench; answers transactions per second. */

@@ -1,8 +1,8 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createLog } from '../../src/log.ts'
+import { startEmbeddedCluster } from '../../src/postgres/cluster/embedded-cluster.ts'
 import { isServerProcess } from '../../src/postgres/cluster/processes.ts'
-import { startEmbeddedCluster } from '../../src/postgres/embedded-cluster.ts'
 import { continueAll, killAll } from './stop-processes.ts'
 
 /** A server that takes writes, and is started again whenever it dies, until it is shut off. */

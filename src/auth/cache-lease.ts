@@ -1,6 +1,6 @@
 import type { ClientBase, Pool } from 'pg'
 import type { Log } from '../log.ts'
-import { Listener } from '../postgres/listener.ts'
+import { Listener } from '../postgres/control/listener.ts'
 import { changeChannel, registerLease, removeLease, renewLease, showPresence } from './lease-store.ts'
 
 /**

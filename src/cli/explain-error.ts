@@ -1,7 +1,7 @@
 import { CartageError } from '../client/cartage-error.ts'
 import { ConfigError } from '../config-variables.ts'
 import { ClusterError } from '../postgres/cluster/cluster-error.ts'
-import { toClientError } from '../postgres/wire-error.ts'
+import { toClientError } from '../postgres/wire/wire-error.ts'
 
 /** What a person at a terminal gets, the sentence first; undefined if the error is a bug, to be shown whole. */
 export function explainError(error: unknown): string | undefined {

@@ -5,7 +5,7 @@ import { openInstallation } from '../hosts/open-installation.ts'
 import { requireInstallation } from '../hosts/require-installation.ts'
 import { createLog } from '../log.ts'
 import { requireCluster } from '../postgres/cluster/installations.ts'
-import { shareCluster } from '../postgres/shared-cluster.ts'
+import { shareCluster } from '../postgres/cluster/shared-cluster.ts'
 
 /**
  * Runs `work` as the operator of the installation that the environment describes, straight on its databases: the

@@ -3,8 +3,8 @@ import { lendSession } from '../auth/lend-session.ts'
 import type { Config } from '../config.ts'
 import { errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
+import { Slots } from '../postgres/pools/slots.ts'
 import type { Session } from '../postgres/session.ts'
-import { Slots } from '../postgres/slots.ts'
 import { QuotaLedger } from './quota-ledger.ts'
 
 /** What all copies of a process share. */

@@ -1,6 +1,6 @@
 import { type AppError, errors } from '../errors.ts'
 import { sqlstate } from '../postgres/sqlstate.ts'
-import type { WireError } from '../postgres/wire-error.ts'
+import type { WireError } from '../postgres/wire/wire-error.ts'
 
 /**
  * What PostgreSQL's answer to a COPY means to the client. The connection is alive, whatever SQLSTATE a function or

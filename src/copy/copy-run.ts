@@ -2,8 +2,8 @@ import { type AppError, errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
 import type { Session } from '../postgres/session.ts'
 import { stopStatement } from '../postgres/stop-statement.ts'
-import { toClientError } from '../postgres/wire-error.ts'
-import type { WireHandler, WireQuery } from '../postgres/wire-query.ts'
+import { toClientError } from '../postgres/wire/wire-error.ts'
+import type { WireHandler, WireQuery } from '../postgres/wire/wire-query.ts'
 import { copyError } from './copy-error.ts'
 
 export type CopyRunOptions = Readonly<{

@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts'
 import type { Installation } from '../hosts/installation.ts'
+import { oldestSupportedMajor } from '../postgres/cluster/find-binaries.ts'
 import { connectionBudget } from '../postgres/databases.ts'
-import { oldestSupportedMajor } from '../postgres/find-binaries.ts'
 import type { Host } from '../postgres/hosts.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import type { Check } from './check.ts'

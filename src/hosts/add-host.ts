@@ -1,7 +1,7 @@
 import { operator, recordAudit } from '../audit/audit-store.ts'
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import { errors } from '../errors.ts'
-import { oldestSupportedMajor } from '../postgres/find-binaries.ts'
+import { oldestSupportedMajor } from '../postgres/cluster/find-binaries.ts'
 import { type Host, hostFromUrl } from '../postgres/hosts.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { inTransaction } from '../postgres/transaction.ts'

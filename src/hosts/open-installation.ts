@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import type { Config } from '../config.ts'
 import type { Log } from '../log.ts'
-import { prepareControlDatabase } from '../postgres/control-database.ts'
+import { prepareControlDatabase } from '../postgres/control/control-database.ts'
 import { type Databases, openDatabases } from '../postgres/databases.ts'
 import { readMigrations } from '../postgres/migrate.ts'
 import { deriveSecrets } from '../secrets.ts'

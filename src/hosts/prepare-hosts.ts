@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { prepareHostDatabase } from '../postgres/control-database.ts'
+import { prepareHostDatabase } from '../postgres/control/control-database.ts'
 import { firstHostId } from '../postgres/hosts.ts'
 import type { Installation } from './installation.ts'
 import { isOutOfReach } from './out-of-reach.ts'

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { GroupCommit } from '../postgres/group-commit.ts'
+import { GroupCommit } from '../postgres/control/group-commit.ts'
 import { hasSqlstate, isConnectionLoss, sqlstate } from '../postgres/sqlstate.ts'
 import { announceJobs, enqueueJobs, type NewJob, type QueueLimits } from './queue-store.ts'
 

@@ -1,7 +1,7 @@
 import type { ClientBase, Pool } from 'pg'
 import type { Account } from '../auth/account.ts'
 import type { Log } from '../log.ts'
-import { Listener } from '../postgres/listener.ts'
+import { Listener } from '../postgres/control/listener.ts'
 import { isFinal, type Job } from './job.ts'
 import { endedJobs, findJob, watchJob } from './job-store.ts'
 import { finishedChannel } from './queue-store.ts'

@@ -2,7 +2,7 @@ import type { Config } from '../config.ts'
 import type { Log } from '../log.ts'
 import { connectionBudget } from './databases.ts'
 import { firstHostId } from './hosts.ts'
-import { ScramClient } from './scram-client.ts'
+import { ScramClient } from './wire/scram-client.ts'
 
 /**
  * The configuration with caps that the server can bear: what it allows, less what it reserves and what others hold

@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
 import type { Client, QueryResult, QueryResultRow } from 'pg'
 import { cancelStatement } from './cancel.ts'
-import { dropWhenSilent, socketOf } from './drop-when-silent.ts'
 import type { SessionTarget } from './session-target.ts'
-import { type WireHandler, type WireOutcome, WireQuery } from './wire-query.ts'
+import { dropWhenSilent, socketOf } from './wire/drop-when-silent.ts'
+import { type WireHandler, type WireOutcome, WireQuery } from './wire/wire-query.ts'
 
 type Owner = Readonly<{
   onClean: (session: Session) => void

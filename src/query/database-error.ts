@@ -1,6 +1,6 @@
 import { type AppError, errors } from '../errors.ts'
 import { sqlstate } from '../postgres/sqlstate.ts'
-import type { WireError } from '../postgres/wire-error.ts'
+import type { WireError } from '../postgres/wire/wire-error.ts'
 import type { PreparedStatement } from './prepare-statement.ts'
 
 /**

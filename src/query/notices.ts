@@ -1,4 +1,4 @@
-import type { WireError } from '../postgres/wire-error.ts'
+import type { WireError } from '../postgres/wire/wire-error.ts'
 
 /** The messages that statements send along, by kind. A loop that raises a million of them fills no memory. */
 export class Notices {

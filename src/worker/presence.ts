@@ -3,7 +3,7 @@ import type { ClientBase, Pool } from 'pg'
 import { queueChannel } from '../jobs/queue-store.ts'
 import { beat, registerWorker, removeWorker, takePresence } from '../jobs/worker-store.ts'
 import type { Log } from '../log.ts'
-import { Listener } from '../postgres/listener.ts'
+import { Listener } from '../postgres/control/listener.ts'
 
 export type PresenceEvents = Readonly<{
   /** Something was said on the queue's channel, or may have been while nobody listened. */

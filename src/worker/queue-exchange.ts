@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import type { ClaimedJob } from '../jobs/claim-store.ts'
 import { type ClaimRequest, type JobWrite, type WriteResult, writeJobs } from '../jobs/write-store.ts'
-import { isInDoubt } from '../postgres/group-commit.ts'
+import { isInDoubt } from '../postgres/control/group-commit.ts'
 import type { BegunSession, BegunTransactions } from './begun-transactions.ts'
 
 /** A job that we were given, and the transaction in which its first statement can be sent, or already is in flight. */

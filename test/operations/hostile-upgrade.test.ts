@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
-import { findBinaries } from '../../src/postgres/find-binaries.ts'
+import { findBinaries } from '../../src/postgres/cluster/find-binaries.ts'
 import { type Setup, setup, type TestUser } from '../setup.ts'
 
 // The commands of docs/operations.md, each against a tenant who waits for the operator.

@@ -7,7 +7,7 @@ import { CartageError } from '../../src/client/cartage-error.ts'
 import { createClient } from '../../src/client/client.ts'
 import { addHost } from '../../src/hosts/add-host.ts'
 import { createLog } from '../../src/log.ts'
-import { startEmbeddedCluster } from '../../src/postgres/embedded-cluster.ts'
+import { startEmbeddedCluster } from '../../src/postgres/cluster/embedded-cluster.ts'
 import type { Service } from '../../src/service.ts'
 import { type Installation, newInstallation } from './installation.ts'
 

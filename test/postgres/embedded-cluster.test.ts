@@ -20,10 +20,10 @@ import { after, type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
 import { Client } from 'pg'
 import { createLog } from '../../src/log.ts'
+import { type EmbeddedCluster, startEmbeddedCluster } from '../../src/postgres/cluster/embedded-cluster.ts'
+import { findBinaries } from '../../src/postgres/cluster/find-binaries.ts'
 import { isAlive, serverProcesses } from '../../src/postgres/cluster/processes.ts'
 import { runningClusterUrl } from '../../src/postgres/cluster/running-url.ts'
-import { type EmbeddedCluster, startEmbeddedCluster } from '../../src/postgres/embedded-cluster.ts'
-import { findBinaries } from '../../src/postgres/find-binaries.ts'
 import { eventually } from '../setup.ts'
 
 const log = createLog('silent')

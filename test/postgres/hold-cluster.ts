@@ -1,5 +1,5 @@
 import { createLog } from '../../src/log.ts'
-import { startEmbeddedCluster } from '../../src/postgres/embedded-cluster.ts'
+import { startEmbeddedCluster } from '../../src/postgres/cluster/embedded-cluster.ts'
 
 // A service reduced to its cluster: starts it, says where it is, and lives until it is killed.
 const [dataDir = ''] = process.argv.slice(2)

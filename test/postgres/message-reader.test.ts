@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { MessageReader } from '../../src/postgres/message-reader.ts'
+import { MessageReader } from '../../src/postgres/wire/message-reader.ts'
 
 type Message = Readonly<{ type: string; payload: Uint8Array }>
 

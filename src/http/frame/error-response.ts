@@ -1,7 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError, type ErrorKind, errors } from '../../errors.ts'
 import { hasSqlstate, sqlstate } from '../../postgres/sqlstate.ts'
-import { toClientError } from '../../postgres/wire-error.ts'
+import { toClientError } from '../../postgres/wire/wire-error.ts'
 import { hintHeader, refusalHint } from './credential-hint.ts'
 
 declare module 'fastify' {

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { parse } from 'pg-connection-string'
-import type { PostgresBinaries } from '../find-binaries.ts'
-import { ScramClient } from '../scram-client.ts'
+import { ScramClient } from '../wire/scram-client.ts'
 import { ClusterError } from './cluster-error.ts'
+import type { PostgresBinaries } from './find-binaries.ts'
 import { emptyEnvironment, superuser } from './initialise.ts'
 
 /**

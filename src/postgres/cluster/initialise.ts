@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto'
 import { appendFile, chown, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import type { PostgresBinaries } from '../find-binaries.ts'
 import { ClusterError } from './cluster-error.ts'
+import type { PostgresBinaries } from './find-binaries.ts'
 import type { ClusterHome } from './home.ts'
 
 /** PostgreSQL's programs see nothing of our environment: it holds secrets, and PG* variables would steer them. */

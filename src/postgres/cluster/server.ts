@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../../log.ts'
-import type { PostgresBinaries } from '../find-binaries.ts'
-import { ScramClient } from '../scram-client.ts'
 import { sqlstateOf } from '../sqlstate.ts'
+import { ScramClient } from '../wire/scram-client.ts'
 import { ClusterError } from './cluster-error.ts'
+import type { PostgresBinaries } from './find-binaries.ts'
 import type { ClusterHome } from './home.ts'
 import { superuser, writeOwned } from './initialise.ts'
 import {

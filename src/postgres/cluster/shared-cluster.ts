@@ -2,15 +2,15 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
-import { ClusterHeld } from './cluster/cluster-error.ts'
-import { dataDirFile } from './cluster/installations.ts'
-import { runningClusterUrl } from './cluster/running-url.ts'
+import { ScramClient } from '../wire/scram-client.ts'
+import { ClusterHeld } from './cluster-error.ts'
 import {
   type EmbeddedCluster,
   type EmbeddedClusterOptions,
   startEmbeddedCluster,
 } from './embedded-cluster.ts'
-import { ScramClient } from './scram-client.ts'
+import { dataDirFile } from './installations.ts'
+import { runningClusterUrl } from './running-url.ts'
 
 /**
  * The cluster under the data directory for any number of processes: the first starts it, the others join. When the

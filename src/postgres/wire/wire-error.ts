@@ -1,5 +1,5 @@
-import { AppError, errors } from '../errors.ts'
-import { isConnectionLoss, sqlstate } from './sqlstate.ts'
+import { AppError, errors } from '../../errors.ts'
+import { isConnectionLoss, sqlstate } from '../sqlstate.ts'
 
 /** An ErrorResponse or NoticeResponse of the server. */
 export type WireError = Readonly<{

@@ -1,13 +1,13 @@
 import type { Socket } from 'node:net'
 import type pg from 'pg'
-import { AppError, errors } from '../errors.ts'
-import type { Log } from '../log.ts'
-import { keepAlive } from './drop-when-silent.ts'
-import type { Hosts } from './hosts.ts'
-import { ScramClient } from './scram-client.ts'
+import { AppError, errors } from '../../errors.ts'
+import type { Log } from '../../log.ts'
+import type { Hosts } from '../hosts.ts'
+import type { SessionTarget } from '../session-target.ts'
+import { hasSqlstate, isConnectionLoss, sqlstate } from '../sqlstate.ts'
+import { keepAlive } from '../wire/drop-when-silent.ts'
+import { ScramClient } from '../wire/scram-client.ts'
 import { sessionOptions } from './session-options.ts'
-import type { SessionTarget } from './session-target.ts'
-import { hasSqlstate, isConnectionLoss, sqlstate } from './sqlstate.ts'
 
 /** Checks the password and settings of a role, and puts them back. */
 export type Keeper = Readonly<{

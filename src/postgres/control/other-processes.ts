@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { Queryable } from './transaction.ts'
+import type { Queryable } from '../transaction.ts'
 
 /**
  * Whether another Cartage process is connected to the control database of `pool`, be it only starting. Tenants cannot

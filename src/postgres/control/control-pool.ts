@@ -1,12 +1,12 @@
 import pg from 'pg'
-import type { Config } from '../config.ts'
-import { errors } from '../errors.ts'
-import type { Log } from '../log.ts'
-import { dropWhenSilent, keepAlive, serverKeepAlive, socketOf } from './drop-when-silent.ts'
-import type { Host } from './hosts.ts'
-import { ScramClient } from './scram-client.ts'
-import { sessionOptions } from './session-options.ts'
-import { hasSqlstate, isPoolClosed, isPoolFull } from './sqlstate.ts'
+import type { Config } from '../../config.ts'
+import { errors } from '../../errors.ts'
+import type { Log } from '../../log.ts'
+import type { Host } from '../hosts.ts'
+import { sessionOptions } from '../pools/session-options.ts'
+import { hasSqlstate, isPoolClosed, isPoolFull } from '../sqlstate.ts'
+import { dropWhenSilent, keepAlive, serverKeepAlive, socketOf } from '../wire/drop-when-silent.ts'
+import { ScramClient } from '../wire/scram-client.ts'
 
 /** Connections to the control database. Every wait has an end: for a connection, for a lock, for an answer. */
 export class ControlPool extends pg.Pool {

@@ -1,9 +1,9 @@
-import type { Databases } from './databases.ts'
-import { firstHostId } from './hosts.ts'
-import { type Migration, migrate } from './migrate.ts'
-import { holdName } from './name-lock.ts'
-import { quoteIdentifier } from './quote.ts'
-import { adminTarget } from './session-target.ts'
+import type { Databases } from '../databases.ts'
+import { firstHostId } from '../hosts.ts'
+import { type Migration, migrate } from '../migrate.ts'
+import { holdName } from '../name-lock.ts'
+import { quoteIdentifier } from '../quote.ts'
+import { adminTarget } from '../session-target.ts'
 
 /** Makes the control database if there is none, and brings it up to date. Answers whether it is new. */
 export function prepareControlDatabase(

@@ -1,4 +1,4 @@
-import { isConnectionLoss, sqlstateOf } from './sqlstate.ts'
+import { isConnectionLoss, sqlstateOf } from '../sqlstate.ts'
 
 /** Somebody who waits for a write, or only for the next group. */
 type Waiting<Write, Result> = Readonly<{

@@ -1,8 +1,8 @@
-import { errors } from '../errors.ts'
+import { errors } from '../../errors.ts'
+import { Session } from '../session.ts'
+import type { SessionTarget } from '../session-target.ts'
 import type { LingeringBackends } from './lingering-backends.ts'
 import { type LogInOptions, logIn } from './log-in.ts'
-import { Session } from './session.ts'
-import type { SessionTarget } from './session-target.ts'
 import { type GiveBack, Slots } from './slots.ts'
 
 export type RolePoolsOptions = LogInOptions &

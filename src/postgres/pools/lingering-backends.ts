@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Session } from './session.ts'
-import type { SessionTarget } from './session-target.ts'
+import type { Session } from '../session.ts'
+import type { SessionTarget } from '../session-target.ts'
 
 /** Those of the processes that are still backends of their role, each with the time of its start. */
 export type FindBackends = (

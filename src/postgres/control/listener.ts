@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool, PoolClient } from 'pg'
-import type { Log } from '../log.ts'
-import { answerWithin } from './answer-within.ts'
+import type { Log } from '../../log.ts'
+import { answerWithin } from '../answer-within.ts'
 
 export type ListenerOptions = Readonly<{
   channel: string

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { errors } from '../errors.ts'
+import { errors } from '../../errors.ts'
 
 /**
  * A client that logs in by SCRAM only. `pg` would send the password in clear, or as an MD5 hash that is as good, to any
