@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
+import { advisoryLocks } from '../postgres/advisory-locks.ts'
 
 /**
  * Whoever makes or removes an account holds its lock on a control connection. The lock dies with the process, so a
@@ -18,11 +19,11 @@ export async function holdingLocks<T>(control: Pool, work: (client: PoolClient) 
 }
 
 export async function lockUser(client: PoolClient, userId: number): Promise<boolean> {
-  return lock(client, userLock, userId)
+  return lock(client, advisoryLocks.user, userId)
 }
 
 export async function lockOrganization(client: PoolClient, organizationId: number): Promise<boolean> {
-  return lock(client, organizationLock, organizationId)
+  return lock(client, advisoryLocks.organization, organizationId)
 }
 
 async function lock(client: PoolClient, kind: number, id: number): Promise<boolean> {
@@ -32,6 +33,3 @@ async function lock(client: PoolClient, kind: number, id: number): Promise<boole
   )
   return rows[0]!.held
 }
-
-const userLock = 7238004
-const organizationLock = 7238005

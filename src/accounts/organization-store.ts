@@ -1,5 +1,6 @@
 import type { ClientBase, QueryResultRow } from 'pg'
 import { deleteDatabaseRow, insertDatabase } from '../hosts/database-store.ts'
+import { organizationDatabaseName } from '../postgres/tenant-names.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 import { nextId, reserveName } from './user-store.ts'
 
@@ -22,7 +23,7 @@ export async function insertDraftOrganization(
 ): Promise<Organization> {
   await reserveName(tx, name)
   const id = await nextId(tx, 'organizations')
-  const databaseId = await insertDatabase(tx, hostId, `${namespace}_o${id}`)
+  const databaseId = await insertDatabase(tx, hostId, organizationDatabaseName(namespace, id))
   await tx.query(
     'insert into cartage.organizations (id, name, database_id) overriding system value values ($1, $2, $3)',
     [id, name, databaseId],

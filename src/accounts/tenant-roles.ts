@@ -1,14 +1,15 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Account } from '../auth/account.ts'
 import type { Databases } from '../postgres/databases.ts'
 import { dropOwnedElsewhere } from '../postgres/drop-owned-elsewhere.ts'
+import { endBackends, endBackendsUntilGone } from '../postgres/end-backend.ts'
 import { endingBlockers } from '../postgres/end-blockers.ts'
 import { holdName } from '../postgres/name-lock.ts'
-import { quoteIdentifier, quoteLiteral } from '../postgres/quote.ts'
-import { scramVerifier } from '../postgres/scram-verifier.ts'
+import { passwordClause } from '../postgres/password-clause.ts'
+import { quoteIdentifier } from '../postgres/quote.ts'
 import type { Session } from '../postgres/session.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
+import { otherRolesPattern } from '../postgres/tenant-names.ts'
 import type { Secrets } from '../secrets.ts'
 
 /** What account rows and roles are made from, before the account exists. */
@@ -20,7 +21,7 @@ export type TenantPlace = Pick<
 /** The two LOGIN roles of a user, with no privilege of their own. Roles belong to the whole cluster. */
 export async function createRoles(databases: Databases, secrets: Secrets, place: TenantPlace): Promise<void> {
   const create = (role: string) =>
-    `create role ${quoteIdentifier(role)} ${tenantRoleAttributes} password ${quoteLiteral(scramVerifier(secrets.rolePassword(role)))}`
+    `create role ${quoteIdentifier(role)} ${tenantRoleAttributes} ${passwordClause(secrets, role)}`
   await databases.admin.use(adminTarget(databases.hosts, place.hostId), async (session) => {
     await holdName(session, place.masterRole)
     await session.query(`
@@ -107,8 +108,8 @@ const allServices = 'geocoding,routing,isolines,observatory'
 /** Every role of a user that exists on the host: master, public, and one per key. */
 export async function rolesOf(session: Session, masterRole: string): Promise<readonly string[]> {
   const { rows } = await session.query<{ rolname: string }>(
-    `select rolname from pg_catalog.pg_roles where rolname = $1 or rolname ~ ('^' || $1 || '_(public|k[0-9]+)$')`,
-    [masterRole],
+    `select rolname from pg_catalog.pg_roles where rolname = $1 or rolname ~ $2`,
+    [masterRole, otherRolesPattern(masterRole)],
   )
   return rows.map((row) => row.rolname)
 }
@@ -136,16 +137,14 @@ export async function dropRoles(databases: Databases, hostId: number, masterRole
   })
 }
 
-/** No new logins, and the running sessions end: before, as a role may be changing itself, and after. */
+/**
+ * No new logins, and the running sessions end. Some end before, as a role may be changing itself in a transaction that
+ * holds it.
+ */
 async function lockOut(session: Session, masterRole: string): Promise<readonly string[]> {
   const roles = await rolesOf(session, masterRole)
-  const endSessions = () =>
-    session.query(
-      'select pg_catalog.pg_terminate_backend(pid) from pg_catalog.pg_stat_activity where usename = any($1)',
-      [roles],
-    )
-  await endSessions()
+  await endBackends(session, 'usename = any($1)', [roles])
   for (const role of roles) await session.query(`alter role ${quoteIdentifier(role)} nologin`)
-  for (let look = 0; look < 20 && (await endSessions()).rowCount; look += 1) await sleep(50)
+  await endBackendsUntilGone(session, 'usename = any($1)', [roles])
   return roles
 }

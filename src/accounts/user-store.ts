@@ -4,6 +4,7 @@ import { readAccount, selectAccounts } from '../auth/account-store.ts'
 import { errors } from '../errors.ts'
 import { deleteDatabaseRow, insertDatabase } from '../hosts/database-store.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
+import { masterRoleName, publicRoleName } from '../postgres/tenant-names.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 
 export type DraftUser = Readonly<{
@@ -21,7 +22,7 @@ export type DraftUser = Readonly<{
 export async function insertDraftUser(tx: ClientBase, draft: DraftUser): Promise<Account> {
   await reserveName(tx, draft.username)
   const id = await nextId(tx, 'users')
-  const role = `${draft.namespace}_u${id}`
+  const role = masterRoleName(draft.namespace, id)
   const databaseId = draft.databaseId ?? (await insertDatabase(tx, draft.hostId, role))
   await tx.query(
     `insert into cartage.users
@@ -35,7 +36,7 @@ export async function insertDraftUser(tx: ClientBase, draft: DraftUser): Promise
       databaseId,
       draft.schema,
       role,
-      `${role}_public`,
+      publicRoleName(role),
       draft.quotaBytes,
     ],
   )

@@ -1,6 +1,7 @@
 import type { Installation } from '../hosts/installation.ts'
 import type { Host } from '../postgres/hosts.ts'
 import { adminTarget } from '../postgres/session-target.ts'
+import { tenantDatabasePattern, tenantRolePattern } from '../postgres/tenant-names.ts'
 import type { Check } from './check.ts'
 import { type Names, readKnownNames } from './doctor-store.ts'
 
@@ -29,7 +30,7 @@ async function readPresent({ databases, namespace }: Installation, hostId: numbe
     const { rows } = await session.query<Names>(
       `select array(select datname::text from pg_catalog.pg_database where datname ~ $1) as databases,
          array(select rolname::text from pg_catalog.pg_roles where rolname ~ $2) as roles`,
-      [`^${namespace}_[uo][0-9]+$`, `^${namespace}_u[0-9]+(_public|_k[0-9]+)?$`],
+      [tenantDatabasePattern(namespace), tenantRolePattern(namespace)],
     )
     return rows[0]!
   })

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Installation } from '../hosts/installation.ts'
 import { type HostPressure, hostPressure } from '../postgres/host-pressure.ts'
 import { adminTarget } from '../postgres/session-target.ts'
+import { tenantRolePattern } from '../postgres/tenant-names.ts'
 import type { Check } from './check.ts'
 
 /** What a host leaves open to strangers with arbitrary SQL, and what they may have used up. */
@@ -48,7 +49,7 @@ async function readOpenings({ databases, namespace }: Installation, hostId: numb
            where rolname ~ $1 and rolpassword !~ '^SCRAM-SHA-256\\$') as "weakRoles",
          array(select datname::text from pg_catalog.pg_database where datallowconn
            and pg_catalog.has_database_privilege('public', oid, 'connect') order by datname) as open`,
-      [`^${namespace}_u[0-9]+(_public|_k[0-9]+)?$`],
+      [tenantRolePattern(namespace)],
     )
     return rows[0]!
   })

@@ -1,11 +1,12 @@
 import { operator, recordAudit } from '../audit/audit-store.ts'
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import { errors } from '../errors.ts'
+import { templateName } from '../postgres/tenant-names.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import { deleteHostRow, lockHost } from './host-store.ts'
 import type { Installation } from './installation.ts'
 import { isOutOfReach } from './out-of-reach.ts'
-import { dropDatabase, templateName } from './tenant-databases.ts'
+import { dropDatabase } from './tenant-databases.ts'
 
 /** Forgets a PostgreSQL cluster that has no tenants. Our template goes from it if it answers; nothing else of ours is there. */
 export async function removeHost(installation: Installation, name: string): Promise<void> {

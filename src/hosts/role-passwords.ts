@@ -1,6 +1,7 @@
-import { quoteIdentifier, quoteLiteral } from '../postgres/quote.ts'
-import { scramVerifier } from '../postgres/scram-verifier.ts'
+import { passwordClause } from '../postgres/password-clause.ts'
+import { quoteIdentifier } from '../postgres/quote.ts'
 import { adminTarget } from '../postgres/session-target.ts'
+import { tenantRolePattern } from '../postgres/tenant-names.ts'
 import { hasOldPasswords, markPasswordsMoved } from './host-store.ts'
 import type { Installation } from './installation.ts'
 
@@ -13,12 +14,12 @@ export async function moveRolePasswords(installation: Installation, hostId: numb
   if (!(await hasOldPasswords(control, hostId))) return 0
   const count = await admin.use(adminTarget(hosts, hostId), async (session) => {
     const { rows } = await session.query<{ rolname: string }>(
-      `select rolname from pg_catalog.pg_roles where rolname ~ ('^' || $1 || '_u[0-9]+(_public|_k[0-9]+)?$')`,
-      [installation.namespace],
+      'select rolname from pg_catalog.pg_roles where rolname ~ $1',
+      [tenantRolePattern(installation.namespace)],
     )
     for (const { rolname } of rows) {
-      const verifier = quoteLiteral(scramVerifier(installation.secrets.rolePassword(rolname)))
-      await session.query(`alter role ${quoteIdentifier(rolname)} password ${verifier}`)
+      const password = passwordClause(installation.secrets, rolname)
+      await session.query(`alter role ${quoteIdentifier(rolname)} ${password}`)
     }
     return rows.length
   })

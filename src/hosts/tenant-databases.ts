@@ -1,10 +1,12 @@
 import { isBusy } from '../postgres/busy.ts'
 import type { Databases } from '../postgres/databases.ts'
+import { endBackends } from '../postgres/end-backend.ts'
 import { type Migration, migrate } from '../postgres/migrate.ts'
 import { holdName } from '../postgres/name-lock.ts'
 import { quoteIdentifier } from '../postgres/quote.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
+import { templateName } from '../postgres/tenant-names.ts'
 import { laggingDatabases, recordMigrated } from './database-store.ts'
 import type { Installation } from './installation.ts'
 import { isOutOfReach } from './out-of-reach.ts'
@@ -85,11 +87,9 @@ async function isMigrated(installation: Installation, hostId: number, name: stri
 
 async function endTransactions(databases: Databases, hostId: number, name: string): Promise<void> {
   await databases.admin.use(adminTarget(databases.hosts, hostId), (session) =>
-    session.query(
-      `select pg_catalog.pg_terminate_backend(pid) from pg_catalog.pg_stat_activity
-       where datname = $1 and usename <> current_user and xact_start < now() - interval '2 s'`,
-      [name],
-    ),
+    endBackends(session, `datname = $1 and usename <> current_user and xact_start < now() - interval '2 s'`, [
+      name,
+    ]),
   )
 }
 
@@ -133,5 +133,4 @@ async function noteMigrated(
   await recordMigrated(databases.control, hostId, name, newestOf(tenantMigrations))
 }
 
-export const templateName = (namespace: string) => `${namespace}_template`
 export const newestOf = (migrations: readonly Migration[]) => migrations.at(-1)?.name

@@ -4,11 +4,12 @@ import type { Account } from '../auth/account.ts'
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import { newToken } from '../auth/token.ts'
 import { AppError, errors } from '../errors.ts'
+import { keyRoleName } from '../postgres/tenant-names.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import { actorOf, lockForCaller } from './caller.ts'
 import { findKey } from './find-key.ts'
 import type { WantedGrants } from './grants.ts'
-import { type Key, type KeysContext, keyRole } from './key.ts'
+import type { Key, KeysContext } from './key.ts'
 import { createKeyRole, type GrantFault } from './key-role.ts'
 import { countKeys, findKeyByName, insertKey, isRoleOfKey, nextKeyId } from './key-store.ts'
 import { removeKeyRole } from './remove-key-role.ts'
@@ -32,7 +33,7 @@ export async function createKey(context: KeysContext, account: Account, request:
   try {
     await inTransaction(control, async (tx) => {
       const id = await reserveKeyId(tx, context, account, request)
-      role = keyRole(account, id)
+      role = keyRoleName(account.masterRole, id)
       await insertKey(tx, context.secrets, account, {
         id,
         role,

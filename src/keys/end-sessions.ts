@@ -1,13 +1,13 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Account } from '../auth/account.ts'
 import type { Databases } from '../postgres/databases.ts'
+import { endBackendsUntilGone } from '../postgres/end-backend.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { findFlights } from './key-store.ts'
 
 /** Ends everything that a role is doing, here and in every other process. */
 export async function endSessions(databases: Databases, hostId: number, role: string): Promise<void> {
   for (const pools of [databases.query, databases.copy, databases.job]) pools.closeRole(hostId, role)
-  await terminate(databases, hostId, 'usename = $1', [role])
+  await endUntilGone(databases, hostId, 'usename = $1', [role])
 }
 
 /**
@@ -27,7 +27,7 @@ export async function endRequests(
     select * from rows from (pg_catalog.unnest($3::integer[]), pg_catalog.unnest($4::timestamptz[])) flight (pid, start)
   )`
   const spared = [flights.map(({ pid }) => pid), flights.map(({ start }) => start)]
-  await terminate(databases, hostId, condition, [role, now, ...spared])
+  await endUntilGone(databases, hostId, condition, [role, now, ...spared])
 }
 
 async function clockOf({ admin, hosts }: Databases, hostId: number): Promise<string> {
@@ -37,24 +37,11 @@ async function clockOf({ admin, hosts }: Databases, hostId: number): Promise<str
   })
 }
 
-/** All at once; and waits for a moment until they are gone, as a backend at work on something long may not listen. */
-async function terminate(
+async function endUntilGone(
   { admin, hosts }: Databases,
   hostId: number,
   condition: string,
   values: unknown[],
 ): Promise<void> {
-  await admin.use(adminTarget(hosts, hostId), async (session) => {
-    for (let attempt = 1; attempt <= maxLooks; attempt += 1) {
-      const { rowCount } = await session.query(
-        `select pg_catalog.pg_terminate_backend(pid) from pg_catalog.pg_stat_activity where ${condition}`,
-        values,
-      )
-      if (rowCount === 0) return
-      await sleep(betweenLooksMs)
-    }
-  })
+  await admin.use(adminTarget(hosts, hostId), (session) => endBackendsUntilGone(session, condition, values))
 }
-
-const maxLooks = 20
-const betweenLooksMs = 50

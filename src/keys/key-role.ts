@@ -1,7 +1,7 @@
 import { tenantRoleAttributes } from '../accounts/tenant-roles.ts'
 import type { Account } from '../auth/account.ts'
-import { quoteIdentifier, quoteLiteral } from '../postgres/quote.ts'
-import { scramVerifier } from '../postgres/scram-verifier.ts'
+import { passwordClause } from '../postgres/password-clause.ts'
+import { quoteIdentifier } from '../postgres/quote.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { onConnection } from '../postgres/transaction.ts'
 import type { WantedGrants } from './grants.ts'
@@ -18,7 +18,7 @@ export function createKeyRole(
   role: string,
   { tables, schemas, services }: WantedGrants,
 ): Promise<readonly GrantFault[]> {
-  const verifier = quoteLiteral(scramVerifier(secrets.rolePassword(role)))
+  const password = passwordClause(secrets, role)
   const wanted = [JSON.stringify(tables), JSON.stringify(schemas)]
   const target = adminTarget(databases.hosts, account.hostId, account.database)
   const attempt = () =>
@@ -31,7 +31,7 @@ export function createKeyRole(
         )
         const { faults } = rows[0]!
         if (faults.length > 0) return faults
-        await tx.query(`create role ${quoteIdentifier(role)} ${tenantRoleAttributes} password ${verifier}`)
+        await tx.query(`create role ${quoteIdentifier(role)} ${tenantRoleAttributes} ${password}`)
         await tx.query('select cartage.admit_key($1, $2, $3, $4, $5)', [
           account.username,
           role,

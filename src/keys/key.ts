@@ -1,4 +1,4 @@
-import type { Account, KeyType, Principal } from '../auth/account.ts'
+import type { KeyType, Principal } from '../auth/account.ts'
 import type { Installation } from '../hosts/installation.ts'
 import type { EffectiveGrants, Scope } from './grants.ts'
 
@@ -33,5 +33,3 @@ export type KeyListing = Readonly<{
   direction: 'asc' | 'desc'
   types: readonly KeyType[]
 }>
-
-export const keyRole = (account: Account, keyId: number) => `${account.masterRole}_k${keyId}`

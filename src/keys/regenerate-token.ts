@@ -4,8 +4,8 @@ import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import { newToken } from '../auth/token.ts'
 import { errors } from '../errors.ts'
 import { endingBlockers } from '../postgres/end-blockers.ts'
-import { quoteIdentifier, quoteLiteral } from '../postgres/quote.ts'
-import { scramVerifier } from '../postgres/scram-verifier.ts'
+import { passwordClause } from '../postgres/password-clause.ts'
+import { quoteIdentifier } from '../postgres/quote.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import { actorOf, lockForCaller } from './caller.ts'
@@ -41,11 +41,11 @@ export async function regenerateToken(context: KeysContext, account: Account, na
  * holds the role: it ends with its session.
  */
 async function shutOut({ databases, secrets }: KeysContext, account: Account, role: string): Promise<void> {
-  const verifier = quoteLiteral(scramVerifier(secrets.rolePassword(role)))
+  const password = passwordClause(secrets, role)
   await endRequests(databases, account, role)
   await databases.admin.use(adminTarget(databases.hosts, account.hostId), (session) =>
     endingBlockers(databases, session, () =>
-      session.query(`alter role ${quoteIdentifier(role)} password ${verifier}`),
+      session.query(`alter role ${quoteIdentifier(role)} ${password}`),
     ),
   )
   await endRequests(databases, account, role)

@@ -2,6 +2,7 @@ import type { Account } from '../auth/account.ts'
 import { isOutOfReach } from '../hosts/out-of-reach.ts'
 import { isBusy } from '../postgres/busy.ts'
 import { adminTarget } from '../postgres/session-target.ts'
+import { keyRolePattern, masterRoleOfKey } from '../postgres/tenant-names.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import type { KeysContext } from './key.ts'
 import { findOwner, isRoleOfKey, rolesWithoutKey, tryLockOwner } from './key-store.ts'
@@ -53,10 +54,9 @@ async function leftoverRoles(
   hostId: number,
 ): Promise<readonly string[]> {
   const onHost = await databases.admin.use(adminTarget(databases.hosts, hostId), (session) =>
-    session.query<{ rolname: string }>(
-      `select rolname from pg_catalog.pg_roles where rolname ~ ('^' || $1 || '_u[0-9]+_k[0-9]+$')`,
-      [namespace],
-    ),
+    session.query<{ rolname: string }>('select rolname from pg_catalog.pg_roles where rolname ~ $1', [
+      keyRolePattern(namespace),
+    ]),
   )
   return rolesWithoutKey(
     databases.control,
@@ -66,5 +66,5 @@ async function leftoverRoles(
 
 /** A user that is being made or removed is the accounts' to repair. */
 function ownerOf({ databases }: KeysContext, hostId: number, role: string): Promise<Account | undefined> {
-  return findOwner(databases.control, hostId, role.replace(/_k\d+$/, ''))
+  return findOwner(databases.control, hostId, masterRoleOfKey(role))
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Session } from './session.ts'
 
 /** One backend for ever: PostgreSQL gives a pid out again, but not together with the same start. */
@@ -50,3 +51,21 @@ export async function endBackends(
   )
   return rowCount ?? 0
 }
+
+/**
+ * The same, again and again until none is left, for a second: a backend at work on something long may not listen at
+ * once, and a login that was on its way may come after the first look.
+ */
+export async function endBackendsUntilGone(
+  administrator: Session,
+  condition: string,
+  values: unknown[] = [],
+): Promise<void> {
+  for (let look = 0; look < maxLooks; look += 1) {
+    if ((await endBackends(administrator, condition, values)) === 0) return
+    await sleep(betweenLooksMs)
+  }
+}
+
+const maxLooks = 20
+const betweenLooksMs = 50

@@ -11,6 +11,9 @@ export const publicRoleName = (masterRole: string) => `${masterRole}_public`
 
 export const keyRoleName = (masterRole: string, keyId: number) => `${masterRole}_k${keyId}`
 
+/** The other way round: whose key has that role. */
+export const masterRoleOfKey = (keyRole: string) => keyRole.replace(/_k\d+$/, '')
+
 export const organizationDatabaseName = (namespace: string, organizationId: number) =>
   `${namespace}_o${organizationId}`
 
@@ -20,5 +23,8 @@ export const templateName = (namespace: string) => `${namespace}_template`
 export const tenantRolePattern = (namespace: string) => `^${namespace}_u[0-9]+(_public|_k[0-9]+)?$`
 
 export const keyRolePattern = (namespace: string) => `^${namespace}_u[0-9]+_k[0-9]+$`
+
+/** Every role of one user but the master role. */
+export const otherRolesPattern = (masterRole: string) => `^${masterRole}_(public|k[0-9]+)$`
 
 export const tenantDatabasePattern = (namespace: string) => `^${namespace}_[uo][0-9]+$`
