@@ -83,6 +83,17 @@ async function controlNames(): Promise<string[]> {
   return texts.flatMap((text) => [...text.matchAll(created)].map(([, name]) => name!))
 }
 
+test('no folder holds more files than one can look over', async () => {
+  const counts = new Map<string, number>()
+  for (const [file] of await sources()) counts.set(dirname(file), (counts.get(dirname(file)) ?? 0) + 1)
+  // The one that still has to be sorted.
+  counts.delete('query')
+  assert.deepEqual(
+    [...counts].filter(([, count]) => count > 20),
+    [],
+  )
+})
+
 test('the number of an advisory lock stands in one file', async () => {
   const culprits = (await sources())
     .filter(([, text]) => /\b72380\d\d\b/.test(text))

@@ -1,5 +1,5 @@
 import type { Installation } from '../hosts/installation.ts'
-import { isBusy } from '../postgres/busy.ts'
+import { isBusy } from '../postgres/sqlstate.ts'
 
 /** The account is closed already; what another tenant holds of it is removed in the background, and nobody waits. */
 export async function leavingToRepair({ log }: Installation, removal: Promise<void>): Promise<void> {

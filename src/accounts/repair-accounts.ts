@@ -1,6 +1,6 @@
 import type { Installation } from '../hosts/installation.ts'
 import { isOutOfReach } from '../hosts/out-of-reach.ts'
-import { isBusy } from '../postgres/busy.ts'
+import { isBusy } from '../postgres/sqlstate.ts'
 import { holdingLocks, lockOrganization, lockUser } from './account-lock.ts'
 import { removeOrganization } from './delete-organization.ts'
 import { removeUser } from './delete-user.ts'

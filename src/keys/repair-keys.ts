@@ -1,7 +1,7 @@
 import type { Account } from '../auth/account.ts'
 import { isOutOfReach } from '../hosts/out-of-reach.ts'
-import { isBusy } from '../postgres/busy.ts'
 import { adminTarget } from '../postgres/session-target.ts'
+import { isBusy } from '../postgres/sqlstate.ts'
 import { keyRolePattern, masterRoleOfKey } from '../postgres/tenant-names.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import type { KeysContext } from './key.ts'

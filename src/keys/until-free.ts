@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../log.ts'
-import { isBusy } from '../postgres/busy.ts'
+import { isBusy } from '../postgres/sqlstate.ts'
 
 /** Repeats in the background what failed because somebody holds what it needs. What outlives this process is left to repair. */
 export async function untilFree(

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { Client, QueryResult, QueryResultRow } from 'pg'
-import { cancelStatement } from './cancel.ts'
 import type { SessionTarget } from './session-target.ts'
+import { cancelStatement } from './wire/cancel.ts'
 import { dropWhenSilent, socketOf } from './wire/drop-when-silent.ts'
 import { type WireHandler, type WireOutcome, WireQuery } from './wire/wire-query.ts'
 

@@ -65,6 +65,19 @@ export function isConnectionLoss(error: unknown): boolean {
   )
 }
 
+/** Somebody holds a lock that an administrative statement needed: it can be tried again later. */
+export function isBusy(error: unknown): boolean {
+  return hasSqlstate(
+    error,
+    sqlstate.lockNotAvailable,
+    sqlstate.queryCanceled,
+    sqlstate.objectInUse,
+    sqlstate.deadlockDetected,
+    sqlstate.dependentObjectsStillExist,
+    sqlstate.internalError,
+  )
+}
+
 /** What pg.Pool says when no connection became free in time. */
 export function isPoolFull(error: unknown): boolean {
   return error instanceof Error && error.message === 'timeout exceeded when trying to connect'

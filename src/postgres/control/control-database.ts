@@ -1,7 +1,7 @@
+import { holdName } from '../advisory-locks.ts'
 import type { Databases } from '../databases.ts'
 import { firstHostId } from '../hosts.ts'
 import { type Migration, migrate } from '../migrate.ts'
-import { holdName } from '../name-lock.ts'
 import { quoteIdentifier } from '../quote.ts'
 import { adminTarget } from '../session-target.ts'
 

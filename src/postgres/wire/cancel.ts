@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { finished } from 'node:stream/promises'
 import type { Client } from 'pg'
-import { socketPath } from './cluster/socket-directory.ts'
+import { socketPath } from '../cluster/socket-directory.ts'
 
 const cancelRequestCode = 80877102
 const connectTimeoutMs = 5_000
