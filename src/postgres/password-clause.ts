@@ -1,8 +1,22 @@
+import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto'
 import type { Secrets } from '../secrets.ts'
 import { quoteLiteral } from './quote.ts'
-import { scramVerifier } from './scram-verifier.ts'
 
 /** The password of a tenant's role, as CREATE ROLE and ALTER ROLE take it. The statement holds a verifier only. */
 export function passwordClause(secrets: Secrets, role: string): string {
   return `password ${quoteLiteral(scramVerifier(secrets.rolePassword(role)))}`
+}
+
+/**
+ * The SCRAM-SHA-256 verifier of a derived role password, so that the password itself never travels in SQL or
+ * into a server log. One iteration is enough: the password is 256 random bits, there is nothing to stretch,
+ * and each login is some milliseconds cheaper.
+ */
+function scramVerifier(password: string): string {
+  const salt = randomBytes(16)
+  const salted = pbkdf2Sync(password, salt, 1, 32, 'sha256')
+  const clientKey = createHmac('sha256', salted).update('Client Key').digest()
+  const storedKey = createHash('sha256').update(clientKey).digest()
+  const serverKey = createHmac('sha256', salted).update('Server Key').digest()
+  return `SCRAM-SHA-256$1:${salt.toString('base64')}$${storedKey.toString('base64')}:${serverKey.toString('base64')}`
 }
