@@ -64,8 +64,8 @@ async function store(
   upload: Upload,
   share: QuotaShare,
 ): Promise<number> {
-  const { gone } = upload
-  const pump: UploadPump = new UploadPump(upload, maxBytes, {
+  const run = new CopyRun({ databases, session, limitMs, gone: upload.gone })
+  const pump = new UploadPump(upload, maxBytes, {
     write: (chunk) => {
       share.spend(chunk.length)
       return run.wire.sendCopyData(chunk)
@@ -73,16 +73,15 @@ async function store(
     end: () => run.store(),
     fail: (reason) => run.stop(reason),
   })
-  const run: CopyRun = new CopyRun({ databases, session, limitMs, gone }, text, {
-    feedCopy: () => pump.start(),
-    copyDrained: () => pump.resume(),
-    stopped: () => {
-      pump.stop()
-      run.wire.failCopy('the upload was stopped')
-    },
-  })
   try {
-    const rows = await run.rows
+    const rows = await run.copy(text, {
+      feedCopy: () => pump.start(),
+      copyDrained: () => pump.resume(),
+      stopped: () => {
+        pump.stop()
+        run.wire.failCopy('the upload was stopped')
+      },
+    })
     if (rows === 0) throw errors.noRowsCopied()
     return rows
   } catch (error) {

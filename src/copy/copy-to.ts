@@ -17,31 +17,26 @@ export async function copyTo(
   download: Download,
 ): Promise<number> {
   const { gone } = download
-  const { databases } = copies
   const session = await openCopySession(copies, principal, gone)
-  const sender = new Sender(download)
   const limitMs = copyLimitMs(copies, principal)
-  const run = new CopyRun({ databases, session, limitMs, gone }, text, sender)
-  sender.attach(run)
-  const rows = await run.rows
+  const run = new CopyRun({ databases: copies.databases, session, limitMs, gone })
+  const sender = new Sender(run, download)
+  const rows = await run.copy(text, sender)
   sender.open()
   return rows
 }
 
 /** Passes COPY data on as it comes, and holds the server back while the client is slow. */
 class Sender {
+  readonly #run: CopyRun
   readonly #download: Download
-  #run: CopyRun | null = null
   #sink: Writable | null = null
   #unsent = 0
   #isHeld = false
 
-  constructor(download: Download) {
-    this.#download = download
-  }
-
-  attach(run: CopyRun): void {
+  constructor(run: CopyRun, download: Download) {
     this.#run = run
+    this.#download = download
   }
 
   open(): Writable {
@@ -50,7 +45,7 @@ class Sender {
   }
 
   readonly copyData = (data: Buffer, giveBack: () => void): void => {
-    if (this.#run!.isStopped) {
+    if (this.#run.stopReason) {
       giveBack()
       return
     }
@@ -68,16 +63,16 @@ class Sender {
 
   #hold(): void {
     this.#isHeld = true
-    this.#run!.wire.pause()
-    this.#download.wait.begin(() => this.#run!.stop(errors.clientLeft()))
+    this.#run.wire.pause()
+    this.#download.wait.begin(() => this.#run.stop(errors.clientLeft()))
   }
 
   #goOn(): void {
     this.#isHeld = false
     // Afterwards the connection is someone else's, and whoever ends the download does the waiting.
-    if (this.#run!.isOver) return
+    if (this.#run.isOver) return
     this.#download.wait.end()
-    this.#run!.wire.resume()
+    this.#run.wire.resume()
   }
 
   /**
@@ -86,9 +81,9 @@ class Sender {
    * us most of the work.
    */
   #rest(bytesRead: number): void {
-    this.#run!.wire.pause()
+    this.#run.wire.pause()
     const goOn = () => {
-      if (!this.#isHeld && !this.#run!.isOver) this.#run!.wire.resume()
+      if (!this.#isHeld && !this.#run.isOver) this.#run.wire.resume()
     }
     if (bytesRead < fewBytes) setTimeout(goOn, gatherMs)
     else setImmediate(goOn)

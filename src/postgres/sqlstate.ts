@@ -29,6 +29,8 @@ export const sqlstate = {
   programLimitExceeded: '54000',
   invalidTransactionTermination: '2D000',
   activeSqlTransaction: '25001',
+  /** Ours: the quota triggers of prepared tables raise it. */
+  quotaExceeded: 'QUOTA',
 } as const
 
 /** The SQLSTATE (or the errno, such as ECONNREFUSED) that an error carries. */

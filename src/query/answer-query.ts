@@ -1,9 +1,8 @@
 import { type Principal, sessionTargetOf } from '../auth/account.ts'
 import { lendSession } from '../auth/lend-session.ts'
 import type { Config } from '../config.ts'
-import { errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
-import { stopStatement } from '../postgres/stop-statement.ts'
+import { StatementRun } from '../postgres/statement-run.ts'
 import { createFormat } from './create-format.ts'
 import { prepareStatement } from './prepare-statement.ts'
 import type { Query } from './query.ts'
@@ -34,20 +33,10 @@ export async function answerQuery(
   gone: AbortSignal,
 ): Promise<Answer> {
   const statement = prepareStatement(query)
+  const format = createFormat(query)
   const free = databases.query.acquire(sessionTargetOf(principal), gone)
   const session = await lendSession(principal, free)
-  const run = new QueryRun({
-    session,
-    statement,
-    format: createFormat(query),
-    skippedFields: query.skippedFields,
-    typeNames,
-    limitMs,
-    maxRowBytes,
-    stop: (ended) => stopStatement(databases, session, ended),
-  })
-  const stop = () => run.stop(errors.clientLeft())
-  gone.addEventListener('abort', stop, { once: true })
-  if (gone.aborted) stop()
-  return run.answer
+  const run = new StatementRun({ databases, session, limitMs, gone })
+  const { skippedFields } = query
+  return new QueryRun(run, { statement, format, skippedFields, typeNames, maxRowBytes }).answer
 }

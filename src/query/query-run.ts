@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream'
-import { type AppError, errors } from '../errors.ts'
-import type { Session } from '../postgres/session.ts'
+import { errors } from '../errors.ts'
+import type { RunHandler, StatementRun } from '../postgres/statement-run.ts'
 import type { WireError } from '../postgres/wire/wire-error.ts'
-import type { WireHandler, WireOutcome, WireQuery } from '../postgres/wire/wire-query.ts'
+import type { WireOutcome } from '../postgres/wire/wire-query.ts'
 import { ByteWriter, chunkBytes } from './byte-writer.ts'
 import { type Column, readColumns, shownColumns } from './columns.ts'
 import { databaseError } from './database-error.ts'
@@ -15,48 +15,39 @@ import type { TypeNames } from './type-names.ts'
 /** The body of an answer: whole if it is short, else a stream of which the first chunk is ready. */
 export type Answer = Buffer | Readable
 
-export type RunOptions = Readonly<{
-  session: Session
+export type QueryRunOptions = Readonly<{
   statement: PreparedStatement
   format: RowFormat
   skippedFields: readonly string[]
   typeNames: TypeNames
-  limitMs: number
   maxRowBytes: number
-  /** Stops what the session runs, as in stopStatement. */
-  stop: (ended: Promise<unknown>) => Promise<void>
 }>
 
 /**
  * One text on its way through PostgreSQL: rows become bytes as they come. Until the first chunk is full nothing
  * leaves, so that an error of a short query is an error of the request; after that an error breaks the stream.
- * Owns its session, and gives it back when the text has been answered.
+ * The session is given back when the text has been answered.
  */
-export class QueryRun implements WireHandler {
+export class QueryRun implements RunHandler {
   /** Settles when there is something to send. */
   readonly answer: Promise<Answer>
   readonly longestRow: number
-  readonly #options: RunOptions
+  readonly #run: StatementRun
+  readonly #options: QueryRunOptions
   readonly #out: ByteWriter
   readonly #notices = new Notices()
-  readonly #startedAt = performance.now()
-  readonly #watchdog: NodeJS.Timeout
-  readonly #wire: WireQuery
   #settle!: { resolve: (answer: Answer) => void; reject: (error: unknown) => void }
   #columns: readonly Column[] = []
   #totalRows = 0
   #stream: Readable | null = null
-  #isRunning = true
   #longRow: SteppedRow | null = null
   /** The client is slower than we are. */
   #isHeldBack = false
-  /** Why the statement is being stopped; what still comes from the wire is dropped. */
-  #stopReason: AppError | null = null
-  #stopped: Promise<void> | null = null
   /** The answer lacks the names of types that only the database knows. */
   #awaitsTypes = false
 
-  constructor(options: RunOptions) {
+  constructor(run: StatementRun, options: QueryRunOptions) {
+    this.#run = run
     this.#options = options
     this.longestRow = options.maxRowBytes
     this.#out = new ByteWriter((chunk) => this.#send(chunk))
@@ -64,35 +55,33 @@ export class QueryRun implements WireHandler {
       this.#settle = { resolve, reject }
     })
     options.format.begin(this.#out)
-    this.#watchdog = setTimeout(() => this.stop(errors.statementTimeout()), options.limitMs)
-    this.#wire = options.session.send(messagesFor(options.statement.text), this)
-    this.#wire.done.then(() => this.#release()).catch((error: unknown) => this.#lose(error))
+    run
+      .send(messagesFor(options.statement.text), this)
+      .then(() => this.#release())
+      .catch((error: unknown) => this.#lose(error))
   }
 
-  /** Stops the statement, for example because nobody waits for its answer any more. */
-  stop(reason: AppError): void {
-    if (!this.#isRunning || this.#stopReason) return
-    this.#stopReason = reason
+  /** What still comes from the wire is dropped. */
+  stopped(): void {
     this.#goOn()
-    this.#stopped = this.#options.stop(this.#wire.done)
   }
 
   rowDescription(buffer: Buffer, start: number): void {
-    if (this.#stopReason) return
+    if (this.#run.stopReason) return
     const columns = readColumns(buffer, start)
     if (columns.length > 0) this.#columns = columns
     this.#options.format.columns(this.#out, columns)
   }
 
   dataRow(buffer: Buffer, start: number, end: number): void {
-    if (this.#stopReason) return
+    if (this.#run.stopReason) return
     const { format } = this.#options
     if (end - start <= longRowBytes) format.row(this.#out, buffer, start, end)
     else this.#writeInSteps(format.longRow(this.#out, buffer, start))
   }
 
   rowTooLong(): void {
-    this.stop(errors.rowTooLarge(this.longestRow))
+    this.#run.stop(errors.rowTooLarge(this.longestRow))
   }
 
   commandComplete(tag: string): void {
@@ -105,24 +94,22 @@ export class QueryRun implements WireHandler {
   }
 
   copyOut(): void {
-    this.stop(errors.copyElsewhere())
+    this.#run.stop(errors.copyElsewhere())
   }
 
   copyIn(): void {
-    this.stop(errors.copyElsewhere())
+    this.#run.stop(errors.copyElsewhere())
   }
 
   parameterStatus(name: string, value: string): void {
-    if (name === 'client_encoding' && value !== 'UTF8') this.stop(errors.clientEncodingFixed())
+    if (name === 'client_encoding' && value !== 'UTF8') this.#run.stop(errors.clientEncodingFixed())
   }
 
   answered(outcome: WireOutcome): void {
-    if (!this.#isRunning) return
-    this.#isRunning = false
-    clearTimeout(this.#watchdog)
-    this.#wire.resume()
+    if (this.#run.isOver) return
+    this.#run.end()
     const { statement } = this.#options
-    const failure = this.#stopReason ?? (outcome.error && databaseError(outcome.error, statement))
+    const failure = this.#run.stopReason ?? (outcome.error && databaseError(outcome.error, statement))
     if (failure) this.#fail(failure)
     else this.#finish()
   }
@@ -133,12 +120,12 @@ export class QueryRun implements WireHandler {
       this.#settle.resolve(this.#stream)
     }
     this.#isHeldBack = !this.#stream.push(chunk)
-    if (this.#isHeldBack && this.#isRunning) this.#wire.pause()
+    if (this.#isHeldBack && !this.#run.isOver) this.#run.wire.pause()
   }
 
   /** Nothing more comes from the wire until the row is written. */
   #writeInSteps(steps: Generator<void>): void {
-    this.#wire.hold()
+    this.#run.wire.hold()
     this.#longRow = new SteppedRow(
       steps,
       () => this.#isHeldBack,
@@ -152,13 +139,13 @@ export class QueryRun implements WireHandler {
     if (this.#longRow) {
       this.#longRow.drop()
       this.#longRow = null
-      this.#wire.goOn()
-    } else this.#wire.resume()
+      this.#run.wire.goOn()
+    } else this.#run.wire.resume()
   }
 
   #break(error: unknown): void {
     this.#fail(error)
-    this.#options.session.destroy()
+    this.#run.session.destroy()
   }
 
   #openStream(): Readable {
@@ -166,29 +153,29 @@ export class QueryRun implements WireHandler {
       highWaterMark: highWaterMarkBytes,
       read: () => {
         // Once the statement has ended the connection may be someone else's.
-        if (!this.#isRunning) return
+        if (this.#run.isOver) return
         const wasHeldBack = this.#isHeldBack
         this.#isHeldBack = false
-        if (!this.#longRow) this.#wire.resume()
+        if (!this.#longRow) this.#run.wire.resume()
         else if (wasHeldBack) setImmediate(this.#longRow.goOn)
       },
       destroy: (error, done) => {
-        this.stop(errors.clientLeft())
+        this.#run.stop(errors.clientLeft())
         done(error)
       },
     })
   }
 
   #finish(): void {
-    const { session, format, typeNames } = this.#options
-    const fields = format.hasFields ? typeNames.describe(session.target, this.#shownColumns()) : []
+    const { format, typeNames } = this.#options
+    const fields = format.hasFields ? typeNames.describe(this.#run.session.target, this.#shownColumns()) : []
     if (fields) this.#conclude(fields)
     else this.#awaitsTypes = true
   }
 
   #conclude(fields: readonly Field[]): void {
     this.#options.format.end(this.#out, {
-      seconds: Math.round(performance.now() - this.#startedAt) / 1000,
+      seconds: Math.round(this.#run.elapsedMs) / 1000,
       fields,
       totalRows: this.#totalRows,
       notices: this.#notices.byKind,
@@ -207,24 +194,22 @@ export class QueryRun implements WireHandler {
 
   /** Nothing is on the wire any more. */
   async #release(): Promise<void> {
-    const { session, typeNames } = this.#options
-    const [, cleaning] = this.#wire.outcomes
+    const { session } = this.#run
+    const [, cleaning] = this.#run.wire.outcomes
     if (cleaning?.error === null) session.noteClean()
     try {
-      if (this.#awaitsTypes) this.#conclude(await typeNames.lookUp(session, this.#shownColumns()))
-      // A cancel that is still on its way must not hit whoever gets the connection next.
-      await this.#stopped
+      if (this.#awaitsTypes)
+        this.#conclude(await this.#options.typeNames.lookUp(session, this.#shownColumns()))
     } finally {
-      session.release()
+      await this.#run.release()
     }
   }
 
   /** The connection is gone, or we have a bug. */
   #lose(error: unknown): void {
-    clearTimeout(this.#watchdog)
-    this.#isRunning = false
+    this.#run.end()
     this.#longRow?.drop()
-    this.#fail(this.#stopReason ?? error)
+    this.#fail(this.#run.stopReason ?? error)
   }
 
   #fail(error: unknown): void {

@@ -36,28 +36,32 @@ export function readWireError(buffer: Buffer, start: number, end: number): WireE
 }
 
 /**
- * What a database error means to the client whose SQL raised it, whether it came from `pg` or from the wire.
- * Errors of our own pass unchanged; what is not a database error is rethrown as the bug it is.
+ * What an error of the caller's SQL means to the caller. The connection is alive, whatever SQLSTATE it carries: a
+ * function or trigger may have raised any of them.
+ */
+export function sqlError(error: WireError, cause: unknown = error): AppError {
+  const kind = error.sqlstate === sqlstate.insufficientPrivilege ? 'forbidden' : 'invalid'
+  const { severity: _, message, ...details } = error
+  return errors.database(kind, message, { ...details, cause })
+}
+
+/**
+ * What any error of a database means to the client, whether it came from `pg` or from the wire. Errors of our own pass
+ * unchanged; what is not a database error is rethrown as the bug it is.
  */
 export function toClientError(error: unknown): AppError {
   if (error instanceof AppError) return error
-  const found = error as Partial<
-    Record<'code' | 'sqlstate' | 'message' | 'detail' | 'hint' | 'where' | 'context', string>
-  > & {
-    position?: string | number
-  }
+  const found = error as PgError
   const state = found.sqlstate ?? found.code
   // What pg itself says of a lost connection carries no code.
   if (isConnectionLoss(state === undefined ? error : { code: state }))
     return errors.databaseUnavailable(error)
   if (typeof state !== 'string' || !/^[0-9A-Z]{5}$/.test(state)) throw error
-  const kind = state === sqlstate.insufficientPrivilege ? 'forbidden' : 'invalid'
-  return errors.database(kind, found.message ?? '', {
-    detail: found.detail,
-    hint: found.hint,
-    context: found.context ?? found.where,
-    position: found.position === undefined ? undefined : Number(found.position),
-    sqlstate: state,
-    cause: error,
-  })
+  const { message = '', detail, hint, where, context = where } = found
+  const position = found.position === undefined ? undefined : Number(found.position)
+  return sqlError({ severity: 'ERROR', sqlstate: state, message, detail, hint, context, position }, error)
 }
+
+type PgError = Partial<
+  Record<'code' | 'sqlstate' | 'message' | 'detail' | 'hint' | 'where' | 'context', string>
+> & { position?: string | number }
