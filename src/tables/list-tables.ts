@@ -74,7 +74,7 @@ const tablesSql = `
       where a.attrelid = c.oid and a.attname = 'the_geom_webmercator' and not a.attisdropped) as is_prepared,
     exists (select from pg_catalog.pg_attribute a
       where a.attrelid = c.oid and a.attname = 'the_geom' and not a.attisdropped) as has_geometry,
-    m.updated_at, pg_catalog.pg_total_relation_size(c.oid) as bytes, greatest(c.reltuples, 0) as estimated_rows
+    m.updated_at, cartodb._CDB_StoredBytes(c.oid) as bytes, greatest(c.reltuples, 0) as estimated_rows
   from pg_catalog.pg_class c
   join pg_catalog.pg_namespace n on n.oid = c.relnamespace
   left join cartodb.CDB_TableMetadata m on m.tabname = c.oid
