@@ -26,12 +26,13 @@ function readBasic(header: string): Credential {
   const encoded = /^basic ([A-Za-z0-9+/]+={0,2})$/i.exec(header.trim())?.[1]
   if (encoded === undefined || encoded.length % 4 !== 0) return malformed
   const [, username, token] = /^([^:]*):(.+)$/s.exec(Buffer.from(encoded, 'base64').toString('utf8')) ?? []
-  if (username === undefined || token === undefined || !isToken(token)) return malformed
+  if (username === undefined || token === undefined || !isToken(token) || username.includes('\0'))
+    return malformed
   return { kind: 'token', token, username }
 }
 
 function isToken(value: string): boolean {
-  return value.length <= 1024
+  return value.length <= 1024 && !value.includes('\0')
 }
 
 function memberOf(body: unknown, name: string): unknown {

@@ -11,6 +11,7 @@ import { respondWithError } from './frame/error-response.ts'
 import { forbidSniffing, guardAnswers, refuseNonsense } from './frame/guard-answers.ts'
 import { observeRequests } from './frame/observe-requests.ts'
 import { limitRates, requireRateGroups } from './frame/rate-limit.ts'
+import { refuseNul } from './frame/refuse-nul.ts'
 import { acceptedRequestId } from './frame/request-id.ts'
 import { traceRequests } from './frame/trace-requests.ts'
 import { refuseUnknownRoutes } from './frame/unknown-routes.ts'
@@ -33,6 +34,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   observeRequests(app, services)
   await allowOtherOrigins(app)
   acceptBodies(app, requestTimeoutMs)
+  refuseNul(app)
   hintAtNearMisses(app)
   limitRates(app, services)
 

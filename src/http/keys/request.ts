@@ -154,10 +154,7 @@ function keyTypesOf(query: Parameters): readonly KeyType[] {
 
 /** The name of the key in the path. */
 export function readKeyName({ params }: FastifyRequest): string {
-  const { key } = params as { key: string }
-  // PostgreSQL has no text with a NUL in it, so neither has a key.
-  if (key.includes('\0')) throw errors.keyNotFound(key)
-  return key
+  return (params as { key: string }).key
 }
 
 const unique = <T>(items: readonly T[]): T[] => [...new Set(items)]

@@ -33,7 +33,6 @@ function inLowerCase(parameters: Parameters, names: readonly string[]): Paramete
 function sqlOf(parameters: Parameters): string {
   const sql = textOf(parameters, 'q')
   if (sql === undefined || sql.trim() === '') throw errors.badRequest('You must indicate a sql query')
-  if (sql.includes('\0')) throw errors.badRequest('The query must not contain null bytes')
   return sql
 }
 
