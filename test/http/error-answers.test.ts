@@ -42,7 +42,7 @@ test('the envelope of the key endpoints stays as clients compare it', async (t) 
   assert.deepEqual(await response.json(), { errors: 'API key not found: none', errors_cause: null })
 })
 
-test('the log tells with what a request was refused, but no token that the text may quote', async (t) => {
+test('the log tells the code of a refusal, and no word of it that the caller may have written', async (t) => {
   const house = await setup(t)
   const lines: string[] = []
   const log = createLog('info', { write: (line) => void lines.push(line) })
@@ -50,19 +50,20 @@ test('the log tells with what a request was refused, but no token that the text 
   const service = await startService(config, house.keys, { http: true, worker: false }, log)
   t.after(() => service.stop())
   const base = `${service.url}/user/${house.user.username}`
-  const token = house.user.masterToken
-  await fetch(`${base}/api/v2/sql?${new URLSearchParams({ q: `select "${token}"`, api_key: token })}`)
-  await fetch(`${base}/api/v3/api_keys/none?api_key=${token}`)
+  // Nobody can tell a token from a word if its owner has chosen it.
+  const token = 'chosen by its owner'
+  await fetch(`${base}/api/v2/sql?${new URLSearchParams({ q: `select "${token}"` })}`)
+  await fetch(`${base}/api/v3/api_keys/${token}?api_key=${house.user.masterToken}`)
   const told = await eventually(() => {
     const requests = lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'request')
     assert.equal(requests.length, 2)
-    return requests.map(({ code, sqlstate, error }) => ({ code, sqlstate, error }))
+    return requests.map(({ code, sqlstate }) => ({ code, sqlstate }))
   })
   assert.deepEqual(told, [
-    { code: 'database', sqlstate: '42703', error: 'column "[redacted]" does not exist' },
-    { code: 'key-not-found', sqlstate: undefined, error: 'API key not found: none' },
+    { code: 'database', sqlstate: '42703' },
+    { code: 'key-not-found', sqlstate: undefined },
   ])
-  assert.ok(!lines.join('').includes(token))
+  assert.doesNotMatch(lines.join(''), /chosen by its owner/)
 })
 
 const json = (body: string) => ({ method: 'POST', headers: { 'content-type': 'application/json' }, body })
