@@ -1,6 +1,8 @@
-import type { Principal } from '../auth/account.ts'
+import type { Account, Principal } from '../auth/account.ts'
 import { AppError, errors } from '../errors.ts'
+import type { Databases } from '../postgres/databases.ts'
 import type { Session } from '../postgres/session.ts'
+import { adminTarget } from '../postgres/session-target.ts'
 import type { CopyStatement } from '../sql/copy-statement.ts'
 import { clearPages } from './clear-pages.ts'
 import { type Copies, copyLimitMs, openCopySession } from './copies.ts'
@@ -8,7 +10,6 @@ import { CopyRun } from './copy-run.ts'
 import type { QuotaShare } from './quota-ledger.ts'
 import type { Upload } from './upload.ts'
 import { UploadPump } from './upload-pump.ts'
-import { userDataSize } from './user-data-size.ts'
 
 /**
  * Stores an upload with COPY ... FROM STDIN as the key's own role: all of it or nothing. Nothing of the body is read
@@ -53,6 +54,17 @@ async function joinQuota(
     await clearPages(databases, account, statement)
     return join()
   }
+}
+
+/** Bytes that the account stores. */
+async function userDataSize(
+  { admin, hosts }: Databases,
+  { hostId, database, schema }: Account,
+): Promise<number> {
+  const { rows } = await admin.use(adminTarget(hosts, hostId, database), (session) =>
+    session.query<{ bytes: string }>('select cartodb.cdb_userdatasize($1) as bytes', [schema]),
+  )
+  return Number(rows[0]!.bytes)
 }
 
 const isOverQuota = (error: unknown) => error instanceof AppError && error.code === 'quota-exceeded'

@@ -4,7 +4,16 @@ import { errors } from '../errors.ts'
 import type { CopyStatement } from '../sql/copy-statement.ts'
 import { type Copies, copyLimitMs, openCopySession } from './copies.ts'
 import { CopyRun } from './copy-run.ts'
-import type { Download } from './download.ts'
+import type { ClientWait } from './upload.ts'
+
+/** Where the data of a COPY ... TO STDOUT goes. */
+export type Download = Readonly<{
+  /** Called once, when there is something to send or nothing will come; until then an error can be told in words. */
+  open: () => Writable
+  wait: ClientWait
+  /** Fires when the client leaves. */
+  gone: AbortSignal
+}>
 
 /**
  * Sends what COPY ... TO STDOUT says, as the key's own role. Resolves to the rows once all of them have been handed to

@@ -3,10 +3,14 @@ import { lendSession } from '../auth/lend-session.ts'
 import type { Config } from '../config.ts'
 import type { Databases } from '../postgres/databases.ts'
 import { StatementRun } from '../postgres/statement-run.ts'
-import { createFormat } from './create-format.ts'
+import { CsvFormat } from './csv-format.ts'
+import { GeojsonFormat } from './geojson-format.ts'
+import { JsonFormat } from './json-format.ts'
+import { NdjsonFormat } from './ndjson-format.ts'
 import { prepareStatement } from './prepare-statement.ts'
 import type { Query } from './query.ts'
 import { type Answer, QueryRun } from './query-run.ts'
+import type { RowFormat } from './row-format.ts'
 import { TypeNames } from './type-names.ts'
 
 /** What all queries of a process share. */
@@ -39,4 +43,17 @@ export async function answerQuery(
   const run = new StatementRun({ databases, session, limitMs, gone })
   const { skippedFields } = query
   return new QueryRun(run, { statement, format, skippedFields, typeNames, maxRowBytes }).answer
+}
+
+function createFormat(query: Query): RowFormat {
+  switch (query.format) {
+    case 'json':
+      return new JsonFormat(query)
+    case 'ndjson':
+      return new NdjsonFormat(query)
+    case 'geojson':
+      return new GeojsonFormat(query)
+    case 'csv':
+      return new CsvFormat(query)
+  }
 }

@@ -1,4 +1,5 @@
-import type { FastifyInstance } from 'fastify'
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { createOrganization } from '../../accounts/create-organization.ts'
 import { createUser } from '../../accounts/create-user.ts'
 import { deleteOrganization } from '../../accounts/delete-organization.ts'
@@ -9,11 +10,11 @@ import { listAccounts } from '../../accounts/user-store.ts'
 import { userByName } from '../../auth/account-store.ts'
 import { errors } from '../../errors.ts'
 import { resetMasterKey, showMasterKey } from '../../keys/master-key.ts'
+import { noteRefusal } from '../frame/authenticate.ts'
 import { forbidStoring } from '../frame/guard-answers.ts'
 import type { Services } from '../services.ts'
 import { organizationDocument, userDocument } from './document.ts'
 import { readChanges, readNewOrganization, readNewUser } from './request.ts'
-import { requireAdmin } from './require-admin.ts'
 import {
   changesSchema,
   masterKeySchema,
@@ -36,6 +37,18 @@ export async function adminRoutes(app: FastifyInstance, services: Services): Pro
   masterKeyRoutes(app, services)
   organizationRoutes(app, services)
 }
+
+/** Only the operator's own token opens the admin API. */
+function requireAdmin(services: Services, request: FastifyRequest): void {
+  const { adminToken } = services
+  if (!adminToken) throw errors.adminOff()
+  const offered = /^bearer (.+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? ''
+  if (timingSafeEqual(sha256(offered), sha256(adminToken))) return
+  if (request.headers.authorization) noteRefusal(services, request, '/admin', 'wrong-credential')
+  throw errors.unauthorized('Send the admin token as "Authorization: Bearer <token>"')
+}
+
+const sha256 = (text: string) => createHash('sha256').update(text).digest()
 
 function userRoutes(app: FastifyInstance, { accounts, databases: { control } }: Services): void {
   app.post('/users', { schema: newUserSchema, attachValidation: true }, async (request, reply) => {
