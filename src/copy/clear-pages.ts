@@ -4,9 +4,9 @@ import { quoteIdentifier, quoteQualified } from '../postgres/quote.ts'
 import type { CopyStatement } from '../sql/copy-statement.ts'
 
 /**
- * Gives back the pages that a load had filled before it was rolled back. They count against the quota until somebody
- * vacuums the table, and whoever has just been refused shall not have to wait for that. As the master role, so that code
- * in an index runs as nobody else than it always does; within the time of a query.
+ * Vacuums the table of an upload that was rolled back. Its pages count against the quota until then, and the user should
+ * be able to try again at once. It runs as the master role, because functions in an index run as whoever vacuums, and
+ * within the time limit of a query.
  */
 export async function clearPages(
   databases: Databases,
@@ -17,7 +17,7 @@ export async function clearPages(
   const { schema, name } = table
   const quoted = schema === undefined ? quoteIdentifier(name) : quoteQualified(schema, name)
   const vacuum = `vacuum (skip_locked, truncate, index_cleanup on) ${quoted}`
-  // If it cannot be done now, PostgreSQL does it by itself later.
+  // If this fails, autovacuum does it later.
   await databases.query
     .use(masterTargetOf(account), (session) => session.query(vacuum))
     .catch(() => undefined)

@@ -50,7 +50,7 @@ async function joinQuota(
     return await join()
   } catch (error) {
     if (!isOverQuota(error)) throw error
-    // What is full may be pages of a load that came to nothing.
+    // The space may be taken by pages of an upload that was rolled back.
     await clearPages(databases, account, statement)
     return join()
   }

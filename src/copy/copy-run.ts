@@ -19,7 +19,7 @@ export class CopyRun extends StatementRun {
     try {
       const sent = this.send(text, { ...handler, commandComplete })
       const { error } = await sent.catch((lost: unknown) => this.#lost(lost))
-      // Whatever was asked for in the meantime: the server has stored it.
+      // The server has stored the data, even if a stop was asked for meanwhile.
       if (this.#isStoring && !error) return rows
       if (this.stopReason) throw this.stopReason
       if (error) throw copyError(error, this.isOverTime)

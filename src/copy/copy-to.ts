@@ -8,7 +8,7 @@ import type { ClientWait } from './upload.ts'
 
 /** Where the data of a COPY ... TO STDOUT goes. */
 export type Download = Readonly<{
-  /** Called once, when there is something to send or nothing will come; until then an error can be told in words. */
+  /** Called once, with the first data or at the end. Before that an error can still be answered as an error. */
   open: () => Writable
   wait: ClientWait
   /** Fires when the client leaves. */
@@ -78,7 +78,7 @@ class Sender {
 
   #goOn(): void {
     this.#isHeld = false
-    // Afterwards the connection is someone else's, and whoever ends the download does the waiting.
+    // The COPY is over: the connection is not ours any more, and `end` of the download waits for the client.
     if (this.#run.isOver) return
     this.#download.wait.end()
     this.#run.wire.resume()

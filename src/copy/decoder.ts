@@ -5,7 +5,7 @@ import { type AppError, errors } from '../errors.ts'
 /** What an uploaded body may be compressed with. */
 export type Encoding = 'gzip' | 'deflate' | 'br' | 'zstd'
 
-/** Undoes a compression. `deflate` means two things in the wild: the first bytes tell which. */
+/** Undoes a compression. Clients send two formats as `deflate`: the first bytes show which. */
 export function createDecoder(encoding: Encoding, firstBytes: Buffer): Decoder {
   switch (encoding) {
     case 'gzip':

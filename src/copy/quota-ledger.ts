@@ -21,7 +21,7 @@ export class QuotaLedger {
     if (quotaBytes === 0) return unlimited
     const leftBytes = quotaBytes - (await measure())
     const budget = this.#budgets.get(userId) ?? { leftBytes, inFlightBytes: 0, shares: 0 }
-    // The new measure may count bytes in flight twice, the old one may be out of date: neither is too large.
+    // The new measure may count bytes in flight twice, the old one may be out of date. Both are at most what is really left.
     budget.leftBytes = Math.max(budget.leftBytes, leftBytes - budget.inFlightBytes)
     if (budget.leftBytes <= 0) throw errors.quotaExceeded()
     budget.shares += 1

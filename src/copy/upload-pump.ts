@@ -3,7 +3,7 @@ import { compressionOf, createDecoder, type Decoder, decodingError, type Encodin
 import type { Upload } from './upload.ts'
 
 export type PumpTarget = Readonly<{
-  /** False: no more, please, until `resume`. Throws if it will take nothing of this at all. */
+  /** False: the target is full, wait for `resume`. Throws if the upload is to be refused. */
   write: (chunk: Buffer) => boolean
   end: () => void
   fail: (reason: AppError) => void
@@ -28,7 +28,7 @@ export class UploadPump {
     this.#target = target
   }
 
-  /** What the body looks compressed with, although nothing was said. */
+  /** What the body seems to be compressed with, although no header says so. */
   get unannouncedCompression(): string | undefined {
     return this.#upload.encoding ? undefined : this.#compression
   }
@@ -102,7 +102,7 @@ export class UploadPump {
     return this.#decoder
   }
 
-  /** A decoder stops where the compressed data says it ends; what follows would be lost without a word. */
+  /** A decoder stops at the end of the compressed data. More data after that is an error, it must not be lost silently. */
   #onDecoderEnd(encoding: Encoding): void {
     const isWhole = this.#decoder!.bytesWritten === this.#wireBytes && this.#upload.isComplete()
     if (isWhole) this.#finish()

@@ -6,16 +6,16 @@ export type Upload = Readonly<{
   /** As it comes over the wire. */
   body: Readable
   encoding: Encoding | null
-  /** Lets the client begin: it may be waiting for a sign. */
+  /** Asks for the body: a client that sent `Expect: 100-continue` waits for that. */
   begin: () => void
-  /** Has the body arrived to its very end, as its framing says. */
+  /** Whether the body has arrived whole, by its length or its last chunk. */
   isComplete: () => boolean
   wait: ClientWait
   /** Fires when the client leaves. */
   gone: AbortSignal
 }>
 
-/** Times what we wait for the client, and only that. */
+/** Measures how long we wait for the client, not how long the client waits for us. */
 export type ClientWait = Readonly<{
   /** `onTooLong` is called if the client does nothing for too long. */
   begin: (onTooLong: (idleMs: number) => void) => void

@@ -44,7 +44,7 @@ export class FileDownload {
       this.#sent = pipeline(encoder, response)
       this.#sink = encoder
     }
-    // Whoever waits for the end gets the error; nobody may be waiting yet.
+    // `end` throws this error; until it is called the rejection must not count as unhandled.
     this.#sent.catch(() => undefined)
     return this.#sink
   }
@@ -58,7 +58,7 @@ export class FileDownload {
     wait.end()
   }
 
-  /** No client may take this for the whole file. Without chunks only a reset tells a torn file from a whole one. */
+  /** Breaks the connection, so that no client takes the part for the whole file. Without chunks only a reset shows that. */
   break(): void {
     const { socket, chunkedEncoding } = this.#reply.raw
     if (chunkedEncoding) socket?.destroy()

@@ -12,7 +12,7 @@ import { readContentEncoding } from './content-encoding.ts'
 import { sendContinue } from './expect-continue.ts'
 import type { FileHeaders } from './file-download.ts'
 
-/** The statement of an upload stands in the address: its body is the data. */
+/** The statement of an upload stands in the query string, because the body is the data. */
 export function readUploadStatement({ query }: FastifyRequest): CopyStatement {
   return readStatement(query as Parameters, 'from')
 }

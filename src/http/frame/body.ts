@@ -35,7 +35,7 @@ export function acceptBodies(app: FastifyInstance, timeoutMs: number): void {
   })
   app.addHook('onRequest', async (request) => refuseCompressed(request))
   app.addHook('preParsing', async (request, reply, payload) => {
-    // A body that is here already may never be read, and then never ends: a GET has none.
+    // A request that is complete needs no timer. Nobody may read it, and then `end` would never come.
     if (!request.routeOptions.config?.isStreaming && !request.raw.complete) {
       const timer = setTimeout(() => giveUp(request, reply), timeoutMs)
       payload.once('close', () => clearTimeout(timer)).once('end', () => clearTimeout(timer))
@@ -44,9 +44,9 @@ export function acceptBodies(app: FastifyInstance, timeoutMs: number): void {
   })
 }
 
-/** Answers a client that is still sending, unless that has been done, and hangs up on it. */
+/** Answers a client that sends too slowly, if it has no answer yet, and closes the connection. */
 function giveUp(request: FastifyRequest, reply: FastifyReply): void {
-  // Where there is no route, nobody reads the body: it may be here without having ended.
+  // Without a route nobody reads the body: it can be complete although its stream has not ended.
   if (request.raw.complete) return
   if (reply.sent) return void request.raw.destroy()
   reply.raw.once('finish', () => request.raw.destroy())
@@ -59,7 +59,7 @@ function refuseCompressed(request: FastifyRequest): void {
   throw errors.unsupportedMedia(`Content-Encoding ${JSON.stringify(encoding)} is not supported here`)
 }
 
-/** What curl makes of `-d '{...}'`. No form is JSON: its bracket would be escaped. */
+/** curl sends `-d '{...}'` with this type. A real form cannot look like JSON, because its brackets are escaped. */
 const jsonInDisguise =
   'The body is JSON, but its Content-Type is application/x-www-form-urlencoded: send Content-Type: application/json'
 

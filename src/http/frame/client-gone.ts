@@ -10,7 +10,7 @@ export function clientGone(reply: FastifyReply): AbortSignal {
   reply.raw.once('close', () => {
     if (!reply.raw.writableFinished) gone.abort(errors.clientLeft())
   })
-  // It may have left while the request was looked at.
+  // It may have left before this was called.
   if (reply.raw.destroyed) gone.abort(errors.clientLeft())
   return gone.signal
 }

@@ -4,7 +4,7 @@ import { isDamaged } from '../../auth/token.ts'
 
 export const hintHeader = 'Cartage-Hint'
 
-/** A credential under a name that nobody reads leaves a request without one: whatever the answer is, it says so. */
+/** A credential under a wrong name (`apikey`) is not read. The answer, whatever it is, says so in a header. */
 export function hintAtNearMisses(app: FastifyInstance): void {
   app.addHook('preHandler', async (request, reply) => {
     const hint = credentialOf(request).kind === 'none' ? nearMissIn(request) : undefined
@@ -12,7 +12,7 @@ export function hintAtNearMisses(app: FastifyInstance): void {
   })
 }
 
-/** What may be told of a refused credential: only what the request, or the refusal itself, says already. */
+/** Why a credential was refused. Says nothing that the request or the refusal does not show already. */
 export function refusalHint(request: FastifyRequest): string {
   const outcome = request.identification?.outcome
   if (outcome === 'wrong-username') return 'The user name of the Basic header is not that of the account'
@@ -42,7 +42,7 @@ function malformedHint(authorization: string | undefined): string {
   return schemes.has(scheme.toLowerCase()) ? `${scheme} is not a scheme here. ${howToSend}` : howToSend
 }
 
-/** Anything else may be a bare token, which is not to be shown again. */
+/** Other words are not repeated: one may be a token that was sent without a scheme. */
 const schemes = new Set(['bearer', 'token', 'digest', 'negotiate', 'apikey'])
 
 function nearMissIn({ query, body, headers }: FastifyRequest): string | undefined {

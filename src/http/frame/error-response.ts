@@ -6,7 +6,7 @@ import { hintHeader, refusalHint } from './credential-hint.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** With what it was refused; the log tells it. */
+    /** The error that was answered, for the log. */
     failure: AppError | null
   }
 }
@@ -64,7 +64,7 @@ function understand(thrown: Thrown): AppError {
   if (statusCode === 413) return new AppError('body-too-large', 'too-large', message, { cause: thrown })
   if (statusCode === 415) return errors.unsupportedMedia(message)
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) return errors.badRequest(message)
-  // A tenant's statement is explained where it runs: this was one of our own that had to wait for too long.
+  // Errors of a tenant's SQL do not come here as they are. This was a statement of ours that waited too long.
   if (hasSqlstate(thrown, sqlstate.queryCanceled, sqlstate.lockNotAvailable)) {
     return errors.databaseUnavailable(thrown)
   }

@@ -16,7 +16,7 @@ export function forbidSniffing<Reply extends Pick<FastifyReply, 'header'>>(reply
   return reply
 }
 
-/** What is no HTTP meets neither route nor hook. */
+/** Answers bytes that are not HTTP: there is no request, so no route and no hook sees them. */
 export function refuseNonsense(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed) return
   const { line, text } = refusals[error.code ?? ''] ?? nonsense

@@ -8,9 +8,9 @@ export function observeRequests(app: FastifyInstance, { metrics, isReady }: Serv
   const urlForLog = loggableUrls(app)
   app.addHook('onRequest', async (request, reply) => {
     reply.header('X-Request-Id', request.id)
-    // A client that keeps its connection would come back to a process that is about to go.
+    // This process is about to stop: the client shall open its next connection elsewhere.
     if (!isReady()) reply.header('Connection', 'close')
-    // Also answers that were cut short, or written past Fastify, end with this event.
+    // Unlike Fastify's own hooks, this event also comes for answers that were cut short or written past Fastify.
     reply.raw.once('close', () => {
       logRequest(request, reply, urlForLog)
       countRequest(metrics, request, reply)

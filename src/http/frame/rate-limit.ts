@@ -106,7 +106,7 @@ async function judge(
 }
 
 function tellLimits(reply: FastifyReply, rate: Rate, { isAllowed, resetSeconds }: RateVerdict): void {
-  // Time is counted in microseconds: a hair above a whole number is that number.
+  // The time is rounded to microseconds, so the number can be slightly above the whole number that it means.
   const spent = Math.ceil((resetSeconds * rate.count) / rate.seconds - 0.01)
   reply.header('Carto-Rate-Limit-Limit', rate.burst)
   reply.header('Carto-Rate-Limit-Remaining', isAllowed ? Math.max(0, rate.burst - spent) : 0)

@@ -4,7 +4,7 @@ import { tokenPrefix } from '../../auth/token.ts'
 
 type Asked = Readonly<{ url?: string | undefined; headers: IncomingHttpHeaders }>
 
-/** The id that the client gave its request, if it is harmless: short, plain, and nothing that it proves itself with. */
+/** The id that the client gave its request, if it is short, plain and no part of its credential. */
 export function acceptedRequestId(request: Asked): string | undefined {
   const id = request.headers['x-request-id']
   if (typeof id !== 'string' || !/^[A-Za-z0-9._-]{1,128}$/.test(id)) return undefined

@@ -7,7 +7,7 @@ declare module 'fastify' {
     refuseUnknownRoute: (request: FastifyRequest, reply: FastifyReply) => never
   }
   interface FastifyContextConfig {
-    /** The route is there to say that there is none. */
+    /** The route answers 404, as if it did not exist. */
     isAbsent?: boolean
   }
 }

@@ -17,7 +17,7 @@ export async function readFields(request: FastifyRequest, maxBytes: number): Pro
   return fields
 }
 
-/** What the parser says of a body that is none has no status of its own, and of a part without a name it says nothing. */
+/** Makes a 400 of what the parser throws. It never ends at a part without a name, so there is a time limit. */
 async function* partsOf(request: FastifyRequest, maxBytes: number) {
   const parts = request.parts({ limits: { fieldSize: maxBytes } })
   const stuck = new Promise<never>((_resolve, reject) => {
