@@ -9,7 +9,7 @@ export type QuotaShare = Readonly<{
   close: (isStored: boolean) => void
 }>
 
-type Budget = { leftBytes: number; inFlightBytes: number; shares: number }
+type Budget = { quotaBytes: number; leftBytes: number; inFlightBytes: number; shares: number }
 
 /** What is left of the quota of each user who is uploading, shared by the user's uploads in this process. */
 export class QuotaLedger {
@@ -20,7 +20,10 @@ export class QuotaLedger {
     const { userId, quotaBytes } = account
     if (quotaBytes === 0) return unlimited
     const leftBytes = quotaBytes - (await measure())
-    const budget = this.#budgets.get(userId) ?? { leftBytes, inFlightBytes: 0, shares: 0 }
+    const budget = this.#budgets.get(userId) ?? { quotaBytes, leftBytes, inFlightBytes: 0, shares: 0 }
+    // The operator may have changed the quota since, also for the uploads that are under way.
+    budget.leftBytes += quotaBytes - budget.quotaBytes
+    budget.quotaBytes = quotaBytes
     // The new measure may count bytes in flight twice, the old one may be out of date. Both are at most what is really left.
     budget.leftBytes = Math.max(budget.leftBytes, leftBytes - budget.inFlightBytes)
     if (budget.leftBytes <= 0) throw errors.quotaExceeded()

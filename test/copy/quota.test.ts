@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
+import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import type { Account } from '../../src/auth/account.ts'
 import { QuotaLedger } from '../../src/copy/quota-ledger.ts'
-import { setup } from '../setup.ts'
+import { eventually, setup } from '../setup.ts'
 import { assertAtRest, copyfrom, countRows, createTable, csvLines } from './copying.ts'
 
 const intoT = 'COPY t FROM STDIN (FORMAT csv)'
@@ -109,6 +110,34 @@ test('what a failed upload took is given back, what a stored one took is not', a
   const fresh = await ledger.join(account, async () => 40)
   fresh.spend(60)
   assert.throws(() => fresh.spend(1), { code: 'quota-exceeded' })
+})
+
+test('a quota that was lowered counts at once, also for uploads that have begun', async (t) => {
+  const at = await setup(t)
+  const user = await at.createUser({ quotaBytes: 100 * megabyte })
+  await createTable(user)
+  const body = Buffer.from(csvLines(120_000))
+  const early = new PassThrough()
+  const begun = copyfrom(user, intoT, early)
+  early.write(body)
+  await eventually(async () => {
+    const { rowCount } = await at.admin(`select from pg_stat_progress_copy where datname = $1`, [
+      user.account.database,
+    ])
+    assert.equal(rowCount, 1)
+  })
+  const patched = await fetch(`${at.url}/admin/v1/users/${user.username}`, {
+    method: 'PATCH',
+    headers: { authorization: `Bearer ${at.keys.adminToken}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ quota_in_bytes: megabyte }),
+  })
+  assert.equal(patched.status, 200)
+  const late = await copyfrom(user, intoT, body)
+  assert.deepEqual([late.status, late.body], [400, exceeded])
+  early.end(body)
+  const reply = await begun
+  assert.deepEqual([reply.status, reply.body], [400, exceeded])
+  assert.equal(await countRows(user), 0)
 })
 
 test('without a quota nobody measures', async () => {
