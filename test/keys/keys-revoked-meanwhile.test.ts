@@ -135,3 +135,26 @@ async function restoreMaster({ service, user }: Setup): Promise<void> {
   await inTransaction(databases.control, (tx) => replaceToken(tx, secrets, master!.id, user.masterToken))
   assert.equal((await keysClient(user).list()).status, 200)
 }
+
+test('whoever waits for a job while the token is replaced does not see it', async (t) => {
+  const { user, service } = await setup(t)
+  const jobs = `${user.base}/api/v2/sql/job`
+  const made = await fetch(`${jobs}?api_key=${user.masterToken}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ query: 'select 1' }),
+  })
+  const { job_id: id } = (await made.json()) as { job_id: string }
+  // No worker runs here, so the wait ends when its time is over.
+  const waiting = fetch(`${jobs}/${id}?wait=6&api_key=${user.masterToken}`)
+  await eventually(async () => {
+    const { rows } = await service.services.databases.control.query(
+      'select is_watched from cartage.jobs where id = $1',
+      [id],
+    )
+    assert.equal(rows[0].is_watched, true)
+  })
+  assert.equal((await keysClient(user).regenerate('Master')).status, 200)
+  const answer = await waiting
+  assert.equal(answer.status, 401, await answer.text())
+})

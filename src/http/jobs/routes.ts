@@ -35,12 +35,13 @@ export async function jobsRoutes(app: FastifyInstance, services: Services): Prom
   })
 
   app.get('/api/v2/sql/job/:jobId', { ...reading, schema: readJobSchema }, async (request, reply) => {
-    const { account } = await jobsCaller(services, request)
+    const { account, confirm } = await jobsCaller(services, request)
     const waitMs = readWaitMs(request)
     const id = readJobId(request)
     const job = await (waitMs > 0
       ? jobWaiter.wait(account, id, waitMs, clientGone(reply))
       : findJob(databases.control, account, id))
+    if (waitMs > 0) await confirm()
     if (!job) throw errors.jobNotFound(id)
     return jobDocument(job)
   })
