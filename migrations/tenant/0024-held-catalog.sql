@@ -14,7 +14,8 @@ language sql volatile security definer set search_path = pg_catalog, pg_temp as 
     select format('%s.%I', attrelid::regclass, attname), relowner, pg_attribute.xmin
     from pg_attribute join pg_class on pg_class.oid = attrelid where attacl is not null
     union all
-    select format('schema %I', nspname), nspowner, xmin from pg_namespace
+    -- The first temporary table of a backend makes a schema that is nobody's to grant.
+    select format('schema %I', nspname), nspowner, xmin from pg_namespace where nspname !~ '^pg_(toast_)?temp_'
     union all
     select format('%s', oid::regprocedure), proowner, xmin from pg_proc
     union all
