@@ -7,7 +7,7 @@ import { datasetsRoutes } from './datasets/routes.ts'
 import { acceptBodies } from './frame/body.ts'
 import { allowOtherOrigins } from './frame/cors.ts'
 import { hintAtNearMisses } from './frame/credential-hint.ts'
-import { respondWithError } from './frame/error-response.ts'
+import { respondWithError, respondWithKeyError } from './frame/error-response.ts'
 import { forbidSniffing, guardAnswers, refuseNonsense } from './frame/guard-answers.ts'
 import { observeRequests } from './frame/observe-requests.ts'
 import { limitRates, requireRateGroups } from './frame/rate-limit.ts'
@@ -79,8 +79,11 @@ function createApp({ config, log }: Services): FastifyInstance {
     requestIdHeader: false,
     genReqId: (request) => acceptedRequestId(request) ?? randomUUID(),
     bodyLimit: smallBodyBytes,
-    // A path that is no URL has no route and meets no hook, but gets the same bodies.
-    frameworkErrors: (error, request, reply) => respondWithError(error, request, forbidSniffing(reply)),
+    // A path that is no URL has no route and meets no hook, but gets the same bodies as its neighbours.
+    frameworkErrors: (error, request, reply) => {
+      const respond = keysPath.test(request.url) ? respondWithKeyError : respondWithError
+      respond(error, request, forbidSniffing(reply))
+    },
     clientErrorHandler: refuseNonsense,
     trustProxy: config.trustedProxies || false,
     routerOptions: {
@@ -108,3 +111,4 @@ function createApp({ config, log }: Services): FastifyInstance {
 }
 
 const smallBodyBytes = 1024 ** 2
+const keysPath = /^\/(user|u)\/[^/]*\/api\/v3\//
