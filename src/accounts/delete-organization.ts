@@ -6,7 +6,7 @@ import { dropDatabase } from '../hosts/tenant-databases.ts'
 import { allowLongStatements } from '../postgres/control/control-pool.ts'
 import { inTransaction, onConnection } from '../postgres/transaction.ts'
 import { holdingLocks, lockOrganization } from './account-lock.ts'
-import { leavingToRepair } from './leave-to-repair.ts'
+import { leavingToRepair } from './delete-user.ts'
 import {
   closeOrganization,
   deleteOrganizationRow,

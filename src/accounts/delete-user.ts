@@ -5,9 +5,9 @@ import { errors } from '../errors.ts'
 import type { Installation } from '../hosts/installation.ts'
 import { dropDatabase } from '../hosts/tenant-databases.ts'
 import { allowLongStatements } from '../postgres/control/control-pool.ts'
+import { isBusy } from '../postgres/sqlstate.ts'
 import { inTransaction, onConnection } from '../postgres/transaction.ts'
 import { holdingLocks, lockUser } from './account-lock.ts'
-import { leavingToRepair } from './leave-to-repair.ts'
 import { dropRoles, evictFromDatabase } from './tenant-roles.ts'
 import { deleteUserRow, findAnyUser, setUserState, userState } from './user-store.ts'
 
@@ -28,6 +28,14 @@ export async function deleteUser(installation: Installation, username: string): 
     })
     await awaitCaches(control, installation.log)
     await leavingToRepair(installation, removeUser(installation, account))
+  })
+}
+
+/** The account is closed already. What another tenant holds of it is removed by a later repair, and nobody waits. */
+export async function leavingToRepair({ log }: Installation, removal: Promise<void>): Promise<void> {
+  await removal.catch((error: unknown) => {
+    if (!isBusy(error)) throw error
+    log.warn({ err: error }, 'the rest of an account is left to repair')
   })
 }
 

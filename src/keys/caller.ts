@@ -1,5 +1,5 @@
 import type { ClientBase } from 'pg'
-import { operator } from '../audit/audit-store.ts'
+import { type AuditAction, operator, recordAudit } from '../audit/audit-store.ts'
 import type { Account } from '../auth/account.ts'
 import { isStillKnown } from '../auth/account-store.ts'
 import { errors } from '../errors.ts'
@@ -7,9 +7,16 @@ import type { Queryable } from '../postgres/transaction.ts'
 import type { KeysContext } from './key.ts'
 import { lockOwner } from './key-store.ts'
 
-/** Who is acting, for the audit record. */
-export function actorOf({ caller }: KeysContext): string {
-  return caller?.account.username ?? operator
+/** Part of the transaction that changes or shows the key. Whoever asked is the actor, or the operator. */
+export async function recordKeyAudit(
+  tx: ClientBase,
+  { caller }: KeysContext,
+  action: AuditAction,
+  username: string,
+  keyName: string,
+): Promise<void> {
+  const actor = caller?.account.username ?? operator
+  await recordAudit(tx, { actor, action, account: username, subject: keyName })
 }
 
 /**

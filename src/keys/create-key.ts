@@ -1,12 +1,11 @@
 import type { ClientBase } from 'pg'
-import { recordAudit } from '../audit/audit-store.ts'
 import type { Account } from '../auth/account.ts'
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import { newToken } from '../auth/token.ts'
 import { AppError, errors } from '../errors.ts'
 import { keyRoleName } from '../postgres/tenant-names.ts'
 import { inTransaction } from '../postgres/transaction.ts'
-import { actorOf, lockForCaller } from './caller.ts'
+import { lockForCaller, recordKeyAudit } from './caller.ts'
 import { findKey } from './find-key.ts'
 import type { WantedGrants } from './grants.ts'
 import type { Key, KeysContext } from './key.ts'
@@ -43,12 +42,7 @@ export async function createKey(context: KeysContext, account: Account, request:
       })
       refuseFaults(await createKeyRole(context, account, role, request.grants))
       await allowTemporaryTables(context, account, role)
-      await recordAudit(tx, {
-        actor: actorOf(context),
-        action: 'key.created',
-        account: account.username,
-        subject: request.name,
-      })
+      await recordKeyAudit(tx, context, 'key.created', account.username, request.name)
       await announceChange(tx)
     })
   } catch (error) {

@@ -1,11 +1,10 @@
-import { recordAudit } from '../audit/audit-store.ts'
 import type { Account } from '../auth/account.ts'
 import { userByName } from '../auth/account-store.ts'
 import { masterKeyName } from '../auth/token-store.ts'
 import { errors } from '../errors.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 import { inTransaction } from '../postgres/transaction.ts'
-import { actorOf } from './caller.ts'
+import { recordKeyAudit } from './caller.ts'
 import type { KeysContext } from './key.ts'
 import { findKeyByName } from './key-store.ts'
 import { regenerateToken } from './regenerate-token.ts'
@@ -16,12 +15,7 @@ export async function showMasterKey(context: KeysContext, username: string): Pro
     const account = await findUser(tx, username)
     const key = await findKeyByName(tx, context.secrets, account.userId, masterKeyName)
     if (!key) throw errors.keyNotFound(masterKeyName)
-    await recordAudit(tx, {
-      actor: actorOf(context),
-      action: 'key.shown',
-      account: username,
-      subject: masterKeyName,
-    })
+    await recordKeyAudit(tx, context, 'key.shown', username, masterKeyName)
     return key.token
   })
 }

@@ -2,8 +2,9 @@ import { createReadStream, createWriteStream } from 'node:fs'
 import { realpath, rename, rm, stat } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import type { Client } from '../../client/client.ts'
 import { stringifyExact } from '../../client/exact-json.ts'
-import type { Command } from '../command.ts'
+import type { Command, CommandResult } from '../command.ts'
 import { withStatement } from '../explain-error.ts'
 import { untilInterrupted } from '../interrupt.ts'
 import { connection, connectionUsage, withClient } from '../with-client.ts'
@@ -22,41 +23,43 @@ const sql: Command = {
   },
 }
 
-const copyFrom: Command = {
-  name: 'copy from',
-  usage: `STATEMENT FILE ${connectionUsage}`,
-  summary: 'load a file with COPY ... FROM STDIN; FILE - is standard input',
-  positionals: ['STATEMENT', 'FILE'],
-  options: connection,
-  run: async ([statement, file], options) => {
-    const rows = file === '-' ? process.stdin : createReadStream(file!)
-    const answer = await withClient(options, (client) =>
-      untilInterrupted((signal) => withStatement(statement!, client.copyFrom(statement!, rows, { signal }))),
-    )
+const copyFrom = copyCommand(
+  'from',
+  'load a file with COPY ... FROM STDIN; FILE - is standard input',
+  async (client, statement, file, signal) => {
+    const rows = file === '-' ? process.stdin : createReadStream(file)
+    const answer = await withStatement(statement, client.copyFrom(statement, rows, { signal }))
     return { document: answer, lines: [`${answer.total_rows} rows in ${answer.time} s`] }
   },
-}
+)
 
-const copyTo: Command = {
-  name: 'copy to',
-  usage: `STATEMENT FILE ${connectionUsage}`,
-  summary: 'save what COPY ... TO STDOUT produces, whole or not at all; FILE - is standard output',
-  positionals: ['STATEMENT', 'FILE'],
-  options: connection,
-  run: async ([statement, file], options) => {
-    await withClient(options, (client) =>
-      untilInterrupted(async (signal) => {
-        const bytes = await withStatement(statement!, client.copyTo(statement!, { signal }))
-        await (file === '-'
-          ? pipeline(bytes, process.stdout, { end: false, signal })
-          : save(bytes, file!, signal))
-      }),
-    )
+const copyTo = copyCommand(
+  'to',
+  'save what COPY ... TO STDOUT produces, whole or not at all; FILE - is standard output',
+  async (client, statement, file, signal) => {
+    const bytes = await withStatement(statement, client.copyTo(statement, { signal }))
+    await (file === '-' ? pipeline(bytes, process.stdout, { end: false, signal }) : save(bytes, file, signal))
     return { document: { file }, lines: [] }
   },
-}
+)
 
 export const dataCommands: readonly Command[] = [sql, copyFrom, copyTo]
+
+function copyCommand(
+  direction: 'from' | 'to',
+  summary: string,
+  copy: (client: Client, statement: string, file: string, signal: AbortSignal) => Promise<CommandResult>,
+): Command {
+  return {
+    name: `copy ${direction}`,
+    usage: `STATEMENT FILE ${connectionUsage}`,
+    summary,
+    positionals: ['STATEMENT', 'FILE'],
+    options: connection,
+    run: ([statement, file], options) =>
+      withClient(options, (client) => untilInterrupted((signal) => copy(client, statement!, file!, signal))),
+  }
+}
 
 /** Under its own name a file is whole: until then it has another. A pipe or a device is written to as it is. */
 async function save(bytes: Readable, file: string, signal: AbortSignal): Promise<void> {

@@ -25,31 +25,31 @@ const run: Command = {
     ),
 }
 
-const status: Command = {
-  name: 'job status',
-  usage: `JOB ${connectionUsage}`,
-  summary: 'show a batch job',
-  positionals: ['JOB'],
-  options: connection,
-  run: async ([id], options) => {
-    const job = await withClient(options, ({ jobs }) => jobs.read(id!))
-    return { ...describe(job), exitCode: 0 }
-  },
-}
+const status = jobCommand('status', 'show a batch job', (jobs, id) => jobs.read(id))
 
-const cancel: Command = {
-  name: 'job cancel',
-  usage: `JOB ${connectionUsage}`,
-  summary: 'cancel a batch job; answers when its statement has ended',
-  positionals: ['JOB'],
-  options: connection,
-  run: async ([id], options) => {
-    const job = await withClient(options, ({ jobs }) => jobs.cancel(id!))
-    return { ...describe(job), exitCode: 0 }
-  },
-}
+const cancel = jobCommand('cancel', 'cancel a batch job; answers when its statement has ended', (jobs, id) =>
+  jobs.cancel(id),
+)
 
 export const jobCommands: readonly Command[] = [run, status, cancel]
+
+function jobCommand(
+  verb: string,
+  summary: string,
+  act: (jobs: Client['jobs'], id: string) => Promise<JobDocument>,
+): Command {
+  return {
+    name: `job ${verb}`,
+    usage: `JOB ${connectionUsage}`,
+    summary,
+    positionals: ['JOB'],
+    options: connection,
+    run: async ([id], options) => {
+      const job = await withClient(options, ({ jobs }) => act(jobs, id!))
+      return { ...describe(job), exitCode: 0 }
+    },
+  }
+}
 
 function describe(job: JobDocument): CommandResult {
   const reason = job.failed_reason ? `: ${job.failed_reason}` : ''

@@ -1,0 +1,32 @@
+import type { ClientBase } from 'pg'
+import type { AuditAction } from '../audit/audit-store.ts'
+import type { Account } from '../auth/account.ts'
+import { announceChange, awaitCaches } from '../auth/change-feed.ts'
+import { inTransaction } from '../postgres/transaction.ts'
+import { lockForCaller, recordKeyAudit } from './caller.ts'
+import { findKey } from './find-key.ts'
+import type { Key, KeysContext } from './key.ts'
+
+/**
+ * Changes the record of a key under the lock of its user, with its audit record. Answers the key as it was, once no
+ * process trusts the old record any more.
+ */
+export async function changeKey(
+  context: KeysContext,
+  account: Account,
+  name: string,
+  action: AuditAction,
+  change: (tx: ClientBase, key: Key) => Promise<void>,
+): Promise<Key> {
+  const { control } = context.databases
+  const key = await inTransaction(control, async (tx) => {
+    await lockForCaller(tx, context, account)
+    const found = await findKey(context, account, name, tx)
+    await change(tx, found)
+    await recordKeyAudit(tx, context, action, account.username, name)
+    await announceChange(tx)
+    return found
+  })
+  await awaitCaches(control, context.log)
+  return key
+}
