@@ -9,9 +9,8 @@ import { setup } from './setup.ts'
 
 const pages = [
   'README.md',
-  'docs/tutorial.md',
-  'docs/recipes.md',
-  ...['sql', 'copy', 'jobs', 'keys'].map((name) => `docs/${name}.md`),
+  'docs/keys.md',
+  ...['tutorial', 'recipes', 'sql', 'copy', 'jobs'].map((name) => `docs/guide/${name}.md`),
 ]
 
 for (const page of pages) {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { variables } from '../src/config.ts'
 
@@ -23,6 +24,52 @@ test('docs/errors.md has every error code with its kind, and no other', async ()
     .filter(([code]) => code!.startsWith('`'))
     .map(([code, kind]) => `${code!.replaceAll('`', '')} ${kind}`)
   assert.deepEqual(documented.sort(), known.sort())
+})
+
+test('every link between pages leads to a page that is there', async () => {
+  const folder = new URL('../', import.meta.url)
+  const inDocs = (await readdir(new URL('docs', folder), { recursive: true })).map((path) => `docs/${path}`)
+  const inRoot = await readdir(folder)
+  const pages = [...inRoot, ...inDocs].filter((path) => path.endsWith('.md'))
+  assert.ok(pages.includes('docs/guide/jobs.md'))
+  const dead: string[] = []
+  for (const page of pages) {
+    for (const [, target] of (await read(page)).matchAll(/\]\((?!\w+:)([^)#\s]+)/g)) {
+      if (!existsSync(new URL(target!, new URL(page, folder)))) dead.push(`${page}: ${target}`)
+    }
+  }
+  assert.deepEqual(dead, [])
+})
+
+test('every page of docs stands in its index', async () => {
+  const index = await read('docs/README.md')
+  const pages = (await readdir(new URL('../docs', import.meta.url), { recursive: true })).filter(
+    (path) => path.endsWith('.md') && path !== 'README.md',
+  )
+  assert.deepEqual(
+    pages.filter((page) => !index.includes(`](${page})`)),
+    [],
+  )
+})
+
+test('docs/dependencies.md names every package of package.json, and no other', async () => {
+  const { dependencies, devDependencies } = JSON.parse(await read('package.json'))
+  const [packages] = (await read('docs/dependencies.md')).split('\n## ')
+  const named = tableRows(packages!)
+    .slice(1)
+    .flatMap(([names]) => names!.split(', '))
+  assert.deepEqual(named.sort(), Object.keys({ ...dependencies, ...devDependencies }).sort())
+})
+
+test('every file that the pages on internals name is there', async () => {
+  const missing: string[] = []
+  for (const page of ['docs/architecture.md', 'docs/dependencies.md']) {
+    for (const [, path] of (await read(page)).matchAll(/`((?:\w[\w-]*\/)+[\w-]+\.ts)`/g)) {
+      const places = ['src', '.'].map((folder) => new URL(`../${folder}/${path}`, import.meta.url))
+      if (!places.some((place) => existsSync(place))) missing.push(`${page}: ${path}`)
+    }
+  }
+  assert.deepEqual(missing, [])
 })
 
 function tableRows(markdown: string): string[][] {

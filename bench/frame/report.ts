@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import type { Result } from './entry.ts'
 import { figure } from './measure.ts'
 
-const jsonFile = new URL('../../docs/performance.json', import.meta.url)
+const jsonFile = new URL('../../docs/internals/performance.json', import.meta.url)
 const markdownFile = new URL('../../docs/performance.md', import.meta.url)
 const [opening, closing] = ['<!-- results -->', '<!-- end of results -->']
 
