@@ -6,6 +6,8 @@ create table cartage.hosts (
   -- The administrative connection string, sealed with the server secret. Host 1 is the cluster of this database:
   -- its connection comes from the configuration, and this is null.
   sealed_url bytea,
+  -- A rotation of the secret is not over: some roles there still have passwords of the old one.
+  has_old_passwords boolean not null default false,
   created_at timestamptz not null default now()
 );
 insert into cartage.hosts (name) values ('local');

@@ -13,18 +13,22 @@ create table cartage.jobs (
   definition  json not null,
   progress    json,
 
-  -- The worker that has it while it runs; null: whoever comes first may go on with it.
+  -- The worker that has it while it runs; null: an orphan, which any worker may take over.
   worker_id   integer,
-  -- The fencing token: counts how often the job changed hands.
-  attempt     integer not null default 0,
+  -- The fence: a claim that is made anew whenever a worker is given the job, a revision that grows by one with every
+  -- write, and the id of the last write, by which a repeated one is recognised.
+  claim       uuid,
+  revision    integer not null default 0,
+  write_id    uuid,
 
   -- The statement in flight: written and flushed before the statement is sent, so that after any crash PostgreSQL
   -- can be asked what became of it. No xid: it runs outside of a transaction of ours, and nobody can tell.
   flight_xid           xid8,
   flight_pid           integer,
   flight_backend_start timestamptz,
-  -- How often the backend of this step was lost.
+  -- How often the connection of this step was lost, and how often its worker or the server.
   flight_losses        smallint not null default 0,
+  flight_restarts      smallint not null default 0,
 
   -- Somebody waits for the end, and wants to be notified.
   is_watched      boolean not null default false,
@@ -33,7 +37,14 @@ create table cartage.jobs (
   created_at  timestamptz not null default clock_timestamp(),
   updated_at  timestamptz not null default clock_timestamp(),
   finished_at timestamptz,
-  primary key (user_id, id)
+  primary key (user_id, id),
+  constraint jobs_are_sound check (
+    (worker_id is null) = (claim is null)
+    and (flight_pid is null) = (flight_backend_start is null)
+    and (flight_xid is null or flight_pid is not null)
+    and (status = 'running' or claim is null and flight_pid is null)
+    and (finished_at is null) = (status in ('pending', 'running'))
+  )
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.05);
 
 -- Small whatever the number of finished jobs. None of them has a column that changes while a job runs, so that
@@ -56,108 +67,27 @@ create table cartage.job_queues (
 create index job_queues_waiting on cartage.job_queues (last_served) where pending > 0;
 
 -- A worker is alive while it holds the advisory lock of its id; the heartbeat tells of one that holds it but is
--- stopped. A row that is gone means: declared dead, and its jobs may be taken.
+-- stopped. When its row is gone it was declared dead, and its jobs may be taken over.
 create table cartage.workers (
-  id           integer generated always as identity primary key,
+  -- Chosen at random by the worker: a counter could give a number out again after a fail-over or a restore.
+  id           integer primary key,
   name         text not null,
   started_at   timestamptz not null default clock_timestamp(),
   heartbeat_at timestamptz not null default clock_timestamp()
 );
 
--- The life of the server, from one crash to the next: as the table is unlogged, a crash empties it. What was learnt of
--- a transaction in one life (its xid, that it committed) may not be true in the next, unless it was flushed before.
-create unlogged table cartage.server_life (
+-- The epoch of the server, from one crash to the next: as the table is unlogged, a crash empties it. What was learnt of
+-- a transaction in one epoch (its xid, that it committed) may not be true in the next, unless it was flushed before.
+create unlogged table cartage.server_epoch (
   is_current boolean primary key default true check (is_current),
   id         uuid not null default gen_random_uuid()
 );
 
 -- A job with all that it takes to run it.
 create view cartage.runnable_jobs as
-  select j.user_id, j.id, j.status, j.definition, j.progress, j.attempt, j.created_at, j.updated_at,
-         j.flight_xid, j.flight_pid, j.flight_backend_start, j.flight_losses,
+  select j.user_id, j.id, j.status, j.definition, j.progress, j.claim, j.revision, j.created_at, j.updated_at,
+         j.flight_xid, j.flight_pid, j.flight_backend_start, j.flight_losses, j.flight_restarts,
          u.username, u.master_role, u.schema_name, d.host_id, d.name as database_name
   from cartage.jobs j
   join cartage.users u on u.id = j.user_id
   join cartage.databases d on d.id = u.database_id;
-
--- Gives a worker up to `wanted` waiting jobs, and up to `wanted_orphans` running ones that have no worker. Least
--- served user first, oldest job first. A row of nulls at the end says: there was more, but somebody was working on
--- it; ask again soon.
-create function cartage.claim_jobs(
-  claimant integer, wanted integer, wanted_orphans integer,
-  per_user integer, per_host integer, open_hosts integer[]
-) returns setof cartage.runnable_jobs
-language plpgsql
--- Planning anew each time would take several times as long as the work itself.
-set plan_cache_mode = force_generic_plan
-set search_path = pg_catalog, pg_temp as $$
-declare
-  queue cartage.job_queues;
-  free_hosts integer[];
-  passed_over integer[] := '{}';
-  owners integer[];
-  claimed uuid[];
-  claimed_id uuid;
-begin
-  if not exists (select from cartage.job_queues q where q.pending > 0)
-     and not exists (select from cartage.jobs j where j.status = 'running' and j.worker_id is null) then
-    return;
-  end if;
-
-  -- Only one claims at a time, so that the limits are exact. If the claim is lost with the server, so is nothing
-  -- else: before a statement is sent a later write is flushed. So the lock is not held for the disk.
-  perform set_config('synchronous_commit', 'off', true);
-  perform pg_advisory_xact_lock(7238010);
-
-  with orphans as (
-    select o.user_id, o.id from cartage.jobs o join cartage.users u on u.id = o.user_id
-    where o.status = 'running' and o.worker_id is null and o.host_id = any (open_hosts) and u.state = 'active'
-    limit wanted_orphans for update of o skip locked
-  ), adopted as (
-    update cartage.jobs j set worker_id = claimant, attempt = j.attempt + 1
-    from orphans o where j.user_id = o.user_id and j.id = o.id
-    returning j.user_id, j.id
-  )
-  select coalesce(array_agg(a.user_id), '{}'), coalesce(array_agg(a.id), '{}') into owners, claimed from adopted a;
-
-  while wanted > 0 loop
-    select coalesce(array_agg(h.id), '{}') into free_hosts from unnest(open_hosts) h (id)
-    where (select count(*) from cartage.jobs j where j.status = 'running' and j.host_id = h.id) < per_host;
-
-    select q.* into queue from cartage.job_queues q
-    where q.pending > 0 and q.running < per_user
-      and q.host_id = any (free_hosts) and q.user_id <> all (passed_over)
-      and exists (select from cartage.users u where u.id = q.user_id and u.state = 'active')
-    order by q.last_served limit 1 for update of q skip locked;
-    exit when not found;
-
-    update cartage.jobs j
-    set status = 'running', worker_id = claimant, attempt = j.attempt + 1, updated_at = clock_timestamp()
-    where j.user_id = queue.user_id and j.id = (
-      select p.id from cartage.jobs p where p.user_id = queue.user_id and p.status = 'pending'
-      order by p.position limit 1 for update skip locked
-    )
-    returning j.id into claimed_id;
-    if not found then
-      passed_over := passed_over || queue.user_id;
-      continue;
-    end if;
-
-    update cartage.job_queues q
-    set pending = q.pending - 1, running = q.running + 1, last_served = clock_timestamp()
-    where q.user_id = queue.user_id;
-    owners := owners || queue.user_id;
-    claimed := claimed || claimed_id;
-    wanted := wanted - 1;
-  end loop;
-
-  return query select r.* from unnest(owners, claimed) c (user_id, id) join cartage.runnable_jobs r using (user_id, id);
-
-  if wanted > 0 and exists (
-    select from cartage.job_queues q join cartage.users u on u.id = q.user_id
-    where q.pending > 0 and q.running < per_user and q.host_id = any (free_hosts) and u.state = 'active'
-  ) then
-    return next null::cartage.runnable_jobs;
-  end if;
-end
-$$;

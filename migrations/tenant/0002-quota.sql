@@ -1,14 +1,4 @@
--- Who is calling, and what belongs to whom. Every key logs in as its own role, so session_user is the
--- caller even inside SECURITY DEFINER functions and after SET ROLE.
-
-create function cartodb.CDB_Username() returns text
-language sql stable security definer set search_path = pg_catalog, pg_temp
-return (select username from cartage.roles where role_name = session_user);
-
--- The data services that the caller's key was granted; empty for whoever is no tenant.
-create function cartodb.CDB_Services() returns text[]
-language sql stable security definer set search_path = pg_catalog, pg_temp
-return coalesce((select services from cartage.roles where role_name = session_user), '{}');
+-- How much an account may store, how much it does, and the checks that hold it to that.
 
 -- What tenants own. A relation belongs to the account in whose schema it lies; outside every account's schema it
 -- belongs to the account of its owner. Temporary tables belong to nobody.
@@ -30,35 +20,22 @@ where class.relkind in ('r', 'm', 'p') and class.relpersistence <> 't'
   and class.relowner = any (array(
     select pg_catalog.to_regrole(pg_catalog.quote_ident(role_name))::oid from cartage.roles));
 
--- The account that `schema` belongs to. Tenants may ask about their own only; null means the caller's.
-create function cartage.account_for_caller(schema text) returns cartage.accounts
-language plpgsql stable set search_path = pg_catalog, pg_temp as $$
-declare
-  caller text := cartodb.CDB_Username();
-  account cartage.accounts;
-begin
-  if schema is null and caller is not null then
-    select * into account from cartage.accounts where username = caller;
-    return account;
-  end if;
-  select * into account from cartage.accounts where schema_name = coalesce(schema, 'public');
-  if not found then
-    raise exception 'Invalid schema name "%"', coalesce(schema, 'public') using errcode = 'invalid_schema_name';
-  end if;
-  if account.username <> caller then
-    raise exception 'permission denied for schema %', schema using errcode = 'insufficient_privilege';
-  end if;
-  return account;
-end
-$$;
-
 -- The byte quota of an account, held against the size of its files. A write that ends over quota fails
 -- with SQLSTATE QUOTA, always: after each statement on a prepared table, after each DDL command that
 -- stores rows, and once more at commit where another transaction could not yet see what this one made.
-
-create function cartodb._CDB_UserQuotaInBytes(schema_name text) returns bigint
+create function cartodb._CDB_OwnQuotaInBytes(schema_name text) returns bigint
 language sql stable security definer set search_path = pg_catalog, pg_temp
 return (cartage.account_for_caller(schema_name)).quota_in_bytes;
+
+create function cartodb._CDB_UserQuotaInBytes(schema_name text) returns bigint
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+begin
+  if cartodb._CDB_IsOperator() then
+    return (cartage.account_of_schema(schema_name)).quota_in_bytes;
+  end if;
+  return cartodb._CDB_OwnQuotaInBytes(schema_name);
+end
+$$;
 
 create function cartodb._CDB_UserQuotaInBytes() returns bigint
 language sql stable security definer set search_path = pg_catalog, pg_temp
@@ -68,7 +45,7 @@ create function cartodb.CDB_SetUserQuotaInBytes(schema_name text, bytes bigint) 
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
   update cartage.accounts set quota_in_bytes = bytes
-  where username = (cartage.account_for_caller($1)).username;
+  where username = (cartage.account_of_schema($1)).username;
   return bytes;
 end
 $$;
@@ -81,9 +58,9 @@ revoke execute on function
   cartodb.CDB_SetUserQuotaInBytes(text, bigint), cartodb.CDB_SetUserQuotaInBytes(bigint)
   from public;
 
--- Bytes on disk of everything the account owns: what pg_total_relation_size adds up, but read from the files, since
--- that function waits for every table that someone is altering.
-create function cartage.data_size(account text) returns bigint
+-- Bytes on disk of these tables with all that belongs to them. They are read from the files: pg_total_relation_size waits
+-- for every table that somebody is altering.
+create function cartage.stored_bytes(relations oid[]) returns bigint
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   segment_bytes constant bigint := pg_size_bytes(current_setting('segment_size'));
@@ -93,7 +70,7 @@ begin
   for attempt in 1..3 loop
     with recursive
     mine as (
-      select relation, reltoastrelid from cartage.account_relations where username = account
+      select oid as relation, reltoastrelid from pg_class where oid = any (relations)
     ),
     tables as (
       select relation from mine
@@ -122,13 +99,36 @@ begin
 end
 $$;
 
-create function cartodb.CDB_UserDataSize(schema_name text) returns bigint
+-- Bytes on disk of everything the account owns: what pg_total_relation_size adds up, but read from the files, since
+-- that function waits for every table that someone is altering.
+create function cartage.data_size(account text) returns bigint
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  return cartage.stored_bytes(array(select relation from cartage.account_relations where username = account));
+end
+$$;
+
+create function cartodb._CDB_OwnDataSize(schema_name text) returns bigint
 language sql security definer set search_path = pg_catalog, pg_temp
 return cartage.data_size((cartage.account_for_caller(schema_name)).username);
+
+create function cartodb.CDB_UserDataSize(schema_name text) returns bigint
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  if cartodb._CDB_IsOperator() then
+    return cartage.data_size((cartage.account_of_schema(schema_name)).username);
+  end if;
+  return cartodb._CDB_OwnDataSize(schema_name);
+end
+$$;
 
 create function cartodb.CDB_UserDataSize() returns bigint
 language sql security definer set search_path = pg_catalog, pg_temp
 return cartage.data_size((cartage.account_for_caller(null)).username);
+
+create function cartodb._CDB_StoredBytes(relation oid) returns bigint
+language sql volatile security definer set search_path = pg_catalog, pg_temp
+return cartage.stored_bytes(array[relation]);
 
 -- At least so many bytes are left to the account, null where there is no limit. Raises if it is over quota.
 create function cartage.quota_left(account text) returns bigint
@@ -160,11 +160,75 @@ create table cartage.commit_checks (
   primary key (transaction, username)
 );
 
+-- Whose turn it is to be checked at commit. SET CONSTRAINTS lets a transaction take its turn and go on for as long as it
+-- likes: whoever keeps others waiting is ended. So the turn of an account is a lock on a table, of which PostgreSQL tells
+-- who holds it, whatever savepoints there were.
+create table cartage.commit_turns (
+  username text primary key references cartage.accounts on delete cascade,
+  -- An empty table. No tenant can reach it.
+  turn     regclass not null
+);
+
+create function cartage.make_commit_turn() returns trigger
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  turn constant text := format('cartage.%I', 'turn_of_' || md5(new.username));
+begin
+  execute format('create table %s ()', turn);
+  insert into cartage.commit_turns values (new.username, turn::regclass);
+  return null;
+end
+$$;
+
+create function cartage.drop_commit_turn() returns trigger
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  execute format('drop table %s', old.turn);
+  return null;
+end
+$$;
+
+create trigger make_commit_turn after insert on cartage.accounts
+  for each row execute function cartage.make_commit_turn();
+
+create trigger drop_commit_turn after delete on cartage.commit_turns
+  for each row execute function cartage.drop_commit_turn();
+
+-- Waits for the turn; false after a while.
+create function cartage.has_commit_turn(turn regclass) returns boolean
+language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '2s' as $$
+begin
+  execute format('lock table %s in exclusive mode', turn);
+  return true;
+exception when lock_not_available then
+  return false;
+end
+$$;
+
+-- Ends whoever has the turn, and answers its pid.
+create function cartage.end_commit_turn(turn regclass) returns integer
+language sql volatile set search_path = pg_catalog, pg_temp as $$
+  select max(case when pg_terminate_backend(pid) then pid end)
+  from pg_locks
+  where locktype = 'relation' and relation = turn and granted and mode = 'ExclusiveLock'
+    and database = (select oid from pg_database where datname = current_database())
+$$;
+
+-- One transaction of an account is checked at a time, each at its commit.
 create function cartage.check_quota_at_commit() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  turn constant regclass := (select mine.turn from cartage.commit_turns mine where username = new.username);
+  holder integer;
+  last_holder integer;
 begin
   delete from cartage.commit_checks where transaction = new.transaction and username = new.username;
-  perform from cartage.accounts where username = new.username for no key update;
+  while not cartage.has_commit_turn(turn) loop
+    last_holder := holder;
+    holder := cartage.end_commit_turn(turn);
+    -- It was told to end and does not hear it. When it does, it will not commit: what it made need not be counted.
+    exit when holder = last_holder;
+  end loop;
   perform cartage.quota_left(new.username);
   return null;
 end

@@ -111,7 +111,7 @@ async function createDatabase(
   })
 }
 
-/** PostGIS comes first: the migrations use its types, and give it a schema of its own. */
+/** PostGIS comes first, in a schema of its own: the migrations use its types. */
 async function migrateTenant(
   databases: Databases,
   hostId: number,
@@ -119,7 +119,9 @@ async function migrateTenant(
   migrations: readonly Migration[],
 ): Promise<void> {
   await databases.admin.use(adminTarget(databases.hosts, hostId, name), async (session) => {
-    await session.query('create extension if not exists postgis schema public')
+    await session.query(
+      'create schema if not exists postgis; create extension if not exists postgis schema postgis',
+    )
     await session.onClient((client) => migrate(client, migrations, '2s'))
   })
 }

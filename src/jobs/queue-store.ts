@@ -70,8 +70,8 @@ export async function lockQueue(tx: Control, { userId, hostId }: Account): Promi
 
 /** The epoch that the server is in: from one crash to the next. */
 export async function readServerEpoch(control: Control): Promise<string> {
-  await control.query('insert into cartage.server_life default values on conflict do nothing')
-  const { rows } = await control.query<{ id: string }>('select id from cartage.server_life')
+  await control.query('insert into cartage.server_epoch default values on conflict do nothing')
+  const { rows } = await control.query<{ id: string }>('select id from cartage.server_epoch')
   return rows[0]!.id
 }
 

@@ -74,9 +74,9 @@ export async function writeJobs(
   writes: readonly JobWrite[],
   { isPatient = true, request }: { isPatient?: boolean; request?: ClaimRequest | undefined } = {},
 ): Promise<WrittenJobs> {
-  const { rows } = await control.query<{ written: WrittenRecord }>({
+  const { rows } = await control.query<{ answer: WrittenRecord }>({
     name: 'write-jobs',
-    text: 'select cartage.write_jobs($1, $2, $3, $4, $5, $6, $7, $8, $9) as written',
+    text: 'select cartage.write_jobs($1, $2, $3, $4, $5, $6, $7, $8, $9) as answer',
     values: [
       JSON.stringify(writes.map(recordOf).sort(inOrder)),
       isPatient,
@@ -89,19 +89,18 @@ export async function writeJobs(
       request && JSON.stringify(byUser(request.transactions)),
     ],
   })
-  const { results, next = [], claimed = [], is_left: hasMore = false } = rows[0]!.written
+  const { written, claimed = [], has_more: hasMore = false } = rows[0]!.answer
   return {
-    written: results.map(({ outcome, at }) => ({ outcome, at: new Date(at) })),
-    claimed: [...next, ...claimed].map(readClaimedJob),
+    written: written.map(({ outcome, at }) => ({ outcome, at: new Date(at) })),
+    claimed: claimed.map(readClaimedJob),
     hasMore,
   }
 }
 
 type WrittenRecord = Readonly<{
-  results: readonly Readonly<{ outcome: Written; at: string }>[]
-  next?: readonly ClaimedRow[]
+  written: readonly Readonly<{ outcome: Written; at: string }>[]
   claimed?: readonly ClaimedRow[]
-  is_left?: boolean
+  has_more?: boolean
 }>
 
 /** As `cartage.write_jobs` reads it. */

@@ -145,7 +145,7 @@ test('what was learnt before a crash of the server is asked again, and nothing h
   for (const item of [0, 1]) {
     await untilRunning(bundle, job_id, item)
     // As a crash would leave it.
-    await admin('delete from cartage.server_life', [], service.services.config.namespace)
+    await admin('delete from cartage.server_epoch', [], service.services.config.namespace)
   }
   assert.deepEqual(statusesOf(await api.ended(job_id)), ['done', 'done', 'done'])
   const { rows } = await user.sql('select item from ledger order by item')

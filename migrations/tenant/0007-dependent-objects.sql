@@ -1,22 +1,12 @@
 -- PostgreSQL does not change the type of a column that a view, a trigger or a policy uses. These functions
 -- take such objects away and put them back as they were: definition, owner, grants, comments.
--- All of it runs with the caller's rights. What belongs to another role is handled as that role, so that
--- nobody's definition is ever evaluated with somebody else's rights.
+-- All of it runs with the caller's rights. Preparing a table changes nobody's role: code that runs meanwhile could change it
+-- back. A table is prepared by its owner, or by the master role if it is a key's and holds nothing but data. What a key
+-- owns is made by the master role and then given to the key.
 
-create function cartodb._CDB_RunAs(role name, command text) returns void
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-declare
-  role_before constant text := current_setting('role');
-begin
-  if role = current_user then
-    execute command;
-  else
-    perform set_config('role', role, true);
-    execute command;
-    perform set_config('role', role_before, true);
-  end if;
-end
-$$;
+create function cartodb._CDB_MayPrepare(owner name) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp
+return owner = current_user or cartodb._CDB_IsKeyOf(owner, current_user);
 
 -- Grants and revokes what it takes to make the privileges on a relation, or on one of its columns, the wanted ones.
 create function cartodb._CDB_RestoreGrants(relation regclass, wanted aclitem[], column_name name default null)
@@ -91,6 +81,7 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
   where oid = policy
 $$;
 
+-- A materialized view is filled last, when it has its owner: PostgreSQL runs its query as that one.
 create function cartodb._CDB_ViewCommands(view regclass) returns setof text
 language sql stable set search_path = pg_catalog, pg_temp as $$
   with described as (
@@ -103,7 +94,7 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
       (select 'with (' || string_agg(format('%I = %L', option_name, option_value), ', ') || ')'
        from pg_options_to_table(reloptions)),
       rtrim(pg_get_viewdef(view), ';'),
-      case when not relispopulated then 'with no data' end) as command
+      case relkind when 'm' then 'with no data' end) as command
     from described
     union all
     select 2, format('alter view %s alter column %I set default %s', view, attname, pg_get_expr(adbin, adrelid))
@@ -123,11 +114,16 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
     from pg_attribute join pg_description on objoid = attrelid and classoid = 'pg_class'::regclass and objsubid = attnum
     where attrelid = view
     union all
-    select 4, format('select cartodb._CDB_RestoreGrants(%L, %L)', view, coalesce(relacl, acldefault('r', relowner)))
+    select 4, format('alter %s %s owner to %I', kind, view, cartodb._CDB_OwnerOf(view))
+    from described where cartodb._CDB_OwnerOf(view) <> current_user
+    union all
+    select 5, format('select cartodb._CDB_RestoreGrants(%L, %L)', view, coalesce(relacl, acldefault('r', relowner)))
     from described
     union all
-    select 4, format('select cartodb._CDB_RestoreGrants(%L, %L, %L)', view, attacl, attname)
+    select 5, format('select cartodb._CDB_RestoreGrants(%L, %L, %L)', view, attacl, attname)
     from pg_attribute where attrelid = view and attacl is not null
+    union all
+    select 6, format('refresh materialized view %s', view) from described where relkind = 'm' and relispopulated
   ) commands
   order by step
 $$;
@@ -192,24 +188,23 @@ begin
   for dependent in
     select * from jsonb_to_recordset(dependents) as saved (object text, owner name, drop_command text)
   loop
-    if not pg_has_role(session_user, dependent.owner, 'MEMBER') then
+    if not cartodb._CDB_MayPrepare(dependent.owner) then
       raise exception '% uses table % and belongs to another user', dependent.object, relation
         using errcode = 'dependent_objects_still_exist', hint = 'Its owner has to drop it first.';
     end if;
-    perform cartodb._CDB_RunAs(dependent.owner, dependent.drop_command);
+    execute dependent.drop_command;
   end loop;
 
   execute command;
 
   for dependent in
-    select saved.owner, step.command
-    from rows from (jsonb_to_recordset(dependents) as (owner name, commands text[])) with ordinality
-           as saved (owner, commands, place),
+    select step.command
+    from rows from (jsonb_to_recordset(dependents) as (commands text[])) with ordinality as saved (commands, place),
          unnest(saved.commands) with ordinality as step (command, place)
     where step.command is not null
     order by saved.place desc, step.place
   loop
-    perform cartodb._CDB_RunAs(dependent.owner, dependent.command);
+    execute dependent.command;
   end loop;
 end
 $$;

@@ -7,31 +7,25 @@ create table cartage.grants (
   table_name  text not null,
   permissions text[] not null check (permissions <@ '{select,insert,update,delete}'),
   -- The table that it is in force on, which may be gone. (As regclass it survives a dump by its name.)
-  relation    regclass not null
+  relation    regclass not null,
+  -- The role that had made the table: a grant follows one that is made again only if the user made it, or this role.
+  made_by     text
 );
+
 create index on cartage.grants (role_name);
 create index on cartage.grants (relation);
 create index on cartage.grants (table_name, schema_name);
 
--- The table of that name, if it is of a kind that keys can be granted, and not another user's.
-create function cartage.find_table(account text, schema_name text, table_name text) returns oid
-language sql stable set search_path = pg_catalog, pg_temp as $$
-  select class.oid
-  from pg_class class
-  join pg_namespace namespace on namespace.oid = class.relnamespace
-  where class.relname = $3 and namespace.nspname = $2
-    and class.relkind in ('r', 'p', 'v', 'm', 'f') and class.relpersistence <> 't'
-    and namespace.nspname !~ '^pg_' and namespace.nspname not in ('information_schema', 'cartodb', 'cartage')
-    and not exists (
-      select from pg_depend
-      where classid = 'pg_class'::regclass and objid = class.oid and deptype = 'e')
-    and not exists (
-      select from cartage.roles role
-      where role.role_name = pg_get_userbyid(class.relowner) and role.username <> account)
+-- The privileges in an access list. (A long one is stored compressed, and aclexplode itself would unpack it anew for
+-- every row it gives.)
+create function cartage.privileges(acl aclitem[], out grantee oid, out privilege text) returns setof record
+language sql stable strict set search_path = pg_catalog, pg_temp as $$
+  select grantee, lower(privilege_type) from aclexplode(acl || '{}'::aclitem[])
 $$;
 
--- Of these permissions those that the user has. Whatever the user's roles own is the user's; on the operator's
--- tables the master role's own privileges count.
+-- Of these permissions those that the user has. Whatever the user's roles own is the user's; on tables of other members
+-- and of the operator it is what was given to the user's master role, its public role or everybody. (Not what the user
+-- has as a member of its keys' roles, which is what these were granted.)
 create function cartage.permissions_held(account text, relation oid, permissions text[]) returns text[]
 language sql stable set search_path = pg_catalog, pg_temp as $$
   select case
@@ -42,9 +36,32 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
     else array(
       select permission
       from unnest(permissions) permission
-      join cartage.accounts owner on owner.username = account
-      where has_table_privilege(owner.master_role, relation, permission))
+      where exists (
+        select from pg_class class
+        cross join lateral cartage.privileges(coalesce(class.relacl, acldefault('r', class.relowner))) acl
+        join cartage.accounts owner on owner.username = account
+        where class.oid = relation and acl.privilege = permission
+          and acl.grantee in (0, to_regrole(quote_ident(owner.master_role)), to_regrole(quote_ident(owner.public_role)))))
   end
+$$;
+
+-- The table of that name, if it is of a kind that keys can be granted. Another user's counts if it was shared.
+create function cartage.find_table(account text, schema_name text, table_name text) returns oid
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select class.oid
+  from pg_class class
+  join pg_namespace namespace on namespace.oid = class.relnamespace
+  where class.relname = $3 and namespace.nspname = $2
+    and class.relkind in ('r', 'p', 'v', 'm', 'f') and class.relpersistence <> 't'
+    and namespace.nspname !~ '^pg_' and namespace.nspname not in ('information_schema', 'cartodb', 'cartage', 'postgis')
+    and not exists (
+      select from pg_depend
+      where classid = 'pg_class'::regclass and objid = class.oid and deptype = 'e')
+    and (
+      not exists (
+        select from cartage.roles role
+        where role.role_name = pg_get_userbyid(class.relowner) and role.username <> account)
+      or cartage.permissions_held(account, class.oid, '{select,insert,update,delete}') <> '{}')
 $$;
 
 -- Sequences that fill columns of the table, or of the tables that a view stands on: owned by a column (serial,
@@ -169,8 +186,9 @@ begin
     select wish.schema, wish.name, wish.permissions, cartage.find_table(account, wish.schema, wish.name) as relation
     from jsonb_to_recordset(tables) as wish(schema text, name text, permissions text[])
   loop
-    insert into cartage.grants (role_name, schema_name, table_name, permissions, relation)
-    values (role_name, wanted.schema, wanted.name, wanted.permissions, wanted.relation);
+    insert into cartage.grants (role_name, schema_name, table_name, permissions, relation, made_by)
+    values (role_name, wanted.schema, wanted.name, wanted.permissions, wanted.relation,
+      (select pg_get_userbyid(relowner) from pg_class where oid = wanted.relation));
     perform cartage.grant_table(array[role_name], wanted.relation, wanted.permissions);
   end loop;
   for wanted in

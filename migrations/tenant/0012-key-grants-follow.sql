@@ -1,13 +1,6 @@
 -- Grants of keys follow what tenants do with their tables. Whatever goes wrong in here, the tenant's own command
 -- must succeed.
 
--- The privileges in an access list. (A long one is stored compressed, and aclexplode itself would unpack it anew for
--- every row it gives.)
-create function cartage.privileges(acl aclitem[], out grantee oid, out privilege text) returns setof record
-language sql stable strict set search_path = pg_catalog, pg_temp as $$
-  select grantee, lower(privilege_type) from aclexplode(acl || '{}'::aclitem[])
-$$;
-
 -- A table was made or changed: grants that are in force on it learn its name, and those that wait for a table of
 -- that name are put in force, if the user still has what was granted.
 create function cartage.follow_table(changed oid) returns void
@@ -16,21 +9,25 @@ declare
   place record;
   given record;
 begin
-  select namespace.nspname::text as schema_name, class.relname::text as table_name into place
+  select namespace.nspname::text as schema_name, class.relname::text as table_name,
+    pg_get_userbyid(class.relowner)::text as maker into place
   from pg_class class join pg_namespace namespace on namespace.oid = class.relnamespace
   where class.oid = changed and class.relkind in ('r', 'p', 'v', 'm', 'f') and class.relpersistence <> 't';
   if not found then
     return;
   end if;
-  update cartage.grants set schema_name = place.schema_name, table_name = place.table_name
-  where relation = changed and (schema_name, table_name) <> (place.schema_name, place.table_name);
+  update cartage.grants set schema_name = place.schema_name, table_name = place.table_name, made_by = place.maker
+  where relation = changed
+    and (schema_name, table_name, made_by) is distinct from (place.schema_name, place.table_name, place.maker);
   for given in
     with waiting as (
-      update cartage.grants intent set relation = changed
+      update cartage.grants intent set relation = changed, made_by = place.maker
       from cartage.roles key
+      join cartage.accounts owner using (username)
       where intent.table_name = place.table_name and intent.schema_name = place.schema_name
         and intent.relation <> changed
         and not exists (select from pg_class where oid = intent.relation)
+        and place.maker in (owner.master_role, intent.made_by)
         and key.role_name = intent.role_name
         and exists (select from pg_authid where rolname = key.role_name)
         and cartage.find_table(key.username, place.schema_name, place.table_name) = changed
@@ -149,3 +146,69 @@ $$;
 create event trigger cartage_forget_revoked on ddl_command_end
   when tag in ('REVOKE')
   execute function cartage.forget_revoked();
+
+-- What a key was granted on a table of another user goes when the user loses it: at once, with the other's REVOKE.
+create function cartage.lower_grants() returns event_trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  lost record;
+  sequence regclass;
+begin
+  for lost in
+    with foreign_grant as (
+      select intent.id, intent.role_name, intent.relation, intent.permissions,
+        cartage.permissions_held(key.username, intent.relation, intent.permissions) as held
+      from cartage.grants intent
+      join cartage.roles key using (role_name)
+      join pg_class class on class.oid = intent.relation
+      left join cartage.roles owner on owner.role_name = pg_get_userbyid(class.relowner)
+      where owner.username is distinct from key.username
+    )
+    select * from foreign_grant where not permissions <@ held
+  loop
+    execute format('revoke %s on table %s from %I',
+      (select string_agg(permission, ', ') from unnest(lost.permissions) permission where permission <> all (lost.held)),
+      lost.relation, lost.role_name);
+    if 'insert' = any (lost.permissions) and 'insert' <> all (lost.held) then
+      for sequence in select cartage.sequences_of(lost.relation) loop
+        execute format('revoke usage on sequence %s from %I', sequence, lost.role_name);
+      end loop;
+    end if;
+    -- A row that the key's own user holds in a transaction is left as it is: a wish alone gives nothing.
+    update cartage.grants set permissions = lost.held
+    where id in (select id from cartage.grants where id = lost.id for update skip locked);
+  end loop;
+  for lost in
+    select distinct namespace.nspname, key.role_name
+    from pg_namespace namespace
+    cross join lateral cartage.privileges(namespace.nspacl) acl
+    join cartage.roles key on key.role_name = pg_get_userbyid(acl.grantee) and key.key_type = 'regular'
+    join cartage.accounts owner using (username)
+    left join cartage.roles home on home.role_name = pg_get_userbyid(namespace.nspowner)
+    where acl.privilege = 'usage' and home.username is distinct from key.username
+      and not exists (
+        select from cartage.privileges(namespace.nspacl) held
+        where held.privilege = 'usage'
+          and held.grantee in (0, to_regrole(quote_ident(owner.master_role)), to_regrole(quote_ident(owner.public_role))))
+  loop
+    execute format('revoke all on schema %I from %I', lost.nspname, lost.role_name);
+  end loop;
+end
+$$;
+
+create event trigger cartage_lower_grants on ddl_command_end
+  when tag in ('REVOKE')
+  execute function cartage.lower_grants();
+
+-- What is handed over is the user's from then on, also for grants that follow it.
+create function cartage.note_new_maker() returns trigger
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  update cartage.grants set made_by = (select master_role from cartage.accounts where username = old.username)
+  where made_by = old.role_name;
+  return null;
+end
+$$;
+
+create trigger note_new_maker after delete on cartage.roles
+  for each row when (old.key_type = 'regular') execute function cartage.note_new_maker();

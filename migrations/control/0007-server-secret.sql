@@ -5,6 +5,3 @@ create table cartage.server_secret (
   verifier   bytea not null,
   rotated_at timestamptz
 );
-
--- A rotation is over when the roles of every host have the passwords that follow from the new secret.
-alter table cartage.hosts add column has_old_passwords boolean not null default false;

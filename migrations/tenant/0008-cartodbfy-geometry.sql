@@ -1,33 +1,33 @@
 -- The geometry columns of a prepared table: what can serve as the_geom, and what still has to be done to it.
 
 -- A geometry of any SRID as flat longitude/latitude. One without an SRID is taken to be that already.
-create function cartodb._CDB_FlatLonLat(geom public.geometry) returns public.geometry
+create function cartodb._CDB_FlatLonLat(geom postgis.geometry) returns postgis.geometry
 language sql immutable parallel safe
-return public.st_force2d(case public.st_srid(geom)
-  when 0 then public.st_setsrid(geom, 4326)
+return postgis.st_force2d(case postgis.st_srid(geom)
+  when 0 then postgis.st_setsrid(geom, 4326)
   else cartodb._CDB_LonLat(geom)
 end);
 
 -- The two forms of an imported geometry. PostgreSQL inlines functions in SQL, which is what makes them fast, only
 -- where their argument is cheap to evaluate again: a variable, not the text of a geometry to be parsed.
 -- (Run for every row, and naming schema and types, they do without a search_path of their own.)
-create function cartodb._CDB_ImportLonLat(geom public.geometry) returns public.geometry
+create function cartodb._CDB_ImportLonLat(geom postgis.geometry) returns postgis.geometry
 language plpgsql immutable strict parallel safe as $$
 begin
   return cartodb._CDB_FlatLonLat(geom);
 end
 $$;
 
-create function cartodb._CDB_ImportWebmercator(geom public.geometry) returns public.geometry
+create function cartodb._CDB_ImportWebmercator(geom postgis.geometry) returns postgis.geometry
 language plpgsql immutable strict parallel safe as $$
 declare
-  lonlat constant public.geometry := cartodb._CDB_FlatLonLat(geom);
+  lonlat constant postgis.geometry := cartodb._CDB_FlatLonLat(geom);
 begin
   return cartodb.CDB_TransformToWebmercator(lonlat);
 end
 $$;
 
--- A column's type with its modifier: `integer`, `public.geometry(Geometry,4326)`. Null: no such column.
+-- A column's type with its modifier: `integer`, `postgis.geometry(Geometry,4326)`. Null: no such column.
 create function cartodb._CDB_ExactType(relation regclass, column_name name) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 return (
@@ -39,10 +39,10 @@ return (
 create function cartodb._CDB_AsGeometry(relation regclass, column_name name) returns text
 language sql stable set search_path = pg_catalog, pg_temp as $$
   select case
-    when atttypid = 'public.geometry'::regtype then quote_ident(attname)
-    when atttypid in ('public.geography'::regtype, 'bytea'::regtype) then format('%I::public.geometry', attname)
+    when atttypid = 'postgis.geometry'::regtype then quote_ident(attname)
+    when atttypid in ('postgis.geography'::regtype, 'bytea'::regtype) then format('%I::postgis.geometry', attname)
     when atttypid in ('text'::regtype, 'varchar'::regtype, 'bpchar'::regtype)
-      then format($sql$nullif(btrim(%I::text), '')::public.geometry$sql$, attname)
+      then format($sql$nullif(btrim(%I::text), '')::postgis.geometry$sql$, attname)
   end
   from pg_attribute where attrelid = relation and attname = column_name and attnum > 0 and not attisdropped
 $$;
@@ -69,9 +69,9 @@ begin atomic
   from pg_catalog.pg_attribute,
     lateral (select
       case when attname = 'the_geom' then 1 when lower(attname) = 'the_geom' then 2
-        when atttypid = 'public.geometry'::regtype and public.postgis_typmod_srid(atttypmod) = 4326 then 3
-        when atttypid = 'public.geometry'::regtype then 4
-        when atttypid = 'public.geography'::regtype then 5
+        when atttypid = 'postgis.geometry'::regtype and postgis.postgis_typmod_srid(atttypmod) = 4326 then 3
+        when atttypid = 'postgis.geometry'::regtype then 4
+        when atttypid = 'postgis.geography'::regtype then 5
         when lower(attname) = any ('{geom,geometry,wkb_geometry,wkb,ewkb,wkt,wkt_geom,geom_wkt,geojson,shape}')
           and cartodb._CDB_BeginsWithGeometry(relation, attname) then 6
       end as rank) candidate
@@ -89,19 +89,20 @@ begin atomic
   from pg_catalog.pg_attribute
   where attrelid = relation and attnum > 0 and not attisdropped and attname <> 'the_geom'
     and (lower(attname) = 'the_geom_webmercator'
-      or atttypid = 'public.geometry'::regtype and public.postgis_typmod_srid(atttypmod) = 3857)
+      or atttypid = 'postgis.geometry'::regtype and postgis.postgis_typmod_srid(atttypmod) = 3857)
   order by attname = 'the_geom_webmercator' desc, lower(attname) = 'the_geom_webmercator' desc, attnum
   limit 1;
 end;
 
 -- The parts of the ALTER TABLE that gives a column a new type. A default of another type has to go, and so have the
 -- checks with which old versions of PostGIS kept SRID and dimension.
-create function cartodb._CDB_ChangeType(relation regclass, column_name name, new_type text, expression text)
+create function cartodb._CDB_ChangeType(
+  relation regclass, column_name name, new_type text, expression text)
 returns text[]
 language sql stable set search_path = pg_catalog, pg_temp as $$
   select array(
       select format('alter column %I drop default', column_name) from pg_attrdef
-      where adrelid = relation and adnum = attnum and atttypid <> 'public.geometry'::regtype
+      where adrelid = relation and adnum = attnum and atttypid <> 'postgis.geometry'::regtype
       union all
       select format('drop constraint %I', conname) from pg_constraint
       where conrelid = relation and contype = 'c' and conkey = array[attnum] and conname ~ '^enforce_(srid|dims)_')
@@ -127,7 +128,7 @@ begin
     'select not exists (
        select from %s, cartodb.CDB_TransformToWebmercator(the_geom) expected
        where (the_geom_webmercator is null) <> (expected is null)
-         or not the_geom_webmercator operator(public.=) expected)',
+         or not the_geom_webmercator operator(postgis.=) expected)',
     relation) into is_in_step;
   return is_in_step;
 end
@@ -137,8 +138,8 @@ $$;
 create function cartodb._CDB_GeometryChanges(relation regclass, source name) returns text[]
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 declare
-  lonlat_type constant text := 'public.geometry(Geometry,4326)';
-  mercator_type constant text := 'public.geometry(Geometry,3857)';
+  lonlat_type constant text := 'postgis.geometry(Geometry,4326)';
+  mercator_type constant text := 'postgis.geometry(Geometry,3857)';
   geometry constant text := cartodb._CDB_AsGeometry(relation, source);
 begin
   if source <> 'the_geom' or cartodb._CDB_ExactType(relation, 'the_geom') <> lonlat_type then

@@ -1,20 +1,23 @@
--- What a worker writes of its jobs, and what it asks for, travel together: one transaction and one flush, and the
--- transactions that it has begun ahead serve whichever job it is given. And who puts a job into the queue hears whether
--- somebody has to be woken for it: he may have a worker of his own.
+-- The functions of the queue. Each takes or writes many jobs in one transaction, with one wait for the disk.
 
-drop function cartage.enqueue_jobs;
-drop function cartage.write_jobs;
-drop function cartage.claim_jobs;
-drop function cartage.take_job;
+-- A notification that the queue has no room for would fail the whole transaction. Who misses one finds out by polling.
+create function cartage.tell(channel text, message text) returns void language plpgsql
+set search_path = pg_catalog, pg_temp as $$
+begin
+  if pg_notification_queue_usage() < 0.5 then
+    perform pg_notify(channel, message);
+  end if;
+end
+$$;
 
 -- Gives a worker the oldest job of the least served user on one of the hosts, as JSON, which also says whether more of
 -- that user are waiting. With a place: only if that user's turn is there.
 --
 -- The worker may have transactions open in which nothing has happened yet, by user: the first statement of a job of such
--- a user is already in flight there, if it was begun in this life of the server. (Its progress says nothing of that; see
+-- a user is already in flight there, if it was begun in this epoch of the server. (Its progress says nothing of that; see
 -- readJob.)
 create function cartage.take_job(
-  claimant integer, per_user integer, hosts integer[], transactions jsonb, life uuid, place integer default null
+  claimant integer, per_user integer, hosts integer[], transactions jsonb, epoch uuid, place integer default null
 ) returns json language plpgsql as $$
 declare
   queue cartage.job_queues;
@@ -33,11 +36,12 @@ begin
     end if;
 
     flight := transactions -> queue.user_id::text;
-    if (flight ->> 'life')::uuid is distinct from life then
+    if (flight ->> 'epoch')::uuid is distinct from epoch then
       flight := null;
     end if;
     update cartage.jobs j
-    set status = 'running', worker_id = claimant, attempt = j.attempt + 1, updated_at = clock_timestamp(),
+    set status = 'running', worker_id = claimant, claim = gen_random_uuid(), revision = j.revision + 1, write_id = null,
+        updated_at = clock_timestamp(),
         flight_xid = (flight ->> 'xid')::xid8, flight_pid = (flight ->> 'pid')::integer,
         flight_backend_start = (flight ->> 'backend_start')::timestamptz
     from cartage.users u join cartage.databases d on d.id = u.database_id
@@ -46,8 +50,8 @@ begin
       order by p.position limit 1 for update skip locked
     )
     -- As in cartage.runnable_jobs.
-    returning j.user_id, j.id, j.status, j.definition, j.progress, j.attempt, j.created_at, j.updated_at,
-      j.flight_xid, j.flight_pid, j.flight_backend_start, j.flight_losses,
+    returning j.user_id, j.id, j.status, j.definition, j.progress, j.claim, j.revision, j.created_at, j.updated_at,
+      j.flight_xid, j.flight_pid, j.flight_backend_start, j.flight_losses, j.flight_restarts,
       u.username, u.master_role, u.schema_name, d.host_id, d.name as database_name,
       queue.pending > 1 as is_followed
     into taken;
@@ -66,7 +70,7 @@ $$;
 -- end says: there was more, but somebody was working on it; ask again soon.
 create function cartage.claim_jobs(
   claimant integer, wanted integer, wanted_orphans integer,
-  per_user integer, per_host integer, open_hosts integer[], transactions jsonb, life uuid
+  per_user integer, per_host integer, open_hosts integer[], transactions jsonb, epoch uuid
 ) returns setof json language plpgsql as $$
 declare
   orphan record;
@@ -78,9 +82,7 @@ begin
     return;
   end if;
 
-  -- Only one claims at a time, so that the limits are exact. (Nobody waits for the lock: he may have writes to bring home.)
-  -- The claim is on the disk before it is answered: otherwise a crash could take it back, and the same attempt be given
-  -- to another worker.
+  -- Only one claims at a time, so that the limits are exact. Nobody waits for the lock: there may be writes to bring home.
   if not pg_try_advisory_xact_lock(7238010) then
     return next null;
     return;
@@ -91,7 +93,9 @@ begin
     where o.status = 'running' and o.worker_id is null and o.host_id = any (open_hosts) and u.state = 'active'
     limit wanted_orphans for update of o skip locked
   loop
-    update cartage.jobs j set worker_id = claimant, attempt = j.attempt + 1
+    update cartage.jobs j
+    set worker_id = claimant, claim = gen_random_uuid(), revision = j.revision + 1, write_id = null,
+        updated_at = clock_timestamp()
     where j.user_id = orphan.user_id and j.id = orphan.id;
     return query select row_to_json(r) from cartage.runnable_jobs r
     where r.user_id = orphan.user_id and r.id = orphan.id;
@@ -101,7 +105,7 @@ begin
     select coalesce(array_agg(h.id), '{}') into free_hosts from unnest(open_hosts) h (id)
     where (select count(*) from cartage.jobs j where j.status = 'running' and j.host_id = h.id) < per_host;
 
-    job := cartage.take_job(claimant, per_user, free_hosts, transactions, life);
+    job := cartage.take_job(claimant, per_user, free_hosts, transactions, epoch);
     exit when job is null;
     return next job;
     transactions := transactions - (job ->> 'user_id');
@@ -117,14 +121,15 @@ begin
 end
 $$;
 
--- Writes what has become of jobs, each only if it is still in the hands of the writer (`attempt`), as the writer thinks
--- (`old_status`), and, where a life is given, in the same life of the server. Answers `results` in the order of the
--- writes.
+-- Writes what has become of jobs, each only if it is the next write of its claim (`claim`, `revision`), if the job has the
+-- status that the writer thinks (`old_status`), and, where an epoch is given, in the same epoch of the server. A write
+-- whose id is in the row already, as its answer was lost, is answered again and changes nothing. Answers `written` in the
+-- order of the writes.
 --
--- The claimant, if there is one, is given `next`, a job for each that it ends, on the same host: then neither the limit of
--- the host nor that of the user can be exceeded, and no lock is needed that others would have to wait for. If somebody on
--- another host comes first, it is given none there. What it wants besides is `claimed`. `is_left`: there may be more to be
--- had, so ask again soon.
+-- The claimant, if there is one, is given a job for each that it ends, on the same host: then neither the limit of the
+-- host nor that of the user can be exceeded, and no lock is needed that others would have to wait for. If somebody on
+-- another host comes first, it is given none there. What it wants besides comes after those in `claimed`. `has_more`:
+-- there may be more to be had, so ask again soon.
 create function cartage.write_jobs(
   writes json, is_patient boolean,
   claimant integer, wanted integer, wanted_orphans integer,
@@ -136,7 +141,7 @@ set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set search_path = pg_catalog, pg_temp as $$
 declare
-  current_life uuid := (select l.id from cartage.server_life l);
+  current_epoch uuid := (select l.id from cartage.server_epoch l);
   job record;
   written record;
   results json[] := '{}';
@@ -148,34 +153,43 @@ declare
   places integer[] := '{}';
   place integer;
   given json;
-  next_jobs json[] := '{}';
-  claimed_jobs json[] := '{}';
-  is_left boolean := false;
+  claimed json[] := '{}';
+  has_more boolean := false;
 begin
   if not is_patient then
     perform set_config('lock_timeout', '100ms', true);
   end if;
 
-  -- First the jobs, then the queues, both in the order of their users: like this nobody waits for one who waits for him.
+  -- One lock order, jobs before queues and both by user, so no deadlock.
   for job in
     select w.* from json_to_recordset(writes) as w (
-      number integer, user_id integer, id uuid, attempt integer, life uuid, old_status text, new_status text,
-      is_released boolean, progress json, xid xid8, pid integer, backend_start timestamptz, losses smallint
+      number integer, user_id integer, id uuid, claim uuid, revision integer, write_id uuid, epoch uuid,
+      old_status text, new_status text, is_released boolean, progress json,
+      xid xid8, pid integer, backend_start timestamptz, losses smallint, restarts smallint
     )
   loop
     update cartage.jobs j
     set status = job.new_status, progress = job.progress,
         worker_id = case when job.new_status = 'running' and not job.is_released then j.worker_id end,
+        claim = case when job.new_status = 'running' and not job.is_released then j.claim end,
+        revision = j.revision + 1, write_id = job.write_id,
         flight_xid = job.xid, flight_pid = job.pid, flight_backend_start = job.backend_start,
-        flight_losses = job.losses, updated_at = clock_timestamp(),
+        flight_losses = job.losses, flight_restarts = job.restarts, updated_at = clock_timestamp(),
         finished_at = case when job.new_status not in ('pending', 'running') then clock_timestamp() end
-    where j.user_id = job.user_id and j.id = job.id and j.attempt = job.attempt
-      and j.status = job.old_status and (job.life is null or job.life = current_life)
+    where j.user_id = job.user_id and j.id = job.id
+      and j.claim is not distinct from job.claim and j.revision = job.revision and j.status = job.old_status
+      and (job.epoch is null or job.epoch = current_epoch)
     returning j.updated_at, j.finished_at, j.host_id, j.is_watched into written;
     if not found then
-      results[job.number] := json_build_object(
-        'outcome', case when job.life is null or job.life = current_life then 'not ours' else 'other life' end
-      );
+      select j.updated_at into written from cartage.jobs j
+      where j.user_id = job.user_id and j.id = job.id and j.write_id = job.write_id;
+      results[job.number] := case
+        when found then json_build_object('outcome', 'written', 'at', written.updated_at)
+        -- After a crash there is none, until a worker asks for it.
+        when job.epoch is not null and job.epoch is distinct from current_epoch
+          then json_build_object('outcome', 'other epoch')
+        else json_build_object('outcome', 'not ours')
+      end;
       continue;
     end if;
 
@@ -188,10 +202,10 @@ begin
     if written.finished_at is not null then
       places := places || written.host_id;
       if written.is_watched then
-        perform pg_notify('cartage_finished_jobs', job.id::text);
+        perform cartage.tell('cartage_finished_jobs', job.id::text);
       end if;
     elsif job.is_released then
-      perform pg_notify('cartage_jobs', 'orphan');
+      perform cartage.tell('cartage_jobs', 'orphan');
     end if;
   end loop;
 
@@ -203,42 +217,42 @@ begin
   end loop;
 
   if claimant is null then
-    return json_build_object('results', results);
+    return json_build_object('written', results);
   end if;
 
   foreach place in array places loop
     continue when place <> all (open_hosts);
-    given := cartage.take_job(claimant, per_user, open_hosts, transactions, current_life, place);
+    given := cartage.take_job(claimant, per_user, open_hosts, transactions, current_epoch, place);
     continue when given is null;
-    next_jobs := next_jobs || given;
+    claimed := claimed || given;
     transactions := transactions - (given ->> 'user_id');
   end loop;
 
   if wanted + wanted_orphans > 0 then
     for given in
       select c from cartage.claim_jobs(
-        claimant, wanted, wanted_orphans, per_user, per_host, open_hosts, transactions, current_life
+        claimant, wanted, wanted_orphans, per_user, per_host, open_hosts, transactions, current_epoch
       ) c
     loop
       if given is null then
-        is_left := true;
+        has_more := true;
       else
-        claimed_jobs := claimed_jobs || given;
+        claimed := claimed || given;
       end if;
     end loop;
   else
-    is_left := exists (
+    has_more := exists (
       select from cartage.job_queues q join cartage.users u on u.id = q.user_id
       where q.pending > 0 and q.running < per_user and q.host_id = any (open_hosts) and u.state = 'active'
     );
   end if;
-  return json_build_object('results', results, 'next', next_jobs, 'claimed', claimed_jobs, 'is_left', is_left);
+  return json_build_object('written', results, 'claimed', claimed, 'has_more', has_more);
 end
 $$;
 
 -- Puts jobs into the queues of their users, which come in order. Answers when each was created, in the order of the
 -- jobs; null: the queue was full. A worker needs to be woken only by the first job that waits, and only if its user has
--- a slot free (`is_free`): whoever ends a job takes the next one anyway. If `is_quiet`, that is left to the caller.
+-- a slot free (`is_free`): a worker that ends a job is given the next one anyway. If `is_quiet`, the caller wakes it.
 create function cartage.enqueue_jobs(
   jobs json, is_patient boolean, is_quiet boolean, queue_limit integer, per_user integer
 ) returns table (at timestamptz, is_free boolean) language plpgsql
@@ -258,6 +272,15 @@ begin
       user_id integer, host_id integer, id uuid, definition json, idempotency_key text, request_hash text
     )
   loop
+    -- Repeated, as the answer to the first time was lost.
+    select j.created_at into at from cartage.jobs j where j.user_id = job.user_id and j.id = job.id;
+    if found then
+      is_free := true;
+      wakes := true;
+      return next;
+      continue;
+    end if;
+
     insert into cartage.job_queues as q (user_id, host_id, pending) values (job.user_id, job.host_id, 1)
     on conflict (user_id) do update set pending = q.pending + 1 where q.pending < queue_limit
     returning q.host_id, q.pending, q.running, clock_timestamp() as at into queue;
@@ -275,7 +298,7 @@ begin
   end loop;
 
   if wakes and not is_quiet then
-    perform pg_notify('cartage_jobs', '');
+    perform cartage.tell('cartage_jobs', '');
   end if;
 end
 $$;

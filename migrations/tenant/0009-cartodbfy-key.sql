@@ -87,16 +87,18 @@ begin
   where contype = 'f' and conindid = key.conindid and conparentid = 0;
 
   for foreign_key in select * from jsonb_to_recordset(foreign_keys) as saved (owner name, name name, "table" text) loop
-    perform cartodb._CDB_RunAs(foreign_key.owner,
-      format('alter table %s drop constraint %I', foreign_key.table, foreign_key.name));
+    if not cartodb._CDB_MayPrepare(foreign_key.owner) then
+      raise exception 'table % refers to table % and belongs to another user', foreign_key.table, relation
+        using errcode = 'dependent_objects_still_exist', hint = 'Its owner has to drop the foreign key first.';
+    end if;
+    execute format('alter table %s drop constraint %I', foreign_key.table, foreign_key.name);
   end loop;
   execute format('alter table %s drop constraint %I, add constraint %2$I %s', relation, key.conname,
     regexp_replace(pg_get_constraintdef(key.oid), '^PRIMARY KEY', 'UNIQUE'));
   for foreign_key in
-    select * from jsonb_to_recordset(foreign_keys) as saved (owner name, name name, "table" text, definition text)
+    select * from jsonb_to_recordset(foreign_keys) as saved (name name, "table" text, definition text)
   loop
-    perform cartodb._CDB_RunAs(foreign_key.owner,
-      format('alter table %s add constraint %I %s', foreign_key.table, foreign_key.name, foreign_key.definition));
+    execute format('alter table %s add constraint %I %s', foreign_key.table, foreign_key.name, foreign_key.definition);
   end loop;
 end
 $$;
@@ -161,13 +163,17 @@ $$;
 create function cartodb._CDB_AddSequence(relation regclass) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
+  owner constant name := cartodb._CDB_OwnerOf(relation);
   sequence text;
 begin
   select format('%I.%I', nspname, cartodb._CDB_FreeName(relnamespace, relname, '_cartodb_id_seq')) into sequence
   from pg_class join pg_namespace on pg_namespace.oid = relnamespace
   where pg_class.oid = relation;
-  execute format('create sequence %s as %s owned by %s.cartodb_id',
-    sequence, cartodb._CDB_ExactType(relation, 'cartodb_id'), relation);
+  execute format('create sequence %s as %s', sequence, cartodb._CDB_ExactType(relation, 'cartodb_id'));
+  if owner <> current_user then
+    execute format('alter sequence %s owner to %I', sequence, owner);
+  end if;
+  execute format('alter sequence %s owned by %s.cartodb_id', sequence, relation);
   execute format('alter table %s alter column cartodb_id set default nextval(%L)', relation, sequence);
 end
 $$;

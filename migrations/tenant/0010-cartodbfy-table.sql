@@ -1,14 +1,33 @@
 -- CDB_CartodbfyTable: completes a table in place. Whatever is right already is left alone.
 
+-- What of a table, or of the tables that inherit from it, would run code that is neither the caller's nor harmless.
+create function cartodb._CDB_CodeOfOthers(relation regclass, out relation regclass, out place text, out call regprocedure)
+returns setof record
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  with recursive family (member) as (
+    select $1::oid
+    union
+    select inhrelid from family join pg_inherits on inhparent = member
+  )
+  select member::regclass, expression.place, call::regprocedure
+  from family
+  join pg_class on pg_class.oid = member and pg_get_userbyid(relowner) <> current_user
+  cross join lateral cartodb._CDB_Expressions(member) expression
+  cross join lateral cartodb._CDB_Calls(expression.tree) call
+  join pg_proc on pg_proc.oid = call
+  where pg_get_userbyid(proowner) <> current_user and not cartodb._CDB_IsHarmless(call)
+$$;
+
 create function cartodb._CDB_CheckTable(relation regclass) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 declare
   class pg_class;
+  fault record;
 begin
   select * into class from pg_class where oid = relation;
   if not found then
     raise exception 'relation with OID % does not exist', relation::oid using errcode = 'undefined_table';
-  elsif not pg_has_role(class.relowner, 'USAGE') then
+  elsif not cartodb._CDB_MayPrepare(pg_get_userbyid(class.relowner)) then
     raise exception 'must be owner of table %', class.relname using errcode = 'insufficient_privilege';
   elsif class.relkind not in ('r', 'p') or class.relpersistence = 't' then
     raise exception '% is not a table that can be prepared: it is a view, foreign or temporary', relation
@@ -16,6 +35,11 @@ begin
   elsif class.relispartition then
     raise exception '% is a partition: prepare table % instead', relation, pg_partition_root(relation)
       using errcode = 'wrong_object_type';
+  end if;
+  select * into fault from cartodb._CDB_CodeOfOthers(relation);
+  if found then
+    raise exception '% of table % calls %, which is not yours', fault.place, fault.relation, fault.call
+      using errcode = 'insufficient_privilege', hint = 'Drop it, or let the owner of the table prepare it.';
   end if;
 end
 $$;
@@ -56,10 +80,10 @@ begin
       using errcode = 'datatype_mismatch';
   end if;
   if type is null then
-    execute format('alter table %s add column the_geom public.geometry(Geometry,4326)', relation);
+    execute format('alter table %s add column the_geom postgis.geometry(Geometry,4326)', relation);
   end if;
   if cartodb._CDB_ExactType(relation, 'the_geom_webmercator') is null then
-    execute format('alter table %s add column the_geom_webmercator public.geometry(Geometry,3857)', relation);
+    execute format('alter table %s add column the_geom_webmercator postgis.geometry(Geometry,3857)', relation);
   end if;
   changes := cartodb._CDB_KeyChanges(relation) || cartodb._CDB_GeometryChanges(relation, source);
   if changes <> '{}' then
@@ -116,8 +140,8 @@ $$;
 create function cartodb._CDB_IsPrepared(relation regclass) returns boolean
 language sql stable set search_path = pg_catalog, pg_temp as $$
   select coalesce(cartodb._CDB_ExactType(relation, 'cartodb_id') in ('integer', 'bigint')
-      and cartodb._CDB_ExactType(relation, 'the_geom') = 'public.geometry(Geometry,4326)'
-      and cartodb._CDB_ExactType(relation, 'the_geom_webmercator') = 'public.geometry(Geometry,3857)', false)
+      and cartodb._CDB_ExactType(relation, 'the_geom') = 'postgis.geometry(Geometry,4326)'
+      and cartodb._CDB_ExactType(relation, 'the_geom_webmercator') = 'postgis.geometry(Geometry,3857)', false)
     and cartodb._CDB_HasKey(relation) and cartodb._CDB_KeySequence(relation) is not null
     and not exists (select from cartodb._CDB_MissingParts(relation))
 $$;
@@ -126,7 +150,8 @@ $$;
 create function cartodb._CDB_CheckQuotaOf(relation regclass) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  if pg_has_role(session_user, (select relowner from pg_class where oid = relation), 'USAGE') then
+  if cartodb.CDB_Username() is not null
+    and pg_has_role(session_user, (select relowner from pg_class where oid = relation), 'USAGE') then
     perform cartage.enforce_quota(username) from cartage.account_relations mine where mine.relation = $1;
   end if;
 end
@@ -135,8 +160,6 @@ $$;
 create function cartodb.CDB_CartodbfyTable(reloid regclass) returns regclass
 language plpgsql strict set search_path = pg_catalog, pg_temp as $$
 declare
-  role_before constant text := current_setting('role');
-  owner constant name := (select pg_get_userbyid(relowner) from pg_class where oid = reloid);
   command text;
 begin
   perform cartodb._CDB_CheckTable(reloid);
@@ -145,11 +168,9 @@ begin
     return reloid;
   end if;
 
-  -- From here on as the owner: code in constraints or indexes of a key's table must not run with the user's rights.
-  if owner <> current_user then
-    perform set_config('role', owner, true);
-  end if;
   execute format('lock table %s in access exclusive mode', reloid);
+  -- Until the lock was there, the owner could still change the table.
+  perform cartodb._CDB_CheckTable(reloid);
   perform cartodb._CDB_NameColumns(reloid);
   perform cartodb._CDB_ConvertColumns(reloid);
   if not cartodb._CDB_HasKey(reloid) then
@@ -163,7 +184,6 @@ begin
   for command in select part from cartodb._CDB_MissingParts(reloid) part where part is not null loop
     execute command;
   end loop;
-  perform set_config('role', role_before, true);
 
   perform cartodb.CDB_TableMetadataTouch(reloid);
   perform cartodb._CDB_CheckQuotaOf(reloid);
