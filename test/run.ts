@@ -8,8 +8,8 @@ import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { createLog } from '../src/log.ts'
 import { startEmbeddedCluster } from '../src/postgres/cluster/embedded-cluster.ts'
-import { endProcesses, removeNames } from './remains.ts'
 import { FileTimes } from './support/file-times.ts'
+import { endProcesses, removeNames } from './support/remains.ts'
 
 // Runs the test files, or those whose path holds one of the arguments, on a cluster of their own; then looks
 // for what they left behind: databases, roles and processes.

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'
-import { eventually, setup } from '../setup.ts'
+import { eventually, setup } from '../support/setup.ts'
 
 test('no tenant role is superuser, CREATEROLE, CREATEDB, BYPASSRLS, REPLICATION or a member of a pg_ role', async (t) => {
   const { user, admin } = await setup(t)

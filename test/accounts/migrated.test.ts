@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { migrateTenants } from '../../src/hosts/tenant-databases.ts'
-import { setup } from '../setup.ts'
+import { setup } from '../support/setup.ts'
 
 test('a transaction of a tenant does not keep its database as it was', async (t) => {
   const { service, user } = await setup(t, { isIsolated: true })

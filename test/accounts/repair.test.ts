@@ -10,7 +10,7 @@ import { deleteUser } from '../../src/accounts/delete-user.ts'
 import { repairAccounts } from '../../src/accounts/repair-accounts.ts'
 import { insertDraftUser } from '../../src/accounts/user-store.ts'
 import { inTransaction } from '../../src/postgres/transaction.ts'
-import { randomName, type Setup, setup } from '../setup.ts'
+import { randomName, type Setup, setup } from '../support/setup.ts'
 
 test('a creation or deletion that was killed at any moment is removed by repair, whole', async (t) => {
   const house = await setup(t, { isIsolated: true })
@@ -68,7 +68,7 @@ test('a draft that never got a role or a database is removed', async (t) => {
 
 /** Runs the act in a process of its own and kills it -9 that long after it began. */
 async function killedAfter(house: Setup, act: string, name: string, afterMs: number): Promise<void> {
-  const script = fileURLToPath(new URL('./killed-act.ts', import.meta.url))
+  const script = fileURLToPath(new URL('../support/killed-act.ts', import.meta.url))
   const { namespace } = house.service.services.config
   const child = spawn(
     process.execPath,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setup } from '../setup.ts'
-import { cartage } from './call.ts'
+import { cartage } from '../support/call.ts'
+import { setup } from '../support/setup.ts'
 
 test('the command line prints every digit that PostgreSQL gave', async (t) => {
   const { url, user } = await setup(t)

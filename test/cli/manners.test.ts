@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
-import { eventually, setup } from '../setup.ts'
-import { beginCartage, cartage, connection, installation, shellProgram } from './call.ts'
+import { beginCartage, cartage, connection, installation, shellProgram } from '../support/call.ts'
+import { eventually, setup } from '../support/setup.ts'
 
 test('Ctrl-C while a job is awaited cancels the job, whose id was shown', async (t) => {
   const house = await setup(t, { worker: true })

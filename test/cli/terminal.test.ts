@@ -3,8 +3,8 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type TestContext, test } from 'node:test'
 import { terminalLog } from '../../src/terminal-log.ts'
-import { eventually, type Setup, setup } from '../setup.ts'
-import { cartage, installation, shellProgram } from './call.ts'
+import { cartage, installation, shellProgram } from '../support/call.ts'
+import { eventually, type Setup, setup } from '../support/setup.ts'
 
 test('on a terminal the log is text without a line per request, and the addresses come last', async (t) => {
   const terminal = serveInTerminal(t, await setup(t, { isIsolated: true }))

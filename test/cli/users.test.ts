@@ -3,8 +3,8 @@ import { execFile } from 'node:child_process'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { describeSize, sizeInBytes } from '../../src/cli/size.ts'
-import { eventually, setup } from '../setup.ts'
-import { cartage, installation, shellProgram } from './call.ts'
+import { cartage, installation, shellProgram } from '../support/call.ts'
+import { eventually, setup } from '../support/setup.ts'
 
 test('a user is shown with its limits and its host; the master key on demand, and it can be replaced', async (t) => {
   const house = await setup(t)

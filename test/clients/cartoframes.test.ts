@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { eventually, setup, type TestUser } from '../setup.ts'
-import { CartoClient, CartoException, readAnswer } from './carto-client.ts'
+import { CartoClient, CartoException, readAnswer } from '../support/carto-client.ts'
+import { eventually, setup, type TestUser } from '../support/setup.ts'
 
 test('cartoframes uploads a data frame and reads it back', async (t) => {
   const { url, user } = await setup(t, { worker: true })

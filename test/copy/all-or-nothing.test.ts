@@ -7,7 +7,6 @@ import { buffer } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
-import { eventually, type Setup, setup } from '../setup.ts'
 import {
   assertAtRest,
   copyfrom,
@@ -18,7 +17,8 @@ import {
   csvLines,
   readReply,
   send,
-} from './copying.ts'
+} from '../support/copying.ts'
+import { eventually, type Setup, setup } from '../support/setup.ts'
 
 const intoT = 'COPY t FROM STDIN (FORMAT csv)'
 const seed = Number(process.env.CARTAGE_TEST_SEED) || 20_261_115

@@ -5,7 +5,6 @@ import { Readable } from 'node:stream'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
-import { setup, type TestUser } from '../setup.ts'
 import {
   assertAtRest,
   copyfrom,
@@ -15,7 +14,8 @@ import {
   createTable,
   csvLines,
   readReply,
-} from './copying.ts'
+} from '../support/copying.ts'
+import { setup, type TestUser } from '../support/setup.ts'
 
 const intoT = 'COPY t FROM STDIN (FORMAT csv)'
 

@@ -4,8 +4,8 @@ import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createGunzip, gzipSync } from 'node:zlib'
-import { setup, type TestUser } from '../setup.ts'
-import { copyfrom, copyUrl } from './copying.ts'
+import { copyfrom, copyUrl } from '../support/copying.ts'
+import { setup, type TestUser } from '../support/setup.ts'
 
 const megabyte = 1024 ** 2
 const mostGrowth = 64 * megabyte

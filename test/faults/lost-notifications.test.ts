@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { jobApi } from '../jobs/job-api.ts'
-import { setup } from '../setup.ts'
+import { jobApi } from '../support/job-api.ts'
+import { setup } from '../support/setup.ts'
 
 test('who waits for a job hears of its end although no notification arrives', async (t) => {
   const { user, admin, service } = await setup(t, { worker: true })

@@ -5,9 +5,9 @@ import { masterTargetOf } from '../../src/auth/account.ts'
 import { createLog } from '../../src/log.ts'
 import { type Service, startService } from '../../src/service.ts'
 import { HostHealth } from '../../src/worker/host-health.ts'
-import { jobApi, runJob } from '../jobs/job-api.ts'
-import { newInstallation } from '../operations/installation.ts'
-import { randomName, setup, type TestUser } from '../setup.ts'
+import { newInstallation } from '../support/installation.ts'
+import { jobApi, runJob } from '../support/job-api.ts'
+import { randomName, setup, type TestUser } from '../support/setup.ts'
 
 const endOwnSessions = `do $$ begin
   loop

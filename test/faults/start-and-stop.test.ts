@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { test } from 'node:test'
-import { newInstallation } from '../operations/installation.ts'
-import { startProcess } from '../operations/processes.ts'
-import { eventually, setup } from '../setup.ts'
-import { silentProxy } from './silent-proxy.ts'
+import { newInstallation } from '../support/installation.ts'
+import { startProcess } from '../support/processes.ts'
+import { eventually, setup } from '../support/setup.ts'
+import { silentProxy } from '../support/silent-proxy.ts'
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')

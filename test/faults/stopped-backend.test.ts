@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { endless, jobApi, runJob } from '../jobs/job-api.ts'
-import { untilRunning } from '../jobs/running-statement.ts'
-import { eventually, setup } from '../setup.ts'
+import { endless, jobApi, runJob } from '../support/job-api.ts'
+import { untilRunning } from '../support/running-statement.ts'
+import { eventually, setup } from '../support/setup.ts'
 
 test('many who wait for a job that is being cancelled in vain hold up nobody else', async (t) => {
   const bundle = await setup(t, { worker: true })

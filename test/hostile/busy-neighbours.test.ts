@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { keysClient } from '../keys/keys-client.ts'
-import { eventually, type Setup, setup, type TestUser } from '../setup.ts'
+import { keysClient } from '../support/keys-client.ts'
+import { eventually, type Setup, setup, type TestUser } from '../support/setup.ts'
 
 const config = { connectionsPerHost: 10, connectionsPerRole: 8, copiesPerProcess: 10, copiesPerUser: 8 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { grantsOf, keysClient } from '../keys/keys-client.ts'
-import { eventually, type Setup, setup, type TestUser } from '../setup.ts'
+import { grantsOf, keysClient } from '../support/keys-client.ts'
+import { eventually, type Setup, setup, type TestUser } from '../support/setup.ts'
 
 const early = 'create table early as select 1 as a; set constraints all immediate'
 /** The transaction that took the turn is over, the one around it is not. */

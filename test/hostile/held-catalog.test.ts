@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { grantsOf, keysClient, roleOf } from '../keys/keys-client.ts'
-import { eventually, type Setup, setup, type TestUser } from '../setup.ts'
+import { grantsOf, keysClient, roleOf } from '../support/keys-client.ts'
+import { eventually, type Setup, setup, type TestUser } from '../support/setup.ts'
 
 test('a grant that gives nothing is refused to whoever does not own the object, and so holds nothing', async (t) => {
   const { user } = await setup(t)

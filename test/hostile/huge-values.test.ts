@@ -4,8 +4,8 @@ import { get, type IncomingMessage } from 'node:http'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ask } from '../query/ask.ts'
-import { eventually, setup, type TestUser } from '../setup.ts'
+import { ask } from '../support/ask.ts'
+import { eventually, setup, type TestUser } from '../support/setup.ts'
 
 const million = 1_000_000
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { eventually, type Setup, setup, type TestUser } from '../setup.ts'
+import { eventually, type Setup, setup, type TestUser } from '../support/setup.ts'
 
 /** No connection is kept, so every request logs in. */
 const config = { connectionIdleMs: 0 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setup } from '../setup.ts'
+import { setup } from '../support/setup.ts'
 
 test('the lists of tables do not wait for a table that somebody holds', async (t) => {
   const { user, service, url } = await setup(t)

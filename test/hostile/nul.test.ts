@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { basic, setup } from '../setup.ts'
+import { basic, setup } from '../support/setup.ts'
 
 type Operation = { parameters?: { name: string; in: string }[]; requestBody?: object }
 type Api = { paths: Record<string, Record<string, Operation>> }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { keysClient } from '../keys/keys-client.ts'
-import { eventually, setup, type TestUser } from '../setup.ts'
+import { keysClient } from '../support/keys-client.ts'
+import { eventually, setup, type TestUser } from '../support/setup.ts'
 
 test('a stranger makes no temporary table; whoever has a key does', async (t) => {
   const { user } = await setup(t)

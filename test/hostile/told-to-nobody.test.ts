@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test'
 import { readConfig } from '../../src/config.ts'
 import { createLog } from '../../src/log.ts'
 import { startService } from '../../src/service.ts'
-import { basic, eventually, type Setup, setup } from '../setup.ts'
+import { basic, eventually, type Setup, setup } from '../support/setup.ts'
 
 const secret = 'cartage_Sb1gF0xNotForLogs-4711'
 /** One that the operator chose: it looks like anything. */

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { createLog } from '../../src/log.ts'
 import { startService } from '../../src/service.ts'
-import { basic, eventually, setup } from '../setup.ts'
+import { basic, eventually, setup } from '../support/setup.ts'
 
 test('every error of the SQL side has a code of the closed list, and the SQLSTATE that PostgreSQL gave', async (t) => {
   const { url, user } = await setup(t)

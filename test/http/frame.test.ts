@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test'
 import type { Config } from '../../src/config.ts'
 import { createLog } from '../../src/log.ts'
 import { startService } from '../../src/service.ts'
-import { basic, eventually, type Setup, setup } from '../setup.ts'
+import { basic, eventually, type Setup, setup } from '../support/setup.ts'
 
 test('GET /health/live and /health/ready answer 200 while all is well', async (t) => {
   const { url } = await setup(t)

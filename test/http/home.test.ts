@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
-import { setup } from '../setup.ts'
+import { setup } from '../support/setup.ts'
 
 test('the address itself answers a browser with a page and a program with a document', async (t) => {
   const { url } = await setup(t)

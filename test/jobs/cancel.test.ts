@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Setup, setup, type TestUser } from '../setup.ts'
-import { endless, itemsOf, jobApi, runJob, statusesOf } from './job-api.ts'
-import { untilRunning } from './running-statement.ts'
+import { endless, itemsOf, jobApi, runJob, statusesOf } from '../support/job-api.ts'
+import { untilRunning } from '../support/running-statement.ts'
+import { type Setup, setup, type TestUser } from '../support/setup.ts'
 
 const options = { worker: true } as const
 

@@ -6,7 +6,7 @@ import { AuditRefusals } from '../../src/audit/audit-refusals.ts'
 import { cleanAudit, listAudit, recordAudit } from '../../src/audit/audit-store.ts'
 import { createClient } from '../../src/client/client.ts'
 import { createLog } from '../../src/log.ts'
-import { basic, randomName, type Setup, setup } from '../setup.ts'
+import { basic, randomName, type Setup, setup } from '../support/setup.ts'
 
 test('creating, changing and deleting a user are recorded with the operator as the actor', async (t) => {
   const bundle = await setup(t)

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { createAdminClient } from '../../src/client/admin-client.ts'
 import { createClient } from '../../src/client/client.ts'
-import { cartage, installation } from '../cli/call.ts'
-import { setup } from '../setup.ts'
-import { newDataDir } from './data-dir.ts'
-import { startCartage } from './processes.ts'
+import { cartage, installation } from '../support/call.ts'
+import { newDataDir } from '../support/data-dir.ts'
+import { startCartage } from '../support/processes.ts'
+import { setup } from '../support/setup.ts'
 
 const passphrase = { CARTAGE_BACKUP_PASSPHRASE: 'a long passphrase for tests' }
 

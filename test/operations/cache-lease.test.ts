@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { createAdminClient } from '../../src/client/admin-client.ts'
-import { basic, eventually, randomName } from '../setup.ts'
-import { newInstallation } from './installation.ts'
-import { startProcess } from './processes.ts'
-import { type Flow, startProxy, type TcpProxy } from './tcp-proxy.ts'
+import { newInstallation } from '../support/installation.ts'
+import { startProcess } from '../support/processes.ts'
+import { basic, eventually, randomName } from '../support/setup.ts'
+import { type Flow, startProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 
 test('a process trusts what it remembers only under a lease', async (t) => {
   const pair = await startPair(t)

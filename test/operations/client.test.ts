@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { CartageError } from '../../src/client/cartage-error.ts'
 import { createClient } from '../../src/client/client.ts'
-import { type Setup, setup } from '../setup.ts'
+import { type Setup, setup } from '../support/setup.ts'
 
 test('a refusal is thrown with its status, its text and the id of the request', async (t) => {
   const client = clientOf(t, await setup(t))

@@ -11,7 +11,7 @@ import { createLog } from '../../src/log.ts'
 import { startEmbeddedCluster } from '../../src/postgres/cluster/embedded-cluster.ts'
 import { hostFromUrl } from '../../src/postgres/hosts.ts'
 import { deriveSecrets } from '../../src/secrets.ts'
-import { type Setup, setup } from '../setup.ts'
+import { type Setup, setup } from '../support/setup.ts'
 
 test('a healthy installation passes every check', async (t) => {
   const checks = await examine(await setup(t, { isIsolated: true }))

@@ -7,10 +7,10 @@ import { createAdminClient } from '../../src/client/admin-client.ts'
 import { createClient } from '../../src/client/client.ts'
 import { createLog } from '../../src/log.ts'
 import { runningClusterUrl } from '../../src/postgres/cluster/running-url.ts'
-import { cartage, installation } from '../cli/call.ts'
-import { eventually, randomName, setup } from '../setup.ts'
-import { newDataDir } from './data-dir.ts'
-import { startCartage } from './processes.ts'
+import { cartage, installation } from '../support/call.ts'
+import { newDataDir } from '../support/data-dir.ts'
+import { startCartage } from '../support/processes.ts'
+import { eventually, randomName, setup } from '../support/setup.ts'
 
 test('processes join an embedded cluster; it outlives the one that started it, and ends with the last', async (t) => {
   const dataDir = await newDataDir(t)

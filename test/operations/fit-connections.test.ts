@@ -7,7 +7,7 @@ import { createAdminClient } from '../../src/client/admin-client.ts'
 import { createClient } from '../../src/client/client.ts'
 import { createLog } from '../../src/log.ts'
 import { startEmbeddedCluster } from '../../src/postgres/cluster/embedded-cluster.ts'
-import { startCartage } from './processes.ts'
+import { startCartage } from '../support/processes.ts'
 
 test('a PostgreSQL with few connections is used as far as it goes: requests wait, none fails', async (t) => {
   const dataDir = await mkdtemp(join(tmpdir(), 'cartage-small-'))

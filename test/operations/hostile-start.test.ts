@@ -4,7 +4,7 @@ import pg from 'pg'
 import { createUser } from '../../src/accounts/create-user.ts'
 import { createKey } from '../../src/keys/create-key.ts'
 import { deleteKey } from '../../src/keys/delete-key.ts'
-import { newInstallation } from './installation.ts'
+import { newInstallation } from '../support/installation.ts'
 
 test('a process becomes ready whatever locks tenants hold in their databases', async (t) => {
   const installation = await newInstallation(t)

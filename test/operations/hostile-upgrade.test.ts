@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
 import { findBinaries } from '../../src/postgres/cluster/find-binaries.ts'
-import { type Setup, setup, type TestUser } from '../setup.ts'
+import { type Setup, setup, type TestUser } from '../support/setup.ts'
 
 // The commands of docs/operations.md, each against a tenant who waits for the operator.
 

@@ -6,9 +6,9 @@ import { userByName } from '../../src/auth/account-store.ts'
 import { createClient } from '../../src/client/client.ts'
 import { doctor } from '../../src/doctor/doctor.ts'
 import { addHost } from '../../src/hosts/add-host.ts'
-import { eventually } from '../setup.ts'
-import { startProcess } from './processes.ts'
-import { admin, isError, newUser, startHost, startWithTwoHosts } from './two-hosts.ts'
+import { startProcess } from '../support/processes.ts'
+import { eventually } from '../support/setup.ts'
+import { admin, isError, newUser, startHost, startWithTwoHosts } from '../support/two-hosts.ts'
 
 test('every process knows a new host at once, and new users are placed on the emptiest', async (t) => {
   const { service, installation, second } = await startWithTwoHosts(t)

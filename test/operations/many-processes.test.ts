@@ -6,9 +6,9 @@ import { updateUser } from '../../src/accounts/update-user.ts'
 import { createAdminClient } from '../../src/client/admin-client.ts'
 import { CartageError } from '../../src/client/cartage-error.ts'
 import { createClient } from '../../src/client/client.ts'
-import { eventually } from '../setup.ts'
-import { type Installation, newInstallation } from './installation.ts'
-import { type RunningProcess, startProcess } from './processes.ts'
+import { type Installation, newInstallation } from '../support/installation.ts'
+import { type RunningProcess, startProcess } from '../support/processes.ts'
+import { eventually } from '../support/setup.ts'
 
 test('key changes made in one process are seen by the next request to any other', async (t) => {
   const { one, two } = await startPair(t, await newInstallation(t))

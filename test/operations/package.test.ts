@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
-import { newInstallation } from './installation.ts'
+import { newInstallation } from '../support/installation.ts'
 
 const run = promisify(execFile)
 

@@ -10,10 +10,10 @@ import { createAdminClient } from '../../src/client/admin-client.ts'
 import { createLog } from '../../src/log.ts'
 import { startEmbeddedCluster } from '../../src/postgres/cluster/embedded-cluster.ts'
 import { deriveSecrets } from '../../src/secrets.ts'
-import { eventually } from '../setup.ts'
+import { embeddedSuperuser, newDataDir } from '../support/data-dir.ts'
+import { startCartage } from '../support/processes.ts'
 import { program } from '../support/program.ts'
-import { embeddedSuperuser, newDataDir } from './data-dir.ts'
-import { startCartage } from './processes.ts'
+import { eventually } from '../support/setup.ts'
 
 test('a rotation that is killed before it is decided has not happened', async (t) => {
   const { dataDir, token } = await newEmbedded(t)

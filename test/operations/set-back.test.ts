@@ -4,10 +4,10 @@ import { rm } from 'node:fs/promises'
 import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
 import type { Service } from '../../src/service.ts'
-import { statusesOf } from '../jobs/job-api.ts'
-import { eventually } from '../setup.ts'
-import { startProcess } from './processes.ts'
-import { isError, newUser, startWithTwoHosts } from './two-hosts.ts'
+import { statusesOf } from '../support/job-api.ts'
+import { startProcess } from '../support/processes.ts'
+import { eventually } from '../support/setup.ts'
+import { isError, newUser, startWithTwoHosts } from '../support/two-hosts.ts'
 
 test('a statement that a host has lost, as it was set back, is run again and not taken for done', async (t) => {
   const { service, installation, cluster } = await startWithTwoHosts(t, { worker: false })

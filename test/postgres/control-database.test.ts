@@ -4,8 +4,8 @@ import { test } from 'node:test'
 import { createLog } from '../../src/log.ts'
 import { prepareControlDatabase } from '../../src/postgres/control/control-database.ts'
 import { openDatabases } from '../../src/postgres/databases.ts'
-import { newInstallation } from '../operations/installation.ts'
-import { basic, randomName, setup } from '../setup.ts'
+import { newInstallation } from '../support/installation.ts'
+import { basic, randomName, setup } from '../support/setup.ts'
 
 test('processes that start at the same moment on a new installation all come up', async (t) => {
   const { service, keys, admin } = await setup(t)

@@ -24,7 +24,7 @@ import { type EmbeddedCluster, startEmbeddedCluster } from '../../src/postgres/c
 import { findBinaries } from '../../src/postgres/cluster/find-binaries.ts'
 import { isAlive, serverProcesses } from '../../src/postgres/cluster/processes.ts'
 import { runningClusterUrl } from '../../src/postgres/cluster/running-url.ts'
-import { eventually } from '../setup.ts'
+import { eventually } from '../support/setup.ts'
 
 const log = createLog('silent')
 const isRoot = process.getuid?.() === 0
@@ -323,7 +323,7 @@ async function holdCluster(
   t: TestContext,
   dataDir: string,
 ): Promise<{ child: ChildProcess; url: string; pid: number }> {
-  const script = join(import.meta.dirname, 'hold-cluster.ts')
+  const script = join(import.meta.dirname, '../support/hold-cluster.ts')
   const child = spawn(process.execPath, ['--import', 'tsx', script, dataDir], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })

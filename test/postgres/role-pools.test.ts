@@ -7,7 +7,7 @@ import { createLog } from '../../src/log.ts'
 import { LoginKeeper } from '../../src/postgres/pools/login-keeper.ts'
 import { RolePools, type RolePoolsOptions } from '../../src/postgres/pools/role-pools.ts'
 import type { Session } from '../../src/postgres/session.ts'
-import { eventually, type Setup, setup } from '../setup.ts'
+import { eventually, type Setup, setup } from '../support/setup.ts'
 
 /** Every way to leave something behind on a connection, and the question that would find it. */
 const leftovers: readonly (readonly [string, string, string, unknown])[] = [

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { shareTable, unshareTable } from '../../src/tables/share-table.ts'
-import { basic, setup, type TestUser } from '../setup.ts'
-import { ask } from './ask.ts'
+import { ask } from '../support/ask.ts'
+import { basic, setup, type TestUser } from '../support/setup.ts'
 
 type Json = Record<string, unknown>
 

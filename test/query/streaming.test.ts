@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
 import { test } from 'node:test'
-import { eventually, type Setup, setup, type TestUser } from '../setup.ts'
-import { ask } from './ask.ts'
+import { ask } from '../support/ask.ts'
+import { eventually, type Setup, setup, type TestUser } from '../support/setup.ts'
 
 const endless = "select generate_series(1, 1000000000) as n, repeat('x', 100) as t"
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setup } from '../setup.ts'
-import { assertPrepared } from './assert-prepared.ts'
-import { column, makeKey, refusal, rows, value } from './tenant-session.ts'
+import { assertPrepared } from '../support/assert-prepared.ts'
+import { setup } from '../support/setup.ts'
+import { column, makeKey, refusal, rows, value } from '../support/tenant-session.ts'
 
 test('CDB_CartodbfyTable keeps owner, grants, constraints, defaults, comments, indexes, statistics and storage', async (t) => {
   const context = await setup(t)

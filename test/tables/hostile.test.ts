@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setup } from '../setup.ts'
-import { assertPrepared } from './assert-prepared.ts'
-import { column, openSession, refusal, rows, value } from './tenant-session.ts'
+import { assertPrepared } from '../support/assert-prepared.ts'
+import { setup } from '../support/setup.ts'
+import { column, openSession, refusal, rows, value } from '../support/tenant-session.ts'
 
 /** Everything that our functions call, made again by a tenant where its name would be found first, or just as well. */
 const traps = `

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Client, Pool } from 'pg'
-import { jobApi, runJob, statusesOf } from '../jobs/job-api.ts'
-import { findRunning, untilRunning } from '../jobs/running-statement.ts'
-import { eventually, type Setup, setup } from '../setup.ts'
+import { jobApi, runJob, statusesOf } from '../support/job-api.ts'
+import { findRunning, untilRunning } from '../support/running-statement.ts'
+import { eventually, type Setup, setup } from '../support/setup.ts'
 
 test('a write that was repeated and then arrives once more, late, changes nothing', async (t) => {
   const bundle = await setup(t, { worker: true, isIsolated: true })

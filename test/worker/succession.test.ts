@@ -5,8 +5,8 @@ import type { Pool, PoolClient } from 'pg'
 import type { ClaimedJob } from '../../src/jobs/claim-store.ts'
 import { registerWorker } from '../../src/jobs/worker-store.ts'
 import { endOf, writeJobs } from '../../src/jobs/write-store.ts'
-import { jobApi, runJob } from '../jobs/job-api.ts'
-import { eventually, type Setup, setup } from '../setup.ts'
+import { jobApi, runJob } from '../support/job-api.ts'
+import { eventually, type Setup, setup } from '../support/setup.ts'
 
 /** The last of three jobs of the user, which is handed over with the end of the one before. */
 async function submitLast({ user }: Setup, query: unknown) {

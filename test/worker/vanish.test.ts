@@ -8,9 +8,9 @@ import { deleteUser } from '../../src/accounts/delete-user.ts'
 import { addHost } from '../../src/hosts/add-host.ts'
 import { createLog } from '../../src/log.ts'
 import { startEmbeddedCluster } from '../../src/postgres/cluster/embedded-cluster.ts'
-import { endless, jobApi, runJob, statusesOf } from '../jobs/job-api.ts'
-import { untilRunning } from '../jobs/running-statement.ts'
-import { eventually, type Setup, setup } from '../setup.ts'
+import { endless, jobApi, runJob, statusesOf } from '../support/job-api.ts'
+import { untilRunning } from '../support/running-statement.ts'
+import { eventually, type Setup, setup } from '../support/setup.ts'
 
 const options = { worker: true } as const
 

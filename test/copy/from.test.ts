@@ -3,8 +3,17 @@ import { request } from 'node:http'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import zlib from 'node:zlib'
-import { basic, setup } from '../setup.ts'
-import { copyfrom, copyto, copyUrl, countRows, createTable, csvLines, readReply, send } from './copying.ts'
+import {
+  copyfrom,
+  copyto,
+  copyUrl,
+  countRows,
+  createTable,
+  csvLines,
+  readReply,
+  send,
+} from '../support/copying.ts'
+import { basic, setup } from '../support/setup.ts'
 
 const intoT = 'COPY t (id, name) FROM STDIN WITH (FORMAT csv)'
 

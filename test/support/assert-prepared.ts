@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { TestUser } from '../setup.ts'
+import type { TestUser } from './setup.ts'
 import { column, rows, value } from './tenant-session.ts'
 
 /** What every prepared table has, whatever it was before. */

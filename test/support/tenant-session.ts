@@ -1,7 +1,7 @@
 import type { TestContext } from 'node:test'
 import pg from 'pg'
-import { grantsOf, keysClient, roleOf } from '../keys/keys-client.ts'
-import type { Setup, TestUser } from '../setup.ts'
+import { grantsOf, keysClient, roleOf } from './keys-client.ts'
+import type { Setup, TestUser } from './setup.ts'
 
 /** The rows that a role's SQL answers: the master role's unless told. */
 export async function rows(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { JobDocument } from '../../src/http/jobs/document.ts'
-import { basic, type TestUser } from '../setup.ts'
+import { basic, type TestUser } from './setup.ts'
 
 export type Answer<Body> = Readonly<{ status: number; headers: Headers; body: Body }>
 export type Refusal = Readonly<{ error: string[]; errors?: string[] }>

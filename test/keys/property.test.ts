@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { type Setup, setup, type TestUser } from '../setup.ts'
-import { grantsOf, keyRolesOf, keysClient, roleOf, tablesOf } from './keys-client.ts'
+import { grantsOf, keyRolesOf, keysClient, roleOf, tablesOf } from '../support/keys-client.ts'
+import { type Setup, setup, type TestUser } from '../support/setup.ts'
 
 const tableNames = ['t1', 't2', 't3'] as const
 const keyNames = ['a', 'b'] as const

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type IncomingMessage, type OutgoingHttpHeaders, type RequestOptions, request } from 'node:http'
 import type { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
-import { eventually, type Setup, type TestUser } from '../setup.ts'
+import { eventually, type Setup, type TestUser } from './setup.ts'
 
 export type Reply = Readonly<{
   status: number

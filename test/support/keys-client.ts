@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { basic, type Setup, type TestUser } from '../setup.ts'
+import { basic, type Setup, type TestUser } from './setup.ts'
 
 export type Answer = Readonly<{
   status: number

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { JobDocument } from '../../src/http/jobs/document.ts'
-import { setup } from '../setup.ts'
-import { jobApi, type Refusal } from './job-api.ts'
+import { jobApi, type Refusal } from '../support/job-api.ts'
+import { setup } from '../support/setup.ts'
 
 test('a mistyped member of a job is named, and nothing is queued', async (t) => {
   const { user, admin, service } = await setup(t)

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
-import type { Setup } from '../setup.ts'
-import { program } from '../support/program.ts'
+import { program } from './program.ts'
+import type { Setup } from './setup.ts'
 
 /** The environment of the operator of a test's installation. */
 export const installation = (house: Setup) => ({

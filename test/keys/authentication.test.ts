@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createLog } from '../../src/log.ts'
 import { startService } from '../../src/service.ts'
-import { basic, setup, type TestUser } from '../setup.ts'
-import { type Answer, grantsOf, keysClient, send } from './keys-client.ts'
+import { type Answer, grantsOf, keysClient, send } from '../support/keys-client.ts'
+import { basic, setup, type TestUser } from '../support/setup.ts'
 
 /** Every key endpoint, asked in one way. */
 const endpoints = (base: string, query: string, headers: Record<string, string> = {}) =>

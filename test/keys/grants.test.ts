@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Setup, setup, type TestUser } from '../setup.ts'
-import { databaseOf, grantsOf, keysClient, refusal, roleOf, tablesOf } from './keys-client.ts'
+import { databaseOf, grantsOf, keysClient, refusal, roleOf, tablesOf } from '../support/keys-client.ts'
+import { type Setup, setup, type TestUser } from '../support/setup.ts'
 
 const denied = '42501'
 

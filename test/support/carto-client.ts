@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { createGzip } from 'node:zlib'
-import type { TestUser } from '../setup.ts'
+import type { TestUser } from './setup.ts'
 
 /**
  * The requests that carto-python makes, byte for byte as far as a server can tell: `api_key` and `client` go into a

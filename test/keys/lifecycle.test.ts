@@ -10,8 +10,8 @@ import { createKeyRole } from '../../src/keys/key-role.ts'
 import { repairKeys } from '../../src/keys/repair-keys.ts'
 import { createLog } from '../../src/log.ts'
 import { startService } from '../../src/service.ts'
-import { eventually, type Setup, setup, type TestUser } from '../setup.ts'
-import { grantsOf, keyRolesOf, keysClient, roleOf, tablesOf } from './keys-client.ts'
+import { grantsOf, keyRolesOf, keysClient, roleOf, tablesOf } from '../support/keys-client.ts'
+import { eventually, type Setup, setup, type TestUser } from '../support/setup.ts'
 
 /** A second process as far as the databases can tell: pools, caches and listeners of its own. */
 async function twoNodes(t: TestContext) {
@@ -219,7 +219,7 @@ function actor(
 ): ChildProcess {
   const child = spawn(
     process.execPath,
-    ['--import', 'tsx', fileURLToPath(new URL('act-on-key.ts', import.meta.url))],
+    ['--import', 'tsx', fileURLToPath(new URL('../support/act-on-key.ts', import.meta.url))],
     {
       stdio: 'inherit',
       env: {

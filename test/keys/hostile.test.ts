@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import pg from 'pg'
 import { deleteUser } from '../../src/accounts/delete-user.ts'
 import { repairAccounts } from '../../src/accounts/repair-accounts.ts'
-import { eventually, type Setup, setup, type TestUser } from '../setup.ts'
-import { grantsOf, keyRolesOf, keysClient, refusal, roleOf, tablesOf } from './keys-client.ts'
+import { grantsOf, keyRolesOf, keysClient, refusal, roleOf, tablesOf } from '../support/keys-client.ts'
+import { eventually, type Setup, setup, type TestUser } from '../support/setup.ts'
 
 const denied = '42501'
 

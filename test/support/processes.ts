@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import type { TestContext } from 'node:test'
-import { program } from '../support/program.ts'
 import type { Installation } from './installation.ts'
+import { program } from './program.ts'
 
 export type RunningProcess = Readonly<{
   /** Where it listens; empty for a worker. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setup } from '../setup.ts'
-import { keysClient, send } from './keys-client.ts'
+import { keysClient, send } from '../support/keys-client.ts'
+import { setup } from '../support/setup.ts'
 
 type List = {
   total: number

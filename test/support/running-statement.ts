@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { eventually, type Setup } from '../setup.ts'
+import { eventually, type Setup } from './setup.ts'
 
 export type RunningStatement = Readonly<{ pid: number; backendStart: string }>
 

@@ -1,6 +1,6 @@
 import type { TestContext } from 'node:test'
 import { CartageProcess } from '../../chaos/process.ts'
-import { eventually, type Setup } from '../setup.ts'
+import { eventually, type Setup } from './setup.ts'
 
 /** Starts a real worker process on the control database of the set-up, and waits until it is there. */
 export async function startWorkerProcess(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { randomName, setup } from '../setup.ts'
-import { cartage, installation } from './call.ts'
+import { cartage, installation } from '../support/call.ts'
+import { randomName, setup } from '../support/setup.ts'
 
 test('cartage --help lists its commands', async () => {
   const { code, out } = await cartage({}, '--help')

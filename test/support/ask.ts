@@ -1,4 +1,4 @@
-import type { TestUser } from '../setup.ts'
+import type { TestUser } from './setup.ts'
 
 export type Reply = Readonly<{ status: number; headers: Headers; text: string; body: Body }>
 
