@@ -1,35 +1,86 @@
 import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
+import { meetsAim } from './aim.ts'
 import type { Result } from './entry.ts'
 import { figure } from './measure.ts'
 
 const jsonFile = new URL('../../docs/internals/performance.json', import.meta.url)
-const markdownFile = new URL('../../docs/performance.md', import.meta.url)
+const pages = [
+  { file: new URL('../../docs/performance.md', import.meta.url), render: summary },
+  { file: new URL('../../docs/internals/measurements.md', import.meta.url), render: measurements },
+]
 const [opening, closing] = ['<!-- results -->', '<!-- end of results -->']
 
-/** Keeps the results, each under its name, as JSON and as the table of docs/performance.md. */
+/** Keeps the results, each under its name, as JSON and in the two pages that are made from it. */
 export async function report(results: readonly Result[]): Promise<void> {
-  const known: Result[] = existsSync(jsonFile) ? JSON.parse(await readFile(jsonFile, 'utf8')) : []
+  const known = existsSync(jsonFile) ? await readResults() : []
   const byName = new Map([...known, ...results].map((result) => [result.name, result]))
   const all = [...byName.values()].sort((a, b) => a.name.localeCompare(b.name))
   await writeFile(jsonFile, `${JSON.stringify(all, null, 2)}\n`)
-  const page = await readFile(markdownFile, 'utf8')
-  const [before, after] = [page.split(opening)[0], page.split(closing)[1]]
-  await writeFile(markdownFile, `${before}${opening}\n\n${table(all)}\n\n${closing}${after}`)
-  process.stdout.write(`${table(results)}\n`)
+  for (const { file, render } of pages) {
+    const page = await readFile(file, 'utf8')
+    const [before, after] = [page.split(opening)[0], page.split(closing)[1]]
+    await writeFile(file, `${before}${opening}\n\n${render(all)}\n\n${closing}${after}`)
+  }
+  process.stdout.write(`${summary(results)}\n`)
 }
 
-export function table(results: readonly Result[]): string {
+export async function readResults(): Promise<readonly Result[]> {
+  return JSON.parse(await readFile(jsonFile, 'utf8'))
+}
+
+/** For whoever asks how fast it is: one table for each subject. */
+export function summary(results: readonly Result[]): string {
+  return [...subjects]
+    .map(([prefix, title]) => [title, results.filter(({ name }) => name.split('-')[0] === prefix)] as const)
+    .filter(([, some]) => some.length > 0)
+    .map(([title, some]) =>
+      [
+        `## ${title}`,
+        '',
+        '| what | against | ratio | smallest to largest | aim | |',
+        '|---|---|---|---|---|---|',
+        ...some.map(summaryRow),
+      ].join('\n'),
+    )
+    .join('\n\n')
+}
+
+/** By the first word of the name. Every benchmark has one of these. */
+export const subjects: ReadonlyMap<string, string> = new Map([
+  ['query', 'SQL'],
+  ['copyfrom', 'Copy in'],
+  ['copyto', 'Copy out'],
+  ['jobs', 'Jobs'],
+  ['credential', 'Requests'],
+  ['authenticated', 'Requests with a key'],
+  ['key', 'Keys'],
+  ['user', 'Users'],
+  ['tables', 'Tables'],
+  ['start', 'Start'],
+  ['scale', '10,000 users and a million finished jobs'],
+])
+
+function summaryRow(result: Result): string {
+  const spread = `${result.ratioMin.toFixed(2)} to ${result.ratioMax.toFixed(2)}`
+  const cells = [result.title, result.baseline, `**${result.ratio.toFixed(2)}**`, spread, result.aim]
+  return `| ${[...cells, verdicts[String(meetsAim(result)) as keyof typeof verdicts]].join(' | ')} |`
+}
+
+const verdicts = { true: 'met', false: '**missed**', undefined: '' }
+
+/** For whoever measures again: the command, what was measured, and on what machine. */
+export function measurements(results: readonly Result[]): string {
   return [
-    '| what | baseline | baseline’s median | ours | ratio (min to max) | aim | besides | made by |',
-    '|---|---|---|---|---|---|---|---|',
+    '| command | baseline’s median | our median | ratio | pairs | besides | when and where |',
+    '|---|---|---|---|---|---|---|',
     ...results.map((result) => {
-      const ratio = `**${result.ratio.toFixed(3)}** (${result.ratioMin.toFixed(3)} to ${result.ratioMax.toFixed(3)}, ${result.pairs} pairs)`
-      const made = `\`${result.command}\`, ${result.date}, ${result.machine}`
-      const medians = [result.baselineMedian, result.oursMedian].map(
+      const [baseline, ours] = [result.baselineMedian, result.oursMedian].map(
         (value) => `${figure(value)} ${result.unit}`,
       )
-      return `| ${[result.title, result.baseline, ...medians, ratio, result.aim, result.notes, made].join(' | ')} |`
+      const where = `${result.date}, ${result.machine}`
+      const cells = [`\`${result.command}\``, baseline, ours, result.ratio.toFixed(3), result.pairs]
+      return `| ${[...cells, result.notes, where].join(' | ')} |`
     }),
   ].join('\n')
 }
