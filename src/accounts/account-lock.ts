@@ -3,7 +3,7 @@ import { advisoryLocks } from '../postgres/advisory-locks.ts'
 
 /**
  * Whoever makes or removes an account holds its lock on a control connection. The lock dies with the process, so a
- * row in `creating` or `deleting` whose lock is free is the leftover of a death.
+ * row in `creating` or `deleting` whose lock is free was left by a process that died.
  */
 export async function holdingLocks<T>(control: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
   const client = await control.connect()

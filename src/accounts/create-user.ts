@@ -87,7 +87,7 @@ async function placeInOrganization(tx: ClientBase, request: NewUser, organizatio
   }
 }
 
-/** From a draft to an active user; from anything that goes wrong back to nothing. */
+/** Makes the draft an active user. If anything fails, removes what there is of it. */
 async function finishUser(
   installation: Installation,
   client: PoolClient,

@@ -11,7 +11,7 @@ import { holdingLocks, lockUser } from './account-lock.ts'
 import { dropRoles, evictFromDatabase } from './tenant-roles.ts'
 import { deleteUserRow, findAnyUser, setUserState, userState } from './user-store.ts'
 
-/** Ends the user's sessions, jobs and keys, and removes roles, schema or database. What dies half-way, repair finishes. */
+/** Ends the user's sessions, jobs and keys, and removes roles, schema or database. After a crash, repair goes on with it. */
 export async function deleteUser(installation: Installation, username: string): Promise<void> {
   const { control } = installation.databases
   const found = await findAnyUser(control, username)
@@ -39,7 +39,7 @@ export async function leavingToRepair({ log }: Installation, removal: Promise<vo
   })
 }
 
-/** Removes everything that the user has or half has, its row last. Safe to repeat. */
+/** Removes everything of the user, also of one that is half-made. Its row goes last. Safe to repeat. */
 export async function removeUser(installation: Installation, account: Account): Promise<void> {
   if (account.organization) await evictFromDatabase(installation.databases, account)
   else await dropDatabase(installation.databases, account.hostId, account.database)

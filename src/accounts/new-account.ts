@@ -10,7 +10,7 @@ export function checkQuota(quotaBytes: number | undefined): void {
   }
 }
 
-/** A master token may be brought along (a move from another installation), if nobody else could be meant by it. */
+/** A master token may be given, for a move from another installation. No other key may have it. */
 export async function checkMasterToken(installation: Installation, token: string | undefined): Promise<void> {
   if (token === undefined) return
   if (!/^[\x21-\x7e]{16,255}$/.test(token) || token.includes(':') || token === defaultToken) {

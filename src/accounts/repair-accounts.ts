@@ -43,7 +43,7 @@ async function repairUsers(installation: Installation): Promise<string[]> {
 /** Whoever worked on it may have finished before we had the lock. */
 const isUnfinished = (state: string | undefined) => state === 'creating' || state === 'deleting'
 
-/** What lives on a host that does not answer, or is held by a tenant, stays for the next time. */
+/** An account on a host that does not answer, or that a tenant holds, is left for the next repair. */
 async function succeeds({ log }: Installation, removal: Promise<void>): Promise<boolean> {
   try {
     await removal

@@ -76,8 +76,8 @@ export async function admitToDatabase(databases: Databases, place: TenantPlace):
 }
 
 /**
- * What a database gives to whom stands in one row of a catalog. Whoever else changes it at the same moment, for a key
- * perhaps, makes this fail, and it is tried again; a tenant who holds it for longer is ended.
+ * PostgreSQL keeps all privileges on a database in one catalog row. If another session changes that row at the same moment,
+ * `work` fails and is tried again. A session of a tenant that holds the row is ended.
  */
 async function inSharedDatabase(
   databases: Databases,
@@ -98,8 +98,9 @@ async function inSharedDatabase(
 }
 
 /**
- * Members of an organization share the privileges of its database, which PostgreSQL keeps in one row. A lock on a table
- * that no tenant can touch, of a transaction: it waits for the backend of a killed process, too.
+ * Members of an organization are added and removed one at a time, because the privileges on their database are one catalog
+ * row. This lock is on a table that no tenant can lock. It belongs to the transaction, so it also waits for the backend of
+ * a killed process.
  */
 const oneByOne = `set local lock_timeout = '60s'; lock table cartage.accounts in share row exclusive mode; set local lock_timeout = '5s'`
 

@@ -18,7 +18,7 @@ export type DraftUser = Readonly<{
   quotaBytes: number
 }>
 
-/** Reserves the name and writes the user in state `creating`: from here on, whatever happens can be undone by its row. */
+/** Reserves the name and writes the user in state `creating`. From here on, repair finds the user by its row. */
 export async function insertDraftUser(tx: ClientBase, draft: DraftUser): Promise<Account> {
   await reserveName(tx, draft.username)
   const id = await nextId(tx, 'users')

@@ -83,7 +83,7 @@ function checkPostgis({ postgis }: HostState): Check {
     : { name: 'PostGIS', status: 'fail', advice: 'PostGIS is not installed: no account can be made there' }
 }
 
-/** Without these a crash of the server can lose or tear what was answered as done. */
+/** Without these settings a crash of the server can lose or damage what was answered as done. */
 function checkDurability({ settings }: HostState): Check {
   const off = durable.filter((name) => settings[name] === 'off')
   if (off.length === 0) return { name: 'durability', status: 'ok', advice: `${durable.join(', ')} are on` }

@@ -92,7 +92,7 @@ function checkPasswords({ encryption, weakRoles }: Openings): Check {
   return { name, status: 'ok', advice: 'Passwords are kept as SCRAM verifiers' }
 }
 
-/** A tenant may give its role a password and come by itself, wherever PUBLIC may connect and pg_hba.conf lets it. */
+/** A tenant can give its role a password, and then log in without the service wherever PUBLIC may connect. */
 function checkConnect(open: readonly string[]): Check {
   if (open.length === 0) {
     return { name: 'connect', status: 'ok', advice: 'PUBLIC may connect to no database' }

@@ -36,7 +36,7 @@ function checkNode(): Check {
       }
 }
 
-/** Of a database elsewhere the disk cannot be seen from here. */
+/** The disk of a database on another machine cannot be seen from here. */
 async function checkDisk({ databaseUrl, dataDir }: Config): Promise<readonly Check[]> {
   if (databaseUrl) return []
   const { bavail, blocks, bsize } = await statfs(dataDir)

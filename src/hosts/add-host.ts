@@ -41,7 +41,7 @@ function checkHost(name: string, url: string): void {
   if (!/^postgres(ql)?:\/\/./.test(url)) throw errors.hostInvalid('The address must begin with postgres://')
 }
 
-/** The administrator must be one; the cluster must not be one that we have; the tenants must be where they are said to be. */
+/** Checks that we are superuser there, that no other host is the same cluster, and that a known host has its databases. */
 async function checkCluster(
   installation: Installation,
   host: Host,

@@ -15,11 +15,11 @@ export async function checkSecret(control: Queryable, secrets: Secrets): Promise
   const [newest] = await newestTokens(control, 1)
   if (newest && !opens(secrets, newest.encrypted)) throw wrongSecret(null)
   await insertVerifier(control, secrets.verifier)
-  // Of two processes that start at the same moment with different secrets, one must go.
+  // Two processes may start at the same moment with different secrets: the second one is refused.
   await checkSecret(control, secrets)
 }
 
-/** Whether this is the secret that the installation lives by. */
+/** Whether this is the secret of the installation. */
 export async function isSecret(control: Queryable, secret: string): Promise<boolean> {
   const known = await readVerifier(control)
   return known?.verifier.equals(deriveSecrets(secret).verifier) ?? false

@@ -7,7 +7,7 @@ import type { Config } from '../config.ts'
 export type InstallationSecrets = Readonly<{
   adminUrl: string
   secret: string
-  /** The secret of a rotation that may have been cut off: it is the one if the control database says so. */
+  /** The new secret of a rotation that may have been cut off. The control database tells which of the two counts. */
   nextSecret?: string | undefined
   adminToken: string
 }>
@@ -36,7 +36,7 @@ export async function stageSecret(config: Config, fresh: string): Promise<void> 
   if (!isConfigured(config)) await keep(config.dataDir, nextSecretFile, fresh, rename)
 }
 
-/** What the control database has decided about a rotation: the data directory follows. A configured secret is the operator's to change. */
+/** Keeps the new secret or drops it, as the control database has decided. A secret from the configuration is not touched. */
 export async function settleSecret(config: Config, isRotated: boolean): Promise<void> {
   if (isConfigured(config)) return
   const next = join(config.dataDir, nextSecretFile)
@@ -60,7 +60,7 @@ const adminTokenFile = 'admin-token'
 const nextSecretFile = 'secret.next'
 export const newSecret = () => randomBytes(32).toString('base64url')
 
-/** A random text kept in a file that only its owner may read, made at the first time; by one process of many. */
+/** A random text in a file that only its owner may read. It is made once, also if several processes start together. */
 async function kept(dataDir: string, name: string): Promise<string> {
   const known = await readKept(dataDir, name)
   if (known) return known
@@ -75,7 +75,7 @@ async function readKept(dataDir: string, name: string): Promise<string | undefin
   return text?.trim() || undefined
 }
 
-/** On the disk when this returns: everything else rests on it. */
+/** The file is on the disk when this returns (fsync). */
 async function keep(dataDir: string, name: string, text: string, put: typeof rename): Promise<void> {
   await mkdir(dataDir, { recursive: true })
   const draft = join(dataDir, `${name}.${process.pid}`)

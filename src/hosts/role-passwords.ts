@@ -7,7 +7,7 @@ import type { Installation } from './installation.ts'
 
 /**
  * Gives the roles of a host the passwords that follow from a rotated secret, so that the old ones end here and not at
- * the next login of each role. Begun by a rotation and noted in the host's row, it is finished by whoever comes next.
+ * the next login of each role. The rotation marks the host's row; the next start goes on if this is cut off.
  */
 export async function moveRolePasswords(installation: Installation, hostId: number): Promise<number> {
   const { control, admin, hosts } = installation.databases

@@ -1,7 +1,7 @@
 import type { ClientBase, QueryResultRow } from 'pg'
 import type { Queryable } from '../postgres/transaction.ts'
 
-/** What tells the secret of the installation from others, without being it. */
+/** The verifier is derived from the secret of the installation: it recognises the secret and does not reveal it. */
 export type KnownSecret = Readonly<{ verifier: Buffer; rotatedAt: Date | null }>
 
 export async function readVerifier(control: Queryable): Promise<KnownSecret | undefined> {

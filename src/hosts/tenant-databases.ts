@@ -65,7 +65,7 @@ export async function migrateTenants(installation: Installation, hostId: number)
   return isComplete
 }
 
-/** A transaction that holds what a migration changes is ended: else a tenant could keep the state of before for ever. */
+/** Ends a transaction that holds what the migration changes. Otherwise a tenant could keep its database from being migrated. */
 async function isMigrated(installation: Installation, hostId: number, name: string): Promise<boolean> {
   const { databases, tenantMigrations, log } = installation
   const attempt = () => migrateTenant(databases, hostId, name, tenantMigrations)
@@ -102,7 +102,7 @@ async function createDatabase(
     await holdName(session, name)
     const copy = `create database ${quoteIdentifier(name)} template ${quoteIdentifier(template)} encoding 'UTF8'`
     await session.query(copy).catch(async (error) => {
-      // The leftover of a creation that died, whose row is gone.
+      // A creation that died left it, and its row is gone.
       if (!hasSqlstate(error, sqlstate.duplicateDatabase)) throw error
       await session.query(`drop database ${quoteIdentifier(name)} with (force)`)
       await session.query(copy)

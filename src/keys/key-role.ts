@@ -8,7 +8,7 @@ import type { WantedGrants } from './grants.ts'
 import type { KeysContext } from './key.ts'
 import { lockTimeout, retryConflicts } from './retry-conflicts.ts'
 
-/** The parts of the wanted grants that are not the user's to give. */
+/** The parts of the wanted grants that the user does not have and so cannot give. */
 export type GrantFault = 'tables' | 'schemas'
 
 /** Makes the role with all its grants in one transaction, or answers why it cannot be; then there is no role. */

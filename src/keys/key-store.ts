@@ -97,7 +97,7 @@ export async function readKeys(
   return rows.map((row) => readKey(secrets, row))
 }
 
-/** An order by the secret itself, or by what stands only in the tenant's catalogs, is the order of creation. */
+/** `token` would leak the secret and `grants` are in the tenant's catalogs: both mean the order of creation. */
 const orderColumn = {
   name: 'name collate "C"',
   type: 'type',

@@ -5,7 +5,7 @@ import type { EffectiveGrants, Scope } from './grants.ts'
 /** What every act on keys needs. */
 export type KeysContext = Pick<Installation, 'namespace' | 'databases' | 'secrets' | 'log'> &
   Readonly<{
-    /** Whose key asked for it; the operator if nobody's. */
+    /** The caller whose key asked for it. Without one it is the operator. */
     caller?: Principal
   }>
 

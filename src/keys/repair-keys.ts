@@ -33,7 +33,7 @@ async function isRemoved(context: KeysContext, account: Account, role: string): 
   }
 }
 
-/** Whoever makes a key holds the user's row until the record is there: without either, the role is a leftover for good. */
+/** A creation holds the lock on the user until the record of the key is there. With neither lock nor record, the role is left over. */
 async function isLeftover({ databases }: KeysContext, account: Account, role: string): Promise<boolean> {
   return inTransaction(databases.control, async (tx) => {
     return (await tryLockOwner(tx, account.userId)) && !(await isRoleOfKey(tx, role))
@@ -64,7 +64,7 @@ async function leftoverRoles(
   )
 }
 
-/** A user that is being made or removed is the accounts' to repair. */
+/** A user that is being made or removed is repaired by `repairAccounts`. */
 function ownerOf({ databases }: KeysContext, hostId: number, role: string): Promise<Account | undefined> {
   return findOwner(databases.control, hostId, masterRoleOfKey(role))
 }

@@ -20,7 +20,7 @@ export async function retryConflicts<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** So long a catalog change waits for a statement of the tenant. */
+/** How long a catalog change waits for a statement of the tenant. */
 export const lockTimeout = `set local lock_timeout = '2s'`
 
 const tooManyGrantees = 'Grants too many keys have grants on one of these tables'
