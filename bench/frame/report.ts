@@ -62,9 +62,14 @@ export const subjects: ReadonlyMap<string, string> = new Map([
 ])
 
 function summaryRow(result: Result): string {
-  const spread = `${result.ratioMin.toFixed(2)} to ${result.ratioMax.toFixed(2)}`
-  const cells = [result.title, result.baseline, `**${result.ratio.toFixed(2)}**`, spread, result.aim]
+  const spread = `${ratioText(result.ratioMin)} to ${ratioText(result.ratioMax)}`
+  const cells = [result.title, result.baseline, `**${ratioText(result.ratio)}**`, spread, result.aim]
   return `| ${[...cells, verdicts[String(meetsAim(result)) as keyof typeof verdicts]].join(' | ')} |`
+}
+
+/** A small ratio has its meaning in the third place. */
+function ratioText(ratio: number): string {
+  return ratio.toFixed(ratio < 0.1 ? 3 : 2)
 }
 
 const verdicts = { true: 'met', false: '**missed**', undefined: '' }
