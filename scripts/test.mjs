@@ -3,19 +3,24 @@ import { provideGdal } from './gdal.mjs'
 import { prepare } from './prepare.mjs'
 import { Failure, root, run, runScript, say } from './run.mjs'
 
+const filters = process.argv.slice(2)
+/** Whoever names a test wants its answer now: types, lint and the build are for the whole. */
+const isWhole = filters.length === 0
 const bin = (name) => join(root, 'node_modules/.bin', name)
 
 await runScript(async () => {
   await timed('set-up', async () => {
-    await prepare()
+    await prepare({ needsBuild: isWhole })
     await provideGdal()
   })
-  await timed('types', () => check(bin('tsc'), ['--noEmit']))
-  await timed('lint and format', () =>
-    check(bin('biome'), ['ci', ...(process.stdout.isTTY ? [] : ['--colors=off'])]),
-  )
+  if (isWhole) {
+    await timed('types', () => check(bin('tsc'), ['--noEmit']))
+    await timed('lint and format', () =>
+      check(bin('biome'), ['ci', ...(process.stdout.isTTY ? [] : ['--colors=off'])]),
+    )
+  }
   // Last, and without a word after it: the runner's summary closes the output.
-  return run(process.execPath, ['--import', 'tsx', 'test/run.ts', ...process.argv.slice(2)], {
+  return run(process.execPath, ['--import', 'tsx', 'test/run.ts', ...filters], {
     env: { ...process.env, TSX_DISABLE_CACHE: '1' },
   })
 })
