@@ -26,6 +26,14 @@ const pinned = {
   idle_in_transaction_session_timeout: 0,
   // Lets the backend of a vanished process notice and die within a second.
   client_connection_check_interval: 1000,
+  // Of extensions. Before the library is loaded nobody can see that a role has set them, so they are given at the start.
+  'plpgsql.check_asserts': 'on',
+  'plpgsql.print_strict_params': 'off',
+  'plpgsql.extra_warnings': 'none',
+  'plpgsql.extra_errors': 'none',
+  'pg_trgm.similarity_threshold': 0.3,
+  'pg_trgm.word_similarity_threshold': 0.6,
+  'pg_trgm.strict_word_similarity_threshold': 0.5,
 } as const
 
 /** In start-up options a backslash protects blanks and backslashes. */
