@@ -79,7 +79,7 @@ test('a bad parameter is refused with its name', async (t) => {
   }
   const nul = await ask(user, 'select 1 -- \0')
   assert.equal(nul.status, 400)
-  assert.deepEqual(nul.body.error, ['The query must not contain null bytes'])
+  assert.deepEqual(nul.body.error, ['The request must not contain NUL characters'])
   const notText = await post(user, { headers: json, body: JSON.stringify({ q: { a: 1 } }) })
   assert.equal(notText.status, 400)
   const list = await post(user, { headers: json, body: '["select 1"]' })
