@@ -5,7 +5,9 @@
 export async function watchJobInvariants(
   control: Readonly<{ query: (text: string) => Promise<unknown> }>,
 ): Promise<void> {
+  // One message, so one transaction: files that start at the same time take turns.
   await control.query(`
+    lock table cartage.jobs in share row exclusive mode;
     create or replace function cartage.watch_job() returns trigger language plpgsql
     set search_path = pg_catalog, pg_temp as $$
     begin
