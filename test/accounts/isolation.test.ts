@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'
+import { jobSession } from '../support/job-session.ts'
 import { eventually, setup } from '../support/setup.ts'
 
 test('no tenant role is superuser, CREATEROLE, CREATEDB, BYPASSRLS, REPLICATION or a member of a pg_ role', async (t) => {
@@ -142,15 +143,9 @@ test("members do not read each other's code, and still their own", async (t) => 
 
 test('a stranger who holds the privileges of a shared database holds up neither new members nor new keys', async (t) => {
   const context = await setup(t)
-  const { createOrganization, createUser, service } = context
+  const { createOrganization, createUser } = context
   const { name: organization, owner } = await createOrganization()
-  const holder = await service.services.databases.job.acquire({
-    hostId: 1,
-    database: owner.account.database,
-    role: owner.account.publicRole,
-    searchPath: 'public',
-  })
-  t.after(() => holder.destroy())
+  const holder = await jobSession(t, context, owner, { role: owner.account.publicRole })
   // It gives nothing, as it cannot, and holds the row of the database all the same.
   const hold = () =>
     holder.query(`begin; grant connect on database "${owner.account.database}" to current_user`)

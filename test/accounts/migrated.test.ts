@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { migrateTenants } from '../../src/hosts/tenant-databases.ts'
+import { jobSession } from '../support/job-session.ts'
 import { setup } from '../support/setup.ts'
 
 test('a transaction of a tenant does not keep its database as it was', async (t) => {
-  const { service, user } = await setup(t, { isIsolated: true })
-  const { accounts, databases } = service.services
-  const { database, masterRole: role } = user.account
-  const holder = await databases.job.acquire({ hostId: 1, database, role, searchPath: 'postgis' })
-  t.after(() => holder.destroy())
+  const house = await setup(t, { isIsolated: true })
+  const { user } = house
+  const { accounts } = house.service.services
+  const holder = await jobSession(t, house, user, { searchPath: 'postgis' })
   await holder.query('begin; select from spatial_ref_sys limit 1; select pg_advisory_lock(7238001)')
   const sql = 'alter table postgis.spatial_ref_sys add column later integer'
   const tenantMigrations = [...accounts.tenantMigrations, { name: '9999-later', sql, checksum: 'later' }]

@@ -1,18 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { jobSession } from '../support/job-session.ts'
 import { setup } from '../support/setup.ts'
 
 test('the lists of tables do not wait for a table that somebody holds', async (t) => {
-  const { user, service, url } = await setup(t)
+  const house = await setup(t)
+  const { user, url } = house
   await user.sql(`create table held as select generate_series(1, 1000) as a;
     create table free (a int); create view seen as select * from held`)
-  const holder = await service.services.databases.job.acquire({
-    hostId: 1,
-    database: user.account.database,
-    role: user.account.masterRole,
-    searchPath: 'public',
-  })
-  t.after(() => holder.destroy())
+  const holder = await jobSession(t, house, user)
   await holder.query('begin; lock table held, free in access exclusive mode; create table unseen (a int)')
   for (const path of ['/api/v1/viz', '/api/v1/viz/held', '/api/v4/datasets']) {
     const answer = await inTime(`${user.base}${path}?api_key=${user.masterToken}`)

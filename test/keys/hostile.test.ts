@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import pg from 'pg'
 import { deleteUser } from '../../src/accounts/delete-user.ts'
 import { repairAccounts } from '../../src/accounts/repair-accounts.ts'
+import { jobSession } from '../support/job-session.ts'
 import { grantsOf, keyRolesOf, keysClient, refusal, roleOf, tablesOf } from '../support/keys-client.ts'
 import { eventually, type Setup, setup, type TestUser } from '../support/setup.ts'
 
@@ -222,7 +223,7 @@ test('what strangers granted to a role in their own database does not hold up it
 test('a stranger who holds a lock on what names a role holds up neither its deletion nor anything else', async (t) => {
   const context = await setup(t)
   const { user, createUser, service, url, keys } = context
-  const { databases, accounts } = service.services
+  const { accounts } = service.services
   const stranger = await createUser()
   const victim = await createUser()
   await keysClient(user).make('k')
@@ -230,13 +231,7 @@ test('a stranger who holds a lock on what names a role holds up neither its dele
   await stranger.sql(
     `create table bait (id int); create policy p on bait to "${role}", "${victim.account.masterRole}"`,
   )
-  const holder = await databases.job.acquire({
-    hostId: 1,
-    database: stranger.account.database,
-    role: stranger.account.masterRole,
-    searchPath: 'public',
-  })
-  t.after(() => holder.destroy())
+  const holder = await jobSession(t, context, stranger)
   await holder.query('begin; lock table bait in access exclusive mode')
   await holder.query('select pg_advisory_lock(7238001), pg_advisory_lock(7238003, hashtext($1))', [
     stranger.account.masterRole,
@@ -262,15 +257,9 @@ test('a stranger who holds a lock on what names a role holds up neither its dele
 
 test("a tenant's turn at the check of the quota does not hold up a change of the quota", async (t) => {
   const context = await setup(t)
-  const { createUser, service, url, keys } = context
+  const { createUser, url, keys } = context
   const user = await createUser({ quotaBytes: 1_000_000_000 })
-  const holder = await service.services.databases.job.acquire({
-    hostId: 1,
-    database: user.account.database,
-    role: user.account.masterRole,
-    searchPath: 'public,cartodb,postgis',
-  })
-  t.after(() => holder.destroy())
+  const holder = await jobSession(t, context, user, { searchPath: 'public,cartodb,postgis' })
   await holder.query('begin; create table t as select 1 as id; set constraints all immediate')
   const patched = await fetch(`${url}/admin/v1/users/${user.username}`, {
     method: 'PATCH',
@@ -479,11 +468,8 @@ test('a key that changed its password or settings works on, and regenerating tak
 
 test('a regenerated token shuts out also a job that holds the role in a transaction', async (t) => {
   const context = await setup(t)
-  const { user, service } = context
-  const { databases } = service.services
-  const { masterRole, database } = user.account
-  const holder = await databases.job.acquire({ hostId: 1, database, role: masterRole, searchPath: 'public' })
-  t.after(() => holder.destroy())
+  const { user } = context
+  const holder = await jobSession(t, context, user)
   await holder.query(`set application_name = 'cartage job'; begin; alter role current_user password 'stolen'`)
   const { status } = await keysClient(user).regenerate('Master')
   assert.equal(status, 200)
