@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { buildConsole, consoleSources } from './build-console.mjs'
 import { root, runStep, say } from './run.mjs'
 
 const dist = join(root, 'dist')
@@ -25,6 +26,7 @@ export async function build() {
   const compiler = join(root, 'node_modules/typescript/bin/tsc')
   try {
     await runStep(process.execPath, [compiler, '--project', 'tsconfig.build.json', '--outDir', draft])
+    await buildConsole(join(draft, 'console'))
   } catch (error) {
     rmSync(draft, { recursive: true, force: true })
     throw error
@@ -37,9 +39,10 @@ export async function build() {
 }
 
 function hashSources() {
-  const sources = readdirSync(join(root, 'src'), { recursive: true })
+  const service = readdirSync(join(root, 'src'), { recursive: true })
     .filter((path) => path.endsWith('.ts'))
     .map((path) => join('src', path))
+  const sources = [...service, ...consoleSources()]
   const hash = createHash('sha256')
   for (const path of ['tsconfig.json', 'tsconfig.build.json', 'package-lock.json', ...sources.sort()]) {
     hash

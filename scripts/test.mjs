@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { provideChromium } from './chromium.mjs'
 import { provideGdal } from './gdal.mjs'
 import { prepare } from './prepare.mjs'
 import { Failure, root, run, runScript, say } from './run.mjs'
@@ -12,9 +13,14 @@ await runScript(async () => {
   await timed('set-up', async () => {
     await prepare({ needsBuild: isWhole })
     await provideGdal()
+    await provideChromium()
   })
   if (isWhole) {
-    await timed('types', () => check(bin('tsc'), ['--noEmit']))
+    await timed('types', async () => {
+      for (const project of ['.', 'console', 'test/console']) {
+        await check(bin('tsc'), ['--noEmit', '--project', project])
+      }
+    })
     await timed('lint and format', () =>
       check(bin('biome'), ['ci', ...(process.stdout.isTTY ? [] : ['--colors=off'])]),
     )

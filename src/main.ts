@@ -88,9 +88,9 @@ async function welcome(config: Config, service: Service): Promise<void> {
   process.stdout.write(`
 Cartage listens on ${url}
 
-  start here    ${url}/
   reference     ${url}/docs
 ${demo ? firstRequest(url, demo.masterToken, config) : keyHint}
+  console       ${url}/console/
 `)
 }
 

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { parse as parseQuery } from 'node:querystring'
 import { type FastifyInstance, fastify, LogController } from 'fastify'
 import { adminRoutes } from './admin/routes.ts'
+import { consoleRoutes } from './console/routes.ts'
 import { copyRoutes } from './copy/routes.ts'
 import { datasetsRoutes } from './datasets/routes.ts'
 import { acceptBodies } from './frame/body.ts'
@@ -39,6 +40,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   limitRates(app, services)
 
   await add(app, homeRoutes, services)
+  await add(app, consoleRoutes, services)
   await add(app, healthRoutes, services)
   await add(app, openapiRoutes, services)
   await add(app, meRoutes, services)

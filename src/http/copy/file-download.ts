@@ -2,7 +2,7 @@ import type { Writable } from 'node:stream'
 import { finished, pipeline } from 'node:stream/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ClientWait } from '../../copy/upload.ts'
-import { chooseEncoding, createEncoder } from './content-encoding.ts'
+import { chooseEncoding, createEncoder } from '../frame/content-encoding.ts'
 
 export type FileHeaders = Readonly<{ type: string; disposition: string }>
 

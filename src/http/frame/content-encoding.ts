@@ -20,11 +20,14 @@ export function readContentEncoding(header: string | undefined): Encoding | null
 
 export type OutputEncoding = 'zstd' | 'gzip' | 'br'
 
-/** What to compress an answer with, by the client's weights; among equals the fastest. */
-export function chooseEncoding(acceptEncoding: string | undefined): OutputEncoding | null {
+/** What to compress an answer with, by the client's weights; of equals the first, which is the fastest. */
+export function chooseEncoding<Encoding extends OutputEncoding = OutputEncoding>(
+  acceptEncoding: string | undefined,
+  among: readonly Encoding[] = outputEncodings as readonly Encoding[],
+): Encoding | null {
   const weights = readWeights(acceptEncoding ?? '')
   const weightOf = (coding: string) => weights.get(coding) ?? weights.get('*') ?? 0
-  const [best] = outputEncodings.toSorted((one, other) => weightOf(other) - weightOf(one))
+  const [best] = among.toSorted((one, other) => weightOf(other) - weightOf(one))
   return best && weightOf(best) > 0 && weightOf(best) >= (weights.get('identity') ?? 0) ? best : null
 }
 

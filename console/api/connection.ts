@@ -1,0 +1,33 @@
+import { signal } from '@preact/signals'
+import { serviceAddress } from '../parts/address.ts'
+
+/** False while the service does not answer; the frame shows a bar then. */
+export const isReachable = signal(true)
+
+let watch: Promise<void> | undefined
+
+/** To be called when a request got no answer; resolves when the service answers again. */
+export function waitForService(): Promise<void> {
+  watch ??= askUntilAnswered().finally(() => {
+    watch = undefined
+  })
+  return watch
+}
+
+async function askUntilAnswered(): Promise<void> {
+  for (let attempt = 0; !(await isAlive()); attempt++) {
+    isReachable.value = false
+    await new Promise((resolve) => setTimeout(resolve, Math.min(250 * 2 ** attempt, 3_000)))
+  }
+  isReachable.value = true
+}
+
+function isAlive(): Promise<boolean> {
+  return fetch(`${serviceAddress}/health/live`, {
+    cache: 'no-store',
+    signal: AbortSignal.timeout(5_000),
+  }).then(
+    (response) => response.ok,
+    () => false,
+  )
+}

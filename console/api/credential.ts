@@ -1,0 +1,11 @@
+/** Who asks: a key of an account (no token: as nobody, so as the account's public role), or the operator. */
+export type Credential =
+  | Readonly<{ kind: 'key'; username: string; token: string | null }>
+  | Readonly<{ kind: 'operator'; adminToken: string }>
+
+export function authorizationOf(credential: Credential): Record<string, string> {
+  if (credential.kind === 'operator') return { authorization: `Bearer ${credential.adminToken}` }
+  if (credential.token === null) return {}
+  const bytes = new TextEncoder().encode(`${credential.username}:${credential.token}`)
+  return { authorization: `Basic ${btoa(String.fromCharCode(...bytes))}` }
+}

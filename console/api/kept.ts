@@ -1,0 +1,62 @@
+import { signal } from '@preact/signals'
+import { clear, createStore, del, get, set, type UseStore } from 'idb-keyval'
+import { session } from './session.ts'
+
+/** True when the browser refuses to keep anything: the frame says so, and all works until the tab is closed. */
+export const isNothingKept = signal(false)
+
+/** What this browser keeps of a user under a name: drafts, history, job ids, settings. Never a token, never a result. */
+export async function readKept<T>(name: string): Promise<T | undefined> {
+  const { memory, store } = placeOf(currentUser())
+  if (memory.has(name)) return memory.get(name) as T
+  return attempt(() => get<T>(name, store()))
+}
+
+export async function keep(name: string, value: unknown): Promise<void> {
+  const { memory, store } = placeOf(currentUser())
+  if (isNothingKept.value) memory.set(name, value)
+  await attempt(() => set(name, value, store()))
+  if (isNothingKept.value) memory.set(name, value)
+}
+
+export async function forgetKept(name: string): Promise<void> {
+  const { memory, store } = placeOf(currentUser())
+  memory.delete(name)
+  await attempt(() => del(name, store()))
+}
+
+/** Everything of every user. An open database is emptied at once, and gone when the page is left. */
+export async function forgetThisComputer(): Promise<void> {
+  for (const { store } of places.values()) await attempt(() => clear(store()))
+  const databases = await indexedDB.databases().catch(() => [])
+  for (const { name } of databases) if (name?.startsWith(prefix)) indexedDB.deleteDatabase(name)
+  localStorage.clear()
+}
+
+type Place = Readonly<{ memory: Map<string, unknown>; store: () => UseStore }>
+
+const prefix = 'cartage:'
+const places = new Map<string, Place>()
+const currentUser = () => session.value?.username ?? 'operator'
+
+function placeOf(user: string): Place {
+  const known = places.get(user)
+  if (known) return known
+  let opened: UseStore | undefined
+  const store = () => {
+    opened ??= createStore(prefix + user, 'kept')
+    return opened
+  }
+  const place = { memory: new Map<string, unknown>(), store }
+  places.set(user, place)
+  return place
+}
+
+async function attempt<T>(work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await work()
+  } catch {
+    isNothingKept.value = true
+    return undefined
+  }
+}

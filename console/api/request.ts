@@ -1,0 +1,99 @@
+import { type OperationId, operations, pathOf } from '../../src/client/operations.ts'
+import { serviceAddress } from '../parts/address.ts'
+import { errorOf, isAbort, UnreachableError } from './api-error.ts'
+import { waitForService } from './connection.ts'
+import { authorizationOf, type Credential } from './credential.ts'
+import { adminToken, askToSignIn, credential, session } from './session.ts'
+
+export type Call = Readonly<{
+  /** Of the path; `name`, the account, is the session's unless given. */
+  parameters?: Readonly<Record<string, string>>
+  query?: Readonly<Record<string, string | number | undefined>>
+  /** Sent as JSON. */
+  json?: unknown
+  headers?: Readonly<Record<string, string>>
+  signal?: AbortSignal | undefined
+  /** Another credential than the session's: then a 401 is an error like any other. */
+  as?: Credential | undefined
+}>
+
+/**
+ * Sends a request; answers when the headers of a success are there. Throws ApiError for an answer that is none,
+ * UnreachableError for no answer, AbortError when the signal fires. What may be repeated is: a read when the service
+ * is back, anything after the rate limit has passed or the person has signed in again.
+ */
+export async function request(operation: OperationId, call: Call = {}): Promise<Response> {
+  for (let attempt = 1; ; attempt++) {
+    const response = await sendOnce(operation, call, attempt)
+    if (response === 'again') continue
+    if (response.ok) return response
+    const error = await errorOf(response)
+    if (error.status === 401 && !call.as && (await askToSignIn())) continue
+    const waitSeconds =
+      error.detail === 'rate-limit' ? (error.retryAfterSeconds ?? 1) : Number.POSITIVE_INFINITY
+    if (attempt > 2 || waitSeconds > longestWaitSeconds) throw error
+    await pause(waitSeconds * 1000, call.signal)
+  }
+}
+
+export async function requestJson<T>(operation: OperationId, call: Call = {}): Promise<T> {
+  const response = await request(operation, call)
+  return (await response.json()) as T
+}
+
+/** The address of an operation, for downloads and for lines to be copied. Never with a token. */
+export function addressOf(operation: OperationId, { parameters, query }: Call = {}): string {
+  const url = new URL(
+    serviceAddress + pathOf(operation, { name: session.value?.username ?? '', ...parameters }),
+  )
+  for (const [name, value] of Object.entries(query ?? {})) {
+    if (value !== undefined) url.searchParams.set(name, String(value))
+  }
+  return url.href
+}
+
+const longestWaitSeconds = 10
+
+async function sendOnce(operation: OperationId, call: Call, attempt: number): Promise<Response | 'again'> {
+  const [method] = operations[operation]
+  const who = call.as ?? credentialFor(operation)
+  try {
+    return await fetch(addressOf(operation, call), {
+      method,
+      headers: {
+        accept: 'application/json',
+        ...(who && authorizationOf(who)),
+        ...(call.json === undefined ? {} : { 'content-type': 'application/json' }),
+        ...call.headers,
+      },
+      cache: 'no-store',
+      credentials: 'omit',
+      ...(call.json === undefined ? {} : { body: JSON.stringify(call.json) }),
+      ...(call.signal ? { signal: call.signal } : {}),
+    })
+  } catch (error) {
+    if (isAbort(error) || call.signal?.aborted) throw error
+    const isBack = waitForService()
+    if (method !== 'GET' || attempt > 2) throw new UnreachableError(error)
+    await Promise.race([isBack, pause(unreachableMs, call.signal)])
+    return 'again'
+  }
+}
+
+/** How long a read waits for a service that restarts before its page says so. */
+const unreachableMs = 15_000
+
+function credentialFor(operation: OperationId): Credential | null {
+  if (!operations[operation][1].startsWith('/admin/')) return credential.value
+  return adminToken.value === null ? null : { kind: 'operator', adminToken: adminToken.value }
+}
+
+function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, ms)
+    signal?.addEventListener('abort', () => {
+      clearTimeout(timer)
+      reject(signal.reason)
+    })
+  })
+}

@@ -1,0 +1,50 @@
+import { ApiError } from '../api/api-error.ts'
+import { requestJson } from '../api/request.ts'
+import { type Session, signIn, signInAsOperator } from '../api/session.ts'
+import { readSql } from '../api/sql.ts'
+
+/** Signs in with what the service says of the key. Throws what is to be shown at the form. */
+export async function checkAndSignIn(username: string, token: string): Promise<void> {
+  const as = { kind: 'key', username, token } as const
+  const me = await requestJson<Me>('whoAmI', { as }).catch(explain)
+  if (me.username !== username && me.organization?.name !== username) throw new Error(wrong)
+  const isMaster = await requestJson('listKeys', {
+    as,
+    query: { per_page: 1 },
+    parameters: { name: me.username },
+  }).then(
+    () => true,
+    (error: unknown) => {
+      if (error instanceof ApiError && error.status === 403) return false
+      throw error
+    },
+  )
+  signIn({ username: me.username, token, isMaster, organization: me.organization?.name ?? null })
+}
+
+/** Without a key: as the public role of the account, if there is one of that name. */
+export async function lookAround(username: string): Promise<void> {
+  const next: Session = { username, token: null, isMaster: false, organization: null }
+  await readSql('select 1', { as: { kind: 'key', username, token: null }, parameters: { name: username } })
+  signIn(next)
+}
+
+export async function checkOperator(token: string): Promise<void> {
+  await requestJson('listUsers', { as: { kind: 'operator', adminToken: token } }).catch((error: unknown) => {
+    if (!(error instanceof ApiError)) throw error
+    if (error.status === 404) throw new Error('The admin API is off here: CARTAGE_ADMIN_TOKEN turns it on')
+    throw error.status === 401 ? new Error('This is not the admin token') : error
+  })
+  signInAsOperator(token)
+}
+
+type Me = Readonly<{ username: string; organization?: Readonly<{ name: string }> | null }>
+
+const wrong = 'This user has no such key'
+
+function explain(error: unknown): never {
+  if (error instanceof ApiError && [401, 403, 404].includes(error.status)) {
+    throw new Error(error.hint ? `${wrong}. ${error.hint}` : wrong)
+  }
+  throw error
+}

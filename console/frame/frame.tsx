@@ -1,0 +1,145 @@
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import { isReachable } from '../api/connection.ts'
+import { isNothingKept } from '../api/kept.ts'
+import { adminToken, endExpiry, isExpired, session } from '../api/session.ts'
+import { type Act, useActs } from '../parts/acts.ts'
+import { Dialog } from '../parts/dialog.tsx'
+import { LiveRegion } from '../parts/live.tsx'
+import { hrefOf, navigate, path, segmentsOf } from '../parts/route.ts'
+import { Toasts } from '../parts/toast.tsx'
+import { Brand } from './brand.tsx'
+import { KeysHelp } from './keys-help.tsx'
+import { badges, shownPages, whyNot } from './pages.ts'
+import { Palette } from './palette.tsx'
+import { ShownPage } from './shown-page.tsx'
+import { SignInForm, SignInPage } from './sign-in.tsx'
+import { ThemeMenu, UserMenu } from './top-menus.tsx'
+
+export function Frame() {
+  const isSignedIn = session.value !== null || adminToken.value !== null
+  return (
+    <>
+      {isSignedIn ? <SignedIn /> : <SignInPage />}
+      {isExpired.value && isSignedIn && (
+        <Dialog title="Your key is no longer accepted" onClose={() => endExpiry(false)}>
+          <p>Sign in again, and what you were doing goes on.</p>
+          <SignInForm />
+        </Dialog>
+      )}
+      <Toasts />
+      <LiveRegion />
+    </>
+  )
+}
+
+function SignedIn() {
+  const opened = useSignal<'palette' | 'keys' | null>(null)
+  const open = (what: 'palette' | 'keys') => () => {
+    opened.value = what
+  }
+  const close = () => {
+    opened.value = null
+  }
+  useActs([
+    ...shownPages().map(
+      ({ name, label, key }): Act => ({
+        name: `Go to ${label}`,
+        keys: `g ${key}`,
+        run: () => navigate(`/${name}`),
+      }),
+    ),
+    { name: 'Find an act, a page, a table', keys: 'Ctrl+k', run: open('palette') },
+    { name: 'Show all keys', keys: '?', run: open('keys') },
+  ])
+  useFirstPage()
+  return (
+    <div class="frame">
+      <a class="skip button" href="#main">
+        Skip to the page
+      </a>
+      <Top openPalette={open('palette')} openKeys={open('keys')} />
+      <Bars />
+      <main class="main" id="main" tabIndex={-1}>
+        <ShownPage />
+      </main>
+      {opened.value === 'palette' && <Palette close={close} />}
+      {opened.value === 'keys' && <KeysHelp close={close} />}
+    </div>
+  )
+}
+
+/** `/console/` itself is no page: the one that was open last is shown, or the first. */
+function useFirstPage(): void {
+  const [first] = segmentsOf(path.value)
+  useEffect(() => {
+    if (first !== undefined) return
+    const [page] = shownPages()
+    if (page) navigate(`/${page.name}`, { replace: true })
+  }, [first])
+}
+
+function Top({ openPalette, openKeys }: Readonly<{ openPalette: () => void; openKeys: () => void }>) {
+  return (
+    <header class="top">
+      <Brand />
+      <Navigation />
+      <span class="grow wide-only" />
+      <button
+        type="button"
+        class="quiet muted wide-only"
+        title="Find an act, a page, a table"
+        onClick={openPalette}
+      >
+        Find <kbd>Ctrl K</kbd>
+      </button>
+      <button
+        type="button"
+        class="quiet square wide-only"
+        aria-label="All keys"
+        title="All keys (?)"
+        onClick={openKeys}
+      >
+        ?
+      </button>
+      <ThemeMenu />
+      <UserMenu openPalette={openPalette} />
+    </header>
+  )
+}
+
+function Navigation() {
+  const [current] = segmentsOf(path.value)
+  return (
+    <nav aria-label="Pages">
+      {shownPages().map((page) => (
+        <a
+          key={page.name}
+          href={hrefOf(`/${page.name}`)}
+          aria-current={page.name === current ? 'page' : undefined}
+          title={whyNot(page)}
+        >
+          {page.label}
+          {badges.value[page.name] && <span class="badge info">{badges.value[page.name]}</span>}
+        </a>
+      ))}
+    </nav>
+  )
+}
+
+function Bars() {
+  return (
+    <div>
+      {!isReachable.value && (
+        <div class="bar" role="status">
+          The service does not answer. Trying again; what you type is kept.
+        </div>
+      )}
+      {isNothingKept.value && (
+        <div class="bar" role="status">
+          This browser keeps nothing for this page: drafts and history are lost when the tab is closed.
+        </div>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,41 @@
+import { signal } from '@preact/signals'
+import type { ComponentType } from 'preact'
+import { adminToken, session } from '../api/session.ts'
+
+/** What a page is given: what stands after its own path, decoded. */
+export type PageProps = Readonly<{ segments: readonly string[] }>
+
+export type Page = Readonly<{
+  /** Its first segment: `/sql`. */
+  name: string
+  label: string
+  /** After `g`. */
+  key: string
+  /** Whose page it is: of whoever is signed in to an account, of a Master key, of the operator. */
+  needs: 'account' | 'master' | 'operator'
+  load: () => Promise<{ default: ComponentType<PageProps> }>
+}>
+
+/** In the order of the navigation. Add a line to add a page. */
+export const pages: readonly Page[] = [
+  { name: 'sql', label: 'SQL', key: 's', needs: 'account', load: () => import('../sql/page.tsx') },
+  {
+    name: 'account',
+    label: 'Account',
+    key: 'a',
+    needs: 'account',
+    load: () => import('../account/page.tsx'),
+  },
+]
+
+/** What stands beside the name of a page in the navigation, such as a number of running jobs. */
+export const badges = signal<Readonly<Record<string, string>>>({})
+
+/** Those that have a meaning for who is signed in. */
+export const shownPages = () =>
+  pages.filter(({ needs }) => (needs === 'operator' ? adminToken.value !== null : session.value !== null))
+
+/** Why a page that is shown cannot be used. */
+export function whyNot({ needs }: Page): string | undefined {
+  return needs === 'master' && !session.value?.isMaster ? 'Only a Master key may do this' : undefined
+}

@@ -1,0 +1,128 @@
+import { useState } from 'preact/hooks'
+import { session } from '../api/session.ts'
+import { Field } from '../parts/field.tsx'
+import { ErrorNotice } from '../parts/notice.tsx'
+import { Tabs, tabPanel } from '../parts/tabs.tsx'
+import { Brand } from './brand.tsx'
+import { checkAndSignIn, checkOperator, lookAround } from './check-key.ts'
+
+type Way = 'key' | 'operator'
+
+const ways = [
+  { name: 'key', label: 'With a key' },
+  { name: 'operator', label: 'As operator' },
+] as const
+
+export function SignInPage() {
+  return (
+    <main class="sign-in">
+      <div class="panel">
+        <h1>
+          <Brand />
+        </h1>
+        <SignInForm />
+      </div>
+    </main>
+  )
+}
+
+/** Also in the dialog that opens when a key has stopped working in the middle of something. */
+export function SignInForm() {
+  const [way, choose] = useState<Way>('key')
+  return (
+    <div class="sign-in-form">
+      <Tabs id="sign-in" label="How to sign in" tabs={ways} chosen={way} choose={choose} />
+      <div {...tabPanel('sign-in', way)}>{way === 'key' ? <KeyForm /> : <OperatorForm />}</div>
+    </div>
+  )
+}
+
+function KeyForm() {
+  const [username, setUsername] = useState(session.value?.username ?? '')
+  const [token, setToken] = useState('')
+  const { error, isBusy, submit } = useSubmit()
+  const hasName = username.trim() !== ''
+  const signIn = () => checkAndSignIn(username.trim(), token.trim())
+  return (
+    <form onSubmit={(event) => submit(event, signIn)}>
+      <Field label="User">
+        {(props) => (
+          <input
+            {...props}
+            name="username"
+            autocomplete="username"
+            autocapitalize="none"
+            spellcheck={false}
+            required
+            value={username}
+            onInput={(event) => setUsername(event.currentTarget.value)}
+          />
+        )}
+      </Field>
+      <Field label="API key" help="Its token. It stays in this tab and goes nowhere but to this service.">
+        {(props) => (
+          <input
+            {...props}
+            name="password"
+            type="password"
+            autocomplete="current-password"
+            required
+            value={token}
+            onInput={(event) => setToken(event.currentTarget.value)}
+          />
+        )}
+      </Field>
+      {error !== undefined && <ErrorNotice error={error} />}
+      <button type="submit" class="primary" disabled={isBusy}>
+        {isBusy ? 'Signing in…' : 'Sign in'}
+      </button>
+      <button
+        type="button"
+        class="quiet"
+        disabled={isBusy || !hasName}
+        onClick={(event) => submit(event, () => lookAround(username.trim()))}
+      >
+        Look around without a key
+      </button>
+    </form>
+  )
+}
+
+function OperatorForm() {
+  const [token, setToken] = useState('')
+  const { error, isBusy, submit } = useSubmit()
+  return (
+    <form onSubmit={(event) => submit(event, () => checkOperator(token.trim()))}>
+      <Field label="Admin token" help="In the data directory: the file admin-token, or CARTAGE_ADMIN_TOKEN.">
+        {(props) => (
+          <input
+            {...props}
+            name="admin-token"
+            type="password"
+            autocomplete="off"
+            required
+            value={token}
+            onInput={(event) => setToken(event.currentTarget.value)}
+          />
+        )}
+      </Field>
+      {error !== undefined && <ErrorNotice error={error} />}
+      <button type="submit" class="primary" disabled={isBusy}>
+        {isBusy ? 'Signing in…' : 'Sign in as operator'}
+      </button>
+    </form>
+  )
+}
+
+function useSubmit() {
+  const [error, setError] = useState<unknown>(undefined)
+  const [isBusy, setBusy] = useState(false)
+  const submit = async (event: Event, act: () => Promise<void>) => {
+    event.preventDefault()
+    setError(undefined)
+    setBusy(true)
+    await act().catch(setError)
+    setBusy(false)
+  }
+  return { error, isBusy, submit }
+}

@@ -1,0 +1,59 @@
+import { forgetThisComputer } from '../api/kept.ts'
+import { session, signOut } from '../api/session.ts'
+import { Menu } from '../parts/menu.tsx'
+import { navigate } from '../parts/route.ts'
+import { setTheme, type Theme, theme } from '../parts/theme.ts'
+
+const themes: readonly (readonly [Theme, string])[] = [
+  ['system', 'As the system'],
+  ['light', 'Light'],
+  ['dark', 'Dark'],
+]
+
+export function ThemeMenu() {
+  return (
+    <Menu
+      label="◐"
+      title="Light or dark"
+      className="quiet square"
+      items={themes.map(([name, label]) => ({
+        label,
+        isOn: theme.value === name,
+        run: () => setTheme(name),
+      }))}
+    />
+  )
+}
+
+export function UserMenu({ openPalette }: Readonly<{ openPalette: () => void }>) {
+  const { username = 'operator', isMaster, token } = session.value ?? {}
+  const role =
+    username === 'operator' ? '' : isMaster ? 'with the Master key' : token ? 'with a key' : 'without a key'
+  return (
+    <Menu
+      label={
+        <>
+          <span class="user-name">{username}</span> ▾
+        </>
+      }
+      title={`${username} ${role}`}
+      className="quiet"
+      items={[
+        { note: `${username} ${role}` },
+        { label: 'Find an act, a page, a table', run: openPalette },
+        'line',
+        { label: 'Sign out', run: () => leave(false) },
+        { label: 'Sign out and forget this computer', isDanger: true, run: () => leave(true) },
+      ]}
+    />
+  )
+}
+
+/** Forgetting also takes drafts, history and job ids. */
+async function leave(isForgetting: boolean): Promise<void> {
+  if (isForgetting) await forgetThisComputer()
+  signOut()
+  navigate('/', { replace: true })
+  // Nothing of the former person stays in the memory of this tab.
+  location.reload()
+}

@@ -1,0 +1,18 @@
+import { assetAddress } from '../parts/address.ts'
+
+/** The only policy of the page: code comes from files of this build, and no text becomes markup or code. */
+export function guardSinks(): void {
+  const { trustedTypes } = window as unknown as { trustedTypes?: TrustedTypes }
+  trustedTypes?.createPolicy('default', {
+    createScriptURL: (text) => {
+      const { href } = new URL(text, location.href)
+      if (href.startsWith(assetAddress('./'))) return href
+      throw new TypeError(`Not a script of the console: ${text}`)
+    },
+  })
+}
+
+/** As far as it is used here; TypeScript's own library does not have it yet. */
+type TrustedTypes = Readonly<{
+  createPolicy: (name: string, rules: Readonly<{ createScriptURL: (text: string) => string }>) => unknown
+}>

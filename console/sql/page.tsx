@@ -1,0 +1,3 @@
+export default function SqlPage() {
+  return <div class="page">SQL</div>
+}

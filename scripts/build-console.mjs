@@ -1,0 +1,180 @@
+import { createHash } from 'node:crypto'
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
+import { oneAtATime } from './one-at-a-time.mjs'
+import { root, say } from './run.mjs'
+
+const source = join(root, 'console')
+const made = join(root, 'dist/console')
+const stampName = 'sources.sha256'
+
+/** Builds dist/console alone if console/ has changed: for those who work on it. */
+export async function provideConsole() {
+  if (isConsoleBuilt()) return
+  await oneAtATime(async () => {
+    if (isConsoleBuilt()) return
+    say('building dist/console')
+    rmSync(`${made}.new`, { recursive: true, force: true })
+    await buildConsole(`${made}.new`)
+    rmSync(made, { recursive: true, force: true })
+    renameSync(`${made}.new`, made)
+  })
+}
+
+/** Everything that the console is made of, for the stamp of the build. */
+export function consoleSources() {
+  return readdirSync(source, { recursive: true })
+    .filter((path) => /\.(tsx?|css|html|json)$/.test(path))
+    .map((path) => join('console', path))
+    .sort()
+}
+
+/** Bundles console/ into `folder`: `index.html`, `assets/` under names with a hash, each also compressed, and `sizes.json`. */
+export async function buildConsole(folder) {
+  const { build } = await import('esbuild')
+  const stamp = hashConsole()
+  const { metafile, outputFiles } = await build({
+    ...shared,
+    entryPoints: [join(source, 'main.tsx')],
+    outdir: join(folder, 'assets'),
+    splitting: true,
+    write: false,
+    metafile: true,
+    plugins: [oneCore, textStyles, workers],
+  })
+  mkdirSync(join(folder, 'assets'), { recursive: true })
+  for (const { path, contents } of outputFiles) writeWithCompressed(path, contents)
+  const outputs = listOutputs(metafile, outputFiles)
+  writeWithCompressed(join(folder, 'index.html'), Buffer.from(indexPage(outputs)))
+  writeFileSync(join(folder, 'sizes.json'), JSON.stringify(outputs, null, 2))
+  writeFileSync(join(folder, stampName), stamp)
+}
+
+function isConsoleBuilt() {
+  try {
+    return readFileSync(join(made, stampName), 'utf8') === hashConsole()
+  } catch {
+    return false
+  }
+}
+
+function hashConsole() {
+  const client = readdirSync(join(root, 'src/client')).map((name) => join('src/client', name))
+  const hash = createHash('sha256')
+  for (const path of [
+    ...consoleSources(),
+    ...client.sort(),
+    'package-lock.json',
+    'scripts/build-console.mjs',
+  ])
+    hash.update(`${path}\0`).update(readFileSync(join(root, path)))
+  return hash.digest('hex')
+}
+
+const shared = {
+  absWorkingDir: root,
+  bundle: true,
+  format: 'esm',
+  target: ['chrome125', 'firefox128', 'safari18'],
+  jsx: 'automatic',
+  jsxImportSource: 'preact',
+  minify: true,
+  legalComments: 'none',
+  entryNames: '[name]-[hash]',
+  chunkNames: '[name]-[hash]',
+  assetNames: '[name]-[hash]',
+  logLevel: 'warning',
+}
+
+/**
+ * Every page uses all of core.ts, so that what the pages share is one file: esbuild makes a file for each set of pages that share
+ * something, which would be many requests.
+ */
+const oneCore = {
+  name: 'one-core',
+  setup(build) {
+    build.onLoad({ filter: /\/console\/[^/]+\/page\.tsx$/ }, ({ path }) => ({
+      contents: `${readFileSync(path, 'utf8')}\nimport * as core from '../core.ts'\nexport { core }\n`,
+      loader: 'tsx',
+    }))
+  },
+}
+
+/** `import css from './page.css' with { type: 'text' }`: the styles of a page come with its code. */
+const textStyles = {
+  name: 'text-styles',
+  setup(build) {
+    build.onLoad({ filter: /\.css$/ }, async ({ path, with: attributes }) => {
+      if (attributes.type !== 'text') return undefined
+      const { code } = await build.esbuild.transform(readFileSync(path, 'utf8'), {
+        loader: 'css',
+        minify: true,
+      })
+      return { contents: code, loader: 'text' }
+    })
+  },
+}
+
+/** `import url from 'worker:./result-worker.ts'`: a worker is a bundle of its own, in one file. */
+const workers = {
+  name: 'workers',
+  setup(build) {
+    build.onResolve({ filter: /^worker:/ }, async ({ path, resolveDir, kind }) => {
+      const found = await build.resolve(path.slice('worker:'.length), { resolveDir, kind })
+      // The name that the made file will have.
+      return {
+        path: found.path.replace(/\.\w+$/, '.js'),
+        namespace: 'worker',
+        pluginData: found.path,
+        errors: found.errors,
+      }
+    })
+    build.onLoad({ filter: /.*/, namespace: 'worker' }, async ({ pluginData: path }) => {
+      const { outputFiles } = await build.esbuild.build({
+        ...shared,
+        entryPoints: [path],
+        entryNames: '[name]',
+        outdir: dirname(path),
+        write: false,
+      })
+      return { contents: outputFiles[0].contents, loader: 'file' }
+    })
+  },
+}
+
+function writeWithCompressed(path, contents) {
+  writeFileSync(path, contents)
+  writeFileSync(`${path}.gz`, gzipSync(contents, { level: 9 }))
+  const params = { [constants.BROTLI_PARAM_QUALITY]: 9 }
+  writeFileSync(`${path}.br`, brotliCompressSync(contents, { params }))
+}
+
+/** What was made: of which page it is the beginning, what it needs at once, and its sizes. */
+function listOutputs(metafile, outputFiles) {
+  const sizes = new Map(outputFiles.map(({ path, contents }) => [basename(path), contents]))
+  return Object.entries(metafile.outputs).map(([path, { entryPoint, imports, cssBundle }]) => {
+    const contents = sizes.get(basename(path))
+    return {
+      file: basename(path),
+      entryPoint,
+      stylesheet: cssBundle && basename(cssBundle),
+      imports: imports
+        .filter(({ kind, external }) => kind === 'import-statement' && !external)
+        .map((one) => basename(one.path)),
+      bytes: contents.length,
+      gzipBytes: gzipSync(contents, { level: 9 }).length,
+    }
+  })
+}
+
+function indexPage(outputs) {
+  const main = outputs.find(({ entryPoint }) => entryPoint === 'console/main.tsx')
+  const preloads = main.imports.map((file) => `<link rel="modulepreload" href="/console/assets/${file}">`)
+  return readFileSync(join(source, 'index.html'), 'utf8')
+    .replace('<!-- styles -->', `<link rel="stylesheet" href="/console/assets/${main.stylesheet}">`)
+    .replace(
+      '<!-- scripts -->',
+      `${preloads.join('\n')}\n<script type="module" src="/console/assets/${main.file}"></script>`,
+    )
+}

@@ -1,0 +1,64 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { errors } from '../../errors.ts'
+import { chooseEncoding } from '../frame/content-encoding.ts'
+import type { Services } from '../services.ts'
+import { type ConsoleFile, readConsoleFiles } from './console-files.ts'
+
+/** The console: files that the build has made, the same for everybody. What a person may do in it, the API decides. */
+export async function consoleRoutes(app: FastifyInstance, { config }: Services): Promise<void> {
+  const pathPrefix = config.publicUrl ? new URL(config.publicUrl).pathname.replace(/\/+$/, '') : ''
+  const files = await readConsoleFiles(pathPrefix)
+  const hidden = { schema: { hide: true } }
+
+  app.get<{ Params: { '*': string } }>('/console/assets/*', hidden, async (request, reply) => {
+    const file = files?.assets.get(request.params['*'])
+    if (!file) throw errors.pathUnknown()
+    // Its name has a hash of its content. A worker has the policy that comes with its own file.
+    reply.header('Cache-Control', 'public, max-age=31536000, immutable').headers(policyHeaders)
+    return sendFile(request, reply, file)
+  })
+  // Every other path is a page, and the browser knows which.
+  for (const path of ['/console', '/console/*']) {
+    app.get(path, hidden, async (request, reply) => {
+      if (!files) throw errors.notFound('The console, which this build does not have,')
+      reply.header('Cache-Control', 'no-cache').headers(policyHeaders)
+      return sendFile(request, reply, files.index)
+    })
+  }
+}
+
+function sendFile({ headers }: FastifyRequest, reply: FastifyReply, file: ConsoleFile): FastifyReply {
+  reply.header('ETag', file.etag).header('Vary', 'Accept-Encoding').type(file.type)
+  if (headers['if-none-match']?.includes(file.etag)) return reply.code(304).send()
+  const encoding = chooseEncoding(headers['accept-encoding'], smallestFirst)
+  if (encoding === null) return reply.send(file.plain)
+  return reply.header('Content-Encoding', encoding).send(file[encoding])
+}
+
+const smallestFirst = ['br', 'gzip'] as const
+
+/** Nothing of another origin, no markup or code made of text: see SECURITY.md. */
+const policyHeaders = {
+  'Content-Security-Policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data: blob:",
+    "connect-src 'self'",
+    "worker-src 'self'",
+    "frame-src 'self'",
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    'trusted-types default',
+  ].join('; '),
+  'Referrer-Policy': 'no-referrer',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Permissions-Policy': [
+    ...['accelerometer', 'camera', 'display-capture', 'geolocation', 'gyroscope', 'magnetometer'],
+    ...['microphone', 'midi', 'payment', 'publickey-credentials-get', 'serial', 'usb', 'xr-spatial-tracking'],
+  ]
+    .map((feature) => `${feature}=()`)
+    .join(', '),
+}

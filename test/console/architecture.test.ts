@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { readdir, readFile } from 'node:fs/promises'
+import { dirname, join, relative, resolve } from 'node:path'
+import { test } from 'node:test'
+
+const root = resolve('console')
+
+/** What stands on which floor; every other folder is a page, and pages do not know each other. Imports go down. */
+const floors = ['main.tsx', 'core.ts', 'frame', 'a page', 'result', 'api', 'geo', 'parts']
+
+test('a file of the console imports from its own folder or from a floor below', async () => {
+  const culprits = (await imports()).filter(({ from, to, isLazy }) => {
+    if (to.startsWith('..')) return false
+    // The frame opens the pages, which come with a file of their own.
+    if (isLazy) return !(from.startsWith('frame/') && to.endsWith('/page.tsx'))
+    const [a, b] = [partOf(from), partOf(to)]
+    return a !== b && floorOf(a) >= floorOf(b)
+  })
+  assert.deepEqual(culprits, [])
+})
+
+test('the console takes from the service only files of its client that run in a browser, and the service nothing of it', async () => {
+  const outside = new Set((await imports()).map(({ to }) => to).filter((to) => to.startsWith('..')))
+  for (const path of outside) {
+    assert.match(path, /^\.\.\/src\/client\/[\w-]+\.ts$/)
+    assert.ok(!/from 'node:|from '\.\/(?!documents)/.test(await readFile(join(root, path), 'utf8')), path)
+  }
+  for (const path of await readdir('src', { recursive: true })) {
+    if (!path.endsWith('.ts')) continue
+    const text = await readFile(join('src', path), 'utf8')
+    for (const [, from] of text.matchAll(/from '(\.[^']+)'/g)) {
+      assert.ok(!resolve('src', dirname(path), from!).startsWith(`${root}/`), path)
+    }
+  }
+})
+
+test('no text becomes markup or code in the console', async () => {
+  const forbidden =
+    /innerHTML|outerHTML|insertAdjacentHTML|dangerouslySetInnerHTML|\beval\(|new Function|style="/
+  for (const [file, text] of await sources()) assert.ok(!forbidden.test(text), file)
+})
+
+type Import = Readonly<{ from: string; to: string; isLazy: boolean }>
+
+async function imports(): Promise<Import[]> {
+  const found: Import[] = []
+  for (const [from, text] of await sources()) {
+    const add = (path: string, isLazy: boolean) =>
+      found.push({ from, to: relative(root, resolve(root, dirname(from), path)), isLazy })
+    for (const [, path] of text.matchAll(/^(?:import|export)[^'"=(]*'(?:worker:)?(\.[^']+)'/gm))
+      add(path!, false)
+    for (const [, path] of text.matchAll(/\bimport\('(\.[^']+)'\)/g)) add(path!, true)
+  }
+  return found
+}
+
+async function sources(): Promise<[string, string][]> {
+  const files = (await readdir(root, { recursive: true })).filter((file) => /\.tsx?$/.test(file))
+  return Promise.all(
+    files.map(async (file) => [file, await readFile(join(root, file), 'utf8')] as [string, string]),
+  )
+}
+
+const partOf = (file: string) => file.split('/')[0]!
+
+function floorOf(part: string): number {
+  const floor = floors.indexOf(part)
+  return floor < 0 ? floors.indexOf('a page') : floor
+}

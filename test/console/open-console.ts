@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
+import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import { type Setup, type SetupOptions, setup, type TestUser } from '../support/setup.ts'
+import { browser } from './browser.ts'
+import { provideConsole } from './provide-console.ts'
+
+export type OpenOptions = Readonly<{
+  setup?: SetupOptions
+  context?: BrowserContextOptions
+  /** What the console may report, as the test wants it to. */
+  expected?: RegExp
+}>
+
+export type OpenedConsole = Setup &
+  Readonly<{
+    page: Page
+    context: BrowserContext
+    /** Opens a page of the console, such as `/sql`. */
+    goTo: (path: string) => Promise<void>
+    signIn: (user?: TestUser, token?: string) => Promise<void>
+  }>
+
+/**
+ * The console of a running service in a browser, not signed in. At the end of the test every error of the page, every
+ * violation of its policy and every request to another origin has failed it.
+ */
+export async function openConsole(t: TestContext, options: OpenOptions = {}): Promise<OpenedConsole> {
+  await provideConsole()
+  const started = await setup(t, options.setup)
+  const context = await (await browser()).newContext({
+    viewport: { width: 1280, height: 800 },
+    permissions: ['clipboard-read', 'clipboard-write'],
+    ...options.context,
+  })
+  context.setDefaultTimeout(30_000)
+  const problems = watchProblems(context, new URL(started.url).origin)
+  t.after(async () => {
+    await context.close()
+    assert.deepEqual(
+      problems.filter((problem) => !options.expected?.test(problem)),
+      [],
+    )
+  })
+  const page = await context.newPage()
+  const goTo = async (path: string) => {
+    await page.goto(`${started.url}/console${path}`)
+  }
+  const signIn = async (user = started.user, token = user.masterToken) => {
+    await goTo('/')
+    await fillSignIn(page, user.username, token)
+    await page.getByRole('navigation', { name: 'Pages' }).waitFor()
+  }
+  return { ...started, page, context, goTo, signIn }
+}
+
+export async function fillSignIn(page: Page, username: string, token: string): Promise<void> {
+  await page.getByLabel('User').fill(username)
+  await page.getByLabel('API key').fill(token)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+}
+
+function watchProblems(context: BrowserContext, origin: string): string[] {
+  const problems: string[] = []
+  context.on('weberror', (error) => problems.push(`error: ${error.error().stack ?? error.error().message}`))
+  context.on('console', (message) => {
+    // The browser's own word on an answer that is not success, which the console shows itself.
+    if (message.type() !== 'error' || message.text().startsWith('Failed to load resource')) return
+    const { url, lineNumber, columnNumber } = message.location()
+    problems.push(`console: ${message.text()} (${url}:${lineNumber}:${columnNumber})`)
+  })
+  context.on('request', (request) => {
+    const url = new URL(request.url())
+    if (!['data:', 'blob:'].includes(url.protocol) && url.origin !== origin) {
+      problems.push(`request to another origin: ${request.url()}`)
+    }
+  })
+  return problems
+}

@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { request } from 'node:http'
+import { buffer } from 'node:stream/consumers'
+import { test } from 'node:test'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import { setup } from '../support/setup.ts'
+import { provideConsole } from './provide-console.ts'
+
+await provideConsole()
+
+test('every path of the console is its page, which may run and load nothing but its own', async (t) => {
+  const { url } = await setup(t)
+  for (const path of ['', '/', '/sql', '/tables/public/a.b/columns']) {
+    const answer = await fetch(`${url}/console${path}`)
+    assert.equal(answer.status, 200, path)
+    assert.equal(answer.headers.get('content-type'), 'text/html; charset=utf-8')
+    assert.equal(answer.headers.get('cache-control'), 'no-cache')
+    assert.equal(answer.headers.get('referrer-policy'), 'no-referrer')
+    assert.equal(answer.headers.get('cross-origin-opener-policy'), 'same-origin')
+    const policy = answer.headers.get('content-security-policy')!
+    assert.match(policy, /default-src 'none'; script-src 'self'; style-src 'self';/)
+    assert.match(policy, /require-trusted-types-for 'script'; trusted-types default$/)
+    assert.ok(!/unsafe|\*|https?:/.test(policy), policy)
+    const again = await fetch(`${url}/console${path}`, {
+      headers: { 'if-none-match': answer.headers.get('etag')! },
+    })
+    assert.equal(again.status, 304)
+  }
+})
+
+test('a file of the console has a hash in its name, is kept for ever, and comes compressed as asked', async (t) => {
+  const { url } = await setup(t)
+  const page = await (await fetch(`${url}/console/`)).text()
+  const addresses = [...page.matchAll(/(?:src|href)="(\/console\/assets\/[^"]+)"/g)].map(([, path]) => path!)
+  assert.equal(addresses.length, 3, page)
+  for (const path of addresses) {
+    assert.match(path, /-[A-Z0-9]{8}\.(js|css)$/)
+    const bytes = await Promise.all(
+      [decoders.identity, decoders.gzip, decoders.br].map(async ({ encoding, decode }) => {
+        const { headers, body } = await readRaw(`${url}${path}`, encoding)
+        assert.equal(headers['cache-control'], 'public, max-age=31536000, immutable')
+        assert.equal(headers['x-content-type-options'], 'nosniff')
+        assert.match(String(headers['content-security-policy']), /^default-src 'none'/)
+        assert.equal(headers['content-encoding'], encoding === 'identity' ? undefined : encoding)
+        return decode(body).toString()
+      }),
+    )
+    assert.equal(new Set(bytes).size, 1, path)
+  }
+  for (const path of ['/console/assets/none.js', '/console/assets/..%2findex.html']) {
+    assert.equal((await fetch(`${url}${path}`)).status, 404, path)
+  }
+})
+
+test('behind a proxy that adds a path the page asks for its files under that path', async (t) => {
+  const { url } = await setup(t, { config: { publicUrl: 'https://maps.example/cartage/' } })
+  const page = await (await fetch(`${url}/console/`)).text()
+  assert.match(page, /src="\/cartage\/console\/assets\/main-/)
+})
+
+test('the console stays as small as was promised', async () => {
+  const outputs = JSON.parse(await readFile('dist/console/sizes.json', 'utf8')) as Output[]
+  const first = needs(outputs, 'console/main.tsx')
+  assert.ok(kilobytes(first) <= 30, `to sign in: ${kilobytes(first)} KB`)
+  assert.ok(first.length + 1 <= 4, `requests: ${first.length + 1}`)
+  const sql = needs(outputs, 'console/sql/page.tsx').filter((output) => !first.includes(output))
+  assert.ok(kilobytes(sql) <= 200, `to write SQL: ${kilobytes(sql)} KB`)
+  const all = outputs.reduce((sum, { bytes }) => sum + bytes, 0)
+  assert.ok(all <= 3_000_000, `all of it: ${all} bytes`)
+})
+
+type Output = Readonly<{
+  file: string
+  entryPoint?: string
+  stylesheet?: string
+  imports: readonly string[]
+  bytes: number
+  gzipBytes: number
+}>
+
+/** What is loaded with an entry point: its file, its styles, and all that these import. */
+function needs(outputs: readonly Output[], entryPoint: string): Output[] {
+  const found = new Set<Output>()
+  const add = (output: Output | undefined) => {
+    if (!output || found.has(output)) return
+    found.add(output)
+    for (const file of [output.stylesheet, ...output.imports]) add(outputs.find((each) => each.file === file))
+  }
+  add(outputs.find((output) => output.entryPoint === entryPoint))
+  assert.ok(found.size > 0, entryPoint)
+  return [...found]
+}
+
+const kilobytes = (outputs: readonly Output[]) =>
+  Math.ceil(outputs.reduce((sum, { gzipBytes }) => sum + gzipBytes, 0) / 1000)
+
+const decoders = {
+  identity: { encoding: 'identity', decode: (bytes: Buffer) => bytes },
+  gzip: { encoding: 'gzip', decode: gunzipSync },
+  br: { encoding: 'br', decode: brotliDecompressSync },
+}
+
+/** fetch decompresses by itself. */
+async function readRaw(url: string, encoding: string) {
+  return new Promise<{ headers: Record<string, unknown>; body: Buffer }>((resolve, reject) => {
+    request(url, { headers: { 'accept-encoding': encoding } }, (answer) =>
+      buffer(answer).then((body) => resolve({ headers: answer.headers, body }), reject),
+    )
+      .on('error', reject)
+      .end()
+  })
+}
