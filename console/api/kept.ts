@@ -9,7 +9,22 @@ export const isNothingKept = signal(false)
 export async function readKept<T>(name: string): Promise<T | undefined> {
   const { memory, store } = placeOf(currentUser())
   if (memory.has(name)) return memory.get(name) as T
+  const left = localStorage.getItem(journalName(name))
+  if (left !== null) {
+    await keep(name, JSON.parse(left))
+    localStorage.removeItem(journalName(name))
+  }
   return attempt(() => get<T>(name, store()))
+}
+
+/** At once, because the page may be gone before a database has answered. */
+export function keepBeforeLeaving(name: string, value: unknown): void {
+  try {
+    localStorage.setItem(journalName(name), JSON.stringify(value))
+  } catch {
+    // No room, or not allowed: the database may still be quick enough.
+  }
+  void keep(name, value).then(() => localStorage.removeItem(journalName(name)))
 }
 
 export async function keep(name: string, value: unknown): Promise<void> {
@@ -37,6 +52,7 @@ type Place = Readonly<{ memory: Map<string, unknown>; store: () => UseStore }>
 
 const prefix = 'cartage:'
 const places = new Map<string, Place>()
+const journalName = (name: string) => `${prefix}${currentUser()}:${name}`
 const currentUser = () => session.value?.username ?? 'operator'
 
 function placeOf(user: string): Place {

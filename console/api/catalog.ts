@@ -1,0 +1,71 @@
+import { signal } from '@preact/signals'
+import { readRows } from './sql.ts'
+
+/** What can be named in SQL here, as the key sees it. */
+export type CatalogTable = Readonly<{
+  schema: string
+  name: string
+  kind: 'table' | 'view' | 'materialized view' | 'foreign table'
+  columns: readonly CatalogColumn[]
+}>
+export type CatalogColumn = Readonly<{ name: string; type: string }>
+export type CatalogFunction = Readonly<{ name: string; arguments: string; result: string }>
+export type Catalog = Readonly<{ searchPath: readonly string[]; tables: readonly CatalogTable[] }>
+
+/** Kept while the console is open; refreshed after statements that may have changed it. */
+export const catalog = signal<Catalog>({ searchPath: ['public'], tables: [] })
+
+let reading: Promise<void> | undefined
+
+export function refreshCatalog(): Promise<void> {
+  reading = readCatalog().then(
+    (read) => {
+      catalog.value = read
+    },
+    // Completion then knows less; the page itself says what is wrong.
+    () => undefined,
+  )
+  return reading
+}
+
+/** Read once, when somebody needs it first. */
+export const openCatalog = () => reading ?? refreshCatalog()
+
+async function readCatalog(): Promise<Catalog> {
+  const [row] = await readRows<Catalog>(catalogSql)
+  return { searchPath: row?.searchPath ?? [], tables: row?.tables ?? [] }
+}
+
+let functions: Promise<readonly CatalogFunction[]> | undefined
+
+/** Those of PostgreSQL, PostGIS and the account: some thousands, so only when they are asked for. */
+export function readFunctions(): Promise<readonly CatalogFunction[]> {
+  functions ??= readRows<CatalogFunction>(functionsSql).catch(() => {
+    functions = undefined
+    return []
+  })
+  return functions
+}
+
+const catalogSql = `
+select current_schemas(false)::text[] as "searchPath",
+  (select json_agg(t order by t.schema, t.name) from (
+    select n.nspname as schema, c.relname as name,
+      case c.relkind when 'v' then 'view' when 'm' then 'materialized view' when 'f' then 'foreign table' else 'table' end as kind,
+      (select coalesce(json_agg(json_build_object('name', a.attname, 'type', pg_catalog.format_type(a.atttypid, a.atttypmod))
+         order by a.attnum), '[]') from pg_catalog.pg_attribute a
+       where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped) as columns
+    from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+    where c.relkind in ('r', 'p', 'v', 'm', 'f')
+      and n.nspname !~ '^pg_' and n.nspname not in ('information_schema', 'cartodb', 'cartage', 'postgis', 'topology')
+      and pg_catalog.has_schema_privilege(n.oid, 'usage')
+  ) t) as tables`
+
+const functionsSql = `
+select p.proname as name, min(pg_catalog.pg_get_function_identity_arguments(p.oid)) as arguments,
+  min(pg_catalog.format_type(p.prorettype, null)) as result
+from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+where n.nspname !~ '^pg_t' and n.nspname not in ('information_schema', 'cartage')
+  and p.proname !~ '^(_|pg_|postgis_|geometry_|geography_|gserialized|btarray|.*(in|out|recv|send|sel|joinsel|_support|_transfn|_finalfn)$)'
+  and p.prokind in ('f', 'a', 'w') and pg_catalog.format_type(p.prorettype, null) not in ('internal', 'trigger', 'event_trigger', 'cstring')
+group by p.proname order by p.proname`

@@ -1,0 +1,81 @@
+import type { Credential } from '../api/credential.ts'
+import { addressOf } from '../api/request.ts'
+
+export type DownloadFormat = Readonly<{
+  label: string
+  /** Of the SQL endpoint, or the options of COPY. */
+  format?: 'csv' | 'json' | 'ndjson' | 'geojson'
+  copy?: string
+  extension: string
+}>
+
+export const downloadFormats: readonly DownloadFormat[] = [
+  { label: 'CSV', format: 'csv', extension: 'csv' },
+  { label: 'JSON', format: 'json', extension: 'json' },
+  { label: 'NDJSON', format: 'ndjson', extension: 'ndjson' },
+  { label: 'GeoJSON', format: 'geojson', extension: 'geojson' },
+  { label: 'CSV by COPY', copy: '(format csv, header)', extension: 'csv' },
+  { label: 'Text by COPY', copy: '(format text)', extension: 'txt' },
+  { label: 'Binary by COPY', copy: '(format binary)', extension: 'dmp' },
+]
+
+/** How long an early error is waited for; a download that has begun loads nothing into the frame. */
+const errorMs = 60_000
+
+/**
+ * Runs the statement again and has the browser write its rows to disk as they come: a form posted into a hidden frame, so
+ * that the token is in no address. Resolves with the text of an error that came before the first row, if one did.
+ */
+export function startDownload(
+  text: string,
+  credential: Credential & { kind: 'key' },
+  { format, copy, extension }: DownloadFormat,
+): Promise<string | undefined> {
+  const statement = text.replace(/;\s*$/, '')
+  const filename = `result.${extension}`
+  const fields: Record<string, string> = copy
+    ? { q: `copy (${statement}\n) to stdout ${copy}`, filename }
+    : { q: text, format: format!, filename }
+  const address = addressOf(copy ? 'copyToByPost' : 'query', { parameters: { name: credential.username } })
+  return post(address, credential.token === null ? fields : { ...fields, api_key: credential.token })
+}
+
+function post(address: string, fields: Readonly<Record<string, string>>): Promise<string | undefined> {
+  const frame = document.createElement('iframe')
+  frame.name = `download-${crypto.randomUUID()}`
+  frame.hidden = true
+  frame.title = 'Download'
+  const form = document.createElement('form')
+  form.hidden = true
+  Object.assign(form, { method: 'post', action: address, target: frame.name })
+  for (const [name, value] of Object.entries(fields)) {
+    // Unlike a field of one line, an area keeps line breaks.
+    const area = document.createElement('textarea')
+    Object.assign(area, { name, value })
+    form.append(area)
+  }
+  document.body.append(frame, form)
+  return new Promise((resolve) => {
+    const finish = (error?: string) => {
+      frame.remove()
+      resolve(error)
+    }
+    const timer = setTimeout(finish, errorMs)
+    form.submit()
+    form.remove()
+    frame.addEventListener('load', () => {
+      const said = frame.contentDocument?.body?.textContent
+      if (!said) return
+      clearTimeout(timer)
+      finish(messageIn(said))
+    })
+  })
+}
+
+function messageIn(text: string): string {
+  try {
+    return ([JSON.parse(text).error].flat()[0] as string | undefined) ?? text
+  } catch {
+    return text
+  }
+}

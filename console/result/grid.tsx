@@ -1,0 +1,173 @@
+import { useSignal, useSignalEffect } from '@preact/signals'
+import { useEffect, useId, useRef } from 'preact/hooks'
+import { useActs } from '../parts/acts.ts'
+import { toast } from '../parts/toast.tsx'
+import { copySelection } from './clipboard.ts'
+import { type Fonts, GridColumns } from './grid-columns.ts'
+import { GridRows } from './grid-rows.ts'
+import { moveSelection, type Place, rangeOf, type Selection } from './grid-selection.ts'
+import { type GridState, GridView } from './grid-view.ts'
+import type { Row } from './protocol.ts'
+import type { Result } from './result.ts'
+import type { ResultLook } from './result-look.ts'
+
+type GridProps = Readonly<{ result: Result; look: ResultLook }>
+
+/** The rows of a result: as many as there are, drawn as far as they are seen. */
+export function Grid({ result, look }: GridProps) {
+  const scroller = useRef<HTMLDivElement>(null)
+  const id = useId()
+  const parts = useRef<Readonly<{ view: GridView; rows: GridRows; columns: GridColumns }>>(undefined)
+  const isFitted = useRef(false)
+  const size = useSignal({ rows: result.progress.value.rows, columns: result.progress.value.columns.length })
+
+  useEffect(() => {
+    const columns = new GridColumns()
+    const rows = new GridRows(result, () => parts.current?.view.plan())
+    const view = new GridView(scroller.current!, rows, columns, stateOf(id, result, look))
+    parts.current = { view, rows, columns }
+    const observer = new ResizeObserver(() => view.plan())
+    observer.observe(scroller.current!)
+    return () => observer.disconnect()
+  }, [result])
+
+  useSignalEffect(() => {
+    const state = stateOf(id, result, look)
+    size.value = { rows: state.rowCount, columns: state.columns.length }
+    // When all rows are here the columns are fitted once more.
+    void result.state.value
+    void show(state)
+  })
+  useSignalEffect(() => {
+    const place = look.focus.value
+    if (place && parts.current?.columns.count) parts.current.view.reveal(place.row, place.column)
+  })
+
+  const show = async (state: GridState) => {
+    const known = parts.current
+    if (!known) return
+    const isEnded = result.state.peek() !== 'running'
+    if (known.columns.count < state.columns.length || (isEnded && !isFitted.current)) {
+      isFitted.current = isEnded
+      known.columns.fit(state.columns, await sample(result), fontsOf(scroller.current!))
+    }
+    if (look.takeReordered()) known.rows.forget()
+    known.view.show({ ...state, columns: state.columns.slice(0, known.columns.count) })
+  }
+
+  return (
+    <div class="grid">
+      <div
+        class="grid-scroll"
+        ref={scroller}
+        role="grid"
+        tabIndex={0}
+        aria-label="Rows"
+        aria-rowcount={size.value.rows + 1}
+        aria-colcount={size.value.columns + 1}
+        aria-multiselectable="true"
+        aria-activedescendant={`${id}-${look.selection.value.focus.row}-${look.selection.value.focus.column}`}
+        onKeyDown={(event) => pressKey(event, result, look, parts.current?.view)}
+        onPointerDown={(event) => beginPointer(event, look, parts.current)}
+        onDblClick={(event) => placeOf(event) && look.open()}
+      />
+      <CopyActs result={result} look={look} />
+    </div>
+  )
+}
+
+/** Some from the beginning, the middle and the end. */
+async function sample(result: Result): Promise<readonly Row[]> {
+  const { rows } = result.progress.peek()
+  const places = [0, Math.floor(rows / 2), Math.max(0, rows - 30)]
+  return (await Promise.all(places.map((from) => result.ask('rows', { from, count: 30 })))).flat()
+}
+
+function fontsOf(element: HTMLElement): Fonts {
+  const { fontFamily } = getComputedStyle(element)
+  return { cell: `13px ${fontFamily}`, header: `600 13px ${getComputedStyle(document.body).fontFamily}` }
+}
+
+function stateOf(id: string, { progress }: Result, look: ResultLook): GridState {
+  const { rows, columns } = progress.value
+  return { id, rowCount: rows, columns, selection: look.selection.value, order: look.order.value }
+}
+
+function CopyActs({ result, look }: GridProps) {
+  useActs([
+    { name: 'Open the cell', run: () => look.open() },
+    { name: 'Copy the selected cells', run: () => copy(result, look, false) },
+  ])
+  return null
+}
+
+function pressKey(event: KeyboardEvent, result: Result, look: ResultLook, view: GridView | undefined): void {
+  if (!view || event.altKey) return
+  const { rows, columns } = result.progress.value
+  const isCopy = (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'c'
+  const moved = moveSelection(look.selection.value, event, {
+    rows,
+    columns: columns.length,
+    pageRows: view.pageRows,
+  })
+  if (isCopy) void copy(result, look, event.shiftKey)
+  else if (event.key === 'Enter' && !event.ctrlKey && !event.metaKey) look.open()
+  else if (moved && rows > 0) look.select(moved)
+  else return
+  event.preventDefault()
+}
+
+export async function copy(result: Result, look: ResultLook, withHeader: boolean): Promise<void> {
+  try {
+    const range = rangeOf(look.selection.value)
+    const text = copySelection(result, range, withHeader ? 'TSV with header' : 'TSV')
+    await navigator.clipboard.writeText(await text)
+    toast('Copied')
+  } catch (error) {
+    toast((error as Error).message)
+  }
+}
+
+type Parts = Readonly<{ view: GridView; columns: GridColumns }>
+
+function beginPointer(event: PointerEvent, look: ResultLook, parts: Parts | undefined): void {
+  if (event.button !== 0 || !parts) return
+  const header = (event.target as Element).closest<HTMLElement>('[role="columnheader"][data-column]')
+  if (header) pressHeader(event, header, look, parts)
+  const place = placeOf(event)
+  if (!place) return
+  const anchor = event.shiftKey ? look.selection.value.anchor : place
+  const grid = event.currentTarget as HTMLElement
+  look.select({ anchor, focus: place })
+  const drag = (moved: PointerEvent) => {
+    const over = placeOf(moved)
+    if (over) look.select({ anchor, focus: over } satisfies Selection)
+  }
+  grid.addEventListener('pointermove', drag)
+  addEventListener('pointerup', () => grid.removeEventListener('pointermove', drag), { once: true })
+}
+
+/** Its right edge makes it wider; anywhere else it sorts. */
+function pressHeader(
+  event: PointerEvent,
+  header: HTMLElement,
+  look: ResultLook,
+  { view, columns }: Parts,
+): void {
+  const column = Number(header.dataset.column)
+  const { right } = header.getBoundingClientRect()
+  if (event.clientX < right - 7) return void look.sortBy(column)
+  const width = columns.width(column)
+  const drag = (moved: PointerEvent) => {
+    columns.resize(column, width + moved.clientX - event.clientX)
+    view.plan()
+  }
+  addEventListener('pointermove', drag)
+  addEventListener('pointerup', () => removeEventListener('pointermove', drag), { once: true })
+  event.preventDefault()
+}
+
+function placeOf(event: Event): Place | undefined {
+  const cell = (event.target as Element).closest<HTMLElement>('[role="gridcell"]')
+  return cell ? { row: Number(cell.dataset.row), column: Number(cell.dataset.column) } : undefined
+}

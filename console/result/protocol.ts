@@ -1,0 +1,50 @@
+/** What the page and the worker of a result say to each other. */
+
+export type Column = Readonly<{ name: string; type: string; pgtype: string | undefined }>
+
+/** As people read it; null is NULL. In the order of the columns. */
+export type Row = readonly (string | null)[]
+
+export type Order = Readonly<{ column: number; isDescending: boolean }>
+
+/** How it ended. `full`: the browser should not hold more. The rows that came stay. */
+export type Outcome =
+  | Readonly<{ kind: 'done'; seconds: number; totalRows: number; notices: readonly string[] }>
+  | Readonly<{ kind: 'stopped' | 'full' | 'torn' | 'unreachable' }>
+  | Readonly<{
+      kind: 'refused'
+      status: number
+      headers: readonly (readonly [string, string])[]
+      text: string
+    }>
+
+export type Progress = Readonly<{ rows: number; bytes: number; columns: readonly Column[] }>
+
+/** Questions to a worker that has rows, each with its answer. */
+export type Questions = {
+  rows: { ask: Readonly<{ from: number; count: number }>; answer: readonly Row[] }
+  /** The same with every value whole, for some of the columns. */
+  whole: {
+    ask: Readonly<{ top: number; bottom: number; left: number; right: number }>
+    answer: readonly Row[]
+  }
+  /** The whole value of one cell. */
+  cell: { ask: Readonly<{ row: number; column: number }>; answer: string | null }
+  sort: { ask: Readonly<{ order: Order | null }>; answer: null }
+  /** The next row that has the text, from a row on and once around. */
+  find: {
+    ask: Readonly<{ text: string; from: number }>
+    answer: Readonly<{ row: number; column: number }> | null
+  }
+}
+export type Question = keyof Questions
+
+export type ToWorker =
+  | Readonly<{ kind: 'run'; url: string; headers: Readonly<Record<string, string>>; body: string }>
+  | Readonly<{ kind: 'stop' }>
+  | { [Q in Question]: Readonly<{ kind: 'ask'; id: number; question: Q } & Questions[Q]['ask']> }[Question]
+
+export type FromWorker =
+  | Readonly<{ kind: 'progress'; progress: Progress }>
+  | Readonly<{ kind: 'ended'; progress: Progress; outcome: Outcome }>
+  | Readonly<{ kind: 'answer'; id: number; answer: unknown }>

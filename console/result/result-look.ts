@@ -1,0 +1,63 @@
+import { signal } from '@preact/signals'
+import { toast } from '../parts/toast.tsx'
+import type { Place, Selection } from './grid-selection.ts'
+import type { Order } from './protocol.ts'
+import type { Result } from './result.ts'
+
+export type View = 'grid' | 'map' | 'chart' | 'messages'
+
+/** More rows are sorted by the server, which has an index or the patience for it. */
+const mostSorted = 200_000
+
+/** How somebody looks at a result: it stays when they look at another and come back. */
+export class ResultLook {
+  readonly view = signal<View>('grid')
+  readonly selection = signal<Selection>({ anchor: { row: 0, column: 0 }, focus: { row: 0, column: 0 } })
+  /** The cell to be seen. */
+  readonly focus = signal<Place | undefined>(undefined)
+  readonly order = signal<Order | null>(null)
+  readonly isOpen = signal(false)
+  readonly #result: Result
+  #isReordered = false
+
+  constructor(result: Result) {
+    this.#result = result
+  }
+
+  select(selection: Selection): void {
+    this.selection.value = selection
+    this.focus.value = selection.focus
+  }
+
+  open(): void {
+    this.isOpen.value = true
+  }
+
+  /** Ascending, descending, as it came. */
+  async sortBy(column: number): Promise<void> {
+    const { rows } = this.#result.progress.value
+    if (this.#result.state.value === 'running') return toast('It can be sorted when all rows are here')
+    if (rows > mostSorted)
+      return toast(`More than ${mostSorted.toLocaleString('en-US')} rows: put ORDER BY into the statement`)
+    const former = this.order.value
+    const isSame = former?.column === column
+    const next = isSame && former.isDescending ? null : { column, isDescending: isSame }
+    await this.#result.ask('sort', { order: next })
+    this.#isReordered = true
+    this.order.value = next
+  }
+
+  async find(text: string): Promise<boolean> {
+    const { row } = this.selection.value.focus
+    const found = await this.#result.ask('find', { text, from: row + 1 })
+    if (found) this.select({ anchor: found, focus: found })
+    return found !== null
+  }
+
+  /** True once after a new order: rows that were seen are then elsewhere. */
+  takeReordered(): boolean {
+    const isReordered = this.#isReordered
+    this.#isReordered = false
+    return isReordered
+  }
+}

@@ -1,0 +1,185 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useId, useState } from 'preact/hooks'
+import { useActs } from '../parts/acts.ts'
+import { copyText } from '../parts/copy-button.tsx'
+import { formatBytes, formatCount, formatDuration, plural } from '../parts/format.ts'
+import { Menu } from '../parts/menu.tsx'
+import { Empty, ErrorNotice, Notice } from '../parts/notice.tsx'
+import { adoptStyles } from '../parts/styles.ts'
+import { Tabs, tabPanel } from '../parts/tabs.tsx'
+import { toast } from '../parts/toast.tsx'
+import { CellPanel } from './cell-panel.tsx'
+import { copyFormats, copySelection } from './clipboard.ts'
+import { type DownloadFormat, downloadFormats } from './download.ts'
+import { Find } from './find.tsx'
+import { Grid } from './grid.tsx'
+import { rangeOf } from './grid-selection.ts'
+import css from './result.css' with { type: 'text' }
+import type { Result } from './result.ts'
+import type { ResultLook, View } from './result-look.ts'
+
+adoptStyles(css)
+
+export type ResultViewProps = Readonly<{
+  result: Result
+  look: ResultLook
+  /** Whose rows they are. */
+  asLabel: string
+  /** What can be done about an error, beside reading it. */
+  errorActs?: ComponentChildren
+  download: (format: DownloadFormat) => void
+}>
+
+/** All that there is to see of a result. */
+export function ResultView(props: ResultViewProps) {
+  const { result, look } = props
+  const id = useId()
+  const tabs = viewsOf(result)
+  const view = tabs.some(({ name }) => name === look.view.value) ? look.view.value : 'grid'
+  useActs(
+    tabs.map(({ name, label }, at) => ({
+      name: `Show the result: ${label}`,
+      keys: `Alt+${at + 1}`,
+      run: () => {
+        look.view.value = name
+      },
+    })),
+  )
+  return (
+    <div class="result">
+      <div class="result-bar">
+        <Tabs
+          id={id}
+          label="Views of the result"
+          tabs={tabs}
+          chosen={view}
+          choose={(name) => {
+            look.view.value = name
+          }}
+        />
+        <span class="grow" />
+        <Summary {...props} />
+        <ResultMenus {...props} />
+      </div>
+      <div class="result-notices">
+        <OutcomeNotice {...props} />
+      </div>
+      <div class="result-body">
+        <div class="result-view" {...tabPanel(id, view)}>
+          <Content view={view} result={result} look={look} />
+        </div>
+        {look.isOpen.value && view === 'grid' && <CellPanel result={result} look={look} />}
+      </div>
+    </div>
+  )
+}
+
+function viewsOf(result: Result): readonly Readonly<{ name: View; label: string }>[] {
+  const messages = messagesOf(result).length
+  return [
+    { name: 'grid', label: 'Grid' },
+    { name: 'messages', label: messages > 0 ? `Messages (${messages})` : 'Messages' },
+  ]
+}
+
+function Content({ view, result, look }: Readonly<{ view: View; result: Result; look: ResultLook }>) {
+  if (view === 'messages') return <Messages result={result} />
+  const { rows, columns } = result.progress.value
+  if (columns.length > 0)
+    return rows > 0 ? <Grid key={result.startedAt} result={result} look={look} /> : <NoRows result={result} />
+  return result.state.value === 'done' ? <NoRows result={result} /> : null
+}
+
+function NoRows({ result }: Readonly<{ result: Result }>) {
+  const { columns } = result.progress.value
+  const outcome = result.outcome.value
+  if (outcome?.kind !== 'done') return null
+  if (columns.length > 0) return <Empty>No rows. Columns: {columns.map(({ name }) => name).join(', ')}</Empty>
+  return <Empty>Done. {plural(outcome.totalRows, 'row')} affected.</Empty>
+}
+
+const messagesOf = ({ outcome }: Result) => (outcome.value?.kind === 'done' ? outcome.value.notices : [])
+
+function Messages({ result }: Readonly<{ result: Result }>) {
+  const messages = messagesOf(result)
+  if (messages.length === 0) return <Empty>PostgreSQL said nothing beside the rows.</Empty>
+  return (
+    <div class="messages">
+      {messages.map((message, at) => (
+        <pre key={at}>{message}</pre>
+      ))}
+    </div>
+  )
+}
+
+function Summary({ result, asLabel }: ResultViewProps) {
+  const { rows, bytes } = result.progress.value
+  const ms = useElapsed(result)
+  const isRunning = result.state.value === 'running'
+  return (
+    <span class="small muted" data-testid="summary">
+      {isRunning && 'Running… '}
+      {plural(rows, 'row')} · {formatBytes(bytes)} · {formatDuration(ms)} · as {asLabel}
+    </span>
+  )
+}
+
+function useElapsed({ elapsedMs, startedAt }: Result): number {
+  const [now, setNow] = useState(performance.now())
+  const final = elapsedMs.value
+  useEffect(() => {
+    if (final !== undefined) return
+    const timer = setInterval(() => setNow(performance.now()), 100)
+    return () => clearInterval(timer)
+  }, [final])
+  return final ?? Math.max(0, now - startedAt)
+}
+
+function ResultMenus({ result, look, download }: ResultViewProps) {
+  const { rows } = result.progress.value
+  const copyAs = (format: (typeof copyFormats)[number]) =>
+    copySelection(result, rangeOf(look.selection.value), format).then(
+      (text) => copyText(text, 'Copied'),
+      (error: Error) => toast(error.message),
+    )
+  return (
+    <>
+      {rows > 0 && <Find look={look} />}
+      {rows > 0 && (
+        <Menu
+          label="Copy ▾"
+          items={[
+            { note: 'The selected cells. Ctrl+A in the grid selects all.' },
+            ...copyFormats.map((format) => ({ label: `Copy as ${format}`, run: () => void copyAs(format) })),
+          ]}
+        />
+      )}
+      <Menu
+        label="Download ▾"
+        items={[
+          { note: 'Runs the statement again; the browser writes to disk as it comes.' },
+          ...downloadFormats.map((format) => ({ label: format.label, run: () => download(format) })),
+        ]}
+      />
+    </>
+  )
+}
+
+function OutcomeNotice({ result, errorActs }: ResultViewProps) {
+  const { rows } = result.progress.value
+  if (result.error.value) return <ErrorNotice error={result.error.value} acts={errorActs} />
+  if (result.state.value === 'stopped') {
+    return (
+      <Notice kind="warning">
+        Stopped. {rows > 0 ? `${formatCount(rows)} rows had come; there may be more.` : 'No row had come.'}
+      </Notice>
+    )
+  }
+  if (result.state.value !== 'full') return null
+  return (
+    <Notice kind="warning" acts={errorActs}>
+      Stopped at {formatCount(rows)} rows, as the browser should not hold more than 512 MB. Download has them
+      all.
+    </Notice>
+  )
+}

@@ -1,0 +1,86 @@
+import type { FromWorker, Outcome, ToWorker } from './protocol.ts'
+import { StoredRows } from './stored-rows.ts'
+
+/** Holds one result: fetches it, keeps it, and answers what the page asks of it. */
+
+const worker = self as unknown as Readonly<{
+  postMessage: (message: FromWorker) => void
+  onmessage: ((event: MessageEvent<ToWorker>) => void) | null
+}> & { onmessage: (event: MessageEvent<ToWorker>) => void }
+
+/** What a browser can hold beside other pages. */
+const maxBytes = 512_000_000
+const progressMs = 100
+
+const stored = new StoredRows()
+const stopped = new AbortController()
+
+worker.onmessage = async ({ data }) => {
+  if (data.kind === 'stop') stopped.abort()
+  else if (data.kind === 'ask') worker.postMessage({ kind: 'answer', id: data.id, answer: answer(data) })
+  else worker.postMessage({ kind: 'ended', outcome: await run(data), progress: progress() })
+}
+
+const progress = () => ({ rows: stored.count, bytes: stored.bytes, columns: stored.columns })
+
+function answer(asked: Extract<ToWorker, { kind: 'ask' }>): unknown {
+  switch (asked.question) {
+    case 'rows': {
+      const count = Math.max(0, Math.min(asked.count, stored.count - asked.from))
+      return Array.from({ length: count }, (_, at) => stored.row(asked.from + at))
+    }
+    case 'whole': {
+      const rows = Array.from({ length: asked.bottom - asked.top + 1 }, (_, at) =>
+        stored.wholeRow(asked.top + at),
+      )
+      return rows.map((row) => row.slice(asked.left, asked.right + 1))
+    }
+    case 'cell':
+      return stored.cell(asked.row, asked.column)
+    case 'sort':
+      stored.sort(asked.order)
+      return null
+    case 'find':
+      return stored.find(asked.text, asked.from)
+  }
+}
+
+async function run({ url, headers, body }: Extract<ToWorker, { kind: 'run' }>): Promise<Outcome> {
+  try {
+    const response = await fetch(url, {
+      method: 'POST',
+      headers,
+      body,
+      signal: stopped.signal,
+      cache: 'no-store',
+      credentials: 'omit',
+    })
+    if (!response.ok) {
+      const text = await response.text()
+      return { kind: 'refused', status: response.status, headers: [...response.headers], text }
+    }
+    return await receive(response)
+  } catch {
+    if (stopped.signal.aborted) return { kind: 'stopped' }
+    return { kind: stored.bytes > 0 ? 'torn' : 'unreachable' }
+  }
+}
+
+async function receive(response: Response): Promise<Outcome> {
+  let toldAt = 0
+  const reader = response.body!.getReader()
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) break
+    stored.add(value)
+    if (stored.bytes > maxBytes) {
+      await reader.cancel()
+      return { kind: 'full' }
+    }
+    if (performance.now() - toldAt < progressMs) continue
+    toldAt = performance.now()
+    worker.postMessage({ kind: 'progress', progress: progress() })
+  }
+  const { time, total_rows, notices = [], warnings = [] } = stored.readTail()
+  return { kind: 'done', seconds: time, totalRows: total_rows, notices: [...warnings, ...notices] }
+}

@@ -1,0 +1,101 @@
+import workerName from 'worker:./result-worker.ts'
+import { signal } from '@preact/signals'
+import { ApiError, UnreachableError } from '../api/api-error.ts'
+import { waitForService } from '../api/connection.ts'
+import { authorizationOf, type Credential } from '../api/credential.ts'
+import { addressOf } from '../api/request.ts'
+import { assetAddress } from '../parts/address.ts'
+import type { FromWorker, Outcome, Progress, Question, Questions, ToWorker } from './protocol.ts'
+
+export type ResultState = 'running' | 'done' | 'stopped' | 'full' | 'failed'
+
+/** The rows of one statement, in a worker of their own, on the main thread only those that are looked at. */
+export class Result {
+  readonly progress = signal<Progress>({ rows: 0, bytes: 0, columns: [] })
+  readonly state = signal<ResultState>('running')
+  readonly error = signal<Error | undefined>(undefined)
+  readonly outcome = signal<Outcome | undefined>(undefined)
+  readonly startedAt = performance.now()
+  /** Until the last byte was here. */
+  readonly elapsedMs = signal<number | undefined>(undefined)
+  /** Fulfilled when nothing more comes, whatever the end was. */
+  readonly ended: Promise<void>
+  readonly #worker = new Worker(assetAddress(workerName), { type: 'module', name: 'result' })
+  readonly #questions = new Map<number, (answer: unknown) => void>()
+  #lastId = 0
+  #end: () => void = () => undefined
+
+  constructor(text: string, credential: Credential & { kind: 'key' }) {
+    this.ended = new Promise((resolve) => {
+      this.#end = resolve
+    })
+    this.#worker.onmessage = ({ data }: MessageEvent<FromWorker>) => this.#take(data)
+    this.#send({
+      kind: 'run',
+      url: addressOf('query', { parameters: { name: credential.username } }),
+      headers: {
+        ...authorizationOf(credential),
+        'content-type': 'application/json',
+        accept: 'application/json',
+      },
+      body: JSON.stringify({ q: text }),
+    })
+  }
+
+  /** The service cancels the statement; the rows that came stay. */
+  stop(): void {
+    this.#send({ kind: 'stop' })
+  }
+
+  /** Frees what it holds. */
+  drop(): void {
+    this.#worker.terminate()
+    this.#end()
+  }
+
+  ask<Q extends Question>(question: Q, about: Questions[Q]['ask']): Promise<Questions[Q]['answer']> {
+    const id = ++this.#lastId
+    this.#send({ kind: 'ask', id, question, ...about } as ToWorker)
+    return new Promise((resolve) => this.#questions.set(id, resolve as (answer: unknown) => void))
+  }
+
+  #send(message: ToWorker): void {
+    this.#worker.postMessage(message)
+  }
+
+  #take(message: FromWorker): void {
+    if (message.kind === 'answer') {
+      this.#questions.get(message.id)?.(message.answer)
+      this.#questions.delete(message.id)
+      return
+    }
+    this.progress.value = message.progress
+    if (message.kind === 'ended') this.#finish(message.outcome)
+  }
+
+  #finish(outcome: Outcome): void {
+    this.elapsedMs.value = performance.now() - this.startedAt
+    this.outcome.value = outcome
+    this.error.value = errorOf(outcome)
+    this.state.value = this.error.value ? 'failed' : (outcome.kind as ResultState)
+    this.#end()
+  }
+}
+
+function errorOf(outcome: Outcome): Error | undefined {
+  if (outcome.kind === 'refused') {
+    return new ApiError(
+      outcome.status,
+      new Headers(outcome.headers.map(([name, value]) => [name, value])),
+      outcome.text,
+    )
+  }
+  if (outcome.kind === 'torn') {
+    return new Error(
+      'The answer broke off: the statement failed on the way, or the service went away. These are not all rows.',
+    )
+  }
+  if (outcome.kind !== 'unreachable') return undefined
+  void waitForService()
+  return new UnreachableError(outcome)
+}

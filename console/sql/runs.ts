@@ -1,0 +1,119 @@
+import { signal } from '@preact/signals'
+import { ApiError } from '../api/api-error.ts'
+import { refreshCatalog } from '../api/catalog.ts'
+import type { Credential } from '../api/credential.ts'
+import { askToSignIn } from '../api/session.ts'
+import { plural } from '../parts/format.ts'
+import { tell } from '../parts/live.tsx'
+import { Result } from '../result/result.ts'
+import { ResultLook } from '../result/result-look.ts'
+import { noteInHistory } from './history.ts'
+import { changesCatalog, type Statement } from './statements.ts'
+
+export type RunAs = Readonly<{ label: string; credential: Credential & { kind: 'key' } }>
+
+/** One statement that was run, and what came of it. */
+export type Run = Readonly<{
+  id: number
+  text: string
+  /** Where it stood, to mark an error there. */
+  draftId: string
+  from: number
+  as: RunAs
+  result: Result
+  look: ResultLook
+  /** A plan is shown as a table of its nodes. */
+  isPlan: boolean
+}>
+
+export type ToRun = Readonly<{
+  draftId: string
+  statements: readonly Statement[]
+  as: RunAs
+  isPlan?: boolean
+}>
+
+export const runs = signal<readonly Run[]>([])
+export const shownRun = signal<number | undefined>(undefined)
+export const pinned = signal<ReadonlySet<number>>(new Set())
+export const isRunning = signal(false)
+
+let lastId = 0
+let isStopped = false
+
+/** One after the other, each in a request and a session of its own; the first that fails or is stopped is the last. */
+export async function runStatements({ draftId, statements, as, isPlan = false }: ToRun): Promise<void> {
+  if (isRunning.value) return
+  isRunning.value = true
+  isStopped = false
+  dropUnpinned()
+  try {
+    for (const { text, from } of statements) {
+      const run = await runOne({ text, from, draftId, as, isPlan })
+      if (isStopped || run.result.state.value !== 'done') break
+    }
+  } finally {
+    isRunning.value = false
+  }
+}
+
+/** Stops the statement in the database, and what was to come after it. */
+export function stopRunning(): void {
+  isStopped = true
+  for (const { result } of runs.value) if (result.state.value === 'running') result.stop()
+}
+
+export function togglePinned(id: number): void {
+  const next = new Set(pinned.value)
+  if (!next.delete(id)) next.add(id)
+  pinned.value = next
+}
+
+export function closeRun(id: number): void {
+  runs.value.find((run) => run.id === id)?.result.drop()
+  runs.value = runs.value.filter((run) => run.id !== id)
+  if (shownRun.value === id) shownRun.value = runs.value.at(-1)?.id
+}
+
+export function dropAllRuns(): void {
+  for (const { id } of runs.value) closeRun(id)
+}
+
+function dropUnpinned(): void {
+  for (const { id } of runs.value) if (!pinned.value.has(id)) closeRun(id)
+}
+
+type One = Omit<Run, 'id' | 'result' | 'look'>
+
+async function runOne(one: One): Promise<Run> {
+  const run = openRun(one)
+  await run.result.ended
+  const { error, state, progress, elapsedMs } = run.result
+  // A key that has stopped working in the middle: another one, and on.
+  if (error.value instanceof ApiError && error.value.status === 401 && (await askToSignIn())) {
+    closeRun(run.id)
+    return runOne(one)
+  }
+  const { rows } = progress.value
+  const ms = elapsedMs.value ?? 0
+  tell(error.value ? error.value.message : `${plural(rows, 'row')} in ${Math.round(ms)} ms`)
+  await noteInHistory({
+    text: one.text,
+    at: Date.now(),
+    as: one.as.label,
+    outcome: state.value === 'failed' ? 'failed' : state.value === 'done' ? 'done' : 'stopped',
+    rows,
+    ms,
+    ...(error.value ? { error: error.value.message } : {}),
+  })
+  if (!error.value && changesCatalog(one.text)) void refreshCatalog()
+  return run
+}
+
+function openRun(one: One): Run {
+  const result = new Result(one.text, one.as.credential)
+  const run = { ...one, id: ++lastId, result, look: new ResultLook(result) }
+  runs.value = [...runs.value, run]
+  shownRun.value = run.id
+  return run
+}

@@ -1,0 +1,93 @@
+import { Menu } from '../parts/menu.tsx'
+import { addDraft, chooseDraft, closeDraft, currentId, drafts } from './drafts.ts'
+import { chosenKey, currentRunAs, otherKeys, ownKey } from './run-as.ts'
+import { isRunning, stopRunning } from './runs.ts'
+
+type ToolbarProps = Readonly<{ runCurrent: () => void; runAll: () => void }>
+
+export function Toolbar({ runCurrent, runAll }: ToolbarProps) {
+  return (
+    <div class="sql-bar">
+      <DraftTabs />
+      <span class="grow" />
+      <RunAsMenu />
+      <button
+        type="button"
+        class="primary"
+        disabled={isRunning.value}
+        title="Ctrl+Enter"
+        onClick={runCurrent}
+      >
+        ▶ Run
+      </button>
+      <button type="button" disabled={isRunning.value} title="Ctrl+Shift+Enter" onClick={runAll}>
+        ▶▶ All
+      </button>
+      <button type="button" class="danger" disabled={!isRunning.value} title="Ctrl+." onClick={stopRunning}>
+        ◼ Stop
+      </button>
+    </div>
+  )
+}
+
+function DraftTabs() {
+  return (
+    <div class="drafts">
+      {drafts.value.map(({ id, name }) => (
+        <span key={id} class={`draft ${id === currentId.value ? 'current' : ''}`}>
+          <button
+            type="button"
+            class="quiet"
+            aria-current={id === currentId.value ? 'true' : undefined}
+            onClick={() => chooseDraft(id)}
+          >
+            {name}
+          </button>
+          {drafts.value.length > 1 && (
+            <button
+              type="button"
+              class="quiet square"
+              aria-label={`Close ${name}`}
+              onClick={() => closeDraft(id)}
+            >
+              ✕
+            </button>
+          )}
+        </span>
+      ))}
+      <button
+        type="button"
+        class="quiet square"
+        aria-label="New draft"
+        title="New draft (Alt+N)"
+        onClick={() => addDraft('')}
+      >
+        +
+      </button>
+    </div>
+  )
+}
+
+function RunAsMenu() {
+  const { label } = currentRunAs()
+  const own = ownKey()
+  const choose = (key: typeof chosenKey.value) => () => {
+    chosenKey.value = key
+  }
+  return (
+    <Menu
+      label={<>as {label} ▾</>}
+      title={`Run as ${label}`}
+      className="quiet"
+      items={[
+        { note: 'Run as another key sees it, with its real token.' },
+        { label: own.label, isOn: chosenKey.value === undefined, run: choose(undefined) },
+        ...otherKeys.value.map((key) => ({
+          label: key.label,
+          isOn: chosenKey.value === key,
+          run: choose(key),
+        })),
+      ]}
+    />
+  )
+}
