@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useState } from 'preact/hooks'
+import { ApiError } from '../api/api-error.ts'
 import { useActs } from '../parts/acts.ts'
 import { copyText } from '../parts/copy-button.tsx'
 import { formatBytes, formatCount, formatDuration, plural } from '../parts/format.ts'
@@ -167,7 +168,12 @@ function ResultMenus({ result, look, download }: ResultViewProps) {
 
 function OutcomeNotice({ result, errorActs }: ResultViewProps) {
   const { rows } = result.progress.value
-  if (result.error.value) return <ErrorNotice error={result.error.value} acts={errorActs} />
+  const error = result.error.value
+  if (error) {
+    const isOverTime = error instanceof ApiError && error.isOverTime
+    const limit = `Stopped by the service after ${formatDuration(result.elapsedMs.value ?? 0)}, its limit for one request.`
+    return <ErrorNotice error={error} acts={errorActs} {...(isOverTime ? { title: limit } : {})} />
+  }
   if (result.state.value === 'stopped') {
     return (
       <Notice kind="warning">

@@ -1,8 +1,11 @@
+import { ApiError } from '../api/api-error.ts'
 import { shorten } from '../parts/format.ts'
 import { Empty } from '../parts/notice.tsx'
 import { toast } from '../parts/toast.tsx'
 import { type DownloadFormat, startDownload } from '../result/download.ts'
+import { PlanView } from '../result/plan-view.tsx'
 import { ResultView } from '../result/result-view.tsx'
+import { AsJob } from './as-job.tsx'
 import { closeRun, pinned, type Run, runs, shownRun, togglePinned } from './runs.ts'
 
 export function Results() {
@@ -72,5 +75,16 @@ function ShownRun({ run }: Readonly<{ run: Run }>) {
     const error = await startDownload(run.text, run.as.credential, format)
     if (error) toast(error)
   }
-  return <ResultView result={run.result} look={run.look} asLabel={run.as.label} download={download} />
+  if (run.isPlan) return <PlanView result={run.result} />
+  const error = run.result.error.value
+  const isTooLong = (error instanceof ApiError && error.isOverTime) || run.result.state.value === 'full'
+  return (
+    <ResultView
+      result={run.result}
+      look={run.look}
+      asLabel={run.as.label}
+      download={download}
+      errorActs={isTooLong && <AsJob text={run.text} />}
+    />
+  )
 }

@@ -5,6 +5,7 @@ import type { Credential } from '../api/credential.ts'
 import { askToSignIn } from '../api/session.ts'
 import { plural } from '../parts/format.ts'
 import { tell } from '../parts/live.tsx'
+import { toast } from '../parts/toast.tsx'
 import { Result } from '../result/result.ts'
 import { ResultLook } from '../result/result-look.ts'
 import { noteInHistory } from './history.ts'
@@ -43,7 +44,7 @@ let isStopped = false
 
 /** One after the other, each in a request and a session of its own; the first that fails or is stopped is the last. */
 export async function runStatements({ draftId, statements, as, isPlan = false }: ToRun): Promise<void> {
-  if (isRunning.value) return
+  if (isRunning.value) return toast('Something is running: Stop ends it')
   isRunning.value = true
   isStopped = false
   dropUnpinned()

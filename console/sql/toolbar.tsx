@@ -1,11 +1,11 @@
-import { Menu } from '../parts/menu.tsx'
+import { Menu, type MenuItem } from '../parts/menu.tsx'
 import { addDraft, chooseDraft, closeDraft, currentId, drafts } from './drafts.ts'
 import { chosenKey, currentRunAs, otherKeys, ownKey } from './run-as.ts'
 import { isRunning, stopRunning } from './runs.ts'
 
-type ToolbarProps = Readonly<{ runCurrent: () => void; runAll: () => void }>
+type ToolbarProps = Readonly<{ runCurrent: () => void; runAll: () => void; more: readonly MenuItem[] }>
 
-export function Toolbar({ runCurrent, runAll }: ToolbarProps) {
+export function Toolbar({ runCurrent, runAll, more }: ToolbarProps) {
   return (
     <div class="sql-bar">
       <DraftTabs />
@@ -26,6 +26,7 @@ export function Toolbar({ runCurrent, runAll }: ToolbarProps) {
       <button type="button" class="danger" disabled={!isRunning.value} title="Ctrl+." onClick={stopRunning}>
         ◼ Stop
       </button>
+      <Menu label="⋯" title="More" className="square" items={more} />
     </div>
   )
 }

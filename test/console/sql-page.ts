@@ -1,4 +1,6 @@
+import assert from 'node:assert/strict'
 import type { Locator, Page } from 'playwright-core'
+import { eventually } from '../support/setup.ts'
 
 /** What the tests of the SQL page do with it. */
 
@@ -12,15 +14,17 @@ export const editor = (page: Page): Locator => page.locator('.editor .cm-content
 
 export const summary = (page: Page): Locator => page.getByTestId('summary')
 
-/** Runs what is in the editor and waits until the result is complete. */
+/** Runs a text and waits until its result, or its error, is complete. */
 export async function run(page: Page, text: string): Promise<void> {
+  const shown = page.locator('.run-tabs [aria-current]')
+  const former = await shown.allTextContents()
   await write(page, text)
   await page.keyboard.press('Control+Enter')
-  await page
-    .getByRole('button', { name: 'Run', exact: false })
-    .first()
-    .and(page.locator(':enabled'))
-    .waitFor()
+  await eventually(async () => {
+    const [now] = await shown.allTextContents()
+    assert.ok(now && now !== former[0] && !now.startsWith('⋯'), now)
+    assert.ok(await page.getByRole('button', { name: '▶ Run' }).isEnabled())
+  }, 30_000)
 }
 
 /** The texts of the cells that are drawn, row by row, without the numbers of the rows. */

@@ -1,0 +1,86 @@
+import { formatCount, formatDuration } from '../parts/format.ts'
+import { Load, useLoaded } from '../parts/loading.tsx'
+import { ErrorNotice } from '../parts/notice.tsx'
+import { type PlanLine, readPlan } from './plan.ts'
+import type { Result } from './result.ts'
+
+/** A plan as a table: each node with what was expected, what was met, and its own time. */
+export function PlanView({ result }: Readonly<{ result: Result }>) {
+  const state = result.state.value
+  const plan = useLoaded(async () => {
+    await result.ended
+    if (result.error.value) throw result.error.value
+    return readPlan((await result.ask('cell', { row: 0, column: 0 })) ?? '[]')
+  }, [result])
+  if (state === 'failed') return <ErrorNotice error={result.error.value} />
+  return (
+    <div class="result-view plan">
+      <Load from={plan}>
+        {({ lines, totalMs, planningMs }) => (
+          <>
+            <p class="small muted">
+              {totalMs !== undefined && `Carried out in ${formatDuration(totalMs)}. `}
+              {planningMs !== undefined && `Planned in ${formatDuration(planningMs)}.`}
+            </p>
+            <PlanTable lines={lines} />
+          </>
+        )}
+      </Load>
+    </div>
+  )
+}
+
+function PlanTable({ lines }: Readonly<{ lines: readonly PlanLine[] }>) {
+  const isCarriedOut = lines.some(({ ownMs }) => ownMs !== undefined)
+  return (
+    <table class="list" aria-label="Plan">
+      <thead>
+        <tr>
+          <th>Node</th>
+          <th class="number">Rows expected</th>
+          {isCarriedOut && <th class="number">Rows met</th>}
+          {isCarriedOut && <th>Own time</th>}
+          {isCarriedOut && <th class="number">Buffers</th>}
+        </tr>
+      </thead>
+      <tbody>
+        {lines.map((line, at) => (
+          <tr key={at}>
+            <td>
+              <div style={{ paddingLeft: `${line.depth * 18}px` }}>
+                {line.title}{' '}
+                {line.warnings.map((warning) => (
+                  <span key={warning} class="badge warning">
+                    {warning}
+                  </span>
+                ))}
+                {line.detail && <div class="small muted mono">{line.detail}</div>}
+              </div>
+            </td>
+            <td class="number">{formatCount(line.expectedRows)}</td>
+            {isCarriedOut && (
+              <td class="number">{line.actualRows === undefined ? '' : formatCount(line.actualRows)}</td>
+            )}
+            {isCarriedOut && (
+              <td>
+                <OwnTime line={line} />
+              </td>
+            )}
+            {isCarriedOut && (
+              <td class="number">{line.buffers === undefined ? '' : formatCount(line.buffers)}</td>
+            )}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+function OwnTime({ line: { ownMs = 0, share = 0 } }: Readonly<{ line: PlanLine }>) {
+  return (
+    <div class="own-time">
+      <span class="bar-of-time" style={{ width: `${Math.round(share * 100)}px` }} />
+      {formatDuration(ownMs)}
+    </div>
+  )
+}

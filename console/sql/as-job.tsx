@@ -1,0 +1,114 @@
+import { useEffect, useState } from 'preact/hooks'
+import type { JobDocument } from '../../src/client/documents.ts'
+import { cancelJob, isFinal, startJob, watchJob } from '../api/jobs.ts'
+import { session } from '../api/session.ts'
+import { quoteName, shownName } from '../api/sql.ts'
+import { Dialog } from '../parts/dialog.tsx'
+import { Field } from '../parts/field.tsx'
+import { formatDuration } from '../parts/format.ts'
+import { ErrorNotice, Notice } from '../parts/notice.tsx'
+import { addDraft } from './drafts.ts'
+
+/** Too long for a request: the same statement as a job, as it is or into a table, and its way to the end. */
+export function AsJob({ text }: Readonly<{ text: string }>) {
+  const [isAsking, setAsking] = useState(false)
+  const [job, setJob] = useState<Readonly<{ document: JobDocument; table: string }> | undefined>(undefined)
+  if (!session.value?.isMaster) return <span class="small">A Master key could run it as a job.</span>
+  if (job) return <JobProgress started={job.document} table={job.table} />
+  return (
+    <>
+      <button type="button" class="primary" onClick={() => setAsking(true)}>
+        Run as a job
+      </button>
+      {isAsking && (
+        <AskForTable
+          text={text}
+          close={() => setAsking(false)}
+          started={(document, table) => {
+            setAsking(false)
+            setJob({ document, table })
+          }}
+        />
+      )}
+    </>
+  )
+}
+
+type AskProps = Readonly<{
+  text: string
+  close: () => void
+  started: (document: JobDocument, table: string) => void
+}>
+
+function AskForTable({ text, close, started }: AskProps) {
+  const [table, setTable] = useState('')
+  const [error, setError] = useState<unknown>(undefined)
+  const submit = async (event: Event) => {
+    event.preventDefault()
+    const name = table.trim()
+    await startJob(name ? intoTable(text, name) : text).then((job) => started(job, name), setError)
+  }
+  return (
+    <Dialog title="Run as a job" onClose={close}>
+      <form class="stack" onSubmit={submit}>
+        <p>
+          A job may take hours, and goes on when this page is closed. The rows of a SELECT are kept only in a
+          table.
+        </p>
+        <Field label="Into a new table (may be empty)" help="Its name. Empty: the statement is run as it is.">
+          {(props) => (
+            <input {...props} value={table} onInput={(event) => setTable(event.currentTarget.value)} />
+          )}
+        </Field>
+        {error !== undefined && <ErrorNotice error={error} />}
+        <div class="dialog-acts">
+          <button type="button" onClick={close}>
+            Cancel
+          </button>
+          <button type="submit" class="primary">
+            Start the job
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
+
+const intoTable = (text: string, name: string) =>
+  `create table ${quoteName(name)} as ${text.replace(/;\s*$/, '')}`
+
+function JobProgress({ started, table }: Readonly<{ started: JobDocument; table: string }>) {
+  const [job, setJob] = useState(started)
+  const [error, setError] = useState<unknown>(undefined)
+  useEffect(() => {
+    const left = new AbortController()
+    watchJob(started.job_id, left.signal, setJob).catch(
+      (failed: unknown) => left.signal.aborted || setError(failed),
+    )
+    return () => left.abort()
+  }, [started.job_id])
+  if (error !== undefined) return <ErrorNotice error={error} />
+  const took = formatDuration(Math.max(0, Date.parse(job.updated_at) - Date.parse(job.created_at)))
+  const kind = job.status === 'done' ? 'good' : isFinal(job) ? 'warning' : 'info'
+  return (
+    <Notice kind={kind}>
+      <p role="status">
+        Job {job.job_id}: {job.status}
+        {isFinal(job) && ` after ${took}`}
+      </p>
+      {job.failed_reason && <p>{job.failed_reason}</p>}
+      <div class="row">
+        {!isFinal(job) && (
+          <button type="button" class="danger" onClick={() => cancelJob(job.job_id).catch(setError)}>
+            Cancel the job
+          </button>
+        )}
+        {job.status === 'done' && table && (
+          <button type="button" onClick={() => addDraft(`select * from ${shownName(table)}`, table)}>
+            Open {table}
+          </button>
+        )}
+      </div>
+    </Notice>
+  )
+}

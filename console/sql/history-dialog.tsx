@@ -1,0 +1,68 @@
+import { useState } from 'preact/hooks'
+import { Dialog } from '../parts/dialog.tsx'
+import { Field } from '../parts/field.tsx'
+import { formatAge, formatDuration, plural, shorten } from '../parts/format.ts'
+import { Load, useLoaded } from '../parts/loading.tsx'
+import { Empty } from '../parts/notice.tsx'
+import { addDraft } from './drafts.ts'
+import { type HistoryEntry, readHistory } from './history.ts'
+
+/** What was run in this browser; choosing one puts it into a new draft. */
+export function HistoryDialog({ close }: Readonly<{ close: () => void }>) {
+  const [text, setText] = useState('')
+  const history = useLoaded(readHistory, [])
+  const choose = (entry: HistoryEntry) => {
+    close()
+    addDraft(entry.text)
+  }
+  return (
+    <Dialog title="History" onClose={close} isWide>
+      <Field label="Find">
+        {(props) => (
+          <input
+            {...props}
+            type="search"
+            value={text}
+            onInput={(event) => setText(event.currentTarget.value)}
+          />
+        )}
+      </Field>
+      <Load from={history}>
+        {(entries) => (
+          <Entries
+            entries={entries.filter((entry) => entry.text.toLowerCase().includes(text.toLowerCase()))}
+            choose={choose}
+          />
+        )}
+      </Load>
+    </Dialog>
+  )
+}
+
+const mostShown = 200
+
+type EntriesProps = Readonly<{ entries: readonly HistoryEntry[]; choose: (entry: HistoryEntry) => void }>
+
+function Entries({ entries, choose }: EntriesProps) {
+  if (entries.length === 0) return <Empty>Nothing yet.</Empty>
+  return (
+    <div class="history">
+      {entries.slice(0, mostShown).map((entry) => (
+        <button key={entry.text} type="button" class="quiet" onClick={() => choose(entry)}>
+          <code class="grow">{shorten(entry.text, 160)}</code>
+          <span class="small muted">{describe(entry)}</span>
+        </button>
+      ))}
+      {entries.length > mostShown && (
+        <p class="muted">
+          and {plural(entries.length - mostShown, 'more entry', 'more entries')}: find by a word
+        </p>
+      )}
+    </div>
+  )
+}
+
+function describe({ outcome, rows = 0, ms = 0, as, at }: HistoryEntry): string {
+  const end = outcome === 'done' ? `${plural(rows, 'row')}, ${formatDuration(ms)}` : outcome
+  return `${end} · as ${as} · ${formatAge(at)}`
+}
