@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
+import { worldMap } from './build-basemap.mjs'
 import { oneAtATime } from './one-at-a-time.mjs'
 import { root, say } from './run.mjs'
 
@@ -41,7 +42,7 @@ export async function buildConsole(folder) {
     splitting: true,
     write: false,
     metafile: true,
-    plugins: [oneCore, textStyles, workers],
+    plugins: [oneCore, textStyles, workers, basemap],
   })
   mkdirSync(join(folder, 'assets'), { recursive: true })
   for (const { path, contents } of outputFiles) writeWithCompressed(path, contents)
@@ -88,13 +89,13 @@ const shared = {
 }
 
 /**
- * Every page uses all of core.ts, so that what the pages share is one file: esbuild makes a file for each set of pages that share
- * something, which would be many requests.
+ * Whatever is loaded later uses all of core.ts, so that what they share is one file: esbuild makes a file for each set of them that
+ * shares something, which would be many requests.
  */
 const oneCore = {
   name: 'one-core',
   setup(build) {
-    build.onLoad({ filter: /\/console\/[^/]+\/page\.tsx$/ }, ({ path }) => ({
+    build.onLoad({ filter: /\/console\/[^/]+\/(page|map-view|chart-view)\.tsx$/ }, ({ path }) => ({
       contents: `${readFileSync(path, 'utf8')}\nimport * as core from '../core.ts'\nexport { core }\n`,
       loader: 'tsx',
     }))
@@ -140,6 +141,18 @@ const workers = {
       })
       return { contents: outputFiles[0].contents, loader: 'file' }
     })
+  },
+}
+
+/** `import address from 'basemap:world'`: the countries, so that a map needs no other host. */
+const basemap = {
+  name: 'basemap',
+  setup(build) {
+    build.onResolve({ filter: /^basemap:/ }, () => ({ path: 'world.json', namespace: 'basemap' }))
+    build.onLoad({ filter: /.*/, namespace: 'basemap' }, async () => ({
+      contents: JSON.stringify(await worldMap()),
+      loader: 'file',
+    }))
   },
 }
 

@@ -1,3 +1,5 @@
+import type { Shapes } from '../geo/shapes.ts'
+
 /** What the page and the worker of a result say to each other. */
 
 export type Column = Readonly<{ name: string; type: string; pgtype: string | undefined }>
@@ -36,7 +38,12 @@ export type Questions = {
     ask: Readonly<{ text: string; from: number }>
     answer: Readonly<{ row: number; column: number }> | null
   }
+  /** The geometries of a column, to be drawn; the value of another column colours them. */
+  shapes: { ask: Readonly<{ column: number; colourBy: number | null }>; answer: Shapes }
+  /** The values of columns as numbers, thinned to a number of points; NaN where there is none. */
+  numbers: { ask: Readonly<{ columns: readonly number[]; most: number }>; answer: NumberColumns }
 }
+export type NumberColumns = Readonly<{ columns: readonly Float64Array[]; step: number }>
 export type Question = keyof Questions
 
 export type ToWorker =

@@ -15,6 +15,7 @@ import { type DownloadFormat, downloadFormats } from './download.ts'
 import { Find } from './find.tsx'
 import { Grid } from './grid.tsx'
 import { rangeOf } from './grid-selection.ts'
+import { LazyView, loadChart, loadMap } from './lazy-view.tsx'
 import css from './result.css' with { type: 'text' }
 import type { Result } from './result.ts'
 import type { ResultLook, View } from './result-look.ts'
@@ -77,14 +78,21 @@ export function ResultView(props: ResultViewProps) {
 
 function viewsOf(result: Result): readonly Readonly<{ name: View; label: string }>[] {
   const messages = messagesOf(result).length
+  const { rows, columns } = result.progress.value
+  const isComplete = result.state.value !== 'running' && rows > 0
+  const hasType = (...types: string[]) => isComplete && columns.some(({ type }) => types.includes(type))
   return [
     { name: 'grid', label: 'Grid' },
+    ...(hasType('geometry') ? ([{ name: 'map', label: 'Map' }] as const) : []),
+    ...(hasType('number') ? ([{ name: 'chart', label: 'Chart' }] as const) : []),
     { name: 'messages', label: messages > 0 ? `Messages (${messages})` : 'Messages' },
   ]
 }
 
 function Content({ view, result, look }: Readonly<{ view: View; result: Result; look: ResultLook }>) {
   if (view === 'messages') return <Messages result={result} />
+  if (view === 'map') return <LazyView load={loadMap} result={result} look={look} />
+  if (view === 'chart') return <LazyView load={loadChart} result={result} look={look} />
   const { rows, columns } = result.progress.value
   if (columns.length > 0)
     return rows > 0 ? <Grid key={result.startedAt} result={result} look={look} /> : <NoRows result={result} />

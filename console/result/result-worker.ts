@@ -1,3 +1,5 @@
+import { readShapes } from '../geo/shapes.ts'
+import { readNumbers } from './numbers.ts'
 import type { FromWorker, Outcome, ToWorker } from './protocol.ts'
 import { StoredRows } from './stored-rows.ts'
 
@@ -40,6 +42,13 @@ function answer(asked: Extract<ToWorker, { kind: 'ask' }>): unknown {
     case 'sort':
       stored.sort(asked.order)
       return null
+    case 'shapes': {
+      const { column, colourBy } = asked
+      const colour = colourBy === null ? undefined : (row: number) => stored.cell(row, colourBy)
+      return readShapes(stored.count, (row) => stored.cell(row, column), colour)
+    }
+    case 'numbers':
+      return readNumbers(stored, asked.columns, asked.most)
     case 'find':
       return stored.find(asked.text, asked.from)
   }

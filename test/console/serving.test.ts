@@ -66,6 +66,16 @@ test('the console stays as small as was promised', async () => {
   assert.ok(first.length + 1 <= 4, `requests: ${first.length + 1}`)
   const sql = needs(outputs, 'console/sql/page.tsx').filter((output) => !first.includes(output))
   assert.ok(kilobytes(sql) <= 200, `to write SQL: ${kilobytes(sql)} KB`)
+  const named = (start: string) => outputs.filter(({ file }) => file.startsWith(start))
+  const map = [
+    ...needs(outputs, 'console/result/map-view.tsx'),
+    ...named('maplibre-gl-worker'),
+    ...named('world'),
+  ]
+  const alone = (some: readonly Output[]) => some.filter((output) => ![...first, ...sql].includes(output))
+  assert.ok(kilobytes(alone(map)) <= 490, `the map: ${kilobytes(alone(map))} KB`)
+  const chart = alone(needs(outputs, 'console/result/chart-view.tsx'))
+  assert.ok(kilobytes(chart) <= 25, `the chart: ${kilobytes(chart)} KB`)
   const all = outputs.reduce((sum, { bytes }) => sum + bytes, 0)
   assert.ok(all <= 3_000_000, `all of it: ${all} bytes`)
 })

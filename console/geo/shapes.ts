@@ -1,0 +1,68 @@
+import { type Geometry, readEwkb, toLonLat } from './ewkb.ts'
+
+export type Shape = Readonly<{
+  type: 'Feature'
+  id: number
+  geometry: Geometry
+  properties: Readonly<Record<string, string | null>>
+}>
+
+/** What a column of geometries gives to draw, and what it does not. */
+export type Shapes = Readonly<{
+  features: readonly Shape[]
+  bounds: readonly [west: number, south: number, east: number, north: number] | null
+  /** Of rows that have a geometry, but are beyond the number that is drawn. */
+  beyond: number
+  /** NULL or empty. */
+  empty: number
+  /** Curves, and SRIDs other than 4326 and 3857, by SRID. */
+  undrawn: Readonly<Record<number, number>>
+}>
+
+export const mostShapes = 200_000
+
+/** Reads the geometries of rows; `colour` is the value that colours a shape. */
+export function readShapes(
+  count: number,
+  read: (row: number) => string | null,
+  colour: ((row: number) => string | null) | undefined,
+): Shapes {
+  const features: Shape[] = []
+  const undrawn: Record<number, number> = {}
+  const box = [180, 90, -180, -90] as [number, number, number, number]
+  let [beyond, empty] = [0, 0]
+  for (let row = 0; row < count; row++) {
+    if (features.length === mostShapes) {
+      beyond = count - row
+      break
+    }
+    const hex = read(row)
+    const found = hex === null ? undefined : readEwkb(hex)
+    const geometry = found && toLonLat(found)
+    if (geometry) {
+      extend(box, geometry)
+      features.push({ type: 'Feature', id: row, geometry, properties: colour ? { colour: colour(row) } : {} })
+    } else if (found) undrawn[found.srid] = (undrawn[found.srid] ?? 0) + 1
+    else empty++
+  }
+  return { features, bounds: features.length > 0 ? box : null, beyond, empty, undrawn }
+}
+
+function extend(box: [number, number, number, number], geometry: Geometry): void {
+  if (geometry.type === 'GeometryCollection') {
+    for (const part of geometry.geometries) extend(box, part)
+    return
+  }
+  const walk = (value: unknown): void => {
+    const [x, y] = value as [number, number]
+    if (typeof x !== 'number') {
+      for (const part of value as unknown[]) walk(part)
+      return
+    }
+    box[0] = Math.min(box[0], x)
+    box[1] = Math.min(box[1], y)
+    box[2] = Math.max(box[2], x)
+    box[3] = Math.max(box[3], y)
+  }
+  walk(geometry.coordinates)
+}

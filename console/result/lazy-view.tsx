@@ -1,0 +1,16 @@
+import type { ComponentType } from 'preact'
+import { Load, useLoaded } from '../parts/loading.tsx'
+import type { Result } from './result.ts'
+import type { ResultLook } from './result-look.ts'
+
+type ViewProps = Readonly<{ result: Result; look: ResultLook }>
+type Loader = () => Promise<{ default: ComponentType<ViewProps> }>
+
+/** A view whose code comes when somebody looks at it. */
+export function LazyView({ load, ...props }: ViewProps & Readonly<{ load: Loader }>) {
+  const loaded = useLoaded(load, [load])
+  return <Load from={loaded}>{({ default: View }) => <View {...props} />}</Load>
+}
+
+export const loadMap: Loader = () => import('./map-view.tsx')
+export const loadChart: Loader = () => import('./chart-view.tsx')

@@ -1,0 +1,153 @@
+import worldName from 'basemap:world'
+import type {
+  DataDrivenPropertyValueSpecification,
+  LayerSpecification,
+  StyleSpecification,
+} from 'maplibre-gl'
+import { feature } from 'topojson-client'
+import type { Classes } from '../geo/classes.ts'
+import type { Shape } from '../geo/shapes.ts'
+import { assetAddress } from '../parts/address.ts'
+import { colourOf } from '../parts/theme.ts'
+
+/** Told apart also by most people who see colours differently. */
+const categoryColours = [
+  '#0072b2',
+  '#e69f00',
+  '#009e73',
+  '#cc79a7',
+  '#56b4e9',
+  '#d55e00',
+  '#b8a600',
+  '#7f5fc0',
+]
+const otherColour = '#8a8f98'
+/** From few to many. */
+const classColours = ['#46327e', '#365c8d', '#1fa187', '#6ece58', '#fde725']
+
+/** One for each label of the legend. */
+export const coloursOf = ({ isNumeric, breaks }: Classes): readonly string[] =>
+  isNumeric ? classColours : [...categoryColours.slice(0, breaks.length), otherColour]
+
+export const shapeLayers = ['shape-areas', 'shape-lines', 'shape-points']
+
+/** The countries, which come from this service like everything else. */
+export async function readWorld(): Promise<object> {
+  const topology = await (await fetch(assetAddress(worldName))).json()
+  return feature(topology, topology.objects.countries)
+}
+
+/** All of the map, in the colours of the theme. */
+export function mapStyle(
+  world: object,
+  features: readonly Shape[],
+  classes: Classes | undefined,
+): StyleSpecification {
+  return {
+    version: 8,
+    sources: {
+      world: { type: 'geojson', data: world as never },
+      shapes: { type: 'geojson', data: { type: 'FeatureCollection', features } as never },
+    },
+    layers: [...worldLayers(), ...layersOf(colourExpression(classes)), ...selectedLayers()],
+  }
+}
+
+function worldLayers(): LayerSpecification[] {
+  return [
+    { id: 'water', type: 'background', paint: { 'background-color': colourOf('water') } },
+    { id: 'land', type: 'fill', source: 'world', paint: { 'fill-color': colourOf('land') } },
+    {
+      id: 'borders',
+      type: 'line',
+      source: 'world',
+      paint: { 'line-color': colourOf('border-of-land'), 'line-width': 0.7 },
+    },
+  ]
+}
+
+type Colour = DataDrivenPropertyValueSpecification<string>
+
+const ofKind = (...kinds: string[]) => ['in', ['geometry-type'], ['literal', kinds]] as const
+
+function layersOf(colour: Colour): LayerSpecification[] {
+  const areas = ofKind('Polygon', 'MultiPolygon')
+  const lines = ofKind('Polygon', 'MultiPolygon', 'LineString', 'MultiLineString')
+  const points = ofKind('Point', 'MultiPoint')
+  return [
+    {
+      id: 'shape-areas',
+      type: 'fill',
+      source: 'shapes',
+      filter: areas as never,
+      paint: { 'fill-color': colour, 'fill-opacity': 0.35 },
+    },
+    {
+      id: 'shape-lines',
+      type: 'line',
+      source: 'shapes',
+      filter: lines as never,
+      paint: { 'line-color': colour, 'line-width': 1.5 },
+    },
+    {
+      id: 'shape-points',
+      type: 'circle',
+      source: 'shapes',
+      filter: points as never,
+      paint: {
+        'circle-color': colour,
+        'circle-radius': ['interpolate', ['linear'], ['zoom'], 0, 2.5, 6, 4, 12, 6],
+        'circle-stroke-color': colourOf('surface'),
+        'circle-stroke-width': 0.7,
+      },
+    },
+  ]
+}
+
+const nothing = ['==', ['id'], -1] as const
+
+function selectedLayers(): LayerSpecification[] {
+  const colour = colourOf('text')
+  return [
+    {
+      id: 'selected-lines',
+      type: 'line',
+      source: 'shapes',
+      filter: nothing as never,
+      paint: { 'line-color': colour, 'line-width': 3 },
+    },
+    {
+      id: 'selected-points',
+      type: 'circle',
+      source: 'shapes',
+      filter: ['all', nothing, ofKind('Point', 'MultiPoint')] as never,
+      paint: {
+        'circle-color': colourOf('mark'),
+        'circle-radius': 8,
+        'circle-stroke-color': colour,
+        'circle-stroke-width': 2,
+      },
+    },
+  ]
+}
+
+/** Which shape is drawn as the selected one: the number of its row. */
+export const selectedFilters = (row: number) =>
+  [
+    ['selected-lines', ['==', ['id'], row]],
+    ['selected-points', ['all', ['==', ['id'], row], ofKind('Point', 'MultiPoint')]],
+  ] as const
+
+function colourExpression(classes: Classes | undefined): Colour {
+  if (!classes) return colourOf('mark')
+  const colours = coloursOf(classes)
+  const [first = otherColour] = colours
+  if (classes.breaks.length === 0) return first
+  if (classes.isNumeric) {
+    const steps = classes.breaks.flatMap((upper, at) => [upper, colours[at + 1]!])
+    return ['step', ['to-number', ['get', 'colour'], -1e300], first, ...steps] as Colour
+  }
+  const cases = classes.breaks.flatMap((name, at) => [name, colours[at]!])
+  const value = ['case', ['==', ['get', 'colour'], null], 'NULL', ['get', 'colour']]
+  return ['match', value, ...cases, otherColour] as Colour
+}

@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Page } from 'playwright-core'
+import { eventually } from '../support/setup.ts'
+import { assertAccessible } from './axe.ts'
+import { openConsole } from './open-console.ts'
+import { cells, run } from './sql-page.ts'
+
+test('a map shows the points of a result without the internet, and a point and its row select each other', async (t) => {
+  const { page, signIn } = await openConsole(t)
+  await signIn()
+  await run(
+    page,
+    `select i, case when i % 2 = 0 then 'even' else 'odd' end as kind, st_setsrid(st_point(i * 10, i * 5), 4326) as the_geom
+     from generate_series(-5, 5) i`,
+  )
+  await page.getByRole('tab', { name: 'Map' }).click()
+  await page.getByText('11 shapes').waitFor()
+  await eventually(async () => {
+    const drawn = await onMap(page, (map) =>
+      map.queryRenderedFeatures({ layers: ['shape-points'] }).map(({ id }) => id),
+    )
+    assert.deepEqual(drawn.sort(byNumber), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
+  }, 30_000)
+  const land = await onMap(page, (map) => map.queryRenderedFeatures({ layers: ['land'] }).length)
+  assert.ok(land > 10, `${land} countries are drawn`)
+  assert.deepEqual(
+    await colourAt(page, 20, 10),
+    await colourAt(page, -20, -10),
+    'points have the colour of points',
+  )
+  assert.notDeepEqual(await colourAt(page, 20, 10), await colourAt(page, 15, -15))
+
+  const { x, y } = await onMap(page, (map) => map.project([20, 10]))
+  await page.locator('.map').click({ position: { x, y } })
+  await page.getByRole('tab', { name: 'Grid' }).click()
+  await page.getByRole('gridcell', { selected: true, name: '2' }).waitFor()
+  await page.keyboard.press('Alt+2')
+  await page.getByLabel('Colour by').selectOption('kind')
+  await page.getByRole('list', { name: 'Legend' }).getByText('odd').waitFor()
+  await eventually(async () => assert.notDeepEqual(await colourAt(page, 10, 5), await colourAt(page, 0, 0)))
+  await assertAccessible(page)
+})
+
+test('a geometry of another system is not drawn in a wrong place: the map says what to do', async (t) => {
+  const { page, signIn } = await openConsole(t)
+  await signIn()
+  await run(page, 'select st_setsrid(st_point(500000, 5700000), 25832) as the_geom')
+  await page.getByRole('tab', { name: 'Map' }).click()
+  await page.getByText('put ST_Transform(…, 4326) into the statement').waitFor()
+})
+
+test('a chart is drawn of two columns', async (t) => {
+  const { page, signIn } = await openConsole(t)
+  await signIn()
+  await run(
+    page,
+    "select now() + i * interval '1 hour' as at, sin(i / 10.0) as value from generate_series(1, 200) i",
+  )
+  await page.getByRole('tab', { name: 'Chart' }).click()
+  await page.getByRole('img', { name: 'Chart of value by at' }).waitFor()
+  const pixels = () =>
+    page.locator('.chart canvas').evaluate((canvas: HTMLCanvasElement) => {
+      const { data } = canvas.getContext('2d')!.getImageData(0, 0, canvas.width, canvas.height)
+      return data.filter((value, at) => at % 4 === 3 && value > 0).length
+    })
+  await eventually(async () => assert.ok((await pixels()) > 2_000))
+  await assertAccessible(page)
+  await page.getByRole('tab', { name: 'Grid' }).click()
+  await eventually(async () => assert.equal((await cells(page)).length > 5, true))
+})
+
+const byNumber = (one: unknown, other: unknown) => Number(one) - Number(other)
+
+type TestMap = Readonly<{
+  queryRenderedFeatures: (options: { layers: string[] }) => { id: number }[]
+  project: (lonLat: [number, number]) => { x: number; y: number }
+  once: (event: 'render', listen: () => void) => void
+  triggerRepaint: () => void
+  getCanvas: () => HTMLCanvasElement
+}>
+
+function onMap<T>(page: Page, read: (map: TestMap) => T): Promise<T> {
+  return page
+    .locator('.map')
+    .evaluate(
+      (element, text) =>
+        Function('map', `return (${text})(map)`)((element as unknown as { map: TestMap }).map),
+      String(read),
+    ) as Promise<T>
+}
+
+/** Read in the moment in which it is drawn: afterwards the buffer is empty. */
+function colourAt(page: Page, lon: number, lat: number): Promise<number[]> {
+  return page.locator('.map').evaluate(
+    (element, [x, y]) =>
+      new Promise<number[]>((resolve) => {
+        const { map } = element as unknown as { map: TestMap }
+        map.once('render', () => {
+          const canvas = map.getCanvas()
+          const context = canvas.getContext('webgl2')!
+          const place = map.project([x!, y!])
+          const scale = canvas.width / canvas.clientWidth
+          const pixel = new Uint8Array(4)
+          const [left, bottom] = [place.x * scale, canvas.height - place.y * scale]
+          context.readPixels(left, bottom, 1, 1, context.RGBA, context.UNSIGNED_BYTE, pixel)
+          resolve([...pixel])
+        })
+        map.triggerRepaint()
+      }),
+    [lon, lat],
+  )
+}
