@@ -19,6 +19,7 @@ export type Page = Readonly<{
 /** In the order of the navigation. Add a line to add a page. */
 export const pages: readonly Page[] = [
   { name: 'sql', label: 'SQL', key: 's', needs: 'account', load: () => import('../sql/page.tsx') },
+  { name: 'keys', label: 'Keys', key: 'k', needs: 'master', load: () => import('../keys/page.tsx') },
   {
     name: 'account',
     label: 'Account',

@@ -1,0 +1,188 @@
+import { useState } from 'preact/hooks'
+import { shownName } from '../api/sql.ts'
+import { plural } from '../parts/format.ts'
+import { Notice } from '../parts/notice.tsx'
+import type { TableRights } from './rights-sql.ts'
+import {
+  apis,
+  mayBeGiven,
+  permissions,
+  quotedTable,
+  readsAll,
+  services,
+  toggle,
+  toggleReading,
+  toggleTable,
+  type WantedKey,
+} from './wanted-key.ts'
+
+type Picking = Readonly<{ wanted: WantedKey; change: (next: WantedKey) => void }>
+
+/** What a key may do, chosen from what there is to give. */
+export function GrantsPicker({
+  wanted,
+  change,
+  tables,
+  schemas,
+  problem,
+}: Picking &
+  Readonly<{ tables: readonly TableRights[]; schemas: readonly string[]; problem?: string | undefined }>) {
+  return (
+    <>
+      {problem && (
+        <Notice kind="error">
+          <p>{problem}</p>
+        </Notice>
+      )}
+      <Choices
+        legend="APIs"
+        all={apis}
+        chosen={wanted.apis}
+        help={wanted.apis.includes('sql') ? undefined : 'Without sql the key cannot run any statement.'}
+        toggle={(item) => change({ ...wanted, apis: toggle(wanted.apis, item) })}
+      />
+      <TablePicker wanted={wanted} change={change} tables={tables} />
+      <Choices
+        legend="Create tables and views in"
+        all={schemas}
+        chosen={wanted.schemas}
+        toggle={(item) => change({ ...wanted, schemas: toggle(wanted.schemas, item) })}
+      />
+      <Choices
+        legend="Besides"
+        all={[listing]}
+        chosen={wanted.hasTableMetadata ? [listing] : []}
+        toggle={() => change({ ...wanted, hasTableMetadata: !wanted.hasTableMetadata })}
+      />
+      <Choices
+        legend="Data services"
+        all={services}
+        chosen={wanted.services}
+        toggle={(item) => change({ ...wanted, services: toggle(wanted.services, item) })}
+      />
+    </>
+  )
+}
+
+const listing = 'list the names and the privacy of all tables'
+
+function Choices<T extends string>({
+  legend,
+  all,
+  chosen,
+  toggle: change,
+  help,
+}: Readonly<{
+  legend: string
+  all: readonly T[]
+  chosen: readonly T[]
+  toggle: (item: T) => void
+  help?: string | undefined
+}>) {
+  return (
+    <fieldset class="choices">
+      <legend>{legend}</legend>
+      {all.map((item) => (
+        <label class="check" key={item}>
+          <input type="checkbox" checked={chosen.includes(item)} onChange={() => change(item)} />
+          <span>{item}</span>
+        </label>
+      ))}
+      {all.length === 0 && <span class="muted">There is none.</span>}
+      {help && <span class="small muted">{help}</span>}
+    </fieldset>
+  )
+}
+
+/** More lines of checkboxes than a browser should draw; the filter finds the rest. */
+const mostShown = 200
+
+function TablePicker({ wanted, change, tables }: Picking & Readonly<{ tables: readonly TableRights[] }>) {
+  const [filter, setFilter] = useState('')
+  const text = filter.trim().toLowerCase()
+  const found = tables.filter((table) => labelOf(table).toLowerCase().includes(text))
+  const readable = found.filter(({ select }) => select === 'all')
+  if (tables.length === 0) {
+    return (
+      <fieldset class="choices">
+        <legend>Tables</legend>
+        <span class="muted">
+          No tables yet. The key can be made now, but rights on a table can only be given when there is one.
+        </span>
+      </fieldset>
+    )
+  }
+  return (
+    <fieldset class="choices tables">
+      <legend>Tables</legend>
+      <div class="row">
+        <input
+          type="search"
+          aria-label="Filter the tables"
+          placeholder="Filter"
+          value={filter}
+          onInput={(event) => setFilter(event.currentTarget.value)}
+        />
+        <button
+          type="button"
+          aria-pressed={readsAll(wanted, readable)}
+          onClick={() => change(toggleReading(wanted, readable))}
+        >
+          Read all{text && ` ${readable.length} found`}
+        </button>
+        <span class="muted small grow">{plural(wanted.tables.size, 'table')} chosen</span>
+      </div>
+      <Matrix wanted={wanted} change={change} tables={found.slice(0, mostShown)} />
+      {found.length > mostShown && (
+        <p class="muted small">
+          {plural(found.length - mostShown, 'more table')} not shown: filter to find them.
+        </p>
+      )}
+    </fieldset>
+  )
+}
+
+function Matrix({ wanted, change, tables }: Picking & Readonly<{ tables: readonly TableRights[] }>) {
+  return (
+    <div class="matrix">
+      <table class="list">
+        <thead>
+          <tr>
+            <th scope="col">Table</th>
+            {permissions.map((permission) => (
+              <th scope="col" key={permission}>
+                {permission}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {tables.map((table) => (
+            <tr key={quotedTable(table)}>
+              <th scope="row">
+                {labelOf(table)}
+                {table.kind !== 'table' && <span class="muted"> {table.kind}</span>}
+              </th>
+              {permissions.map((permission) => (
+                <td key={permission}>
+                  <input
+                    type="checkbox"
+                    aria-label={`${permission} on ${labelOf(table)}`}
+                    disabled={table[permission] !== 'all'}
+                    title={table[permission] === 'all' ? undefined : 'Not yours to give'}
+                    checked={mayBeGiven(wanted, table).includes(permission)}
+                    onChange={() => change(toggleTable(wanted, table, permission))}
+                  />
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+/** As one writes it in SQL. */
+export const labelOf = ({ schema, name }: Pick<TableRights, 'schema' | 'name'>) =>
+  schema === 'public' ? shownName(name) : `${shownName(schema)}.${shownName(name)}`

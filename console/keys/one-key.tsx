@@ -1,0 +1,90 @@
+import { useState } from 'preact/hooks'
+import type { KeyDocument } from '../../src/client/documents.ts'
+import { ApiError } from '../api/api-error.ts'
+import { readKey, timeOfKey } from '../api/keys.ts'
+import { session } from '../api/session.ts'
+import { formatAge } from '../parts/format.ts'
+import { Load, useLoaded } from '../parts/loading.tsx'
+import { Empty, ErrorNotice } from '../parts/notice.tsx'
+import { hrefOf, pathTo } from '../parts/route.ts'
+import { DeleteKey, RegenerateToken } from './key-acts.tsx'
+import { summaryOf, TypeBadge } from './key-list.tsx'
+import { keysOf } from './member.ts'
+import { ProofPanel } from './proof-panel.tsx'
+import { askRights } from './rights.ts'
+import { mayRunSql, RightsPanel } from './rights-panel.tsx'
+import { statementsFor } from './statements-for.ts'
+import { TokenPanel } from './token-panel.tsx'
+import { TryPanel } from './try-panel.tsx'
+
+export function OneKey({ name }: Readonly<{ name: string }>) {
+  const key = useLoaded((signal) => readKey(name, { ...keysOf(), signal }), [name, session.value])
+  if (key.error instanceof ApiError && key.error.status === 404) return <NoSuchKey name={name} />
+  return <Load from={key}>{(found) => <KnownKey of={found} reload={key.reload} />}</Load>
+}
+
+/** Also when another tab has deleted it meanwhile. */
+function NoSuchKey({ name }: Readonly<{ name: string }>) {
+  return (
+    <Empty>
+      <span>There is no key “{name}”. It may have been deleted meanwhile.</span>
+      <a class="button" href={hrefOf('/keys')}>
+        All keys
+      </a>
+    </Empty>
+  )
+}
+
+function KnownKey({ of: key, reload }: Readonly<{ of: KeyDocument; reload: () => void }>) {
+  const [error, setError] = useState<unknown>(undefined)
+  const isAsked = mayRunSql(key)
+  const rights = useLoaded(
+    async (signal) => (isAsked ? askRights(key, signal) : { tables: [], schemas: [] }),
+    [key.token, isAsked],
+  )
+  const { allowed, refused } = statementsFor(rights.value?.tables ?? [])
+  return (
+    <>
+      <Head of={key} />
+      <div class="row">
+        {isAsked && (
+          <a class="button" href={hrefOf(`/sql#as=${encodeURIComponent(key.name)}`)}>
+            Run as this key
+          </a>
+        )}
+        {key.type === 'regular' && (
+          <a class="button" href={hrefOf(pathTo('keys', key.name, 'like'))}>
+            Like this one
+          </a>
+        )}
+        <span class="grow" />
+        {key.type !== 'default' && <RegenerateToken of={key} done={reload} failed={setError} />}
+        {key.type === 'regular' && <DeleteKey of={key} failed={setError} />}
+      </div>
+      {error !== undefined && <ErrorNotice error={error} />}
+      {isAsked && rights.value && <ProofPanel of={key} allowed={allowed} refused={refused} />}
+      <TokenPanel of={key} statement={allowed} />
+      <RightsPanel of={key} rights={rights} />
+      {isAsked && <TryPanel of={key} example={refused ?? allowed} />}
+    </>
+  )
+}
+
+function Head({ of: key }: Readonly<{ of: KeyDocument }>) {
+  return (
+    <div class="stack tight">
+      <p class="small">
+        <a href={hrefOf('/keys')}>Keys</a> /
+      </p>
+      <div class="row">
+        <h1 class="name">{key.name}</h1>
+        <TypeBadge type={key.type} />
+      </div>
+      <p class="muted">
+        {summaryOf(key)}. Made {formatAge(timeOfKey(key.created_at))}, changed{' '}
+        {formatAge(timeOfKey(key.updated_at))}.
+      </p>
+      {key.type === 'default' && <p class="muted">Requests without any token have these rights.</p>}
+    </div>
+  )
+}

@@ -1,0 +1,41 @@
+/** Of the tables that can be named at all; those of the service and of PostgreSQL are nobody's to give. */
+const ofTenants = `n.nspname !~ '^pg_' and n.nspname not in ('information_schema', 'cartodb', 'cartage', 'postgis', 'topology')`
+
+const kindOf = `case c.relkind when 'v' then 'view' when 'm' then 'materialized view' when 'f' then 'foreign table'
+  else 'table' end`
+
+const has = (privilege: string) => `pg_catalog.has_table_privilege(c.oid, '${privilege}')`
+
+/** What the asking role holds on a table: all of it, some columns only, or nothing. */
+const right = (privilege: string) =>
+  privilege === 'delete'
+    ? `case when ${has(privilege)} then 'all' else 'none' end as "${privilege}"`
+    : `case when ${has(privilege)} then 'all'
+  when pg_catalog.has_any_column_privilege(c.oid, '${privilege}') then 'columns' else 'none' end as "${privilege}"`
+
+/** Every table that the asking role could name, with what it may do there. */
+export const tableRightsSql = `
+select n.nspname as schema, c.relname as name, ${kindOf} as kind,
+  pg_catalog.pg_get_userbyid(c.relowner) = current_user as "isOwner",
+  ${['select', 'insert', 'update', 'delete'].map(right).join(',\n  ')}
+from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+where c.relkind in ('r', 'p', 'v', 'm', 'f') and ${ofTenants} and pg_catalog.has_schema_privilege(n.oid, 'usage')
+order by n.nspname, c.relname`
+
+/** The schemas in which the asking role may create. */
+export const schemaRightsSql = `
+select n.nspname as name from pg_catalog.pg_namespace n
+where ${ofTenants} and pg_catalog.has_schema_privilege(n.oid, 'create') order by 1`
+
+export type Right = 'all' | 'columns' | 'none'
+
+export type TableRights = Readonly<{
+  schema: string
+  name: string
+  kind: string
+  isOwner: boolean
+  select: Right
+  insert: Right
+  update: Right
+  delete: Right
+}>

@@ -1,0 +1,20 @@
+import { labelOf } from './grants-picker.tsx'
+import type { KnownTable } from './rights.ts'
+
+/** Of what a key may do, a statement that shows it; and one that is refused, if it may not do everything. */
+export function statementsFor(
+  tables: readonly KnownTable[],
+): Readonly<{ allowed: string; refused?: string }> {
+  const own = tables.find(({ rights }) => rights.select?.source === 'own' && rights.select.right === 'all')
+  const readable = own ?? tables.find(({ rights }) => rights.select?.right === 'all')
+  const closed =
+    tables.find((table) => table === readable && !table.rights.delete) ??
+    tables.find(({ rights }) => !rights.select || !rights.delete)
+  const refused =
+    closed &&
+    (closed.rights.select ? `delete from ${labelOf(closed)}` : `select count(*) from ${labelOf(closed)}`)
+  return {
+    allowed: readable ? `select count(*) from ${labelOf(readable)}` : 'select 1',
+    ...(refused && { refused }),
+  }
+}

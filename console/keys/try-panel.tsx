@@ -1,0 +1,94 @@
+import { useState } from 'preact/hooks'
+import type { KeyDocument } from '../../src/client/documents.ts'
+import { Field } from '../parts/field.tsx'
+import { plural, shorten } from '../parts/format.ts'
+import { tell } from '../parts/live.tsx'
+import { ErrorNotice, Notice } from '../parts/notice.tsx'
+import { ScrollBox } from '../parts/scroll-box.tsx'
+import { useWork } from '../parts/work.ts'
+import { type Trial, tryStatement } from './try-statement.ts'
+
+/** A statement with the real token, and nothing of it stays. */
+export function TryPanel({ of: key, example }: Readonly<{ of: KeyDocument; example: string }>) {
+  const [typed, setText] = useState<string | undefined>(undefined)
+  const [trial, setTrial] = useState<Trial | undefined>(undefined)
+  const { isBusy, error, begin } = useWork()
+  const text = typed ?? example
+  const submit = (event: Event) => {
+    event.preventDefault()
+    setTrial(undefined)
+    void begin(async () => {
+      setTrial(await tryStatement(key, text))
+      tell('The database let it run, and it was rolled back')
+    })
+  }
+  return (
+    <section class="panel stack" aria-labelledby="try">
+      <h2 id="try">Try a statement as this key</h2>
+      <form class="stack" onSubmit={submit}>
+        <Field label="Statement" help="It is run for real, with the token of this key, and rolled back.">
+          {(props) => (
+            <textarea
+              {...props}
+              class="mono"
+              rows={3}
+              spellcheck={false}
+              required
+              value={text}
+              onInput={(event) => setText(event.currentTarget.value)}
+            />
+          )}
+        </Field>
+        <div class="row">
+          <button type="submit" class="primary" disabled={isBusy}>
+            {isBusy ? 'Trying…' : 'Try it'}
+          </button>
+        </div>
+      </form>
+      {error !== undefined && <ErrorNotice title="The database says no" error={error} />}
+      {trial && <Outcome trial={trial} />}
+    </section>
+  )
+}
+
+function Outcome({ trial }: Readonly<{ trial: Trial }>) {
+  if (trial === 'too-long') {
+    return (
+      <Notice kind="good">It may. The answer is long, so it was stopped; the editor shows all of it.</Notice>
+    )
+  }
+  const rows = trial.rows.slice(0, 5)
+  const columns = Object.keys(rows[0] ?? {}).slice(0, 12)
+  return (
+    <>
+      <Notice kind="good">It may: {plural(trial.total, 'row')}. Rolled back, so nothing has changed.</Notice>
+      {columns.length > 0 && (
+        <ScrollBox label="The first rows">
+          <table class="list">
+            <thead>
+              <tr>
+                {columns.map((column) => (
+                  <th scope="col" key={column}>
+                    {column}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {rows.map((row, at) => (
+                <tr key={at}>
+                  {columns.map((column) => (
+                    <td key={column}>{shorten(shownValue(row[column]), 60)}</td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </ScrollBox>
+      )}
+    </>
+  )
+}
+
+const shownValue = (value: unknown) =>
+  value === null ? 'NULL' : typeof value === 'string' ? value : JSON.stringify(value)

@@ -1,0 +1,47 @@
+import type { KeyDocument, SqlAnswer } from '../../src/client/documents.ts'
+import { request } from '../api/request.ts'
+import { quoteLiteral, readRows } from '../api/sql.ts'
+import { credentialOf } from './member.ts'
+
+export type Trial = Readonly<{ rows: readonly Record<string, unknown>[]; total: number }> | 'too-long'
+
+/** Enough to see that it works; more would be a result, for which there is the editor. */
+const mostCharacters = 200_000
+
+/**
+ * Runs one statement with the token of the key, in a transaction that is rolled back. One only: a second could be the
+ * COMMIT that ends this transaction.
+ */
+export async function tryStatement(key: KeyDocument, text: string): Promise<Trial> {
+  const call = { as: credentialOf(key), parameters: { name: key.user.username } }
+  const statements = await readRows<{ statement: string }>(
+    `select statement from cartodb.CDB_QueryStatements(${quoteLiteral(text)}) statement`,
+    call,
+  )
+  if (statements.length !== 1) throw new Error('Write one statement: each is tried by itself.')
+  const stop = new AbortController()
+  const response = await request('query', {
+    ...call,
+    signal: stop.signal,
+    json: { q: `begin;\n${statements[0]!.statement}\n;rollback` },
+  })
+  const answer = await readStart(response)
+  if (answer === undefined) {
+    stop.abort()
+    return 'too-long'
+  }
+  const { rows, total_rows: total } = JSON.parse(answer) as SqlAnswer
+  return { rows, total: Math.max(total, rows.length) }
+}
+
+/** The whole body, or nothing if it is too long. */
+async function readStart(response: Response): Promise<string | undefined> {
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
+  let text = ''
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return text
+    text += value
+    if (text.length > mostCharacters) return undefined
+  }
+}

@@ -1,0 +1,23 @@
+import { useRef, useState } from 'preact/hooks'
+
+/** Something that a person has begun and waits for: one at a time, and what went wrong stays to be read until the next. */
+export function useWork() {
+  const [state, setState] = useState<Readonly<{ isBusy: boolean; error: unknown }>>(idle)
+  const isBegun = useRef(false)
+  const begin = async (work: () => Promise<void>) => {
+    if (isBegun.current) return
+    isBegun.current = true
+    setState({ isBusy: true, error: undefined })
+    try {
+      await work()
+      setState(idle)
+    } catch (error) {
+      setState({ isBusy: false, error })
+    } finally {
+      isBegun.current = false
+    }
+  }
+  return { ...state, begin }
+}
+
+const idle = { isBusy: false, error: undefined }
