@@ -1,49 +1,67 @@
 import type { JobDocument, JobQuery } from '../../src/client/documents.ts'
-import { keep, readKept } from './kept.ts'
+import { randomId } from '../parts/random-id.ts'
+import { UnreachableError } from './api-error.ts'
+import { waitForService } from './connection.ts'
+import { rememberJob } from './known-jobs.ts'
 import { request, requestJson } from './request.ts'
 
-/** A job that was started in this browser: the service has no list of jobs. */
-export type KnownJob = Readonly<{ id: string; query: JobQuery; at: number }>
+/** A job, and how far the clock of the service is ahead of this computer's. */
+export type SeenJob = Readonly<{ job: JobDocument; clockAheadMs: number }>
 
-const storageName = 'jobs'
-const mostJobs = 1000
-
-/** The newest first. */
-export const readKnownJobs = async () => (await readKept<readonly KnownJob[]>(storageName)) ?? []
-
-export async function rememberJob(job: KnownJob): Promise<void> {
-  const former = await readKnownJobs()
-  await keep(storageName, [job, ...former.filter(({ id }) => id !== job.id)].slice(0, mostJobs))
-}
-
-/** Starts it once, also if the answer is lost and it is sent again. */
+/**
+ * Queues a job, and remembers its id here: the service has no list. A service that restarts in the middle is asked
+ * again under the same key, so that there is one job, not two.
+ */
 export async function startJob(query: JobQuery): Promise<JobDocument> {
-  const headers = { 'idempotency-key': crypto.randomUUID() }
-  const job = await requestJson<JobDocument>('createJob', { json: { query }, headers })
-  await rememberJob({ id: job.job_id, query, at: Date.now() })
+  const headers = { 'idempotency-key': randomId() }
+  const send = () => requestJson<JobDocument>('createJob', { json: { query }, headers })
+  const job = await send().catch(async (error: unknown) => {
+    if (!(error instanceof UnreachableError)) throw error
+    await Promise.race([waitForService(), new Promise((resolve) => setTimeout(resolve, restartMs))])
+    return send()
+  })
+  await rememberJob(job)
   return job
 }
 
-export const isFinal = ({ status }: JobDocument) => !['pending', 'running'].includes(status)
+/** With `waitSeconds` the answer comes when the job has ended, or the time is over. */
+export async function readJob(
+  id: string,
+  { waitSeconds, signal }: Readonly<{ waitSeconds?: number; signal?: AbortSignal }> = {},
+): Promise<SeenJob> {
+  const response = await request('readJob', {
+    parameters: { jobId: id },
+    query: { wait: waitSeconds },
+    signal,
+  })
+  const job = (await response.json()) as JobDocument
+  const told = Date.parse(response.headers.get('date') ?? '')
+  return { job, clockAheadMs: Number.isNaN(told) ? 0 : told - Date.now() }
+}
 
-/** Tells every change until the job has ended, by long polls. */
+/** Tells every change until the job has ended. */
 export async function watchJob(
   id: string,
   signal: AbortSignal,
   tell: (job: JobDocument) => void,
 ): Promise<JobDocument> {
-  let wait = 0
+  let waitSeconds = 0
   for (;;) {
-    const job = await requestJson<JobDocument>('readJob', {
-      parameters: { jobId: id },
-      query: { wait },
-      signal,
-    })
+    const { job } = await readJob(id, { waitSeconds, signal })
     tell(job)
     if (isFinal(job)) return job
     // A long poll ends with the job; that it has begun is seen by short ones.
-    wait = job.status === 'pending' ? 1 : 30
+    waitSeconds = job.status === 'pending' ? 1 : 30
   }
 }
 
-export const cancelJob = (id: string) => request('cancelJob', { parameters: { jobId: id } })
+export const isFinal = ({ status }: Pick<JobDocument, 'status'>) =>
+  status !== 'pending' && status !== 'running'
+
+export const changeJob = (id: string, query: JobQuery) =>
+  requestJson<JobDocument>('updateJob', { parameters: { jobId: id }, json: { query } })
+
+/** Answers when the statement has been stopped. */
+export const cancelJob = (id: string) => requestJson<JobDocument>('cancelJob', { parameters: { jobId: id } })
+
+const restartMs = 60_000

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { clear, createStore, del, get, set, type UseStore } from 'idb-keyval'
+import { clear, createStore, del, get, set, type UseStore, update } from 'idb-keyval'
 import { session } from './session.ts'
 
 /** True when the browser refuses to keep anything: the frame says so, and all works until the tab is closed. */
@@ -32,6 +32,19 @@ export async function keep(name: string, value: unknown): Promise<void> {
   if (isNothingKept.value) memory.set(name, value)
   await attempt(() => set(name, value, store()))
   if (isNothingKept.value) memory.set(name, value)
+}
+
+/** Changes what is kept in one step, so that two tabs do not undo each other; answers what is kept now. */
+export async function changeKept<T>(name: string, change: (former: T | undefined) => T): Promise<T> {
+  const { memory, store } = placeOf(currentUser())
+  let next: T | undefined
+  const apply = (former: T | undefined) => {
+    next = change(former)
+    return next
+  }
+  if (!isNothingKept.value) await attempt(() => update<T>(name, apply, store()))
+  if (isNothingKept.value) memory.set(name, apply(memory.get(name) as T | undefined))
+  return next as T
 }
 
 export async function forgetKept(name: string): Promise<void> {

@@ -82,9 +82,9 @@ channel.onmessage = ({ data }: MessageEvent<Message>) => {
     keep()
     onAnswer()
   } else if (data.kind === 'signed-out') {
-    session.value = null
-    adminToken.value = null
     sessionStorage.removeItem(storageName)
+    // Nothing of the former person stays in the memory of this tab, and no open database hinders its deletion.
+    location.reload()
   }
 }
 

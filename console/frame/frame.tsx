@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { isReachable } from '../api/connection.ts'
+import { followJobs } from '../api/follow-jobs.ts'
 import { isNothingKept } from '../api/kept.ts'
 import { adminToken, endExpiry, isExpired, session } from '../api/session.ts'
 import { type Act, useActs } from '../parts/acts.ts'
@@ -10,7 +11,7 @@ import { hrefOf, navigate, path, segmentsOf } from '../parts/route.ts'
 import { Toasts } from '../parts/toast.tsx'
 import { Brand } from './brand.tsx'
 import { KeysHelp } from './keys-help.tsx'
-import { badges, shownPages, whyNot } from './pages.ts'
+import { shownPages, whyNot } from './pages.ts'
 import { Palette } from './palette.tsx'
 import { ShownPage } from './shown-page.tsx'
 import { SignInForm, SignInPage } from './sign-in.tsx'
@@ -53,6 +54,8 @@ function SignedIn() {
     { name: 'Show all keys', keys: '?', run: open('keys') },
   ])
   useFirstPage()
+  const isMaster = session.value?.isMaster ?? false
+  useEffect(() => (isMaster ? followJobs() : undefined), [isMaster])
   return (
     <div class="frame">
       <a class="skip button" href="#main">
@@ -120,7 +123,7 @@ function Navigation() {
           title={whyNot(page)}
         >
           {page.label}
-          {badges.value[page.name] && <span class="badge info">{badges.value[page.name]}</span>}
+          {page.badge?.() && <span class="badge info">{page.badge()}</span>}
         </a>
       ))}
     </nav>

@@ -1,5 +1,5 @@
-import { signal } from '@preact/signals'
 import type { ComponentType } from 'preact'
+import { openJobsText } from '../api/known-jobs.ts'
 import { adminToken, session } from '../api/session.ts'
 
 /** What a page is given: what stands after its own path, decoded. */
@@ -14,11 +14,21 @@ export type Page = Readonly<{
   /** Whose page it is: of whoever is signed in to an account, of a Master key, of the operator. */
   needs: 'account' | 'master' | 'operator'
   load: () => Promise<{ default: ComponentType<PageProps> }>
+  /** What stands beside its name in the navigation, such as a number of running jobs. */
+  badge?: () => string | undefined
 }>
 
 /** In the order of the navigation. Add a line to add a page. */
 export const pages: readonly Page[] = [
   { name: 'sql', label: 'SQL', key: 's', needs: 'account', load: () => import('../sql/page.tsx') },
+  {
+    name: 'jobs',
+    label: 'Jobs',
+    key: 'j',
+    needs: 'master',
+    load: () => import('../jobs/page.tsx'),
+    badge: openJobsText,
+  },
   { name: 'keys', label: 'Keys', key: 'k', needs: 'master', load: () => import('../keys/page.tsx') },
   {
     name: 'account',
@@ -28,9 +38,6 @@ export const pages: readonly Page[] = [
     load: () => import('../account/page.tsx'),
   },
 ]
-
-/** What stands beside the name of a page in the navigation, such as a number of running jobs. */
-export const badges = signal<Readonly<Record<string, string>>>({})
 
 /** Those that have a meaning for who is signed in. */
 export const shownPages = () =>

@@ -1,0 +1,35 @@
+import { toast } from '../parts/toast.tsx'
+import { ApiError } from './api-error.ts'
+import { isFinal, readJob } from './jobs.ts'
+import { isOpen, knownJobs, markGone, openKnownJobs, rememberJob } from './known-jobs.ts'
+
+const everyMs = 3_000
+
+/** Reads the jobs that have not ended, one after the other, while the tab is looked at. Returns what ends that. */
+export function followJobs(): () => void {
+  const left = new AbortController()
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const round = async () => {
+    if (document.visibilityState === 'visible') await readOpenJobs(left.signal).catch(() => undefined)
+    if (!left.signal.aborted) timer = setTimeout(round, everyMs)
+  }
+  void round()
+  return () => {
+    left.abort()
+    clearTimeout(timer)
+  }
+}
+
+async function readOpenJobs(signal: AbortSignal): Promise<void> {
+  await openKnownJobs()
+  for (const known of knownJobs.value.filter(isOpen)) {
+    const { job } = await readJob(known.id, { signal }).catch(async (error: unknown) => {
+      if (!(error instanceof ApiError) || error.status !== 404) throw error
+      await markGone(known.id)
+      return { job: undefined }
+    })
+    if (!job || job.status === known.status) continue
+    await rememberJob(job)
+    if (isFinal(job)) toast(`A job is ${job.status}`)
+  }
+}

@@ -1,0 +1,21 @@
+import type { ItemDocument, JobDocument, NewItem } from '../../src/client/documents.ts'
+
+/** A job in one form, whichever it was sent in. */
+export type JobParts = Readonly<{ items: readonly ItemDocument[]; onsuccess?: string; onerror?: string }>
+
+export function partsOf(job: JobDocument): JobParts {
+  const { query, status, failed_reason } = job
+  if (typeof query === 'string')
+    return { items: [{ query, status, ...(failed_reason && { failed_reason }) }] }
+  if (!('query' in query)) return { items: query }
+  const { onsuccess, onerror } = query
+  return { items: query.query, ...(onsuccess && { onsuccess }), ...(onerror && { onerror }) }
+}
+
+type AnyQuery = string | readonly (string | NewItem)[] | Readonly<{ query: readonly (string | NewItem)[] }>
+
+export function firstStatementOf(query: AnyQuery): string {
+  if (typeof query === 'string') return query
+  const [first] = 'query' in query ? query.query : query
+  return typeof first === 'string' ? first : (first?.query ?? '')
+}

@@ -1,0 +1,112 @@
+import { useState } from 'preact/hooks'
+import type { JobQuery } from '../../src/client/documents.ts'
+import { curlLine } from '../api/curl.ts'
+import { changeJob, readJob, startJob } from '../api/jobs.ts'
+import { session } from '../api/session.ts'
+import { CodeBlock } from '../parts/code-block.tsx'
+import { formatCount } from '../parts/format.ts'
+import { Load, useLoaded } from '../parts/loading.tsx'
+import { ErrorNotice, Notice } from '../parts/notice.tsx'
+import { hrefOf, navigate, pathTo } from '../parts/route.ts'
+import { useWork } from '../parts/work.ts'
+import { ComposedItems, FallbackFields } from './composed-items.tsx'
+import {
+  type ComposedJob,
+  charactersOf,
+  composedOf,
+  emptyJob,
+  mostCharacters,
+  newItem,
+  queryOf,
+} from './composed-job.ts'
+import { FromEditor } from './from-editor.tsx'
+
+export function NewJob() {
+  return <JobForm title="New job" act="Run as a job" begun={emptyJob()} send={startJob} />
+}
+
+/** Another query for a job that still waits, or a new job that begins as a copy. */
+export function ChangeJob({ id, isCopy }: Readonly<{ id: string; isCopy: boolean }>) {
+  const read = useLoaded((signal) => readJob(id, { signal }), [id])
+  return (
+    <Load from={read}>
+      {({ job }) =>
+        isCopy ? (
+          <JobForm title="New job" act="Run as a job" begun={composedOf(job)} send={startJob} />
+        ) : (
+          <JobForm
+            title="Change a job"
+            act="Save the change"
+            begun={composedOf(job)}
+            send={(query) => changeJob(id, query)}
+          />
+        )
+      }
+    </Load>
+  )
+}
+
+type FormProps = Readonly<{
+  title: string
+  act: string
+  begun: ComposedJob
+  send: (query: JobQuery) => Promise<Readonly<{ job_id: string }>>
+}>
+
+function JobForm({ title, act, begun, send }: FormProps) {
+  const [job, change] = useState(begun)
+  const { isBusy, error, begin } = useWork()
+  const query = queryOf(job)
+  const submit = (event: Event) => {
+    event.preventDefault()
+    void begin(async () => navigate(pathTo('jobs', (await send(query)).job_id)))
+  }
+  return (
+    <>
+      <div class="page-head">
+        <h1 class="grow">{title}</h1>
+        <FromEditor take={(statements) => change({ ...job, items: statements.map(newItem) })} />
+      </div>
+      <form class="job-form" onSubmit={submit}>
+        <div class="stack">
+          <ComposedItems items={job.items} change={(items) => change({ ...job, items })} />
+          <FallbackFields
+            legend="At the end of the job"
+            successHelp="Runs if every statement succeeded."
+            errorHelp="Runs if one failed, after its own."
+            texts={job}
+            change={(texts) => change({ ...job, ...texts })}
+          />
+        </div>
+        <aside class="stack" aria-label="What is sent">
+          <h2>What is sent</h2>
+          <CodeBlock label="The request as JSON" text={JSON.stringify({ query }, null, 2)} />
+          <Length characters={charactersOf(query)} />
+          <CodeBlock
+            label="The same with curl"
+            text={curlLine('createJob', { username: session.value!.username, json: { query } })}
+          />
+          {error !== undefined && <ErrorNotice error={error} />}
+          <div class="row">
+            <button type="submit" class="primary" disabled={isBusy}>
+              {isBusy ? 'Sending…' : act}
+            </button>
+            <a class="button" href={hrefOf('/jobs')}>
+              Leave
+            </a>
+          </div>
+        </aside>
+      </form>
+    </>
+  )
+}
+
+function Length({ characters }: Readonly<{ characters: number }>) {
+  const text = `${formatCount(characters)} of ${formatCount(mostCharacters)} characters`
+  if (characters <= mostCharacters) return <p class="muted small">{text}</p>
+  return (
+    <Notice kind="warning">
+      {text}: the service refuses more. Put the longer parts into functions, or make several jobs.
+    </Notice>
+  )
+}

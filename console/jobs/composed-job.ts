@@ -1,0 +1,63 @@
+import type { JobDocument, JobQuery, NewItem } from '../../src/client/documents.ts'
+import { partsOf } from '../api/job-items.ts'
+import { randomId } from '../parts/random-id.ts'
+
+/** A job as somebody is writing it. Fields that are left empty are not sent. */
+export type ComposedItem = Readonly<{
+  /** For the browser alone, so that a line keeps its field when others move. */
+  id: string
+  query: string
+  onsuccess: string
+  onerror: string
+  timeoutSeconds: string
+}>
+export type ComposedJob = Readonly<{ items: readonly ComposedItem[]; onsuccess: string; onerror: string }>
+
+export const mostCharacters = 16_384
+
+export const newItem = (query = ''): ComposedItem => ({
+  id: randomId(),
+  query,
+  onsuccess: '',
+  onerror: '',
+  timeoutSeconds: '',
+})
+
+export const emptyJob = (): ComposedJob => ({ items: [newItem()], onsuccess: '', onerror: '' })
+
+/** Always as a chain with fallbacks: only that form tells when each item began and ended. */
+export function queryOf({ items, onsuccess, onerror }: ComposedJob): JobQuery {
+  return { query: items.map(itemOf), ...filled({ onsuccess, onerror }) }
+}
+
+export const charactersOf = (query: JobQuery) => JSON.stringify({ query }).length
+
+/** The same again, to be changed. */
+export function composedOf(job: JobDocument): ComposedJob {
+  const { items, onsuccess = '', onerror = '' } = partsOf(job)
+  return {
+    items: items.map((item) => ({
+      ...newItem(item.query),
+      onsuccess: item.onsuccess ?? '',
+      onerror: item.onerror ?? '',
+      timeoutSeconds: item.timeout === undefined ? '' : String(item.timeout / 1000),
+    })),
+    onsuccess,
+    onerror,
+  }
+}
+
+export function moved(items: readonly ComposedItem[], at: number, step: -1 | 1): readonly ComposedItem[] {
+  const next = [...items]
+  const [item] = next.splice(at, 1)
+  next.splice(at + step, 0, item!)
+  return next
+}
+
+function itemOf({ query, onsuccess, onerror, timeoutSeconds }: ComposedItem): NewItem {
+  const timeout = Math.round(Number(timeoutSeconds) * 1000)
+  return { query, ...filled({ onsuccess, onerror }), ...(timeout > 0 && { timeout }) }
+}
+
+const filled = (texts: Readonly<{ onsuccess: string; onerror: string }>) =>
+  Object.fromEntries(Object.entries(texts).filter(([, text]) => text.trim() !== ''))

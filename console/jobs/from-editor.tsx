@@ -1,0 +1,35 @@
+import { readKept } from '../api/kept.ts'
+import { quoteLiteral, readRows } from '../api/sql.ts'
+import { useLoaded } from '../parts/loading.tsx'
+import { Menu } from '../parts/menu.tsx'
+import { ErrorNotice } from '../parts/notice.tsx'
+import { useWork } from '../parts/work.ts'
+
+type KeptDrafts = Readonly<{ drafts: readonly Readonly<{ id: string; name: string; text: string }>[] }>
+
+/** What was written in the editor as a chain: split by the database itself. */
+export function FromEditor({ take }: Readonly<{ take: (statements: readonly string[]) => void }>) {
+  const kept = useLoaded(() => readKept<KeptDrafts>('drafts').then((found) => found?.drafts ?? []), [])
+  const { error, begin } = useWork()
+  const drafts = (kept.value ?? []).filter(({ text }) => text.trim() !== '')
+  const split = (text: string) =>
+    begin(async () => {
+      const rows = await readRows<{ statement: string }>(
+        `select statement from cartodb.CDB_QueryStatements(${quoteLiteral(text)}) statement`,
+      )
+      if (rows.length > 0) take(rows.map(({ statement }) => statement))
+    })
+  return (
+    <>
+      <Menu
+        label="From the editor ▾"
+        items={
+          drafts.length === 0
+            ? [{ note: 'There is nothing in the editor.' }]
+            : drafts.map(({ name, text }) => ({ label: name, run: () => void split(text) }))
+        }
+      />
+      {error !== undefined && <ErrorNotice error={error} />}
+    </>
+  )
+}

@@ -1,0 +1,76 @@
+import { useEffect, useState } from 'preact/hooks'
+import type { ItemDocument } from '../../src/client/documents.ts'
+import { formatDuration, formatTime } from '../parts/format.ts'
+import { Notice } from '../parts/notice.tsx'
+import { StatusBadge } from './status-badge.tsx'
+
+/** The statements of a job in their order, with how far each is. */
+export function ItemList({
+  items,
+  clockAheadMs,
+}: Readonly<{ items: readonly ItemDocument[]; clockAheadMs: number }>) {
+  return (
+    <ol class="items" aria-label="Statements">
+      {items.map((item, at) => (
+        <li key={at} class="panel stack">
+          <div class="row">
+            <strong>{at + 1}</strong>
+            <StatusBadge status={item.status} />
+            <Times {...item} clockAheadMs={clockAheadMs} />
+            {item.timeout !== undefined && (
+              <span class="muted small">at most {formatDuration(item.timeout)}</span>
+            )}
+          </div>
+          <pre>{item.query}</pre>
+          {item.failed_reason && <Notice kind="error">{item.failed_reason}</Notice>}
+          {item.onsuccess && <Fallback name="onsuccess" text={item.onsuccess} />}
+          {item.onerror && <Fallback name="onerror" text={item.onerror} />}
+          {item.fallback_status && (
+            <span class="row small">
+              its fallback <StatusBadge status={item.fallback_status} />
+            </span>
+          )}
+          {item.fallback_failed_reason && <Notice kind="error">{item.fallback_failed_reason}</Notice>}
+        </li>
+      ))}
+    </ol>
+  )
+}
+
+export function Fallback({ name, text }: Readonly<{ name: string; text: string }>) {
+  return (
+    <div class="fallback">
+      <span class="muted small">{name}</span>
+      <pre>{text}</pre>
+    </div>
+  )
+}
+
+type TimesProps = Readonly<{
+  started_at?: string
+  ended_at?: string
+  clockAheadMs: number
+}>
+
+/** By the clock of the service: that of this computer may be wrong. */
+function Times({ started_at, ended_at, clockAheadMs }: TimesProps) {
+  const now = useNow(started_at !== undefined && ended_at === undefined)
+  if (!started_at) return null
+  const end = ended_at ? Date.parse(ended_at) : now + clockAheadMs
+  return (
+    <span class="muted small">
+      began {formatTime(started_at)}, {ended_at ? 'took' : 'for'}{' '}
+      <span data-testid="duration">{formatDuration(Math.max(0, end - Date.parse(started_at)))}</span>
+    </span>
+  )
+}
+
+function useNow(isTicking: boolean): number {
+  const [now, setNow] = useState(Date.now())
+  useEffect(() => {
+    if (!isTicking) return
+    const timer = setInterval(() => setNow(Date.now()), 1000)
+    return () => clearInterval(timer)
+  }, [isTicking])
+  return now
+}

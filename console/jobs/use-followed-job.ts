@@ -1,0 +1,64 @@
+import { useEffect, useState } from 'preact/hooks'
+import { isAbort } from '../api/api-error.ts'
+import { isFinal, readJob, type SeenJob } from '../api/jobs.ts'
+import { rememberJob } from '../api/known-jobs.ts'
+import { session } from '../api/session.ts'
+import { tell } from '../parts/live.tsx'
+
+export type Followed = Readonly<{ seen: SeenJob | undefined; error: unknown; again: () => void }>
+
+const waitSeconds = 30
+const progressMs = 1_500
+
+/**
+ * A job as it is now, until it has ended, while the tab is looked at: one request waits for the end, and others in
+ * between tell how far it is.
+ */
+export function useFollowedJob(id: string): Followed {
+  const [seen, setSeen] = useState<SeenJob | undefined>(undefined)
+  const [error, setError] = useState<unknown>(undefined)
+  const [round, setRound] = useState(0)
+  const again = () => setRound((former) => former + 1)
+  useEffect(() => {
+    const left = new AbortController()
+    setError(undefined)
+    const show = (next: SeenJob) => {
+      if (left.signal.aborted) return
+      setSeen((former) => (former && isOlder(next, former) ? former : next))
+      if (!isFinal(next.job)) return
+      left.abort()
+      tell(`The job is ${next.job.status}`)
+      void rememberJob(next.job)
+    }
+    follow(id, left.signal, show).catch((failure: unknown) => {
+      if (!left.signal.aborted && !isAbort(failure)) setError(failure)
+    })
+    const onSight = () => (document.visibilityState === 'visible' ? again() : left.abort())
+    document.addEventListener('visibilitychange', onSight)
+    return () => {
+      left.abort()
+      document.removeEventListener('visibilitychange', onSight)
+    }
+  }, [id, round, session.value])
+  return { seen, error, again }
+}
+
+/** Two requests at a time can answer out of order. */
+const isOlder = (next: SeenJob, former: SeenJob) =>
+  next.job.job_id === former.job.job_id && next.job.updated_at < former.job.updated_at
+
+async function follow(id: string, signal: AbortSignal, show: (seen: SeenJob) => void): Promise<void> {
+  const first = await readJob(id, { signal })
+  await rememberJob(first.job)
+  show(first)
+  const untilEnd = async () => {
+    while (!signal.aborted) show(await readJob(id, { waitSeconds, signal }))
+  }
+  const progress = async () => {
+    while (!signal.aborted) {
+      await new Promise((resolve) => setTimeout(resolve, progressMs))
+      if (!signal.aborted) show(await readJob(id, { signal }))
+    }
+  }
+  await Promise.all([untilEnd(), progress()])
+}
