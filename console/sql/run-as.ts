@@ -30,4 +30,9 @@ export async function readOtherKeys(): Promise<void> {
     (key): RunAs => ({ label: key.name, credential: { kind: 'key', username, token: key.token } }),
   )
   otherKeys.value = [...keys, nobody]
+  const wanted = keyOfAddress()
+  if (wanted !== null) chosenKey.value = keys.find(({ label }) => label === wanted)
 }
+
+/** `/sql#as=reader`: the page of a key leads here. */
+const keyOfAddress = () => new URLSearchParams(location.hash.slice(1)).get('as')

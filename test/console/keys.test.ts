@@ -41,6 +41,8 @@ test('a key made with the picker may do what "What may this key do" says, table 
     const claims = shown.split(' ').map((mark) => mark !== 'no')
     assert.deepEqual(answers, claims, table)
   }
+  await page.getByRole('link', { name: 'Run as this key' }).click()
+  await page.getByRole('button', { name: 'Run as reader' }).waitFor()
 })
 
 test('a statement tried as a key is run with its rights, and nothing of it stays', async (t) => {
