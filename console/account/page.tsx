@@ -1,48 +1,75 @@
 import { requestJson } from '../api/request.ts'
 import { session } from '../api/session.ts'
-import { formatBytes, formatCount } from '../parts/format.ts'
+import { serviceAddress } from '../parts/address.ts'
+import { formatTime } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Notice } from '../parts/notice.tsx'
+import { adoptStyles } from '../parts/styles.ts'
+import css from './account.css' with { type: 'text' }
+import { KeptPanel } from './kept-panel.tsx'
+import { LargestTables } from './largest-tables.tsx'
+import { RatePanel } from './rate-panel.tsx'
+import { Size } from './size.tsx'
+
+adoptStyles(css)
 
 type Me = Readonly<{
-  user_data: Readonly<{ quota_in_bytes: number; db_size_in_bytes: number; table_count: number }>
+  user_data: Readonly<{
+    base_url: string
+    quota_in_bytes: number
+    db_size_in_bytes: number
+    table_count: number
+    created_at: string
+  }>
 }>
 
 export default function AccountPage() {
   const { username, token, isMaster, organization } = session.value!
-  const me = useLoaded((signal) => requestJson<Me>('whoAmI', { signal }), [token])
+  const me = useLoaded(
+    async (signal) => (token === null ? undefined : requestJson<Me>('whoAmI', { signal })),
+    [token],
+  )
   return (
     <div class="page">
       <div class="inside">
-        <h1>{username}</h1>
-        <p class="muted">
-          {isMaster
-            ? 'Signed in with the Master key.'
-            : token
-              ? 'Signed in with a key.'
-              : 'Looking around without a key.'}
-          {organization && ` Member of ${organization}.`}
-        </p>
+        <div>
+          <h1>{username}</h1>
+          <p class="muted">
+            {isMaster
+              ? 'Signed in with the Master key.'
+              : token
+                ? 'Signed in with a key.'
+                : 'Looking around without a key.'}
+            {organization && ` Member of ${organization}.`}
+          </p>
+        </div>
         {token === null ? (
           <Notice>Sign in with a key to see the size of the account.</Notice>
         ) : (
-          <Load from={me}>{({ user_data }) => <Usage {...user_data} />}</Load>
+          <Load from={me}>{(found) => found && <Known {...found.user_data} />}</Load>
         )}
+        <KeptPanel />
       </div>
     </div>
   )
 }
 
-function Usage({ quota_in_bytes, db_size_in_bytes, table_count }: Me['user_data']) {
+function Known({ base_url, created_at, ...size }: Me['user_data']) {
   return (
-    <section class="panel stack" aria-label="Size">
-      <h2>Size</h2>
-      <p>
-        {formatBytes(db_size_in_bytes)}
-        {quota_in_bytes > 0 ? ` of ${formatBytes(quota_in_bytes)}` : ', without a limit'} in{' '}
-        {formatCount(table_count)} tables
-      </p>
-      {quota_in_bytes > 0 && <meter aria-label="Used" max={quota_in_bytes} value={db_size_in_bytes} />}
-    </section>
+    <>
+      <section class="panel stack" aria-labelledby="size">
+        <h2 id="size">Size</h2>
+        <Size {...size} />
+        <LargestTables />
+      </section>
+      <section class="panel stack" aria-labelledby="service">
+        <h2 id="service">Service</h2>
+        <p>
+          <code>{base_url}</code> is the base of every address of this account, which was made{' '}
+          {formatTime(created_at)}. <a href={`${serviceAddress}/docs`}>All endpoints</a>
+        </p>
+        <RatePanel />
+      </section>
+    </>
   )
 }

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { clear, createStore, del, get, set, type UseStore, update } from 'idb-keyval'
+import { clear, createStore, del, entries, get, set, type UseStore, update } from 'idb-keyval'
 import { session } from './session.ts'
 
 /** True when the browser refuses to keep anything: the frame says so, and all works until the tab is closed. */
@@ -45,6 +45,13 @@ export async function changeKept<T>(name: string, change: (former: T | undefined
   if (!isNothingKept.value) await attempt(() => update<T>(name, apply, store()))
   if (isNothingKept.value) memory.set(name, apply(memory.get(name) as T | undefined))
   return next as T
+}
+
+/** Everything of this user by its name. */
+export async function readAllKept(): Promise<Readonly<Record<string, unknown>>> {
+  const { memory, store } = placeOf(currentUser())
+  const stored = isNothingKept.value ? [] : ((await attempt(() => entries<string, unknown>(store()))) ?? [])
+  return Object.fromEntries([...stored, ...memory])
 }
 
 export async function forgetKept(name: string): Promise<void> {

@@ -3,6 +3,7 @@ import { serviceAddress } from '../parts/address.ts'
 import { errorOf, isAbort, UnreachableError } from './api-error.ts'
 import { waitForService } from './connection.ts'
 import { authorizationOf, type Credential } from './credential.ts'
+import { noteRateLimit } from './rate-limit.ts'
 import { adminToken, askToSignIn, credential, session } from './session.ts'
 
 export type Call = Readonly<{
@@ -26,6 +27,7 @@ export async function request(operation: OperationId, call: Call = {}): Promise<
   for (let attempt = 1; ; attempt++) {
     const response = await sendOnce(operation, call, attempt)
     if (response === 'again') continue
+    noteRateLimit(response.headers)
     if (response.ok) return response
     const error = await errorOf(response)
     if (error.status === 401 && !call.as && (await askToSignIn())) continue

@@ -1,14 +1,9 @@
 import type { KnownJob } from '../api/known-jobs.ts'
+import { saveFile } from '../parts/save-file.ts'
 
 /** The list of this browser as a file, for another browser. */
-export function saveJobsFile(jobs: readonly KnownJob[]): void {
-  const url = URL.createObjectURL(new Blob([JSON.stringify({ jobs }, null, 2)], { type: 'application/json' }))
-  const link = document.createElement('a')
-  link.href = url
-  link.download = 'cartage-jobs.json'
-  link.click()
-  URL.revokeObjectURL(url)
-}
+export const saveJobsFile = (jobs: readonly KnownJob[]) =>
+  saveFile('cartage-jobs.json', JSON.stringify({ jobs }, null, 2))
 
 /** Takes from it only what it understands. */
 export async function readJobsFile(file: File): Promise<KnownJob[]> {

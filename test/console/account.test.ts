@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { test } from 'node:test'
+import { assertAccessibleEverywhere } from './axe.ts'
+import { openConsole } from './open-console.ts'
+
+test('the account shows its quota, its largest tables and the rate limit as last told', async (t) => {
+  const { page, signIn, goTo, createUser } = await openConsole(t, {
+    setup: { config: { rateLimitSql: { count: 500, seconds: 60, burst: 500 } } },
+  })
+  const user = await createUser({ quotaBytes: 50_000_000 })
+  await user.sql(
+    'create table small (n int); create table large as select n from generate_series(1, 20000) n',
+  )
+  await signIn(user)
+  await goTo('/account')
+  await page.getByText(/of 50 MB in 2 tables/).waitFor()
+  await page.getByRole('meter', { name: 'Used of the quota' }).waitFor()
+  const names = await page.locator('table.list tbody td:first-child').allInnerTexts()
+  assert.deepEqual(names, ['large', 'small'])
+  await page.getByText(/4\d\d requests left of 500, as told just now/).waitFor()
+  await assertAccessibleEverywhere(page)
+})
+
+test('what this browser keeps is exported, forgotten and taken over again, without any token', async (t) => {
+  const { page, signIn, goTo, user } = await openConsole(t)
+  await signIn()
+  await goTo('/jobs/new')
+  await page.getByLabel('Statement 1', { exact: true }).fill('select 42')
+  await page.getByRole('button', { name: 'Run as a job' }).click()
+  await page.getByText('It waits for its turn').waitFor()
+  await goTo('/account')
+  await page.getByText(/^jobs: 1 entry/).waitFor()
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Export' }).click(),
+  ])
+  const text = await readFile(await download.path(), 'utf8')
+  assert.ok(text.includes('select 42') && !text.includes(user.masterToken))
+  await page.getByRole('button', { name: 'Forget jobs' }).click()
+  await page.getByRole('button', { name: 'Forget', exact: true }).click()
+  await page.getByText(/^jobs:/).waitFor({ state: 'detached' })
+
+  const field = page.getByLabel('File of what a browser kept')
+  const file = (content: string) => ({
+    name: 'kept.json',
+    mimeType: 'application/json',
+    buffer: Buffer.from(content),
+  })
+  await field.setInputFiles(file('[]'))
+  await page.getByText('kept.json is not what a browser kept').waitFor()
+  await field.setInputFiles(file(text))
+  await page.getByText(/^jobs: 1 entry/).waitFor()
+  await goTo('/jobs')
+  await page.getByRole('link', { name: 'select 42' }).waitFor()
+})
