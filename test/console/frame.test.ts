@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { eventually } from '../support/setup.ts'
+import { eventually } from '../setup.ts'
 import { assertAccessible, assertAccessibleEverywhere } from './axe.ts'
 import { fillSignIn, openConsole } from './open-console.ts'
 
@@ -13,7 +13,7 @@ test('a browser that opens the address gets the console and signs in with a user
   await fillSignIn(page, user.username, user.masterToken)
   await page.getByRole('navigation', { name: 'Pages' }).waitFor()
   await eventually(() => assert.equal(page.url(), `${url}/console/sql`))
-  assert.equal(await page.title(), 'SQL · Cartage')
+  await eventually(async () => assert.equal(await page.title(), 'SQL · Cartage'))
 })
 
 test('a new tab is signed in by the open one, and signing out takes both out and leaves nothing', async (t) => {
@@ -80,15 +80,16 @@ test('while the service does not answer the console says so, and goes on when it
 test('everything in the frame is done with the keyboard', async (t) => {
   const { page, signIn, goTo, url } = await openConsole(t)
   await signIn()
+  // Not from the editor, which takes the keys that it is given.
   await goTo('/account')
-  await page.getByText('without a limit').waitFor()
+  await page.getByText('Signed in with the Master key').waitFor()
   await page.keyboard.press('g')
-  await page.keyboard.press('s')
-  await eventually(() => assert.equal(page.url(), `${url}/console/sql`))
+  await page.keyboard.press('j')
+  await eventually(() => assert.equal(page.url(), `${url}/console/jobs`))
   await page.keyboard.press('Control+k')
   await page.getByRole('combobox').fill('go account')
   await page.keyboard.press('Enter')
-  await page.getByText('without a limit').waitFor()
+  await eventually(() => assert.equal(page.url(), `${url}/console/account`))
   await page.keyboard.press('?')
   await page.getByRole('dialog', { name: 'Keys' }).getByText('Show all keys').waitFor()
   await page.keyboard.press('Escape')
