@@ -50,9 +50,9 @@ export async function startWorkers(
 }
 
 async function until<T>(check: () => Promise<T | undefined | false>): Promise<T> {
-  for (;;) {
+  for (const end = performance.now() + 60_000; performance.now() < end; await sleep(5)) {
     const result = await check()
     if (result) return result
-    await sleep(5)
   }
+  throw new Error('waited 60 s for workers that did not come')
 }
