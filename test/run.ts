@@ -9,6 +9,7 @@ import { spec } from 'node:test/reporters'
 import { createLog } from '../src/log.ts'
 import { startEmbeddedCluster } from '../src/postgres/cluster/embedded-cluster.ts'
 import { FileTimes } from './support/file-times.ts'
+import { groupFiles } from './support/group-files.ts'
 import { endProcesses, removeNames } from './support/remains.ts'
 
 // Runs the test files, or those whose path holds one of the arguments, on a cluster of their own; then looks
@@ -30,7 +31,7 @@ async function runTests(filters: readonly string[]): Promise<number> {
   const cluster = await openCluster(folder, interrupted.signal)
   try {
     giveToTests({ url: cluster.url, namespace, folder })
-    const hasPassed = await runFiles(files, interrupted.signal)
+    const hasPassed = await runFiles(await groupFiles(files, folder), interrupted.signal)
     const left = [...(await removeNames(cluster.url, namespace)), ...(await endProcesses(namespace))]
     if (interrupted.signal.aborted) return 130
     if (left.length > 0) return complain(`the tests left behind: ${left.join(', ')}`)
