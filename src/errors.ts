@@ -70,7 +70,7 @@ export const errors = {
   notYourResource: () =>
     raise('not-your-resource', 'forbidden', "You don't have permission to access that resource"),
   apiForbidden: () => raise('api-forbidden', 'forbidden', 'forbidden'),
-  adminOff: () => raise('admin-off', 'not-found', 'The admin API is off: no admin token is configured'),
+  adminOff: () => raise('admin-off', 'not-found', 'The admin API is off: CARTAGE_ADMIN_TOKEN is not set'),
 
   // limits
   rateLimited: (retryAfterSeconds: number) =>

@@ -1,19 +1,21 @@
 import type { Queryable } from '../postgres/transaction.ts'
 
-export type AuditAction =
-  | 'user.created'
-  | 'user.changed'
-  | 'user.deleted'
-  | 'organization.created'
-  | 'organization.deleted'
-  | 'key.created'
-  | 'key.shown'
-  | 'key.regenerated'
-  | 'key.deleted'
-  | 'host.added'
-  | 'host.removed'
-  | 'secret.rotated'
-  | 'authentication.refused'
+export const auditActions = [
+  'user.created',
+  'user.changed',
+  'user.deleted',
+  'organization.created',
+  'organization.deleted',
+  'key.created',
+  'key.shown',
+  'key.regenerated',
+  'key.deleted',
+  'host.added',
+  'host.removed',
+  'secret.rotated',
+  'authentication.refused',
+] as const
+export type AuditAction = (typeof auditActions)[number]
 
 export type AuditEntry = Readonly<{
   /** Who did it: `operator`, or the user whose key asked. */

@@ -1,4 +1,9 @@
 import type {
+  ActivityDocument,
+  AuditDocument,
+  AuditFilter,
+  CheckDocument,
+  HostDocument,
   NewOrganization,
   NewUser,
   OrganizationDocument,
@@ -9,7 +14,7 @@ import { connect, sendForJson } from './send.ts'
 
 export type AdminClient = ReturnType<typeof createAdminClient>
 
-/** The operator's view: users and organizations. */
+/** The operator's view: users, organizations and the installation itself. */
 export function createAdminClient({ baseUrl, token }: Readonly<{ baseUrl: string; token: string }>) {
   const connection = connect(baseUrl, `Bearer ${token}`)
   const user = (username: string) => ({ parameters: { username } })
@@ -38,6 +43,20 @@ export function createAdminClient({ baseUrl, token }: Readonly<{ baseUrl: string
       read: (name: string) => sendForJson<OrganizationDocument>(connection, 'readOrganization', one(name)),
       delete: (name: string) => sendForJson<Deleted>(connection, 'deleteOrganization', one(name)),
     },
+    hosts: {
+      list: async () =>
+        (await sendForJson<{ readonly hosts: readonly HostDocument[] }>(connection, 'listHosts')).hosts,
+    },
+    /** Looks the installation over: what was seen, and what to do. */
+    doctor: async () =>
+      (await sendForJson<{ readonly checks: readonly CheckDocument[] }>(connection, 'runDoctor')).checks,
+    /** The newest first; older ones with `before`. */
+    audit: async (query: AuditFilter = {}) =>
+      (await sendForJson<{ readonly records: readonly AuditDocument[] }>(connection, 'listAudit', { query }))
+        .records,
+    /** Which jobs run now, and who waits. */
+    activity: (query: Readonly<{ limit?: number }> = {}) =>
+      sendForJson<ActivityDocument>(connection, 'readActivity', { query }),
     close: () => connection.agent.destroy(),
   }
 }

@@ -114,3 +114,40 @@ export type NewOrganization = Readonly<{
   name: string
   owner: Pick<NewUser, 'username' | 'quota_in_bytes' | 'api_key'>
 }>
+
+export type HostDocument = Readonly<{
+  name: string
+  databases: number
+  /** Without role and password. */
+  address: string
+}>
+export type CheckDocument = Readonly<{ name: string; status: 'ok' | 'warn' | 'fail'; advice: string }>
+export type AuditDocument = Readonly<{
+  id: number
+  at: string
+  actor: string
+  action: string
+  account: string | null
+  subject: string | null
+  details: Readonly<Record<string, unknown>>
+}>
+export type AuditFilter = Readonly<{
+  account?: string
+  action?: string
+  limit?: number
+  /** Only what is older than the record of this id. */
+  before?: number
+}>
+export type ActivityDocument = Readonly<{
+  running: readonly Readonly<{
+    job_id: string
+    username: string
+    item: number
+    items: number
+    started_at: string
+    host: string
+    worker: string | null
+  }>[]
+  waiting: readonly Readonly<{ username: string; jobs: number; oldest_at: string }>[]
+  left_out: Readonly<{ running: number; waiting: number }>
+}>

@@ -1,10 +1,11 @@
 import type { Config } from '../config.ts'
 import type { Installation } from '../hosts/installation.ts'
+import { answerWithin } from '../postgres/answer-within.ts'
 import { oldestSupportedMajor } from '../postgres/cluster/find-binaries.ts'
 import { connectionBudget } from '../postgres/databases.ts'
-import type { Host } from '../postgres/hosts.ts'
+import { addressOf, type Host } from '../postgres/hosts.ts'
 import { adminTarget } from '../postgres/session-target.ts'
-import type { Check } from './check.ts'
+import { type Check, patienceMs } from './check.ts'
 import { checkSafety } from './check-safety.ts'
 
 /** Every host: does it answer, is it new enough, does it keep what it commits, has it room for our connections. */
@@ -26,20 +27,30 @@ async function checkHost(
   processes: number,
 ): Promise<readonly Check[]> {
   try {
-    const state = await readState(installation, host.id)
-    const wanted = connectionBudget(config, host.id) * processes
-    return [
-      checkVersion(state),
-      checkPostgis(state),
-      checkDurability(state),
-      checkConnections(state, wanted, processes),
-      checkClock(state),
-      ...(await checkSafety(installation, host.id)),
-    ].map((check) => ({ ...check, name: `host ${host.name}: ${check.name}` }))
+    const checks = await answerWithin(patienceMs, examineHost(installation, config, host.id, processes))
+    return checks.map((check) => ({ ...check, name: `host ${host.name}: ${check.name}` }))
   } catch (error) {
-    const advice = `${host.address.host}:${host.address.port} does not answer: ${(error as Error).message}. Its users get 503 and their jobs wait`
+    const { message } = ((error as Error).cause ?? error) as Error
+    const advice = `${addressOf(host)} does not answer: ${message}. Its users get 503 and their jobs wait`
     return [{ name: `host ${host.name}`, status: 'fail', advice }]
   }
+}
+
+async function examineHost(
+  installation: Installation,
+  config: Config,
+  hostId: number,
+  processes: number,
+): Promise<readonly Check[]> {
+  const state = await readState(installation, hostId)
+  return [
+    checkVersion(state),
+    checkPostgis(state),
+    checkDurability(state),
+    checkConnections(state, connectionBudget(config, hostId) * processes, processes),
+    checkClock(state),
+    ...(await checkSafety(installation, hostId)),
+  ]
 }
 
 type HostState = Readonly<{

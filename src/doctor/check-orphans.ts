@@ -1,8 +1,9 @@
 import type { Installation } from '../hosts/installation.ts'
+import { answerWithin } from '../postgres/answer-within.ts'
 import type { Host } from '../postgres/hosts.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { tenantDatabasePattern, tenantRolePattern } from '../postgres/tenant-names.ts'
-import type { Check } from './check.ts'
+import { type Check, patienceMs } from './check.ts'
 import { type Names, readKnownNames } from './doctor-store.ts'
 
 /** What is on the hosts against what the control database says is there. */
@@ -10,7 +11,7 @@ export async function checkOrphans(installation: Installation): Promise<readonly
   const checks = await Promise.all(
     installation.databases.hosts.all().map((host) =>
       // A host that does not answer is told elsewhere.
-      checkHost(installation, host).catch(() => []),
+      answerWithin(patienceMs, checkHost(installation, host)).catch(() => []),
     ),
   )
   return checks.flat()

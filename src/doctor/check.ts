@@ -4,3 +4,6 @@ export type Check = Readonly<{
   /** What was seen, and what to do where it is not well. */
   advice: string
 }>
+
+/** Whoever asks waits for the answer: a host that takes longer counts as silent. */
+export const patienceMs = 5_000

@@ -14,15 +14,15 @@ import { readUnfinishedNames } from './doctor-store.ts'
 /** Looks a running installation over, and says what to do about what it finds. Changes nothing. */
 export async function doctor(installation: Installation, config: Config): Promise<readonly Check[]> {
   const processes = await countProcesses(installation.databases.control)
-  return [
-    checkNode(),
-    ...(await checkDisk(config)),
-    await checkSecret(installation),
-    await checkMigrations(installation),
-    await checkUnfinished(installation),
-    ...(await checkHosts(installation, config, Math.max(processes, 1))),
-    ...(await checkOrphans(installation)),
-  ]
+  const groups = await Promise.all([
+    checkDisk(config),
+    checkSecret(installation),
+    checkMigrations(installation),
+    checkUnfinished(installation),
+    checkHosts(installation, config, Math.max(processes, 1)),
+    checkOrphans(installation),
+  ])
+  return [checkNode(), ...groups.flat()]
 }
 
 function checkNode(): Check {
@@ -39,7 +39,11 @@ function checkNode(): Check {
 /** The disk of a database on another machine cannot be seen from here. */
 async function checkDisk({ databaseUrl, dataDir }: Config): Promise<readonly Check[]> {
   if (databaseUrl) return []
-  const { bavail, blocks, bsize } = await statfs(dataDir)
+  const disk = await statfs(dataDir).catch((error: Error) => error)
+  if (disk instanceof Error) {
+    return [{ name: 'disk', status: 'warn', advice: `${dataDir} cannot be looked at: ${disk.message}` }]
+  }
+  const { bavail, blocks, bsize } = disk
   const free = `${Math.round((bavail * bsize) / 1024 ** 3)} GiB (${Math.round((100 * bavail) / blocks)} %) free under ${dataDir}`
   const share = bavail / blocks
   if (share >= 0.1) return [{ name: 'disk', status: 'ok', advice: free }]

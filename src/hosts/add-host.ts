@@ -2,7 +2,7 @@ import { operator, recordAudit } from '../audit/audit-store.ts'
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import { errors } from '../errors.ts'
 import { oldestSupportedMajor } from '../postgres/cluster/find-binaries.ts'
-import { type Host, hostFromUrl } from '../postgres/hosts.ts'
+import { addressOf, type Host, hostFromUrl } from '../postgres/hosts.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import { findHost, nextHostId, saveHost } from './host-store.ts'
@@ -95,7 +95,7 @@ async function keepHost({ databases, secrets }: Installation, host: Host, url: s
       actor: operator,
       action: 'host.added',
       subject: host.name,
-      details: { address: `${host.address.host}:${host.address.port}` },
+      details: { address: addressOf(host) },
     })
     await announceChange(tx)
   })

@@ -22,7 +22,8 @@ export async function findHost(control: Queryable, name: string): Promise<KnownH
   return rows[0]
 }
 
-export async function listHosts(
+/** Every host, and how many databases it has. */
+export async function countDatabases(
   control: Queryable,
 ): Promise<readonly Readonly<{ id: number; name: string; databases: number }>[]> {
   const { rows } = await control.query<{ id: number; name: string; databases: number }>(

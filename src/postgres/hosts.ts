@@ -28,6 +28,9 @@ export function hostFromUrl(id: number, name: string, url: string): Host {
   }
 }
 
+/** Where it is, without who and with which password. */
+export const addressOf = ({ address }: Host) => `${address.host}:${address.port}`
+
 /** The clusters known to this process. Host 1 is the one that holds the control database. */
 export class Hosts {
   readonly #hosts = new Map<number, Host>()

@@ -64,6 +64,7 @@ const wrongCalls: readonly (readonly [string, readonly string[]])[] = [
   ['such a deletion of an organization', ['org', 'delete', 'a']],
   ['a change of nothing', ['user', 'set', 'a']],
   ['a rate without a group', ['user', 'set', 'a', '--rate', '100/60']],
+  ['an action that is never recorded', ['audit', '--action', 'user.danced']],
   ['an organization without owner', ['org', 'create', 'a']],
 ]
 

@@ -95,6 +95,13 @@ test('every answer forbids guessing its type, and one that may hold a token to b
     ['/api/v3/me', own, false],
     ['/admin/v1/users', admin, false],
     ['/admin/v1/users', {}, false],
+    ['/admin/v1/audit?limit=none', admin, false],
+    ['/admin/v1/activity', admin, false],
+    ['/console/', {}, true],
+    ['/console/assets/none.js', {}, true],
+    [`/user/${user.username}/api/v2/sql?q=nonsense`, own, true],
+    [`/user/${user.username}/api/v2/sql/job/none`, own, true],
+    [`/user/${user.username}/api/v2/sql/copyfrom?q=copy+none+from+stdin`, { ...own, method: 'POST' }, true],
   ]
   for (const [path, init, isKept] of paths) {
     const { headers } = await fetch(`${url}${path}`, init)

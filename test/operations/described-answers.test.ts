@@ -92,6 +92,12 @@ test('every answer is as described: status, type and all members', async (t) => 
   await ask('readOrganization', 200, { parameters: { organization }, headers: admin })
   await ask('deleteOrganization', 200, { parameters: { organization }, headers: admin })
 
+  await ask('listHosts', 200, { headers: admin })
+  await ask('runDoctor', 200, { headers: admin })
+  await ask('listAudit', 200, { query: { account: name, limit: '2' }, headers: admin })
+  await ask('listAudit', 400, { query: { limit: '0' }, headers: admin })
+  await ask('readActivity', 200, { headers: admin })
+
   await ask('isAlive', 200, {})
   await ask('isReady', 200, {})
   await ask('readMetrics', 200, {})

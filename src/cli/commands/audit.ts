@@ -1,5 +1,5 @@
-import { listAudit } from '../../audit/audit-store.ts'
-import { type Command, wholeNumber } from '../command.ts'
+import { auditActions, listAudit } from '../../audit/audit-store.ts'
+import { type Command, type OptionValues, UsageError, wholeNumber } from '../command.ts'
 import { asOperator } from '../operator.ts'
 
 export const auditCommand: Command = {
@@ -16,7 +16,7 @@ export const auditCommand: Command = {
   run: async (_positionals, { account, action, limit, before }) => {
     const filter = {
       account: account as string | undefined,
-      action: action as string | undefined,
+      action: knownAction(action),
       limit: wholeNumber('limit', limit) ?? 50,
       beforeId: wholeNumber('before', before),
     }
@@ -28,4 +28,10 @@ export const auditCommand: Command = {
       ),
     }
   },
+}
+
+/** A misspelt one would look as if nothing had happened. */
+function knownAction(action: OptionValues[string]): string | undefined {
+  if (action === undefined || auditActions.some((known) => known === action)) return action as undefined
+  throw new UsageError(`--action must be one of ${auditActions.join(', ')}`)
 }

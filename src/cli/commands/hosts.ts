@@ -1,8 +1,7 @@
 import { readConfig } from '../../config.ts'
 import { addHost } from '../../hosts/add-host.ts'
-import { listHosts } from '../../hosts/host-store.ts'
+import { listHosts } from '../../hosts/list-hosts.ts'
 import { removeHost } from '../../hosts/remove-host.ts'
-import type { Host } from '../../postgres/hosts.ts'
 import { type Command, UsageError } from '../command.ts'
 import { asOperator } from '../operator.ts'
 import { readSecretFile } from '../secret-input.ts'
@@ -29,10 +28,7 @@ const list: Command = {
   positionals: [],
   options: {},
   run: async () => {
-    const hosts = await asOperator(async ({ databases }) => {
-      const known = await listHosts(databases.control)
-      return known.map(({ id, ...host }) => ({ ...host, address: addressOf(databases.hosts.get(id)) }))
-    })
+    const hosts = await asOperator(listHosts)
     return {
       document: { hosts },
       lines: hosts.map((host) => `${host.name} (${host.databases} databases) at ${host.address}`),
@@ -53,9 +49,6 @@ const remove: Command = {
 }
 
 export const hostCommands: readonly Command[] = [add, list, remove]
-
-/** Where it is, without who and with which password. */
-export const addressOf = ({ address }: Host) => `${address.host}:${address.port}`
 
 /** What stands on the command line is there for everybody on the machine to see. */
 async function givenUrl(given: string | undefined, file: string | undefined): Promise<string> {

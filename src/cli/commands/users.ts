@@ -5,12 +5,11 @@ import type { Account } from '../../auth/account.ts'
 import { userByName } from '../../auth/account-store.ts'
 import { errors } from '../../errors.ts'
 import { resetMasterKey, showMasterKey } from '../../keys/master-key.ts'
-import type { Host } from '../../postgres/hosts.ts'
+import { addressOf, type Host } from '../../postgres/hosts.ts'
 import type { Command } from '../command.ts'
 import { confirmation, confirmLoss } from '../confirm.ts'
 import { asOperator } from '../operator.ts'
 import { describeSize, sizeInBytes } from '../size.ts'
-import { addressOf } from './hosts.ts'
 
 const create: Command = {
   name: 'user create',

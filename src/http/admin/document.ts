@@ -1,5 +1,6 @@
 import type { Organization } from '../../accounts/organization-store.ts'
 import type { Account } from '../../auth/account.ts'
+import type { Activity } from '../../jobs/activity-store.ts'
 
 export function userDocument(account: Account) {
   return {
@@ -19,5 +20,13 @@ export function organizationDocument(organization: Organization) {
     name: organization.name,
     owner: { username: organization.owner },
     created_at: organization.createdAt.toISOString(),
+  }
+}
+
+export function activityDocument({ running, waiting, left }: Activity) {
+  return {
+    running: running.map(({ id, startedAt, ...job }) => ({ job_id: id, ...job, started_at: startedAt })),
+    waiting: waiting.map(({ oldestAt, ...user }) => ({ ...user, oldest_at: oldestAt })),
+    left_out: left,
   }
 }

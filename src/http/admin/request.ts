@@ -2,7 +2,9 @@ import type { FastifyRequest, FastifySchemaValidationError } from 'fastify'
 import type { NewOrganization } from '../../accounts/create-organization.ts'
 import type { NewUser } from '../../accounts/create-user.ts'
 import type { UserChanges } from '../../accounts/update-user.ts'
+import { type AuditFilter, auditActions } from '../../audit/audit-store.ts'
 import { errors } from '../../errors.ts'
+import { choiceOf, type Parameters, textOf, wholeOf, withoutEmpty } from '../frame/parameters.ts'
 
 export function readNewUser(request: FastifyRequest): NewUser {
   const { username, quota_in_bytes, organization, org_admin, api_key } = validBody<NewUserBody>(request)
@@ -26,6 +28,27 @@ export function readNewOrganization(request: FastifyRequest): NewOrganization {
     name,
     owner: { username: owner.username, quotaBytes: owner.quota_in_bytes, masterToken: owner.api_key },
   }
+}
+
+export function readAuditFilter(query: Parameters): AuditFilter {
+  const asked = onlyKnown(query, ['account', 'action', 'limit', 'before'])
+  return {
+    account: textOf(asked, 'account'),
+    action: choiceOf(asked, 'action', auditActions),
+    limit: wholeOf(asked, 'limit', 1, 1_000) ?? 50,
+    beforeId: wholeOf(asked, 'before', 1, Number.MAX_SAFE_INTEGER),
+  }
+}
+
+export function readActivityLimit(query: Parameters): number {
+  return wholeOf(onlyKnown(query, ['limit']), 'limit', 1, 1_000) ?? 100
+}
+
+/** A filter that is misspelt would otherwise answer with everything. */
+function onlyKnown(query: Parameters, names: readonly string[]): Parameters {
+  const unknown = Object.keys(query).find((name) => !names.includes(name))
+  if (unknown === undefined) return withoutEmpty(query)
+  throw errors.badRequest(`Unknown parameter: ${unknown}. There are ${names.join(', ')}`)
 }
 
 type OwnerBody = { username: string; quota_in_bytes?: number; api_key?: string }

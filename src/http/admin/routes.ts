@@ -14,6 +14,7 @@ import { noteRefusal } from '../frame/authenticate.ts'
 import { forbidStoring } from '../frame/guard-answers.ts'
 import type { Services } from '../services.ts'
 import { organizationDocument, userDocument } from './document.ts'
+import { installationRoutes } from './installation-routes.ts'
 import { readChanges, readNewOrganization, readNewUser } from './request.ts'
 import {
   changesSchema,
@@ -29,13 +30,14 @@ import {
   userSchema,
 } from './schemas.ts'
 
-/** Users and organizations, for the operator alone. */
+/** Users, organizations and the installation itself, for the operator alone. */
 export async function adminRoutes(app: FastifyInstance, services: Services): Promise<void> {
   forbidStoring(app)
   app.addHook('onRequest', async (request) => requireAdmin(services, request))
   userRoutes(app, services)
   masterKeyRoutes(app, services)
   organizationRoutes(app, services)
+  installationRoutes(app, services)
 }
 
 /** Only the operator's own token opens the admin API. */

@@ -57,7 +57,10 @@ const areas: Readonly<
   sql: { description: 'SQL answered at once; without a key as the public', security: withOrWithoutKey },
   tables: { description: "The account's tables", security: withOrWithoutKey },
   accounts: { description: 'Who is asking', security: withKey },
-  admin: { description: 'Users and organizations, for the operator', security: [{ AdminToken: [] }] },
+  admin: {
+    description: 'Users, organizations and the installation, for the operator',
+    security: [{ AdminToken: [] }],
+  },
   operations: { description: 'Health and figures of the process', security: withoutKey },
 }
 

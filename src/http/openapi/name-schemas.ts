@@ -6,6 +6,7 @@ type Schemas = NonNullable<OpenApi.ComponentsObject['schemas']>
 const names = new Set([
   ...['Job', 'JobItem', 'Key', 'Grant', 'Table', 'Error', 'KeyError'],
   ...['User', 'UserWithToken', 'Organization', 'OrganizationWithToken'],
+  ...['Host', 'Check', 'AuditRecord', 'Activity'],
 ])
 
 /** Moves named schemas into the components of the document. */

@@ -1,0 +1,11 @@
+import { addressOf } from '../postgres/hosts.ts'
+import { countDatabases } from './host-store.ts'
+import type { Installation } from './installation.ts'
+
+export type ListedHost = Readonly<{ name: string; databases: number; address: string }>
+
+/** What an operator sees of every host. None of them is asked anything. */
+export async function listHosts({ databases }: Installation): Promise<readonly ListedHost[]> {
+  const known = await countDatabases(databases.control)
+  return known.map(({ id, ...host }) => ({ ...host, address: addressOf(databases.hosts.get(id)) }))
+}

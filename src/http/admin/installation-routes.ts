@@ -1,0 +1,31 @@
+import type { FastifyInstance } from 'fastify'
+import { listAudit } from '../../audit/audit-store.ts'
+import { doctor } from '../../doctor/doctor.ts'
+import { listHosts } from '../../hosts/list-hosts.ts'
+import { readActivity } from '../../jobs/activity-store.ts'
+import type { Parameters } from '../frame/parameters.ts'
+import type { Services } from '../services.ts'
+import { activityDocument } from './document.ts'
+import { activitySchema, auditSchema, doctorSchema, hostListSchema } from './installation-schemas.ts'
+import { readActivityLimit, readAuditFilter } from './request.ts'
+
+/** The installation as a whole: its hosts, its health, what was done and what is being done. */
+export function installationRoutes(app: FastifyInstance, services: Services): void {
+  const { accounts, config, databases } = services
+  // The schemas describe; what is wrong is told in the words of this API.
+  const described = { validatorCompiler: () => () => true } as const
+
+  app.get('/hosts', { schema: hostListSchema }, async () => ({ hosts: await listHosts(accounts) }))
+
+  app.get('/doctor', { schema: doctorSchema }, async () => ({ checks: await doctor(accounts, config) }))
+
+  app.get<Asked>('/audit', { ...described, schema: auditSchema }, async ({ query }) => ({
+    records: await listAudit(databases.control, readAuditFilter(query)),
+  }))
+
+  app.get<Asked>('/activity', { ...described, schema: activitySchema }, async ({ query }) =>
+    activityDocument(await readActivity(databases.control, readActivityLimit(query))),
+  )
+}
+
+type Asked = { Querystring: Parameters }

@@ -1,0 +1,120 @@
+import { auditActions } from '../../audit/audit-store.ts'
+
+/** What the OpenAPI description says of hosts, doctor, audit and activity. */
+
+const text = { type: 'string' } as const
+const time = { type: 'string', format: 'date-time' } as const
+const whole = { type: 'integer', minimum: 0 } as const
+const limit = (byDefault: number) =>
+  ({ type: 'integer', minimum: 1, maximum: 1_000, default: byDefault }) as const
+
+const listOf = (name: string, description: string, items: object) => ({
+  200: { description, type: 'object', properties: { [name]: { type: 'array', items } } },
+})
+
+export const hostListSchema = {
+  tags: ['admin'],
+  summary: 'List hosts',
+  description: 'None of them is asked anything: `/health/ready` tells which of them answer.',
+  response: listOf('hosts', 'All hosts, the first one first', {
+    title: 'Host',
+    type: 'object',
+    properties: {
+      name: text,
+      databases: { ...whole, description: 'Of tenants' },
+      address: { ...text, description: 'Without role and password' },
+    },
+    examples: [{ name: 'local', databases: 12, address: '10.0.0.5:5432' }],
+  }),
+} as const
+
+export const doctorSchema = {
+  tags: ['admin'],
+  summary: 'Look the installation over and say what to do',
+  description: 'Changes nothing. A host that does not answer within 5 s is a check that fails.',
+  response: listOf('checks', 'Every check that was made', {
+    title: 'Check',
+    type: 'object',
+    properties: {
+      name: text,
+      status: { enum: ['ok', 'warn', 'fail'] },
+      advice: { ...text, description: 'What was seen, and what to do where it is not well' },
+    },
+    examples: [{ name: 'host local: PostGIS', status: 'ok', advice: 'PostGIS 3.5.2' }],
+  }),
+} as const
+
+export const auditSchema = {
+  tags: ['admin'],
+  summary: 'Read the audit record, the newest first',
+  description: 'Changes of accounts, keys and hosts, and refused authentications. Never a token.',
+  querystring: {
+    type: 'object',
+    properties: {
+      account: { ...text, description: 'Only what happened to this user or organization' },
+      action: { ...text, enum: auditActions },
+      limit: limit(50),
+      before: { type: 'integer', minimum: 1, description: 'Only what is older than the record of this id' },
+    },
+  },
+  response: listOf('records', 'The newest of those that were asked for', {
+    title: 'AuditRecord',
+    type: 'object',
+    properties: {
+      id: whole,
+      at: time,
+      actor: { ...text, description: '`operator`, a user, or the address of a refused request' },
+      action: { ...text, enum: auditActions },
+      account: { type: ['string', 'null'] },
+      subject: { type: ['string', 'null'], description: 'Within the account, such as the name of a key' },
+      details: { type: 'object' },
+    },
+  }),
+} as const
+
+export const activitySchema = {
+  tags: ['admin'],
+  summary: 'Which jobs run now, and who waits',
+  description:
+    'Of all processes, without any SQL: the jobs that run, the longest first, and the users whose jobs wait, in the order of their turns.',
+  querystring: {
+    type: 'object',
+    properties: { limit: { ...limit(100), description: 'At most so many of each' } },
+  },
+  response: {
+    200: {
+      title: 'Activity',
+      description: 'As it is at this moment',
+      type: 'object',
+      properties: {
+        running: {
+          type: 'array',
+          items: {
+            type: 'object',
+            properties: {
+              job_id: text,
+              username: text,
+              item: { ...whole, description: 'The item that was begun last, from 1' },
+              items: whole,
+              started_at: time,
+              host: text,
+              worker: {
+                type: ['string', 'null'],
+                description: 'null: its worker is gone, another takes over',
+              },
+            },
+          },
+        },
+        waiting: {
+          type: 'array',
+          items: { type: 'object', properties: { username: text, jobs: whole, oldest_at: time } },
+        },
+        left_out: {
+          type: 'object',
+          properties: { running: whole, waiting: whole },
+          description: 'How many jobs that run, and how many users, are beyond the limit',
+        },
+      },
+    },
+  },
+} as const

@@ -1,0 +1,77 @@
+import type { Queryable } from '../postgres/transaction.ts'
+
+/** A job that runs, without what it runs. */
+export type RunningJob = Readonly<{
+  id: string
+  username: string
+  /** The item that was begun last, from 1. */
+  item: number
+  items: number
+  startedAt: Date
+  host: string
+  /** Null: its worker is gone, and another one is about to take it over. */
+  worker: string | null
+}>
+
+/** A user whose jobs wait. */
+export type WaitingUser = Readonly<{ username: string; jobs: number; oldestAt: Date }>
+
+/** Up to a limit of each; `left` counts those beyond it. */
+export type Activity = Readonly<{
+  running: readonly RunningJob[]
+  waiting: readonly WaitingUser[]
+  left: Readonly<{ running: number; waiting: number }>
+}>
+
+/** What the workers of all processes are at, the longest running first, and who waits, in the order of their turns. */
+export async function readActivity(control: Queryable, limit: number): Promise<Activity> {
+  const [running, waiting] = await Promise.all([readRunning(control, limit), readWaiting(control, limit)])
+  return {
+    running: running.map(({ total: _total, ...job }) => job),
+    waiting: waiting.map(({ total: _total, ...user }) => user),
+    left: { running: beyond(running), waiting: beyond(waiting) },
+  }
+}
+
+/** Each row says how many there are in all. */
+type Counted = Readonly<{ total: number }>
+
+const beyond = (rows: readonly Counted[]) => (rows[0]?.total ?? 0) - rows.length
+
+async function readRunning(control: Queryable, limit: number): Promise<readonly (RunningJob & Counted)[]> {
+  const { rows } = await control.query<RunningJob & Counted>(
+    `select j.id, u.username, h.name as host, w.name as worker, count(*) over ()::integer as total,
+       json_array_length(j.definition -> 'items') as items,
+       greatest(1, (select count(*) from json_array_elements(j.progress -> 'items') item
+         where item ->> 'startedAt' is not null))::integer as item,
+       -- Nothing is written yet of a job that was claimed together with a begun transaction.
+       coalesce((j.progress #>> '{items,0,startedAt}')::timestamptz, j.updated_at) as "startedAt"
+     from cartage.jobs j
+     join cartage.users u on u.id = j.user_id
+     join cartage.hosts h on h.id = j.host_id
+     left join cartage.workers w on w.id = j.worker_id
+     where j.status = 'running'
+     order by "startedAt", j.id limit $1`,
+    [limit],
+  )
+  return rows
+}
+
+async function readWaiting(control: Queryable, limit: number): Promise<readonly (WaitingUser & Counted)[]> {
+  const { rows } = await control.query<WaitingUser & Counted>(
+    `with waiting as (
+       select user_id, pending, last_served, count(*) over ()::integer as total
+       from cartage.job_queues where pending > 0 order by last_served limit $1
+     )
+     select u.username, q.pending as jobs, oldest.created_at as "oldestAt", q.total
+     from waiting q
+     join cartage.users u on u.id = q.user_id
+     cross join lateral (
+       select j.created_at from cartage.jobs j where j.user_id = q.user_id and j.status = 'pending'
+       order by j.position limit 1
+     ) oldest
+     order by q.last_served`,
+    [limit],
+  )
+  return rows
+}
