@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { eventually } from '../setup.ts'
+import { eventually } from '../support/setup.ts'
 import { assertAccessible, assertAccessibleEverywhere } from './axe.ts'
 import { fillSignIn, openConsole } from './open-console.ts'
 

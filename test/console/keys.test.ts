@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import type { Page } from 'playwright-core'
 import { createClient } from '../../src/client/client.ts'
 import type { Grant } from '../../src/client/documents.ts'
-import { basic, eventually, type TestUser } from '../setup.ts'
+import { basic, eventually, type TestUser } from '../support/setup.ts'
 import { assertAccessible, assertAccessibleEverywhere } from './axe.ts'
 import { openConsole } from './open-console.ts'
 
