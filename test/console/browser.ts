@@ -1,22 +1,25 @@
 import { after } from 'node:test'
 import { type Browser, chromium } from 'playwright-core'
 
-let launched: Promise<Browser> | undefined
+const launched = new Map<boolean, Promise<Browser>>()
 
-/** One browser for all tests of a file. */
-export function browser(): Promise<Browser> {
-  launched ??= chromium.launch({
+/** One for all tests of a file. There is no GPU: a map has to be drawn by the processor, which costs everything else too. */
+export function browser(drawsMaps: boolean): Promise<Browser> {
+  const known = launched.get(drawsMaps) ?? launch(drawsMaps)
+  launched.set(drawsMaps, known)
+  return known
+}
+
+const launch = (drawsMaps: boolean) =>
+  chromium.launch({
     executablePath: process.env.CARTAGE_TEST_CHROMIUM || '/usr/bin/chromium',
     args: [
-      // There is no GPU: maps are drawn by the processor.
-      ...['--enable-unsafe-swiftshader', '--use-angle=swiftshader'],
+      ...(drawsMaps ? ['--enable-unsafe-swiftshader', '--use-angle=swiftshader'] : ['--disable-gpu']),
       ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
     ],
     timeout: 60_000,
   })
-  return launched
-}
 
 after(async () => {
-  await (await launched)?.close()
+  for (const each of launched.values()) await (await each).close()
 })

@@ -7,7 +7,7 @@ import { openConsole } from './open-console.ts'
 import { cells, run } from './sql-page.ts'
 
 test('a map shows the points of a result without the internet, and a point and its row select each other', async (t) => {
-  const { page, signIn } = await openConsole(t)
+  const { page, signIn } = await openConsole(t, { drawsMaps: true })
   await signIn()
   await run(
     page,

@@ -8,6 +8,7 @@ import { provideConsole } from './provide-console.ts'
 export type OpenOptions = Readonly<{
   setup?: SetupOptions
   context?: BrowserContextOptions
+  drawsMaps?: boolean
   /** What the console may report, as the test wants it to. */
   expected?: RegExp
 }>
@@ -28,15 +29,11 @@ export type OpenedConsole = Setup &
 export async function openConsole(t: TestContext, options: OpenOptions = {}): Promise<OpenedConsole> {
   await provideConsole()
   const started = await setup(t, options.setup)
-  const context = await (await browser()).newContext({
-    viewport: { width: 1280, height: 800 },
-    permissions: ['clipboard-read', 'clipboard-write'],
-    ...options.context,
-  })
-  context.setDefaultTimeout(30_000)
+  const context = await sharedContext(options)
   const problems = watchProblems(context, new URL(started.url).origin)
   t.after(async () => {
-    await context.close()
+    for (const page of context.pages()) await page.close()
+    context.removeAllListeners()
     assert.deepEqual(
       problems.filter((problem) => !options.expected?.test(problem)),
       [],
@@ -52,6 +49,28 @@ export async function openConsole(t: TestContext, options: OpenOptions = {}): Pr
     await page.getByRole('navigation', { name: 'Pages' }).waitFor()
   }
   return { ...started, page, context, goTo, signIn }
+}
+
+/** Of all tests of a file that want the same: what was loaded once is there. Users differ, and so does what is kept of them. */
+function sharedContext({ drawsMaps = false, context = {} }: OpenOptions): Promise<BrowserContext> {
+  const name = JSON.stringify({ drawsMaps, context })
+  const known = contexts.get(name) ?? openContext(drawsMaps, context)
+  contexts.set(name, known)
+  return known
+}
+
+const contexts = new Map<string, Promise<BrowserContext>>()
+
+async function openContext(drawsMaps: boolean, options: BrowserContextOptions): Promise<BrowserContext> {
+  const context = await (await browser(drawsMaps)).newContext({
+    // Every pixel of a map is work for the processor.
+    viewport: drawsMaps ? { width: 800, height: 600 } : { width: 1280, height: 800 },
+    permissions: ['clipboard-read', 'clipboard-write'],
+    reducedMotion: 'reduce',
+    ...options,
+  })
+  context.setDefaultTimeout(60_000)
+  return context
 }
 
 export async function fillSignIn(page: Page, username: string, token: string): Promise<void> {
