@@ -1,12 +1,12 @@
 import { closeCompletion } from '@codemirror/autocomplete'
 import { setDiagnostics } from '@codemirror/lint'
-import { Compartment, EditorState } from '@codemirror/state'
+import { Compartment, EditorState, type StateEffect, Text } from '@codemirror/state'
 import { EditorView } from '@codemirror/view'
 import { useSignalEffect } from '@preact/signals'
-import { useEffect, useRef } from 'preact/hooks'
+import { useRef } from 'preact/hooks'
 import { catalog } from '../api/catalog.ts'
 import { sqlLanguage } from './completion.ts'
-import { changeDraft, type Draft } from './drafts.ts'
+import { changeDraft, currentDraft, currentId, type Draft } from './drafts.ts'
 import { editorSetup } from './editor-setup.ts'
 import { type Statement, splitStatements, statementAt } from './statements.ts'
 
@@ -21,34 +21,30 @@ export type EditorHandle = Readonly<{
   focus: () => void
 }>
 
-type EditorProps = Readonly<{ draft: Draft; ready: (handle: EditorHandle) => void }>
+type EditorProps = Readonly<{ ready: (handle: EditorHandle) => void }>
 
 /** In a shadow root, where CodeMirror's styles need no exception from the policy of the page. */
-export function Editor({ draft, ready }: EditorProps) {
+export function Editor({ ready }: EditorProps) {
   const host = useRef<HTMLDivElement>(null)
   const view = useRef<EditorView>(undefined)
-  const states = useRef(new Map<string, EditorState>())
-  const shown = useRef(draft.id)
+  const left = useRef(new Map<string, Left>())
 
-  useEffect(() => {
+  // At once, so that no key meant for the next draft reaches the former; and with a view of its own, as completions
+  // that are still asked for would come to whatever a view shows by then.
+  useSignalEffect(() => {
+    const id = currentId.value
+    const draft = currentDraft.peek()
+    if (!draft) return
     const root = host.current!.shadowRoot ?? host.current!.attachShadow({ mode: 'open' })
-    const made = new EditorView({ state: newState(draft), root, parent: root })
+    const made = new EditorView({ state: newState(draft), ...left.current.get(id), root, parent: root })
+    made.dispatch({ effects: language.reconfigure(sqlLanguage(catalog.peek())) })
     view.current = made
-    shown.current = draft.id
     ready(handleOf(made))
-    return () => made.destroy()
-  }, [])
-
-  // Every draft keeps its own undo, cursor and scroll.
-  useEffect(() => {
-    const made = view.current
-    if (!made || shown.current === draft.id) return
-    states.current.set(shown.current, made.state)
-    shown.current = draft.id
-    made.setState(states.current.get(draft.id) ?? newState(draft))
-    made.dispatch({ effects: language.reconfigure(sqlLanguage(catalog.value)) })
-    made.focus()
-  }, [draft.id])
+    return () => {
+      left.current.set(id, { state: made.state, scrollTo: made.scrollSnapshot() })
+      made.destroy()
+    }
+  })
 
   useSignalEffect(() => {
     view.current?.dispatch({ effects: language.reconfigure(sqlLanguage(catalog.value)) })
@@ -57,15 +53,19 @@ export function Editor({ draft, ready }: EditorProps) {
   return <div class="editor" ref={host} />
 }
 
+/** Every draft keeps its own undo, cursor and scroll. */
+type Left = Readonly<{ state: EditorState; scrollTo: StateEffect<unknown> }>
+
 const language = new Compartment()
 
 function newState({ id, text }: Draft): EditorState {
+  const doc = Text.of(text.split(/\r\n?|\n/))
   return EditorState.create({
-    doc: text,
-    selection: { anchor: text.length },
+    doc,
+    selection: { anchor: doc.length },
     extensions: [
       editorSetup(),
-      language.of(sqlLanguage(catalog.value)),
+      language.of([]),
       EditorView.updateListener.of(({ docChanged, state }) => {
         if (docChanged) changeDraft(id, { text: state.doc.toString() })
       }),

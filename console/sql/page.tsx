@@ -77,8 +77,7 @@ export default function SqlPage() {
     { name: 'Copy a link to this draft', run: share },
     { name: 'Read the catalog again', run: refreshCatalog },
   ])
-  const draft = currentDraft.value
-  if (!isOpen || !draft) return <Skeleton />
+  if (!isOpen) return <Skeleton />
   return (
     <div class="sql">
       <h1 class="hidden-text">SQL</h1>
@@ -96,7 +95,6 @@ export default function SqlPage() {
         ]}
       />
       <Editor
-        draft={draft}
         ready={(handle) => {
           editor.current = handle
           handle.focus()

@@ -54,6 +54,36 @@ test('a draft is there after the tab was closed', async (t) => {
   assert.equal(await summary(later).count(), 0, 'nothing was run')
 })
 
+test('completions that come late for one draft do not reach the next, and what is typed is in the draft that is shown', async (t) => {
+  const { page, signIn } = await openConsole(t)
+  await signIn()
+  let answer: () => void = () => undefined
+  const late = new Promise<void>((resolve) => {
+    answer = resolve
+  })
+  const asked = page.waitForRequest((request) => isForFunctions(request.postData()))
+  await page.route('**/api/v2/sql', async (route) => {
+    if (isForFunctions(route.request().postData())) await late
+    await route.continue()
+  })
+  await write(page, 'select 1 as one, ')
+  await page.keyboard.type('pg_b')
+  await asked
+  const answered = page.waitForResponse((response) => isForFunctions(response.request().postData()))
+  await page.keyboard.press('Alt+n')
+  await page.keyboard.type('2')
+  answer()
+  await answered
+  await page.keyboard.type('3')
+  await eventually(async () => assert.equal(await editor(page).textContent(), '23'))
+  await page.getByRole('button', { name: 'query 1', exact: true }).click()
+  await eventually(async () => assert.equal(await editor(page).textContent(), 'select 1 as one, pg_b'))
+  await page.keyboard.press('Control+z')
+  await eventually(async () => assert.notEqual(await editor(page).textContent(), 'select 1 as one, pg_b'))
+})
+
+const isForFunctions = (body: string | null) => body?.includes('pg_get_function_identity_arguments') ?? false
+
 test('Stop leaves no statement in the database and keeps the rows that came', async (t) => {
   const { page, signIn, user } = await openConsole(t)
   await signIn()
