@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { buildConsole, consoleSources } from './build-console.mjs'
+import { buildService } from './build-service.mjs'
 import { root, runStep, say } from './run.mjs'
 
 const dist = join(root, 'dist')
@@ -25,7 +26,14 @@ export async function build() {
   const stamp = hashSources()
   const compiler = join(root, 'node_modules/typescript/bin/tsc')
   try {
-    await runStep(process.execPath, [compiler, '--project', 'tsconfig.build.json', '--outDir', draft])
+    await runStep(process.execPath, [
+      compiler,
+      '--project',
+      'tsconfig.build.json',
+      '--outDir',
+      join(draft, 'client'),
+    ])
+    await buildService(draft)
     await buildConsole(join(draft, 'console'))
   } catch (error) {
     rmSync(draft, { recursive: true, force: true })

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
+import { packageFile } from './package-file.ts'
 
-/** Of the package, which lies above `src/` as above `dist/`. */
 export function readVersion(): string {
-  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8')
+  const text = readFileSync(packageFile('package.json'), 'utf8')
   return (JSON.parse(text) as { version: string }).version
 }

@@ -8,7 +8,7 @@ const root = fileURLToPath(new URL('../src', import.meta.url))
 
 /** What stands on which floor. Imports stay within a folder or go down. */
 const floors = [
-  ['main.ts', 'service.ts'],
+  ['main.ts', 'serve.ts', 'service.ts'],
   ['http', 'worker', 'cli'],
   ['keys', 'jobs', 'copy', 'query', 'tables'],
   ['doctor'],
@@ -18,7 +18,7 @@ const floors = [
   ['auth'],
   ['postgres', 'sql'],
   ['errors.ts', 'config.ts', 'log.ts', 'terminal-log.ts', 'secrets.ts', 'metrics.ts', 'version.ts', 'client'],
-  ['config-variables.ts'],
+  ['config-variables.ts', 'package-file.ts'],
 ]
 
 test('a file imports from its own folder or from a floor below', async () => {

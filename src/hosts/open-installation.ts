@@ -1,6 +1,6 @@
-import { fileURLToPath } from 'node:url'
 import type { Config } from '../config.ts'
 import type { Log } from '../log.ts'
+import { packageFile } from '../package-file.ts'
 import { prepareControlDatabase } from '../postgres/control/control-database.ts'
 import { type Databases, openDatabases } from '../postgres/databases.ts'
 import { readMigrations } from '../postgres/migrate.ts'
@@ -58,5 +58,4 @@ async function reopen(
   return openInstallation(config, { ...given, nextSecret: undefined }, log)
 }
 
-/** The same folder seen from src/ and from dist/. */
-const migrationsIn = (folder: string) => fileURLToPath(new URL(`../../migrations/${folder}`, import.meta.url))
+const migrationsIn = (folder: string) => packageFile(`migrations/${folder}`)

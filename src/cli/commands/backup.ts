@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import { readConfig } from '../../config.ts'
 import { keepSecrets, loadOrCreateSecrets } from '../../hosts/installation-secrets.ts'
 import { createLog } from '../../log.ts'
@@ -6,6 +5,7 @@ import { takeBaseBackup } from '../../postgres/cluster/base-backup.ts'
 import { chooseBinaries } from '../../postgres/cluster/embedded-cluster.ts'
 import { restoreCluster } from '../../postgres/cluster/restore.ts'
 import { firstHostId } from '../../postgres/hosts.ts'
+import { readVersion } from '../../version.ts'
 import { type BackupNote, type OpenBackup, openBackup, writeBackup } from '../backup/backup-file.ts'
 import { openWithPassphrase, sealWithPassphrase } from '../backup/passphrase.ts'
 import { type Command, type OptionValues, UsageError } from '../command.ts'
@@ -30,7 +30,7 @@ const backup: Command = {
       const keys = await loadOrCreateSecrets(config, config.databaseUrl ? undefined : adminUrl)
       const note: BackupNote = {
         format: 1,
-        version: await ownVersion(),
+        version: readVersion(),
         postgres: rows[0]!.major,
         namespace: config.namespace,
         created_at: new Date().toISOString(),
@@ -114,9 +114,4 @@ async function givenPassphrase(options: OptionValues): Promise<string | undefine
   if (passphrase && passphrase.length < 12)
     throw new UsageError('the passphrase must have 12 characters or more')
   return passphrase || undefined
-}
-
-/** The same file seen from src/ and from dist/. */
-async function ownVersion(): Promise<string> {
-  return JSON.parse(await readFile(new URL('../../../package.json', import.meta.url), 'utf8')).version
 }

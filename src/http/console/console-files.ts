@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
+import { packageFile } from '../../package-file.ts'
 
 /** A file of the console in all its forms. */
 export type ConsoleFile = Readonly<{ type: string; etag: string; plain: Buffer; gzip: Buffer; br: Buffer }>
@@ -22,8 +22,7 @@ export async function readConsoleFiles(pathPrefix: string): Promise<ConsoleFiles
   }
 }
 
-/** The same from src/ and from dist/. */
-const folder = fileURLToPath(new URL('../../../dist/console', import.meta.url))
+const folder = packageFile('dist/console')
 
 async function readAsset(name: string): Promise<ConsoleFile> {
   const read = (ending: string) => readFile(join(folder, 'assets', name + ending))

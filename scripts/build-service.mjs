@@ -1,0 +1,32 @@
+import { join } from 'node:path'
+import { root } from './run.mjs'
+
+/**
+ * Bundles the service and the operator's commands into `folder`, with their libraries: Node finds and reads one file three
+ * times as fast as hundreds. `service.ts` and what only it needs is a file of its own, as no command loads it.
+ */
+export async function buildService(folder) {
+  const { build } = await import('esbuild')
+  await build({
+    absWorkingDir: root,
+    entryPoints: ['main.ts', 'postgres/cluster/find-binaries.ts'].map((file) => join(root, 'src', file)),
+    outbase: join(root, 'src'),
+    outdir: folder,
+    chunkNames: 'chunks/[name]-[hash]',
+    bundle: true,
+    splitting: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node20',
+    sourcemap: true,
+    // They read files that lie beside them, and pg-native is not there.
+    external: ['libpg-query', '@fastify/swagger-ui', 'pg-native'],
+    banner: { js: commonJs },
+    logLevel: 'warning',
+  })
+}
+
+/** What libraries in CommonJS expect to find. */
+const commonJs = `import { createRequire as makeRequire } from 'node:module'
+const require = makeRequire(import.meta.url)
+const { filename: __filename, dirname: __dirname } = import.meta`
