@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import type { JobDocument, JobStatus } from '../../src/client/documents.ts'
+import { firstStatementOf } from '../../src/client/job-items.ts'
 import { shorten } from '../parts/format.ts'
-import { firstStatementOf } from './job-items.ts'
 import { changeKept, readKept } from './kept.ts'
 import { session } from './session.ts'
 

@@ -1,5 +1,5 @@
 import type { JobDocument, JobQuery, NewItem } from '../../src/client/documents.ts'
-import { partsOf } from '../api/job-items.ts'
+import { partsOf } from '../../src/client/job-items.ts'
 import { randomId } from '../parts/random-id.ts'
 
 /** A job as somebody is writing it. Fields that are left empty are not sent. */

@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks'
+import type { TableRights } from '../../src/client/rights-sql.ts'
 import { shownName } from '../api/sql.ts'
 import { plural } from '../parts/format.ts'
 import { Notice } from '../parts/notice.tsx'
-import type { TableRights } from './rights-sql.ts'
 import {
   apis,
   mayBeGiven,

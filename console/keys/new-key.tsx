@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import { schemaRightsSql, type TableRights, tableRightsSql } from '../../src/client/rights-sql.ts'
 import { ApiError } from '../api/api-error.ts'
 import { curlLine } from '../api/curl.ts'
 import { createKey, readKey } from '../api/keys.ts'
@@ -12,7 +13,6 @@ import { toast } from '../parts/toast.tsx'
 import { useWork } from '../parts/work.ts'
 import { GrantsPicker } from './grants-picker.tsx'
 import { keysOf, masterCredential, member, pathToKey, usernameOf } from './member.ts'
-import { schemaRightsSql, type TableRights, tableRightsSql } from './rights-sql.ts'
 import { emptyKey, grantsOf, keyLike, type WantedKey } from './wanted-key.ts'
 
 export function NewKey({ like = emptyKey }: Readonly<{ like?: WantedKey }>) {

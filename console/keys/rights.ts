@@ -1,8 +1,8 @@
 import type { KeyDocument } from '../../src/client/documents.ts'
+import { type Right, schemaRightsSql, type TableRights, tableRightsSql } from '../../src/client/rights-sql.ts'
 import type { Credential } from '../api/credential.ts'
 import { readRows } from '../api/sql.ts'
 import { credentialOf } from './member.ts'
-import { type Right, schemaRightsSql, type TableRights, tableRightsSql } from './rights-sql.ts'
 import { type Permission, permissions } from './wanted-key.ts'
 
 /** Whence a right comes: from the key itself, or because everybody has it. */

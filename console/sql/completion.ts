@@ -1,9 +1,9 @@
 import type { Completion, CompletionContext, CompletionResult } from '@codemirror/autocomplete'
 import { PostgreSQL, type SQLNamespace, sql } from '@codemirror/lang-sql'
 import type { Extension } from '@codemirror/state'
+import { statementAt } from '../../src/client/statements.ts'
 import { type Catalog, type CatalogTable, readFunctions } from '../api/catalog.ts'
 import { shownName } from '../api/sql.ts'
-import { statementAt } from './statements.ts'
 
 /** Keywords, schemas, tables, columns by alias and by table; bare columns of the statement's tables; functions. */
 export function sqlLanguage(catalog: Catalog): Extension {

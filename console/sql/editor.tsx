@@ -4,11 +4,11 @@ import { Compartment, EditorState, type StateEffect, Text } from '@codemirror/st
 import { EditorView } from '@codemirror/view'
 import { useSignalEffect } from '@preact/signals'
 import { useRef } from 'preact/hooks'
+import { type Statement, splitStatements, statementAt } from '../../src/client/statements.ts'
 import { catalog } from '../api/catalog.ts'
 import { sqlLanguage } from './completion.ts'
 import { changeDraft, currentDraft, currentId, type Draft } from './drafts.ts'
 import { editorSetup } from './editor-setup.ts'
-import { type Statement, splitStatements, statementAt } from './statements.ts'
 
 /** What the page does with the editor. */
 export type EditorHandle = Readonly<{

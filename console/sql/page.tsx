@@ -1,5 +1,6 @@
 import { useSignalEffect } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { isWrite, type Statement, whatItRisks } from '../../src/client/statements.ts'
 import { ApiError } from '../api/api-error.ts'
 import { openCatalog, refreshCatalog } from '../api/catalog.ts'
 import { useActs } from '../parts/acts.ts'
@@ -16,7 +17,6 @@ import { currentRunAs, readOtherKeys } from './run-as.ts'
 import { dropAllRuns, runStatements, runs, stopRunning } from './runs.ts'
 import { packStatement, unpackStatement } from './share.ts'
 import css from './sql.css' with { type: 'text' }
-import { isWrite, type Statement, whatItRisks } from './statements.ts'
 import { Toolbar } from './toolbar.tsx'
 
 adoptStyles(css)

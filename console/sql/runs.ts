@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals'
+import { changesCatalog, type Statement } from '../../src/client/statements.ts'
 import { ApiError } from '../api/api-error.ts'
 import { refreshCatalog } from '../api/catalog.ts'
 import type { Credential } from '../api/credential.ts'
@@ -9,7 +10,6 @@ import { toast } from '../parts/toast.tsx'
 import { Result } from '../result/result.ts'
 import { ResultLook } from '../result/result-look.ts'
 import { noteInHistory } from './history.ts'
-import { changesCatalog, type Statement } from './statements.ts'
 
 export type RunAs = Readonly<{ label: string; credential: Credential & { kind: 'key' } }>
 

@@ -1,4 +1,4 @@
-import type { ItemDocument, JobDocument, NewItem } from '../../src/client/documents.ts'
+import type { ItemDocument, JobDocument, NewItem } from './documents.ts'
 
 /** A job in one form, whichever it was sent in. */
 export type JobParts = Readonly<{ items: readonly ItemDocument[]; onsuccess?: string; onerror?: string }>
