@@ -61,7 +61,9 @@ function isConsoleBuilt() {
 }
 
 function hashConsole() {
-  const client = readdirSync(join(root, 'src/client')).map((name) => join('src/client', name))
+  const client = readdirSync(join(root, 'src/client'), { recursive: true })
+    .filter((path) => path.endsWith('.ts'))
+    .map((path) => join('src/client', path))
   const hash = createHash('sha256')
   for (const path of [
     ...consoleSources(),

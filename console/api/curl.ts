@@ -1,5 +1,8 @@
 import { type OperationId, operations } from '../../src/client/operations.ts'
+import { quoteShell } from '../../src/client/quote.ts'
 import { addressOf, type Call } from './request.ts'
+
+export { quoteShell }
 
 export type CurlCall = Pick<Call, 'parameters' | 'query' | 'json'> &
   Readonly<{
@@ -31,6 +34,3 @@ export function curlLine(operation: OperationId, call: CurlCall): string {
     ...Object.entries(form).flatMap(([name, value]) => ['--data-urlencode', quoteShell(`${name}=${value}`)]),
   ].join(' ')
 }
-
-/** One word for any POSIX shell, whatever is in it. */
-export const quoteShell = (text: string) => `'${text.replaceAll("'", "'\\''")}'`

@@ -114,6 +114,18 @@ export function membersOf(text: string): RawMember[] {
   return members
 }
 
+/** The elements of an array as they are written. */
+export function* elementsOf(text: string): Generator<string> {
+  let at = skipSpace(text, 1)
+  while (at < text.length && text[at] !== ']') {
+    const end = valueEnd(text, at)
+    yield text.slice(at, end)
+    at = skipSpace(text, end)
+    if (text[at] !== ',') break
+    at = skipSpace(text, at + 1)
+  }
+}
+
 /** A value as people read it: null, the content of a string, anything else as it is written. */
 export function shownValue(raw: string): string | null {
   if (raw === 'null') return null

@@ -21,3 +21,6 @@ const reserved = new Set(
   returning right select session_user similar some symmetric system_user table tablesample then to trailing true union
   unique user using variadic verbose when where window with`.split(/\s+/),
 )
+
+/** One word for any POSIX shell, whatever is in it. */
+export const quoteShell = (text: string) => `'${text.replaceAll("'", "'\\''")}'`

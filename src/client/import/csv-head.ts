@@ -1,0 +1,118 @@
+import { CsvError, type CsvForm, type CsvRecord, CsvRecords, fieldBytes } from './csv-records.ts'
+import { ALL_TYPES, typesOf } from './value-types.ts'
+
+export type CsvDialect = CsvForm &
+  Readonly<{
+    hasHeader: boolean
+    /** As PostgreSQL calls it. */
+    encoding: Encoding
+  }>
+
+/** The encodings a person can choose, with the names by which browsers know them. None has a comma in another character. */
+export const encodings = {
+  UTF8: 'utf-8',
+  WIN1252: 'windows-1252',
+  LATIN1: 'iso-8859-1',
+  WIN1250: 'windows-1250',
+  WIN1251: 'windows-1251',
+  WIN1253: 'windows-1253',
+  WIN1254: 'windows-1254',
+  KOI8R: 'koi8-r',
+  SJIS: 'shift_jis',
+  GBK: 'gbk',
+  BIG5: 'big5',
+  UHC: 'euc-kr',
+} as const
+export type Encoding = keyof typeof encodings
+
+/** How the file is written, as far as its beginning tells. Undefined: it is not text, or text that COPY does not read (UTF-16). */
+export function guessDialect(head: Uint8Array): CsvDialect | undefined {
+  const bytes = withoutBom(head)
+  if (bytes.includes(0) || (head[0] === 0xff && head[1] === 0xfe) || (head[0] === 0xfe && head[1] === 0xff))
+    return undefined
+  const form = guessForm(bytes)
+  return { ...form, hasHeader: guessHeader(bytes, form), encoding: isUtf8(bytes) ? 'UTF8' : 'WIN1252' }
+}
+
+/** The first rows, as texts; null where COPY stores NULL. A record that is cut off is not among them. */
+export function readHead(
+  head: Uint8Array,
+  { encoding, ...form }: CsvDialect,
+  most = 21,
+): (string | null)[][] {
+  const decoder = new TextDecoder(encodings[encoding])
+  return recordsOf(head, form, most, (record) =>
+    Array.from({ length: record.count }, (_, at) =>
+      record.starts[at] === record.ends[at] ? null : decoder.decode(fieldBytes(record, at)),
+    ),
+  )
+}
+
+/** How many bytes of a byte order mark to leave away: COPY takes it for a part of the first value. */
+export const bomLength = (head: Uint8Array) =>
+  head[0] === 0xef && head[1] === 0xbb && head[2] === 0xbf ? 3 : 0
+
+const withoutBom = (head: Uint8Array) => head.subarray(bomLength(head))
+
+/** The delimiter that divides most of the text into records of as many fields as the first, two or more; else a comma. */
+function guessForm(head: Uint8Array): CsvForm {
+  let best: CsvForm = { delimiter: ',', quote: '"' }
+  let bestScore = 0
+  for (const quote of ['"', ''] as const) {
+    for (const delimiter of [',', '\t', ';', '|'] as const) {
+      const score = scoreOf(head, { delimiter, quote })
+      // Without quotes only where quotes make no sense of it.
+      if (score <= bestScore * (quote === '' ? 1.5 : 1)) continue
+      best = { delimiter, quote }
+      bestScore = score
+    }
+  }
+  return best
+}
+
+function scoreOf(head: Uint8Array, form: CsvForm): number {
+  const sizes = recordsOf(head, form, Number.POSITIVE_INFINITY, ({ starts, ends, count }) => ({
+    count,
+    bytes: ends[count - 1]! - starts[0]! + 1,
+  }))
+  const fields = sizes[0]?.count ?? 1
+  const bytes = sizes.reduce((sum, size) => sum + (size.count === fields ? size.bytes : 0), 0)
+  return fields < 2 ? 0 : (bytes / head.length) ** 4 * Math.min(fields, 20)
+}
+
+/** A header has a name for every column, and no number, date or the like among them. */
+function guessHeader(head: Uint8Array, form: CsvForm): boolean {
+  const [names = []] = recordsOf(head, form, 1, (record) =>
+    Array.from({ length: record.count }, (_, at) => fieldBytes(record, at)),
+  )
+  return names.every((name) => name.length > 0 && typesOf(name, 0, name.length, ALL_TYPES) === 0)
+}
+
+function isUtf8(head: Uint8Array): boolean {
+  try {
+    new TextDecoder('utf-8', { fatal: true }).decode(head, { stream: true })
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** What `read` makes of the first records. A file shorter than its head may end without a line end. */
+function recordsOf<T>(head: Uint8Array, form: CsvForm, most: number, read: (record: CsvRecord) => T): T[] {
+  const found: T[] = []
+  const enough = new CsvError(0, 'enough')
+  const records = new CsvRecords(form, (record) => {
+    if (found.length === most) throw enough
+    found.push(read(record))
+  })
+  try {
+    records.push(withoutBom(head))
+    if (head.length < headBytes) records.end()
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error
+  }
+  return found
+}
+
+/** What is read before anything else. */
+export const headBytes = 256 * 1024

@@ -1,0 +1,148 @@
+import { quoteLiteral, quoteShell, shownName } from '../quote.ts'
+import type { CsvDialect } from './csv-head.ts'
+
+export type ImportColumn = Readonly<{
+  /** In the table. */
+  name: string
+  type: string
+  /** Of InferredColumn; true where nobody has looked yet. */
+  hasQuotedEmpty: boolean
+}>
+
+/** Two columns of numbers, by their names in the table. */
+export type Points = Readonly<{ lon: string; lat: string }>
+
+export type ImportPlan = Readonly<{
+  /** Without it, the first schema of the search path. */
+  schema?: string | undefined
+  table: string
+  /** A table that is made for it, or one that is there and gets more rows. */
+  isNew: boolean
+  /** Those of the file, in its order. */
+  columns: readonly ImportColumn[]
+  dialect: CsvDialect
+  /** The column the_geom is filled from them. */
+  points?: Points | undefined
+  /** CDB_CartodbfyTable: a key, both geometries, their indexes. */
+  isPrepared: boolean
+}>
+
+export type ImportStatements = Readonly<{
+  create: string | undefined
+  /** For copyfrom, with the file as it is. */
+  copy: string
+  /** What comes after the rows, as a job: each by itself. */
+  after: readonly string[]
+  /** Takes a new table away again. */
+  drop: string | undefined
+}>
+
+/** Every statement of an import, in their order. */
+export function importStatements(plan: ImportPlan): ImportStatements {
+  const name = [...(plan.schema === undefined ? [] : [plan.schema]), plan.table].map(shownName).join('.')
+  return {
+    create: plan.isNew ? createTable(name, plan) : undefined,
+    copy: copyStatement(name, plan),
+    after: [
+      ...(plan.points ? [pointsStatement(name, plan.points, plan.isNew)] : []),
+      ...(plan.isPrepared ? [`SELECT CDB_CartodbfyTable(${quoteLiteral(name).trim()})`] : []),
+      `ANALYZE ${name}`,
+    ],
+    drop: plan.isNew ? `DROP TABLE ${name}` : undefined,
+  }
+}
+
+/** The points of a new table are computed while its rows are stored: filled in afterwards, every row would be written twice. */
+function createTable(name: string, { columns, points }: ImportPlan): string {
+  const definitions = columns.map((column) => `${shownName(column.name)} ${column.type}`)
+  const geometry = points && [
+    `the_geom geometry(Geometry,4326) GENERATED ALWAYS AS (${pointOf(points)}) STORED`,
+  ]
+  return `CREATE TABLE ${name} (\n  ${[...definitions, ...(geometry ?? [])].join(',\n  ')}\n)`
+}
+
+function pointsStatement(name: string, points: Points, isNew: boolean): string {
+  if (isNew) return `ALTER TABLE ${name} ALTER COLUMN the_geom DROP EXPRESSION`
+  return `UPDATE ${name} SET the_geom = ${pointOf(points)} WHERE the_geom IS NULL`
+}
+
+const pointOf = ({ lon, lat }: Points) =>
+  `ST_SetSRID(ST_MakePoint(${shownName(lon)}, ${shownName(lat)}), 4326)`
+
+/** A new table has the columns of the file in its order, so that they need not be named: the statement stays short. */
+function copyStatement(name: string, { columns, dialect, isNew }: ImportPlan): string {
+  const { delimiter, quote, hasHeader, encoding } = dialect
+  const empties = columns.filter(({ type, hasQuotedEmpty }) => hasQuotedEmpty && type !== 'text')
+  const options = [
+    'FORMAT csv',
+    hasHeader && 'HEADER true',
+    delimiter === '\t' ? "DELIMITER E'\\t'" : delimiter !== ',' && `DELIMITER '${delimiter}'`,
+    // A character that no text has.
+    quote === '' && "QUOTE E'\\x01'",
+    encoding !== 'UTF8' && `ENCODING '${encoding}'`,
+    empties.length > 0 && `FORCE_NULL (${empties.map((column) => shownName(column.name)).join(', ')})`,
+  ]
+  const names = isNew ? '' : ` (${columns.map((column) => shownName(column.name)).join(', ')})`
+  return `COPY ${name}${names} FROM STDIN WITH (${options.filter(Boolean).join(', ')})`
+}
+
+/** Names for columns, from what the header says of them: in lower case, without spaces and signs, each once. */
+export function columnNames(header: readonly (string | null)[]): string[] {
+  const taken = new Set(systemColumns)
+  return header.map((text, at) => {
+    const wanted = plainName(text ?? '') || `column_${at + 1}`
+    let name = wanted
+    for (let number = 2; taken.has(name); number++) name = `${cutTo(wanted, 55)}_${number}`
+    taken.add(name)
+    return name
+  })
+}
+
+/** A name for a table, from that of the file. */
+export const tableName = (fileName: string) =>
+  plainName(
+    fileName.replace(/^.*[/\\]/, '').replace(/(?<=.)\.(gz|csv|tsv|txt|tab|json|geojson|\.)+$/i, ''),
+  ) || 'imported'
+
+const systemColumns = ['tableoid', 'xmin', 'cmin', 'xmax', 'cmax', 'ctid']
+
+function plainName(text: string): string {
+  const letters = text
+    .normalize('NFKC')
+    .toLowerCase()
+    .replace(/[^\p{L}\p{M}\p{N}]+/gu, '_')
+    .replace(/^_+|_+$/g, '')
+  return cutTo(/^\p{N}/u.test(letters) ? `_${letters}` : letters, maxNameBytes)
+}
+
+/** PostgreSQL cuts longer names off, in silence. */
+const maxNameBytes = 63
+
+function cutTo(name: string, bytes: number): string {
+  const { length } = new TextEncoder().encode(name)
+  return length <= bytes ? name : cutTo([...name].slice(0, -1).join(''), bytes)
+}
+
+const lonNames = ['lon', 'lng', 'long', 'longitude', 'x']
+const latNames = ['lat', 'latitude', 'y']
+
+/** The columns that look like longitude and latitude, unless there is a geometry. */
+export function findPoints(columns: readonly Pick<ImportColumn, 'name' | 'type'>[]): Points | undefined {
+  if (columns.some(({ name, type }) => type === 'geometry' || name === 'the_geom')) return undefined
+  const numbers = columns.filter(({ type }) => isNumber(type)).map(({ name }) => name)
+  const find = (known: readonly string[]) => known.find((name) => numbers.includes(name))
+  const [lon, lat] = [find(lonNames), find(latNames)]
+  return lon !== undefined && lat !== undefined ? { lon, lat } : undefined
+}
+
+export const isNumber = (type: string) =>
+  /^(bigint|integer|smallint|double precision|real|numeric)\b/.test(type)
+
+/** The line for a shell that loads what is not read here: other formats, and GeoJSON that is too large. */
+export function ogr2ogrLine(
+  file: string,
+  to: Readonly<{ sqlUrl: string; username: string; table: string }>,
+): string {
+  return `CARTO_API_URL=${quoteShell(to.sqlUrl)} CARTO_API_KEY="$CARTAGE_API_KEY" \\
+  ogr2ogr -f CARTO ${quoteShell(`CARTO:${to.username}`)} ${quoteShell(file)} -nln ${quoteShell(to.table)} -t_srs EPSG:4326`
+}
