@@ -1,13 +1,18 @@
 /** What attacks have still to do after they have returned: wake the stopped, deliver what was held, fail over. */
 export class Aftermath {
-  readonly #open = new Set<Promise<void>>()
+  readonly #open = new Map<Promise<void>, string>()
 
-  add(work: Promise<unknown>, onFailure: (error: unknown) => void = () => undefined): void {
+  add(name: string, work: Promise<unknown>, onFailure: (error: unknown) => void = () => undefined): void {
     const noted = work.then(() => undefined, onFailure).finally(() => this.#open.delete(noted))
-    this.#open.add(noted)
+    this.#open.set(noted, name)
+  }
+
+  /** What has not come to its end. */
+  describe(): string {
+    return [...this.#open.values()].join(', ')
   }
 
   async settle(): Promise<void> {
-    while (this.#open.size > 0) await Promise.all(this.#open)
+    while (this.#open.size > 0) await Promise.all(this.#open.keys())
   }
 }

@@ -54,7 +54,12 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   try {
     await phases.run('warm up', 180_000, () => load.warmUp(options.clients))
     const attacks = await phases.run('attack', options.seconds * 1000 + 60_000, () => attack(scene, options))
-    await phases.run('let the last attacks end', 300_000, () => aftermath.settle())
+    await phases.run(
+      'let the last attacks end',
+      900_000,
+      () => aftermath.settle(),
+      () => aftermath.describe(),
+    )
     await phases.run('let the last jobs end', patienceMs + 60_000, () => load.finish(patienceMs))
     await phases.run('revoke the last tokens', 120_000, () => revocations.finish())
     await phases.run('see the last takeovers', 60_000, () => recovery.settle())

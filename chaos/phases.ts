@@ -9,12 +9,13 @@ export class Phases {
     this.#tell = tell
   }
 
-  async run<T>(name: string, limitMs: number, work: () => Promise<T>): Promise<T> {
+  /** `describe` says what is missing if the phase does not end. */
+  async run<T>(name: string, limitMs: number, work: () => Promise<T>, describe = () => ''): Promise<T> {
     const seconds = (performance.now() - this.#startedAt) / 1000
     this.#tell(`${seconds.toFixed(1).padStart(7)} s  ${name}`)
     const isOver = new AbortController()
     const limit = sleep(limitMs, undefined, { signal: isOver.signal }).then(() => {
-      throw new Error(`${name}: not over after ${limitMs / 1000} s`)
+      throw new Error(`${name}: not over after ${limitMs / 1000} s ${describe()}`.trimEnd())
     })
     try {
       return await Promise.race([work(), limit])

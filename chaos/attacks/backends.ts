@@ -30,7 +30,7 @@ export async function stopBackend(scene: Scene): Promise<void> {
   const { random, aftermath, recovery } = scene
   const { pid } = await pickBackend(scene, pickPrimary(scene), `application_name like 'cartage%'`)
   recovery.disturb()
-  aftermath.add(stopForAWhile([pid], random.between(200, 8_000)))
+  aftermath.add('stop backend', stopForAWhile([pid], random.between(200, 8_000)))
 }
 
 /**
@@ -45,8 +45,8 @@ export async function stopBackendAndResetClient(scene: Scene): Promise<void> {
   if (!link) throw new Error('its connection has gone')
   recovery.disturb()
   const stopMs = random.between(300, 3_000)
-  aftermath.add(stopForAWhile([backend.pid], stopMs))
-  aftermath.add(link.resetAfterNextWords(stopMs + 2_000))
+  aftermath.add('stop backend and reset client', stopForAWhile([backend.pid], stopMs))
+  aftermath.add('stop backend and reset client', link.resetAfterNextWords(stopMs + 2_000))
 }
 
 type Backend = Readonly<{ pid: number; client_port: number }>

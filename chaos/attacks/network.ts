@@ -10,7 +10,7 @@ export async function resetLink(scene: Scene): Promise<void> {
 export async function delayLink(scene: Scene): Promise<void> {
   const { random, aftermath } = scene
   const { link } = pickLink(scene)
-  aftermath.add(link.delay(random.between(20, 800), random.between(500, 5_000)))
+  aftermath.add('delay link', link.delay(random.between(20, 800), random.between(500, 5_000)))
 }
 
 /** What the party said is done long after it has given up; and then, perhaps, it dies before it says anything more. */
@@ -21,25 +21,28 @@ export async function holdAndDeliverLate(scene: Scene): Promise<void> {
   const late = link.deliverLate(random.between(0, 300), random.between(50, 2_000), () => {
     if (isKilled) member?.process.signal('SIGKILL')
   })
-  aftermath.add(late)
+  aftermath.add('hold and deliver late', late)
 }
 
 /** The one who asked is told, the one who answers is not. */
 export async function closeTowardsClient(scene: Scene): Promise<void> {
   const { random, aftermath } = scene
-  aftermath.add(pickLink(scene).link.closeTowardsClient(random.between(500, 10_000)))
+  aftermath.add('close towards client', pickLink(scene).link.closeTowardsClient(random.between(500, 10_000)))
 }
 
 /** The one who answers has gone, and the one who asks is not told: half-open. */
 export async function closeTowardsServer(scene: Scene): Promise<void> {
   const { link } = pickLink(scene)
-  scene.aftermath.add(link.vanish(0, patienceOf(scene, link)))
+  scene.aftermath.add('close towards server', link.vanish(0, patienceOf(scene, link)))
 }
 
 /** Neither is told that nothing gets through any more. */
 export async function blackHole(scene: Scene): Promise<void> {
   const { link } = pickLink(scene)
-  scene.aftermath.add(link.vanish(scene.random.between(2_000, longestVanishMs), patienceOf(scene, link)))
+  scene.aftermath.add(
+    'black hole',
+    link.vanish(scene.random.between(2_000, longestVanishMs), patienceOf(scene, link)),
+  )
 }
 
 /** All of its connections, and those that it tries to open. */
@@ -47,13 +50,13 @@ export async function isolateProcess(scene: Scene): Promise<void> {
   const { stage, random, aftermath, recovery } = scene
   recovery.disturb()
   const { control } = random.pick([...stage.servers, ...stage.workers])
-  aftermath.add(control.isolate(random.between(1_000, 15_000)))
+  aftermath.add('isolate process', control.isolate(random.between(1_000, 15_000)))
 }
 
 /** All processes, from the second host. */
 export async function isolateHost({ stage, random, aftermath, recovery }: Scene): Promise<void> {
   recovery.disturb()
-  aftermath.add(stage.second.proxy.isolate(random.between(1_000, 15_000)))
+  aftermath.add('isolate host', stage.second.proxy.isolate(random.between(1_000, 15_000)))
 }
 
 type Victim = Readonly<{ link: Link; member?: Member }>

@@ -30,5 +30,5 @@ export async function stopServer(scene: Scene): Promise<void> {
 }
 
 function stop({ aftermath }: Scene, { pid }: CartageProcess, ms: number): void {
-  aftermath.add(stopForAWhile([pid], ms))
+  aftermath.add('stop a process', stopForAWhile([pid], ms))
 }

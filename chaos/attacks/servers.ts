@@ -19,7 +19,10 @@ export async function stopPostgres(scene: Scene): Promise<void> {
   recovery.disturb()
   const pids = serverProcesses(pickPrimary(scene).dataPath)
   const stalled = stopForAWhile(pids, random.between(5_000, longestStallMs))
-  aftermath.add(stalled.then(() => recovery.disturb()))
+  aftermath.add(
+    'stop postgres',
+    stalled.then(() => recovery.disturb()),
+  )
 }
 
 /** The replica has everything that the primary had. */
@@ -34,5 +37,7 @@ export async function promoteReplicaThatLags(scene: Scene): Promise<void> {
 async function promote({ stage, random, aftermath }: Scene, losesTail: boolean): Promise<void> {
   const { second } = stage
   const taken = await second.takeReplica()
-  aftermath.add(failOver(stage, taken, random, losesTail), (error) => second.troubles.push(String(error)))
+  aftermath.add('promote', failOver(stage, taken, random, losesTail), (error) =>
+    second.troubles.push(String(error)),
+  )
 }

@@ -95,7 +95,7 @@ async function startReplica(
 ): Promise<string> {
   const replica = await spawnPostmaster(home, binaries, await choosePort(home), true)
   const url = urlOf({ home, password }, replica)
-  while (isAlive(replica.pid)) {
+  for (const deadline = Date.now() + 60_000; isAlive(replica.pid) && Date.now() < deadline; ) {
     const answers = await runSql(url, 'postgres', 'select').then(
       () => true,
       () => false,
