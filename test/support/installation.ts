@@ -9,7 +9,7 @@ import type { InstallationSecrets } from '../../src/hosts/installation-secrets.t
 import { openInstallation } from '../../src/hosts/open-installation.ts'
 import { createLog } from '../../src/log.ts'
 import { type Service, type ServiceParts, startService } from '../../src/service.ts'
-import { dropNamespace, setup } from './setup.ts'
+import { copyTemplate, dropNamespace, setup } from './setup.ts'
 
 export type Installation = Readonly<{
   config: Config
@@ -35,6 +35,7 @@ export async function newInstallation(t: TestContext): Promise<Installation> {
     logLevel: 'error',
     connectionsPerHost: 12,
   }
+  await copyTemplate(keys.adminUrl, service.services.accounts.namespace, config.namespace)
   const running = new Set<Service>()
   let lastKeys = keys
   const start = async (changes: StartChanges = {}) => {

@@ -202,6 +202,7 @@ async function launch(options: SetupOptions): Promise<{ service: Service; keys: 
     secret: 'a secret for tests, the same everywhere',
     adminToken: 'test-admin-token-for-all-tests',
   }
+  if (isIsolated) await copyTemplate(url, shared, namespace)
   const service = await startService(
     config,
     keys,
@@ -216,6 +217,20 @@ async function launch(options: SetupOptions): Promise<{ service: Service; keys: 
   const connectionString = withDatabase(url, namespace)
   await watchJobInvariants({ query: (text) => runSql({ connectionString }, text) })
   return { service, keys }
+}
+
+/**
+ * Installing PostGIS takes longer than most tests: a further namespace copies the template of the first, if there is one that
+ * nobody is at work on. The service makes and completes what is missing.
+ */
+export async function copyTemplate(adminUrl: string, from: string, to: string): Promise<void> {
+  const run = (text: string) => runSql({ connectionString: adminUrl }, text)
+  try {
+    await run(`create database "${to}_template" template "${from}_template"`)
+    await run(`revoke all on database "${to}_template" from public`)
+  } catch (error) {
+    if (!['3D000', '55006'].includes((error as pg.DatabaseError).code ?? '')) throw error
+  }
 }
 
 /** The control database and the template; accounts are gone by then. */
