@@ -1,8 +1,6 @@
+import type { EndpointGroup } from '../client/admin-names.ts'
 import type { Rate } from '../config-variables.ts'
 import type { Queryable } from '../postgres/transaction.ts'
-
-export const endpointGroups = ['keys', 'jobs', 'jobs_read', 'copyfrom', 'copyto', 'sql', 'tables'] as const
-export type EndpointGroup = (typeof endpointGroups)[number]
 
 export type RateVerdict = Readonly<{
   isAllowed: boolean

@@ -1,6 +1,6 @@
+import { endpointGroups } from '../client/admin-names.ts'
 import { parseRate } from '../config-variables.ts'
 import { errors } from '../errors.ts'
-import { endpointGroups } from './rate-limit-store.ts'
 
 /** `{"rate": {"<endpoint group>": "100/60+20"}}`: limits of one user in place of the configured ones. */
 export function checkLimits(limits: Readonly<Record<string, unknown>> | undefined): void {

@@ -1,21 +1,5 @@
+import type { AuditAction } from '../client/admin-names.ts'
 import type { Queryable } from '../postgres/transaction.ts'
-
-export const auditActions = [
-  'user.created',
-  'user.changed',
-  'user.deleted',
-  'organization.created',
-  'organization.deleted',
-  'key.created',
-  'key.shown',
-  'key.regenerated',
-  'key.deleted',
-  'host.added',
-  'host.removed',
-  'secret.rotated',
-  'authentication.refused',
-] as const
-export type AuditAction = (typeof auditActions)[number]
 
 export type AuditEntry = Readonly<{
   /** Who did it: `operator`, or the user whose key asked. */

@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg'
-import type { AuditAction } from '../audit/audit-store.ts'
 import type { Account } from '../auth/account.ts'
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
+import type { AuditAction } from '../client/admin-names.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import { lockForCaller, recordKeyAudit } from './caller.ts'
 import { findKey } from './find-key.ts'

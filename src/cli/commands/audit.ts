@@ -1,4 +1,5 @@
-import { auditActions, listAudit } from '../../audit/audit-store.ts'
+import { listAudit } from '../../audit/audit-store.ts'
+import { auditActions } from '../../client/admin-names.ts'
 import { type Command, type OptionValues, UsageError, wholeNumber } from '../command.ts'
 import { asOperator } from '../operator.ts'
 

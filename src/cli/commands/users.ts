@@ -3,13 +3,14 @@ import { deleteUser } from '../../accounts/delete-user.ts'
 import { listAccounts } from '../../accounts/user-store.ts'
 import type { Account } from '../../auth/account.ts'
 import { userByName } from '../../auth/account-store.ts'
+import { describeQuota } from '../../client/sizes.ts'
 import { errors } from '../../errors.ts'
 import { resetMasterKey, showMasterKey } from '../../keys/master-key.ts'
 import { addressOf, type Host } from '../../postgres/hosts.ts'
 import type { Command } from '../command.ts'
 import { confirmation, confirmLoss } from '../confirm.ts'
 import { asOperator } from '../operator.ts'
-import { describeSize, sizeInBytes } from '../size.ts'
+import { sizeInBytes } from '../size.ts'
 
 const create: Command = {
   name: 'user create',
@@ -135,7 +136,7 @@ export function describeUser(account: Account, host: Host): readonly string[] {
   return [
     `user          ${account.username}`,
     ...(organization ? [`organization  ${organization.name} (${orgRole})`] : []),
-    `quota         ${quotaBytes === 0 ? 'unlimited' : describeSize(quotaBytes)}`,
+    `quota         ${describeQuota(quotaBytes)}`,
     `keys          ${apiKeyQuota === null ? 'as configured' : `at most ${apiKeyQuota}`}`,
     `rates         ${describeRates(limits)}`,
     `host          ${host.name} (${addressOf(host)})`,

@@ -1,4 +1,4 @@
-import { auditActions } from '../../audit/audit-store.ts'
+import { auditActions } from '../../client/admin-names.ts'
 
 /** What the OpenAPI description says of hosts, doctor, audit and activity. */
 

@@ -1,0 +1,23 @@
+/** Names that the admin API takes and gives. */
+
+/** What is recorded. */
+export const auditActions = [
+  'user.created',
+  'user.changed',
+  'user.deleted',
+  'organization.created',
+  'organization.deleted',
+  'key.created',
+  'key.shown',
+  'key.regenerated',
+  'key.deleted',
+  'host.added',
+  'host.removed',
+  'secret.rotated',
+  'authentication.refused',
+] as const
+export type AuditAction = (typeof auditActions)[number]
+
+/** Whose requests are counted together, each against a rate of its own. */
+export const endpointGroups = ['keys', 'jobs', 'jobs_read', 'copyfrom', 'copyto', 'sql', 'tables'] as const
+export type EndpointGroup = (typeof endpointGroups)[number]
