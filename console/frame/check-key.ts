@@ -30,7 +30,7 @@ export async function lookAround(username: string): Promise<void> {
 }
 
 export async function checkOperator(token: string): Promise<void> {
-  await requestJson('listUsers', { as: { kind: 'operator', adminToken: token } }).catch((error: unknown) => {
+  await requestJson('listHosts', { as: { kind: 'operator', adminToken: token } }).catch((error: unknown) => {
     if (!(error instanceof ApiError)) throw error
     if (error.status === 404) throw new Error('The admin API is off here: CARTAGE_ADMIN_TOKEN turns it on')
     throw error.status === 401 ? new Error('This is not the admin token') : error

@@ -37,6 +37,13 @@ export const pages: readonly Page[] = [
     needs: 'account',
     load: () => import('../account/page.tsx'),
   },
+  {
+    name: 'operator',
+    label: 'Operator',
+    key: 'o',
+    needs: 'operator',
+    load: () => import('../operator/page.tsx'),
+  },
 ]
 
 /** Those that have a meaning for who is signed in. */

@@ -4,14 +4,15 @@ import { tell } from '../parts/live.tsx'
 import { Skeleton } from '../parts/loading.tsx'
 import { Empty, ErrorNotice } from '../parts/notice.tsx'
 import { hrefOf, path, segmentsOf } from '../parts/route.ts'
-import { type Page, type PageProps, shownPages, whyNot } from './pages.ts'
+import { type Page, type PageProps, pages, shownPages, whyNot } from './pages.ts'
+import { SignInForm } from './sign-in.tsx'
 
 /** The page of the address: loaded when it is first opened, and taken down when another is. */
 export function ShownPage() {
   const [name, ...segments] = segmentsOf(path.value)
   const page = shownPages().find((each) => each.name === name)
   if (name === undefined) return null
-  if (!page) return <UnknownPage />
+  if (!page) return <UnknownPage of={pages.find((each) => each.name === name)} />
   const reason = whyNot(page)
   if (reason) return <Empty>{`${reason}: sign in with the Master key of the account.`}</Empty>
   return (
@@ -21,7 +22,20 @@ export function ShownPage() {
   )
 }
 
-function UnknownPage() {
+/** It is that of the operator, for one who is signed in to an account, or the other way round; or there is none. */
+function UnknownPage({ of: page }: Readonly<{ of: Page | undefined }>) {
+  if (page) {
+    const isOperators = page.needs === 'operator'
+    return (
+      <div class="page">
+        <div class="panel sign-in-form">
+          <h1>{page.label}</h1>
+          <p>{isOperators ? 'This page needs the admin token.' : 'This page needs a user and a key.'}</p>
+          <SignInForm first={isOperators ? 'operator' : 'key'} />
+        </div>
+      </div>
+    )
+  }
   return (
     <Empty>
       <p>There is no such page.</p>

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { session } from '../api/session.ts'
+import { adminToken, session } from '../api/session.ts'
 import { Field } from '../parts/field.tsx'
 import { ErrorNotice } from '../parts/notice.tsx'
 import { Tabs, tabPanel } from '../parts/tabs.tsx'
@@ -27,8 +27,8 @@ export function SignInPage() {
 }
 
 /** Also in the dialog that opens when a key has stopped working in the middle of something. */
-export function SignInForm() {
-  const [way, choose] = useState<Way>('key')
+export function SignInForm({ first }: Readonly<{ first?: Way }>) {
+  const [way, choose] = useState<Way>(first ?? (adminToken.value && !session.value ? 'operator' : 'key'))
   return (
     <div class="sign-in-form">
       <Tabs id="sign-in" label="How to sign in" tabs={ways} chosen={way} choose={choose} />

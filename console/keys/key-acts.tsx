@@ -1,9 +1,7 @@
-import type { ComponentChildren } from 'preact'
-import { useState } from 'preact/hooks'
 import type { KeyDocument } from '../../src/client/documents.ts'
 import { deleteKey, regenerateToken } from '../api/keys.ts'
 import { session, signIn } from '../api/session.ts'
-import { Confirm } from '../parts/dialog.tsx'
+import { ConfirmedAct } from '../parts/confirmed-act.tsx'
 import { navigate } from '../parts/route.ts'
 import { toast } from '../parts/toast.tsx'
 import { keysOf } from './member.ts'
@@ -20,7 +18,7 @@ export function RegenerateToken({ of: key, failed, done }: Acting & Readonly<{ d
     else done()
   }
   return (
-    <ConfirmedAct of={key} label="New token" act="Make a new token" run={run} failed={failed}>
+    <ConfirmedAct name={key.name} label="New token" act="Make a new token" run={run} failed={failed}>
       <p>
         The token that “{key.name}” has now stops working at once, everywhere: programs that use it get 401
         until they have the new one, and its running statements are ended.
@@ -38,50 +36,12 @@ export function DeleteKey({ of: key, failed }: Acting) {
     navigate('/keys')
   }
   return (
-    <ConfirmedAct of={key} label="Delete" act="Delete the key" run={run} failed={failed}>
+    <ConfirmedAct name={key.name} label="Delete" act="Delete the key" run={run} failed={failed}>
       <p>
         Programs that use “{key.name}” stop working at once, and its running statements are ended. A key
         cannot be brought back: another of the same name has another token.
       </p>
       <p>Tables that the key has made stay, and are yours.</p>
     </ConfirmedAct>
-  )
-}
-
-function ConfirmedAct({
-  of: key,
-  label,
-  act,
-  run,
-  failed,
-  children,
-}: Acting &
-  Readonly<{
-    label: string
-    act: string
-    run: () => Promise<void>
-    children: ComponentChildren
-  }>) {
-  const [isAsking, ask] = useState(false)
-  const [isBusy, setBusy] = useState(false)
-  const finish = async (isConfirmed: boolean) => {
-    ask(false)
-    if (!isConfirmed) return
-    failed(undefined)
-    setBusy(true)
-    await run().catch(failed)
-    setBusy(false)
-  }
-  return (
-    <>
-      <button type="button" class="danger" disabled={isBusy} onClick={() => ask(true)}>
-        {label}
-      </button>
-      {isAsking && (
-        <Confirm title={`${act}?`} act={act} typed={key.name} onDone={finish}>
-          {children}
-        </Confirm>
-      )}
-    </>
   )
 }

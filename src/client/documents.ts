@@ -132,8 +132,8 @@ export type AuditDocument = Readonly<{
   details: Readonly<Record<string, unknown>>
 }>
 export type AuditFilter = Readonly<{
-  account?: string
-  action?: string
+  account?: string | undefined
+  action?: string | undefined
   limit?: number
   /** Only what is older than the record of this id. */
   before?: number

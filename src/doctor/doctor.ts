@@ -22,7 +22,7 @@ export async function doctor(installation: Installation, config: Config): Promis
     checkHosts(installation, config, Math.max(processes, 1)),
     checkOrphans(installation),
   ])
-  return [checkNode(), ...groups.flat()]
+  return [checkNode(), checkProcesses(processes), ...groups.flat()]
 }
 
 function checkNode(): Check {
@@ -34,6 +34,12 @@ function checkNode(): Check {
         status: 'fail',
         advice: `Node ${process.versions.node} is too old: install 20 or later`,
       }
+}
+
+function checkProcesses(processes: number): Check {
+  const name = 'processes'
+  if (processes > 0) return { name, status: 'ok', advice: `${processes} at work on this installation` }
+  return { name, status: 'warn', advice: 'None is at work on this installation: start one, cartage serve' }
 }
 
 /** The disk of a database on another machine cannot be seen from here. */

@@ -1,0 +1,69 @@
+import type {
+  ActivityDocument,
+  AuditDocument,
+  AuditFilter,
+  CheckDocument,
+  HostDocument,
+  NewOrganization,
+  NewUser,
+  OrganizationDocument,
+  UserChanges,
+  UserDocument,
+} from '../../src/client/documents.ts'
+import { ApiError } from './api-error.ts'
+import { requestJson } from './request.ts'
+
+/** The admin API, for the pages of the operator. */
+
+export type WithKey<Account> = Account & Readonly<{ api_key: string }>
+
+export const listUsers = async (signal: AbortSignal) =>
+  (await requestJson<{ users: readonly UserDocument[] }>('listUsers', { signal })).users
+
+export const readUser = (username: string, signal: AbortSignal) =>
+  requestJson<UserDocument>('readUser', { parameters: { username }, signal })
+
+export const createUser = (json: NewUser) => requestJson<WithKey<UserDocument>>('createUser', { json })
+
+export const changeUser = (username: string, json: UserChanges) =>
+  requestJson<UserDocument>('changeUser', { parameters: { username }, json })
+
+export const deleteUser = (username: string) => requestJson('deleteUser', { parameters: { username } })
+
+/** That it was looked at is recorded. */
+export const readMasterKey = async (username: string) =>
+  (await requestJson<{ api_key: string }>('readMasterKey', { parameters: { username } })).api_key
+
+export const listOrganizations = async (signal: AbortSignal) =>
+  (await requestJson<{ organizations: readonly OrganizationDocument[] }>('listOrganizations', { signal }))
+    .organizations
+
+export const createOrganization = (json: NewOrganization) =>
+  requestJson<OrganizationDocument & { owner: WithKey<UserDocument> }>('createOrganization', { json })
+
+export const deleteOrganization = (organization: string) =>
+  requestJson('deleteOrganization', { parameters: { organization } })
+
+export const listHosts = async (signal: AbortSignal) =>
+  (await requestJson<{ hosts: readonly HostDocument[] }>('listHosts', { signal })).hosts
+
+export const runDoctor = async (signal: AbortSignal) =>
+  (await requestJson<{ checks: readonly CheckDocument[] }>('runDoctor', { signal })).checks
+
+export const listAudit = async (query: AuditFilter, signal?: AbortSignal) =>
+  (await requestJson<{ records: readonly AuditDocument[] }>('listAudit', { query, signal })).records
+
+export const readActivity = (signal: AbortSignal, limit?: number) =>
+  requestJson<ActivityDocument>('readActivity', { query: { limit }, signal })
+
+export type Readiness = Readonly<{
+  status: 'ok' | 'unavailable'
+  hosts: Readonly<Record<string, 'ok' | 'unreachable'>>
+}>
+
+/** Of the process that answers. */
+export const readReadiness = (signal: AbortSignal) =>
+  requestJson<Readiness>('isReady', { signal }).catch((error: unknown): Readiness => {
+    if (error instanceof ApiError && error.status === 503) return { status: 'unavailable', hosts: {} }
+    throw error
+  })

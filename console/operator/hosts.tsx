@@ -1,0 +1,39 @@
+import { listHosts, readReadiness } from '../api/operator.ts'
+import { formatCount } from '../parts/format.ts'
+import { Load, useLoaded } from '../parts/loading.tsx'
+import { Table } from './table.tsx'
+
+export function HostsPage() {
+  const hosts = useLoaded(listHosts, [])
+  const readiness = useLoaded(readReadiness, [])
+  return (
+    <>
+      <h1>Hosts</h1>
+      <p class="muted">
+        The PostgreSQL clusters that hold the databases of users. An address has a password in it, so one is
+        added where it is: <code>cartage host add NAME</code>.
+      </p>
+      <Load from={hosts}>
+        {(found) => (
+          <Table label="Hosts" head={['Name', 'Answers', 'Address', 'Databases']}>
+            {found.map(({ name, address, databases }) => (
+              <tr key={name}>
+                <td>{name}</td>
+                <td>
+                  <Answers verdict={readiness.value?.hosts[name]} />
+                </td>
+                <td class="mono">{address}</td>
+                <td class="number">{formatCount(databases)}</td>
+              </tr>
+            ))}
+          </Table>
+        )}
+      </Load>
+    </>
+  )
+}
+
+function Answers({ verdict }: Readonly<{ verdict: 'ok' | 'unreachable' | undefined }>) {
+  if (verdict === undefined) return <>…</>
+  return verdict === 'ok' ? <span class="badge good">yes</span> : <span class="badge error">no</span>
+}

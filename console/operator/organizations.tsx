@@ -1,0 +1,124 @@
+import { useState } from 'preact/hooks'
+import type { OrganizationDocument } from '../../src/client/documents.ts'
+import { createOrganization, deleteOrganization, listOrganizations } from '../api/operator.ts'
+import { ConfirmedAct } from '../parts/confirmed-act.tsx'
+import { formatAge, formatTime } from '../parts/format.ts'
+import { Load, useLoaded } from '../parts/loading.tsx'
+import { Empty, ErrorNotice } from '../parts/notice.tsx'
+import { hrefOf, pathTo } from '../parts/route.ts'
+import { toast } from '../parts/toast.tsx'
+import { useWork } from '../parts/work.ts'
+import { MadeKey } from './made-key.tsx'
+import { quotaHelp, readQuota } from './quota.ts'
+import { Table } from './table.tsx'
+import { TextField } from './text-field.tsx'
+
+export function OrganizationsPage() {
+  const organizations = useLoaded(listOrganizations, [])
+  const [error, setError] = useState<unknown>(undefined)
+  return (
+    <>
+      <h1>Organizations</h1>
+      <p class="muted">The members of an organization share a database; each has a schema of its own.</p>
+      {error !== undefined && <ErrorNotice error={error} />}
+      <Load from={organizations}>
+        {(found) => <List organizations={found} changed={organizations.reload} failed={setError} />}
+      </Load>
+      <NewOrganization changed={organizations.reload} />
+    </>
+  )
+}
+
+function List({
+  organizations,
+  changed,
+  failed,
+}: Readonly<{
+  organizations: readonly OrganizationDocument[]
+  changed: () => void
+  failed: (error: unknown) => void
+}>) {
+  if (organizations.length === 0) return <Empty>No organizations yet.</Empty>
+  const remove = (name: string) => async () => {
+    await deleteOrganization(name)
+    toast(`The organization ${name} is deleted`)
+    changed()
+  }
+  return (
+    <Table label="Organizations" head={['Name', 'Owner', 'Made', 'Delete']}>
+      {organizations.map(({ name, owner: { username }, created_at }) => (
+        <tr key={name}>
+          <td>{name}</td>
+          <td>{username && <a href={hrefOf(pathTo('operator', 'users', username))}>{username}</a>}</td>
+          <td title={formatTime(created_at)}>{formatAge(created_at)}</td>
+          <td>
+            <ConfirmedAct
+              name={name}
+              label={`Delete ${name}`}
+              act="Delete the organization"
+              run={remove(name)}
+              failed={failed}
+            >
+              <p>
+                Its owner {username} goes with it, and all that the owner has. One that has other members is
+                not deleted.
+              </p>
+            </ConfirmedAct>
+          </td>
+        </tr>
+      ))}
+    </Table>
+  )
+}
+
+const empty = { name: '', owner: '', quota: '' }
+
+function NewOrganization({ changed }: Readonly<{ changed: () => void }>) {
+  const [wanted, setWanted] = useState(empty)
+  const [made, setMade] = useState<Awaited<ReturnType<typeof createOrganization>> | undefined>(undefined)
+  const { isBusy, error, begin } = useWork()
+  const change = (part: Partial<typeof empty>) => setWanted({ ...wanted, ...part })
+  const submit = (event: Event) => {
+    event.preventDefault()
+    void begin(async () => {
+      setMade(undefined)
+      const owner = { username: wanted.owner.trim(), quota_in_bytes: readQuota(wanted.quota) }
+      setMade(await createOrganization({ name: wanted.name.trim(), owner }))
+      setWanted(empty)
+      changed()
+    })
+  }
+  return (
+    <form class="panel stack" onSubmit={submit}>
+      <h2>New organization</h2>
+      {made && (
+        <MadeKey username={made.owner.username} token={made.owner.api_key}>
+          {made.name} is made. Its owner is {made.owner.username}.
+        </MadeKey>
+      )}
+      <div class="form-grid">
+        <TextField label="Name" isRequired value={wanted.name} change={(name) => change({ name })} />
+        <TextField
+          label="Owner"
+          help="The name of a user that is made with it."
+          isRequired
+          value={wanted.owner}
+          change={(owner) => change({ owner })}
+        />
+        <TextField
+          label="Quota of the owner"
+          help={quotaHelp}
+          placeholder="unlimited"
+          value={wanted.quota}
+          change={(quota) => change({ quota })}
+        />
+      </div>
+      {error !== undefined && <ErrorNotice error={error} />}
+      <div>
+        <button type="submit" class="primary" disabled={isBusy}>
+          {isBusy ? 'Making…' : 'Make the organization'}
+        </button>
+      </div>
+    </form>
+  )
+}

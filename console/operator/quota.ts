@@ -1,0 +1,10 @@
+import { parseSize } from '../../src/client/sizes.ts'
+
+export const quotaHelp = 'Such as 500 MB or 10 GB; unlimited if empty.'
+
+/** What stands in a field for a quota. Throws what is to be read beside it. */
+export function readQuota(text: string): number {
+  const bytes = parseSize(text.trim() || 'unlimited')
+  if (bytes === undefined) throw new Error(`“${text}” is no size. It can be 500 MB, 10 GB or unlimited.`)
+  return bytes
+}

@@ -1,0 +1,26 @@
+import type { ComponentChildren } from 'preact'
+import { ScrollBox } from '../parts/scroll-box.tsx'
+
+/** A list that may be wider than a telephone. */
+export function Table({
+  label,
+  head,
+  children,
+}: Readonly<{ label: string; head: readonly string[]; children: ComponentChildren }>) {
+  return (
+    <ScrollBox label={label}>
+      <table class="list">
+        <thead>
+          <tr>
+            {head.map((name) => (
+              <th key={name} scope="col">
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>{children}</tbody>
+      </table>
+    </ScrollBox>
+  )
+}

@@ -1,0 +1,35 @@
+import { Field } from '../parts/field.tsx'
+
+/** One line of text that is no prose: a name, a size, a rate. */
+export function TextField({
+  label,
+  value,
+  change,
+  help,
+  placeholder,
+  isRequired = false,
+}: Readonly<{
+  label: string
+  value: string
+  change: (text: string) => void
+  help?: string
+  placeholder?: string
+  isRequired?: boolean
+}>) {
+  return (
+    <Field label={label} help={help}>
+      {(props) => (
+        <input
+          {...props}
+          autocapitalize="none"
+          autocomplete="off"
+          spellcheck={false}
+          required={isRequired}
+          placeholder={placeholder}
+          value={value}
+          onInput={(event) => change(event.currentTarget.value)}
+        />
+      )}
+    </Field>
+  )
+}

@@ -1,0 +1,107 @@
+import { useState } from 'preact/hooks'
+import { endpointGroups } from '../../src/client/admin-names.ts'
+import type { UserChanges, UserDocument } from '../../src/client/documents.ts'
+import { describeQuota } from '../../src/client/sizes.ts'
+import { changeUser } from '../api/operator.ts'
+import { ErrorNotice } from '../parts/notice.tsx'
+import { toast } from '../parts/toast.tsx'
+import { useWork } from '../parts/work.ts'
+import { quotaHelp, readQuota } from './quota.ts'
+import { TextField } from './text-field.tsx'
+
+type Rates = Readonly<Record<string, string>>
+type Wanted = Readonly<{ quota: string; keys: string; rates: Rates; isAdmin: boolean }>
+
+export function UserLimits({ of: user, reload }: Readonly<{ of: UserDocument; reload: () => void }>) {
+  const [wanted, setWanted] = useState(() => limitsOf(user))
+  const { isBusy, error, begin } = useWork()
+  const change = (part: Partial<Wanted>) => setWanted({ ...wanted, ...part })
+  const submit = (event: Event) => {
+    event.preventDefault()
+    void begin(async () => {
+      await changeUser(user.username, changesOf(user, wanted))
+      toast('Changed')
+      reload()
+    })
+  }
+  return (
+    <form class="panel stack" onSubmit={submit}>
+      <h2>Limits</h2>
+      <div class="form-grid">
+        <TextField
+          label="Quota"
+          help={quotaHelp}
+          placeholder="unlimited"
+          value={wanted.quota}
+          change={(quota) => change({ quota })}
+        />
+        <TextField
+          label="Most keys"
+          help="Beside those that come with the account; as configured if empty."
+          placeholder="as configured"
+          value={wanted.keys}
+          change={(keys) => change({ keys })}
+        />
+      </div>
+      <h3>Rates</h3>
+      <p class="muted">
+        Requests in seconds, such as 100/60, with those that may come at once 100/60+20, or off. As configured
+        if empty.
+      </p>
+      <div class="form-grid">
+        {endpointGroups.map((group) => (
+          <TextField
+            key={group}
+            label={group}
+            placeholder="as configured"
+            value={wanted.rates[group] ?? ''}
+            change={(text) => change({ rates: { ...wanted.rates, [group]: text } })}
+          />
+        ))}
+      </div>
+      {isMember(user) && (
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={wanted.isAdmin}
+            onChange={() => change({ isAdmin: !wanted.isAdmin })}
+          />
+          admin of {user.organization}
+        </label>
+      )}
+      {error !== undefined && <ErrorNotice error={error} />}
+      <div>
+        <button type="submit" class="primary" disabled={isBusy}>
+          Change
+        </button>
+      </div>
+    </form>
+  )
+}
+
+const isMember = ({ org_role }: UserDocument) => org_role === 'member' || org_role === 'admin'
+
+function limitsOf({ quota_in_bytes, api_key_quota, limits, org_role }: UserDocument): Wanted {
+  return {
+    quota: quota_in_bytes === 0 ? '' : describeQuota(quota_in_bytes),
+    keys: api_key_quota === null ? '' : String(api_key_quota),
+    rates: (limits.rate ?? {}) as Rates,
+    isAdmin: org_role === 'admin',
+  }
+}
+
+function changesOf(user: UserDocument, { quota, keys, rates, isAdmin }: Wanted): UserChanges {
+  const given = Object.entries(rates).map(([group, text]) => [group, text.trim()] as const)
+  return {
+    quota_in_bytes: readQuota(quota),
+    api_key_quota: readKeyQuota(keys),
+    limits: { rate: Object.fromEntries(given.filter(([, text]) => text !== '')) },
+    ...(isMember(user) && { org_admin: isAdmin }),
+  }
+}
+
+function readKeyQuota(text: string): number | null {
+  if (text.trim() === '') return null
+  if (/^\d{1,9}$/.test(text.trim())) return Number(text)
+  throw new Error(`“${text}” is no number of keys.`)
+}
