@@ -4,7 +4,6 @@ import { readConfig } from '../config.ts'
 import { isWebAddress } from '../config-variables.ts'
 import { errors } from '../errors.ts'
 import { type OptionValues, UsageError } from './command.ts'
-import { isFileTrouble } from './explain-error.ts'
 import { readSecretFile } from './secret-input.ts'
 import { talk } from './talk.ts'
 
@@ -30,7 +29,7 @@ export async function withClient<T>(options: OptionValues, work: (client: Client
   try {
     return await work(client)
   } catch (error) {
-    throw isTransportTrouble(error) ? errors.serviceUnreachable(baseUrl, error) : error
+    throw isUnreachable(error) ? errors.serviceUnreachable(baseUrl, error.cause) : error
   } finally {
     client.close()
   }
@@ -45,9 +44,7 @@ async function givenToken(options: OptionValues): Promise<string | undefined> {
   return key
 }
 
-/** Refused, cut, unknown host, wrong certificate: Node gives them all a code. */
-function isTransportTrouble(error: unknown): boolean {
-  if (error instanceof CartageError || isFileTrouble(error)) return false
-  const { code, name } = error as NodeJS.ErrnoException
-  return typeof code === 'string' && name !== 'AbortError'
+/** Refused, cut, unknown host, wrong certificate. */
+function isUnreachable(error: unknown): error is CartageError {
+  return error instanceof CartageError && error.code === 'service-unreachable'
 }

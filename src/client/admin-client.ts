@@ -10,13 +10,15 @@ import type {
   UserChanges,
   UserDocument,
 } from './documents.ts'
-import { connect, sendForJson } from './send.ts'
+import { connect, sendForJson } from './http/send.ts'
+import type { Transport } from './http/transport.ts'
 
-export type AdminClient = ReturnType<typeof createAdminClient>
+export type AdminClient = ReturnType<typeof adminClient>
+export type AdminOptions = Readonly<{ baseUrl: string; token: string; retries?: number }>
 
 /** The operator's view: users, organizations and the installation itself. */
-export function createAdminClient({ baseUrl, token }: Readonly<{ baseUrl: string; token: string }>) {
-  const connection = connect(baseUrl, `Bearer ${token}`)
+export function adminClient({ baseUrl, token, retries }: AdminOptions, transport: Transport) {
+  const connection = connect(baseUrl, `Bearer ${token}`, transport, retries)
   const user = (username: string) => ({ parameters: { username } })
   const one = (organization: string) => ({ parameters: { organization } })
   return {
@@ -57,7 +59,7 @@ export function createAdminClient({ baseUrl, token }: Readonly<{ baseUrl: string
     /** Which jobs run now, and who waits. */
     activity: (query: Readonly<{ limit?: number }> = {}) =>
       sendForJson<ActivityDocument>(connection, 'readActivity', { query }),
-    close: () => connection.agent.destroy(),
+    close: transport.close,
   }
 }
 

@@ -1,42 +1,103 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import type { JobDocument } from './documents.ts'
 
-/** An answer that is not success: its status, its text, and what else the service said. */
+/** Everything that goes wrong between a caller and the service: its text, and what else the service said. */
 export class CartageError extends Error {
+  /** Of the answer; 0 if there is none, or only a part of one. */
   readonly status: number
   /** Of the closed list in docs/errors.md; the key endpoints send none. */
   readonly code: string | undefined
   /** Where PostgreSQL gave one. */
   readonly sqlstate: string | undefined
+  readonly detail: string | undefined
+  readonly hint: string | undefined
+  readonly context: string | undefined
+  /** In the text of the statement, in characters from 1. */
+  readonly position: number | undefined
   /** The whole error document, if it was JSON. */
-  readonly body: Readonly<Record<string, unknown>>
+  readonly body: ErrorBody
   readonly requestId: string | undefined
   readonly retryAfterSeconds: number | undefined
 
-  constructor(status: number, headers: IncomingHttpHeaders, text: string) {
-    const body = parseDocument(text)
-    super(messageIn(body) ?? `The service answered ${status}`)
+  constructor(message: string, { status = 0, body = {}, requestId, retryAfterSeconds, cause }: ErrorFacts) {
+    super(message, { cause })
     this.name = 'CartageError'
     this.status = status
+    this.body = body
+    this.requestId = requestId
+    this.retryAfterSeconds = retryAfterSeconds
     this.code = textIn(body.code)
     this.sqlstate = textIn(body.sqlstate)
-    this.body = body
-    this.requestId = headers['x-request-id'] as string | undefined
-    this.retryAfterSeconds = headers['retry-after'] ? Number(headers['retry-after']) : undefined
+    this.detail = textIn(body.detail)
+    this.hint = textIn(body.hint)
+    this.context = textIn(body.context)
+    this.position = typeof body.position === 'number' ? body.position : undefined
   }
+}
+
+/** A job that did not end as `done`: it failed, was cancelled, or nobody knows. */
+export class JobError extends CartageError {
+  readonly job: JobDocument
+
+  constructor(job: JobDocument) {
+    const { status, failed_reason: reason, failed_sqlstate: sqlstate } = job
+    super(`The job ${job.job_id} is ${status}${reason ? `: ${reason}` : ''}`, {
+      body: { code: `job-${status}`, sqlstate },
+    })
+    this.name = 'JobError'
+    this.job = job
+  }
+}
+
+type ErrorBody = Readonly<Record<string, unknown>>
+type ErrorFacts = Readonly<{
+  status?: number
+  body?: ErrorBody
+  requestId?: string | undefined
+  retryAfterSeconds?: number | undefined
+  cause?: unknown
+}>
+
+/** An answer that is not success. */
+export function refusal(
+  status: number,
+  header: (name: string) => string | undefined,
+  text: string,
+): CartageError {
+  const body = parseDocument(text)
+  const retryAfter = header('retry-after')
+  return new CartageError(messageIn(body) ?? `The service answered ${status}`, {
+    status,
+    body,
+    requestId: header('x-request-id'),
+    retryAfterSeconds: retryAfter === undefined ? undefined : Number(retryAfter),
+  })
+}
+
+/** There is no answer, and nobody can tell whether the request arrived. */
+export function unreachable(baseUrl: string, cause: unknown): CartageError {
+  return new CartageError(`No service answers at ${baseUrl}`, {
+    body: { code: 'service-unreachable' },
+    cause,
+  })
+}
+
+/** An answer whose end is missing: what came of it must not be taken for the whole. */
+export function cutAnswer(cause?: unknown): CartageError {
+  return new CartageError('The answer was cut off before its end', { body: { code: 'answer-cut' }, cause })
 }
 
 const textIn = (value: unknown) => (typeof value === 'string' ? value : undefined)
 
-function parseDocument(text: string): Record<string, unknown> {
+function parseDocument(text: string): ErrorBody {
   try {
     const parsed: unknown = JSON.parse(text)
-    return typeof parsed === 'object' && parsed !== null ? (parsed as Record<string, unknown>) : {}
+    return typeof parsed === 'object' && parsed !== null ? (parsed as ErrorBody) : {}
   } catch {
     return {}
   }
 }
 
 /** Key endpoints say `errors: "text"`, all others `error: ["text"]`. */
-function messageIn({ errors, error }: Record<string, unknown>): string | undefined {
+function messageIn({ errors, error }: ErrorBody): string | undefined {
   return [errors, error].flat().find((text) => typeof text === 'string')
 }

@@ -82,6 +82,84 @@ export type SqlAnswer<Row = Record<string, unknown>> = Readonly<{
 
 export type CopyAnswer = Readonly<{ time: number; total_rows: number }>
 
+/** A table as the classic "visualization" of it. */
+export type TableDocument = Readonly<{
+  id: string
+  name: string
+  display_name: string
+  type: 'table'
+  kind: string
+  privacy: 'PUBLIC' | 'PRIVATE'
+  updated_at: string
+  title: null
+  description: null
+  tags: readonly string[]
+  locked: boolean
+  url: string
+  table: Readonly<{
+    id: string
+    name: string
+    schema: string
+    privacy: 'PUBLIC' | 'PRIVATE'
+    updated_at: string | null
+    size: number | null
+    /** Estimated. */
+    row_count: number
+  }>
+}>
+
+export type TableList = Readonly<{
+  visualizations: readonly TableDocument[]
+  total_entries: number
+  total_user_entries: number
+  total_likes: number
+  total_shared: number
+}>
+
+export type DatasetDocument = Readonly<{
+  table_schema: string
+  name: string
+  type: string
+  mode: 'r' | 'rw'
+  cartodbfied: boolean
+  shared: boolean
+  privacy: 'public' | 'private'
+  updated_at: string | null
+}>
+
+export type DatasetList = Readonly<{
+  total: number
+  count: number
+  result: readonly DatasetDocument[]
+  _links: KeyList['_links']
+}>
+
+export type MeDocument = Readonly<{
+  username: string
+  organization: Readonly<{ name: string }> | null
+  config: Readonly<{ user_name: string }>
+  api_endpoints: Readonly<Record<'sql' | 'maps' | 'import' | 'auth', string>>
+  user_data: Readonly<{
+    id: string
+    username: string
+    organization: Readonly<{ name: string }> | null
+    base_url: string
+    quota_in_bytes: number
+    db_size_in_bytes: number
+    /** Absent: unlimited. */
+    remaining_byte_quota?: number
+    table_count: number
+    created_at: string
+  }>
+}>
+
+export type Readiness = Readonly<{
+  status: 'ok' | 'unavailable'
+  control: 'ok' | 'unreachable'
+  /** By name. */
+  hosts: Readonly<Record<string, 'ok' | 'unreachable'>>
+}>
+
 export type UserDocument = Readonly<{
   username: string
   organization: string | null

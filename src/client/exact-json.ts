@@ -4,11 +4,23 @@ import { LosslessNumber, parse, stringify } from 'lossless-json'
 export { LosslessNumber as ExactNumber }
 
 /**
- * Reads JSON without changing a number: one that comes back from a double as it was written is a `number`, a longer integer
- * a `bigint`, anything else an `ExactNumber`.
+ * What the numbers of an answer become. `exact`: a `number` where that writes the same digits, a `bigint` for a longer
+ * integer, an `ExactNumber` for anything else. `bigint`: a `bigint` for an integer that a double would change, else a `number`,
+ * rounded if need be. `string`: the digits as text. `number`: always a `number`, as with JSON.parse.
  */
+export type Numbers = 'exact' | 'bigint' | 'string' | 'number'
+
+/** Reads JSON without changing a number: see `exact` of Numbers. */
 export function parseExact(text: string): unknown {
-  return mayChange.test(text) ? parse(text, null, exactNumber) : JSON.parse(text)
+  return jsonReader('exact')(text)
+}
+
+/** Answers how to read JSON so that its numbers become what was chosen. */
+export function jsonReader(numbers: Numbers): (text: string) => unknown {
+  if (numbers === 'number') return JSON.parse
+  const readNumber = numberReaders[numbers]
+  const mayDiffer = numbers === 'string' ? /[-\d]/ : mayChange
+  return (text) => (mayDiffer.test(text) ? parse(text, null, readNumber) : JSON.parse(text))
 }
 
 /** Writes every number as it was read. */
@@ -19,8 +31,17 @@ export function stringifyExact(value: unknown): string {
 /** The shape of all numbers that a double may change, so that the slower parser is used only if there can be one. */
 const mayChange = /\d[\d.]{15}|\.\d*0(?!\d)|\d[eE]|-0(?!\.)|0\.0{6}/
 
-function exactNumber(text: string): unknown {
-  const number = Number(text)
-  if (String(number) === text) return number
-  return /^-?[1-9]\d*$/.test(text) ? BigInt(text) : new LosslessNumber(text)
-}
+const numberReaders = {
+  exact: (text: string) => {
+    const number = Number(text)
+    if (String(number) === text) return number
+    return isInteger(text) ? BigInt(text) : new LosslessNumber(text)
+  },
+  bigint: (text: string) => {
+    const number = Number(text)
+    return isInteger(text) && !Number.isSafeInteger(number) ? BigInt(text) : number
+  },
+  string: (text: string) => text,
+} as const
+
+const isInteger = (text: string) => /^-?[1-9]\d*$/.test(text)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { createAdminClient } from '../../src/client/admin-client.ts'
+import { createAdminClient } from '../../src/client/client.ts'
 import { newInstallation } from '../support/installation.ts'
 import { startProcess } from '../support/processes.ts'
 import { basic, eventually, randomName } from '../support/setup.ts'

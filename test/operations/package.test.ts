@@ -55,9 +55,14 @@ async function install(folder: string, filename: string): Promise<string | undef
 async function assertClient(folder: string): Promise<void> {
   await writeFile(
     join(folder, 'use.mjs'),
-    "import { createClient } from 'cartage/client'\ncreateClient.call\n",
+    `import { CartageError, createAdminClient, createClient, statement } from 'cartage/client'
+     console.log(createClient.length, createAdminClient.length, CartageError.name, statement\`$\{1}\`.text)
+     console.log(import.meta.resolve('cartage/client').split('/').at(-1))`,
   )
-  await run(process.execPath, ['use.mjs'], { cwd: folder })
+  const uses = (...conditions: string[]) =>
+    run(process.execPath, [...conditions, 'use.mjs'], { cwd: folder }).then(({ stdout }) => stdout)
+  assert.equal(await uses(), '1 1 CartageError $1\nclient.js\n')
+  assert.equal(await uses('--conditions=browser'), '1 1 CartageError $1\nbrowser-client.js\n')
   await writeFile(join(folder, 'use.ts'), typedUse)
   const types = resolve('node_modules/@types')
   const options = ['--noEmit', '--strict', '--module', 'nodenext', '--typeRoots', types, '--types', 'node']
@@ -69,9 +74,13 @@ async function assertClient(folder: string): Promise<void> {
 
 const typedUse = `
 import { createClient } from 'cartage/client'
-import type { JobDocument } from 'cartage/client/documents'
+import { CartageError, type JobDocument } from 'cartage/client'
+import type { KeyDocument } from 'cartage/client/documents'
 const client = createClient({ baseUrl: 'http://x', username: 'a', token: 'b' })
 export const job: Promise<JobDocument> = client.jobs.create('select 1')
+export const key: Promise<KeyDocument> = client.keys.read('k')
+export const names = client.sql<{ name: string }>\`select name from t where id = \${1}\`.then(({ rows }) => rows[0]?.name)
+export const place = (error: unknown) => (error instanceof CartageError ? error.position : undefined)
 // @ts-expect-error: a job is no number
 export const wrong: Promise<number> = client.jobs.create('select 1')
 `

@@ -1,6 +1,5 @@
 import { createReadStream, createWriteStream } from 'node:fs'
 import { realpath, rename, rm, stat } from 'node:fs/promises'
-import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Client } from '../../client/client.ts'
 import { stringifyExact } from '../../client/exact-json.ts'
@@ -62,7 +61,7 @@ function copyCommand(
 }
 
 /** Under its own name a file is whole: until then it has another. A pipe or a device is written to as it is. */
-async function save(bytes: Readable, file: string, signal: AbortSignal): Promise<void> {
+async function save(bytes: AsyncIterable<Uint8Array>, file: string, signal: AbortSignal): Promise<void> {
   const known = await stat(file).catch(() => undefined)
   if (known && !known.isFile()) return pipeline(bytes, createWriteStream(file), { signal })
   const target = await realpath(file).catch(() => file)

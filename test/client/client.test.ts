@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
-import { access, readFile } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { CartageError } from '../../src/client/cartage-error.ts'
-import { createClient } from '../../src/client/client.ts'
-import { type Setup, setup } from '../support/setup.ts'
+import { build, type OutputFile } from 'esbuild'
+import { CartageError, type Progress } from '../../src/client/client.ts'
+import { clientOf } from '../support/client-of.ts'
+import { setup } from '../support/setup.ts'
 
 test('a refusal is thrown with its status, its text and the id of the request', async (t) => {
   const client = clientOf(t, await setup(t))
@@ -40,6 +41,9 @@ test('rows go in and out as streams, plain or compressed', async (t) => {
   assert.equal(packed.total_rows, 1)
   const out = await text(await client.copyTo('copy (select sum(n) from t) to stdout'))
   assert.equal(out, '500500\n')
+  for (const whole of ['1\n', Buffer.from('2\n'), new Blob(['3\n4\n'])]) {
+    assert.ok((await client.copyFrom('copy t from stdin', whole)).total_rows > 0)
+  }
 })
 
 test('an upload that is refused early ends with the reason, not with a broken connection', async (t) => {
@@ -67,17 +71,56 @@ test('a job is created once however often its request is repeated', async (t) =>
   assert.equal((await client.jobs.finished(first.job_id)).status, 'cancelled')
 })
 
-test('the package exports the client', async () => {
-  const { exports } = JSON.parse(await readFile('package.json', 'utf8')) as {
-    exports: Record<string, { default: string }>
-  }
-  const source = exports['./client']!.default.replace(/^\.\/dist\/(.+)\.js$/, 'src/$1.ts')
-  assert.equal(source, 'src/client/client.ts')
-  await access(source)
+test('the client for browsers asks for nothing of Node, and is small', async () => {
+  const { outputFiles } = await build({
+    entryPoints: ['src/client/browser-client.ts'],
+    bundle: true,
+    minify: true,
+    write: false,
+    format: 'esm',
+    platform: 'browser',
+  })
+  const [{ text: script, contents }] = outputFiles as [OutputFile]
+  assert.ok(!/node:|\brequire\b|\bBuffer\b|\bprocess\b/.test(script))
+  assert.ok(gzipSync(contents).length < 12_000, `${gzipSync(contents).length} bytes`)
 })
 
-function clientOf(t: Parameters<typeof setup>[0], { url, user }: Setup) {
-  const client = createClient({ baseUrl: url, username: user.username, token: user.masterToken })
-  t.after(() => client.close())
-  return client
-}
+test('an upload and a download tell how far they are', async (t) => {
+  const client = clientOf(t, await setup(t))
+  await client.sql('create table t (n int)')
+  const told: Progress[] = []
+  const onProgress = (progress: Progress) => told.push(progress)
+  const piece = '12345\n'.repeat(10_000)
+  await client.copyFrom('copy t from stdin', Readable.from([piece, piece]), { onProgress })
+  assert.deepEqual(told, [{ bytes: piece.length }, { bytes: 2 * piece.length }])
+  await client.copyFrom('copy t from stdin', new Blob([piece, piece]), { onProgress })
+  const rows = piece.repeat(4)
+  assert.deepEqual(told.at(-1), { bytes: 2 * piece.length, total: 2 * piece.length })
+  const out = await text(await client.copyTo('copy t to stdout', { onProgress }))
+  assert.equal(out, rows)
+  assert.deepEqual(told.at(-1), { bytes: rows.length })
+})
+
+test('a source that fails is told as it is, and nothing is stored', async (t) => {
+  const client = clientOf(t, await setup(t))
+  await client.sql('create table t (n int)')
+  const missing = createReadStream('/nothing/here.csv')
+  await assert.rejects(client.copyFrom('copy t from stdin', missing), { code: 'ENOENT' })
+  const failing = async function* () {
+    yield '1\n'
+    throw new Error('the disk is gone')
+  }
+  await assert.rejects(client.copyFrom('copy t from stdin', failing()), { message: 'the disk is gone' })
+  assert.deepEqual((await client.sql('select count(*) as n from t')).rows, [{ n: 0 }])
+})
+
+test('an error says all that PostgreSQL said', async (t) => {
+  const client = clientOf(t, await setup(t))
+  await assert.rejects(client.sql('select nam from (values (1)) v(name)'), (error: unknown) => {
+    assert.ok(error instanceof CartageError)
+    const { status, code, sqlstate, position, hint } = error
+    assert.deepEqual([status, code, sqlstate, position], [400, 'database', '42703', 8])
+    assert.equal(hint, 'Perhaps you meant to reference the column "v.name".')
+    return true
+  })
+})

@@ -1,0 +1,89 @@
+import type { CopyAnswer, SqlAnswer } from '../documents.ts'
+import { jsonReader, type Numbers } from '../exact-json.ts'
+import { type Call, type Connection, type OnProgress, sendForBytes, sendForJson } from '../http/send.ts'
+import type { Body } from '../http/transport.ts'
+import type { Waiting } from './jobs-api.ts'
+import { RowStream } from './row-stream.ts'
+import { bodyOf, type SqlValue, type Statement, tagged } from './sql-statement.ts'
+
+export type SqlParameters = Readonly<{
+  rows_per_page?: number
+  page?: number
+  order_by?: string
+  sort_order?: 'asc' | 'desc'
+  skipfields?: string
+}>
+export type SqlOptions = SqlParameters &
+  Waiting &
+  Readonly<{
+    /** The values of `$1`, `$2`, ... */
+    params?: readonly SqlValue[]
+    /** Only what this says is sent again after a cut connection: whether a statement writes is for its author to know. */
+    isRepeatable?: boolean
+    /** Over the choice of the client. */
+    numbers?: Numbers
+  }>
+export type DownloadOptions = Omit<SqlOptions, 'numbers'> &
+  Readonly<{
+    format?: 'json' | 'geojson' | 'csv' | 'ndjson'
+    /** Decimal digits of GeoJSON coordinates. */
+    dp?: number
+    onProgress?: OnProgress
+  }>
+export type CopyToOptions = Waiting & Readonly<{ onProgress?: OnProgress }>
+export type CopyFromOptions = CopyToOptions &
+  Readonly<{ contentEncoding?: 'gzip' | 'deflate' | 'br' | 'zstd' }>
+
+export type SqlCall = {
+  <Row = Record<string, unknown>>(sql: Statement, options?: SqlOptions): Promise<SqlAnswer<Row>>
+  <Row = Record<string, unknown>>(parts: TemplateStringsArray, ...values: SqlValue[]): Promise<SqlAnswer<Row>>
+}
+export type RowsCall = {
+  <Row = Record<string, unknown>>(sql: Statement, options?: SqlOptions): RowStream<Row>
+  <Row = Record<string, unknown>>(parts: TemplateStringsArray, ...values: SqlValue[]): RowStream<Row>
+}
+
+export function dataOf(connection: Connection, name: string, clientNumbers: Numbers) {
+  const parameters = { name }
+
+  /** The bytes of the answer in a format, as the service writes them. */
+  const download = (sql: Statement, { onProgress, ...options }: DownloadOptions = {}) =>
+    sendForBytes(connection, 'query', queryCall(name, sql, options), onProgress)
+
+  const rowStream = (sql: Statement, { numbers = clientNumbers, ...options }: SqlOptions) =>
+    new RowStream(() => download(sql, { ...options, format: 'json' }), jsonReader(numbers))
+
+  return {
+    /** All rows at once, and what is known of them. */
+    sql: tagged((sql, options: SqlOptions) => rowStream(sql, options).whole(), {}) as SqlCall,
+    /** The rows while they arrive. */
+    rows: tagged(rowStream, {}) as RowsCall,
+    download,
+    /** Loads rows with `COPY ... FROM STDIN`: all of them, or none. */
+    copyFrom: (q: string, upload: Body, { contentEncoding, signal, onProgress }: CopyFromOptions = {}) => {
+      const headers = {
+        'content-type': 'application/octet-stream',
+        ...(contentEncoding && { 'content-encoding': contentEncoding }),
+      }
+      const call: Call = { parameters, query: { q }, headers, upload, signal, onProgress }
+      return sendForJson<CopyAnswer>(connection, 'copyFrom', call)
+    },
+    /** The bytes of `COPY ... TO STDOUT`. A copy that fails half-way throws in the middle of them. */
+    copyTo: (q: string, { signal, onProgress }: CopyToOptions = {}): Promise<AsyncIterable<Uint8Array>> => {
+      const call: Call = { parameters, json: { q }, headers: { accept: '*/*' }, signal, isRepeatable: true }
+      return sendForBytes(connection, 'copyToByPost', call, onProgress)
+    },
+  }
+}
+
+function queryCall(name: string, sql: Statement, options: Omit<DownloadOptions, 'onProgress'>): Call {
+  const { params, signal, isRepeatable = false, ...rest } = options
+  const bound = typeof sql === 'string' && params ? { text: sql, params } : sql
+  return {
+    parameters: { name },
+    json: { ...bodyOf(bound), ...rest },
+    headers: { accept: '*/*' },
+    isRepeatable,
+    signal,
+  }
+}

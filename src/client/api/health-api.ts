@@ -1,0 +1,18 @@
+import { CartageError } from '../cartage-error.ts'
+import type { Readiness } from '../documents.ts'
+import { type Connection, sendForJson, sendForText } from '../http/send.ts'
+
+export function healthOf(connection: Connection) {
+  return {
+    /** Whether the process is there. */
+    live: () => sendForJson<Readonly<{ status: 'ok' }>>(connection, 'isAlive'),
+    /** Whether it can serve; that it cannot is an answer as well. */
+    ready: () =>
+      sendForJson<Readiness>(connection, 'isReady').catch((error: unknown) => {
+        if (error instanceof CartageError && 'control' in error.body) return error.body as Readiness
+        throw error
+      }),
+    /** In the text format of Prometheus. */
+    metrics: () => sendForText(connection, 'readMetrics', { headers: { accept: '*/*' } }),
+  }
+}

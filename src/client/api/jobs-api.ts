@@ -1,0 +1,63 @@
+import { CartageError, JobError } from '../cartage-error.ts'
+import type { JobDocument, JobQuery } from '../documents.ts'
+import { type Connection, sendForJson } from '../http/send.ts'
+import { randomId } from './random-id.ts'
+
+export type Waiting = Readonly<{ signal?: AbortSignal | undefined }>
+export type Following = Waiting & Readonly<{ onChange?: ((job: JobDocument) => void) | undefined }>
+export type Submitting = Readonly<{ idempotencyKey?: string | undefined }>
+
+export function jobsOf(connection: Connection, name: string) {
+  const one = (jobId: string) => ({ parameters: { name, jobId } })
+
+  /** Sent with an idempotency key, so that a repeated request makes no second job. */
+  const create = (query: JobQuery, { idempotencyKey = randomId() }: Submitting = {}) =>
+    sendForJson<JobDocument>(connection, 'createJob', {
+      parameters: { name },
+      json: { query },
+      headers: { 'idempotency-key': idempotencyKey },
+    })
+
+  /** With `waitSeconds` the answer comes when the job has ended, or the time is over. */
+  const read = (jobId: string, { waitSeconds, signal }: Waiting & { waitSeconds?: number } = {}) =>
+    sendForJson<JobDocument>(connection, 'readJob', { ...one(jobId), query: { wait: waitSeconds }, signal })
+
+  /** Answers when the statement has been stopped. */
+  const cancel = (jobId: string) => sendForJson<JobDocument>(connection, 'cancelJob', one(jobId))
+
+  /** Waits until the job has a final status, whichever. */
+  const finished = async (jobId: string, { signal, onChange }: Following = {}): Promise<JobDocument> => {
+    // A long poll ends with the job; what happens in between is seen by short ones.
+    const waitSeconds = onChange ? 1 : 30
+    let told = ''
+    for (;;) {
+      const job = await read(jobId, { waitSeconds, signal })
+      const shown = JSON.stringify(job)
+      if (shown !== told) onChange?.(job)
+      told = shown
+      if (job.status !== 'pending' && job.status !== 'running') return job
+    }
+  }
+
+  /** Queues a job and waits for its end. Unless it is `done` a JobError is thrown. The signal cancels the job. */
+  const run = async (query: JobQuery, options: Following & Submitting = {}): Promise<JobDocument> => {
+    options.signal?.throwIfAborted()
+    const { job_id: id } = await create(query, options)
+    const job = await finished(id, options).catch(async (error: unknown) => {
+      if (options.signal?.aborted) await cancel(id).catch(unlessEnded)
+      throw error
+    })
+    if (job.status !== 'done') throw new JobError(job)
+    return job
+  }
+
+  const update = (jobId: string, query: JobQuery) =>
+    sendForJson<JobDocument>(connection, 'updateJob', { ...one(jobId), json: { query } })
+
+  return { create, read, update, cancel, finished, run }
+}
+
+/** A job that has ended by itself in the meantime need not be cancelled. */
+function unlessEnded(error: unknown): void {
+  if (!(error instanceof CartageError && error.code === 'cancel-refused')) throw error
+}

@@ -1,0 +1,21 @@
+import type { DatasetList, TableDocument, TableList } from '../documents.ts'
+import { type Connection, sendForJson } from '../http/send.ts'
+
+type Paging = Readonly<{ page?: number; per_page?: number; order_direction?: 'asc' | 'desc' }>
+export type TableListing = Paging & Readonly<{ order?: 'name' | 'updated_at' }>
+export type DatasetListing = Paging & Readonly<{ order?: 'name' }>
+
+export function tablesOf(connection: Connection, name: string) {
+  const one = (table: string) => ({ parameters: { name, table } })
+  return {
+    /** One page, from 1. A key sees the tables that it has a right to. */
+    list: (query: TableListing = {}) =>
+      sendForJson<TableList>(connection, 'listTables', { parameters: { name }, query }),
+    read: (table: string) => sendForJson<TableDocument>(connection, 'readTable', one(table)),
+    setPrivacy: (table: string, privacy: TableDocument['privacy']) =>
+      sendForJson<TableDocument>(connection, 'changePrivacy', { ...one(table), json: { privacy } }),
+    /** Tables, views and materialized views: for the master key, or one with `table_metadata`. */
+    datasets: (query: DatasetListing = {}) =>
+      sendForJson<DatasetList>(connection, 'listDatasets', { parameters: { name }, query }),
+  }
+}

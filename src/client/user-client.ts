@@ -1,0 +1,45 @@
+import { dataOf } from './api/data-api.ts'
+import { healthOf } from './api/health-api.ts'
+import { jobsOf } from './api/jobs-api.ts'
+import { keysOf } from './api/keys-api.ts'
+import { tablesOf } from './api/tables-api.ts'
+import type { MeDocument } from './documents.ts'
+import type { Numbers } from './exact-json.ts'
+import { connect, sendForJson } from './http/send.ts'
+import type { Transport } from './http/transport.ts'
+
+export type ClientOptions = Readonly<{
+  /** Where the service is, without `/user/...`. */
+  baseUrl: string
+  username: string
+  token: string
+  /** The path's account where it is not the user: the organization. */
+  account?: string
+  /** What the numbers of rows become; `exact` unless told. */
+  numbers?: Numbers
+  /** How often a request is sent again at most, where that is safe: 3 unless told. */
+  retries?: number
+}>
+
+export type Client = ReturnType<typeof userClient>
+
+/** A user's view of a Cartage service. Everything that is not success is thrown as a CartageError. */
+export function userClient(options: ClientOptions, transport: Transport) {
+  const { baseUrl, username, token, account = username, numbers = 'exact', retries } = options
+  const connection = connect(baseUrl, `Basic ${base64(`${username}:${token}`)}`, transport, retries)
+  return {
+    ...dataOf(connection, account, numbers),
+    jobs: jobsOf(connection, account),
+    keys: keysOf(connection, account),
+    tables: tablesOf(connection, account),
+    health: healthOf(connection),
+    /** Whose key this is, and what is left of the quota. */
+    me: () => sendForJson<MeDocument>(connection, 'whoAmI'),
+    /** Closes the connections that rest. */
+    close: transport.close,
+  }
+}
+
+function base64(text: string): string {
+  return btoa(String.fromCharCode(...new TextEncoder().encode(text)))
+}

@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import { readdir, readFile } from 'node:fs/promises'
+import { test } from 'node:test'
+import { createAdminClient } from '../../src/client/client.ts'
+import { operations } from '../../src/client/operations.ts'
+import { clientOf } from '../support/client-of.ts'
+import { randomName, setup } from '../support/setup.ts'
+
+/** Another way to the same answer; the client needs one. */
+const others = ['copyTo', 'queryByGet', 'whoAmIByV3']
+
+test('the client has a function for every operation of the service', async () => {
+  const folder = new URL('../../src/client/', import.meta.url)
+  const files = (await readdir(folder, { recursive: true })).filter((name) =>
+    /(-api|-client)\.ts$/.test(name),
+  )
+  const texts = await Promise.all(files.map((name) => readFile(new URL(name, folder), 'utf8')))
+  const isUsed = (id: string) => texts.some((text) => text.includes(`'${id}'`))
+  assert.deepEqual(
+    Object.keys(operations).filter((id) => !isUsed(id)),
+    others,
+  )
+})
+
+test('the types of the client have the members of the OpenAPI schemas, and no other', async (t) => {
+  const { url } = await setup(t)
+  const { components } = (await (await fetch(`${url}/openapi.json`)).json()) as Description
+  const source = await readFile(new URL('../../src/client/documents.ts', import.meta.url), 'utf8')
+  for (const [type, name] of Object.entries({
+    KeyDocument: 'Key',
+    JobDocument: 'Job',
+    TableDocument: 'Table',
+    UserDocument: 'User',
+    OrganizationDocument: 'Organization',
+  })) {
+    const { properties, required = [] } = components.schemas[name]!
+    const described = Object.keys(properties).map((member) =>
+      required.includes(member) ? member : `${member}?`,
+    )
+    const normal = (members: readonly string[]) => members.map((member) => member.replace('?', '')).sort()
+    assert.deepEqual(normal(membersOf(source, type)), normal(described), type)
+    const optional = membersOf(source, type).filter((member) => member.endsWith('?'))
+    assert.deepEqual(
+      optional.filter((member) => !described.includes(member)),
+      [],
+      type,
+    )
+  }
+})
+
+type Description = Readonly<{
+  components: { schemas: Record<string, { properties: object; required?: string[] }> }
+}>
+
+/** The members of an object type of the source, `?` behind an optional one. */
+function membersOf(source: string, type: string): string[] {
+  const [, body] =
+    new RegExp(`^export type ${type} = Readonly<\\{\\n([\\s\\S]*?)^\\}>`, 'm').exec(source) ?? []
+  assert.ok(body, type)
+  return [...body.matchAll(/^ {2}(\w+\??):/gm)].map(([, member]) => member!)
+}
+
+test('tables, their privacy, the account and the health of the service', async (t) => {
+  const client = clientOf(t, await setup(t))
+  await client.sql('create table places (n int)')
+  const [place] = (await client.tables.list({ order: 'name', per_page: 5 })).visualizations
+  assert.deepEqual([place?.name, place?.privacy, place?.table.schema], ['places', 'PRIVATE', 'public'])
+  assert.equal((await client.tables.setPrivacy('places', 'PUBLIC')).privacy, 'PUBLIC')
+  assert.equal((await client.tables.read('places')).privacy, 'PUBLIC')
+  const { result } = await client.tables.datasets()
+  assert.deepEqual(
+    result.map(({ name, privacy }) => [name, privacy]),
+    [['places', 'public']],
+  )
+  const me = await client.me()
+  assert.equal(me.user_data.table_count, 1)
+  assert.deepEqual(await client.health.live(), { status: 'ok' })
+  assert.equal((await client.health.ready()).control, 'ok')
+  assert.match(await client.health.metrics(), /^# HELP /m)
+})
+
+test('the operator makes, changes and deletes accounts', async (t) => {
+  const { url, keys } = await setup(t)
+  const admin = createAdminClient({ baseUrl: url, token: keys.adminToken! })
+  t.after(() => admin.close())
+  const username = randomName('made')
+  const { api_key } = await admin.users.create({ username, quota_in_bytes: 10_000_000 })
+  assert.equal((await admin.users.readKey(username)).api_key, api_key)
+  assert.equal((await admin.users.change(username, { quota_in_bytes: 1 })).quota_in_bytes, 1)
+  assert.notEqual((await admin.users.regenerateKey(username)).api_key, api_key)
+  assert.ok((await admin.users.list()).some((user) => user.username === username))
+  assert.equal((await admin.users.delete(username)).deleted, true)
+  await assert.rejects(admin.users.read(username), { status: 404 })
+  const name = randomName('org')
+  await admin.organizations.create({ name, owner: { username: randomName('owner') } })
+  assert.equal((await admin.organizations.read(name)).name, name)
+  assert.ok((await admin.organizations.list()).some((organization) => organization.name === name))
+  assert.equal((await admin.organizations.delete(name)).deleted, true)
+})
