@@ -117,7 +117,8 @@ export class Load {
           ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         })
         const answer = (await response.json()) as Answer['body']
-        if (response.status < 500) return { status: response.status, body: answer }
+        // 408: a server that was stopped, or what held the request back, let its time run out before it had arrived.
+        if (response.status < 500 && response.status !== 408) return { status: response.status, body: answer }
       } catch {
         // The server was killed, has not started yet, or does not get through to us.
       }
