@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { createAdminClient } from '../../src/client/admin-client.ts'
+import { createAdminClient } from '../../src/client/client.ts'
 import { createClient } from '../../src/client/client.ts'
 import { newInstallation } from '../support/installation.ts'
 import { eventually, randomName, type Setup } from '../support/setup.ts'
