@@ -10,6 +10,7 @@ import { createLog } from '../src/log.ts'
 import { startEmbeddedCluster } from '../src/postgres/cluster/embedded-cluster.ts'
 import { FileTimes } from './support/file-times.ts'
 import { groupFiles } from './support/group-files.ts'
+import { prepareNamespace } from './support/namespace.ts'
 import { endProcesses, removeNames } from './support/remains.ts'
 
 // Runs the test files, or those whose path holds one of the arguments, on a cluster of their own; then looks
@@ -31,6 +32,7 @@ async function runTests(filters: readonly string[]): Promise<number> {
   const cluster = await openCluster(folder, interrupted.signal)
   try {
     giveToTests({ url: cluster.url, namespace, folder })
+    if (files.length > 1) await prepareNamespace(cluster.url, namespace)
     const hasPassed = await runFiles(await groupFiles(files, folder), interrupted.signal)
     const left = [...(await removeNames(cluster.url, namespace)), ...(await endProcesses(namespace))]
     if (interrupted.signal.aborted) return 130

@@ -9,7 +9,8 @@ import type { InstallationSecrets } from '../../src/hosts/installation-secrets.t
 import { openInstallation } from '../../src/hosts/open-installation.ts'
 import { createLog } from '../../src/log.ts'
 import { type Service, type ServiceParts, startService } from '../../src/service.ts'
-import { copyTemplate, dropNamespace, setup } from './setup.ts'
+import { copyTemplate, dropNamespace } from './namespace.ts'
+import { setup } from './setup.ts'
 
 export type Installation = Readonly<{
   config: Config

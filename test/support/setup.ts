@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
+import type pg from 'pg'
 import { createOrganization } from '../../src/accounts/create-organization.ts'
 import { createUser, type NewUser } from '../../src/accounts/create-user.ts'
 import { deleteOrganization } from '../../src/accounts/delete-organization.ts'
@@ -17,6 +17,7 @@ import { createLog } from '../../src/log.ts'
 import { startEmbeddedCluster } from '../../src/postgres/cluster/embedded-cluster.ts'
 import { type Service, startService } from '../../src/service.ts'
 import { watchJobInvariants } from './job-invariants.ts'
+import { copyTemplate, dropNamespace, runSql, testKeys, withDatabase } from './namespace.ts'
 
 export type SetupOptions = Readonly<{
   /** Over the defaults of the configuration. */
@@ -129,24 +130,6 @@ function testUser(service: Service, account: Account, masterToken: string): Test
   }
 }
 
-async function runSql(config: pg.ClientConfig, text: string, values?: unknown[]): Promise<pg.QueryResult> {
-  const client = new pg.Client(config)
-  client.on('error', () => undefined)
-  await client.connect()
-  try {
-    return await client.query(text, values)
-  } finally {
-    await client.end()
-  }
-}
-
-function withDatabase(url: string, database: string | undefined): string {
-  if (database === undefined) return url
-  const changed = new URL(url)
-  changed.pathname = `/${database}`
-  return changed.href
-}
-
 /** test/run.ts gives the cluster and the namespace; a file run by itself starts a cluster of its own. */
 async function testCluster(): Promise<{ url: string; namespace: string }> {
   const url = process.env.CARTAGE_TEST_DATABASE_URL
@@ -197,11 +180,7 @@ async function launch(options: SetupOptions): Promise<{ service: Service; keys: 
     connectionsPerHost: 12,
     ...options.config,
   }
-  const keys = {
-    adminUrl: url,
-    secret: 'a secret for tests, the same everywhere',
-    adminToken: 'test-admin-token-for-all-tests',
-  }
+  const keys = testKeys(url)
   if (isIsolated) await copyTemplate(url, shared, namespace)
   const service = await startService(
     config,
@@ -217,25 +196,4 @@ async function launch(options: SetupOptions): Promise<{ service: Service; keys: 
   const connectionString = withDatabase(url, namespace)
   await watchJobInvariants({ query: (text) => runSql({ connectionString }, text) })
   return { service, keys }
-}
-
-/**
- * Installing PostGIS takes longer than most tests: a further namespace copies the template of the first, if there is one that
- * nobody is at work on. The service makes and completes what is missing.
- */
-export async function copyTemplate(adminUrl: string, from: string, to: string): Promise<void> {
-  const run = (text: string) => runSql({ connectionString: adminUrl }, text)
-  try {
-    await run(`create database "${to}_template" template "${from}_template"`)
-    await run(`revoke all on database "${to}_template" from public`)
-  } catch (error) {
-    if (!['3D000', '55006'].includes((error as pg.DatabaseError).code ?? '')) throw error
-  }
-}
-
-/** The control database and the template; accounts are gone by then. */
-export async function dropNamespace(adminUrl: string, namespace: string): Promise<void> {
-  for (const database of [namespace, `${namespace}_template`]) {
-    await runSql({ connectionString: adminUrl }, `drop database if exists "${database}" with (force)`)
-  }
 }
