@@ -5,7 +5,7 @@ export class Notices {
   readonly byKind = new Map<string, string[]>()
   #characters = 0
 
-  add({ severity, message }: WireError): void {
+  add({ severity, message }: Pick<WireError, 'severity' | 'message'>): void {
     this.#characters += message.length
     if (this.#characters > maxCharacters) return
     const kind = `${severity.toLowerCase()}s`

@@ -168,6 +168,9 @@ export class QueryRun implements RunHandler {
 
   #finish(): void {
     const { format, typeNames } = this.#options
+    const hidden = this.#columns.length - new Set(this.#columns.map(({ name }) => name)).size
+    if (hidden > 0)
+      this.#notices.add({ severity: 'WARNING', message: sameNames(hidden, this.#columns.length) })
     const fields = format.hasFields ? typeNames.describe(this.#run.session.target, this.#shownColumns()) : []
     if (fields) this.#conclude(fields)
     else this.#awaitsTypes = true
@@ -231,3 +234,6 @@ function messagesFor(text: string): readonly string[] {
 const highWaterMarkBytes = 2 * chunkBytes
 /** A row that is longer than this is longer than any read as well. */
 const longRowBytes = 1024 ** 2
+
+const sameNames = (hidden: number, all: number) =>
+  `${hidden} of ${all} columns not shown: later ones have the same names`

@@ -141,6 +141,7 @@ test('of columns with the same name the last one is shown, and skipfields hides 
   const double = await ask(user, 'select 1 as a, 2 as b, 3 as a')
   assert.deepEqual(double.body.rows, [{ b: 2, a: 3 }])
   assert.deepEqual(Object.keys(double.body.fields), ['b', 'a'])
+  assert.deepEqual(double.body.warnings, ['1 of 3 columns not shown: later ones have the same names'])
   const skipped = await ask(user, 'select 1 as a, 2 as b, 3 as c', { skipfields: 'a,c' })
   assert.deepEqual(skipped.body.rows, [{ b: 2 }])
   assert.deepEqual(Object.keys(skipped.body.fields), ['b'])
