@@ -5,15 +5,14 @@ import { assertAccessibleEverywhere } from './axe.ts'
 import { openConsole } from './open-console.ts'
 
 test('the account shows its quota, its largest tables and the rate limit as last told', async (t) => {
-  const { page, signIn, goTo, createUser } = await openConsole(t, {
+  const { page, createUser, signInAt } = await openConsole(t, {
     setup: { config: { rateLimitSql: { count: 500, seconds: 60, burst: 500 } } },
   })
   const user = await createUser({ quotaBytes: 50_000_000 })
   await user.sql(
     'create table small (n int); create table large as select n from generate_series(1, 20000) n',
   )
-  await signIn(user)
-  await goTo('/account')
+  await signInAt('/account', user)
   await page.getByText(/of 50 MB in 2 tables/).waitFor()
   await page.getByRole('meter', { name: 'Used of the quota' }).waitFor()
   const names = await page.locator('table.list tbody td:first-child').allInnerTexts()
@@ -23,9 +22,8 @@ test('the account shows its quota, its largest tables and the rate limit as last
 })
 
 test('what this browser keeps is exported, forgotten and taken over again, without any token', async (t) => {
-  const { page, signIn, goTo, user } = await openConsole(t)
-  await signIn()
-  await goTo('/jobs/new')
+  const { page, goTo, user, signInAt } = await openConsole(t)
+  await signInAt('/jobs/new')
   await page.getByLabel('Statement 1', { exact: true }).fill('select 42')
   await page.getByRole('button', { name: 'Run as a job' }).click()
   await page.getByText('It waits for its turn').waitFor()

@@ -47,9 +47,8 @@ test('somebody without a key looks around as nobody, and sees what is not theirs
 })
 
 test('a key that stops working asks for another over the page, and the page goes on', async (t) => {
-  const { page, signIn, goTo, user } = await openConsole(t)
-  await signIn()
-  await goTo('/account')
+  const { page, user, signInAt } = await openConsole(t)
+  await signInAt('/account')
   await page.getByText('without a limit').waitFor()
   const answer = await fetch(`${user.base}/api/v3/api_keys/Master/token/regenerate`, {
     method: 'POST',
@@ -78,10 +77,9 @@ test('while the service does not answer the console says so, and goes on when it
 })
 
 test('everything in the frame is done with the keyboard', async (t) => {
-  const { page, signIn, goTo, url } = await openConsole(t)
-  await signIn()
+  const { page, url, signInAt } = await openConsole(t)
   // Not from the editor, which takes the keys that it is given.
-  await goTo('/account')
+  await signInAt('/account')
   await page.getByText('Signed in with the Master key').waitFor()
   await page.keyboard.press('g')
   await page.keyboard.press('j')
@@ -97,12 +95,11 @@ test('everything in the frame is done with the keyboard', async (t) => {
 })
 
 test('signing in and the frame keep nobody out, light or dark, narrow or wide', async (t) => {
-  const { page, signIn, goTo, user } = await openConsole(t)
+  const { page, goTo, user, signInAt } = await openConsole(t)
   await goTo('/')
   await page.getByLabel('API key').waitFor()
   await assertAccessibleEverywhere(page)
-  await signIn()
-  await goTo('/account')
+  await signInAt('/account')
   await page.getByText('without a limit').waitFor()
   await page.getByRole('button', { name: user.username }).click()
   await assertAccessibleEverywhere(page)

@@ -38,12 +38,11 @@ test('a chain with fallbacks is written, followed to its end, and known after a 
 })
 
 test('a job is cancelled, changed while it waits, and run again', async (t) => {
-  const { page, signIn, goTo, user } = await openConsole(t, withWorker)
+  const { page, goTo, user, signInAt } = await openConsole(t, withWorker)
   await user.sql('create table log (what text)')
   const running = await jobs(user).create([endless])
   const waiting = await jobs(user).create(["insert into log values ('first')"])
-  await signIn()
-  await goTo(`/jobs/${waiting.job_id}`)
+  await signInAt(`/jobs/${waiting.job_id}`)
   await status(page, 'pending').waitFor()
   await page.getByText('It waits for its turn').waitFor()
   await page.getByRole('link', { name: 'Change' }).click()
@@ -67,11 +66,10 @@ test('a job is cancelled, changed while it waits, and run again', async (t) => {
 })
 
 test('a failed job says which statement failed and why, and no text of it becomes markup', async (t) => {
-  const { page, signIn, goTo, user } = await openConsole(t, withWorker)
+  const { page, goTo, user, signInAt } = await openConsole(t, withWorker)
   const markup = '<img src=x onerror=alert(1)>😀'
   await user.sql('create table log (what text)')
-  await signIn()
-  await goTo('/jobs/new')
+  await signInAt('/jobs/new')
   await statement(page, 1).fill(`do $$ begin raise exception '${markup}'; end $$`)
   await page.getByText('Fallbacks and time limit of statement 1').click()
   await page.getByRole('textbox', { name: 'onerror After statement 1' }).fill('insert into log values ()')
@@ -86,10 +84,9 @@ test('a failed job says which statement failed and why, and no text of it become
 })
 
 test('a job whose answer is lost is sent again and is still one job', async (t) => {
-  const { page, signIn, goTo, user } = await openConsole(t, withWorker)
+  const { page, user, signInAt } = await openConsole(t, withWorker)
   await user.sql('create table log (what text)')
-  await signIn()
-  await goTo('/jobs/new')
+  await signInAt('/jobs/new')
   await statement(page, 1).fill("insert into log values ('once')")
   let lost = 0
   await page.route('**/api/v2/sql/job', async (route) => {
@@ -104,10 +101,9 @@ test('a job whose answer is lost is sent again and is still one job', async (t) 
 })
 
 test('jobs go to another browser by their ids or as a file, and one that is not kept says so', async (t) => {
-  const { page, signIn, goTo, user } = await openConsole(t, withWorker)
+  const { page, user, signInAt } = await openConsole(t, withWorker)
   const { job_id: id } = await jobs(user).create('select 1')
-  await signIn()
-  await goTo('/jobs')
+  await signInAt('/jobs')
   const unknown = '37c7050e-46a4-4476-b82e-268a4f2ea5ed'
   await page.getByLabel('Add a job by its id').fill(unknown)
   await page.keyboard.press('Enter')
@@ -141,14 +137,13 @@ test('jobs go to another browser by their ids or as a file, and one that is not 
 })
 
 test('what is too long is told before it is sent, and the time of a statement does not come from a wrong clock', async (t) => {
-  const { page, signIn, goTo, user } = await openConsole(t, withWorker)
+  const { page, user, signInAt } = await openConsole(t, withWorker)
   await page.addInitScript(() => {
     const now = Date.now
     Date.now = () => now() - 3_600_000
   })
   const { job_id: id } = await jobs(user).create({ query: [endless] })
-  await signIn()
-  await goTo(`/jobs/${id}`)
+  await signInAt(`/jobs/${id}`)
   await eventually(async () =>
     assert.match(await page.getByTestId('duration').innerText(), /^([1-9]|\d\d)\.\d s$/),
   )
@@ -163,10 +158,9 @@ test('what is too long is told before it is sent, and the time of a statement do
 })
 
 test('the pages of jobs keep nobody out, and a job is sent without a mouse', async (t) => {
-  const { page, signIn, goTo } = await openConsole(t, withWorker)
-  await signIn()
+  const { page, goTo, signInAt } = await openConsole(t, withWorker)
   // Not from the editor, which takes the keys that it is given.
-  await goTo('/account')
+  await signInAt('/account')
   await page.getByText('Signed in with the Master key').waitFor()
   await page.keyboard.press('g')
   await page.keyboard.press('j')

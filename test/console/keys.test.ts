@@ -12,11 +12,10 @@ import { openConsole } from './open-console.ts'
 const permissions = ['select', 'insert', 'update', 'delete'] as const
 
 test('a key made with the picker may do what "What may this key do" says, table by table, and its curl lines prove it', async (t) => {
-  const { page, signIn, goTo, user } = await openConsole(t)
+  const { page, user, signInAt } = await openConsole(t)
   await user.sql('create table places (n int); create table notes (n int); create table secrets (n int)')
   await user.sql('create table open_data (n int); grant select on open_data to public')
-  await signIn()
-  await goTo('/keys/new')
+  await signInAt('/keys/new')
   await page.getByRole('textbox', { name: 'Name' }).fill('reader')
   for (const label of ['select on places', 'select on notes', 'insert on notes']) {
     await page.getByLabel(label).check()
@@ -46,11 +45,10 @@ test('a key made with the picker may do what "What may this key do" says, table 
 })
 
 test('a statement tried as a key is run with its rights, and nothing of it stays', async (t) => {
-  const { page, signIn, goTo, user } = await openConsole(t)
+  const { page, user, signInAt } = await openConsole(t)
   await user.sql('create table t (n int); insert into t values (7)')
   await keys(user).create({ name: 'writer', grants: grantsOn('t', ['select', 'insert']) })
-  await signIn()
-  await goTo('/keys/writer')
+  await signInAt('/keys/writer')
   const tried = async (text: string) => {
     await page.getByRole('textbox', { name: 'Statement' }).fill(text)
     await page.getByRole('button', { name: 'Try it' }).click()
@@ -68,10 +66,9 @@ test('a statement tried as a key is run with its rights, and nothing of it stays
 })
 
 test('a token is hidden until it is asked for; a new one and the end of a key want its name typed', async (t) => {
-  const { page, signIn, goTo, user } = await openConsole(t)
+  const { page, goTo, user, signInAt } = await openConsole(t)
   const { token } = await keys(user).create({ name: 'robot', grants: grantsOn() })
-  await signIn()
-  await goTo('/keys')
+  await signInAt('/keys')
   await page.getByRole('link', { name: 'robot' }).click()
   const shown = page.getByTestId('token')
   assert.ok(!(await shown.innerText()).includes(token))
@@ -104,9 +101,8 @@ test('a token is hidden until it is asked for; a new one and the end of a key wa
 })
 
 test('one who renews the Master token they are signed in with stays signed in', async (t) => {
-  const { page, signIn, goTo, user } = await openConsole(t)
-  await signIn()
-  await goTo('/keys/Master')
+  const { page, user, signInAt } = await openConsole(t)
+  await signInAt('/keys/Master')
   await page.getByRole('button', { name: 'New token' }).click()
   await page.getByLabel('Type Master to confirm').fill('Master')
   await page.keyboard.press('Enter')
@@ -118,9 +114,8 @@ test('one who renews the Master token they are signed in with stays signed in', 
 })
 
 test('what is wrong with a new key is said at its place, and a key like another has its rights', async (t) => {
-  const { page, signIn, goTo, user } = await openConsole(t)
-  await signIn()
-  await goTo('/keys/new')
+  const { page, goTo, user, signInAt } = await openConsole(t)
+  await signInAt('/keys/new')
   await page.getByText('No tables yet').waitFor()
   await user.sql('create table t (n int)')
   await keys(user).create({ name: 'new', grants: grantsOn('t', ['select', 'update'], ['public']) })
@@ -147,12 +142,11 @@ test('what is wrong with a new key is said at its place, and a key like another 
 })
 
 test('names that are markup, script or emoji stay text in the keys, and work', async (t) => {
-  const { page, signIn, goTo, user } = await openConsole(t)
+  const { page, user, signInAt } = await openConsole(t)
   const table = `"'<img src=x onerror=alert(1)>`
   const key = `<script>alert("1")</script>/'😀%2f#?`
   await user.sql(`create table "${table.replaceAll('"', '""')}" (n int)`)
-  await signIn()
-  await goTo('/keys/new')
+  await signInAt('/keys/new')
   await page.getByRole('textbox', { name: 'Name' }).fill(key)
   await page.getByRole('button', { name: 'Read all' }).click()
   await page.getByRole('button', { name: 'Make the key' }).click()
@@ -199,12 +193,11 @@ test('a key that is not Master sees the page of keys greyed, with the reason', a
 })
 
 test('the pages of keys keep nobody out, and a key is made without a mouse', async (t) => {
-  const { page, signIn, goTo, user } = await openConsole(t)
+  const { page, goTo, user, signInAt } = await openConsole(t)
   await user.sql('create table places (n int); create view seen as select * from places')
   await keys(user).create({ name: 'a'.repeat(255), grants: grantsOn('places', ['select'], ['public']) })
-  await signIn()
   // Not from the editor, which takes the keys that it is given.
-  await goTo('/account')
+  await signInAt('/account')
   await page.getByText('Signed in with the Master key').waitFor()
   await page.keyboard.press('g')
   await page.keyboard.press('k')
