@@ -20,6 +20,12 @@ export function readEwkb(hex: string): ReadGeometry | undefined {
   }
 }
 
+/** Whether its first geometry has Z or M, which are left out. */
+export const hasMore = (hex: string) => {
+  const [flags] = hex.startsWith('01') ? hex.slice(8, 10) : hex.slice(2, 4)
+  return Number.parseInt(flags ?? '0', 16) >= 4
+}
+
 /** As longitude and latitude, if the SRID is one of the two that need no tables. */
 export function toLonLat({ srid, geometry }: ReadGeometry): Geometry | undefined {
   if (srid === 4326) return geometry
@@ -28,7 +34,7 @@ export function toLonLat({ srid, geometry }: ReadGeometry): Geometry | undefined
 
 const radius = 6378137
 
-const fromWebMercator = ([x, y]: Position): Position => [
+export const fromWebMercator = ([x, y]: Position): Position => [
   (x / radius) * (180 / Math.PI),
   (2 * Math.atan(Math.exp(y / radius)) - Math.PI / 2) * (180 / Math.PI),
 ]

@@ -6,7 +6,7 @@ import { formatCount } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Empty } from '../parts/notice.tsx'
 import { adoptStyles } from '../parts/styles.ts'
-import { colourOf, theme } from '../parts/theme.ts'
+import { colourOf, shownTheme } from '../parts/theme.ts'
 import type { NumberColumns } from './protocol.ts'
 import type { Result } from './result.ts'
 
@@ -72,7 +72,7 @@ type ChartProps = Readonly<{ kind: Kind; data: NumberColumns; isTime: boolean; n
 
 function Chart({ kind, data, isTime, names }: ChartProps) {
   const container = useRef<HTMLDivElement>(null)
-  const colours = theme.value
+  const colours = shownTheme.value
   useEffect(() => {
     const holder = container.current!
     const size = () => ({

@@ -14,3 +14,11 @@ export function LazyView({ load, ...props }: ViewProps & Readonly<{ load: Loader
 
 export const loadMap: Loader = () => import('./map-view.tsx')
 export const loadChart: Loader = () => import('./chart-view.tsx')
+
+const loadTableMap = () => import('./table-map.tsx')
+
+/** A table on a map, whatever its size, for `/tables/{schema}/{name}/map`. */
+export function LazyTableMap(props: Readonly<{ schema: string; name: string }>) {
+  const loaded = useLoaded(loadTableMap, [])
+  return <Load from={loaded}>{({ default: TableMap }) => <TableMap {...props} />}</Load>
+}

@@ -1,5 +1,6 @@
 import worldName from 'basemap:world'
 import type {
+  CircleLayerSpecification,
   DataDrivenPropertyValueSpecification,
   LayerSpecification,
   StyleSpecification,
@@ -8,7 +9,7 @@ import { feature } from 'topojson-client'
 import type { Classes } from '../geo/classes.ts'
 import type { Shape } from '../geo/shapes.ts'
 import { assetAddress } from '../parts/address.ts'
-import { colourOf } from '../parts/theme.ts'
+import { colourOf, shownTheme } from '../parts/theme.ts'
 
 /** Told apart also by most people who see colours differently. */
 const categoryColours = [
@@ -37,19 +38,57 @@ export async function readWorld(): Promise<object> {
   return feature(topology, topology.objects.countries)
 }
 
-/** All of the map, in the colours of the theme. */
-export function mapStyle(
+/** All of the map of a result, in the colours of the theme. */
+export function resultStyle(
   world: object,
   features: readonly Shape[],
   classes: Classes | undefined,
 ): StyleSpecification {
+  const data = { type: 'FeatureCollection', features } as never
+  return styleOf(world, { shapes: { type: 'geojson', data } }, [
+    ...layersOf({ source: 'shapes' }, colourExpression(classes)),
+    ...selectedLayers(),
+  ])
+}
+
+export const tileLayers = [...shapeLayers, 'cells', 'points']
+
+/** The map of a table: its tiles have the layers `shapes`, or `points` and, where these are dense, `cells`. */
+export function tableStyle(world: object, tiles: string): StyleSpecification {
+  const source = 'rows'
+  const [shapes, points] = [layersOf({ source, 'source-layer': 'shapes' }, colourOf('mark')), pointPaint()]
+  return styleOf(world, { [source]: { type: 'vector', tiles: [tiles], maxzoom: 22 } }, [
+    ...shapes,
+    { id: 'points', type: 'circle', source, 'source-layer': 'points', paint: points },
+    {
+      id: 'cells',
+      type: 'circle',
+      source,
+      'source-layer': 'cells',
+      paint: {
+        // A cell is two pixels wide.
+        'circle-radius': 1.7,
+        'circle-color': ['step', ['get', 'n'], ...cellSteps().flat().slice(1)] as never,
+      },
+    },
+  ])
+}
+
+/** From how many rows on a cell has which colour. */
+export const cellSteps = (): readonly (readonly [number, string])[] =>
+  (shownTheme.value === 'dark' ? classColours : classColours.toReversed()).map(
+    (colour, at) => [10 ** at, colour] as const,
+  )
+
+function styleOf(
+  world: object,
+  sources: StyleSpecification['sources'],
+  layers: LayerSpecification[],
+): StyleSpecification {
   return {
     version: 8,
-    sources: {
-      world: { type: 'geojson', data: world as never },
-      shapes: { type: 'geojson', data: { type: 'FeatureCollection', features } as never },
-    },
-    layers: [...worldLayers(), ...layersOf(colourExpression(classes)), ...selectedLayers()],
+    sources: { world: { type: 'geojson', data: world as never }, ...sources },
+    layers: [...worldLayers(), ...layers],
   }
 }
 
@@ -70,7 +109,9 @@ type Colour = DataDrivenPropertyValueSpecification<string>
 
 const ofKind = (...kinds: string[]) => ['in', ['geometry-type'], ['literal', kinds]] as const
 
-function layersOf(colour: Colour): LayerSpecification[] {
+type From = Readonly<{ source: string; 'source-layer'?: string }>
+
+function layersOf(from: From, colour: Colour): LayerSpecification[] {
   const areas = ofKind('Polygon', 'MultiPolygon')
   const lines = ofKind('Polygon', 'MultiPolygon', 'LineString', 'MultiLineString')
   const points = ofKind('Point', 'MultiPoint')
@@ -78,31 +119,33 @@ function layersOf(colour: Colour): LayerSpecification[] {
     {
       id: 'shape-areas',
       type: 'fill',
-      source: 'shapes',
+      ...from,
       filter: areas as never,
       paint: { 'fill-color': colour, 'fill-opacity': 0.35 },
     },
     {
       id: 'shape-lines',
       type: 'line',
-      source: 'shapes',
+      ...from,
       filter: lines as never,
       paint: { 'line-color': colour, 'line-width': 1.5 },
     },
     {
       id: 'shape-points',
       type: 'circle',
-      source: 'shapes',
+      ...from,
       filter: points as never,
-      paint: {
-        'circle-color': colour,
-        'circle-radius': ['interpolate', ['linear'], ['zoom'], 0, 2.5, 6, 4, 12, 6],
-        'circle-stroke-color': colourOf('surface'),
-        'circle-stroke-width': 0.7,
-      },
+      paint: pointPaint(colour),
     },
   ]
 }
+
+const pointPaint = (colour: Colour = colourOf('mark')): CircleLayerSpecification['paint'] & object => ({
+  'circle-color': colour,
+  'circle-radius': ['interpolate', ['linear'], ['zoom'], 0, 2.5, 6, 4, 12, 6],
+  'circle-stroke-color': colourOf('surface'),
+  'circle-stroke-width': 0.7,
+})
 
 const nothing = ['==', ['id'], -1] as const
 

@@ -1,24 +1,17 @@
-import mapWorker from 'worker:maplibre-gl/dist/maplibre-gl-worker.mjs'
 import { useSignalEffect } from '@preact/signals'
-import { LngLatBounds, Map as MapLibre, NavigationControl, setWorkerUrl } from 'maplibre-gl'
-import mapCss from 'maplibre-gl/dist/maplibre-gl.css' with { type: 'text' }
+import type { Map as MapLibre } from 'maplibre-gl'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { classify } from '../geo/classes.ts'
 import { mostShapes, type Shapes } from '../geo/shapes.ts'
-import { assetAddress } from '../parts/address.ts'
 import { Choice, type Option } from '../parts/choice.tsx'
 import { formatCount, plural } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Empty } from '../parts/notice.tsx'
-import { adoptStyles } from '../parts/styles.ts'
-import { theme } from '../parts/theme.ts'
-import { coloursOf, mapStyle, readWorld, selectedFilters, shapeLayers } from './map-style.ts'
+import { coloursOf, readWorld, resultStyle, selectedFilters, shapeLayers } from './map-style.ts'
+import { openMap, whenLoaded } from './open-map.ts'
 import type { Column } from './protocol.ts'
 import type { Result } from './result.ts'
 import type { ResultLook } from './result-look.ts'
-
-adoptStyles(mapCss)
-setWorkerUrl(assetAddress(mapWorker))
 
 type MapProps = Readonly<{ result: Result; look: ResultLook }>
 
@@ -108,39 +101,24 @@ function DrawnMap({ world, shapes, look, isNumeric, isColoured }: DrawnProps) {
         : undefined,
     [shapes, isColoured, isNumeric],
   )
-  const style = () => mapStyle(world, shapes.features, classes)
   useEffect(() => {
-    const map = new MapLibre({
-      container: container.current!,
-      style: style(),
-      bounds: LngLatBounds.convert(shapes.bounds as never),
-      fitBoundsOptions: { padding: 40, maxZoom: 12 },
-      attributionControl: false,
-      dragRotate: false,
-      maxPitch: 0,
-    })
-    map.addControl(new NavigationControl({ showCompass: false }))
+    const { map, close } = openMap(
+      container.current!,
+      () => resultStyle(world, shapes.features, classes),
+      shapes.bounds!,
+      () => showSelected(map, look.selection.peek().focus.row),
+    )
     map.on('click', shapeLayers, ({ features = [] }) => {
       const row = Number(features[0]?.id)
       const place = { row, column: look.selection.peek().focus.column }
       look.select({ anchor: place, focus: place })
     })
-    container.current!.map = map
-    // The new style has to wait for the old one.
-    const unfollow = theme.subscribe(() => map.isStyleLoaded() && map.setStyle(style()))
-    return () => {
-      unfollow()
-      map.remove()
-    }
+    return close
   }, [shapes, classes])
   useSignalEffect(() => {
     const { row } = look.selection.value.focus
     const map = container.current?.map
-    const show = () => {
-      for (const [layer, filter] of selectedFilters(row)) map?.setFilter(layer, filter as never)
-    }
-    if (map?.isStyleLoaded()) show()
-    else map?.once('idle', show)
+    if (map) whenLoaded(map, () => showSelected(map, row))
   })
   return (
     <div class="map-holder">
@@ -156,4 +134,8 @@ function DrawnMap({ world, shapes, look, isNumeric, isColoured }: DrawnProps) {
       )}
     </div>
   )
+}
+
+function showSelected(map: MapLibre, row: number): void {
+  for (const [layer, filter] of selectedFilters(row)) map.setFilter(layer, filter as never)
 }

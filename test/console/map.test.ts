@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Page } from 'playwright-core'
 import { eventually } from '../support/setup.ts'
 import { assertAccessible } from './axe.ts'
+import { colourAt, onMap } from './map-page.ts'
 import { openConsole } from './open-console.ts'
 import { cells, run } from './sql-page.ts'
 
@@ -71,43 +71,3 @@ test('a chart is drawn of two columns', async (t) => {
 })
 
 const byNumber = (one: unknown, other: unknown) => Number(one) - Number(other)
-
-type TestMap = Readonly<{
-  queryRenderedFeatures: (options: { layers: string[] }) => { id: number }[]
-  project: (lonLat: [number, number]) => { x: number; y: number }
-  once: (event: 'render', listen: () => void) => void
-  triggerRepaint: () => void
-  getCanvas: () => HTMLCanvasElement
-}>
-
-function onMap<T>(page: Page, read: (map: TestMap) => T): Promise<T> {
-  return page
-    .locator('.map')
-    .evaluate(
-      (element, text) =>
-        Function('map', `return (${text})(map)`)((element as unknown as { map: TestMap }).map),
-      String(read),
-    ) as Promise<T>
-}
-
-/** Read in the moment in which it is drawn: afterwards the buffer is empty. */
-function colourAt(page: Page, lon: number, lat: number): Promise<number[]> {
-  return page.locator('.map').evaluate(
-    (element, [x, y]) =>
-      new Promise<number[]>((resolve) => {
-        const { map } = element as unknown as { map: TestMap }
-        map.once('render', () => {
-          const canvas = map.getCanvas()
-          const context = canvas.getContext('webgl2')!
-          const place = map.project([x!, y!])
-          const scale = canvas.width / canvas.clientWidth
-          const pixel = new Uint8Array(4)
-          const [left, bottom] = [place.x * scale, canvas.height - place.y * scale]
-          context.readPixels(left, bottom, 1, 1, context.RGBA, context.UNSIGNED_BYTE, pixel)
-          resolve([...pixel])
-        })
-        map.triggerRepaint()
-      }),
-    [lon, lat],
-  )
-}

@@ -1,0 +1,60 @@
+import mapWorker from 'worker:maplibre-gl/dist/maplibre-gl-worker.mjs'
+import {
+  LngLatBounds,
+  Map as MapLibre,
+  NavigationControl,
+  type StyleSpecification,
+  setWorkerUrl,
+} from 'maplibre-gl'
+import mapCss from 'maplibre-gl/dist/maplibre-gl.css' with { type: 'text' }
+import type { Box } from '../geo/tile-sql.ts'
+import { assetAddress } from '../parts/address.ts'
+import { adoptStyles } from '../parts/styles.ts'
+import { shownTheme } from '../parts/theme.ts'
+
+adoptStyles(mapCss)
+setWorkerUrl(assetAddress(mapWorker))
+
+type MapHolder = HTMLElement & { map?: MapLibre }
+
+/** A map in an element, in the colours of the theme as it is and as it becomes. `restyled`: what a new style has lost. */
+export function openMap(
+  holder: MapHolder,
+  style: () => StyleSpecification,
+  bounds: Box,
+  restyled: () => void = () => undefined,
+): Readonly<{ map: MapLibre; close: () => void }> {
+  const map = new MapLibre({
+    container: holder,
+    style: style(),
+    bounds: LngLatBounds.convert(bounds as never),
+    fitBoundsOptions: { padding: 40, maxZoom: 12 },
+    attributionControl: false,
+    dragRotate: false,
+    maxPitch: 0,
+  })
+  map.addControl(new NavigationControl({ showCompass: false }))
+  holder.map = map
+  let drawn = shownTheme.peek()
+  const unfollow = shownTheme.subscribe((theme) => {
+    if (theme === drawn) return
+    drawn = theme
+    whenLoaded(map, () => {
+      map.setStyle(style())
+      whenLoaded(map, restyled)
+    })
+  })
+  return {
+    map,
+    close: () => {
+      unfollow()
+      map.remove()
+    },
+  }
+}
+
+/** A style cannot be changed before it is there. */
+export function whenLoaded(map: MapLibre, change: () => void): void {
+  if (map.isStyleLoaded()) change()
+  else map.once('idle', change)
+}

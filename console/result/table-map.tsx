@@ -1,0 +1,159 @@
+import type { Map as MapLibre, VectorTileSource } from 'maplibre-gl'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { ApiError } from '../api/api-error.ts'
+import { readRows } from '../api/sql.ts'
+import { type Box, mostInView, percentFor, rowsInViewSql, type TileSource } from '../geo/tile-sql.ts'
+import { Choice } from '../parts/choice.tsx'
+import { formatCount } from '../parts/format.ts'
+import { Load, useLoaded } from '../parts/loading.tsx'
+import { Empty, ErrorNotice } from '../parts/notice.tsx'
+import { adoptStyles } from '../parts/styles.ts'
+import { cellSteps, readWorld, tableStyle } from './map-style.ts'
+import { openMap } from './open-map.ts'
+import css from './result.css' with { type: 'text' }
+import { RowsHere } from './rows-here.tsx'
+import { type AboutTable, readAboutTable, readTileSource } from './table-about.ts'
+import { PrepareNotice } from './table-prepare.tsx'
+import { TableTiles } from './table-tiles.ts'
+
+adoptStyles(css)
+
+type TableProps = Readonly<{ schema: string; name: string }>
+
+/** A table of any size on the countries of the world, tile by tile. */
+export default function TableMap({ schema, name }: TableProps) {
+  const about = useLoaded((signal) => readAboutTable({ schema, name }, signal), [schema, name])
+  return (
+    <Load from={about}>
+      {(table) =>
+        table.geometries.length === 0 ? (
+          <Empty>No column of this table is a geometry.</Empty>
+        ) : (
+          <MapOfColumn key={`${schema}.${name}`} table={table} reload={about.reload} />
+        )
+      }
+    </Load>
+  )
+}
+
+function MapOfColumn({ table, reload }: Readonly<{ table: AboutTable; reload: () => void }>) {
+  const [at, setAt] = useState(0)
+  const column = table.geometries[at] ?? table.geometries[0]!
+  const drawn = useLoaded(
+    async (signal) => ({ world: await readWorld(), ...(await readTileSource(table, column, signal)) }),
+    [table, column],
+  )
+  const options = table.geometries.map((name, place) => ({ at: place, name }))
+  return (
+    <div class="map-view">
+      {options.length > 1 && (
+        <div class="map-bar">
+          <Choice label="Geometry" value={at} options={options} choose={(next) => setAt(next ?? 0)} />
+        </div>
+      )}
+      {!table.isPrepared && <PrepareNotice table={table} done={reload} />}
+      <Load from={drawn}>
+        {({ world, source, bounds, why }) =>
+          source && bounds ? (
+            <DrawnTable key={column} table={table} source={source} world={world} bounds={bounds} />
+          ) : (
+            <Empty>{why}</Empty>
+          )
+        }
+      </Load>
+    </div>
+  )
+}
+
+type DrawnProps = Readonly<{ table: AboutTable; source: TileSource; world: object; bounds: Box }>
+type Shown = Readonly<{ percent: number; isMany: boolean }>
+
+function DrawnTable({ table, source, world, bounds }: DrawnProps) {
+  const holder = useRef<HTMLDivElement & { map?: MapLibre }>(null)
+  const [shown, setShown] = useState<Shown>({ percent: source.percent, isMany: false })
+  const [error, setError] = useState<unknown>(undefined)
+  const [here, setHere] = useState<Box | undefined>(undefined)
+  useEffect(() => {
+    let { percent } = source
+    const tiles = new TableTiles(source, setError)
+    const { map, close } = openMap(holder.current!, () => tableStyle(world, tiles.address(percent)), bounds)
+    const left = new AbortController()
+    map.on('click', ({ point: { x, y } }) => {
+      const [west, south] = map.unproject([x - reach, y + reach]).toArray()
+      const [east, north] = map.unproject([x + reach, y - reach]).toArray()
+      setHere([west, south, east, north])
+    })
+    map.on('movestart', () => setError(undefined))
+    map.on('moveend', async () => {
+      if (table.rows <= mostInView || !table.isStored) return
+      const next = percentFor(await countInView(source, map, left.signal).catch(() => table.rows))
+      if (next === percent || left.signal.aborted) return
+      percent = next
+      map.getSource<VectorTileSource>('rows')?.setTiles([tiles.address(percent)])
+    })
+    map.on('idle', () => {
+      const zoom = `${Math.floor(map.getZoom())}/`
+      setShown({ percent, isMany: [...tiles.read].some(([tile, isMany]) => isMany && tile.startsWith(zoom)) })
+    })
+    return () => {
+      left.abort()
+      close()
+      tiles.close()
+    }
+  }, [table, source])
+  return (
+    <>
+      <p class="map-bar small muted" role="status">
+        {describe(table, source, shown)}
+      </p>
+      {error !== undefined && <ErrorNotice error={error} {...(isSlow(error) ? { title: tooSlow } : {})} />}
+      <div class="result-body">
+        <div class="map-holder">
+          <div class="map" ref={holder} />
+          {source.isPoints && shown.isMany && <CellLegend />}
+        </div>
+        {here && <RowsHere table={table} source={source} box={here} close={() => setHere(undefined)} />}
+      </div>
+    </>
+  )
+}
+
+/** Around a click, in pixels. */
+const reach = 4
+
+async function countInView(source: TileSource, map: MapLibre, signal: AbortSignal): Promise<number> {
+  const box = map.getBounds().toArray().flat() as unknown as Box
+  const [row] = await readRows<{ 'QUERY PLAN': string | readonly unknown[] }>(rowsInViewSql(source, box), {
+    signal,
+  })
+  const plan = row!['QUERY PLAN']
+  const [{ Plan }] = (typeof plan === 'string' ? JSON.parse(plan) : plan) as [
+    { Plan: { 'Plan Rows': number } },
+  ]
+  return Plan['Plan Rows']
+}
+
+function describe({ rows }: AboutTable, { isPoints }: TileSource, { percent, isMany }: Shown): string {
+  const parts = [rows > 0 ? `about ${formatCount(rows)} rows` : 'rows not yet counted']
+  if (percent < 100) parts.push(`drawn from a sample, about ${percent} of 100 rows`)
+  if (isPoints && isMany) parts.push('where they are dense, a dot stands for all rows around it')
+  if (!isPoints) parts.push('shapes smaller than a pixel are left out')
+  if (!isPoints && isMany) parts.push('of a tile only 20,000 shapes are drawn: come closer to see all')
+  return parts.join(' · ')
+}
+
+const isSlow = (error: unknown) => error instanceof ApiError && error.isOverTime
+const tooSlow =
+  'A part of the map took longer than one request may. An index on the geometry makes it quick; so does coming closer.'
+
+function CellLegend() {
+  return (
+    <ul class="legend" aria-label="Rows by dot">
+      {cellSteps().map(([from, colour]) => (
+        <li key={from}>
+          <span class="swatch" style={{ background: colour }} /> {formatCount(from)} and more
+        </li>
+      ))}
+    </ul>
+  )
+}
