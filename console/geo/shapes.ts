@@ -29,7 +29,7 @@ export function readShapes(
 ): Shapes {
   const features: Shape[] = []
   const undrawn: Record<number, number> = {}
-  const box = [180, 90, -180, -90] as [number, number, number, number]
+  const box = nowhere()
   let [beyond, empty] = [0, 0]
   for (let row = 0; row < count; row++) {
     if (features.length === mostShapes) {
@@ -47,6 +47,14 @@ export function readShapes(
   }
   return { features, bounds: features.length > 0 ? box : null, beyond, empty, undrawn }
 }
+
+export function boundsOf(geometry: Geometry): [west: number, south: number, east: number, north: number] {
+  const box = nowhere()
+  extend(box, geometry)
+  return box
+}
+
+const nowhere = (): [number, number, number, number] => [180, 90, -180, -90]
 
 function extend(box: [number, number, number, number], geometry: Geometry): void {
   if (geometry.type === 'GeometryCollection') {

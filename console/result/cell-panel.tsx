@@ -1,10 +1,12 @@
 import { CopyButton } from '../parts/copy-button.tsx'
 import { formatCount } from '../parts/format.ts'
 import { useLoaded } from '../parts/loading.tsx'
+import { CellGeometry } from './cell-geometry.tsx'
+import type { Column } from './protocol.ts'
 import type { Result } from './result.ts'
 import type { ResultLook } from './result-look.ts'
 
-/** One value, whole: JSON as a tree, everything else as its text. */
+/** One value, whole: JSON as a tree, a geometry as WKT and on a map, everything else as its text. */
 export function CellPanel({ result, look }: Readonly<{ result: Result; look: ResultLook }>) {
   const { row, column } = look.selection.value.focus
   const about = result.progress.value.columns[column]
@@ -29,21 +31,17 @@ export function CellPanel({ result, look }: Readonly<{ result: Result; look: Res
       </p>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys */}
       <div class="cell-value" tabIndex={0} role="group" aria-label="Value">
-        <Value text={text} isJson={/^jsonb?$/.test(about.pgtype ?? '')} isLoading={cell.isLoading} />
+        {cell.isLoading ? null : <Value text={text} column={about} />}
       </div>
     </aside>
   )
 }
 
-function Value({
-  text,
-  isJson,
-  isLoading,
-}: Readonly<{ text: string | null; isJson: boolean; isLoading: boolean }>) {
-  if (isLoading) return null
+function Value({ text, column }: Readonly<{ text: string | null; column: Column }>) {
   if (text === null) return <em class="muted">NULL</em>
   if (text === '') return <em class="muted">empty text</em>
-  const tree = isJson ? parse(text) : undefined
+  if (column.type === 'geometry') return <CellGeometry hex={text} />
+  const tree = /^jsonb?$/.test(column.pgtype ?? '') ? parse(text) : undefined
   return typeof tree === 'object' && tree !== null ? <Tree value={tree} isOpen /> : <pre>{text}</pre>
 }
 

@@ -42,6 +42,28 @@ test('a map shows the points of a result without the internet, and a point and i
   await assertAccessible(page)
 })
 
+test('a geometry is opened as WKT and on a small map, which follows the theme of the system', async (t) => {
+  const { page, signIn } = await openConsole(t, { drawsMaps: true })
+  await page.emulateMedia({ colorScheme: 'light' })
+  await signIn()
+  await run(
+    page,
+    "select st_setsrid(st_point(20, 10), 4326) as flat, 'SRID=4326;POINT Z (1 2 3)'::geometry as deep",
+  )
+  await page.getByRole('gridcell').first().dblclick()
+  await page.getByText('POINT(20 10)', { exact: true }).waitFor()
+  await eventually(async () => {
+    const drawn = await onMap(page, (map) => map.queryRenderedFeatures({ layers: ['shape-points'] }).length)
+    assert.equal(drawn, 1)
+  }, 60_000)
+  const light = await colourAt(page, 20.01, 10.01)
+  await page.emulateMedia({ colorScheme: 'dark' })
+  await eventually(async () => assert.notDeepEqual(await colourAt(page, 20.01, 10.01), light), 60_000)
+  await page.getByRole('gridcell').nth(1).click()
+  await page.getByText('POINT(1 2)', { exact: true }).waitFor()
+  await page.getByText('Z and M are not shown').waitFor()
+})
+
 test('a geometry of another system is not drawn in a wrong place: the map says what to do', async (t) => {
   const { page, signIn } = await openConsole(t)
   await signIn()

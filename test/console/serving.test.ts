@@ -68,7 +68,7 @@ test('the console stays as small as was promised', async () => {
   assert.ok(kilobytes(sql) <= 200, `to write SQL: ${kilobytes(sql)} KB`)
   const named = (start: string) => outputs.filter(({ file }) => file.startsWith(start))
   const alone = (some: readonly Output[]) => some.filter((output) => ![...first, ...sql].includes(output))
-  for (const view of ['map-view', 'table-map']) {
+  for (const view of ['map-view', 'table-map', 'small-map']) {
     const own = needs(outputs, `console/result/${view}.tsx`)
     const map = alone([...own, ...named('maplibre-gl-worker'), ...named('world')])
     assert.ok(kilobytes(map) <= 490, `${view}: ${kilobytes(map)} KB`)
