@@ -1,5 +1,6 @@
 import { signal } from '@preact/signals'
 import { clear, createStore, del, entries, get, set, type UseStore, update } from 'idb-keyval'
+import { randomId } from '../parts/random-id.ts'
 import { session } from './session.ts'
 
 /** True when the browser refuses to keep anything: the frame says so, and all works until the tab is closed. */
@@ -9,22 +10,26 @@ export const isNothingKept = signal(false)
 export async function readKept<T>(name: string): Promise<T | undefined> {
   const { memory, store } = placeOf(currentUser())
   if (memory.has(name)) return memory.get(name) as T
-  const left = localStorage.getItem(journalName(name))
-  if (left !== null) {
-    await keep(name, JSON.parse(left))
-    localStorage.removeItem(journalName(name))
-  }
   return attempt(() => get<T>(name, store()))
 }
 
-/** At once, because the page may be gone before a database has answered. */
-export function keepBeforeLeaving(name: string, value: unknown): void {
+/** At once, because the page may be gone before a database has answered. Returns what takes the note away again. */
+export function leaveNote(name: string, note: unknown): () => void {
+  const key = `${notesOf(name)}${randomId()}`
   try {
-    localStorage.setItem(journalName(name), JSON.stringify(value))
+    localStorage.setItem(key, JSON.stringify(note))
   } catch {
     // No room, or not allowed: the database may still be quick enough.
   }
-  void keep(name, value).then(() => localStorage.removeItem(journalName(name)))
+  return () => localStorage.removeItem(key)
+}
+
+/** What tabs have left when they were closed. */
+export function takeNotes<T>(name: string): readonly T[] {
+  const keys = Object.keys(localStorage).filter((key) => key.startsWith(notesOf(name)))
+  const notes = keys.map((key) => JSON.parse(localStorage.getItem(key)!) as T)
+  for (const key of keys) localStorage.removeItem(key)
+  return notes
 }
 
 export async function keep(name: string, value: unknown): Promise<void> {
@@ -72,7 +77,7 @@ type Place = Readonly<{ memory: Map<string, unknown>; store: () => UseStore }>
 
 const prefix = 'cartage:'
 const places = new Map<string, Place>()
-const journalName = (name: string) => `${prefix}${currentUser()}:${name}`
+const notesOf = (name: string) => `${prefix}${currentUser()}:${name}:`
 const currentUser = () => session.value?.username ?? 'operator'
 
 function placeOf(user: string): Place {

@@ -1,9 +1,13 @@
 import { computed, signal } from '@preact/signals'
-import { keep, keepBeforeLeaving, readKept } from '../api/kept.ts'
+import { changeKept, leaveNote, takeNotes } from '../api/kept.ts'
+import { randomId } from '../parts/random-id.ts'
 
 export type Draft = Readonly<{ id: string; name: string; text: string }>
 
 type KeptDrafts = Readonly<{ drafts: readonly Draft[]; currentId: string; lastNumber: number }>
+
+/** What this tab has done: nothing else is written, so that two tabs take nothing from each other. */
+type Changes = KeptDrafts & Readonly<{ closed: readonly string[] }>
 
 /** What somebody is writing: kept in this browser while they type, so that no tab that closes takes it along. */
 export const drafts = signal<readonly Draft[]>([])
@@ -13,23 +17,42 @@ export const currentDraft = computed(() => drafts.value.find(({ id }) => id === 
 const storageName = 'drafts'
 const saveMs = 300
 let lastNumber = 0
+const changed = new Set<string>()
+const closed = new Set<string>()
 let timer: ReturnType<typeof setTimeout> | undefined
 
 export async function openDrafts(): Promise<void> {
-  const former = await readKept<KeptDrafts>(storageName)
-  drafts.value = former?.drafts ?? []
-  currentId.value = former?.currentId ?? ''
-  lastNumber = former?.lastNumber ?? 0
+  const notes = takeNotes<Changes>(storageName)
+  const kept = await changeKept<KeptDrafts>(storageName, (former = none) => notes.reduce(merge, former))
+  drafts.value = kept.drafts
+  currentId.value = kept.currentId
+  lastNumber = kept.lastNumber
   if (!currentDraft.value) {
     if (drafts.value[0]) currentId.value = drafts.value[0].id
     else addDraft('')
   }
 }
 
+const none: KeptDrafts = { drafts: [], currentId: '', lastNumber: 0 }
+
+function merge(former: KeptDrafts, changes: Changes): KeptDrafts {
+  const left = former.drafts.filter(({ id }) => !changes.closed.includes(id))
+  const isNew = ({ id }: Draft) => !left.some((draft) => draft.id === id)
+  return {
+    drafts: [
+      ...left.map((draft) => changes.drafts.find(({ id }) => id === draft.id) ?? draft),
+      ...changes.drafts.filter(isNew),
+    ],
+    currentId: changes.currentId,
+    lastNumber: Math.max(former.lastNumber, changes.lastNumber),
+  }
+}
+
 export function addDraft(text: string, name?: string): void {
   lastNumber++
-  const draft = { id: crypto.randomUUID(), name: name ?? `query ${lastNumber}`, text }
+  const draft = { id: randomId(), name: name ?? `query ${lastNumber}`, text }
   drafts.value = [...drafts.value, draft]
+  changed.add(draft.id)
   currentId.value = draft.id
   save()
 }
@@ -41,6 +64,7 @@ export function chooseDraft(id: string): void {
 
 export function changeDraft(id: string, change: Partial<Pick<Draft, 'name' | 'text'>>): void {
   drafts.value = drafts.value.map((draft) => (draft.id === id ? { ...draft, ...change } : draft))
+  changed.add(id)
   save()
 }
 
@@ -48,17 +72,32 @@ export function changeDraft(id: string, change: Partial<Pick<Draft, 'name' | 'te
 export function closeDraft(id: string): void {
   const at = drafts.value.findIndex((draft) => draft.id === id)
   drafts.value = drafts.value.filter((draft) => draft.id !== id)
+  closed.add(id)
   if (drafts.value.length === 0) addDraft('')
   else if (currentId.value === id) currentId.value = drafts.value[Math.max(0, at - 1)]!.id
   save()
 }
 
-const kept = (): KeptDrafts => ({ drafts: drafts.value, currentId: currentId.value, lastNumber })
+/** Those that are not yet kept. */
+function takeChanges(): Changes {
+  const changes = {
+    drafts: drafts.value.filter(({ id }) => changed.has(id)),
+    closed: [...closed],
+    currentId: currentId.value,
+    lastNumber,
+  }
+  changed.clear()
+  closed.clear()
+  return changes
+}
+
+const keepChanges = (changes: Changes) =>
+  changeKept<KeptDrafts>(storageName, (former = none) => merge(former, changes))
 
 function save(): void {
   timer ??= setTimeout(() => {
     timer = undefined
-    void keep(storageName, kept())
+    void keepChanges(takeChanges())
   }, saveMs)
 }
 
@@ -68,7 +107,8 @@ export function saveDraftsBeforeLeaving(): () => void {
     if (timer === undefined) return
     clearTimeout(timer)
     timer = undefined
-    keepBeforeLeaving(storageName, kept())
+    const changes = takeChanges()
+    void keepChanges(changes).then(leaveNote(storageName, changes))
   }
   document.addEventListener('visibilitychange', hide)
   addEventListener('pagehide', hide)
