@@ -97,7 +97,7 @@ const shared = {
 const oneCore = {
   name: 'one-core',
   setup(build) {
-    build.onLoad({ filter: /\/console\/[^/]+\/(page|map-view|table-map|small-map|chart-view)\.tsx$/ }, ({ path }) => ({
+    build.onLoad({ filter: /\/console\/[^/]+\/(page|palette|map-view|table-map|small-map|chart-view)\.tsx$/ }, ({ path }) => ({
       contents: `${readFileSync(path, 'utf8')}\nimport * as core from '../core.ts'\nexport { core }\n`,
       loader: 'tsx',
     }))

@@ -4,15 +4,17 @@ import { isReachable } from '../api/connection.ts'
 import { followJobs } from '../api/follow-jobs.ts'
 import { isNothingKept } from '../api/kept.ts'
 import { adminToken, endExpiry, isExpired, session } from '../api/session.ts'
+import { changeSettings, openSettings } from '../api/settings.ts'
 import { type Act, useActs } from '../parts/acts.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { LiveRegion } from '../parts/live.tsx'
+import { Load, useLoaded } from '../parts/loading.tsx'
+import { Menu } from '../parts/menu.tsx'
 import { hrefOf, navigate, path, segmentsOf } from '../parts/route.ts'
 import { Toasts } from '../parts/toast.tsx'
 import { Brand } from './brand.tsx'
 import { KeysHelp } from './keys-help.tsx'
 import { shownPages, whyNot } from './pages.ts'
-import { Palette } from './palette.tsx'
 import { ShownPage } from './shown-page.tsx'
 import { SignInForm, SignInPage } from './sign-in.tsx'
 import { ThemeMenu, UserMenu } from './top-menus.tsx'
@@ -53,7 +55,9 @@ function SignedIn() {
     { name: 'Find an act, a page, a table', keys: 'Ctrl+k', run: open('palette') },
     { name: 'Show all keys', keys: '?', run: open('keys') },
   ])
-  useFirstPage()
+  useLastPage()
+  const username = session.value?.username
+  useEffect(() => void openSettings(), [username])
   const isMaster = session.value?.isMaster ?? false
   useEffect(() => (isMaster ? followJobs() : undefined), [isMaster])
   return (
@@ -66,27 +70,43 @@ function SignedIn() {
       <main class="main" id="main" tabIndex={-1}>
         <ShownPage />
       </main>
-      {opened.value === 'palette' && <Palette close={close} />}
+      {opened.value === 'palette' && <LazyPalette close={close} />}
       {opened.value === 'keys' && <KeysHelp close={close} />}
     </div>
   )
 }
 
-/** `/console/` itself is no page: the one that was open last is shown, or the first. */
-function useFirstPage(): void {
-  const [first] = segmentsOf(path.value)
-  useEffect(() => {
-    if (first !== undefined) return
-    const [page] = shownPages()
-    if (page) navigate(`/${page.name}`, { replace: true })
-  }, [first])
+const loadPalette = () => import('./palette.tsx')
+
+/** With the first page comes only what everybody needs. */
+function LazyPalette({ close }: Readonly<{ close: () => void }>) {
+  const loaded = useLoaded(loadPalette, [])
+  return <Load from={loaded}>{({ default: Palette }) => <Palette close={close} />}</Load>
 }
+
+/** `/console/` itself is no page: the one that was open last is shown, or the first. */
+function useLastPage(): void {
+  const current = path.value
+  useEffect(() => {
+    if (segmentsOf(current).length > 0) {
+      if (isPage(current)) void changeSettings({ lastPage: current })
+      return
+    }
+    void openSettings().then(({ lastPage = '' }) => {
+      if (segmentsOf(path.peek()).length > 0) return
+      navigate(isPage(lastPage) ? lastPage : `/${shownPages()[0]?.name}`, { replace: true })
+    })
+  }, [current])
+}
+
+const isPage = (to: string) => shownPages().some(({ name }) => name === segmentsOf(to)[0])
 
 function Top({ openPalette, openKeys }: Readonly<{ openPalette: () => void; openKeys: () => void }>) {
   return (
     <header class="top">
       <Brand />
       <Navigation />
+      <PagesMenu />
       <span class="grow wide-only" />
       <button
         type="button"
@@ -127,6 +147,30 @@ function Navigation() {
         </a>
       ))}
     </nav>
+  )
+}
+
+/** The same where there is no room for it. */
+function PagesMenu() {
+  const [name] = segmentsOf(path.value)
+  const current = shownPages().find((page) => page.name === name)
+  return (
+    <span class="narrow-only">
+      <Menu
+        label={`${current?.label ?? 'Pages'} ▾`}
+        title={`Page: ${current?.label ?? 'none'}`}
+        className="quiet"
+        items={shownPages().map((page) => {
+          const why = whyNot(page)
+          return {
+            label: [page.label, page.badge?.()].filter(Boolean).join(' '),
+            isOn: page === current,
+            run: () => navigate(`/${page.name}`),
+            ...(why ? { why } : {}),
+          }
+        })}
+      />
+    </span>
   )
 }
 

@@ -1,13 +1,21 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { catalog } from '../api/catalog.ts'
+import { readHistory } from '../api/history.ts'
+import { session } from '../api/session.ts'
+import { packStatement } from '../api/share.ts'
 import { type Act, acts } from '../parts/acts.ts'
+import { shorten } from '../parts/format.ts'
+import { useLoaded } from '../parts/loading.tsx'
+import { navigate, pathTo } from '../parts/route.ts'
 
-/** Everything that can be done on this page and in the console, by its name. */
-export function Palette({ close }: Readonly<{ close: () => void }>) {
+/** Everything by its name: what can be done here, the tables, and what was run in this browser. */
+export default function Palette({ close }: Readonly<{ close: () => void }>) {
   const element = useRef<HTMLDialogElement>(null)
   const [text, setText] = useState('')
   const [at, setAt] = useState(0)
   const id = useId()
-  const found = findActs(text)
+  const history = useLoaded(historyActs, [])
+  const found = find(text, [...acts.value, ...tableActs(), ...(history.value ?? [])])
   useEffect(() => element.current?.showModal(), [])
   const run = (act: Act | undefined) => {
     close()
@@ -46,7 +54,7 @@ export function Palette({ close }: Readonly<{ close: () => void }>) {
           {found.map((act, index) => (
             // biome-ignore lint/a11y/useKeyWithClickEvents: the field above has the keys
             <div
-              key={`${act.name}${act.keys}`}
+              key={`${index} ${act.name}`}
               id={`${id}-${index}`}
               role="option"
               tabIndex={-1}
@@ -64,10 +72,23 @@ export function Palette({ close }: Readonly<{ close: () => void }>) {
   )
 }
 
+const tableActs = (): Act[] =>
+  catalog.value.tables.map(({ schema, name, kind }) => ({
+    name: `${schema}.${name}, ${kind}`,
+    run: () => navigate(pathTo('tables', schema, name)),
+  }))
+
+/** Into a new draft, as a link would: never run by itself. */
+async function historyActs(): Promise<Act[]> {
+  const entries = session.value ? await readHistory() : []
+  return entries.map(({ text }) => ({
+    name: `Run before: ${shorten(text, 120)}`,
+    run: () => void packStatement(text).then((packed) => navigate(`/sql#s=${packed}`)),
+  }))
+}
+
 /** Those that have all words, in the order in which they were offered; no more than a person reads. */
-function findActs(text: string): readonly Act[] {
+function find(text: string, all: readonly Act[]): readonly Act[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean)
-  return acts.value
-    .filter(({ name }) => words.every((word) => name.toLowerCase().includes(word)))
-    .slice(0, 50)
+  return all.filter(({ name }) => words.every((word) => name.toLowerCase().includes(word))).slice(0, 50)
 }

@@ -6,6 +6,9 @@ const root = `${servicePath}/console`
 /** The path of the page under `/console`, such as `/tables/public/airports/columns`. */
 export const path = signal(readPath())
 
+/** What stands after `#`: it never reaches the service. */
+export const fragment = signal(location.hash)
+
 /** The parts of a path, decoded: names of tables may hold anything. */
 export const segmentsOf = (text: string) => text.split('/').filter(Boolean).map(decodeURIComponent)
 
@@ -18,14 +21,12 @@ export const hrefOf = (to: string) => `${root}${to}`
 export function navigate(to: string, { replace = false } = {}): void {
   if (replace) history.replaceState(null, '', hrefOf(to))
   else history.pushState(null, '', hrefOf(to))
-  path.value = readPath()
+  readAddress()
 }
 
 /** Links to pages change the page; what leads elsewhere, or into another tab, stays the browser's. */
 export function followLinks(): void {
-  addEventListener('popstate', () => {
-    path.value = readPath()
-  })
+  addEventListener('popstate', readAddress)
   document.addEventListener('click', (event) => {
     if (
       event.defaultPrevented ||
@@ -42,6 +43,11 @@ export function followLinks(): void {
     event.preventDefault()
     navigate(link.pathname.slice(root.length) + link.search + link.hash)
   })
+}
+
+function readAddress(): void {
+  path.value = readPath()
+  fragment.value = location.hash
 }
 
 function readPath(): string {

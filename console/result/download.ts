@@ -1,5 +1,6 @@
 import type { Credential } from '../api/credential.ts'
 import { addressOf } from '../api/request.ts'
+import { randomId } from '../parts/random-id.ts'
 
 export type DownloadFormat = Readonly<{
   label: string
@@ -42,7 +43,7 @@ export function startDownload(
 
 function post(address: string, fields: Readonly<Record<string, string>>): Promise<string | undefined> {
   const frame = document.createElement('iframe')
-  frame.name = `download-${crypto.randomUUID()}`
+  frame.name = `download-${randomId()}`
   frame.hidden = true
   frame.title = 'Download'
   const form = document.createElement('form')

@@ -13,6 +13,12 @@ export class GridColumns {
   #widths: number[] = []
   #offsets: number[] = [0]
   readonly #chosen = new Set<number>()
+  readonly #kept: Readonly<Record<string, number>>
+
+  /** `kept`: the widths that somebody has chosen for columns of these names. */
+  constructor(kept: Readonly<Record<string, number>>) {
+    this.#kept = kept
+  }
 
   get count(): number {
     return this.#widths.length
@@ -34,6 +40,10 @@ export class GridColumns {
   fit(columns: readonly Column[], rows: readonly Row[], fonts: Fonts): void {
     for (const [at, { name }] of columns.entries()) {
       if (this.#chosen.has(at)) continue
+      if (Object.hasOwn(this.#kept, name)) {
+        this.#widths[at] = this.#kept[name]!
+        continue
+      }
       const longest = Math.max(...rows.map((row) => measure((row[at] ?? 'NULL').slice(0, 60), fonts.cell)))
       const needed = Math.ceil(Math.max(longest, measure(name, fonts.header) + signWidth)) + padding
       this.#widths[at] = Math.min(Math.max(needed, this.#widths[at] ?? 0, narrowest), widest)

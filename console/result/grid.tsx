@@ -1,6 +1,8 @@
 import { useSignal, useSignalEffect } from '@preact/signals'
 import { useEffect, useId, useRef } from 'preact/hooks'
+import { keepColumnWidth, settings } from '../api/settings.ts'
 import { useActs } from '../parts/acts.ts'
+import { copyText } from '../parts/copy-button.tsx'
 import { toast } from '../parts/toast.tsx'
 import { copySelection } from './clipboard.ts'
 import { type Fonts, GridColumns } from './grid-columns.ts'
@@ -22,7 +24,7 @@ export function Grid({ result, look }: GridProps) {
   const size = useSignal({ rows: result.progress.value.rows, columns: result.progress.value.columns.length })
 
   useEffect(() => {
-    const columns = new GridColumns()
+    const columns = new GridColumns(settings.peek().columnWidths ?? {})
     const rows = new GridRows(result, () => parts.current?.view.plan())
     const view = new GridView(scroller.current!, rows, columns, stateOf(id, result, look))
     parts.current = { view, rows, columns }
@@ -55,6 +57,16 @@ export function Grid({ result, look }: GridProps) {
     known.view.show({ ...state, columns: state.columns.slice(0, known.columns.count) })
   }
 
+  const resizeFocused = (by: number) => {
+    const { column } = look.selection.value.focus
+    const known = parts.current
+    const about = result.progress.value.columns[column]
+    if (!known || !about) return
+    known.columns.resize(column, known.columns.width(column) + by)
+    known.view.plan()
+    void keepColumnWidth(about.name, known.columns.width(column))
+  }
+
   return (
     <div class="grid">
       <div
@@ -68,10 +80,10 @@ export function Grid({ result, look }: GridProps) {
         aria-multiselectable="true"
         aria-activedescendant={`${id}-${look.selection.value.focus.row}-${look.selection.value.focus.column}`}
         onKeyDown={(event) => pressKey(event, result, look, parts.current?.view)}
-        onPointerDown={(event) => beginPointer(event, look, parts.current)}
+        onPointerDown={(event) => beginPointer(event, result, look, parts.current)}
         onDblClick={(event) => placeOf(event) && look.open()}
       />
-      <CopyActs result={result} look={look} />
+      <GridActs result={result} look={look} resize={resizeFocused} />
     </div>
   )
 }
@@ -93,8 +105,12 @@ function stateOf(id: string, { progress }: Result, look: ResultLook): GridState 
   return { id, rowCount: rows, columns, selection: look.selection.value, order: look.order.value }
 }
 
-function CopyActs({ result, look }: GridProps) {
+type ActsProps = GridProps & Readonly<{ resize: (by: number) => void }>
+
+function GridActs({ result, look, resize }: ActsProps) {
   useActs([
+    { name: 'Make the column wider', keys: '>', run: () => resize(24) },
+    { name: 'Make the column narrower', keys: '<', run: () => resize(-24) },
     { name: 'Open the cell', run: () => look.open() },
     { name: 'Copy the selected cells', run: () => copy(result, look, false) },
   ])
@@ -120,9 +136,7 @@ function pressKey(event: KeyboardEvent, result: Result, look: ResultLook, view: 
 export async function copy(result: Result, look: ResultLook, withHeader: boolean): Promise<void> {
   try {
     const range = rangeOf(look.selection.value)
-    const text = copySelection(result, range, withHeader ? 'TSV with header' : 'TSV')
-    await navigator.clipboard.writeText(await text)
-    toast('Copied')
+    await copyText(await copySelection(result, range, withHeader ? 'TSV with header' : 'TSV'), 'Copied')
   } catch (error) {
     toast((error as Error).message)
   }
@@ -130,10 +144,10 @@ export async function copy(result: Result, look: ResultLook, withHeader: boolean
 
 type Parts = Readonly<{ view: GridView; columns: GridColumns }>
 
-function beginPointer(event: PointerEvent, look: ResultLook, parts: Parts | undefined): void {
+function beginPointer(event: PointerEvent, result: Result, look: ResultLook, parts: Parts | undefined): void {
   if (event.button !== 0 || !parts) return
   const header = (event.target as Element).closest<HTMLElement>('[role="columnheader"][data-column]')
-  if (header) pressHeader(event, header, look, parts)
+  if (header) pressHeader(event, header, { result, look, ...parts })
   const place = placeOf(event)
   if (!place) return
   const anchor = event.shiftKey ? look.selection.value.anchor : place
@@ -151,8 +165,7 @@ function beginPointer(event: PointerEvent, look: ResultLook, parts: Parts | unde
 function pressHeader(
   event: PointerEvent,
   header: HTMLElement,
-  look: ResultLook,
-  { view, columns }: Parts,
+  { result, look, view, columns }: Parts & GridProps,
 ): void {
   const column = Number(header.dataset.column)
   const { right } = header.getBoundingClientRect()
@@ -163,7 +176,11 @@ function pressHeader(
     view.plan()
   }
   addEventListener('pointermove', drag)
-  addEventListener('pointerup', () => removeEventListener('pointermove', drag), { once: true })
+  const finish = () => {
+    removeEventListener('pointermove', drag)
+    void keepColumnWidth(result.progress.value.columns[column]!.name, columns.width(column))
+  }
+  addEventListener('pointerup', finish, { once: true })
   event.preventDefault()
 }
 

@@ -11,7 +11,13 @@ export type Order = Readonly<{ column: number; isDescending: boolean }>
 
 /** How it ended. `full`: the browser should not hold more. The rows that came stay. */
 export type Outcome =
-  | Readonly<{ kind: 'done'; seconds: number; totalRows: number; notices: readonly string[] }>
+  | Readonly<{
+      kind: 'done'
+      seconds: number
+      totalRows: number
+      warnings: readonly string[]
+      notices: readonly string[]
+    }>
   | Readonly<{ kind: 'stopped' | 'full' | 'torn' | 'unreachable' }>
   | Readonly<{
       kind: 'refused'

@@ -17,6 +17,8 @@ export class ResultLook {
   readonly focus = signal<Place | undefined>(undefined)
   readonly order = signal<Order | null>(null)
   readonly isOpen = signal(false)
+  /** The column by which somebody wanted to sort what only the service can. */
+  readonly wantedOrder = signal<number | undefined>(undefined)
   readonly #result: Result
   #isReordered = false
 
@@ -37,8 +39,10 @@ export class ResultLook {
   async sortBy(column: number): Promise<void> {
     const { rows } = this.#result.progress.value
     if (this.#result.state.value === 'running') return toast('It can be sorted when all rows are here')
-    if (rows > mostSorted)
-      return toast(`More than ${mostSorted.toLocaleString('en-US')} rows: put ORDER BY into the statement`)
+    if (rows > mostSorted || this.#result.state.value !== 'done') {
+      this.wantedOrder.value = column
+      return
+    }
     const former = this.order.value
     const isSame = former?.column === column
     const next = isSame && former.isDescending ? null : { column, isDescending: isSame }

@@ -17,8 +17,9 @@ import { Grid } from './grid.tsx'
 import { rangeOf } from './grid-selection.ts'
 import { LazyView, loadChart, loadMap } from './lazy-view.tsx'
 import css from './result.css' with { type: 'text' }
-import type { Result } from './result.ts'
+import type { Result, ServerOrder } from './result.ts'
 import type { ResultLook, View } from './result-look.ts'
+import { SortNotice } from './sort-notice.tsx'
 
 adoptStyles(css)
 
@@ -30,6 +31,8 @@ export type ResultViewProps = Readonly<{
   /** What can be done about an error, beside reading it. */
   errorActs?: ComponentChildren
   download: (format: DownloadFormat) => void
+  /** Runs the statement again, sorted. */
+  sortOnServer?: (order: ServerOrder) => void
 }>
 
 /** All that there is to see of a result. */
@@ -65,6 +68,7 @@ export function ResultView(props: ResultViewProps) {
       </div>
       <div class="result-notices">
         <OutcomeNotice {...props} />
+        <SortNotice {...props} />
       </div>
       <div class="result-body">
         <div class="result-view" {...tabPanel(id, view)}>
@@ -107,7 +111,10 @@ function NoRows({ result }: Readonly<{ result: Result }>) {
   return <Empty>Done. {plural(outcome.totalRows, 'row')} affected.</Empty>
 }
 
-const messagesOf = ({ outcome }: Result) => (outcome.value?.kind === 'done' ? outcome.value.notices : [])
+const warningsOf = ({ outcome }: Result) => (outcome.value?.kind === 'done' ? outcome.value.warnings : [])
+
+const messagesOf = (result: Result) =>
+  result.outcome.value?.kind === 'done' ? [...warningsOf(result), ...result.outcome.value.notices] : []
 
 function Messages({ result }: Readonly<{ result: Result }>) {
   const messages = messagesOf(result)
@@ -186,6 +193,15 @@ function OutcomeNotice({ result, errorActs }: ResultViewProps) {
     return (
       <Notice kind="warning">
         Stopped. {rows > 0 ? `${formatCount(rows)} rows had come; there may be more.` : 'No row had come.'}
+      </Notice>
+    )
+  }
+  const [warning, ...others] = warningsOf(result)
+  if (warning !== undefined) {
+    return (
+      <Notice kind="warning">
+        {warning}
+        {others.length > 0 && ` (${formatCount(others.length)} more under Messages)`}
       </Notice>
     )
   }

@@ -91,5 +91,5 @@ async function receive(response: Response): Promise<Outcome> {
     worker.postMessage({ kind: 'progress', progress: progress() })
   }
   const { time, total_rows, notices = [], warnings = [] } = stored.readTail()
-  return { kind: 'done', seconds: time, totalRows: total_rows, notices: [...warnings, ...notices] }
+  return { kind: 'done', seconds: time, totalRows: total_rows, warnings, notices }
 }

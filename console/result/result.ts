@@ -7,6 +7,9 @@ import { addressOf } from '../api/request.ts'
 import { assetAddress } from '../parts/address.ts'
 import type { FromWorker, Outcome, Progress, Question, Questions, ToWorker } from './protocol.ts'
 
+/** Of the SQL endpoint: it sorts all rows before it answers. */
+export type ServerOrder = Readonly<{ order_by: string; sort_order: 'asc' | 'desc' }>
+
 export type ResultState = 'running' | 'done' | 'stopped' | 'full' | 'failed'
 
 /** The rows of one statement, in a worker of their own, on the main thread only those that are looked at. */
@@ -25,7 +28,7 @@ export class Result {
   #lastId = 0
   #end: () => void = () => undefined
 
-  constructor(text: string, credential: Credential & { kind: 'key' }) {
+  constructor(text: string, credential: Credential & { kind: 'key' }, order?: ServerOrder) {
     this.ended = new Promise((resolve) => {
       this.#end = resolve
     })
@@ -38,7 +41,7 @@ export class Result {
         'content-type': 'application/json',
         accept: 'application/json',
       },
-      body: JSON.stringify({ q: text }),
+      body: JSON.stringify({ q: text, ...order }),
     })
   }
 

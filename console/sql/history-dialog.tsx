@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks'
+import { type HistoryEntry, readHistory } from '../api/history.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { Field } from '../parts/field.tsx'
 import { formatAge, formatDuration, plural, shorten } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Empty } from '../parts/notice.tsx'
 import { addDraft } from './drafts.ts'
-import { type HistoryEntry, readHistory } from './history.ts'
 
 /** What was run in this browser; choosing one puts it into a new draft. */
 export function HistoryDialog({ close }: Readonly<{ close: () => void }>) {

@@ -3,19 +3,22 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { isWrite, type Statement, whatItRisks } from '../../src/client/statements.ts'
 import { ApiError } from '../api/api-error.ts'
 import { openCatalog, refreshCatalog } from '../api/catalog.ts'
+import { packStatement, unpackStatement } from '../api/share.ts'
 import { useActs } from '../parts/acts.ts'
 import { copyText } from '../parts/copy-button.tsx'
 import { Confirm } from '../parts/dialog.tsx'
 import { Skeleton } from '../parts/loading.tsx'
-import { hrefOf, navigate } from '../parts/route.ts'
+import { fragment, hrefOf, navigate } from '../parts/route.ts'
 import { adoptStyles } from '../parts/styles.ts'
+import type { ServerOrder } from '../result/result.ts'
+import { Divider, editorShare } from './divider.tsx'
 import { addDraft, currentDraft, openDrafts, saveDraftsBeforeLeaving } from './drafts.ts'
 import { Editor, type EditorHandle } from './editor.tsx'
 import { HistoryDialog } from './history-dialog.tsx'
+import { isOneTransaction, isRunAsOne, wholeOf } from './one-transaction.ts'
 import { Results } from './results.tsx'
-import { currentRunAs, readOtherKeys } from './run-as.ts'
-import { dropAllRuns, runStatements, runs, stopRunning } from './runs.ts'
-import { packStatement, unpackStatement } from './share.ts'
+import { chooseKeyOnceKnown, currentRunAs, missingKey } from './run-as.ts'
+import { dropAllRuns, type Run, runStatements, runs, stopRunning } from './runs.ts'
 import css from './sql.css' with { type: 'text' }
 import { Toolbar } from './toolbar.tsx'
 
@@ -29,11 +32,8 @@ export default function SqlPage() {
   const [isHistoryOpen, setHistoryOpen] = useState(false)
   const editor = useRef<EditorHandle>(undefined)
   useEffect(() => {
-    void openDrafts()
-      .then(takeShared)
-      .then(() => setOpen(true))
+    void openDrafts().then(() => setOpen(true))
     void openCatalog()
-    void readOtherKeys().catch(() => undefined)
     const stopSaving = saveDraftsBeforeLeaving()
     return () => {
       stopSaving()
@@ -41,8 +41,10 @@ export default function SqlPage() {
     }
   }, [])
   useErrorMarks(editor)
+  useEffect(() => void (isOpen && takeFragment(fragment.value)), [isOpen, fragment.value])
 
   const run = (statements: readonly Statement[]) => {
+    if (missingKey.value) return
     const risk = statements.map(({ text }) => whatItRisks(text)).find(Boolean)
     const begin = () => {
       editor.current?.clearMarks()
@@ -51,14 +53,19 @@ export default function SqlPage() {
     if (risk) ask({ risk, run: begin })
     else begin()
   }
+  const sortOnServer = ({ text, from, draftId, as }: Run, order: ServerOrder) =>
+    void runStatements({ draftId, statements: [{ text, from, to: from + text.length }], as, order })
   const runCurrent = () => {
     const statement = editor.current?.current()
     if (statement) run([statement])
   }
-  const runAll = () => run(editor.current?.all() ?? [])
+  const runAll = () => {
+    const statements = editor.current?.all() ?? []
+    run(isRunAsOne(statements) ? wholeOf(statements, currentDraft.value!.text) : statements)
+  }
   const explain = (isCarriedOut: boolean) => () => {
     const statement = editor.current?.current()
-    if (!statement || !currentDraft.value) return
+    if (!statement || !currentDraft.value || missingKey.value) return
     const statements = [{ ...statement, text: explained(statement.text, isCarriedOut) }]
     void runStatements({ draftId: currentDraft.value.id, statements, as: currentRunAs(), isPlan: true })
   }
@@ -79,7 +86,7 @@ export default function SqlPage() {
   ])
   if (!isOpen) return <Skeleton />
   return (
-    <div class="sql">
+    <div class="sql" style={{ '--editor': `${editorShare()}fr`, '--rest': `${100 - editorShare()}fr` }}>
       <h1 class="hidden-text">SQL</h1>
       <Toolbar
         runCurrent={runCurrent}
@@ -88,6 +95,17 @@ export default function SqlPage() {
           { label: 'Explain', run: explain(false) },
           { label: 'Explain analyze', run: explain(true) },
           { note: 'Explain analyze carries it out. A write is rolled back.' },
+          'line',
+          {
+            label: 'Run all in one transaction',
+            isOn: isOneTransaction.value,
+            run: () => {
+              isOneTransaction.value = !isOneTransaction.value
+            },
+          },
+          {
+            note: 'Otherwise each statement is a request with a session of its own: SET and temporary tables do not last to the next. A text with BEGIN is run in one piece by itself.',
+          },
           'line',
           { label: 'History', run: () => setHistoryOpen(true) },
           { label: 'Copy a link to this draft', run: share },
@@ -100,7 +118,8 @@ export default function SqlPage() {
           handle.focus()
         }}
       />
-      <Results />
+      <Divider />
+      <Results sortOnServer={sortOnServer} />
       {isHistoryOpen && <HistoryDialog close={() => setHistoryOpen(false)} />}
       {asked && (
         <Confirm
@@ -119,12 +138,13 @@ export default function SqlPage() {
   )
 }
 
-/** A link with a statement is shown in a draft of its own, and never run by itself. */
-async function takeShared(): Promise<void> {
-  const text = await unpackStatement(location.hash)
-  if (text === undefined) return
-  addDraft(text, 'shared')
-  navigate('/sql', { replace: true })
+/** A link with a statement (`#s=…`) is shown in a draft of its own, and never run by itself; `#as=reader` chooses a key. */
+async function takeFragment(text: string): Promise<void> {
+  const wanted = new URLSearchParams(text.slice(1)).get('as')
+  const shared = await unpackStatement(text)
+  if (shared !== undefined) addDraft(shared, 'shared')
+  if (shared !== undefined || wanted !== null) navigate('/sql', { replace: true })
+  await chooseKeyOnceKnown(wanted)
 }
 
 /** What would change something is carried out and undone. */

@@ -1,17 +1,29 @@
 import { ApiError } from '../api/api-error.ts'
+import { catalog } from '../api/catalog.ts'
 import { shorten } from '../parts/format.ts'
-import { Empty } from '../parts/notice.tsx'
+import { Empty, Notice } from '../parts/notice.tsx'
 import { toast } from '../parts/toast.tsx'
 import { type DownloadFormat, startDownload } from '../result/download.ts'
 import { PlanView } from '../result/plan-view.tsx'
+import type { ServerOrder } from '../result/result.ts'
 import { ResultView } from '../result/result-view.tsx'
 import { AsJob } from './as-job.tsx'
+import { missingKey } from './run-as.ts'
 import { closeRun, pinned, type Run, runs, shownRun, togglePinned } from './runs.ts'
 
-export function Results() {
+const unreadCatalog = catalog.peek()
+
+type ResultsProps = Readonly<{ sortOnServer: (run: Run, order: ServerOrder) => void }>
+
+export function Results({ sortOnServer }: ResultsProps) {
   const shown = runs.value.find(({ id }) => id === shownRun.value)
   return (
     <section class="results" aria-label="Results">
+      {missingKey.value && (
+        <Notice kind="warning">
+          Nothing is run: the key {missingKey.value.name} {missingKey.value.why}. Choose as whom to run above.
+        </Notice>
+      )}
       {runs.value.length > 0 && (
         <div class="run-tabs">
           {runs.value.map((run) => (
@@ -20,9 +32,14 @@ export function Results() {
         </div>
       )}
       {shown ? (
-        <ShownRun key={shown.id} run={shown} />
+        <ShownRun key={shown.id} run={shown} sortOnServer={sortOnServer} />
       ) : (
-        <Empty>Results show here. Rows appear as they arrive.</Empty>
+        <Empty>
+          <p>Results show here. Rows appear as they arrive.</p>
+          {catalog.value !== unreadCatalog && catalog.value.tables.length === 0 && (
+            <p>No tables yet. Write CREATE TABLE, or drop a file on the page of uploads.</p>
+          )}
+        </Empty>
       )}
     </section>
   )
@@ -69,7 +86,7 @@ function RunTab({ run }: Readonly<{ run: Run }>) {
   )
 }
 
-function ShownRun({ run }: Readonly<{ run: Run }>) {
+function ShownRun({ run, sortOnServer }: ResultsProps & Readonly<{ run: Run }>) {
   const download = async (format: DownloadFormat) => {
     toast('The download begins with the first row')
     const error = await startDownload(run.text, run.as.credential, format)
@@ -84,6 +101,7 @@ function ShownRun({ run }: Readonly<{ run: Run }>) {
       look={run.look}
       asLabel={run.as.label}
       download={download}
+      sortOnServer={(order) => sortOnServer(run, order)}
       errorActs={isTooLong && <AsJob text={run.text} />}
     />
   )

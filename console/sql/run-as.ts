@@ -1,6 +1,5 @@
 import { signal } from '@preact/signals'
-import type { KeyList } from '../../src/client/documents.ts'
-import { requestJson } from '../api/request.ts'
+import { listAllKeys } from '../api/keys.ts'
 import { session } from '../api/session.ts'
 import type { RunAs } from './runs.ts'
 
@@ -18,21 +17,29 @@ export function ownKey(): RunAs {
 
 export const currentRunAs = () => chosenKey.value ?? ownKey()
 
-export async function readOtherKeys(): Promise<void> {
-  const { username, token, isMaster } = session.value!
-  const nobody: RunAs = { label: 'nobody', credential: { kind: 'key', username, token: null } }
-  if (!isMaster) {
-    otherKeys.value = token ? [nobody] : []
-    return
-  }
-  const { result } = await requestJson<KeyList>('listKeys', { query: { per_page: 1000, type: 'regular' } })
-  const keys = result.map(
-    (key): RunAs => ({ label: key.name, credential: { kind: 'key', username, token: key.token } }),
-  )
-  otherKeys.value = [...keys, nobody]
-  const wanted = keyOfAddress()
-  if (wanted !== null) chosenKey.value = keys.find(({ label }) => label === wanted)
+/**
+ * Learns the other keys, and takes the one that an address has named. While it is not known, nothing is run: what was
+ * meant for a weak key is not run with a strong one.
+ */
+export async function chooseKeyOnceKnown(wanted: string | null): Promise<void> {
+  if (wanted !== null) missingKey.value = { name: wanted, why: 'is not known yet' }
+  const keys = await readOtherKeys().catch(() => [])
+  if (wanted === null) return
+  const found = keys.find(({ label }) => label === wanted)
+  chosenKey.value = found
+  missingKey.value = found ? undefined : { name: wanted, why: 'is none that this session may run as' }
 }
 
-/** `/sql#as=reader`: the page of a key leads here. */
-const keyOfAddress = () => new URLSearchParams(location.hash.slice(1)).get('as')
+/** A key that an address has named, and why nothing can be run as it. */
+export const missingKey = signal<Readonly<{ name: string; why: string }> | undefined>(undefined)
+
+async function readOtherKeys(): Promise<readonly RunAs[]> {
+  const { username, token, isMaster } = session.value!
+  const nobody: RunAs = { label: 'nobody', credential: { kind: 'key', username, token: null } }
+  const keys = isMaster ? await listAllKeys() : []
+  const regular = keys
+    .filter(({ type }) => type === 'regular')
+    .map((key): RunAs => ({ label: key.name, credential: { kind: 'key', username, token: key.token } }))
+  otherKeys.value = token ? [...regular, nobody] : []
+  return otherKeys.value
+}

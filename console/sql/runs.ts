@@ -3,13 +3,14 @@ import { changesCatalog, type Statement } from '../../src/client/statements.ts'
 import { ApiError } from '../api/api-error.ts'
 import { refreshCatalog } from '../api/catalog.ts'
 import type { Credential } from '../api/credential.ts'
-import { askToSignIn } from '../api/session.ts'
+import { noteInHistory } from '../api/history.ts'
+import { askToSignIn, session } from '../api/session.ts'
 import { plural } from '../parts/format.ts'
 import { tell } from '../parts/live.tsx'
 import { toast } from '../parts/toast.tsx'
-import { Result } from '../result/result.ts'
+import { Result, type ServerOrder } from '../result/result.ts'
 import { ResultLook } from '../result/result-look.ts'
-import { noteInHistory } from './history.ts'
+import { ownKey } from './run-as.ts'
 
 export type RunAs = Readonly<{ label: string; credential: Credential & { kind: 'key' } }>
 
@@ -25,6 +26,8 @@ export type Run = Readonly<{
   look: ResultLook
   /** A plan is shown as a table of its nodes. */
   isPlan: boolean
+  /** By which the service was asked to sort. */
+  order?: ServerOrder | undefined
 }>
 
 export type ToRun = Readonly<{
@@ -32,6 +35,7 @@ export type ToRun = Readonly<{
   statements: readonly Statement[]
   as: RunAs
   isPlan?: boolean
+  order?: ServerOrder
 }>
 
 export const runs = signal<readonly Run[]>([])
@@ -43,14 +47,20 @@ let lastId = 0
 let isStopped = false
 
 /** One after the other, each in a request and a session of its own; the first that fails or is stopped is the last. */
-export async function runStatements({ draftId, statements, as, isPlan = false }: ToRun): Promise<void> {
+export async function runStatements({
+  draftId,
+  statements,
+  as,
+  isPlan = false,
+  order,
+}: ToRun): Promise<void> {
   if (isRunning.value) return toast('Something is running: Stop ends it')
   isRunning.value = true
   isStopped = false
   dropUnpinned()
   try {
     for (const { text, from } of statements) {
-      const run = await runOne({ text, from, draftId, as, isPlan })
+      const run = await runOne({ text, from, draftId, as, isPlan, order })
       if (isStopped || run.result.state.value !== 'done') break
     }
   } finally {
@@ -88,12 +98,14 @@ type One = Omit<Run, 'id' | 'result' | 'look'>
 
 async function runOne(one: One): Promise<Run> {
   const run = openRun(one)
+  const isOwnKey = one.as.credential.token === session.peek()?.token
   await run.result.ended
   const { error, state, progress, elapsedMs } = run.result
   // A key that has stopped working in the middle: another one, and on.
-  if (error.value instanceof ApiError && error.value.status === 401 && (await askToSignIn())) {
+  const isRefused = error.value instanceof ApiError && error.value.status === 401
+  if (isRefused && isOwnKey && (await askToSignIn())) {
     closeRun(run.id)
-    return runOne(one)
+    return runOne({ ...one, as: ownKey() })
   }
   const { rows } = progress.value
   const ms = elapsedMs.value ?? 0
@@ -112,7 +124,7 @@ async function runOne(one: One): Promise<Run> {
 }
 
 function openRun(one: One): Run {
-  const result = new Result(one.text, one.as.credential)
+  const result = new Result(one.text, one.as.credential, one.order)
   const run = { ...one, id: ++lastId, result, look: new ResultLook(result) }
   runs.value = [...runs.value, run]
   shownRun.value = run.id

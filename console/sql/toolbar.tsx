@@ -1,6 +1,6 @@
 import { Menu, type MenuItem } from '../parts/menu.tsx'
 import { addDraft, chooseDraft, closeDraft, currentId, drafts } from './drafts.ts'
-import { chosenKey, currentRunAs, otherKeys, ownKey } from './run-as.ts'
+import { chosenKey, currentRunAs, missingKey, otherKeys, ownKey } from './run-as.ts'
 import { isRunning, stopRunning } from './runs.ts'
 
 type ToolbarProps = Readonly<{ runCurrent: () => void; runAll: () => void; more: readonly MenuItem[] }>
@@ -70,10 +70,11 @@ function DraftTabs() {
 }
 
 function RunAsMenu() {
-  const { label } = currentRunAs()
+  const label = missingKey.value?.name ?? currentRunAs().label
   const own = ownKey()
   const choose = (key: typeof chosenKey.value) => () => {
     chosenKey.value = key
+    missingKey.value = undefined
   }
   return (
     <Menu
@@ -82,7 +83,11 @@ function RunAsMenu() {
       className="quiet"
       items={[
         { note: 'Run as another key sees it, with its real token.' },
-        { label: own.label, isOn: chosenKey.value === undefined, run: choose(undefined) },
+        {
+          label: own.label,
+          isOn: chosenKey.value === undefined && !missingKey.value,
+          run: choose(undefined),
+        },
         ...otherKeys.value.map((key) => ({
           label: key.label,
           isOn: chosenKey.value === key,

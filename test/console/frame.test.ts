@@ -94,6 +94,16 @@ test('everything in the frame is done with the keyboard', async (t) => {
   assert.equal(await page.getByRole('dialog').count(), 0)
 })
 
+test('on a telephone every page is reached by one menu', async (t) => {
+  const { page, signInAt, url } = await openConsole(t)
+  await signInAt('/account')
+  await page.setViewportSize({ width: 360, height: 700 })
+  await page.getByRole('button', { name: 'Page: Account' }).click()
+  await page.getByRole('menuitemcheckbox', { name: 'Jobs' }).click()
+  await eventually(() => assert.equal(page.url(), `${url}/console/jobs`))
+  await page.getByRole('button', { name: 'Page: Jobs' }).waitFor()
+})
+
 test('signing in and the frame keep nobody out, light or dark, narrow or wide', async (t) => {
   const { page, goTo, user, signInAt } = await openConsole(t)
   await goTo('/')

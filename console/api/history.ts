@@ -1,4 +1,4 @@
-import { keep, readKept } from '../api/kept.ts'
+import { keep, readKept } from './kept.ts'
 
 /** What was run and how it ended; never what came back. */
 export type HistoryEntry = Readonly<{
