@@ -13,6 +13,7 @@ import { Menu } from '../parts/menu.tsx'
 import { hrefOf, navigate, path, segmentsOf } from '../parts/route.ts'
 import { Toasts } from '../parts/toast.tsx'
 import { Brand } from './brand.tsx'
+import { FileDrop } from './file-drop.tsx'
 import { KeysHelp } from './keys-help.tsx'
 import { shownPages, whyNot } from './pages.ts'
 import { ShownPage } from './shown-page.tsx'
@@ -70,6 +71,7 @@ function SignedIn() {
       <main class="main" id="main" tabIndex={-1}>
         <ShownPage />
       </main>
+      {session.value !== null && <FileDrop />}
       {opened.value === 'palette' && <LazyPalette close={close} />}
       {opened.value === 'keys' && <KeysHelp close={close} />}
     </div>

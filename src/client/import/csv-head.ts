@@ -1,5 +1,5 @@
 import { CsvError, type CsvForm, type CsvRecord, CsvRecords, fieldBytes } from './csv-records.ts'
-import { ALL_TYPES, typesOf } from './value-types.ts'
+import { ALL_TYPES, BOOL, typesOf } from './value-types.ts'
 
 export type CsvDialect = CsvForm &
   Readonly<{
@@ -80,12 +80,12 @@ function scoreOf(head: Uint8Array, form: CsvForm): number {
   return fields < 2 ? 0 : (bytes / head.length) ** 4 * Math.min(fields, 20)
 }
 
-/** A header has a name for every column, and no number, date or the like among them. */
+/** A header has a name for every column, and no number, date or the like among them; `no` and `t` are names, too. */
 function guessHeader(head: Uint8Array, form: CsvForm): boolean {
   const [names = []] = recordsOf(head, form, 1, (record) =>
     Array.from({ length: record.count }, (_, at) => fieldBytes(record, at)),
   )
-  return names.every((name) => name.length > 0 && typesOf(name, 0, name.length, ALL_TYPES) === 0)
+  return names.every((name) => name.length > 0 && typesOf(name, 0, name.length, ALL_TYPES & ~BOOL) === 0)
 }
 
 function isUtf8(head: Uint8Array): boolean {

@@ -48,7 +48,7 @@ export function importStatements(plan: ImportPlan): ImportStatements {
       ...(plan.isPrepared ? [`SELECT CDB_CartodbfyTable(${quoteLiteral(name).trim()})`] : []),
       `ANALYZE ${name}`,
     ],
-    drop: plan.isNew ? `DROP TABLE ${name}` : undefined,
+    drop: plan.isNew ? `DROP TABLE IF EXISTS ${name}` : undefined,
   }
 }
 

@@ -2,7 +2,7 @@ import type { Account } from '../../auth/account.ts'
 import type { AccountUsage } from '../../tables/account-usage.ts'
 
 /** Who am I, and what is left of my quota. `base`: where the endpoints of the account begin. Clients of the third version read `user_data`, of the fourth the rest. */
-export function meDocument(account: Account, usage: AccountUsage, base: string) {
+export function meDocument(account: Account, usage: AccountUsage, base: string, copyMaxBytes: number) {
   const organization = account.organization && { name: account.organization.name }
   return {
     username: account.username,
@@ -19,6 +19,7 @@ export function meDocument(account: Account, usage: AccountUsage, base: string) 
       // Clients compare it with a number: without a quota there is none.
       ...(usage.remainingBytes !== null && { remaining_byte_quota: usage.remainingBytes }),
       table_count: usage.tableCount,
+      copy_max_bytes: copyMaxBytes,
       created_at: account.createdAt.toISOString(),
     },
   }

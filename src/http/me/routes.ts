@@ -18,6 +18,7 @@ export async function meRoutes(app: FastifyInstance, services: Services): Promis
         account,
         await accountUsage(databases, account),
         accountUrlOf(request, config, account),
+        config.copyMaxBytes,
       )
     })
   }

@@ -30,6 +30,7 @@ export const meSchema = {
             db_size_in_bytes: whole,
             remaining_byte_quota: { ...whole, description: 'Absent: unlimited' },
             table_count: whole,
+            copy_max_bytes: { ...whole, description: 'The largest body of one copyfrom' },
             created_at: { type: 'string', format: 'date-time' },
           },
         },

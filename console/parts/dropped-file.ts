@@ -1,0 +1,33 @@
+import { signal } from '@preact/signals'
+
+/** The file that somebody has dropped on a page, for the page that takes it. */
+export const droppedFile = signal<File | undefined>(undefined)
+
+/** Calls `dropped` for a file dropped anywhere; `over` tells whether one is held over the page. Answers what ends it. */
+export function listenForFiles(over: (isOver: boolean) => void, dropped: () => void): () => void {
+  const left = new AbortController()
+  const listen = (name: 'dragenter' | 'dragover' | 'dragleave' | 'drop', act: (event: DragEvent) => void) =>
+    addEventListener(
+      name,
+      (event) => {
+        if (!event.dataTransfer?.types.includes('Files')) return
+        event.preventDefault()
+        act(event)
+      },
+      { signal: left.signal },
+    )
+  // Every element on the way tells that it was entered and left.
+  let depth = 0
+  listen('dragenter', () => over(++depth > 0))
+  listen('dragover', () => undefined)
+  listen('dragleave', () => over(--depth > 0))
+  listen('drop', (event) => {
+    depth = 0
+    over(false)
+    const [file] = event.dataTransfer!.files
+    if (!file) return
+    droppedFile.value = file
+    dropped()
+  })
+  return () => left.abort()
+}

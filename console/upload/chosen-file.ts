@@ -1,0 +1,54 @@
+import workerName from 'worker:./file-worker.ts'
+import { signal } from '@preact/signals'
+import type { CsvDialect } from '../../src/client/import/csv-head.ts'
+import { assetAddress } from '../parts/address.ts'
+import type { FileHead, FileProblem, FileReading, FromFileWorker, ToFileWorker } from './file-protocol.ts'
+
+/** A file that somebody wants to upload: what is known of it grows while a worker reads it. */
+export class ChosenFile {
+  readonly file: File
+  readonly head = signal<FileHead | undefined>(undefined)
+  readonly reading = signal<FileReading | undefined>(undefined)
+  readonly problem = signal<FileProblem | undefined>(undefined)
+  readonly #lines = new Map<number, (text: string) => void>()
+  #worker: Worker | undefined
+
+  constructor(file: File) {
+    this.file = file
+    this.read()
+  }
+
+  /** Anew, after a person has said how it is written. */
+  read(dialect?: CsvDialect): void {
+    this.drop()
+    this.problem.value = undefined
+    this.#worker = new Worker(assetAddress(workerName), { type: 'module', name: 'file' })
+    this.#worker.onmessage = ({ data }: MessageEvent<FromFileWorker>) => this.#take(data)
+    this.#send({ kind: 'read', file: this.file, dialect })
+  }
+
+  /** A line of the file, counted as COPY does. */
+  line(line: number): Promise<string> {
+    return new Promise((resolve) => {
+      this.#lines.set(line, resolve)
+      this.#send({ kind: 'line', line })
+    })
+  }
+
+  drop(): void {
+    this.#worker?.terminate()
+  }
+
+  #send(message: ToFileWorker): void {
+    this.#worker?.postMessage(message)
+  }
+
+  #take(message: FromFileWorker): void {
+    if (message.kind === 'line') this.#lines.get(message.line)?.(message.text)
+    else if (message.kind === 'problem') this.problem.value = message.problem
+    else {
+      if (message.kind === 'head') this.head.value = message.head
+      this.reading.value = message.reading
+    }
+  }
+}

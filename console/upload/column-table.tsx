@@ -1,0 +1,78 @@
+import { columnTypes } from '../../src/client/import/infer-types.ts'
+import { plural, shorten } from '../parts/format.ts'
+import type { FileHead } from './file-protocol.ts'
+import type { Planned, WantedImport } from './wanted-import.ts'
+
+type ColumnTableProps = Readonly<{
+  head: FileHead
+  planned: Planned
+  wanted: WantedImport
+  want: (next: WantedImport) => void
+}>
+
+const mostColumns = 200
+const mostExamples = 20
+
+/** The columns with their types and reasons, above the first rows. */
+export function ColumnTable({ head, planned, wanted, want }: ColumnTableProps) {
+  const shown = planned.columns.slice(0, mostColumns)
+  const examples = head.rows.slice(head.dialect.hasHeader ? 1 : 0).slice(0, mostExamples)
+  return (
+    <>
+      <div class="panel flush column-table">
+        <table class="list">
+          <thead>
+            <tr>
+              {shown.map(({ name, type, reason }, at) => (
+                <th scope="col" key={at}>
+                  <div class="stack tight">
+                    <input
+                      aria-label={`Name of column ${at + 1}`}
+                      spellcheck={false}
+                      value={name}
+                      onInput={(event) =>
+                        want({ ...wanted, names: { ...wanted.names, [at]: event.currentTarget.value } })
+                      }
+                    />
+                    {wanted.target ? (
+                      <span>{type}</span>
+                    ) : (
+                      <select
+                        aria-label={`Type of ${name}`}
+                        value={type}
+                        onChange={(event) =>
+                          want({ ...wanted, types: { ...wanted.types, [at]: event.currentTarget.value } })
+                        }
+                      >
+                        {columnTypes.map((each) => (
+                          <option key={each}>{each}</option>
+                        ))}
+                      </select>
+                    )}
+                    <span class="reason">{reason}</span>
+                  </div>
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {examples.map((row, at) => (
+              <tr key={at}>
+                {shown.map((_, column) => (
+                  <td key={column}>
+                    {row[column] === null ? <span class="muted">NULL</span> : shorten(row[column] ?? '', 60)}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {planned.columns.length > mostColumns && (
+        <p class="muted">
+          {plural(planned.columns.length - mostColumns, 'more column')} not shown, but uploaded.
+        </p>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,177 @@
+import type { CsvDialect, Encoding } from '../../src/client/import/csv-head.ts'
+import { encodings } from '../../src/client/import/csv-head.ts'
+import { isNumber, type Points } from '../../src/client/import/import-plan.ts'
+import { catalog } from '../api/catalog.ts'
+import { shownName } from '../api/sql.ts'
+import { Field } from '../parts/field.tsx'
+import { Notice } from '../parts/notice.tsx'
+import type { ChosenFile } from './chosen-file.ts'
+import type { FileHead, FileReading } from './file-protocol.ts'
+import type { Planned, WantedImport } from './wanted-import.ts'
+
+type FormProps = Readonly<{
+  chosen: ChosenFile
+  head: FileHead
+  reading: FileReading
+  planned: Planned
+  wanted: WantedImport
+  want: (next: WantedImport) => void
+}>
+
+/** How the file is written, and where it goes. */
+export function FileForm({ chosen, head, reading, planned, wanted, want }: FormProps) {
+  return (
+    <section class="panel stack" aria-label="Where it goes">
+      <div class="form-row">
+        <Target wanted={wanted} want={want} />
+        {!wanted.target && (
+          <Field label="Name of the table">
+            {(props) => (
+              <input
+                {...props}
+                spellcheck={false}
+                autocapitalize="none"
+                value={wanted.table}
+                onInput={(event) => want({ ...wanted, table: event.currentTarget.value })}
+              />
+            )}
+          </Field>
+        )}
+      </div>
+      {!head.isGeojson && <DialectForm dialect={head.dialect} change={(dialect) => chosen.read(dialect)} />}
+      {head.dialect.encoding !== 'UTF8' && reading.isEncodingRight && (
+        <Notice kind="warning">
+          This file is not UTF-8. Look at the letters below: if they are wrong, choose another encoding.
+        </Notice>
+      )}
+      <PointsForm planned={planned} wanted={wanted} want={want} />
+      {!wanted.target && (
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={wanted.isPrepared}
+            onChange={() => want({ ...wanted, isPrepared: !wanted.isPrepared })}
+          />
+          Prepare it for maps: a key cartodb_id, both geometries and their indexes
+        </label>
+      )}
+    </section>
+  )
+}
+
+type WantProps = Pick<FormProps, 'wanted' | 'want'>
+
+function Target({ wanted, want }: WantProps) {
+  const tables = catalog.value.tables.filter(({ kind }) => kind === 'table')
+  const [first] = catalog.value.searchPath
+  const nameOf = (table: (typeof tables)[number]) =>
+    table.schema === first ? table.name : `${shownName(table.schema)}.${table.name}`
+  return (
+    <Field label="Into">
+      {(props) => (
+        <select
+          {...props}
+          value={wanted.target ? String(tables.indexOf(wanted.target)) : ''}
+          onChange={(event) =>
+            want({ ...wanted, target: tables[Number(event.currentTarget.value || -1)], points: undefined })
+          }
+        >
+          <option value="">A new table</option>
+          {tables.map((table, at) => (
+            <option key={at} value={at}>
+              Append to {nameOf(table)}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  )
+}
+
+const delimiters = { ',': 'Comma', ';': 'Semicolon', '\t': 'Tab', '|': 'Bar |' } as const
+
+function DialectForm({
+  dialect,
+  change,
+}: Readonly<{ dialect: CsvDialect; change: (next: CsvDialect) => void }>) {
+  return (
+    <div class="form-row">
+      <Pick
+        label="Delimiter"
+        value={dialect.delimiter}
+        options={delimiters}
+        pick={(delimiter) => change({ ...dialect, delimiter: delimiter as CsvDialect['delimiter'] })}
+      />
+      <Pick
+        label="Quotes"
+        value={dialect.quote}
+        options={{ '"': 'Double "', '': 'None' }}
+        pick={(quote) => change({ ...dialect, quote: quote as CsvDialect['quote'] })}
+      />
+      <Pick
+        label="Encoding"
+        value={dialect.encoding}
+        options={encodings}
+        pick={(encoding) => change({ ...dialect, encoding: encoding as Encoding })}
+      />
+      <label class="check">
+        <input
+          type="checkbox"
+          checked={dialect.hasHeader}
+          onChange={() => change({ ...dialect, hasHeader: !dialect.hasHeader })}
+        />
+        The first line has the names
+      </label>
+    </div>
+  )
+}
+
+type PickProps = Readonly<{
+  label: string
+  value: string
+  options: Readonly<Record<string, string>>
+  pick: (value: string) => void
+}>
+
+function Pick({ label, value, options, pick }: PickProps) {
+  return (
+    <Field label={label}>
+      {(props) => (
+        <select {...props} value={value} onChange={(event) => pick(event.currentTarget.value)}>
+          {Object.entries(options).map(([name, text]) => (
+            <option key={name} value={name}>
+              {text}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  )
+}
+
+function PointsForm({ planned, wanted, want }: WantProps & Pick<FormProps, 'planned'>) {
+  const { possiblePoints: points, columns } = planned
+  if (!points) return null
+  const numbers = Object.fromEntries(
+    columns.filter(({ type }) => isNumber(type)).map(({ name }) => [name, name]),
+  )
+  const choose = (change: Partial<Points>) => want({ ...wanted, points: { ...points, ...change } })
+  return (
+    <div class="form-row">
+      <label class="check">
+        <input
+          type="checkbox"
+          checked={wanted.points !== null}
+          onChange={() => want({ ...wanted, points: wanted.points === null ? undefined : null })}
+        />
+        Points from longitude and latitude
+      </label>
+      {wanted.points !== null && (
+        <>
+          <Pick label="Longitude" value={points.lon} options={numbers} pick={(lon) => choose({ lon })} />
+          <Pick label="Latitude" value={points.lat} options={numbers} pick={(lat) => choose({ lat })} />
+        </>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,143 @@
+import { useState } from 'preact/hooks'
+import { importStatements, ogr2ogrLine, tableName } from '../../src/client/import/import-plan.ts'
+import { addressOf } from '../api/request.ts'
+import { session } from '../api/session.ts'
+import { CodeBlock } from '../parts/code-block.tsx'
+import { formatBytes, plural } from '../parts/format.ts'
+import { Skeleton } from '../parts/loading.tsx'
+import { Notice } from '../parts/notice.tsx'
+import type { ChosenFile } from './chosen-file.ts'
+import { ColumnTable } from './column-table.tsx'
+import { FileForm } from './file-form.tsx'
+import type { FileHead, FileProblem, FileReading } from './file-protocol.ts'
+import { ImportRun } from './import-run.ts'
+import { RunView } from './run-view.tsx'
+import { StartPanel } from './start-panel.tsx'
+import { type PlannedColumn, planImport, type WantedImport, wantedFor } from './wanted-import.ts'
+
+type FileViewProps = Readonly<{ chosen: ChosenFile; again: () => void }>
+
+/** A chosen file: what it is, what is to become of it, and its way into the database. */
+export function FileView({ chosen, again }: FileViewProps) {
+  const [wanted, want] = useState<WantedImport>(() => wantedFor(chosen.file))
+  const [run, setRun] = useState<ImportRun | undefined>(undefined)
+  const head = chosen.head.value
+  const reading = chosen.reading.value
+  const problem = chosen.problem.value
+  if (problem) return <Unreadable file={chosen.file} problem={problem} again={again} />
+  if (!head || !reading) return <Skeleton />
+  const planned = planImport(head, reading, wanted)
+  const start = (changed = wanted) => {
+    const { plan } = planImport(head, reading, changed)
+    want(changed)
+    setRun(new ImportRun(importStatements(plan), head.body, head.isGzip))
+  }
+  const makeText = ({ name }: PlannedColumn) => {
+    const at = planned.columns.findIndex((column) => column.name === name)
+    start({ ...wanted, types: { ...wanted.types, [at]: 'text' } })
+  }
+  return (
+    <>
+      <FileHeader
+        file={chosen.file}
+        head={head}
+        reading={reading}
+        columns={planned.columns.length}
+        again={run ? undefined : again}
+      />
+      {run ? (
+        <RunView
+          run={run}
+          chosen={chosen}
+          planned={planned}
+          makeText={makeText}
+          change={() => setRun(undefined)}
+          again={again}
+        />
+      ) : (
+        <>
+          <FileForm
+            chosen={chosen}
+            head={head}
+            reading={reading}
+            wanted={wanted}
+            want={want}
+            planned={planned}
+          />
+          <ColumnTable head={head} planned={planned} wanted={wanted} want={want} />
+          <StartPanel
+            file={chosen.file}
+            head={head}
+            reading={reading}
+            planned={planned}
+            start={() => start()}
+          />
+        </>
+      )}
+    </>
+  )
+}
+
+type HeaderProps = Readonly<{
+  file: File
+  head: FileHead
+  reading: FileReading
+  columns: number
+  again: (() => void) | undefined
+}>
+
+function FileHeader({ file, head, reading, columns, again }: HeaderProps) {
+  const { bytes, isWhole, inference } = reading
+  const total = head.isGzip ? undefined : head.body.size
+  const rows = plural(inference.rows, 'row')
+  return (
+    <div class="row">
+      <strong class="file-name">{file.name}</strong>
+      <span class="muted">
+        {formatBytes(file.size)} · {plural(columns, 'column')} ·{' '}
+        <span data-testid="reading">
+          {isWhole
+            ? `${rows}, all read`
+            : `reading: ${rows}, ${total ? `${Math.round((bytes / total) * 100)} %` : formatBytes(bytes)}`}
+        </span>
+      </span>
+      <span class="grow" />
+      {again && (
+        <button type="button" onClick={again}>
+          Another file
+        </button>
+      )}
+    </div>
+  )
+}
+
+function Unreadable({
+  file,
+  problem,
+  again,
+}: Readonly<{ file: File; problem: FileProblem; again: () => void }>) {
+  const { username } = session.value!
+  return (
+    <>
+      <Notice
+        kind="warning"
+        acts={
+          <button type="button" onClick={again}>
+            Another file
+          </button>
+        }
+      >
+        <p>
+          <strong>{file.name}</strong>: {problem.message}
+        </p>
+        {problem.kind === 'other-format' && <p>GDAL reads it, and sends it here:</p>}
+      </Notice>
+      {problem.kind === 'other-format' && (
+        <CodeBlock
+          label="Load it with ogr2ogr"
+          text={ogr2ogrLine(file.name, { sqlUrl: addressOf('query'), username, table: tableName(file.name) })}
+        />
+      )}
+    </>
+  )
+}

@@ -1,0 +1,66 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { openCatalog } from '../api/catalog.ts'
+import { session } from '../api/session.ts'
+import { droppedFile } from '../parts/dropped-file.ts'
+import { Empty } from '../parts/notice.tsx'
+import { adoptStyles } from '../parts/styles.ts'
+import { ChosenFile } from './chosen-file.ts'
+import { FileView } from './file-view.tsx'
+import css from './upload.css' with { type: 'text' }
+
+adoptStyles(css)
+
+export default function UploadPage() {
+  const [chosen, choose] = useState<ChosenFile | undefined>(undefined)
+  useEffect(() => void openCatalog(), [])
+  useEffect(() => () => chosen?.drop(), [chosen])
+  const dropped = droppedFile.value
+  useEffect(() => {
+    if (!dropped) return
+    droppedFile.value = undefined
+    choose(new ChosenFile(dropped))
+  }, [dropped])
+  if (session.value?.token === null) {
+    return <Empty>You look around without a key. To upload, sign in with one that may create tables.</Empty>
+  }
+  return (
+    <div class="page">
+      <div class="inside">
+        <h1>Upload</h1>
+        {chosen ? (
+          <FileView key={chosen} chosen={chosen} again={() => choose(undefined)} />
+        ) : (
+          <FileChoice choose={(file) => choose(new ChosenFile(file))} />
+        )}
+      </div>
+    </div>
+  )
+}
+
+function FileChoice({ choose }: Readonly<{ choose: (file: File) => void }>) {
+  const input = useRef<HTMLInputElement>(null)
+  return (
+    <div class="drop-box">
+      <p>
+        <strong>Drop a file on any page</strong>, or{' '}
+        <button type="button" class="primary" onClick={() => input.current?.click()}>
+          Choose a file
+        </button>
+      </p>
+      <p class="muted">
+        CSV, TSV, either gzipped, or GeoJSON. It is read on this computer first: you see its columns and types
+        before anything is sent.
+      </p>
+      <input
+        ref={input}
+        type="file"
+        hidden
+        aria-label="File"
+        onChange={(event) => {
+          const [file] = event.currentTarget.files ?? []
+          if (file) choose(file)
+        }}
+      />
+    </div>
+  )
+}

@@ -1,0 +1,245 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { ApiError } from '../api/api-error.ts'
+import { packStatement } from '../api/share.ts'
+import { shownName } from '../api/sql.ts'
+import { formatBytes, formatDuration, plural } from '../parts/format.ts'
+import { useLoaded } from '../parts/loading.tsx'
+import { ErrorNotice, Notice } from '../parts/notice.tsx'
+import { hrefOf, navigate, pathTo } from '../parts/route.ts'
+import type { ChosenFile } from './chosen-file.ts'
+import type { ImportRun, ImportStep } from './import-run.ts'
+import type { Planned, PlannedColumn } from './wanted-import.ts'
+
+type RunViewProps = Readonly<{
+  run: ImportRun
+  chosen: ChosenFile
+  planned: Planned
+  makeText: (column: PlannedColumn) => void
+  /** Back to the form. */
+  change: () => void
+  again: () => void
+}>
+
+/** An import on its way, and how it ended. */
+export function RunView(props: RunViewProps) {
+  const { run, planned } = props
+  const step = run.step.value
+  useLeaveWarning(!run.isOver.value)
+  return (
+    <>
+      <ol class="steps" aria-label="Steps">
+        {planned.plan.isNew && (
+          <Step run={run} at="create">
+            Make the table {planned.plan.table}
+          </Step>
+        )}
+        <Step run={run} at="send">
+          <SendProgress run={run} />
+        </Step>
+        <Step run={run} at="after">
+          <AfterProgress run={run} planned={planned} />
+        </Step>
+      </ol>
+      {(step === 'create' || step === 'send') && (
+        <div class="row">
+          <button type="button" class="danger" onClick={() => run.cancel()}>
+            Cancel the upload
+          </button>
+        </div>
+      )}
+      {step === 'done' && <Done {...props} />}
+      {step === 'failed' && <Failed {...props} />}
+      {step === 'cancelled' && (
+        <Notice acts={<BackButton {...props} />}>
+          Cancelled. {planned.plan.isNew ? 'Neither rows nor table are left.' : 'No row was stored.'}
+        </Notice>
+      )}
+      {run.leftOver.value !== undefined && (
+        <ErrorNotice
+          title={`The table ${planned.plan.table} could not be taken away again`}
+          error={run.leftOver.value}
+        />
+      )}
+    </>
+  )
+}
+
+const order: readonly ImportStep[] = ['create', 'send', 'after', 'done']
+
+function Step({
+  run,
+  at,
+  children,
+}: Readonly<{ run: ImportRun; at: ImportStep; children: ComponentChildren }>) {
+  const now = run.step.value === 'failed' ? run.failedAt.value : run.step.value
+  const isHere = now === at
+  const isDone = order.indexOf(now) > order.indexOf(at)
+  const sign = isDone ? '✓' : isHere ? (run.step.value === 'failed' ? '✕' : '⋯') : '·'
+  return (
+    <li
+      aria-current={isHere && !run.isOver.value ? 'step' : undefined}
+      class={isDone || isHere ? '' : 'muted'}
+    >
+      <span aria-hidden="true">{sign}</span>
+      <div>{children}</div>
+    </li>
+  )
+}
+
+function SendProgress({ run }: Readonly<{ run: ImportRun }>) {
+  const { bytes, atMs } = run.sent.value
+  const rows = run.rows.value
+  if (rows !== undefined) return <>{plural(rows, 'row')} stored</>
+  if (run.step.value !== 'send') return <>Send the rows</>
+  const isSent = bytes >= run.totalBytes
+  const rate = bytes / Math.max(atMs, 1)
+  return (
+    <div class="stack tight">
+      <span data-testid="progress">
+        {isSent
+          ? `${formatBytes(run.totalBytes)} sent. PostgreSQL is storing…`
+          : `${formatBytes(bytes)} of ${formatBytes(run.totalBytes)} · ${formatBytes(rate * 1000)}/s · ${
+              bytes === 0 ? 'beginning' : `${formatDuration((run.totalBytes - bytes) / rate)} left`
+            }`}
+      </span>
+      <progress aria-label="Bytes sent" max={run.totalBytes} value={bytes} />
+    </div>
+  )
+}
+
+function AfterProgress({ run, planned }: Pick<RunViewProps, 'run' | 'planned'>) {
+  const { points, isPrepared } = planned.plan
+  const job = run.job.value
+  return (
+    <>
+      Then: {[points && 'points', isPrepared && 'prepare for maps', 'statistics'].filter(Boolean).join(', ')}
+      {job && (
+        <>
+          {' '}
+          · <a href={hrefOf(pathTo('jobs', job.job_id))}>job</a> {job.status}
+        </>
+      )}
+    </>
+  )
+}
+
+function Done({ run, chosen, planned, again }: RunViewProps) {
+  const { schema, table, points, columns } = planned.plan
+  const reading = chosen.reading.value
+  const expected = reading?.isWhole ? reading.inference.rows : run.rows.value
+  const name = [...(schema ? [schema] : []), table].map(shownName).join('.')
+  const hasMap = points !== undefined || columns.some(({ type }) => type.startsWith('geometry'))
+  const openSql = async () => navigate(`/sql#s=${await packStatement(`select * from ${name} limit 1000`)}`)
+  return (
+    <Notice
+      kind="good"
+      acts={
+        <>
+          <a
+            class="button primary"
+            href={hrefOf(pathTo('tables', schema ?? 'public', table, hasMap ? 'map' : 'preview'))}
+          >
+            {hasMap ? 'Open on the map' : 'Open the table'}
+          </a>
+          <button type="button" onClick={openSql}>
+            Open in SQL
+          </button>
+          <button type="button" onClick={again}>
+            Another file
+          </button>
+        </>
+      }
+    >
+      <p>
+        <strong>{table}</strong> has {plural(run.rows.value ?? 0, 'new row')}.
+      </p>
+      {expected !== run.rows.value && (
+        <p>The file seemed to have {plural(expected ?? 0, 'row')}: look what is missing.</p>
+      )}
+    </Notice>
+  )
+}
+
+function Failed({ run, chosen, planned, makeText, change, again }: RunViewProps) {
+  const error = run.error.value
+  if (run.failedAt.value === 'after') {
+    return (
+      <ErrorNotice
+        title="The rows are stored, but what comes after them failed"
+        error={error}
+        acts={<BackButton change={change} again={again} />}
+      />
+    )
+  }
+  const { line, column } = placeOf(error, planned)
+  const isAppendInDoubt = !planned.plan.isNew && !(error instanceof ApiError)
+  return (
+    <>
+      <ErrorNotice
+        title={
+          isAppendInDoubt
+            ? 'Nobody knows whether the rows were stored: look before you send them again'
+            : `Nothing was stored${planned.plan.isNew ? ', and the table is gone again' : ''}`
+        }
+        error={error}
+        acts={<BackButton change={change} again={again} />}
+      />
+      {line !== undefined && <BadLine chosen={chosen} line={line} />}
+      {column && planned.plan.isNew && column.type !== 'text' && (
+        <div class="row">
+          <button type="button" class="primary" onClick={() => makeText(column)}>
+            Make {shownName(column.name)} text and try again
+          </button>
+        </div>
+      )}
+    </>
+  )
+}
+
+function BackButton({ change, again }: Pick<RunViewProps, 'change' | 'again'>) {
+  return (
+    <>
+      <button type="button" onClick={change}>
+        Change and try again
+      </button>
+      <button type="button" onClick={again}>
+        Another file
+      </button>
+    </>
+  )
+}
+
+/** Where PostgreSQL says it was: `COPY t, line 3, column n: "x"`. */
+function placeOf(
+  error: unknown,
+  { columns }: Planned,
+): { line?: number; column?: PlannedColumn | undefined } {
+  const context = error instanceof ApiError ? error.context : undefined
+  const line = /, line (\d+)/.exec(context ?? '')?.[1]
+  if (!context || !line) return {}
+  return {
+    line: Number(line),
+    column: columns.find(({ name }) => context.includes(`, line ${line}, column ${name}: `)),
+  }
+}
+
+function BadLine({ chosen, line }: Readonly<{ chosen: ChosenFile; line: number }>) {
+  const text = useLoaded(() => chosen.line(line), [line])
+  return (
+    <figure class="bad-line">
+      <figcaption class="muted">Line {line.toLocaleString('en-US')} of the file</figcaption>
+      <pre>{text.value ?? '…'}</pre>
+    </figure>
+  )
+}
+
+/** The browser asks before it leaves in the middle. */
+function useLeaveWarning(isNeeded: boolean): void {
+  const [warn] = useState(() => (event: BeforeUnloadEvent) => event.preventDefault())
+  useEffect(() => {
+    if (!isNeeded) return undefined
+    addEventListener('beforeunload', warn)
+    return () => removeEventListener('beforeunload', warn)
+  }, [isNeeded])
+}

@@ -1,0 +1,58 @@
+import type { CopyAnswer } from '../../src/client/documents.ts'
+import { ApiError, UnreachableError } from '../api/api-error.ts'
+import { waitForService } from '../api/connection.ts'
+import { authorizationOf } from '../api/credential.ts'
+import { addressOf } from '../api/request.ts'
+import { askToSignIn, credential } from '../api/session.ts'
+
+export type Sending = Readonly<{
+  statement: string
+  body: Blob
+  isGzip: boolean
+  signal: AbortSignal
+  /** Bytes that have left this computer. */
+  onProgress: (bytes: number) => void
+}>
+
+/** Sends a file into a COPY. By XMLHttpRequest, because fetch does not tell how much of a body has been sent. */
+export async function sendFile(sending: Sending): Promise<CopyAnswer> {
+  for (;;) {
+    try {
+      return await sendOnce(sending)
+    } catch (error) {
+      if (!(error instanceof ApiError && error.status === 401 && (await askToSignIn()))) throw error
+    }
+  }
+}
+
+function sendOnce({ statement, body, isGzip, signal, onProgress }: Sending): Promise<CopyAnswer> {
+  return new Promise((resolve, reject) => {
+    const xhr = new XMLHttpRequest()
+    xhr.open('POST', addressOf('copyFrom', { query: { q: statement } }))
+    const headers = {
+      'content-type': 'application/octet-stream',
+      ...(credential.value && authorizationOf(credential.value)),
+      ...(isGzip && { 'content-encoding': 'gzip' }),
+    }
+    for (const [name, value] of Object.entries(headers)) xhr.setRequestHeader(name, value)
+    xhr.upload.onprogress = ({ loaded }) => onProgress(loaded)
+    xhr.onload = () => {
+      if (xhr.status === 200) resolve(JSON.parse(xhr.responseText) as CopyAnswer)
+      else reject(new ApiError(xhr.status, headersOf(xhr), xhr.responseText))
+    }
+    xhr.onerror = () => {
+      void waitForService()
+      reject(new UnreachableError(undefined))
+    }
+    signal.addEventListener('abort', () => {
+      xhr.abort()
+      reject(signal.reason)
+    })
+    xhr.send(body)
+  })
+}
+
+function headersOf(xhr: XMLHttpRequest): Headers {
+  const lines = xhr.getAllResponseHeaders().trim().split('\r\n')
+  return new Headers(lines.filter(Boolean).map((line) => line.split(/:\s*/, 2) as [string, string]))
+}

@@ -1,0 +1,81 @@
+import { importStatements } from '../../src/client/import/import-plan.ts'
+import { curlLine, quoteShell } from '../api/curl.ts'
+import { requestJson } from '../api/request.ts'
+import { session } from '../api/session.ts'
+import { CodeBlock } from '../parts/code-block.tsx'
+import { formatBytes } from '../parts/format.ts'
+import { useLoaded } from '../parts/loading.tsx'
+import { Notice } from '../parts/notice.tsx'
+import type { FileHead, FileReading } from './file-protocol.ts'
+import type { Planned } from './wanted-import.ts'
+
+type StartProps = Readonly<{
+  file: File
+  head: FileHead
+  reading: FileReading
+  planned: Planned
+  start: () => void
+}>
+
+/** What stands in the way, the SQL of every step, and the button. */
+export function StartPanel({ file, head, reading, planned, start }: StartProps) {
+  const limits = useLoaded(readLimits, [session.value])
+  const problems = [...planned.problems, ...tooLarge(head, reading, limits.value)]
+  return (
+    <>
+      {problems.length > 0 && (
+        <Notice kind="warning">
+          {problems.map((problem) => (
+            <p key={problem}>{problem}</p>
+          ))}
+        </Notice>
+      )}
+      <div class="row">
+        <button type="button" class="primary" disabled={problems.length > 0} onClick={start}>
+          {planned.plan.isNew ? `Make ${planned.plan.table}` : `Append to ${planned.plan.table}`}
+        </button>
+        {!reading.isWhole && problems.length === 0 && (
+          <span class="muted">You may start now: the types are those of what was read so far.</span>
+        )}
+      </div>
+      <Sql file={file} head={head} planned={planned} />
+    </>
+  )
+}
+
+function Sql({ file, head, planned }: Pick<StartProps, 'file' | 'head' | 'planned'>) {
+  const { create, copy, after } = importStatements(planned.plan)
+  const all = [create, copy, ...after].filter((statement) => statement !== undefined)
+  const curl = curlLine('copyFrom', { username: session.value!.username, query: { q: copy } })
+  const encoding = head.isGzip ? " -H 'Content-Encoding: gzip'" : ''
+  return (
+    <details class="panel">
+      <summary>The SQL of every step</summary>
+      <div class="stack">
+        <CodeBlock label="SQL of the upload" text={all.map((statement) => `${statement};`).join('\n')} />
+        {!head.isGeojson && (
+          <CodeBlock label="The rows with curl" text={`${curl}${encoding} -T ${quoteShell(file.name)}`} />
+        )}
+      </div>
+    </details>
+  )
+}
+
+type Limits = Readonly<{ copyMaxBytes: number | undefined; remainingBytes: number | undefined }>
+
+async function readLimits(signal: AbortSignal): Promise<Limits> {
+  const { user_data: told } = await requestJson<{
+    user_data: { copy_max_bytes?: number; remaining_byte_quota?: number }
+  }>('whoAmI', { signal })
+  return { copyMaxBytes: told.copy_max_bytes, remainingBytes: told.remaining_byte_quota }
+}
+
+function tooLarge({ body }: FileHead, { bytes }: FileReading, limits: Limits | undefined): string[] {
+  const { copyMaxBytes = Number.POSITIVE_INFINITY, remainingBytes = Number.POSITIVE_INFINITY } = limits ?? {}
+  return [
+    body.size > copyMaxBytes &&
+      `The service takes ${formatBytes(copyMaxBytes)} at once, this is ${formatBytes(body.size)}: compress it with gzip, or divide it.`,
+    Math.max(bytes, body.size) > remainingBytes &&
+      `Your quota leaves ${formatBytes(remainingBytes)}, these are ${formatBytes(Math.max(bytes, body.size))}.`,
+  ].filter((problem) => typeof problem === 'string')
+}
