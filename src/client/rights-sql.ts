@@ -39,3 +39,34 @@ export type TableRights = Readonly<{
   update: Right
   delete: Right
 }>
+
+export const permissions = ['select', 'insert', 'update', 'delete'] as const
+export type Permission = (typeof permissions)[number]
+
+/** Whence a right comes: from the key itself, or because everybody has it. */
+export type Source = 'own' | 'public'
+export type KnownRight = Readonly<{ right: Exclude<Right, 'none'>; source: Source }>
+export type KnownTable = Pick<TableRights, 'schema' | 'name' | 'kind' | 'isOwner'> &
+  Readonly<{ rights: Readonly<Partial<Record<Permission, KnownRight>>> }>
+
+/** What a key was told, compared with what nobody in particular was told. */
+export function knownRights(
+  tables: readonly TableRights[],
+  publicTables: readonly TableRights[],
+): readonly KnownTable[] {
+  const publicly = new Map(publicTables.map((table) => [nameOf(table), table]))
+  return tables.map((table) => withSources(table, publicly.get(nameOf(table))))
+}
+
+const nameOf = ({ schema, name }: TableRights) => JSON.stringify([schema, name])
+
+function withSources(table: TableRights, publicly: TableRights | undefined): KnownTable {
+  const { schema, name, kind, isOwner } = table
+  const rights: Partial<Record<Permission, KnownRight>> = {}
+  for (const permission of permissions) {
+    const right = table[permission]
+    if (right === 'none') continue
+    rights[permission] = { right, source: publicly?.[permission] === right ? 'public' : 'own' }
+  }
+  return { schema, name, kind, isOwner, rights }
+}
