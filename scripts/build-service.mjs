@@ -9,7 +9,9 @@ export async function buildService(folder) {
   const { build } = await import('esbuild')
   await build({
     absWorkingDir: root,
-    entryPoints: ['main.ts', 'postgres/cluster/find-binaries.ts'].map((file) => join(root, 'src', file)),
+    entryPoints: ['main.ts', 'cli/service-commands.ts', 'postgres/cluster/find-binaries.ts'].map((file) =>
+      join(root, 'src', file),
+    ),
     outbase: join(root, 'src'),
     outdir: folder,
     chunkNames: 'chunks/[name]-[hash]',

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { buildCli } from './build-cli.mjs'
 import { buildConsole, consoleSources } from './build-console.mjs'
 import { buildService } from './build-service.mjs'
 import { root, runStep, say } from './run.mjs'
@@ -35,6 +36,7 @@ export async function build() {
     ])
     await buildService(draft)
     await buildConsole(join(draft, 'console'))
+    await buildCli(draft)
   } catch (error) {
     rmSync(draft, { recursive: true, force: true })
     throw error
@@ -52,7 +54,13 @@ function hashSources() {
     .map((path) => join('src', path))
   const sources = [...service, ...consoleSources()]
   const hash = createHash('sha256')
-  for (const path of ['tsconfig.json', 'tsconfig.build.json', 'package-lock.json', ...sources.sort()]) {
+  for (const path of [
+    'tsconfig.json',
+    'tsconfig.build.json',
+    'package.json',
+    'package-lock.json',
+    ...sources.sort(),
+  ]) {
     hash
       .update(`${path}\0`)
       .update(readFileSync(join(root, path)))

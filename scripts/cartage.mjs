@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { prepare } from './prepare.mjs'
-import { root, runScript } from './run.mjs'
+import { root } from './run.mjs'
 
 // The default ./data is the project's, wherever the command was called from.
 process.env.CARTAGE_DATA_DIR ||= join(root, 'data')
 
-await runScript(async () => {
-  if (!existsSync(join(root, 'dist/main.js'))) await prepare()
-  const { main } = await import('../dist/main.js')
-  return main(process.argv.slice(2))
-})
+if (!existsSync(join(root, 'dist/cartage-cli.mjs')) || !existsSync(join(root, 'dist/main.js'))) {
+  const { prepare } = await import('./prepare.mjs')
+  const { runScript } = await import('./run.mjs')
+  await runScript(() => prepare().then(() => 0))
+}
+if (!process.exitCode) await import('../bin/cartage.mjs')

@@ -84,6 +84,21 @@ export function flag(name: string, fallback: 'on' | 'off', meaning: string): Var
   return { ...word, read: (value) => word.read(value) === 'on' }
 }
 
+/** One letter wrong, missing, too many, or two in the wrong order. */
+export function areAlike(one: string, other: string): boolean {
+  const head = [...one].findIndex((letter, place) => letter !== other[place])
+  const [rest, otherRest] = [one.slice(head), other.slice(head)]
+  const swapped = `${rest[1]}${rest[0]}${rest.slice(2)}`
+  return head < 0
+    ? other.length === one.length + 1
+    : [
+        [rest.slice(1), otherRest.slice(1)],
+        [rest, otherRest.slice(1)],
+        [rest.slice(1), otherRest],
+        [swapped, otherRest],
+      ].some(([a, b]) => a === b)
+}
+
 /** So many requests in so many seconds, of which at most `burst` at once. */
 export type Rate = Readonly<{ count: number; seconds: number; burst: number }>
 

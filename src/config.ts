@@ -1,4 +1,7 @@
+import { homedir } from 'node:os'
+import { join } from 'node:path'
 import {
+  areAlike,
   ConfigError,
   databaseAddress,
   flag,
@@ -11,6 +14,14 @@ import {
   webAddress,
   whole,
 } from './config-variables.ts'
+
+/** What the command line for people goes by; profiles come after them. */
+const peopleVariables = {
+  clientUrl: webAddress('CARTAGE_URL', '', 'for the command line: where the service is'),
+  clientUser: text('CARTAGE_USER', '', 'for the command line: whose data'),
+  clientKey: text('CARTAGE_API_KEY', '', 'for the command line: token of the key to use'),
+  clientProfile: text('CARTAGE_PROFILE', '', 'for the command line: which of its profiles'),
+} as const
 
 /** Every variable that Cartage knows. docs/configuration.md has the same list; a test holds them together. */
 export const variables = {
@@ -191,9 +202,7 @@ export const variables = {
     'for `cartage backup` and `restore`: seals the secret, 12 characters or more',
   ),
   hostUrl: text('CARTAGE_HOST_URL', '', 'for `cartage host add`: address of the host'),
-  clientUrl: webAddress('CARTAGE_URL', 'http://127.0.0.1:8080', 'for the command line: where the service is'),
-  clientUser: text('CARTAGE_USER', '', 'for the command line: whose data'),
-  clientKey: text('CARTAGE_API_KEY', '', 'for the command line: token of the key to use'),
+  ...peopleVariables,
 } as const
 
 export type Config = Readonly<{ [K in keyof typeof variables]: ReturnType<(typeof variables)[K]['read']> }>
@@ -219,6 +228,25 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   return config
 }
 
+export type PeopleConfig = ReturnType<typeof readPeopleConfig>
+
+/** What the command line for people is told by its own variables, by the shell and by the terminal. */
+export function readPeopleConfig(env: NodeJS.ProcessEnv = process.env) {
+  const folder = (variable: string, usual: string) =>
+    join(env[variable]?.trim() || join(homedir(), usual), 'cartage')
+  return Object.freeze({
+    url: readVariable(variables.clientUrl, env) as string,
+    user: readVariable(variables.clientUser, env) as string,
+    key: readVariable(variables.clientKey, env) as string,
+    profile: readVariable(variables.clientProfile, env) as string,
+    configFolder: folder('XDG_CONFIG_HOME', '.config'),
+    stateFolder: folder('XDG_STATE_HOME', '.local/state'),
+    isPlain: Boolean(env.NO_COLOR) || env.TERM === 'dumb',
+    pager: env.PAGER?.trim() ?? 'less -RFSX',
+    editor: env.VISUAL?.trim() || env.EDITOR?.trim() || 'vi',
+  })
+}
+
 /** Names that look like ours and are not, each with the one that may be meant. */
 export function unknownVariables(env: NodeJS.ProcessEnv = process.env): readonly string[] {
   const known: readonly string[] = Object.values(variables).map(({ name }) => name)
@@ -228,21 +256,6 @@ export function unknownVariables(env: NodeJS.ProcessEnv = process.env): readonly
       const near = known.find((other) => areAlike(name, other))
       return near ? `${name} (${near}?)` : name
     })
-}
-
-/** One letter wrong, missing, too many, or two in the wrong order. */
-function areAlike(one: string, other: string): boolean {
-  const head = [...one].findIndex((letter, place) => letter !== other[place])
-  const [rest, otherRest] = [one.slice(head), other.slice(head)]
-  const swapped = `${rest[1]}${rest[0]}${rest.slice(2)}`
-  return head < 0
-    ? other.length === one.length + 1
-    : [
-        [rest.slice(1), otherRest.slice(1)],
-        [rest, otherRest.slice(1)],
-        [rest.slice(1), otherRest],
-        [swapped, otherRest],
-      ].some(([a, b]) => a === b)
 }
 
 function readVariable(variable: Variable<unknown>, env: NodeJS.ProcessEnv): unknown {

@@ -49,6 +49,23 @@ test('no file imports itself in a circle', async () => {
   for (const file of edges.keys()) visit(file, [])
 })
 
+test('the command line for people reaches nothing of the service but its client', async () => {
+  const edges = groupByFrom(await imports())
+  const reached = new Set<string>()
+  const visit = (file: string): void => {
+    if (reached.has(file)) return
+    reached.add(file)
+    for (const { to } of edges.get(file) ?? []) visit(to)
+  }
+  visit('cli/people/entry.ts')
+  assert.ok(reached.has('client/client.ts'))
+  const known = ['cli', 'client', 'config.ts', 'config-variables.ts', 'version.ts', 'package-file.ts']
+  assert.deepEqual(
+    [...reached].filter((file) => !known.includes(partOf(file))),
+    [],
+  )
+})
+
 test('Fastify is known only in http, pg as a value only in postgres, the environment only in config.ts', async () => {
   const culprits: string[] = []
   for (const [file, text] of await sources()) {

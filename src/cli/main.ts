@@ -3,10 +3,8 @@ import { readVersion } from '../version.ts'
 import { type Command, parseCall, UsageError } from './command.ts'
 import { auditCommand } from './commands/audit.ts'
 import { backupCommands } from './commands/backup.ts'
-import { dataCommands } from './commands/data.ts'
 import { doctorCommand } from './commands/doctor.ts'
 import { hostCommands } from './commands/hosts.ts'
-import { jobCommands } from './commands/jobs.ts'
 import { organizationCommands } from './commands/organizations.ts'
 import { repairCommand } from './commands/repair.ts'
 import { secretCommand } from './commands/secret.ts'
@@ -17,7 +15,8 @@ import { explainError } from './explain-error.ts'
 import { Interrupted } from './interrupt.ts'
 import { talk } from './talk.ts'
 
-const commands: readonly Command[] = [
+/** `serve` and `worker` are not among them: they run until they are told to stop. */
+export const commands: readonly Command[] = [
   ...userCommands,
   userSetCommand,
   ...organizationCommands,
@@ -28,8 +27,6 @@ const commands: readonly Command[] = [
   auditCommand,
   secretCommand,
   ...backupCommands,
-  ...dataCommands,
-  ...jobCommands,
 ]
 
 /** Exit codes: 0 it is done, 1 it could not be done, 2 it was called wrongly, 130 it was interrupted. */

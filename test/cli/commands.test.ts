@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { commands } from '../../src/cli/main.ts'
+import { serviceCommands } from '../../src/cli/service-commands.ts'
 import { cartage, installation } from '../support/call.ts'
 import { randomName, setup } from '../support/setup.ts'
+
+test('the help names every command of the service, and no other', () => {
+  const { serve: _serve, worker: _worker, ...listed } = serviceCommands
+  assert.deepEqual(Object.keys(listed).sort(), commands.map(({ name }) => name).sort())
+})
 
 test('cartage --help lists its commands', async () => {
   const { code, out } = await cartage({}, '--help')
@@ -73,7 +80,7 @@ for (const [what, args] of wrongCalls) {
     const { code, out, err } = await cartage({}, ...args)
     assert.equal(code, 2)
     assert.equal(out, '')
-    assert.match(err, /^cartage: .+/)
+    assert.match(err, /^(cartage|error): .+/)
     assert.doesNotMatch(err, /\n {4}at /)
   })
 }

@@ -35,17 +35,20 @@ test('what the service refuses, and a service that is not there, are one sentenc
   const refused = await cartage({ ...connection(house), CARTAGE_API_KEY: 'wrong' }, 'sql', 'select 1')
   assert.deepEqual(
     [refused.code, refused.err],
-    [1, 'cartage: Unauthorized\n  hint: No key of this account has this token\n'],
+    [4, 'error: Unauthorized\nhint: No key of this account has this token\n'],
   )
   const missing = await cartage(
     { ...connection(house), CARTAGE_URL: 'http://127.0.0.1:9' },
     'sql',
     'select 1',
   )
-  assert.equal(missing.code, 1)
-  assert.match(missing.err, /^cartage: No service answers at http:\/\/127\.0\.0\.1:9/)
+  assert.equal(missing.code, 3)
+  assert.match(missing.err, /^error: No service answers at http:\/\/127\.0\.0\.1:9/)
   const without = await cartage({}, 'sql', 'select 1')
-  assert.equal(without.code, 2)
+  assert.deepEqual(
+    [without.code, without.err],
+    [4, 'error: no key: run cartage login, or set CARTAGE_USER and CARTAGE_API_KEY\n'],
+  )
 })
 
 test('a table is shared and unshared for people', async (t) => {

@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { terminalLog } from '../../src/terminal-log.ts'
-import { cartage, installation, shellProgram } from '../support/call.ts'
-import { eventually, type Setup, setup } from '../support/setup.ts'
+import { cartage, installation, inTerminal, shellLine } from '../support/call.ts'
+import { eventually, setup } from '../support/setup.ts'
 
 test('on a terminal the log is text without a line per request, and the addresses come last', async (t) => {
-  const terminal = serveInTerminal(t, await setup(t, { isIsolated: true }))
+  const terminal = inTerminal(
+    t,
+    { ...installation(await setup(t, { isIsolated: true })), CARTAGE_PORT: '0', TERM: 'dumb' },
+    shellLine('serve', '--no-worker'),
+  )
   const url = await eventually(() => {
     const found = / {2}reference {5}(http:\S+)\/docs/.exec(terminal.shown())
     assert.ok(found, terminal.shown())
@@ -32,7 +34,7 @@ test('an unknown CARTAGE_ variable is told, with the one that may be meant', asy
   const { err } = await cartage({ CARTAGE_PROT: '9', CARTAGE_WHATEVER: 'x' }, '--help')
   assert.equal(
     err,
-    'cartage: not a variable of Cartage, so without effect: CARTAGE_PROT (CARTAGE_PORT?), CARTAGE_WHATEVER\n',
+    'warning: not a variable of Cartage, so without effect: CARTAGE_PROT (CARTAGE_PORT?), CARTAGE_WHATEVER\n',
   )
 })
 
@@ -49,16 +51,3 @@ test('what is logged cannot steer the terminal', () => {
   terminalLog(stream, false).write(JSON.stringify(line))
   assert.deepEqual(shown, ['10:00:00 warn  odd name=\\u001b[2J?1m\\r\\n: \\u0007\n'])
 })
-
-function serveInTerminal(t: TestContext, house: Setup) {
-  const child = spawn('script', ['-qec', `${shellProgram} serve --no-worker`, '/dev/null'], {
-    env: { ...process.env, ...installation(house), CARTAGE_PORT: '0', TERM: 'dumb' },
-    stdio: ['pipe', 'pipe', 'inherit'],
-  })
-  t.after(() => child.kill())
-  let shown = ''
-  child.stdout.on('data', (chunk) => {
-    shown += chunk
-  })
-  return { shown: () => shown, type: (keys: string) => child.stdin.write(keys), ended: once(child, 'exit') }
-}

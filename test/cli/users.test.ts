@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { test } from 'node:test'
-import { promisify } from 'node:util'
 import { sizeInBytes } from '../../src/cli/size.ts'
 import { describeSize } from '../../src/client/sizes.ts'
-import { cartage, installation, shellProgram } from '../support/call.ts'
+import { cartage, installation, inTerminal, shellLine } from '../support/call.ts'
 import { eventually, setup } from '../support/setup.ts'
 
 test('a user is shown with its limits and its host; the master key on demand, and it can be replaced', async (t) => {
@@ -48,22 +46,18 @@ test('a user is shown with its limits and its host; the master key on demand, an
 test('a person at a terminal is asked before a user is deleted', async (t) => {
   const house = await setup(t)
   const { username } = house.user
-  const inTerminal = (typed: string) =>
-    promisify(execFile)(
-      'sh',
-      ['-c', `printf '${typed}\\n' | script -qec "${shellProgram} user delete ${username}" /dev/null`],
-      {
-        env: { ...process.env, ...installation(house) },
-      },
-    ).then(
-      ({ stdout }) => stdout,
-      (error) => error.stdout as string,
-    )
-  const refused = await inTerminal('something else')
+  const answering = async (typed: string) => {
+    const terminal = inTerminal(t, installation(house), shellLine('user', 'delete', username))
+    await eventually(() => assert.match(terminal.shown(), /to do it: /), 60_000)
+    terminal.type(`${typed}\n`)
+    await terminal.ended
+    return terminal.shown()
+  }
+  const refused = await answering('something else')
   assert.match(refused, /is for good\. Type .+ to do it: /)
   assert.match(refused, /nothing was deleted/)
   assert.equal((await cartage(installation(house), 'user', 'show', username)).code, 0)
-  assert.match(await inTerminal(username), new RegExp(`deleted user ${username}`))
+  assert.match(await answering(username), new RegExp(`deleted user ${username}`))
 })
 
 test('a host that has users is not removed, nor the first one, and one without is forgotten', async (t) => {

@@ -1,7 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { program } from './program.ts'
+import type { TestContext } from 'node:test'
+import { isForService } from '../../src/cli/service-commands.ts'
+import { peopleProgram, program } from './program.ts'
 import type { Setup } from './setup.ts'
 
 /** The environment of the operator of a test's installation. */
@@ -25,8 +30,9 @@ export async function cartage(env: Record<string, string>, ...args: readonly str
 
 /** Begins a command that the test wants to talk to: by signals, or by its standard input. */
 export function beginCartage(env: Record<string, string>, args: readonly string[], input?: string) {
-  const child = spawn(process.execPath, [...program, ...args], {
-    env: { ...process.env, ...env },
+  const child = spawn(process.execPath, [...programOf(args), ...args], {
+    cwd: home,
+    env: { ...process.env, ...ownFolders, ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
   })
   child.stdin.end(input)
@@ -36,5 +42,43 @@ export function beginCartage(env: Record<string, string>, args: readonly string[
   return { child, ended }
 }
 
-/** What `cartage` is in a line of a shell. */
-export const shellProgram = [process.execPath, ...program].map((word) => `'${word}'`).join(' ')
+const programOf = (args: readonly string[]) => (isForService(args) ? program : [peopleProgram])
+
+/** Neither profiles nor history of the person who runs the tests. */
+const home = await mkdtemp(join(tmpdir(), 'cartage-home-'))
+const ownFolders = { XDG_CONFIG_HOME: join(home, 'config'), XDG_STATE_HOME: join(home, 'state') }
+
+/** A call of `cartage` in a line of a shell. */
+export const shellLine = (...args: readonly string[]) =>
+  [process.execPath, ...programOf(args), ...args]
+    .map((word) => `'${word.replaceAll("'", `'\\''`)}'`)
+    .join(' ')
+
+export type TestTerminal = Readonly<{
+  /** All that has been shown so far. */
+  shown: () => string
+  type: (keys: string) => void
+  /** The exit code. */
+  ended: Promise<number>
+}>
+
+/** Runs lines of a shell in a pseudo terminal of so many columns, without colours. */
+export function inTerminal(
+  t: TestContext,
+  env: Record<string, string>,
+  lines: string,
+  { columns = 80 }: { columns?: number } = {},
+): TestTerminal {
+  const child = spawn('script', ['-qec', `stty cols ${columns} rows 24; ${lines}`, '/dev/null'], {
+    cwd: home,
+    env: { ...process.env, ...ownFolders, TERM: 'xterm', NO_COLOR: '1', PAGER: 'cat', ...env },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  t.after(() => child.kill())
+  let shown = ''
+  child.stdout.on('data', (chunk) => {
+    shown += chunk
+  })
+  const ended = once(child, 'close').then(([code]) => code as number)
+  return { shown: () => shown, type: (keys) => child.stdin.write(keys), ended }
+}

@@ -6,7 +6,16 @@ import { fileURLToPath } from 'node:url'
  */
 export const program: readonly string[] = (await isBuilt())
   ? [pathOf('../../bin/cartage.mjs')]
-  : ['--import', 'tsx', pathOf('./cartage.ts')]
+  : ['--import', import.meta.resolve('tsx'), pathOf('./cartage.ts')]
+
+/** The command line for people: always the built file, which takes a moment to make. */
+export const peopleProgram = await provideCli()
+
+async function provideCli(): Promise<string> {
+  const build = (await import('../../scripts/build-cli.mjs' as string)) as { provideCli: () => Promise<void> }
+  await build.provideCli()
+  return pathOf('../../dist/cartage-cli.mjs')
+}
 
 async function isBuilt(): Promise<boolean> {
   const build = (await import('../../scripts/build.mjs' as string)) as { isBuilt: () => boolean }

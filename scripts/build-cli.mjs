@@ -1,0 +1,75 @@
+import { createHash } from 'node:crypto'
+import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { oneAtATime } from './one-at-a-time.mjs'
+import { root, say } from './run.mjs'
+
+const name = 'cartage-cli.mjs'
+const stampName = 'cartage-cli.sources.sha256'
+
+/** Builds dist/cartage-cli.mjs alone if its sources have changed: for those who work on it, and for tests. */
+export async function provideCli() {
+  if (isCliBuilt()) return
+  await oneAtATime(async () => {
+    if (isCliBuilt()) return
+    say(`building dist/${name}`)
+    mkdirSync(join(root, 'dist'), { recursive: true })
+    await buildCli(join(root, 'dist'))
+  })
+}
+
+/** Bundles the command line for people into one executable file, for which Node is enough. */
+export async function buildCli(folder) {
+  const { build } = await import('esbuild')
+  const stamp = hashSources()
+  const draft = join(folder, `${name}.new`)
+  await build({
+    entryPoints: [join(root, 'src/cli/people/entry.ts')],
+    outfile: draft,
+    bundle: true,
+    charset: 'utf8',
+    legalComments: 'none',
+    platform: 'node',
+    format: 'esm',
+    target: 'node20',
+    banner: { js: '#!/usr/bin/env node' },
+    plugins: [versionInside],
+    logLevel: 'warning',
+  })
+  chmodSync(draft, 0o755)
+  renameSync(draft, join(folder, name))
+  writeFileSync(join(folder, stampName), stamp)
+}
+
+/** The file is copied to other machines: there is no package.json beside it. */
+const versionInside = {
+  name: 'version-inside',
+  setup({ onLoad }) {
+    onLoad({ filter: /\/src\/version\.ts$/ }, () => {
+      const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+      return { contents: `export const readVersion = () => ${JSON.stringify(version)}` }
+    })
+  },
+}
+
+function isCliBuilt() {
+  try {
+    readFileSync(join(root, 'dist', name))
+    return readFileSync(join(root, 'dist', stampName), 'utf8') === hashSources()
+  } catch {
+    return false
+  }
+}
+
+function hashSources() {
+  const hash = createHash('sha256')
+  const sources = ['cli', 'client']
+    .flatMap((part) =>
+      readdirSync(join(root, 'src', part), { recursive: true }).map((path) => join('src', part, path)),
+    )
+    .filter((path) => path.endsWith('.ts'))
+  for (const path of ['package.json', 'src/config.ts', 'src/config-variables.ts', ...sources.sort()]) {
+    hash.update(`${path}\0`).update(readFileSync(join(root, path)))
+  }
+  return hash.digest('hex')
+}

@@ -1,0 +1,100 @@
+import { formatBytes, formatCount } from '../../../client/format.ts'
+import { quoteLiteral, shownName } from '../../../client/quote.ts'
+import type { Call, PeopleCommand } from '../command.ts'
+import { runToEnd } from '../jobs/follow-job.ts'
+import { printList } from '../output/list.ts'
+import { type Service, withService } from '../service.ts'
+
+const tableArgument = [{ name: 'TABLE', kind: 'table' }] as const
+
+const list: PeopleCommand = {
+  name: 'table list',
+  summary: 'list the tables that the key may see',
+  run: (call) =>
+    withService(call, async ({ client }) => {
+      const rows = []
+      for (let page = 1; ; page++) {
+        const { visualizations, total_entries } = await client.tables.list({
+          page,
+          per_page: 100,
+          order: 'name',
+        })
+        rows.push(...visualizations.map((one) => tableRow(call, one)))
+        if (visualizations.length === 0 || rows.length >= total_entries) break
+      }
+      await printList(call, rows, 'No tables yet: cartage import makes one of a file')
+      return 0
+    }),
+}
+
+type Listed = Awaited<ReturnType<Service['client']['tables']['read']>>
+
+/** Figures for people on a terminal, plain ones elsewhere. */
+function tableRow({ terminal, values }: Call, { name, privacy, updated_at, table }: Listed) {
+  const { size = 0, row_count = 0 } = table
+  const isForPeople = terminal.out.isTerminal && !values.json
+  return {
+    name,
+    privacy: privacy.toLowerCase(),
+    rows: isForPeople ? `about ${formatCount(Number(row_count))}` : row_count,
+    size: isForPeople ? formatBytes(Number(size)) : size,
+    updated_at,
+  }
+}
+
+const show: PeopleCommand = {
+  name: 'table show',
+  summary: 'show the columns of a table',
+  arguments: tableArgument,
+  run: (call) => withService(call, (service) => showTable(call, service, call.args[0]!)),
+}
+
+export async function showTable(call: Call, { client, signal }: Service, table: string): Promise<number> {
+  const { rows } = await client.sql(columnsSql(table), { signal })
+  await printList(call, rows, 'It has no columns')
+  return 0
+}
+
+const columnsSql = (table: string) => `
+select a.attname as column, pg_catalog.format_type(a.atttypid, a.atttypmod) as type, not a.attnotnull as nullable,
+  pg_catalog.pg_get_expr(d.adbin, d.adrelid) as default, pg_catalog.col_description(a.attrelid, a.attnum) as comment
+from pg_catalog.pg_attribute a
+left join pg_catalog.pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
+where a.attrelid = ${quoteLiteral(table)}::pg_catalog.regclass and a.attnum > 0 and not a.attisdropped
+order by a.attnum`
+
+const makePublic = privacyCommand('public', 'make a table readable without a key', 'PUBLIC')
+const makePrivate = privacyCommand('private', 'make a table private again', 'PRIVATE')
+
+function privacyCommand(verb: string, summary: string, privacy: 'PUBLIC' | 'PRIVATE'): PeopleCommand {
+  return {
+    name: `table ${verb}`,
+    summary,
+    arguments: tableArgument,
+    run: (call) =>
+      withService(call, async ({ client }) => {
+        const { name } = await client.tables.setPrivacy(call.args[0]!, privacy)
+        call.terminal.say(`${name} is ${verb}`)
+        return 0
+      }),
+  }
+}
+
+const prepare: PeopleCommand = {
+  name: 'table prepare',
+  summary: 'prepare a table for maps, by a job',
+  arguments: tableArgument,
+  run: (call) =>
+    withService(call, async (service) => {
+      const table = call.args[0]!
+      const statement = `select CDB_CartodbfyTable(${quoteLiteral(table)}::regclass)`
+      const analyze = `analyze ${table.includes('"') ? table : table.split('.').map(shownName).join('.')}`
+      return runToEnd(
+        call,
+        service,
+        await service.client.jobs.create({ query: [{ query: statement }, { query: analyze }] }),
+      )
+    }),
+}
+
+export const tableCommands: readonly PeopleCommand[] = [list, show, makePublic, makePrivate, prepare]

@@ -1,0 +1,44 @@
+import { UsageError } from '../command.ts'
+import { keyCommands } from './account/keys.ts'
+import { tableCommands } from './account/tables.ts'
+import type { PeopleCommand } from './command.ts'
+import { completionCommand } from './completion.ts'
+import { explainCommand, overview, topics } from './help.ts'
+import { jobCommands } from './jobs/commands.ts'
+import { openCommand } from './open.ts'
+import { profileCommands } from './profile/commands.ts'
+import { sqlCommand } from './sql/command.ts'
+import { transferCommands } from './transfer/commands.ts'
+
+const help: PeopleCommand = {
+  name: 'help',
+  summary: 'explain a command, the formats or the exit codes',
+  arguments: [{ name: 'COMMAND', kind: 'text', isOptional: true, isMany: true }],
+  run: async ({ args, terminal }) => {
+    const topic = topics[args.join(' ')]
+    const command = commands.find(({ name }) => name === args.join(' '))
+    if (args.length > 0 && !topic && !command)
+      throw new UsageError(`there is no help for '${args.join(' ')}'`)
+    const lines = topic ?? (command ? explainCommand(command) : overview(commands))
+    terminal.out.stream.write(lines.map((line) => `${line}\n`).join(''))
+    return 0
+  },
+}
+
+/** In the order of the help. */
+export const commands: readonly PeopleCommand[] = [
+  ...profileCommands,
+  sqlCommand,
+  ...jobCommands,
+  ...transferCommands,
+  ...tableCommands,
+  ...keyCommands,
+  completionCommand,
+  openCommand,
+  help,
+]
+
+export function findCommand(args: readonly string[]) {
+  const command = commands.find(({ name }) => name.split(' ').every((word, place) => args[place] === word))
+  return command && { command, rest: args.slice(command.name.split(' ').length) }
+}

@@ -1,0 +1,79 @@
+import { CartageError } from '../../../client/cartage-error.ts'
+import type { JobDocument } from '../../../client/documents.ts'
+import { Interrupted } from '../../interrupt.ts'
+import type { Call } from '../command.ts'
+import type { Service } from '../service.ts'
+import { printable } from '../terminal.ts'
+import { describeCancelled, JobView } from './job-view.ts'
+
+/** Watches a job to its end. Ctrl-C cancels it and waits for the answer; a second one leaves it running. */
+export async function runToEnd(call: Call, service: Service, job: JobDocument): Promise<number> {
+  const ended = await watch(call, service, job)
+  if (ended) return report(call, ended)
+  const { terminal } = call
+  const { isTerminal, stream } = terminal.err
+  if (!terminal.isQuiet) stream.write(`${isTerminal ? ' ' : ''}cancelling … `)
+  const cancelled = await Promise.race([cancel(service, job.job_id), secondInterrupt()])
+  if (!cancelled) {
+    terminal.say(`left running. To cancel it: cartage job cancel ${job.job_id}`)
+    return 130
+  }
+  const isCancelled = cancelled.status === 'cancelled'
+  terminal.say(
+    isCancelled ? `cancelled. ${describeCancelled(cancelled)}` : `it had ended before: ${cancelled.status}`,
+  )
+  printJob(call, cancelled)
+  return 130
+}
+
+/** Watches only: Ctrl-C changes nothing about the job. */
+export async function waitForEnd(call: Call, service: Service, job: JobDocument): Promise<number> {
+  const ended = await watch(call, service, job)
+  if (ended) return report(call, ended)
+  call.terminal.say(`stopped watching; the job goes on. To cancel it: cartage job cancel ${job.job_id}`)
+  throw new Interrupted()
+}
+
+/** Undefined if the person interrupted it. */
+async function watch({ terminal }: Call, { client, signal }: Service, job: JobDocument) {
+  const view = new JobView(terminal, job)
+  try {
+    return await client.jobs.finished(job.job_id, { signal, onChange: (changed) => view.update(changed) })
+  } catch (error) {
+    if (!signal.aborted) throw error
+    return undefined
+  } finally {
+    view.end()
+  }
+}
+
+/** It may have ended by itself in the meantime. */
+async function cancel({ client }: Service, id: string): Promise<JobDocument> {
+  return client.jobs.cancel(id).catch((error: unknown) => {
+    if (error instanceof CartageError && error.code === 'cancel-refused') return client.jobs.read(id)
+    throw error
+  })
+}
+
+function secondInterrupt(): Promise<undefined> {
+  return new Promise((resolve) => {
+    for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => resolve(undefined))
+  })
+}
+
+function report(call: Call, job: JobDocument): number {
+  printJob(call, job)
+  const isDone = job.status === 'done'
+  if (!isDone && call.terminal.out.isTerminal) {
+    const reason = job.failed_reason ? `: ${job.failed_reason}` : ''
+    call.terminal.err.stream.write(`${printable(`error: the job is ${job.status}${reason}`)}\n`)
+  }
+  return isDone ? 0 : 1
+}
+
+/** On a terminal the view has told it; elsewhere a line, or a document. */
+export function printJob({ terminal: { out }, values }: Call, job: JobDocument): void {
+  const reason = job.failed_reason ? `: ${job.failed_reason}` : ''
+  if (values.json) out.stream.write(`${JSON.stringify(job)}\n`)
+  else if (!out.isTerminal) out.stream.write(`${job.job_id} ${job.status}${reason}\n`)
+}

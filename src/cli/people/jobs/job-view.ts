@@ -1,0 +1,101 @@
+import type { ItemDocument, JobDocument } from '../../../client/documents.ts'
+import { formatDuration } from '../../../client/format.ts'
+import { partsOf } from '../../../client/job-items.ts'
+import { printable, type Terminal } from '../terminal.ts'
+
+/** The items of a job with their times; on a terminal they are drawn again until the job has ended. */
+export class JobView {
+  readonly #terminal: Terminal
+  readonly #isLive: boolean
+  /** When an item was first seen at work, by our own clock: that of the service may differ. */
+  readonly #seenAt = new Map<number, number>()
+  #job: JobDocument
+  #drawnLines = 0
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(terminal: Terminal, job: JobDocument) {
+    this.#terminal = terminal
+    this.#isLive = terminal.err.isTerminal && terminal.showsProgress
+    this.#job = job
+    terminal.say(`job ${job.job_id}`)
+    if (this.#isLive) this.#timer = setInterval(() => this.#draw(), 100)
+  }
+
+  update(job: JobDocument): void {
+    this.#job = job
+  }
+
+  /** The last drawing stays. */
+  end(): void {
+    clearInterval(this.#timer)
+    if (this.#isLive) this.#draw()
+  }
+
+  #draw(): void {
+    const { stream, columns } = this.#terminal.err
+    const { items } = partsOf(this.#job)
+    const lines = items.map((item, place) => {
+      const mark = markOf(item, this.#terminal)
+      const text = cutAtWord(
+        item.query,
+        Math.min(widest, Math.max(10, columns - 18 - String(items.length).length)),
+      )
+      const line = `${String(place + 1).padStart(String(items.length).length)}  ${text}`
+      const width = widest + 2 + String(items.length).length
+      return `  ${mark} ${`${line.padEnd(Math.min(width, columns - 15))}${this.#timeOf(item, place).padStart(10)}`.trimEnd()}`
+    })
+    const up = this.#drawnLines > 0 ? `\x1b[${this.#drawnLines}A` : ''
+    stream.write(`${up}${lines.map((line) => `\r\x1b[K${line}\n`).join('')}`)
+    this.#drawnLines = lines.length
+  }
+
+  #timeOf(item: ItemDocument, place: number): string {
+    if (item.started_at && item.ended_at)
+      return formatDuration(Date.parse(item.ended_at) - Date.parse(item.started_at))
+    if (item.status !== 'running') return ''
+    if (!this.#seenAt.has(place)) this.#seenAt.set(place, performance.now())
+    return formatDuration(performance.now() - this.#seenAt.get(place)!)
+  }
+}
+
+const widest = 32
+const spinner = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏'
+
+function markOf({ status }: ItemDocument, { err }: Terminal): string {
+  if (status === 'done') return err.style('green', '✓')
+  if (status === 'running') return spinner[Math.floor(performance.now() / 100) % spinner.length]!
+  return status === 'pending' || status === 'skipped' ? ' ' : err.style('red', '✗')
+}
+
+/** A statement in one line, cut between words. */
+export function cutAtWord(statement: string, width: number): string {
+  const line = printable(statement.replace(/\s+/g, ' ').trim())
+  if (line.length <= width) return line
+  const cut = line.slice(0, width - 1)
+  const space = cut.lastIndexOf(' ')
+  return space > width / 2 ? `${cut.slice(0, space)} …` : `${cut}…`
+}
+
+/** What became of the statements of a job that was cancelled: `Statement 1 had been committed, 2 was undone, 3 did not run.` */
+export function describeCancelled(job: JobDocument): string {
+  const { items } = partsOf(job)
+  const fates = items.map(fateOf)
+  if (items.length === 1) return `The statement ${fates[0]}.`
+  const groups: { fate: string; numbers: number[] }[] = []
+  fates.forEach((fate, place) => {
+    const last = groups.at(-1)
+    if (last?.fate === fate) last.numbers.push(place + 1)
+    else groups.push({ fate, numbers: [place + 1] })
+  })
+  const parts = groups.map(
+    ({ fate, numbers }) =>
+      `${numbers.join(' and ')} ${numbers.length > 1 ? fate.replace(/^was/, 'were') : fate}`,
+  )
+  return `Statement ${parts.join(', ')}.`
+}
+
+function fateOf({ status }: ItemDocument): string {
+  if (status === 'done') return 'had been committed'
+  if (status === 'cancelled' || status === 'failed') return 'was undone'
+  return status === 'unknown' ? 'may have been committed' : 'did not run'
+}

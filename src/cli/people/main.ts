@@ -1,0 +1,67 @@
+import { readPeopleConfig, unknownVariables } from '../../config.ts'
+import { ConfigError } from '../../config-variables.ts'
+import { readVersion } from '../../version.ts'
+import { UsageError } from '../command.ts'
+import { isForService } from '../service-commands.ts'
+import { type PeopleCommand, parseCall } from './command.ts'
+import { commands, findCommand } from './commands.ts'
+import { complete } from './completion.ts'
+import { exitCodeOf, explain } from './explain.ts'
+import { explainCommand, overview } from './help.ts'
+import { openTerminal } from './terminal.ts'
+
+/** What `cartage` does for people, over HTTP alone; answers the exit code, of which `cartage help exit-codes` tells. */
+export async function main(args: readonly string[]): Promise<number> {
+  process.stdout.on('error', endWithReader)
+  const unknown = unknownVariables()
+  if (unknown.length > 0) warn(`not a variable of Cartage, so without effect: ${unknown.join(', ')}`)
+  try {
+    if (args.length === 0 || ['--help', '-h'].includes(args[0]!)) return print(overview(commands))
+    if (args[0] === '--version') return print([readVersion()])
+    if (args[0] === '__complete') return print(await complete(commands, args.slice(1)).catch(() => []))
+    const { command, rest } = find(args)
+    return await run(command, rest)
+  } catch (error) {
+    return complain(error)
+  }
+}
+
+function find(args: readonly string[]) {
+  if (isForService(args)) {
+    throw new UsageError(
+      `'cartage ${args[0]}' is for the machine of the service: install the whole package there`,
+    )
+  }
+  const found = findCommand(args)
+  if (!found)
+    throw new UsageError(`unknown command '${args.slice(0, 2).join(' ')}'; cartage --help lists them`)
+  return found
+}
+
+async function run(command: PeopleCommand, rest: readonly string[]): Promise<number> {
+  const { args, values } = parseCall(command, rest)
+  if (values.help) return print(explainCommand(command))
+  const config = readPeopleConfig()
+  return (await command.run({ args, values, config, terminal: openTerminal(values, config) })) ?? 0
+}
+
+function print(lines: readonly string[]): number {
+  process.stdout.write(lines.map((line) => `${line}\n`).join(''))
+  return 0
+}
+
+const warn = (text: string) => process.stderr.write(`warning: ${text}\n`)
+
+/** Whoever reads our output, such as `head`, may have enough of it: that is no trouble. */
+function endWithReader(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error
+  process.exit(0)
+}
+
+function complain(error: unknown): number {
+  const exitCode = exitCodeOf(error)
+  if (exitCode === undefined) throw error
+  const isOurs = error instanceof UsageError || error instanceof ConfigError
+  process.stderr.write(`${isOurs ? `error: ${error.message}` : explain(error)}\n`)
+  return exitCode
+}

@@ -1,0 +1,91 @@
+import { membersOf, type RawMember, shownValue } from '../../../client/json-rows.ts'
+import type { Face } from '../terminal.ts'
+import { cellsOf } from './cell.ts'
+import { recordText } from './record.ts'
+import { type Look, type Rows, tableText } from './table.ts'
+
+/** The service writes these itself: their bytes are passed on as they come. */
+export const servedFormats = ['ndjson', 'json', 'csv', 'geojson'] as const
+export const formats = ['table', 'line', 'csv', 'tsv', 'json', 'ndjson', 'geojson', 'markdown'] as const
+export type Format = (typeof formats)[number]
+export type ServedFormat = (typeof servedFormats)[number]
+
+export const isServed = (format: Format): format is ServedFormat =>
+  (servedFormats as readonly string[]).includes(format)
+
+/** By the ending of a file's name. */
+export const formatByEnding = (file: string): Format | undefined =>
+  endings[/\.(\w+)$/.exec(file)?.[1]?.toLowerCase() ?? '']
+
+const endings: Readonly<Record<string, Format>> = {
+  csv: 'csv',
+  tsv: 'tsv',
+  json: 'json',
+  ndjson: 'ndjson',
+  jsonl: 'ndjson',
+  geojson: 'geojson',
+  md: 'markdown',
+  txt: 'table',
+}
+
+/** Rows in a format that the service does not know. */
+export function rowsText(
+  format: Exclude<Format, ServedFormat>,
+  rows: Rows,
+  look: Look,
+): AsyncIterable<string> {
+  if (format === 'table') return tableText(rows, look)
+  if (format === 'line') return linesText(rows, look.style)
+  return format === 'tsv' ? tsvText(rows) : markdownText(rows)
+}
+
+async function* linesText({ texts }: Rows, style: Face['style']): AsyncGenerator<string> {
+  let count = 0
+  for await (const batch of texts) {
+    yield batch.map((row) => recordText(cellsOf(membersOf(row)), ++count, style)).join('')
+  }
+}
+
+/** As COPY writes it: NULL is \N, tabs and line ends are escaped. */
+const tsvText = (rows: Rows) =>
+  linedText(
+    rows,
+    (names) => tsvLine(names),
+    ([, raw]) => tsvValue(raw),
+    tsvLine,
+  )
+const tsvLine = (values: readonly string[]) => `${values.join('\t')}\n`
+const tsvValue = (raw: string) =>
+  shownValue(raw)?.replace(/[\\\t\n\r]/g, (character) => tsvEscapes[character]!) ?? '\\N'
+const tsvEscapes: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' }
+
+const markdownText = (rows: Rows) =>
+  linedText(
+    rows,
+    (names) => markdownLine(names.map(markdownValue)) + markdownLine(names.map(() => '---')),
+    ([, raw]) => markdownValue(shownValue(raw) ?? 'NULL'),
+    markdownLine,
+  )
+const markdownLine = (values: readonly string[]) => `| ${values.join(' | ')} |\n`
+const markdownValue = (text: string) => text.replace(/[\\|]/g, '\\$&').replace(/\r?\n/g, '<br>')
+
+async function* linedText(
+  { texts, fields }: Rows,
+  head: (names: readonly string[]) => string,
+  value: (member: RawMember) => string,
+  line: (values: readonly string[]) => string,
+): AsyncGenerator<string> {
+  let hasHead = false
+  for await (const batch of texts) {
+    let text = ''
+    for (const row of batch) {
+      const members = membersOf(row)
+      if (!hasHead) text += head(members.map(([name]) => name))
+      hasHead = true
+      text += line(members.map(value))
+    }
+    yield text
+  }
+  const names = Object.keys(fields())
+  if (!hasHead && names.length > 0) yield head(names)
+}

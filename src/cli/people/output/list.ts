@@ -1,0 +1,38 @@
+import { stringifyExact } from '../../../client/exact-json.ts'
+import { membersOf } from '../../../client/json-rows.ts'
+import type { Call } from '../command.ts'
+import { cellsOf } from './cell.ts'
+import { recordText } from './record.ts'
+import { showText } from './show.ts'
+import { tableText } from './table.ts'
+
+/** A list that a command has made: a table on a terminal, NDJSON in a pipe, one document with --json. */
+export async function printList(
+  { terminal, values }: Call,
+  rows: readonly Readonly<Record<string, unknown>>[],
+  ifEmpty: string,
+  whole: readonly string[] = [],
+): Promise<void> {
+  const texts = rows.map(stringifyExact)
+  const { out } = terminal
+  if (values.json) out.stream.write(`[${texts.join(',')}]\n`)
+  else if (!out.isTerminal) out.stream.write(texts.map((text) => `${text}\n`).join(''))
+  else if (rows.length === 0) terminal.say(ifEmpty)
+  else {
+    const source = (async function* () {
+      yield texts
+    })()
+    const look = { columns: out.columns, style: out.style, whole, onRecords: () => undefined }
+    await showText(tableText({ texts: source, fields: () => ({}) }, look), terminal)
+  }
+}
+
+/** One thing: a line for each of its members on a terminal, one JSON document elsewhere. */
+export function printRecord(
+  { terminal: { out }, values }: Call,
+  record: Readonly<Record<string, unknown>>,
+): void {
+  const text = stringifyExact(record)
+  const isForPeople = out.isTerminal && !values.json
+  out.stream.write(isForPeople ? recordText(cellsOf(membersOf(text)), undefined, out.style) : `${text}\n`)
+}

@@ -1,0 +1,99 @@
+import { exec } from 'node:child_process'
+import { promisify } from 'node:util'
+import { isWebAddress } from '../../../config-variables.ts'
+import { UsageError } from '../../command.ts'
+import { readSecretFile } from '../../secret-input.ts'
+import { type Call, textOf, type Values } from '../command.ts'
+import { Failed, NoKey } from '../explain.ts'
+import {
+  type FolderSettings,
+  type Profile,
+  type Profiles,
+  readFolderSettings,
+  readProfiles,
+} from './profiles.ts'
+
+/** Where, who, and with which key. */
+export type Access = Readonly<{ url: string; user: string; key: string; profile?: string }>
+
+export const usualUrl = 'http://127.0.0.1:8080'
+
+/** For each of them in this order: flag, environment, `.cartage.json` of the folder, profile. */
+export async function findAccess(call: Call): Promise<Access> {
+  const { url, user, profile, name } = await findPlace(call)
+  if (!isWebAddress(url)) throw new UsageError(`--url must begin with http:// or https://, not '${url}'`)
+  const key = await findKey(call, url, user, profile)
+  if (!user || !key) throw new NoKey('no key: run cartage login, or set CARTAGE_USER and CARTAGE_API_KEY')
+  return { url, user, key, ...(name && { profile: name }) }
+}
+
+export type Place = Readonly<{
+  url: string
+  user: string | undefined
+  name: string | undefined
+  profile: Profile | undefined
+}>
+
+/** The same without a key. */
+export async function findPlace({ values, config }: Call): Promise<Place> {
+  const [known, folder] = await Promise.all([readProfiles(config), readFolderSettings()])
+  const flags = { url: textOf(values, 'url'), user: textOf(values, 'user') }
+  const isChosen = textOf(values, 'profile') !== undefined
+  const name = profileName(values, config.profile, folder, known)
+  const profile = name === undefined ? undefined : known.profiles[name]
+  if (name !== undefined && !profile)
+    throw new UsageError(
+      `there is no profile '${name}': cartage profiles lists them, cartage login makes one`,
+    )
+  // A profile that was asked for by name counts like a flag.
+  const sources = isChosen ? [flags, profile] : [flags, config, folder, profile]
+  const first = (what: 'url' | 'user') => sources.map((source) => source?.[what]).find(Boolean)
+  const url = first('url') ?? usualUrl
+  if (url === folder.url && !flags.url && !config.url) refuseStranger(url, known)
+  return { url, user: first('user'), name, profile }
+}
+
+function profileName(values: Values, fromEnvironment: string, folder: FolderSettings, known: Profiles) {
+  const told = textOf(values, 'profile') || fromEnvironment || folder.profile
+  const fits = ({ url, user }: Profile) => url === folder.url && (!folder.user || user === folder.user)
+  const ofFolder = Object.entries(known.profiles).find(([, profile]) => fits(profile))?.[0]
+  const current = known.current && known.profiles[known.current] ? known.current : undefined
+  return told || ofFolder || current
+}
+
+/** A folder may come from anybody: it must not lead a key to a service that its owner never chose. */
+function refuseStranger(url: string, { profiles }: Profiles): void {
+  if (Object.values(profiles).some((profile) => profile.url === url)) return
+  throw new NoKey(`.cartage.json names ${url}, where you have not logged in: cartage login --url ${url}`)
+}
+
+async function findKey(
+  { values, config, terminal }: Call,
+  url: string,
+  user: string | undefined,
+  profile: Profile | undefined,
+) {
+  const { key, 'key-file': file } = values as Record<string, string | undefined>
+  if (key !== undefined && file !== undefined) throw new UsageError('--key or --key-file, not both')
+  if (file !== undefined) return readSecretFile(file, 'key')
+  if (key !== undefined) {
+    terminal.say(
+      'warning: others on this machine can see a key that is given with --key: use cartage login, CARTAGE_API_KEY or --key-file',
+    )
+    return key
+  }
+  if (config.key && values.profile === undefined) return config.key
+  // The key of a profile goes nowhere but to the account that it was given for.
+  if (!profile || profile.url !== url || profile.user !== user) return undefined
+  return profile.key_command ? printedKey(profile.key_command) : profile.key
+}
+
+async function printedKey(command: string): Promise<string> {
+  const { stdout } = await promisify(exec)(command).catch((error: { stderr?: string; code?: number }) => {
+    throw new Failed(`the key_command of the profile ended with ${error.code}: ${error.stderr?.trim() ?? ''}`)
+  })
+  const key = stdout.trim()
+  if (key === '' || key.includes('\n'))
+    throw new NoKey('the key_command of the profile must print the key alone')
+  return key
+}

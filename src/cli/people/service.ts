@@ -1,0 +1,58 @@
+import { subscribe } from 'node:diagnostics_channel'
+import type { ClientRequest, IncomingMessage } from 'node:http'
+import { type Client, createClient } from '../../client/client.ts'
+import { untilInterrupted } from '../interrupt.ts'
+import type { Call } from './command.ts'
+import { type Access, findAccess } from './profile/access.ts'
+
+/** An account of a service, with a key that was found for it. */
+export type Service = Readonly<{ client: Client; signal: AbortSignal }> & Omit<Access, 'key'>
+
+/** Runs `work` with the account that flags, environment and profile name. Ctrl-C cuts its requests. */
+export async function withService<T>(call: Call, work: (service: Service) => Promise<T>): Promise<T> {
+  const { key, ...access } = await findAccess(call)
+  if (call.values.verbose) showRequests(call)
+  return untilInterrupted(async (signal) => {
+    const client = createClient({ baseUrl: access.url, username: access.user, token: key })
+    try {
+      return await work({ ...access, client, signal })
+    } finally {
+      client.close()
+    }
+  })
+}
+
+/** The same as another key of the account, whose token the first one may read. */
+export async function withServiceAs<T>(
+  call: Call,
+  key: string | undefined,
+  work: (service: Service) => Promise<T>,
+): Promise<T> {
+  return withService(call, async (service) => {
+    if (key === undefined) return work(service)
+    const { token } = await service.client.keys.read(key)
+    const client = createClient({ baseUrl: service.url, username: service.user, token })
+    try {
+      return await work({ ...service, client })
+    } finally {
+      client.close()
+    }
+  })
+}
+
+/** Node itself tells of every request; neither tokens nor statements are in what is shown. */
+function showRequests({ terminal }: Call): void {
+  const begun = new WeakMap<ClientRequest, number>()
+  const pathOf = ({ path }: ClientRequest) => path.split('?')[0]
+  subscribe('http.client.request.start', (message) => {
+    const { request } = message as { request: ClientRequest }
+    begun.set(request, performance.now())
+    terminal.say(terminal.err.style('dim', `> ${request.method} ${request.host} ${pathOf(request)}`))
+  })
+  subscribe('http.client.response.finish', (message) => {
+    const { request, response } = message as { request: ClientRequest; response: IncomingMessage }
+    const taken = Math.round(performance.now() - (begun.get(request) ?? 0))
+    const id = response.headers['x-request-id'] ?? '-'
+    terminal.say(terminal.err.style('dim', `< ${response.statusCode} after ${taken} ms, request ${id}`))
+  })
+}

@@ -1,0 +1,92 @@
+import { readFile } from 'node:fs/promises'
+import { text } from 'node:stream/consumers'
+import { isWrite, splitStatements } from '../../../client/statements.ts'
+import { UsageError } from '../../command.ts'
+import { type Call, type PeopleCommand, textOf, wrongCall } from '../command.ts'
+import { type StatementPlace, wholeText } from '../explain.ts'
+import { type Format, formatByEnding, formats } from '../output/formats.ts'
+import { withServiceAs } from '../service.ts'
+import { writeTo } from '../whole-file.ts'
+import { runInteractive } from './interactive.ts'
+import { runStatement } from './run-statement.ts'
+
+export const sqlCommand: PeopleCommand = {
+  name: 'sql',
+  summary: 'run SQL and print its rows',
+  arguments: [{ name: 'STATEMENT', kind: 'text', isOptional: true }],
+  options: {
+    file: { type: 'string', short: 'f', value: 'FILE', kind: 'file', help: 'run the statements of a file' },
+    1: { type: 'boolean', short: '1', help: 'all of a file in one transaction' },
+    format: { type: 'string', value: 'F', kind: formats, help: `one of ${formats.join(', ')}` },
+    output: { type: 'string', short: 'o', value: 'FILE', kind: 'file', help: 'write the rows to a file' },
+    explain: { type: 'boolean', help: 'show the plan' },
+    analyze: { type: 'boolean', help: 'run it and show the plan with its times; a write is rolled back' },
+    as: { type: 'string', value: 'KEY', kind: 'key', help: 'run as another key of the account' },
+  },
+  details: [
+    'An argument goes as one message, and so in one transaction. A file or stdin goes statement by',
+    'statement, and stops at the first error. With nothing given, on a terminal, it is interactive.',
+    '',
+    "  cartage sql 'select name, pop from places order by pop desc limit 2'",
+    "  cartage sql 'select * from places' --format csv -o places.csv",
+    '  cartage sql -1 -f migrate.sql',
+    '  cartage sql < report.sql | jq .name',
+  ],
+  run: async (call) => {
+    const { args, values } = call
+    const format = formatOf(call)
+    const texts = await readTexts(call)
+    return withServiceAs(call, textOf(values, 'as'), async (service) => {
+      if (!texts) return runInteractive(call, service, format)
+      await writeTo(textOf(values, 'output'), async (target) => {
+        for (const place of texts)
+          await runStatement(call, service, explained(call, place), { format, target })
+      })
+      return args.length === 0 && texts.length === 0 ? 2 : 0
+    })
+  },
+}
+
+function formatOf({ values, terminal }: Call): Format {
+  const told = values.json ? 'json' : textOf(values, 'format')
+  if (told !== undefined) {
+    const found = formats.find((format) => format === told)
+    if (!found) throw new UsageError(`--format must be one of ${formats.join(', ')}, not '${told}'`)
+    return found
+  }
+  const file = textOf(values, 'output')
+  if (file !== undefined) return formatByEnding(file) ?? 'ndjson'
+  return terminal.out.isTerminal ? 'table' : 'ndjson'
+}
+
+type Place = Omit<StatementPlace, 'startedAt'>
+
+/** What is to be run, message by message; undefined if a person at a terminal is to be asked. */
+async function readTexts({ args: [statement], values }: Call): Promise<readonly Place[] | undefined> {
+  const file = textOf(values, 'file')
+  if (statement !== undefined) {
+    if (file !== undefined) throw wrongCall(sqlCommand, 'a statement or -f FILE, not both')
+    return [wholeText(statement)]
+  }
+  if (file === undefined && process.stdin.isTTY) return undefined
+  const content =
+    file === undefined || file === '-' ? await text(process.stdin) : await readFile(file, 'utf8')
+  const statements = splitStatements(content)
+  if (statements.length === 0) throw new UsageError(`there is no statement in ${file ?? 'standard input'}`)
+  if (values['1']) return [wholeText(content)]
+  return statements.map(({ from, text: one }) => ({ text: content, from, statement: one }))
+}
+
+/** A plan that is carried out is a write too: it is undone, and that is said. */
+function explained({ values, terminal }: Call, place: Place): Place {
+  if (!values.explain && !values.analyze) return place
+  const { statement } = place
+  const isUndone = values.analyze === true && isWrite(statement)
+  if (isUndone) terminal.say('rolled back: the statement is run for its plan alone')
+  const head = `${isUndone ? 'begin; ' : ''}explain ${values.analyze ? '(analyze, buffers) ' : ''}`
+  return {
+    ...place,
+    from: place.from - head.length,
+    statement: `${head}${statement}${isUndone ? '\n; rollback' : ''}`,
+  }
+}

@@ -1,0 +1,17 @@
+import { appendFile, mkdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+
+const nameOf = (folder: string) => join(folder, 'sql-history')
+
+/** The lines of former sessions, the newest first. */
+export async function readHistory(folder: string): Promise<string[]> {
+  const text = await readFile(nameOf(folder), 'utf8').catch(() => '')
+  return text.split('\n').filter(Boolean).slice(-1_000).reverse()
+}
+
+/** What looks like a token is not kept. */
+export async function remember(folder: string, line: string): Promise<void> {
+  if (line.trim() === '' || /cartage_\w{20,}/.test(line)) return
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await appendFile(nameOf(folder), `${line}\n`, { mode: 0o600 })
+}

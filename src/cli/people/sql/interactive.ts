@@ -1,0 +1,241 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface, type Interface } from 'node:readline/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { splitStatements } from '../../../client/statements.ts'
+import { Interrupted } from '../../interrupt.ts'
+import { showTable } from '../account/tables.ts'
+import type { Call } from '../command.ts'
+import { exitCodeOf, explain, wholeText } from '../explain.ts'
+import { runToEnd } from '../jobs/follow-job.ts'
+import { type Format, formats } from '../output/formats.ts'
+import type { Service } from '../service.ts'
+import { writeTo } from '../whole-file.ts'
+import { readHistory, remember } from './history.ts'
+import { runStatement } from './run-statement.ts'
+
+/** SQL line by line: a semicolon ends a statement, a backslash begins a command. */
+export async function runInteractive(call: Call, service: Service, format: Format): Promise<number> {
+  call.terminal.say(
+    `cartage sql as ${service.user} at ${service.url}. Each statement has a session of its own. \\? helps, \\q ends.`,
+  )
+  return new Shell(call, service, format).run()
+}
+
+const help = [
+  'STATEMENT;    run it; over several lines if need be',
+  '\\d [TABLE]    tables, or the columns of one     \\dt          tables',
+  '\\x            rows as tables or line by line    \\format F    another format',
+  '\\o [FILE]     rows into a file, or back here    \\timing      tell times or not',
+  '\\e            write the statement in $EDITOR    \\watch N     run it every N seconds',
+  '\\job          the statement as a batch job      \\q           end',
+]
+
+type Act = (shell: Shell, argument: string) => unknown
+
+const acts: Readonly<Record<string, Act>> = {
+  '?': (shell) => shell.call.terminal.say(help.join('\n')),
+  d: (shell, table) =>
+    shell.guard((service) => (table ? showTable(shell.call, service, table) : shell.listTables(service))),
+  dt: (shell) => shell.guard((service) => shell.listTables(service)),
+  x: (shell) => shell.chooseFormat(shell.format === 'line' ? 'table' : 'line'),
+  format: (shell, name) => shell.chooseFormat(name),
+  timing: (shell) => shell.toggleTiming(),
+  o: (shell, file) => shell.chooseFile(file),
+  e: (shell) => shell.edit(),
+  watch: (shell, seconds) => shell.watch(Number(seconds || 2)),
+  job: (shell) => shell.submitJob(),
+}
+
+class Shell {
+  call: Call
+  format: Format
+  readonly #service: Service
+  readonly #lines: Interface
+  #file: string | undefined
+  /** What was typed since the last semicolon. */
+  #typed = ''
+  #last = ''
+  #names: readonly string[] = []
+
+  constructor(call: Call, service: Service, format: Format) {
+    this.call = call
+    this.format = format
+    this.#service = service
+    this.#lines = createInterface({
+      input: process.stdin,
+      output: process.stderr,
+      terminal: true,
+      historySize: 1_000,
+      completer: (line: string) => this.#complete(line),
+    })
+  }
+
+  async run(): Promise<number> {
+    Object.assign(this.#lines, { history: await readHistory(this.call.config.stateFolder) })
+    this.#lines.on('SIGINT', () => this.#startAnew())
+    void this.#learnNames()
+    this.#prompt()
+    for await (const line of this.#lines) {
+      await remember(this.call.config.stateFolder, line)
+      if (!(await this.#take(line))) break
+      this.#prompt()
+    }
+    this.#lines.close()
+    return 0
+  }
+
+  /** Answers whether to go on. */
+  async #take(line: string): Promise<boolean> {
+    const [, name, argument = ''] = /^\s*\\(\S+)\s*(.*?);?\s*$/.exec(line) ?? []
+    if (name === 'q') return false
+    const act = name === undefined ? undefined : acts[name]
+    if (act) await act(this, argument)
+    else if (name !== undefined) this.call.terminal.say(`\\${name} is not known: \\? helps`)
+    else await this.#takeSql(line)
+    return true
+  }
+
+  async #takeSql(line: string): Promise<void> {
+    this.#typed += `${line}\n`
+    const statements = splitStatements(this.#typed)
+    const last = statements.at(-1)
+    const isOpen = last !== undefined && !this.#typed.slice(last.to).includes(';')
+    const whole = isOpen ? statements.slice(0, -1) : statements
+    this.#typed = isOpen ? this.#typed.slice(last.from) : ''
+    for (const { text } of whole) {
+      this.#last = text
+      if (!(await this.#runOne(text))) break
+    }
+  }
+
+  #runOne(statement: string): Promise<boolean> {
+    return this.guard((service) =>
+      writeTo(this.#file, (target) =>
+        runStatement(this.call, service, wholeText(statement), { format: this.format, target }),
+      ),
+    )
+  }
+
+  /** Runs something that Ctrl-C ends, and not the shell with it. Errors are told. */
+  async guard(work: (service: Service) => Promise<unknown>): Promise<boolean> {
+    const told = new AbortController()
+    const stop = () => told.abort(new Interrupted())
+    process.on('SIGINT', stop)
+    this.#lines.pause()
+    process.stdin.setRawMode(false)
+    try {
+      await work({ ...this.#service, signal: told.signal })
+      return true
+    } catch (error) {
+      if (exitCodeOf(error) === undefined) throw error
+      process.stderr.write(`${error instanceof Interrupted ? 'cancelled' : explain(error)}\n`)
+      return false
+    } finally {
+      process.off('SIGINT', stop)
+      process.stdin.setRawMode(true)
+      this.#lines.resume()
+    }
+  }
+
+  async listTables({ client }: Service): Promise<void> {
+    const { visualizations } = await client.tables.list({ per_page: 100, order: 'name' })
+    for (const { name, privacy } of visualizations)
+      process.stdout.write(`${name}  ${privacy.toLowerCase()}\n`)
+    if (visualizations.length === 0) this.call.terminal.say('No tables yet')
+  }
+
+  chooseFormat(name: string): void {
+    const found = formats.find((format) => format === name)
+    if (found) this.format = found
+    this.call.terminal.say(found ? `format ${found}` : `the formats are ${formats.join(', ')}`)
+  }
+
+  toggleTiming(): void {
+    const isQuiet = !this.call.terminal.isQuiet
+    const say = isQuiet ? () => undefined : (text: string) => void process.stderr.write(`${text}\n`)
+    this.call = { ...this.call, terminal: { ...this.call.terminal, isQuiet, say } }
+    process.stderr.write(`timing is ${isQuiet ? 'off' : 'on'}\n`)
+  }
+
+  chooseFile(file: string): void {
+    this.#file = file || undefined
+  }
+
+  async edit(): Promise<void> {
+    const folder = await mkdtemp(join(tmpdir(), 'cartage-'))
+    const file = join(folder, 'statement.sql')
+    try {
+      await writeFile(file, this.#typed || this.#last, { mode: 0o600 })
+      this.#lines.pause()
+      spawnSync('sh', ['-c', `${this.call.config.editor} "$1"`, 'sh', file], { stdio: 'inherit' })
+      this.#typed = ''
+      await this.#takeSql(await readFile(file, 'utf8'))
+    } finally {
+      await rm(folder, { recursive: true, force: true })
+      this.#lines.resume()
+    }
+  }
+
+  async watch(seconds: number): Promise<void> {
+    const statement = this.#buffer()
+    if (!statement || !(seconds > 0))
+      return this.call.terminal.say('\\watch N repeats the last statement every N seconds')
+    await this.guard(async (service) => {
+      for (;;) {
+        await runStatement(this.call, service, wholeText(statement), {
+          format: this.format,
+          target: process.stdout,
+        })
+        await sleep(seconds * 1000, undefined, { signal: service.signal }).catch(() =>
+          service.signal.throwIfAborted(),
+        )
+      }
+    })
+  }
+
+  async submitJob(): Promise<void> {
+    const statement = this.#buffer()
+    if (!statement) return this.call.terminal.say('\\job queues the last statement')
+    this.#typed = ''
+    await this.guard(async (service) =>
+      runToEnd(this.call, service, await service.client.jobs.create({ query: [{ query: statement }] })),
+    )
+  }
+
+  #buffer = () => this.#typed.trim() || this.#last
+
+  #startAnew(): void {
+    this.#typed = ''
+    process.stderr.write('\n')
+    this.#lines.write(null, { ctrl: true, name: 'u' })
+    this.#prompt()
+  }
+
+  #prompt(): void {
+    this.#lines.setPrompt(`${this.#service.user}${this.#typed.trim() ? '-' : '='}> `)
+    this.#lines.prompt()
+  }
+
+  /** Names of tables and columns, and the words that begin statements. */
+  #complete(line: string): [string[], string] {
+    const word = /[\w.]*$/.exec(line)![0]
+    const found = [...this.#names, ...words].filter((name) => name.startsWith(word.toLowerCase()))
+    return [word === '' ? [] : [...new Set(found)], word]
+  }
+
+  async #learnNames(): Promise<void> {
+    const rows = await this.#service.client.sql<{ name: string }>(namesSql).then(
+      (answer) => answer.rows,
+      () => [],
+    )
+    this.#names = rows.map(({ name }) => name)
+  }
+}
+
+const words = 'select insert update delete create table from where group by order limit join'.split(' ')
+
+const namesSql = `select table_name as name from information_schema.columns where table_schema = pg_catalog.current_schema()
+  union select column_name from information_schema.columns where table_schema = pg_catalog.current_schema() limit 5000`

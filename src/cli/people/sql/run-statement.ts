@@ -1,0 +1,132 @@
+import type { Writable } from 'node:stream'
+import { formatCount, formatDuration, plural } from '../../../client/format.ts'
+import type { Call } from '../command.ts'
+import { at, type StatementPlace } from '../explain.ts'
+import { type Format, isServed, rowsText, type ServedFormat } from '../output/formats.ts'
+import { showText } from '../output/show.ts'
+import { showProgress } from '../progress.ts'
+import type { Service } from '../service.ts'
+import { printable } from '../terminal.ts'
+import { passOn } from '../whole-file.ts'
+
+/** Where the rows of statements go, and how they look there. */
+export type Output = Readonly<{ format: Format; target: Writable }>
+
+/** Runs one text and writes its rows as they come. What there is to say about them follows on stderr. */
+export function runStatement(
+  call: Call,
+  service: Service,
+  place: Omit<StatementPlace, 'startedAt'>,
+  output: Output,
+): Promise<void> {
+  const { format } = output
+  return at(place, () =>
+    isServed(format)
+      ? passRows(call, service, place.statement, { ...output, format })
+      : showRows(call, service, place.statement, { ...output, format }),
+  )
+}
+
+async function passRows(
+  { terminal }: Call,
+  { client, signal }: Service,
+  statement: string,
+  { format, target }: Output & { format: ServedFormat },
+): Promise<void> {
+  const startedAt = performance.now()
+  const isWatched = terminal.err.isTerminal && !terminal.isQuiet
+  const counter = new LineCounter(format, isWatched)
+  const taken = () => formatDuration(performance.now() - startedAt)
+  const stop = showProgress(terminal, () => `${counter.describe()}  ${taken()}`)
+  // What comes to the same terminal is progress enough.
+  const onFirst = target === process.stdout && terminal.out.isTerminal ? stop : () => undefined
+  try {
+    const bytes = await client.download(statement, { format, signal })
+    await passOn(endedLine(bytes, counter, onFirst), target)
+  } finally {
+    stop()
+  }
+  if (isWatched) terminal.say(`${counter.describe()}, ${taken()}`)
+}
+
+/** The bytes, and the end of the last line if it has none. */
+async function* endedLine(bytes: AsyncIterable<Uint8Array>, counter: LineCounter, onFirst: () => void) {
+  let last = lineEnd
+  for await (const chunk of bytes) {
+    onFirst()
+    counter.take(chunk)
+    last = chunk.at(-1) ?? last
+    yield chunk
+  }
+  if (last !== lineEnd) yield '\n'
+}
+
+const lineEnd = 10
+
+/** Rows of NDJSON are lines; of other formats bytes are what can be told without reading them. */
+class LineCounter {
+  readonly #format: ServedFormat
+  readonly #isOn: boolean
+  #lines = 0
+  #bytes = 0
+
+  constructor(format: ServedFormat, isOn: boolean) {
+    this.#format = format
+    this.#isOn = isOn
+  }
+
+  take(chunk: Uint8Array): void {
+    if (!this.#isOn) return
+    this.#bytes += chunk.length
+    if (this.#format !== 'ndjson') return
+    for (let at = chunk.indexOf(lineEnd); at >= 0; at = chunk.indexOf(lineEnd, at + 1)) this.#lines++
+  }
+
+  describe(): string {
+    return this.#format === 'ndjson' ? plural(this.#lines, 'row') : `${formatCount(this.#bytes)} bytes`
+  }
+}
+
+async function showRows(
+  { terminal }: Call,
+  { client, signal }: Service,
+  statement: string,
+  { format, target }: Output & { format: Exclude<Format, ServedFormat> },
+): Promise<void> {
+  const startedAt = performance.now()
+  const rows = client.rows(statement, { signal })
+  let count = 0
+  const taken = () => formatDuration(performance.now() - startedAt)
+  const stop = showProgress(terminal, () => `${plural(count, 'row')}  ${taken()}`)
+  const counted = async function* () {
+    for await (const texts of rows.texts()) {
+      count += texts.length
+      yield texts
+    }
+  }
+  const isOnTerminal = target === process.stdout && terminal.out.isTerminal
+  const look = {
+    columns: isOnTerminal ? terminal.out.columns : Number.POSITIVE_INFINITY,
+    style: isOnTerminal ? terminal.out.style : (_style: string, text: string) => text,
+    onRecords: () =>
+      terminal.say('too wide for a table here: shown row by row (--format table in a pipe has no edge)'),
+  }
+  try {
+    const text = rowsText(format, { texts: counted(), fields: () => rows.summary?.fields ?? {} }, look)
+    await (isOnTerminal ? showText(stopAtFirst(text, stop), terminal) : passOn(text, target))
+  } finally {
+    stop()
+  }
+  const { fields, time, total_rows, notices = [], warnings = [] } = rows.summary!
+  for (const text of notices) terminal.say(printable(`notice: ${text}`))
+  for (const text of warnings) terminal.say(printable(`warning: ${text}`))
+  const hasRows = Object.keys(fields).length > 0 || total_rows > 0
+  terminal.say(`${hasRows ? plural(count || total_rows, 'row') : 'done'}, ${formatDuration(time * 1000)}`)
+}
+
+async function* stopAtFirst(texts: AsyncIterable<string>, stop: () => void) {
+  for await (const text of texts) {
+    stop()
+    yield text
+  }
+}

@@ -1,0 +1,38 @@
+import { once } from 'node:events'
+import { createWriteStream } from 'node:fs'
+import { realpath, rename, rm, stat } from 'node:fs/promises'
+import type { Writable } from 'node:stream'
+import { finished } from 'node:stream/promises'
+
+/** Under its own name a file is whole: until then it has another. A pipe or a device is written to as it is. */
+export async function writeWhole<T>(file: string, write: (target: Writable) => Promise<T>): Promise<T> {
+  const known = await stat(file).catch(() => undefined)
+  const isSpecial = known !== undefined && !known.isFile()
+  const target = await realpath(file).catch(() => file)
+  const part = isSpecial ? file : `${target}.part`
+  const stream = createWriteStream(part)
+  await once(stream, 'open')
+  try {
+    const result = await write(stream)
+    stream.end()
+    await finished(stream)
+    if (!isSpecial) await rename(part, target)
+    return result
+  } catch (error) {
+    stream.destroy()
+    if (!isSpecial) await rm(part, { force: true })
+    throw error
+  }
+}
+
+/** Standard output, or a file that appears when it is whole. */
+export function writeTo<T>(file: string | undefined, write: (target: Writable) => Promise<T>): Promise<T> {
+  return file === undefined || file === '-' ? write(process.stdout) : writeWhole(file, write)
+}
+
+/** Passes bytes on, as fast as they are taken; the target stays open. */
+export async function passOn(chunks: AsyncIterable<Uint8Array | string>, target: Writable): Promise<void> {
+  for await (const chunk of chunks) {
+    if (!target.write(chunk)) await once(target, 'drain')
+  }
+}

@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { promisify } from 'node:util'
+import { beginCartage, cartage, connection, inTerminal, shellLine } from '../support/call.ts'
+import { eventually, setup } from '../support/setup.ts'
+
+const twoPlaces = 'select name, pop from places order by pop desc limit 2'
+const table = [
+  ' name     │      pop',
+  '──────────┼─────────',
+  ' Jakarta  │ 41913860',
+  ' Dhaka    │ 36585479',
+  '',
+].join('\n')
+
+test('on a terminal rows are a table, in a pipe NDJSON, and the last line is talk', async (t) => {
+  const { me } = await withPlaces(t)
+  const terminal = inTerminal(t, me, shellLine('sql', twoPlaces, '--no-progress'))
+  assert.equal(await terminal.ended, 0)
+  assert.equal(withoutTimes(terminal.shown()), `${table}2 rows, N ms\n`.replaceAll('\n', '\r\n'))
+  const piped = await cartage(me, 'sql', twoPlaces)
+  assert.deepEqual(piped, {
+    code: 0,
+    out: '{"name":"Jakarta","pop":41913860}\n{"name":"Dhaka","pop":36585479}\n',
+    err: '',
+  })
+  const asked = await cartage(me, 'sql', twoPlaces, '--format', 'table')
+  assert.deepEqual([asked.out, withoutTimes(asked.err)], [table, '2 rows, N ms\n'])
+  assert.equal((await cartage(me, 'sql', twoPlaces, '--format', 'table', '--quiet')).err, '')
+})
+
+test('every format keeps every digit, and NULL apart from an empty text', async (t) => {
+  const { me } = await withPlaces(t)
+  const query = `select 9007199254740993 as long, 1.50 as "1", null as n, '' as e, E'a\\tb\\nc|d' as t`
+  const shown: Record<string, string> = {
+    ndjson: '{"long":9007199254740993,"1":1.50,"n":null,"e":"","t":"a\\tb\\nc|d"}\n',
+    csv: 'long,1,n,e,t\r\n9007199254740993,1.50,,"","a\tb\nc|d"\r\n',
+    tsv: 'long\t1\tn\te\tt\n9007199254740993\t1.50\t\\N\t\ta\\tb\\nc|d\n',
+    markdown:
+      '| long | 1 | n | e | t |\n| --- | --- | --- | --- | --- |\n| 9007199254740993 | 1.50 | NULL |  | a\tb<br>c\\|d |\n',
+    line: '─ 1 ───\nlong │ 9007199254740993\n1    │ 1.50\nn    │ NULL\ne    │ \nt    │ a  b\n     │ c|d\n',
+    table: [
+      '             long │    1 │ n     │ e  │ t',
+      '──────────────────┼──────┼───────┼────┼──────────',
+      ' 9007199254740993 │ 1.50 │ NULL  │    │ a  b↵c|d',
+      '',
+    ].join('\n'),
+  }
+  for (const [format, expected] of Object.entries(shown)) {
+    assert.equal((await cartage(me, 'sql', query, '--format', format)).out, expected, format)
+  }
+  const { out } = await cartage(me, 'sql', query, '--json')
+  assert.ok(out.startsWith(`{"rows":[${shown.ndjson!.trim()}],"time":`), out)
+  assert.ok(out.endsWith('}\n'))
+})
+
+test('a narrow terminal cuts text with a sign, never numbers, and else shows row by row', async (t) => {
+  const { me } = await withPlaces(t)
+  const query = "select name, pop, repeat('x', 90) as long from places order by pop desc limit 1"
+  const wide = inTerminal(t, me, shellLine('sql', query))
+  await wide.ended
+  assert.ok(wide.shown().includes(` Jakarta  │ 41913860 │ ${'x'.repeat(55)}…\r\n`), wide.shown())
+  const narrow = inTerminal(t, me, shellLine('sql', `${query.replace('pop,', 'pop, pop as p2,')}`), {
+    columns: 40,
+  })
+  await narrow.ended
+  assert.ok(narrow.shown().startsWith('too wide for a table here: shown row by row'), narrow.shown())
+  assert.ok(narrow.shown().includes(`long │ ${'x'.repeat(90)}\r\n`), narrow.shown())
+})
+
+test('a misspelt column is marked at its place, in an argument and in a file', async (t) => {
+  const { me, folder } = await withPlaces(t)
+  const hint = 'hint: Perhaps you meant to reference the column "places.name".\n'
+  const misspelt = await cartage(me, 'sql', 'select nam from places')
+  assert.deepEqual(misspelt, {
+    code: 1,
+    out: '',
+    err: `error: column "nam" does not exist\n  1 │ select nam from places\n    │        ^^^\n${hint}`,
+  })
+  const file = join(folder, 'script.sql')
+  await writeFile(file, "select 'ä;b' as a;\n\n-- and then\nselect 1,\n  nam from places;\nselect 3")
+  const torn = await cartage(me, 'sql', '-f', file)
+  assert.deepEqual(torn, {
+    code: 1,
+    out: '{"a":"ä;b"}\n',
+    err: `error: column "nam" does not exist\n  5 │   nam from places;\n    │   ^^^\n${hint}`,
+  })
+})
+
+test('a file runs statement by statement, with -1 in one transaction', async (t) => {
+  const { me, house } = await withPlaces(t)
+  const text = 'create table a as select 1 as id;\nselect 1/0;\n'
+  const apart = await beginCartage(me, ['sql'], text).ended
+  assert.equal(apart.code, 1)
+  assert.equal((await house.user.sql('select * from a')).rowCount, 1)
+  const together = await beginCartage(me, ['sql', '-1', '-f', '-'], text.replace('table a', 'table b')).ended
+  assert.equal(together.code, 1)
+  await assert.rejects(house.user.sql('select * from b'), /does not exist/)
+})
+
+test('a statement over the limit is offered as a job', async (t) => {
+  const house = await setup(t, { config: { queryTimeoutMs: 1_000 } })
+  const stopped = await cartage(connection(house), 'sql', "select pg_sleep(60), 'it''s'")
+  assert.equal(stopped.code, 3)
+  assert.match(
+    stopped.err,
+    /^error: stopped by the service after \d+\.\d s, its limit for one request\. As a job: cartage job run 'select pg_sleep\(60\), '\\''it'\\'''\\''s'\\'''\n$/,
+  )
+})
+
+test('Ctrl-C ends the statement in the database, exit code 130', async (t) => {
+  const { me, house } = await withPlaces(t)
+  const { child, ended } = beginCartage(me, ['sql', 'select pg_sleep(600) /* interrupted */'])
+  const running = async () =>
+    (
+      await house.admin(
+        "select 1 from pg_stat_activity where state = 'active' and query like '%/* interrupted */'",
+      )
+    ).rowCount
+  await eventually(async () => assert.equal(await running(), 1), 60_000)
+  child.kill('SIGINT')
+  assert.deepEqual(await ended, { code: 130, out: '', err: 'interrupted\n' })
+  await eventually(async () => assert.equal(await running(), 0))
+})
+
+test('a file of rows is whole or not there, and its ending says the format', async (t) => {
+  const { me, folder } = await withPlaces(t)
+  const file = join(folder, 'places.csv')
+  assert.equal((await cartage(me, 'sql', twoPlaces, '-o', file)).code, 0)
+  assert.equal(await readFile(file, 'utf8'), 'name,pop\r\nJakarta,41913860\r\nDhaka,36585479\r\n')
+  const endless = "select repeat('x', 1000) as x, 1/(20000 - n) as y from generate_series(1, 20000) n"
+  const torn = await cartage(me, 'sql', endless, '-o', join(folder, 'torn.ndjson'))
+  assert.equal(torn.code, 1)
+  assert.match(torn.err, /^error: /)
+  assert.ok(!existsSync(join(folder, 'torn.ndjson')) && !existsSync(join(folder, 'torn.ndjson.part')))
+})
+
+test('a plan that is carried out changes nothing', async (t) => {
+  const { me, house } = await withPlaces(t)
+  const plan = await cartage(me, 'sql', 'delete from places', '--analyze', '--format', 'tsv')
+  assert.match(plan.out, /Delete on places .*actual time/)
+  assert.match(plan.err, /^rolled back/)
+  assert.equal((await house.user.sql('select * from places')).rowCount, 2)
+  const wrong = await cartage(me, 'sql', 'select nam from places', '--explain')
+  assert.match(wrong.err, /\n {4}│ {8}\^\^\^\n/)
+})
+
+test('--as runs with the rights of another key', async (t) => {
+  const { me } = await withPlaces(t)
+  assert.equal((await cartage(me, 'key', 'create', 'reader', '--read', 'places')).code, 0)
+  assert.equal(
+    (await cartage(me, 'sql', 'select count(*) as n from places', '--as', 'reader')).out,
+    '{"n":2}\n',
+  )
+  const refused = await cartage(me, 'sql', 'delete from places', '--as', 'reader')
+  assert.deepEqual([refused.code, refused.err], [1, 'error: permission denied for table places\n'])
+})
+
+test('a million rows pass with flat memory, and head ends them quietly', async (t) => {
+  const { me, folder } = await withPlaces(t)
+  const query = 'select n as id, md5(n::text) as name from generate_series(1, 1000000) n'
+  const line = (format: string) => shellLine('sql', query, '--format', format)
+  const script = `env time -f %M -o rss ${line('ndjson')} > rows; tail -n 1 rows
+    ${line('ndjson')} | head -n 1; ${line('table')} | head -n 3`
+  const { stdout, stderr } = await promisify(execFile)('sh', ['-c', script], {
+    cwd: folder,
+    env: { ...process.env, ...me },
+  })
+  assert.equal(
+    stdout,
+    [
+      '{"id":1000000,"name":"8155bc545f84d9652f1012ef2bdfb6eb"}',
+      '{"id":1,"name":"c4ca4238a0b923820dcc509a6f75849b"}',
+      '   id │ name',
+      '──────┼──────────────────────────────────',
+      '    1 │ c4ca4238a0b923820dcc509a6f75849b\n',
+    ].join('\n'),
+  )
+  assert.equal(stderr, '')
+  const rss = Number(await readFile(join(folder, 'rss'), 'utf8'))
+  assert.ok(rss > 0 && rss < 120_000, `${rss} KB`)
+})
+
+const withoutTimes = (text: string) => text.replace(/\d+ ms/g, 'N ms')
+
+async function withPlaces(t: TestContext) {
+  const house = await setup(t)
+  await house.user.sql('create table places (name text, pop bigint)')
+  await house.user.sql("insert into places values ('Jakarta', 41913860), ('Dhaka', 36585479)")
+  return { house, me: connection(house), folder: await mkdtemp(join(tmpdir(), 'cli-')) }
+}
