@@ -97,10 +97,13 @@ const shared = {
 const oneCore = {
   name: 'one-core',
   setup(build) {
-    build.onLoad({ filter: /\/console\/[^/]+\/(page|palette|map-view|table-map|small-map|chart-view)\.tsx$/ }, ({ path }) => ({
-      contents: `${readFileSync(path, 'utf8')}\nimport * as core from '../core.ts'\nexport { core }\n`,
-      loader: 'tsx',
-    }))
+    build.onLoad(
+      { filter: /\/console\/[^/]+\/(page|palette|map-view|table-map|small-map|chart-view)\.tsx$/ },
+      ({ path }) => ({
+        contents: `${readFileSync(path, 'utf8')}\nimport * as core from '../core.ts'\nexport { core }\n`,
+        loader: 'tsx',
+      }),
+    )
   },
 }
 
