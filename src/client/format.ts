@@ -1,8 +1,6 @@
 /** Numbers, sizes and times as people read them. One language, so that a screenshot means the same to everybody. */
 
-const grouped = new Intl.NumberFormat('en-US')
-
-export const formatCount = (count: number) => grouped.format(count)
+export const formatCount = (count: number) => count.toLocaleString('en-US')
 
 export const plural = (count: number, word: string, words = `${word}s`) =>
   `${formatCount(count)} ${count === 1 ? word : words}`

@@ -1,4 +1,4 @@
-import { createInterface } from 'node:readline/promises'
+import { createInterface, type Interface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import { UsageError } from '../command.ts'
 import { Interrupted } from '../interrupt.ts'
@@ -6,20 +6,18 @@ import type { Terminal } from './terminal.ts'
 
 /** Asks on stderr, so that stdout stays data. Where nobody can be asked, `flag` must say it. */
 export async function ask(terminal: Terminal, question: string, flag: string, usual = ''): Promise<string> {
-  const answer = await answerTo(
-    terminal,
-    usual ? `${question} [${usual}]: ` : `${question}: `,
-    flag,
-    process.stderr,
-  )
-  return answer.trim() || usual
+  const text = usual ? `${question} [${usual}]: ` : `${question}: `
+  return (await answerTo(terminal, flag, process.stderr, (lines) => lines.question(text))).trim() || usual
 }
 
 /** The same without showing what is typed. */
 export async function askSecretly(terminal: Terminal, question: string, flag: string): Promise<string> {
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() })
-  process.stderr.write(terminal.canAsk ? `${question}: ` : '')
-  const answer = await answerTo(terminal, '', flag, nowhere)
+  const answer = await answerTo(terminal, flag, nowhere, (lines) => {
+    // Only now, as the terminal no longer shows what is typed.
+    process.stderr.write(`${question}: `)
+    return lines.question('')
+  })
   process.stderr.write('\n')
   return answer.trim()
 }
@@ -39,9 +37,9 @@ export async function confirm(
 
 async function answerTo(
   terminal: Terminal,
-  text: string,
   flag: string,
   output: NodeJS.WritableStream,
+  put: (lines: Interface) => Promise<string>,
 ): Promise<string> {
   if (!terminal.canAsk) throw new UsageError(`nobody can be asked here: add ${flag}`)
   const lines = createInterface({ input: process.stdin, output, terminal: true })
@@ -50,7 +48,7 @@ async function answerTo(
     lines.once('close', () => reject(new Interrupted()))
   })
   try {
-    return await Promise.race([lines.question(text), left])
+    return await Promise.race([put(lines), left])
   } finally {
     left.catch(() => undefined)
     lines.close()

@@ -56,7 +56,7 @@ const show: PeopleCommand = {
   run: (call) =>
     withService(call, async ({ client }) => {
       const { token: _hidden, ...key } = await client.keys.read(call.args[0]!)
-      printRecord(call, key)
+      await printRecord(call, key)
       return 0
     }),
 }
@@ -137,8 +137,8 @@ function tablesIn(
     })
 }
 
-function made(call: Call, { token: _hidden, ...key }: KeyDocument): number {
-  if (call.values.json || !call.terminal.out.isTerminal) printRecord(call, key)
+async function made(call: Call, { token: _hidden, ...key }: KeyDocument): Promise<number> {
+  if (call.values.json || !call.terminal.out.isTerminal) await printRecord(call, key)
   call.terminal.say(`${key.name} is made. Its token: cartage key token ${key.name}`)
   return 0
 }

@@ -8,8 +8,8 @@ import { describeCancelled, JobView } from './job-view.ts'
 
 /** Watches a job to its end. Ctrl-C cancels it and waits for the answer; a second one leaves it running. */
 export async function runToEnd(call: Call, service: Service, job: JobDocument): Promise<number> {
-  const ended = await watch(call, service, job)
-  if (ended) return report(call, ended)
+  const { isOver, last } = await watch(call, service, job)
+  if (isOver) return report(call, last)
   const { terminal } = call
   const { isTerminal, stream } = terminal.err
   if (!terminal.isQuiet) stream.write(`${isTerminal ? ' ' : ''}cancelling … `)
@@ -20,7 +20,9 @@ export async function runToEnd(call: Call, service: Service, job: JobDocument): 
   }
   const isCancelled = cancelled.status === 'cancelled'
   terminal.say(
-    isCancelled ? `cancelled. ${describeCancelled(cancelled)}` : `it had ended before: ${cancelled.status}`,
+    isCancelled
+      ? `cancelled. ${describeCancelled(cancelled, last)}`
+      : `it had ended before: ${cancelled.status}`,
   )
   printJob(call, cancelled)
   return 130
@@ -28,20 +30,26 @@ export async function runToEnd(call: Call, service: Service, job: JobDocument): 
 
 /** Watches only: Ctrl-C changes nothing about the job. */
 export async function waitForEnd(call: Call, service: Service, job: JobDocument): Promise<number> {
-  const ended = await watch(call, service, job)
-  if (ended) return report(call, ended)
+  const { isOver, last } = await watch(call, service, job)
+  if (isOver) return report(call, last)
   call.terminal.say(`stopped watching; the job goes on. To cancel it: cartage job cancel ${job.job_id}`)
   throw new Interrupted()
 }
 
-/** Undefined if the person interrupted it. */
+/** Until its end, or until the person interrupts it: then as it was last seen. */
 async function watch({ terminal }: Call, { client, signal }: Service, job: JobDocument) {
   const view = new JobView(terminal, job)
+  let last = job
+  const onChange = (changed: JobDocument) => {
+    last = changed
+    view.update(changed)
+  }
   try {
-    return await client.jobs.finished(job.job_id, { signal, onChange: (changed) => view.update(changed) })
+    await client.jobs.finished(job.job_id, { signal, onChange })
+    return { isOver: true, last }
   } catch (error) {
     if (!signal.aborted) throw error
-    return undefined
+    return { isOver: false, last }
   } finally {
     view.end()
   }

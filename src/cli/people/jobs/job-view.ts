@@ -77,9 +77,10 @@ export function cutAtWord(statement: string, width: number): string {
 }
 
 /** What became of the statements of a job that was cancelled: `Statement 1 had been committed, 2 was undone, 3 did not run.` */
-export function describeCancelled(job: JobDocument): string {
+export function describeCancelled(job: JobDocument, before: JobDocument): string {
   const { items } = partsOf(job)
-  const fates = items.map(fateOf)
+  const former = partsOf(before).items
+  const fates = items.map((item, place) => fateOf(item, former[place]?.status === 'running'))
   if (items.length === 1) return `The statement ${fates[0]}.`
   const groups: { fate: string; numbers: number[] }[] = []
   fates.forEach((fate, place) => {
@@ -94,8 +95,9 @@ export function describeCancelled(job: JobDocument): string {
   return `Statement ${parts.join(', ')}.`
 }
 
-function fateOf({ status }: ItemDocument): string {
+/** What was at work is skipped like what had not begun. */
+function fateOf({ status, started_at }: ItemDocument, wasRunning: boolean): string {
   if (status === 'done') return 'had been committed'
-  if (status === 'cancelled' || status === 'failed') return 'was undone'
-  return status === 'unknown' ? 'may have been committed' : 'did not run'
+  if (status === 'unknown') return 'may have been committed'
+  return status === 'failed' || started_at || wasRunning ? 'was undone' : 'did not run'
 }

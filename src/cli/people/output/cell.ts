@@ -1,4 +1,3 @@
-import stringWidth from 'string-width'
 import { type RawMember, shownValue } from '../../../client/json-rows.ts'
 import { printable } from '../terminal.ts'
 
@@ -19,8 +18,15 @@ export function cellOf(raw: string): Cell {
 export const oneLine = (text: string) =>
   isPlain.test(text) ? text : printable(text.replaceAll('\r\n', '↵').replaceAll('\n', '↵'))
 
-/** How many places it takes on a terminal. */
+/** How many places it takes on a terminal; loadWidths comes first. */
 export const widthOf = (text: string) => (isPlain.test(text) ? text.length : stringWidth(text))
+
+/** What knows all emojis takes a while to load, so it waits until rows are shown. */
+export async function loadWidths(): Promise<void> {
+  stringWidth = (await import('string-width')).default
+}
+
+let stringWidth = (text: string) => text.length
 
 const isPlain = /^[\x20-\x7e]*$/
 

@@ -1,6 +1,6 @@
 import { membersOf, type RawMember, shownValue } from '../../../client/json-rows.ts'
 import type { Face } from '../terminal.ts'
-import { cellsOf } from './cell.ts'
+import { cellsOf, loadWidths } from './cell.ts'
 import { recordText } from './record.ts'
 import { type Look, type Rows, tableText } from './table.ts'
 
@@ -40,6 +40,7 @@ export function rowsText(
 }
 
 async function* linesText({ texts }: Rows, style: Face['style']): AsyncGenerator<string> {
+  await loadWidths()
   let count = 0
   for await (const batch of texts) {
     yield batch.map((row) => recordText(cellsOf(membersOf(row)), ++count, style)).join('')

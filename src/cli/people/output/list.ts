@@ -1,7 +1,7 @@
 import { stringifyExact } from '../../../client/exact-json.ts'
 import { membersOf } from '../../../client/json-rows.ts'
 import type { Call } from '../command.ts'
-import { cellsOf } from './cell.ts'
+import { cellsOf, loadWidths } from './cell.ts'
 import { recordText } from './record.ts'
 import { showText } from './show.ts'
 import { tableText } from './table.ts'
@@ -28,10 +28,11 @@ export async function printList(
 }
 
 /** One thing: a line for each of its members on a terminal, one JSON document elsewhere. */
-export function printRecord(
+export async function printRecord(
   { terminal: { out }, values }: Call,
   record: Readonly<Record<string, unknown>>,
-): void {
+): Promise<void> {
+  await loadWidths()
   const text = stringifyExact(record)
   const isForPeople = out.isTerminal && !values.json
   out.stream.write(isForPeople ? recordText(cellsOf(membersOf(text)), undefined, out.style) : `${text}\n`)

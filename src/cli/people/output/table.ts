@@ -1,6 +1,6 @@
 import { membersOf } from '../../../client/json-rows.ts'
 import type { Face } from '../terminal.ts'
-import { type Cell, type Cells, cellsOf, cutTo, oneLine, widthOf } from './cell.ts'
+import { type Cell, type Cells, cellsOf, cutTo, loadWidths, oneLine, widthOf } from './cell.ts'
 import { recordText } from './record.ts'
 
 /** Where the text goes: only a terminal has an edge. */
@@ -21,6 +21,7 @@ export type Rows = Readonly<{
 
 /** Rows as a table. Widths come from the first 1,000 rows; all others stream. */
 export async function* tableText({ texts, fields }: Rows, look: Look): AsyncGenerator<string> {
+  await loadWidths()
   let section: Section | undefined
   for await (const batch of texts) {
     let text = ''

@@ -133,7 +133,7 @@ const whoami: PeopleCommand = {
         used: formatBytes(Number(used)),
         quota: Number(quota) === 0 ? 'unlimited' : formatBytes(Number(quota)),
       }
-      printRecord(call, document)
+      await printRecord(call, document)
       return 0
     }),
 }

@@ -11,7 +11,7 @@ export async function readHistory(folder: string): Promise<string[]> {
 
 /** What looks like a token is not kept. */
 export async function remember(folder: string, line: string): Promise<void> {
-  if (line.trim() === '' || /cartage_\w{20,}/.test(line)) return
+  if (line.trim() === '' || /cartage_[\w-]{20,}/.test(line)) return
   await mkdir(folder, { recursive: true, mode: 0o700 })
   await appendFile(nameOf(folder), `${line}\n`, { mode: 0o600 })
 }

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { cartage, connection, inTerminal, shellLine } from '../support/call.ts'
+import { eventually, setup } from '../support/setup.ts'
+
+const withWorker = { worker: true }
+
+test('a chain is shown live; Ctrl-C cancels it and tells what became of each statement', async (t) => {
+  const house = await setup(t, withWorker)
+  const file = join(await mkdtemp(join(tmpdir(), 'job-')), 'rebuild.sql')
+  await writeFile(
+    file,
+    `create table big as select st_setsrid(st_makepoint(1, 2), 4326) as the_geom;
+     create table big2 as select the_geom, pg_sleep(600)::text as s from big;
+     analyze big`,
+  )
+  const terminal = inTerminal(t, connection(house), shellLine('job', 'run', '-f', file))
+  await eventually(
+    () => assert.match(terminal.shown(), /[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] 2 {2}create table big2 as select …/),
+    60_000,
+  )
+  terminal.type('\x03')
+  assert.equal(await terminal.ended, 130)
+  const shown = terminal.shown()
+  assert.match(shown, /^job [0-9a-f-]{36}\r\n/)
+  assert.match(shown, / {2}✓ 1 {2}create table big as select … {4} +\d+(\.\d)? m?s\r\n/)
+  assert.match(shown, / {4}3 {2}analyze big\r\n/)
+  assert.ok(
+    shown.endsWith(
+      ' cancelling … cancelled. Statement 1 had been committed, 2 was undone, 3 did not run.\r\n',
+    ),
+    JSON.stringify(shown.slice(-200)),
+  )
+})
+
+test('a job is queued with its options, listed, waited for and run again', async (t) => {
+  const house = await setup(t, withWorker)
+  const me = connection(house)
+  const options = [
+    '--into',
+    'Made',
+    '--timeout',
+    '10m',
+    '--on-success',
+    'create table after as select 1 as id',
+  ]
+  const queued = await cartage(me, 'job', 'run', 'select 1 as id', ...options, '--detach')
+  const id = queued.out.trim()
+  const waited = await cartage(me, 'job', 'wait', id)
+  assert.deepEqual([waited.code, waited.out, waited.err], [0, `${id} done\n`, `job ${id}\n`])
+  assert.equal((await house.user.sql('select * from "Made", after')).rowCount, 1)
+  const again = await cartage(me, 'job', 'again', id)
+  assert.match(again.out, / failed: relation "Made" already exists\n$/)
+  assert.equal(again.code, 1)
+  const listed = await cartage(me, 'job', 'list', '--json')
+  assert.deepEqual(
+    JSON.parse(listed.out).map(({ status }: { status: string }) => status),
+    ['failed', 'done'],
+  )
+})
