@@ -9,6 +9,7 @@ import { openCommand } from './open.ts'
 import { profileCommands } from './profile/commands.ts'
 import { sqlCommand } from './sql/command.ts'
 import { transferCommands } from './transfer/commands.ts'
+import { importCommand } from './transfer/import.ts'
 
 const help: PeopleCommand = {
   name: 'help',
@@ -30,6 +31,7 @@ export const commands: readonly PeopleCommand[] = [
   ...profileCommands,
   sqlCommand,
   ...jobCommands,
+  importCommand,
   ...transferCommands,
   ...tableCommands,
   ...keyCommands,

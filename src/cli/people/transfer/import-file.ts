@@ -1,0 +1,89 @@
+import { createReadStream } from 'node:fs'
+import { open, readFile, stat } from 'node:fs/promises'
+import { Readable } from 'node:stream'
+import { createGunzip, createGzip, gunzipSync } from 'node:zlib'
+import {
+  bomLength,
+  type CsvDialect,
+  type Encoding,
+  guessDialect,
+  headBytes,
+  readHead,
+} from '../../../client/import/csv-head.ts'
+import {
+  GeojsonError,
+  geojsonDialect,
+  geojsonToCsv,
+  maxGeojsonBytes,
+} from '../../../client/import/geojson-csv.ts'
+import { UsageError } from '../../command.ts'
+import { Failed } from '../explain.ts'
+
+/** A file that can be read as often as needed: as text for its types, as bytes for the way to the service. */
+export type ImportFile = Readonly<{
+  bytes: number
+  dialect: CsvDialect
+  /** Names of the columns as they stand there, or nulls. */
+  header: readonly (string | null)[]
+  /** Decompressed. */
+  text: () => AsyncIterable<Uint8Array>
+  /** As it is sent; gzip on the way makes it shorter. */
+  upload: (isFar: boolean) => Readonly<{ stream: Readable; contentEncoding?: 'gzip' }>
+}>
+
+export async function openImportFile(path: string, encoding: string | undefined): Promise<ImportFile> {
+  const { size } = await stat(path)
+  if (/\.(geo)?json$/i.test(path)) return openGeojson(path, size)
+  const isGzip = /\.gz$/i.test(path)
+  const head = await readStart(path, isGzip)
+  const guessed = guessDialect(head)
+  if (!guessed) throw new Failed(`${path} is not text in an encoding that COPY reads: save it as UTF-8`)
+  const dialect =
+    encoding === undefined ? guessed : { ...guessed, encoding: encoding.toUpperCase() as Encoding }
+  const [first = []] = readHead(head, dialect)
+  const raw = () => createReadStream(path, { highWaterMark: chunkBytes, start: isGzip ? 0 : bomLength(head) })
+  return {
+    bytes: size,
+    dialect,
+    header: dialect.hasHeader ? first : first.map(() => null),
+    text: () => (isGzip ? raw().pipe(createGunzip({ chunkSize: chunkBytes })) : raw()),
+    upload: (isFar) => {
+      if (isGzip) return { stream: raw(), contentEncoding: 'gzip' }
+      return isFar
+        ? { stream: raw().pipe(createGzip({ level: 1 })), contentEncoding: 'gzip' }
+        : { stream: raw() }
+    },
+  }
+}
+
+const chunkBytes = 256 * 1024
+
+async function readStart(path: string, isGzip: boolean): Promise<Uint8Array> {
+  const file = await open(path)
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(headBytes), 0, headBytes, 0)
+    const start = buffer.subarray(0, bytesRead)
+    // A beginning has no end: what can be read of it is enough.
+    return isGzip ? gunzipSync(start, { finishFlush: 2 }).subarray(0, headBytes) : start
+  } finally {
+    await file.close()
+  }
+}
+
+async function openGeojson(path: string, bytes: number): Promise<ImportFile> {
+  if (bytes > maxGeojsonBytes)
+    throw new UsageError(`${path} is too large for GeoJSON: load it with ogr2ogr, or as CSV`)
+  const json = await readFile(path, 'utf8')
+  try {
+    const [first = ''] = geojsonToCsv(json)
+    const [header = []] = readHead(Buffer.from(first), geojsonDialect)
+    const text = () => Readable.from(inBytes(geojsonToCsv(json)))
+    return { bytes, dialect: geojsonDialect, header, text, upload: () => ({ stream: text() }) }
+  } catch (error) {
+    throw error instanceof GeojsonError ? new Failed(`${path}: ${error.message}`) : error
+  }
+}
+
+function* inBytes(texts: Iterable<string>): Generator<Uint8Array> {
+  for (const text of texts) yield Buffer.from(text)
+}

@@ -1,0 +1,185 @@
+import { basename } from 'node:path'
+import { CartageError } from '../../../client/cartage-error.ts'
+import { formatBytes, formatCount, formatDuration } from '../../../client/format.ts'
+import {
+  columnNames,
+  findPoints,
+  type ImportColumn,
+  type ImportPlan,
+  type ImportStatements,
+  importStatements,
+  tableName,
+} from '../../../client/import/import-plan.ts'
+import { TypeInference } from '../../../client/import/infer-types.ts'
+import { UsageError } from '../../command.ts'
+import { type Call, listOf, type PeopleCommand, textOf } from '../command.ts'
+import { at, Failed, wholeText } from '../explain.ts'
+import { showProgress, transferLine } from '../progress.ts'
+import { type Service, withService } from '../service.ts'
+import { type ImportFile, openImportFile } from './import-file.ts'
+
+export const importCommand: PeopleCommand = {
+  name: 'import',
+  summary: 'make a table of a CSV, TSV (also .gz) or GeoJSON file, and prepare it for maps',
+  arguments: [
+    { name: 'FILE', kind: 'file' },
+    { name: 'TABLE', kind: 'table', isOptional: true },
+  ],
+  options: {
+    append: { type: 'boolean', help: 'add the rows to a table that is there, by the names of columns' },
+    type: {
+      type: 'string',
+      multiple: true,
+      value: 'COL=TYPE',
+      help: 'the type of a column; may be repeated',
+    },
+    points: { type: 'string', value: 'LON,LAT', help: 'make points of two columns; lon and lat are found' },
+    encoding: { type: 'string', value: 'E', help: "the encoding of the file, by PostgreSQL's name" },
+    'no-prepare': { type: 'boolean', help: 'do not prepare the table for maps' },
+    'dry-run': { type: 'boolean', help: 'show the plan and its SQL, and do nothing' },
+  },
+  details: [
+    'The whole file is read for its types first. If something fails, nothing stays, the new table neither.',
+  ],
+  run: async (call) => {
+    const [path] = call.args as [string, string?]
+    const file = await openImportFile(path, textOf(call.values, 'encoding'))
+    const { plan, rows } = await planImport(call, file)
+    describePlan(call, file, plan, rows)
+    const statements = importStatements(plan)
+    if (!call.values['dry-run'])
+      return withService(call, (service) => load(call, service, file, plan, statements))
+    const texts = [statements.create, statements.copy, ...statements.after].filter(Boolean)
+    call.terminal.out.stream.write(`${texts.join(';\n')};\n`)
+    return 0
+  },
+}
+
+async function planImport(call: Call, file: ImportFile) {
+  const [path, table = tableName(basename(path))] = call.args as [string, string?]
+  const inference = new TypeInference(file.dialect)
+  const stop = showProgress(
+    call.terminal,
+    () => `reading ${path}: ${formatCount(inference.result.rows)} rows`,
+  )
+  try {
+    for await (const chunk of file.text()) {
+      inference.push(chunk)
+      if (inference.isOver) break
+    }
+    inference.end()
+  } finally {
+    stop()
+  }
+  const { columns: inferred, rows, badLine } = inference.result
+  if (badLine) throw new Failed(`${path}, line ${badLine.line}: ${badLine.message}`)
+  if (!inference.isEncodingRight)
+    throw new UsageError(`${path} is not UTF-8: say what it is, such as --encoding WIN1252`)
+  const names = columnNames(file.header)
+  const told = typesTold(call, names)
+  const columns = names.map((name, place): ImportColumn => {
+    const { type = 'text', hasQuotedEmpty = false } = inferred[place] ?? {}
+    return { name, type: told.get(name) ?? type, hasQuotedEmpty }
+  })
+  const [schema, name] = table.includes('.') ? (table.split('.', 2) as [string, string]) : [undefined, table]
+  const plan: ImportPlan = {
+    schema,
+    table: name,
+    isNew: call.values.append !== true,
+    columns,
+    dialect: file.dialect,
+    points: pointsOf(call, columns),
+    isPrepared: call.values['no-prepare'] !== true,
+  }
+  return { plan, rows }
+}
+
+function typesTold({ values }: Call, names: readonly string[]): ReadonlyMap<string, string> {
+  return new Map(
+    listOf(values, 'type').map((text) => {
+      const [, name, type] = /^([^=]+)=(.+)$/.exec(text) ?? []
+      if (!name || !type) throw new UsageError(`--type must be COLUMN=TYPE, not '${text}'`)
+      if (!names.includes(name)) throw new UsageError(`there is no column ${name}: ${names.join(', ')}`)
+      return [name, type]
+    }),
+  )
+}
+
+function pointsOf({ values }: Call, columns: readonly ImportColumn[]) {
+  const told = textOf(values, 'points')
+  if (told === undefined) return values.append ? undefined : findPoints(columns)
+  const [lon = '', lat = ''] = told.split(',')
+  for (const name of [lon, lat]) {
+    if (!columns.some((column) => column.name === name))
+      throw new UsageError(`--points: there is no column '${name}'`)
+  }
+  return { lon, lat }
+}
+
+function describePlan(
+  { args, terminal }: Call,
+  { bytes }: ImportFile,
+  { columns, points }: ImportPlan,
+  rows: number,
+): void {
+  const size = formatBytes(bytes)
+  terminal.say(`${basename(args[0]!)}  ${columns.length} columns, ${formatCount(rows)} rows, ${size}`)
+  const shown = columns.filter(({ name }) => name !== points?.lon && name !== points?.lat)
+  const parts = shown.map(({ name, type }) => `${name} ${type}`)
+  terminal.say(`  ${[...parts, ...(points ? [`points from ${points.lon}, ${points.lat}`] : [])].join(' · ')}`)
+}
+
+async function load(
+  call: Call,
+  service: Service,
+  file: ImportFile,
+  plan: ImportPlan,
+  statements: ImportStatements,
+): Promise<number> {
+  const { terminal, values } = call
+  const { client, signal } = service
+  const startedAt = performance.now()
+  if (statements.create) await client.sql(statements.create, { signal })
+  const { total_rows } = await upload(call, service, file, statements).catch(async (error: unknown) => {
+    if (statements.drop) await client.sql(statements.drop)
+    throw adviceFor(error, terminal.say)
+  })
+  const loaded = performance.now() - startedAt
+  const job = await client.jobs.run({ query: statements.after.map((query) => ({ query })) }, { signal })
+  const prepared = formatDuration(performance.now() - startedAt - loaded)
+  const done = plan.isPrepared ? `prepared for maps in ${prepared}` : `completed in ${prepared}`
+  const rows = formatCount(total_rows)
+  terminal.say(`${plan.table}: ${rows} rows in ${formatDuration(loaded)}, ${done} (job ${job.job_id})`)
+  if (values.json)
+    terminal.out.stream.write(
+      `${JSON.stringify({ table: plan.table, rows: total_rows, job_id: job.job_id })}\n`,
+    )
+  return 0
+}
+
+async function upload(
+  { terminal }: Call,
+  { client, signal, url }: Service,
+  file: ImportFile,
+  { copy }: ImportStatements,
+) {
+  const isFar = !/^(localhost|127\.|\[::1\])/.test(new URL(url).hostname)
+  const { stream, contentEncoding } = file.upload(isFar)
+  const startedAt = performance.now()
+  // What is compressed on the way has an unknown length.
+  const total = isFar && contentEncoding ? undefined : file.bytes
+  let sent = 0
+  const stop = showProgress(terminal, () => transferLine(sent, total, startedAt))
+  const onProgress = ({ bytes }: { bytes: number }) => {
+    sent = bytes
+  }
+  const options = { signal, onProgress, ...(contentEncoding && { contentEncoding }) }
+  return at(wholeText(copy), () => client.copyFrom(copy, stream, options)).finally(stop)
+}
+
+/** PostgreSQL names the column that does not take a value. */
+function adviceFor(error: unknown, say: (text: string) => void): unknown {
+  const [, column] = (error instanceof CartageError && /, column (\w+):/.exec(error.context ?? '')) || []
+  if (column) say(`to load it as it is: --type ${column}=text`)
+  return error
+}

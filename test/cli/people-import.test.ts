@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { cartage, connection } from '../support/call.ts'
+import { setup } from '../support/setup.ts'
+
+test('a file becomes a table with types, points and a key, by the lines that the plan shows', async (t) => {
+  const house = await setup(t, { worker: true })
+  const me = connection(house)
+  const folder = await mkdtemp(join(tmpdir(), 'import-'))
+  const file = join(folder, 'quakes.csv')
+  const lines = Array.from(
+    { length: 1_200 },
+    (_, n) => `${n},${n / 10},2026-01-31T10:00:00Z,place ${n},7.${n},46.5`,
+  )
+  await writeFile(file, `id,magnitude,at,place,lon,lat\n${lines.join('\n')}\n`)
+  const imported = await cartage(me, 'import', file)
+  assert.equal(imported.code, 0, imported.err)
+  assert.match(
+    imported.err.replace(/\d[\d.]* (ms|s|KB)/g, 'N'),
+    /^quakes\.csv {2}6 columns, 1,200 rows, N\n {2}id bigint · magnitude double precision · at timestamptz · place text · points from lon, lat\nquakes: 1,200 rows in N, prepared for maps in N \(job [0-9a-f-]{36}\)\n$/,
+  )
+  const { rows } = await house.user.sql(
+    'select st_astext(the_geom) as p, magnitude from quakes where id = 12',
+  )
+  assert.deepEqual(rows, [{ p: 'POINT(7.12 46.5)', magnitude: 1.2 }])
+
+  await writeFile(file, 'id\n1\ntwo\n')
+  const wrong = await cartage(me, 'import', file, 'torn', '--type', 'id=bigint')
+  assert.equal(wrong.code, 1)
+  assert.match(
+    wrong.err,
+    /\nto load it as it is: --type id=text\nerror: invalid input syntax for type bigint: "two"\n/,
+  )
+  await assert.rejects(house.user.sql('select * from torn'), /does not exist/)
+  assert.equal((await cartage(me, 'import', file, 'torn')).code, 0)
+  assert.equal((await house.user.sql("select * from torn where id = 'two'")).rowCount, 1)
+
+  const out = join(folder, 'out.geojson')
+  assert.equal((await cartage(me, 'export', 'quakes', '-o', out)).code, 0)
+  assert.equal(JSON.parse(await readFile(out, 'utf8')).features.length, 1_200)
+  const torn = await cartage(me, 'export', 'select id, 1/(id - 1100) as x from quakes order by id', '-o', out)
+  assert.equal(torn.code, 1)
+  assert.equal(JSON.parse(await readFile(out, 'utf8')).features.length, 1_200)
+})
