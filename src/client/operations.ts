@@ -38,6 +38,7 @@ export const operations = {
   isAlive: ['GET', '/health/live'],
   isReady: ['GET', '/health/ready'],
   readMetrics: ['GET', '/metrics'],
+  downloadCommandLine: ['GET', '/cli/cartage'],
 } as const satisfies Record<string, readonly [method: string, path: string]>
 
 export type OperationId = keyof typeof operations

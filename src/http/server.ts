@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { parse as parseQuery } from 'node:querystring'
 import { type FastifyInstance, fastify, LogController } from 'fastify'
 import { adminRoutes } from './admin/routes.ts'
+import { cliRoutes } from './cli/routes.ts'
 import { consoleRoutes } from './console/routes.ts'
 import { copyRoutes } from './copy/routes.ts'
 import { datasetsRoutes } from './datasets/routes.ts'
@@ -41,6 +42,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
 
   await add(app, homeRoutes, services)
   await add(app, consoleRoutes, services)
+  await add(app, cliRoutes, services)
   await add(app, healthRoutes, services)
   await add(app, openapiRoutes, services)
   await add(app, meRoutes, services)

@@ -27,6 +27,7 @@ test('the package, installed from its tarball in an empty folder, has a client w
   const { version } = JSON.parse(await readFile('package.json', 'utf8')) as { version: string }
   const cartage = join(folder, 'node_modules/.bin/cartage')
   assert.equal((await run(cartage, ['--version'], { cwd: folder })).stdout, `${version}\n`)
+  assert.equal((await run('npx', ['--no', '--', 'cartage', '--version'], { cwd: folder })).stdout, `${version}\n`)
   await assertServes(t, folder, cartage, version)
 })
 
@@ -108,6 +109,7 @@ async function assertServes(t: TestContext, folder: string, cartage: string, ver
   const { info } = (await (await fetch(`${url}/openapi.json`)).json()) as { info: { version: string } }
   assert.equal(info.version, version)
   assert.equal((await fetch(`${url}/health/ready`)).status, 200)
+  assert.match(await (await fetch(`${url}/cli/cartage`)).text(), /^#!\/usr\/bin\/env node\n/)
   child.kill('SIGTERM')
   assert.deepEqual(await gone, [0, null])
 }
