@@ -58,6 +58,7 @@ export const subjects: ReadonlyMap<string, string> = new Map([
   ['user', 'Users'],
   ['tables', 'Tables'],
   ['start', 'Start'],
+  ['cli', 'Command line'],
   ['scale', '10,000 users and a million finished jobs'],
 ])
 
