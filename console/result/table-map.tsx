@@ -83,6 +83,8 @@ function DrawnTable({ table, source, world, bounds }: DrawnProps) {
       const [east, north] = map.unproject([x + reach, y - reach]).toArray()
       setHere([west, south, east, north])
     })
+    // A tile that failed was told by TableTiles; one that was aborted is no error.
+    map.on('error', (event) => 'tile' in event || console.error(event.error))
     map.on('movestart', () => setError(undefined))
     map.on('moveend', async () => {
       if (table.rows <= mostInView || !table.isStored) return
