@@ -21,6 +21,13 @@ export type Page = Readonly<{
 /** In the order of the navigation. Add a line to add a page. */
 export const pages: readonly Page[] = [
   { name: 'sql', label: 'SQL', key: 's', needs: 'account', load: () => import('../sql/page.tsx') },
+  {
+    name: 'tables',
+    label: 'Tables',
+    key: 't',
+    needs: 'account',
+    load: () => import('../tables/page.tsx'),
+  },
   { name: 'upload', label: 'Upload', key: 'u', needs: 'account', load: () => import('../upload/page.tsx') },
   {
     name: 'jobs',

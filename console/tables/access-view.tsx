@@ -1,0 +1,78 @@
+import type { KeyDocument } from '../../src/client/documents.ts'
+import { listAllKeys } from '../api/keys.ts'
+import { session } from '../api/session.ts'
+import type { Table } from '../api/tables.ts'
+import { Load, useLoaded } from '../parts/loading.tsx'
+import { Empty } from '../parts/notice.tsx'
+import { hrefOf, pathTo } from '../parts/route.ts'
+import { ScrollBox } from '../parts/scroll-box.tsx'
+
+const permissions = ['select', 'insert', 'update', 'delete'] as const
+
+/** Which key may do what, as the service reads it from the catalogs. */
+export function AccessView({ table }: Readonly<{ table: Table }>) {
+  if (!session.value?.isMaster) return <Empty>Only a Master key may see the keys.</Empty>
+  return <Keys table={table} />
+}
+
+function Keys({ table }: Readonly<{ table: Table }>) {
+  const keys = useLoaded((signal) => listAllKeys({ signal }), [session.value])
+  return (
+    <Load from={keys}>
+      {(found) => (
+        <>
+          <ScrollBox label="Access by key">
+            <table class="list">
+              <thead>
+                <tr>
+                  {['Key', 'Type', ...permissions].map((title) => (
+                    <th scope="col" key={title}>
+                      {title}
+                    </th>
+                  ))}
+                </tr>
+              </thead>
+              <tbody>
+                {found.map((key) => (
+                  <Line key={key.name} of={key} table={table} />
+                ))}
+              </tbody>
+            </table>
+          </ScrollBox>
+          <p class="muted small">
+            {table.privacy === 'PUBLIC' ? 'It is public: every key, and whoever has none, may read it. ' : ''}
+            A key’s page asks the database itself, with the key’s own token.
+          </p>
+        </>
+      )}
+    </Load>
+  )
+}
+
+function Line({ of: key, table }: Readonly<{ of: KeyDocument; table: Table }>) {
+  const may = permissionsOf(key, table)
+  return (
+    <tr>
+      <th scope="row">
+        <a href={hrefOf(pathTo('keys', key.name))}>{key.name}</a>
+      </th>
+      <td>{key.type}</td>
+      {permissions.map((permission) => (
+        <td key={permission}>{may(permission)}</td>
+      ))}
+    </tr>
+  )
+}
+
+function permissionsOf({ type, grants }: KeyDocument, { schema, name, privacy, isOwned }: Table) {
+  const own = grants
+    .flatMap((grant) => (grant.type === 'database' ? (grant.tables ?? []) : []))
+    .find((each) => each.schema === schema && each.name === name)
+  return (permission: (typeof permissions)[number]) => {
+    if ((type === 'master' && isOwned) || own?.permissions.includes(permission)) {
+      return <span class="badge good">yes</span>
+    }
+    if (permission === 'select' && privacy === 'PUBLIC') return <span class="badge info">public</span>
+    return <span class="muted">no</span>
+  }
+}

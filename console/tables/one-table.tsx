@@ -1,0 +1,106 @@
+import { useId } from 'preact/hooks'
+import { session } from '../api/session.ts'
+import { readTables, shownTable, type Table, type TableId } from '../api/tables.ts'
+import { formatAge, formatBytes } from '../parts/format.ts'
+import { Load, useLoaded } from '../parts/loading.tsx'
+import { Empty } from '../parts/notice.tsx'
+import { hrefOf, navigate, pathTo } from '../parts/route.ts'
+import { Tabs, tabPanel } from '../parts/tabs.tsx'
+import { LazyTableMap } from '../result/lazy-view.tsx'
+import { AccessView } from './access-view.tsx'
+import { ColumnsView, RulesView } from './columns-view.tsx'
+import { Preview } from './preview.tsx'
+import { TableActs } from './table-acts.tsx'
+import { PrivacyBadge, rowsOf } from './table-list.tsx'
+
+const views = ['preview', 'columns', 'indexes', 'map', 'access'] as const
+type View = (typeof views)[number]
+
+export function OneTable({ id, view }: Readonly<{ id: TableId; view: string | undefined }>) {
+  const tables = useLoaded(readTables, [session.value])
+  return (
+    <div class="table-page">
+      <Load from={tables}>
+        {(found) => {
+          const table = found.find(({ schema, name }) => schema === id.schema && name === id.name)
+          return table ? (
+            <KnownTable table={table} view={view} reload={tables.reload} />
+          ) : (
+            <NoSuchTable {...id} />
+          )
+        }}
+      </Load>
+    </div>
+  )
+}
+
+function NoSuchTable(id: TableId) {
+  return (
+    <Empty>
+      <span>
+        There is no table {shownTable(id)} that this key may see. It may have been dropped meanwhile.
+      </span>
+      <a class="button" href={hrefOf('/tables')}>
+        All tables
+      </a>
+    </Empty>
+  )
+}
+
+type KnownProps = Readonly<{ table: Table; view: string | undefined; reload: () => void }>
+
+function KnownTable({ table, view, reload }: KnownProps) {
+  const id = useId()
+  const offered = views.filter((each) => each !== 'map' || table.geometry !== null)
+  const chosen = offered.find((each) => each === view) ?? 'preview'
+  const choose = (next: View) => navigate(pathTo('tables', table.schema, table.name, next), { replace: true })
+  return (
+    <>
+      <div class="table-head">
+        <p class="small">
+          <a href={hrefOf('/tables')}>Tables</a> /
+        </p>
+        <div class="row">
+          <h1 class="name">{shownTable(table)}</h1>
+          <PrivacyBadge {...table} />
+          <span class="muted">
+            {[
+              table.kind,
+              rowsOf(table) && `${rowsOf(table)} rows`,
+              formatBytes(table.bytes),
+              table.changedAt && `changed ${formatAge(table.changedAt)}`,
+            ]
+              .filter(Boolean)
+              .join(' · ')}
+          </span>
+        </div>
+        {table.comment && <p class="muted">{table.comment}</p>}
+        <TableActs table={table} reload={reload} />
+        <Tabs
+          id={id}
+          label="Views of the table"
+          tabs={offered.map((name) => ({ name, label: labels[name] }))}
+          chosen={chosen}
+          choose={choose}
+        />
+      </div>
+      <div class="table-view" {...tabPanel(id, chosen)}>
+        <Shown table={table} view={chosen} />
+      </div>
+    </>
+  )
+}
+
+const labels = { preview: 'Preview', columns: 'Columns', indexes: 'Indexes', map: 'Map', access: 'Access' }
+
+function Shown({ table, view }: Readonly<{ table: Table; view: View }>) {
+  if (view === 'columns') return <ColumnsView table={table} />
+  if (view === 'indexes') return <RulesView table={table} />
+  if (view === 'access') return <AccessView table={table} />
+  if (view === 'preview') return <Preview table={table} />
+  return (
+    <div class="table-map">
+      <LazyTableMap schema={table.schema} name={table.name} />
+    </div>
+  )
+}

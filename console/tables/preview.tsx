@@ -1,0 +1,50 @@
+import { useEffect, useState } from 'preact/hooks'
+import { credential } from '../api/session.ts'
+import { quotedTable, shownTable, type Table } from '../api/tables.ts'
+import { useActs } from '../parts/acts.ts'
+import { toast } from '../parts/toast.tsx'
+import { startDownload } from '../result/download.ts'
+import { Result } from '../result/result.ts'
+import { ResultLook } from '../result/result-look.ts'
+import { ResultView } from '../result/result-view.tsx'
+
+const mostRows = 10_000
+
+/** The first rows, as they arrive. */
+export function Preview({ table }: Readonly<{ table: Table }>) {
+  const who = credential.value
+  const [shown, show] = useState<Readonly<{ result: Result; look: ResultLook }> | undefined>(undefined)
+  useEffect(() => {
+    if (who?.kind !== 'key') return undefined
+    const result = new Result(`select * from ${quotedTable(table)} limit ${mostRows}`, who)
+    show({ result, look: new ResultLook(result) })
+    return () => result.drop()
+  }, [who, table.schema, table.name])
+  const stop = () => shown?.result.stop()
+  useActs([{ name: 'Stop reading rows', keys: 'Ctrl+.', run: stop }])
+  if (!shown || who?.kind !== 'key') return null
+  const isRunning = shown.result.state.value === 'running'
+  return (
+    <>
+      <div class="row preview-bar">
+        <span class="muted small">
+          The first {mostRows.toLocaleString('en-US')} rows at most; Download has all of {shownTable(table)}.
+        </span>
+        {isRunning && (
+          <button type="button" onClick={stop}>
+            Stop
+          </button>
+        )}
+      </div>
+      <ResultView
+        result={shown.result}
+        look={shown.look}
+        asLabel={who.token === null ? 'nobody' : 'you'}
+        download={async (format) => {
+          const error = await startDownload(`select * from ${quotedTable(table)}`, who, format)
+          if (error) toast(error)
+        }}
+      />
+    </>
+  )
+}

@@ -1,0 +1,15 @@
+import { shownName } from '../api/sql.ts'
+import { type Column, shownTable, type Table } from '../api/tables.ts'
+
+/** Statements to begin with, for the editor. */
+export function statementsFor(table: Table, columns: readonly Column[]) {
+  const name = shownTable(table)
+  const kind = table.kind.toUpperCase()
+  const list = columns.map((column) => shownName(column.name)).join(', ')
+  return {
+    select: `SELECT ${list || '*'}\nFROM ${name}\nLIMIT 1000`,
+    createIndex: `CREATE INDEX ON ${name} (column_name)`,
+    alter: `ALTER ${kind} ${name} ADD COLUMN column_name text`,
+    drop: `DROP ${kind} ${name}`,
+  }
+}

@@ -1,0 +1,80 @@
+import { startJob } from '../api/jobs.ts'
+import { session } from '../api/session.ts'
+import { packStatement } from '../api/share.ts'
+import { quoteLiteral } from '../api/sql.ts'
+import { changePrivacy, quotedTable, readColumns, type Table } from '../api/tables.ts'
+import { Menu } from '../parts/menu.tsx'
+import { ErrorNotice } from '../parts/notice.tsx'
+import { navigate, pathTo } from '../parts/route.ts'
+import { toast } from '../parts/toast.tsx'
+import { useWork } from '../parts/work.ts'
+import { statementsFor } from './statements-for.ts'
+
+/** What can be done with a table from here; DDL is only written into the editor. */
+export function TableActs({ table, reload }: Readonly<{ table: Table; reload: () => void }>) {
+  const { isBusy, error, begin } = useWork()
+  const { isMaster } = session.value!
+  const togglePrivacy = () =>
+    begin(async () => {
+      const next = table.privacy === 'PUBLIC' ? 'PRIVATE' : 'PUBLIC'
+      await changePrivacy(table.name, next)
+      toast(
+        next === 'PUBLIC'
+          ? 'Whoever has the address may read it now'
+          : 'Only keys that were given it may read it now',
+      )
+      reload()
+    })
+  const prepare = () =>
+    begin(async () => {
+      const { job_id } = await startJob(`SELECT CDB_CartodbfyTable(${quoteLiteral(quotedTable(table))})`)
+      navigate(pathTo('jobs', job_id))
+    })
+  const write = (text: string) => begin(async () => navigate(`/sql#s=${await packStatement(text)}`))
+  const writeSelect = () =>
+    begin(async () => {
+      const columns = await readColumns(table, new AbortController().signal)
+      navigate(`/sql#s=${await packStatement(statementsFor(table, columns).select)}`)
+    })
+  const { createIndex, alter, drop } = statementsFor(table, [])
+  return (
+    <>
+      <div class="row">
+        {table.privacy && isMaster && (
+          <label class="check">
+            <input
+              type="checkbox"
+              checked={table.privacy === 'PUBLIC'}
+              disabled={isBusy}
+              onChange={togglePrivacy}
+            />
+            Public: readable without a key
+          </label>
+        )}
+        <span class="grow" />
+        {table.kind === 'table' && !table.isPrepared && (
+          <button
+            type="button"
+            disabled={isBusy || !isMaster}
+            title={isMaster ? '' : 'Only a Master key has jobs'}
+            onClick={prepare}
+          >
+            Prepare for maps
+          </button>
+        )}
+        <Menu
+          label="Put into the editor ▾"
+          items={[
+            { note: 'Nothing is run before you press Run.' },
+            { label: 'SELECT', run: writeSelect },
+            { label: 'CREATE INDEX', run: () => void write(createIndex) },
+            { label: 'ALTER TABLE', run: () => void write(alter) },
+            'line',
+            { label: 'DROP', isDanger: true, run: () => void write(drop) },
+          ]}
+        />
+      </div>
+      {error !== undefined && <ErrorNotice error={error} />}
+    </>
+  )
+}

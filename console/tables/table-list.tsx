@@ -1,0 +1,112 @@
+import { useRef, useState } from 'preact/hooks'
+import { session } from '../api/session.ts'
+import { readTables, shownTable, type Table } from '../api/tables.ts'
+import { useActs } from '../parts/acts.ts'
+import { formatAge, formatBytes, formatCount, plural } from '../parts/format.ts'
+import { Load, useLoaded } from '../parts/loading.tsx'
+import { Empty } from '../parts/notice.tsx'
+import { hrefOf, pathTo } from '../parts/route.ts'
+
+/** More than a person reads; the filter finds the rest. */
+const mostShown = 500
+
+export function TableList() {
+  const tables = useLoaded(readTables, [session.value])
+  const [filter, setFilter] = useState('')
+  const field = useRef<HTMLInputElement>(null)
+  useActs([
+    { name: 'Filter the tables', keys: '/', run: () => field.current?.focus() },
+    { name: 'Read the tables again', run: tables.reload },
+  ])
+  return (
+    <>
+      <div class="page-head">
+        <h1 class="grow">Tables</h1>
+        <input
+          ref={field}
+          type="search"
+          aria-label="Filter the tables"
+          placeholder="Filter"
+          value={filter}
+          onInput={(event) => setFilter(event.currentTarget.value)}
+        />
+        <a class="button primary" href={hrefOf('/upload')}>
+          Upload
+        </a>
+      </div>
+      <Load from={tables}>{(found) => <Found tables={found} filter={filter} />}</Load>
+    </>
+  )
+}
+
+function Found({ tables, filter }: Readonly<{ tables: readonly Table[]; filter: string }>) {
+  const text = filter.trim().toLowerCase()
+  const found = tables.filter((table) => shownTable(table).toLowerCase().includes(text))
+  if (tables.length === 0) {
+    return (
+      <Empty>
+        <span>
+          No tables yet. Drop a file here, or <a href={hrefOf('/sql')}>write CREATE TABLE</a>.
+        </span>
+      </Empty>
+    )
+  }
+  if (found.length === 0) return <Empty>No table has “{filter}” in its name.</Empty>
+  return (
+    <>
+      <div class="panel flush scroll-x">
+        <table class="list tables-list">
+          <thead>
+            <tr>
+              <th scope="col">Name</th>
+              <th scope="col">Kind</th>
+              <th scope="col" class="number">
+                Rows, about
+              </th>
+              <th scope="col" class="number">
+                Size
+              </th>
+              <th scope="col">Geometry</th>
+              <th scope="col">Privacy</th>
+              <th scope="col">Changed</th>
+            </tr>
+          </thead>
+          <tbody>
+            {found.slice(0, mostShown).map((table) => (
+              <Line key={shownTable(table)} {...table} />
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {found.length > mostShown && (
+        <p class="muted">{plural(found.length - mostShown, 'more table')} not shown: filter to find them.</p>
+      )}
+    </>
+  )
+}
+
+function Line(table: Table) {
+  return (
+    <tr>
+      <td>
+        <a href={hrefOf(pathTo('tables', table.schema, table.name))}>{shownTable(table)}</a>
+      </td>
+      <td>{table.kind}</td>
+      <td class="number">{rowsOf(table)}</td>
+      <td class="number">{formatBytes(table.bytes)}</td>
+      <td>{table.geometry}</td>
+      <td>
+        <PrivacyBadge {...table} />
+      </td>
+      <td title={table.changedAt ?? undefined}>{table.changedAt && formatAge(table.changedAt)}</td>
+    </tr>
+  )
+}
+
+export const rowsOf = ({ rows, kind }: Table) =>
+  kind.endsWith('view') && rows <= 0 ? '' : rows < 0 ? 'not counted yet' : formatCount(Math.round(rows))
+
+export function PrivacyBadge({ privacy }: Pick<Table, 'privacy'>) {
+  if (!privacy) return null
+  return <span class={`badge ${privacy === 'PUBLIC' ? 'info' : ''}`}>{privacy.toLowerCase()}</span>
+}
