@@ -104,7 +104,7 @@ function RecordLine({
       <td>{action}</td>
       <td>{account}</td>
       <td>{subject}</td>
-      <td class="mono small">{Object.keys(details).length > 0 && JSON.stringify(details)}</td>
+      <td class="mono small text">{Object.keys(details).length > 0 && JSON.stringify(details)}</td>
     </tr>
   )
 }

@@ -53,7 +53,8 @@ function Findings({ checks }: Readonly<{ checks: readonly CheckDocument[] }>) {
   const found = checks.filter(({ status }) => status !== 'ok')
   const well = (
     <p>
-      <a href={hrefOf('/operator/doctor')}>{plural(checks.length - found.length, 'check')}</a> found nothing.
+      <a href={hrefOf('/operator/doctor')}>{plural(checks.length - found.length, 'check')}</a> found nothing
+      to do.
     </p>
   )
   if (found.length === 0) return <Notice kind="good">{well}</Notice>

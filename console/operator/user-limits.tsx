@@ -45,8 +45,8 @@ export function UserLimits({ of: user, reload }: Readonly<{ of: UserDocument; re
       </div>
       <h3>Rates</h3>
       <p class="muted">
-        Requests in seconds, such as 100/60, with those that may come at once 100/60+20, or off. As configured
-        if empty.
+        100/60 is 100 requests in 60 seconds, 100/60+20 at most 20 of them at once, off is no limit. As
+        configured if empty.
       </p>
       <div class="form-grid">
         {endpointGroups.map((group) => (
