@@ -229,6 +229,7 @@ export const errors = {
     raise('copy-elsewhere', 'invalid', 'COPY is not possible here', {
       hint: 'Use the endpoints /api/v2/sql/copyfrom and /api/v2/sql/copyto',
     }),
+  paramsInvalid: (text: string) => raise('params-invalid', 'invalid', text),
   rowTooLarge: (maxBytes: number) =>
     raise('row-too-large', 'invalid', `A row of the answer is larger than ${maxBytes} bytes`, {
       hint: 'Get large values with the endpoint /api/v2/sql/copyto, which has no such limit',

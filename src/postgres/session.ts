@@ -3,7 +3,8 @@ import type { Client, QueryResult, QueryResultRow } from 'pg'
 import type { SessionTarget } from './session-target.ts'
 import { cancelStatement } from './wire/cancel.ts'
 import { dropWhenSilent, socketOf } from './wire/drop-when-silent.ts'
-import { type WireHandler, type WireOutcome, WireQuery } from './wire/wire-query.ts'
+import type { WireHandler, WireOutcome } from './wire/wire-handler.ts'
+import { WireQuery, type WireText } from './wire/wire-query.ts'
 
 type Owner = Readonly<{
   onClean: (session: Session) => void
@@ -68,10 +69,10 @@ export class Session {
     socketOf(this.client).setTimeout(answerMs)
   }
 
-  /** Starts one simple-protocol message, or several at once, whose answers go to `handler` straight from the wire. */
-  send(text: string | readonly string[], handler: WireHandler): WireQuery {
+  /** Starts one message, or several at once, whose answers go to `handler` straight from the wire. */
+  send(text: string | readonly WireText[], handler: WireHandler): WireQuery {
     this.#isClean = false
-    const query = new WireQuery(this.client, text, handler)
+    const query = new WireQuery(this.client, typeof text === 'string' ? [text] : text, handler)
     this.#running = query
     query.done.then(
       ({ transactionStatus }) => {

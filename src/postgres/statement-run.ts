@@ -2,7 +2,8 @@ import { type AppError, errors } from '../errors.ts'
 import type { Databases } from './databases.ts'
 import type { Session } from './session.ts'
 import { stopStatement } from './stop-statement.ts'
-import type { WireHandler, WireOutcome, WireQuery } from './wire/wire-query.ts'
+import type { WireHandler, WireOutcome } from './wire/wire-handler.ts'
+import type { WireQuery, WireText } from './wire/wire-query.ts'
 
 export type StatementRunOptions = Readonly<{
   databases: Databases
@@ -41,7 +42,7 @@ export class StatementRun {
   }
 
   /** Sends one message, or several at once. Settles like `done` of the wire. */
-  send(text: string | readonly string[], handler: RunHandler): Promise<WireOutcome> {
+  send(text: string | readonly WireText[], handler: RunHandler): Promise<WireOutcome> {
     this.#handler = handler
     this.#wire = this.session.send(text, handler)
     if (this.#options.gone.aborted) queueMicrotask(this.#onGone)

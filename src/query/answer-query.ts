@@ -41,8 +41,8 @@ export async function answerQuery(
   const free = databases.query.acquire(sessionTargetOf(principal), gone)
   const session = await lendSession(principal, free)
   const run = new StatementRun({ databases, session, limitMs, gone })
-  const { skippedFields } = query
-  return new QueryRun(run, { statement, format, skippedFields, typeNames, maxRowBytes }).answer
+  const { skippedFields, params } = query
+  return new QueryRun(run, { statement, params, format, skippedFields, typeNames, maxRowBytes }).answer
 }
 
 function createFormat(query: Query): RowFormat {

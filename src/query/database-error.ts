@@ -6,7 +6,12 @@ import type { PreparedStatement } from './prepare-statement.ts'
 /** What PostgreSQL's answer to a query means to the client. */
 export function databaseError(error: WireError, statement: PreparedStatement): AppError {
   if (error.sqlstate === sqlstate.queryCanceled) return errors.statementTimeout()
-  return sqlError({ ...error, ...placeOf(error, statement) })
+  return sqlError({ ...error, ...placeOf(error, statement), context: contextOf(error) })
+}
+
+/** PostgreSQL names the parameter whose value it could not read, in the words of the protocol. */
+function contextOf({ context }: WireError): string | undefined {
+  return context?.replace(/^unnamed portal parameter (\$\d+)( = .*)?$/s, 'parameter $1')
 }
 
 /** The place in the caller's own text. What stands around it is ours: PostgreSQL's hint would speak of names of ours. */

@@ -1,4 +1,6 @@
 import { errors } from '../errors.ts'
+import type { BoundText } from '../postgres/wire/bound-query.ts'
+import type { WireText } from '../postgres/wire/wire-query.ts'
 import { containsCopy, pageableStatement, wrapForPaging } from '../sql/query-kind.ts'
 import { parseStatements } from '../sql/statements.ts'
 import { geojsonColumn, geometryColumn } from './geojson-format.ts'
@@ -22,6 +24,15 @@ export function prepareStatement(query: Query): PreparedStatement {
   const text = query.format === 'geojson' ? wrapForGeojson(paged, query.decimals) : paged
   const place = text === query.sql ? asItIs : placeIn(text, query.sql)
   return { text, place, hintAround: hintAround(query) }
+}
+
+/**
+ * The cleaning of the connection travels with the text, in one packet. Not with a text that may leave a transaction
+ * open, which would be lost to it before its types are known, nor with a COPY, which would take it for data.
+ */
+export function messagesOf(text: string, bind: BoundText['bind'] | undefined): readonly WireText[] {
+  const statement = bind ? { text, bind } : text
+  return /begin|start|copy/i.test(text) ? [statement] : [statement, 'discard all']
 }
 
 function wrapForGeojson(text: string, decimals: number): string {

@@ -2,12 +2,13 @@ import { Readable } from 'node:stream'
 import { errors } from '../errors.ts'
 import type { RunHandler, StatementRun } from '../postgres/statement-run.ts'
 import type { WireError } from '../postgres/wire/wire-error.ts'
-import type { WireOutcome } from '../postgres/wire/wire-query.ts'
+import type { WireOutcome } from '../postgres/wire/wire-handler.ts'
+import { bindValues } from '../sql/bind-values.ts'
 import { ByteWriter, chunkBytes } from './byte-writer.ts'
 import { type Column, readColumns, shownColumns } from './columns.ts'
 import { databaseError } from './database-error.ts'
 import { Notices } from './notices.ts'
-import type { PreparedStatement } from './prepare-statement.ts'
+import { messagesOf, type PreparedStatement } from './prepare-statement.ts'
 import type { Field, RowFormat } from './row-format.ts'
 import { SteppedRow } from './stepped-row.ts'
 import type { TypeNames } from './type-names.ts'
@@ -17,6 +18,7 @@ export type Answer = Buffer | Readable
 
 export type QueryRunOptions = Readonly<{
   statement: PreparedStatement
+  params: readonly string[] | undefined
   format: RowFormat
   skippedFields: readonly string[]
   typeNames: TypeNames
@@ -43,6 +45,8 @@ export class QueryRun implements RunHandler {
   #longRow: SteppedRow | null = null
   /** The client is slower than we are. */
   #isHeldBack = false
+  /** Why the statement did not run: its values do not fit. */
+  #refusal: unknown = null
   /** The answer lacks the names of types that only the database knows. */
   #awaitsTypes = false
 
@@ -55,8 +59,9 @@ export class QueryRun implements RunHandler {
       this.#settle = { resolve, reject }
     })
     options.format.begin(this.#out)
+    const { params } = options
     run
-      .send(messagesFor(options.statement.text), this)
+      .send(messagesOf(options.statement.text, params && ((types) => this.#bind(params, types))), this)
       .then(() => this.#release())
       .catch((error: unknown) => this.#lose(error))
   }
@@ -109,9 +114,20 @@ export class QueryRun implements RunHandler {
     if (this.#run.isOver) return
     this.#run.end()
     const { statement } = this.#options
-    const failure = this.#run.stopReason ?? (outcome.error && databaseError(outcome.error, statement))
+    const failure =
+      this.#run.stopReason ?? this.#refusal ?? (outcome.error && databaseError(outcome.error, statement))
     if (failure) this.#fail(failure)
     else this.#finish()
+  }
+
+  #bind(params: readonly string[], types: readonly number[]): readonly (string | null)[] | null {
+    if (this.#run.stopReason) return null
+    try {
+      return bindValues(params, types)
+    } catch (error) {
+      this.#refusal = error
+      return null
+    }
   }
 
   #send(chunk: Buffer): void {
@@ -220,14 +236,6 @@ export class QueryRun implements RunHandler {
     if (this.#stream) this.#stream.destroy(error as Error)
     else this.#settle.reject(error)
   }
-}
-
-/**
- * The cleaning of the connection travels with the text, in one packet. Not with a text that may leave a transaction
- * open, which would be lost to it before its types are known, nor with a COPY, which would take it for data.
- */
-function messagesFor(text: string): readonly string[] {
-  return /begin|start|copy/i.test(text) ? [text] : [text, 'discard all']
 }
 
 /** What may wait for a slow client before the server is held back. */

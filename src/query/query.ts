@@ -6,6 +6,8 @@ export type Format = (typeof formats)[number]
 /** What the SQL endpoint is asked for. */
 export type Query = Readonly<{
   sql: string
+  /** The values of `$1`, `$2`, ..., each as its JSON text; undefined: the simple protocol. */
+  params: readonly string[] | undefined
   format: Format
   paging: Paging | undefined
   skippedFields: readonly string[]

@@ -1,6 +1,6 @@
 import type { Session } from '../postgres/session.ts'
 import { sqlstate } from '../postgres/sqlstate.ts'
-import type { WireHandler, WireOutcome } from '../postgres/wire/wire-query.ts'
+import type { WireHandler, WireOutcome } from '../postgres/wire/wire-handler.ts'
 
 /**
  * Limits a statement from outside, where its own SET statement_timeout does not reach. At the limit, and when the worker

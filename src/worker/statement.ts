@@ -2,7 +2,7 @@ import type { Flight } from '../jobs/job-store.ts'
 import type { Session } from '../postgres/session.ts'
 import { sqlstate } from '../postgres/sqlstate.ts'
 import type { WireError } from '../postgres/wire/wire-error.ts'
-import type { WireOutcome } from '../postgres/wire/wire-query.ts'
+import type { WireOutcome } from '../postgres/wire/wire-handler.ts'
 import { classifyJobItem } from '../sql/job-statement.ts'
 import { StatementWatch } from './statement-watch.ts'
 

@@ -73,6 +73,7 @@ test('parameters say what they may be', async (t) => {
   assert.equal(of('q').required, true)
   assert.deepEqual(of('format').schema.enum, ['json', 'geojson', 'csv', 'ndjson'])
   assert.deepEqual(of('sort_order').schema.enum, ['asc', 'desc'])
+  assert.equal(of('params').schema.type, 'string')
   for (const name of ['page', 'rows_per_page', 'dp']) assert.equal(of(name).schema.type, 'integer', name)
   for (const path of ['copyfrom', 'copyto']) {
     const operation = Object.values(paths[`/user/{name}/api/v2/sql/${path}`]!)[0]!

@@ -1,11 +1,15 @@
 import { parse as parseForm } from 'node:querystring'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { membersOf } from '../../client/json-rows.ts'
 import { errors } from '../../errors.ts'
+import { isObject } from './parameters.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** The route reads its body as a stream: no limits of the small bodies apply. */
     isStreaming?: boolean
+    /** This member of a JSON body is handed over as its text, so that no digit of a number is lost. */
+    memberAsText?: string
   }
 }
 
@@ -18,7 +22,10 @@ export function acceptBodies(app: FastifyInstance, timeoutMs: number): void {
     if (body.length === 0) return done(null, undefined)
     const text = decodeUtf8(body as Buffer)
     if (text === undefined) return done(errors.badRequest('The request body is not valid UTF-8'))
-    parseJson(request, text, done)
+    parseJson(request, text, (error, value) => {
+      const member = request.routeOptions.config?.memberAsText
+      done(error, member === undefined ? value : withText(value, member, text))
+    })
   })
   app.addContentTypeParser(
     'application/x-www-form-urlencoded',
@@ -42,6 +49,13 @@ export function acceptBodies(app: FastifyInstance, timeoutMs: number): void {
     }
     return payload
   })
+}
+
+function withText(body: unknown, member: string, text: string): unknown {
+  if (!isObject(body) || (body[member] ?? null) === null) return body
+  // Of members with one name the last counts, as for the parser.
+  const raw = membersOf(text.trim()).findLast(([name]) => name === member)
+  return { ...body, [member]: raw![1] }
 }
 
 /** Answers a client that sends too slowly, if it has no answer yet, and closes the connection. */

@@ -4,12 +4,13 @@ import { type AppError, errors } from '../../errors.ts'
 /** What a client sent by name, not yet checked. */
 export type Parameters = Readonly<Record<string, unknown>>
 
-/** Query string and body together; the SQL itself may stand in one of them only. */
+/** Query string and body together; the SQL and its values may stand in one of them only. */
 export function parametersOf({ query, body }: FastifyRequest): Parameters {
   const inQuery = query as Parameters
   if (body === undefined || body === null) return inQuery
   if (!isObject(body)) throw errors.badRequest('The body must be an object with the parameters')
-  if (Object.hasOwn(inQuery, 'q') && Object.hasOwn(body, 'q')) throw givenTwice('q')
+  const twice = ['q', 'params'].find((name) => Object.hasOwn(inQuery, name) && Object.hasOwn(body, name))
+  if (twice !== undefined) throw givenTwice(twice)
   return { ...inQuery, ...body }
 }
 

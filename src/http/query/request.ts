@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import { elementsOf } from '../../client/json-rows.ts'
 import { errors } from '../../errors.ts'
 import { formats, type Query } from '../../query/query.ts'
 import type { Paging } from '../../sql/query-kind.ts'
@@ -16,6 +17,7 @@ export function readQuery(request: FastifyRequest): Query {
   const parameters = inLowerCase(withoutEmpty(parametersOf(request)), ['format', 'sort_order'])
   return {
     sql: sqlOf(parameters),
+    params: paramsOf(parameters),
     format: choiceOf(parameters, 'format', formats) ?? 'json',
     paging: pagingOf(parameters),
     skippedFields: skippedFieldsOf(parameters.skipfields),
@@ -34,6 +36,26 @@ function sqlOf(parameters: Parameters): string {
   const sql = textOf(parameters, 'q')
   if (sql === undefined || sql.trim() === '') throw errors.badRequest('You must indicate a sql query')
   return sql
+}
+
+/** The JSON text of each value. A JSON body has `params` as text too: see the route. */
+function paramsOf(parameters: Parameters): readonly string[] | undefined {
+  const text = textOf(parameters, 'params')
+  if (text === undefined) return undefined
+  if (!isJsonArray(text)) throw errors.paramsInvalid('params must be a JSON array, such as [1, "two", null]')
+  const values: string[] = []
+  for (const value of elementsOf(text.trim())) {
+    if (values.push(value) > maxParams) throw errors.paramsInvalid(`params has more than ${maxParams} values`)
+  }
+  return values
+}
+
+function isJsonArray(text: string): boolean {
+  try {
+    return Array.isArray(JSON.parse(text))
+  } catch {
+    return false
+  }
 }
 
 function pagingOf(parameters: Parameters): Paging | undefined {
@@ -58,6 +80,8 @@ function skippedFieldsOf(value: unknown): readonly string[] {
   })
 }
 
+/** As many as the protocol can count. */
+const maxParams = 65_535
 const defaultDecimals = 6
 const maxRowsPerPage = 1_000_000_000
 const maxPage = 1_000_000

@@ -4,6 +4,9 @@ import { apiKey, error, text } from '../frame/schemas.ts'
 /** Described, not enforced: bad values are refused by readQuery in the words of this API. */
 const parameters = {
   q: text('The SQL: one statement or several, sent to PostgreSQL in one message.'),
+  params: text(
+    'A JSON array with the values of $1, $2, ... in the SQL, which is a single statement then. In a JSON body the array itself.',
+  ),
   format: { type: 'string', enum: formats, default: 'json' },
   rows_per_page: { type: 'integer', minimum: 0, description: 'Rows of one page.' },
   page: { type: 'integer', minimum: 0, default: 0, description: 'Which page, from 0.' },
@@ -19,6 +22,14 @@ const parameters = {
   },
   filename: text('Makes the answer a download of this name.'),
   api_key: apiKey,
+} as const
+
+const params = {
+  type: ['array', 'string'],
+  maxItems: 65_535,
+  items: { type: ['string', 'number', 'boolean', 'null', 'array', 'object'] },
+  description:
+    'The values of $1, $2, ... in the SQL, which is a single statement then. An array is an array of PostgreSQL, unless its parameter is json; an object is json. In a form the array is JSON text.',
 } as const
 
 const rows = {
@@ -92,8 +103,11 @@ export const queryByPostSchema = {
   body: {
     type: 'object',
     required: ['q'],
-    properties: parameters,
-    examples: [{ q: 'select * from airports limit 10' }],
+    properties: { ...parameters, params },
+    examples: [
+      { q: 'select * from airports limit 10' },
+      { q: 'select * from airports where iata = $1 and elevation > $2', params: ['OSL', 100] },
+    ],
   },
   response: responses,
 }

@@ -1,5 +1,6 @@
 /** The types of messages that a server sends while it answers a query. */
 export const messages = {
+  parameterDescription: 0x74,
   rowDescription: 0x54,
   dataRow: 0x44,
   commandComplete: 0x43,

@@ -1,51 +1,20 @@
 import type { Socket } from 'node:net'
 import type { Client } from 'pg'
+import { BoundQuery, type BoundText, sync } from './bound-query.ts'
 import { copyDataHeader, copyDone, copyFail } from './copy-messages.ts'
 import { MessageReader } from './message-reader.ts'
 import { RecyclingSocket } from './recycling-socket.ts'
 import { readWireError, type WireError } from './wire-error.ts'
+import type { WireHandler, WireOutcome } from './wire-handler.ts'
 import { messages } from './wire-messages.ts'
 
-/**
- * What a simple query sends back, message by message. Payloads are handed over as bounds in a buffer that is
- * only valid during the call: copy what must stay.
- */
-export type WireHandler = {
-  /** A row longer than this is not gathered and not handed over. Without this, all are short: nobody looks at them. */
-  longestRow?: number
-  rowDescription?(buffer: Buffer, start: number, end: number): void
-  /** A row that was longer. */
-  rowTooLong?(): void
-  dataRow?(buffer: Buffer, start: number, end: number): void
-  copyOut?(): void
-  /** The text has a COPY ... FROM STDIN, which is refused with CopyFail. */
-  copyIn?(): void
-  /** The server waits for the data of a COPY ... FROM STDIN: send it with `sendCopyData`. Without this it is refused. */
-  feedCopy?(): void
-  /** There is room for more COPY data again. */
-  copyDrained?(): void
-  /**
-   * The data of a COPY ... TO STDOUT that one read brought. Unlike all others these bytes stay valid, until `giveBack`
-   * is called. Data that arrives together with an error is dropped.
-   */
-  copyData?(data: Buffer, giveBack: () => void): void
-  commandComplete?(tag: string): void
-  notice?(notice: WireError): void
-  /** One of the messages has been answered in full. */
-  answered?(outcome: WireOutcome): void
-  /** A setting that the server reports has changed, such as client_encoding. */
-  parameterStatus?(name: string, value: string): void
-  /** The messages of one read from the socket have been handed over: a good moment to pass bytes on. */
-  flush?(): void
-}
-
-/** How the server ended it: the error if one was raised, and whether a transaction is left open. */
-export type WireOutcome = Readonly<{ error: WireError | null; transactionStatus: 'I' | 'T' | 'E' }>
+/** SQL as one message of the simple protocol, or one statement with values for its parameters. */
+export type WireText = string | BoundText
 
 /**
- * One simple-protocol message on a connection of `pg`, read straight from its socket: rows and COPY data never
- * become objects. While it runs, nothing else may use the client; afterwards the client goes on as before.
- * Several messages travel together and are run one after the other, whatever becomes of each.
+ * One message on a connection of `pg`, read straight from its socket: rows and COPY data never become objects. While
+ * it runs, nothing else may use the client; afterwards the client goes on as before. Several messages travel
+ * together and are run one after the other, whatever becomes of each; only the first may have values.
  */
 export class WireQuery {
   /** Settles at the last ReadyForQuery, with its outcome; rejects only if the connection is lost. */
@@ -57,14 +26,14 @@ export class WireQuery {
   readonly #handler: WireHandler
   readonly #reader: MessageReader
   readonly #pgListeners: Array<(chunk: Buffer) => void>
+  readonly #bound: BoundQuery | null = null
   /** What had been read when `hold` was called. */
   #unread: Buffer = empty
   #error: WireError | null = null
   #settle: { resolve: (outcome: WireOutcome) => void; reject: (error: Error) => void } | null = null
 
-  constructor(client: Client, text: string | readonly string[], handler: WireHandler) {
+  constructor(client: Client, texts: readonly WireText[], handler: WireHandler) {
     const { connection } = client as unknown as PgInternals
-    const texts = typeof text === 'string' ? [text] : text
     this.#messageCount = texts.length
     this.#socket = connection.stream
     this.#handler = handler
@@ -81,7 +50,9 @@ export class WireQuery {
     // A connection that was lost a moment ago will not tell again.
     if (this.#socket.closed) process.nextTick(this.#onClose)
     this.#socket.cork()
-    for (const each of texts) connection.query(each)
+    const [first] = texts
+    if (typeof first === 'object') this.#bound = new BoundQuery(connection, first, texts.slice(1) as string[])
+    else for (const each of texts) connection.query(each as string)
     this.#socket.uncork()
   }
 
@@ -175,6 +146,10 @@ export class WireQuery {
         break
       case messages.error:
         this.#error ??= readWireError(buffer, start, end)
+        this.#bound?.giveUp()
+        break
+      case messages.parameterDescription:
+        this.#bound?.goOn(buffer, start)
         break
       case messages.notice:
         this.#handler.notice?.(readWireError(buffer, start, end))
@@ -200,6 +175,8 @@ export class WireQuery {
       return
     }
     this.failCopy('COPY FROM STDIN is not possible here')
+    // The one before was taken for a part of the data.
+    if (this.#bound) this.#socket.write(sync)
     this.#handler.copyIn?.()
   }
 

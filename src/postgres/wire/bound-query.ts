@@ -1,0 +1,90 @@
+import type { Socket } from 'node:net'
+
+/** One statement with parameters. */
+export type BoundText = Readonly<{
+  text: string
+  /** Given the types that PostgreSQL inferred, the values as PostgreSQL writes them; null: it shall not run. */
+  bind: (types: readonly number[]) => readonly (string | null)[] | null
+}>
+
+type Connection = Readonly<{ stream: Socket; query(text: string): void }>
+
+/**
+ * One statement by the extended protocol. PostgreSQL reads it first and tells the types of its parameters; then the
+ * values go, and behind them the simple messages that are to follow. Nothing has a name, so the next simple message
+ * removes what is left of it.
+ */
+export class BoundQuery {
+  readonly #connection: Connection
+  readonly #bind: BoundText['bind']
+  readonly #followers: readonly string[]
+  #isWaiting = true
+
+  constructor(connection: Connection, { text, bind }: BoundText, followers: readonly string[]) {
+    this.#connection = connection
+    this.#bind = bind
+    this.#followers = followers
+    connection.stream.write(Buffer.concat([message('P', unnamed, `${text}\0`, int16(0)), describe, flush]))
+  }
+
+  /** To be called with the ParameterDescription. */
+  goOn(buffer: Buffer, start: number): void {
+    if (!this.#isWaiting) return
+    const values = this.#bind(readTypes(buffer, start))
+    this.#finish(values ? [bindMessage(values), execute, sync] : [sync])
+  }
+
+  /** To be called with an error: before the values have gone the server waits for the end. */
+  giveUp(): void {
+    if (this.#isWaiting) this.#finish([sync])
+  }
+
+  #finish(last: readonly Buffer[]): void {
+    const { stream } = this.#connection
+    this.#isWaiting = false
+    stream.cork()
+    for (const bytes of last) stream.write(bytes)
+    for (const text of this.#followers) this.#connection.query(text)
+    stream.uncork()
+  }
+}
+
+function readTypes(buffer: Buffer, start: number): number[] {
+  const count = buffer.readUInt16BE(start)
+  return Array.from({ length: count }, (_, place) => buffer.readUInt32BE(start + 2 + 4 * place))
+}
+
+/** All values and all columns are text. */
+function bindMessage(values: readonly (string | null)[]): Buffer {
+  const parts = values.flatMap((value) => {
+    if (value === null) return [noValue]
+    const bytes = Buffer.from(value)
+    return [int32(bytes.length), bytes]
+  })
+  return message('B', unnamed, unnamed, int16(0), int16(values.length), ...parts, int16(0))
+}
+
+function message(type: string, ...parts: readonly (string | Buffer)[]): Buffer {
+  const body = parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part))
+  const length = body.reduce((sum, { length }) => sum + length, 4)
+  return Buffer.concat([Buffer.from(type), int32(length), ...body])
+}
+
+function int16(value: number): Buffer {
+  const bytes = Buffer.alloc(2)
+  bytes.writeUInt16BE(value)
+  return bytes
+}
+
+function int32(value: number): Buffer {
+  const bytes = Buffer.alloc(4)
+  bytes.writeInt32BE(value)
+  return bytes
+}
+
+const unnamed = '\0'
+const noValue = int32(-1)
+const describe = message('D', 'S', unnamed)
+const flush = message('H')
+const execute = message('E', unnamed, int32(0))
+export const sync = message('S')
