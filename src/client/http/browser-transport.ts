@@ -33,7 +33,7 @@ async function exchangeByFetch(
   const options = {
     method,
     headers: { ...headers },
-    cache: 'no-store',
+    cache: 'no-store' as const,
     credentials: 'omit' as const,
     ...(body === undefined ? {} : { body }),
     ...(signal ? { signal } : {}),
