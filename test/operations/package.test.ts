@@ -27,7 +27,10 @@ test('the package, installed from its tarball in an empty folder, has a client w
   const { version } = JSON.parse(await readFile('package.json', 'utf8')) as { version: string }
   const cartage = join(folder, 'node_modules/.bin/cartage')
   assert.equal((await run(cartage, ['--version'], { cwd: folder })).stdout, `${version}\n`)
-  assert.equal((await run('npx', ['--no', '--', 'cartage', '--version'], { cwd: folder })).stdout, `${version}\n`)
+  assert.equal(
+    (await run('npx', ['--no', '--', 'cartage', '--version'], { cwd: folder })).stdout,
+    `${version}\n`,
+  )
   await assertServes(t, folder, cartage, version)
 })
 
