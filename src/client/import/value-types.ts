@@ -65,9 +65,8 @@ function textTypes(bytes: Uint8Array, start: number, end: number, wanted: number
   if (first === BRACE || first === BRACKET)
     return wanted & JSON_TEXT && isJson(bytes, start, end) ? JSON_TEXT : 0
   if (length <= 9 && wanted & (BOOL | DOUBLE)) {
-    const word = asciiOf(bytes, start, end).toLowerCase()
-    const known = words.get(word)
-    if (known !== undefined) return known & wanted
+    const known = wordTypes(bytes, start, length)
+    if (known !== 0) return known & wanted
   }
   if (wanted & UUID && length === 36) {
     return uuid.test(asciiOf(bytes, start, end)) ? UUID : 0
@@ -78,11 +77,39 @@ function textTypes(bytes: Uint8Array, start: number, end: number, wanted: number
   return 0
 }
 
-const words = new Map([
-  ...['true', 'false', 't', 'f', 'yes', 'no'].map((word) => [word, BOOL] as const),
-  ['nan', DOUBLE | NUMERIC],
-  ...['inf', '-inf', 'infinity', '-infinity'].map((word) => [word, DOUBLE] as const),
-])
+/** By their length. */
+const words: readonly (readonly (readonly [word: string, types: number])[])[] = [
+  [],
+  [
+    ['t', BOOL],
+    ['f', BOOL],
+  ],
+  [['no', BOOL]],
+  [
+    ['yes', BOOL],
+    ['nan', DOUBLE | NUMERIC],
+    ['inf', DOUBLE],
+  ],
+  [
+    ['true', BOOL],
+    ['-inf', DOUBLE],
+  ],
+  [['false', BOOL]],
+  [],
+  [],
+  [['infinity', DOUBLE]],
+  [['-infinity', DOUBLE]],
+]
+
+function wordTypes(bytes: Uint8Array, start: number, length: number): number {
+  for (const [word, types] of words[length]!) {
+    let at = 0
+    // In either case.
+    while (at < length && (bytes[start + at]! | 32) === word.charCodeAt(at)) at++
+    if (at === length) return types
+  }
+  return 0
+}
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
@@ -99,32 +126,33 @@ function isJson(bytes: Uint8Array, start: number, end: number): boolean {
 const maxDigits = 1000
 
 function numberTypes(bytes: Uint8Array, start: number, end: number): number {
-  let at = bytes[start] === MINUS ? start + 1 : start
-  const digitsFrom = at
-  // Without the zeros at the beginning.
-  let significant = 0
-  let digits = 0
+  const digitsFrom = bytes[start] === MINUS ? start + 1 : start
+  let at = digitsFrom
   let point = -1
-  let hasValue = false
   for (; at < end; at++) {
     const byte = bytes[at]!
-    if (isDigit(byte)) {
-      digits++
-      if (byte !== ZERO) hasValue = true
-      if (hasValue) significant++
-    } else if (byte === DOT && point < 0) point = at
-    else break
+    if (isDigit(byte)) continue
+    if (byte !== DOT || point >= 0) break
+    point = at
   }
+  const digits = at - digitsFrom - (point < 0 ? 0 : 1)
   const whole = (point < 0 ? at : point) - digitsFrom
   if (digits === 0 || digits > maxDigits || (whole > 1 && bytes[digitsFrom] === ZERO)) return 0
-  const exponent = at === end ? 0 : exponentOf(bytes, at, end)
+  if (at < end) return exponentTypes(bytes, start, end, at, digits)
+  const isExact = digits <= exactDigits || isDouble(bytes, start, end)
+  const fits =
+    point < 0 && (digits < 19 || (digits === 19 && isInt8(bytes, digitsFrom, end, digitsFrom > start)))
+  return NUMERIC | (isExact ? DOUBLE : 0) | (fits ? BIGINT : 0)
+}
+
+/** As many digits come back from a double as they were. */
+const exactDigits = 15
+
+function exponentTypes(bytes: Uint8Array, start: number, end: number, at: number, digits: number): number {
+  const exponent = exponentOf(bytes, at, end)
   if (exponent === undefined) return 0
-  if (point < 0 && at === end) {
-    const fits = digits < 19 || (digits === 19 && isInt8(bytes, digitsFrom, end, digitsFrom > start))
-    return (fits ? BIGINT : 0) | NUMERIC | (significant <= 15 || isDouble(bytes, start, end) ? DOUBLE : 0)
-  }
-  const isExact = Math.abs(exponent) + digits < 290 && (significant <= 15 || isDouble(bytes, start, end))
-  return NUMERIC | (isExact ? DOUBLE : 0)
+  const isInRange = Math.abs(exponent) + digits < 290
+  return NUMERIC | (isInRange && (digits <= exactDigits || isDouble(bytes, start, end)) ? DOUBLE : 0)
 }
 
 /** Of `e-5`, from `at` on; undefined if that is not what is there, or too large to be meant. */
@@ -153,7 +181,7 @@ function timeTypes(bytes: Uint8Array, start: number, end: number): number {
   const year = numberAt(bytes, start, 4)
   const month = numberAt(bytes, start + 5, 2)
   const day = numberAt(bytes, start + 8, 2)
-  if (!(year >= 1 && month >= 1 && month <= 12 && day >= 1 && day <= daysIn(year, month))) return 0
+  if (year < 1 || year > 9999 || month < 1 || month > 12 || day < 1 || day > daysIn(year, month)) return 0
   if (end - start === 10) return DATE | TIMESTAMPTZ
   return isTime(bytes, start + 10, end) ? TIMESTAMPTZ : 0
 }
@@ -162,10 +190,10 @@ function isTime(bytes: Uint8Array, from: number, end: number): boolean {
   const isBegun = bytes[from] === LETTER_T || bytes[from] === SPACE
   const hours = numberAt(bytes, from + 1, 2)
   const minutes = numberAt(bytes, from + 4, 2)
-  if (end - from < 6 || !isBegun || bytes[from + 3] !== COLON || !(hours < 24 && minutes < 60)) return false
+  if (end - from < 6 || !isBegun || bytes[from + 3] !== COLON || hours > 23 || minutes > 59) return false
   let at = from + 6
   if (bytes[at] === COLON && at < end) {
-    if (end - at < 3 || !(numberAt(bytes, at + 1, 2) < 60)) return false
+    if (end - at < 3 || numberAt(bytes, at + 1, 2) > 59) return false
     at += 3
     if (bytes[at] === DOT && at < end)
       do at++
@@ -180,19 +208,19 @@ function isZone(bytes: Uint8Array, at: number, end: number): boolean {
   return end - at <= 7 && /^ ?(Z|UTC|[+-](0\d|1[0-4])(:?[0-5]\d)?)$/.test(asciiOf(bytes, at, end))
 }
 
-/** NaN if there is something else than digits, which no comparison lets through. */
+/** Above every limit if there is something else than digits. */
 function numberAt(bytes: Uint8Array, from: number, length: number): number {
   let number = 0
-  for (let at = from; at < from + length; at++)
-    number = isDigit(bytes[at]!) ? number * 10 + bytes[at]! - ZERO : NaN
+  for (let at = from; at < from + length; at++) {
+    if (!isDigit(bytes[at]!)) return 1 << 20
+    number = number * 10 + bytes[at]! - ZERO
+  }
   return number
 }
 
-const daysIn = (year: number, month: number) =>
-  month === 2
-    ? year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
-      ? 29
-      : 28
-    : [4, 6, 9, 11].includes(month)
-      ? 30
-      : 31
+const monthDays = [0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+
+function daysIn(year: number, month: number): number {
+  const isLeap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
+  return month === 2 && !isLeap ? 28 : monthDays[month]!
+}
