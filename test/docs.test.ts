@@ -92,6 +92,7 @@ test('an aim is met or missed by the ratio, by the median, or by a percentile', 
   assert.equal(verdict({ aim: '0.33 (1/3) or more', ratio: 0.335 }), true)
   assert.equal(verdict({ aim: 'below 3 s in all', unit: 's', oursMedian: 1.08 }), true)
   assert.equal(verdict({ aim: 'under 50 ms on an idle machine', unit: 'ms', oursMedian: 51 }), false)
+  assert.equal(verdict({ aim: 'under 30 MB', unit: 'MB', oursMedian: 31 }), false)
   assert.equal(verdict({ aim: 'p50 under 6 ms', notes: 'p50 8.2 ms, p95 17.2 ms' }), false)
   assert.equal(verdict({ aim: 'p95 under 2 s', notes: 'p50 1045 ms, p95 1420 ms' }), true)
   assert.equal(verdict({ aim: 'as much more as the machine has cores for' }), undefined)

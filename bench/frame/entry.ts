@@ -3,8 +3,8 @@ export type Entry = Readonly<{
   name: string
   title: string
   baseline: string
-  /** What one measurement is: seconds and milliseconds are better when smaller, rates when larger. */
-  unit: 's' | 'ms' | '1/s'
+  /** What one measurement is: times and sizes are better when smaller, rates when larger. */
+  unit: 's' | 'ms' | '1/s' | 'MB'
   /** What the ratio ours / baseline should be, in words. */
   aim: string
   pairs: number

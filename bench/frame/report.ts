@@ -59,6 +59,7 @@ export const subjects: ReadonlyMap<string, string> = new Map([
   ['tables', 'Tables'],
   ['start', 'Start'],
   ['cli', 'Command line'],
+  ['console', 'The console in Chromium'],
   ['scale', '10,000 users and a million finished jobs'],
 ])
 

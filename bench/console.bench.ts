@@ -1,0 +1,158 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { type Console, openConsole, signIn } from './console/console-page.ts'
+import { heapMb, timeRun, timeScrolling } from './console/run-time.ts'
+import type { Entry } from './frame/entry.ts'
+import { inFrame } from './frame/frame.ts'
+import { figure, percentile, seconds } from './frame/measure.ts'
+
+// A trial: CARTAGE_BENCH_ROWS=50000 npm run bench -- console
+const rows = Number(process.env.CARTAGE_BENCH_ROWS ?? 1_000_000)
+
+/** Each time with another first number, by which the page tells the new result from the old one. */
+const manyRows = (first: number) =>
+  `select i, i * 2 as twice, 'name ' || i as name, i / 7.0 as seventh, i % 2 = 0 as is_even
+   from generate_series(${first}, ${first + rows - 1}) i`
+
+export const entries: readonly Entry[] = [
+  {
+    name: 'console-open',
+    title: 'From the address of the console to the first letter in the editor, nothing cached',
+    baseline: 'the page to sign in, nothing cached',
+    unit: 's',
+    aim: 'under 1 s',
+    pairs: 9,
+    prepare: inFrame(async (frame) => {
+      const opened = await openConsole(frame, 'reader')
+      const storage = await sessionOf(opened)
+      return { baseline: () => timeSignInPage(opened), ours: () => timeFirstLetter(opened, storage) }
+    }),
+  },
+  {
+    name: 'console-select',
+    title: 'From the key that runs `select 1` to its row',
+    baseline: 'curl of the same',
+    unit: 'ms',
+    aim: 'under 60 ms',
+    pairs: 25,
+    prepare: inFrame(async (frame) => {
+      const opened = await openConsole(frame, 'reader')
+      const page = await signIn(opened)
+      let round = 0
+      return {
+        baseline: async () => (await curl(opened, 'select 1')).totalMs,
+        ours: async () => {
+          round += 1
+          return (await timeRun(page, `select ${round} as n`, String(round), 1)).firstRowMs
+        },
+      }
+    }),
+  },
+  manyRowsEntry('console-first-row', 'to the first of them', 'ms', 'under 150 ms'),
+  manyRowsEntry('console-rows', 'to the last of them', 's', '2.5 or less'),
+  {
+    name: 'console-scroll',
+    title: `The 95th percentile of the frames while one scrolls through ${rows} rows`,
+    baseline: 'while nothing moves',
+    unit: 'ms',
+    aim: 'under 33 ms',
+    pairs: 9,
+    prepare: inFrame(async (frame) => {
+      const page = await signIn(await openConsole(frame, 'reader'))
+      await timeRun(page, manyRows(1), '1', rows)
+      const scroll = async (isMoving: boolean) => percentile(await timeScrolling(page, isMoving), 95)
+      return { baseline: () => scroll(false), ours: () => scroll(true) }
+    }),
+  },
+  {
+    name: 'console-heap',
+    title: `What the main thread holds while ${rows} rows are shown`,
+    baseline: 'before them',
+    unit: 'MB',
+    aim: 'under 30 MB',
+    pairs: 3,
+    prepare: inFrame(async (frame) => {
+      const page = await signIn(await openConsole(frame, 'reader'))
+      const held = async (text: string, count: number) => {
+        await timeRun(page, text, '1', count)
+        return heapMb(page)
+      }
+      return { baseline: () => held('select 1 as n', 1), ours: () => held(manyRows(1), rows) }
+    }),
+  },
+]
+
+function manyRowsEntry(name: string, what: string, unit: 's' | 'ms', aim: string): Entry {
+  const isFirst = unit === 'ms'
+  return {
+    name,
+    title: `From the key that runs a statement of ${rows} rows and 5 columns ${what}`,
+    baseline: 'curl of the same',
+    unit,
+    aim,
+    pairs: 5,
+    prepare: inFrame(async (frame) => {
+      const opened = await openConsole(frame, 'reader')
+      const page = await signIn(opened)
+      let first = 0
+      let longestTaskMs = 0
+      return {
+        baseline: async () => {
+          const { firstMs, totalMs } = await curl(opened, manyRows(1))
+          return isFirst ? firstMs : totalMs / 1000
+        },
+        ours: async () => {
+          first += 1
+          const taken = await timeRun(page, manyRows(first), String(first), rows)
+          longestTaskMs = Math.max(longestTaskMs, taken.longestTaskMs)
+          return isFirst ? taken.firstRowMs : taken.allMs / 1000
+        },
+        notes: () =>
+          longestTaskMs < 50 ? 'no task of 50 ms' : `the longest task ${figure(longestTaskMs)} ms, aim 50 ms`,
+      }
+    }),
+  }
+}
+
+async function curl({ url, username, token }: Console, text: string) {
+  const { stdout } = await promisify(execFile)('curl', [
+    ...['-sS', '--fail-with-body', '-o', '/dev/null', '-w', '%{time_starttransfer} %{time_total}'],
+    ...['-u', `${username}:${token}`, '--data-urlencode', `q=${text}`],
+    `${url}/user/${username}/api/v2/sql`,
+  ])
+  const [firstMs, totalMs] = stdout.split(' ').map((taken) => Number(taken) * 1000)
+  return { firstMs: firstMs!, totalMs: totalMs! }
+}
+
+/** What a tab that is signed in keeps. */
+async function sessionOf(opened: Console): Promise<string> {
+  const page = await signIn(opened)
+  const kept = await page.evaluate(`JSON.stringify({ ...sessionStorage })`)
+  await page.context().close()
+  return String(kept)
+}
+
+async function timeSignInPage({ browser, url }: Console): Promise<number> {
+  const context = await browser.newContext()
+  const page = await context.newPage()
+  const taken = await seconds(async () => {
+    await page.goto(`${url}/console/`)
+    await page.getByLabel('API key').fill('x')
+  })
+  await context.close()
+  return taken
+}
+
+async function timeFirstLetter({ browser, url }: Console, storage: string): Promise<number> {
+  const context = await browser.newContext()
+  await context.addInitScript(`Object.assign(sessionStorage, ${storage})`)
+  const page = await context.newPage()
+  const taken = await seconds(async () => {
+    await page.goto(`${url}/console/sql`)
+    await page.locator('.cm-content').focus()
+    await page.keyboard.insertText('x')
+    await page.locator('.cm-line', { hasText: 'x' }).first().waitFor()
+  })
+  await context.close()
+  return taken
+}
