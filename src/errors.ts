@@ -60,9 +60,6 @@ export const errors = {
 
   clientTooSlow: () => raise('client-too-slow', 'slow', 'The request did not arrive in time'),
 
-  serviceUnreachable: (url: string, cause: unknown) =>
-    raise('service-unreachable', 'unavailable', `No service answers at ${url}`, { cause }),
-
   // who is asking
   unauthorized: (hint?: string) => raise('unauthorized', 'unauthenticated', 'Unauthorized', { hint }),
   permissionDenied: () => raise('permission-denied', 'forbidden', 'permission denied'),
