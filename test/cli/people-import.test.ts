@@ -27,16 +27,25 @@ test('a file becomes a table with types, points and a key, by the lines that the
   )
   assert.deepEqual(rows, [{ p: 'POINT(7.12 46.5)', magnitude: 1.2 }])
 
-  await writeFile(file, 'id\n1\ntwo\n')
-  const wrong = await cartage(me, 'import', file, 'torn', '--type', 'id=bigint')
+  await writeFile(file, 'name,größe\nä,1\n"a\nb",zwei\n')
+  const wrong = await cartage(me, 'import', file, 'torn', '--type', 'größe=bigint')
   assert.equal(wrong.code, 1)
-  assert.match(
-    wrong.err,
-    /\nto load it as it is: --type id=text\nerror: invalid input syntax for type bigint: "two"\n/,
+  assert.equal(
+    wrong.err.split('\n').slice(2).join('\n'),
+    `error: invalid input syntax for type bigint: "zwei"
+  ${file}, line 4:
+  4 │ "a↵b",zwei
+    │       ^^^^
+hint: --type größe=text loads it as it is.\n`,
   )
   await assert.rejects(house.user.sql('select * from torn'), /does not exist/)
   assert.equal((await cartage(me, 'import', file, 'torn')).code, 0)
-  assert.equal((await house.user.sql("select * from torn where id = 'two'")).rowCount, 1)
+  assert.equal((await house.user.sql("select * from torn where größe = 'zwei'")).rowCount, 1)
+
+  const uneven = join(folder, 'uneven.csv')
+  await writeFile(uneven, 'id,name\n1,a\n2,b,c\n')
+  const refused = await cartage(me, 'import', uneven)
+  assert.equal(refused.err, `error: This line has 3 values, not 2.\n  ${uneven}, line 3:\n  3 │ 2,b,c\n`)
 
   const out = join(folder, 'out.geojson')
   assert.equal((await cartage(me, 'export', 'quakes', '-o', out)).code, 0)

@@ -86,13 +86,21 @@ function markPlace(
   // PostgreSQL counts characters, not halves of them.
   const at = from + [...statement].slice(0, position - 1).join('').length
   const lineStart = text.lastIndexOf('\n', at - 1) + 1
-  const line = text.slice(lineStart).split('\n', 1)[0]!
   const number = String(text.slice(0, lineStart).split('\n').length)
-  const word = /^(?:"(?:[^"]|"")*"|'(?:[^']|'')*'|[\p{L}\p{N}_$]+|.)/u.exec(text.slice(at))?.[0] ?? ' '
-  const marks = '^'.repeat(Math.min([...word].length, 60))
-  const before = [...printable(text.slice(lineStart, at))].length
+  const rest = text.slice(at).split('\n', 1)[0]!
+  const [word = ''] = /^(?:"(?:[^"]|"")*"|'(?:[^']|'')*'|[\p{L}\p{N}_$]+|.)/u.exec(rest) ?? []
+  return markedLine(number, { before: text.slice(lineStart, at), word, after: rest.slice(word.length) })
+}
+
+/** A numbered line, and marks below a word of it; without a word, below its end. */
+export function markedLine(
+  number: string,
+  { before, word, after }: Readonly<{ before: string; word: string; after: string }>,
+): readonly string[] {
+  const width = (text: string) => [...printable(text)].length
+  const marks = '^'.repeat(Math.min(60, width(word) || 1))
   return [
-    `  ${number} │ ${printable(line)}`,
-    `  ${' '.repeat(number.length)} │ ${' '.repeat(before)}${marks}`,
+    `  ${number} │ ${printable(`${before}${word}${after}`)}`,
+    `  ${' '.repeat(number.length)} │ ${' '.repeat(width(before))}${marks}`,
   ]
 }

@@ -56,7 +56,8 @@ export async function openImportFile(path: string, encoding: string | undefined)
   }
 }
 
-const chunkBytes = 256 * 1024
+/** Large ones go over HTTP with half the work of 64 KB. */
+const chunkBytes = 1024 * 1024
 
 async function readStart(path: string, isGzip: boolean): Promise<Uint8Array> {
   const file = await open(path)

@@ -1,5 +1,4 @@
 import { basename } from 'node:path'
-import { CartageError } from '../../../client/cartage-error.ts'
 import { formatBytes, formatCount, formatDuration } from '../../../client/format.ts'
 import {
   columnNames,
@@ -16,6 +15,7 @@ import { type Call, listOf, type PeopleCommand, textOf } from '../command.ts'
 import { at, Failed, wholeText } from '../explain.ts'
 import { showProgress, transferLine } from '../progress.ts'
 import { type Service, withService } from '../service.ts'
+import { explainCopy, showLine } from './failed-line.ts'
 import { type ImportFile, openImportFile } from './import-file.ts'
 
 export const importCommand: PeopleCommand = {
@@ -72,7 +72,7 @@ async function planImport(call: Call, file: ImportFile) {
     stop()
   }
   const { columns: inferred, rows, badLine } = inference.result
-  if (badLine) throw new Failed(`${path}, line ${badLine.line}: ${badLine.message}`)
+  if (badLine) throw new Failed([badLine.message, ...(await showLine(path, file, badLine.line))].join('\n'))
   if (!inference.isEncodingRight)
     throw new UsageError(`${path} is not UTF-8: say what it is, such as --encoding WIN1252`)
   const names = columnNames(file.header)
@@ -142,7 +142,7 @@ async function load(
   if (statements.create) await client.sql(statements.create, { signal })
   const { total_rows } = await upload(call, service, file, statements).catch(async (error: unknown) => {
     if (statements.drop) await client.sql(statements.drop)
-    throw adviceFor(error, terminal.say)
+    throw await explainCopy(error, call.args[0]!, file, plan)
   })
   const loaded = performance.now() - startedAt
   const job = await client.jobs.run({ query: statements.after.map((query) => ({ query })) }, { signal })
@@ -175,11 +175,4 @@ async function upload(
   }
   const options = { signal, onProgress, ...(contentEncoding && { contentEncoding }) }
   return at(wholeText(copy), () => client.copyFrom(copy, stream, options)).finally(stop)
-}
-
-/** PostgreSQL names the column that does not take a value. */
-function adviceFor(error: unknown, say: (text: string) => void): unknown {
-  const [, column] = (error instanceof CartageError && /, column (\w+):/.exec(error.context ?? '')) || []
-  if (column) say(`to load it as it is: --type ${column}=text`)
-  return error
 }
