@@ -86,7 +86,8 @@ function giveToTests({ url, namespace, folder }: { url: string; namespace: strin
 
 async function runFiles(files: string[], signal: AbortSignal): Promise<boolean> {
   const counts = { run: 0, failed: 0 }
-  const events = run({ files, concurrency: Math.max(2, availableParallelism()), timeout: 600_000, signal })
+  // One more than cores: tests of leases, outages and time limits wait more than they work.
+  const events = run({ files, concurrency: availableParallelism() + 1, timeout: 900_000, signal })
   events.on('test:pass', ({ skip, name }) => {
     // A file without a single test is reported as a test of its own name.
     if (skip === undefined && !files.some((file) => [file, relative('.', file)].includes(name))) counts.run++
