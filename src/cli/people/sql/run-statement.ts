@@ -117,7 +117,9 @@ async function showRows(
   } finally {
     stop()
   }
-  const { fields, time, total_rows, notices = [], warnings = [] } = rows.summary!
+  // Whoever leaves the pager early has seen enough.
+  if (!rows.summary) return
+  const { fields, time, total_rows, notices = [], warnings = [] } = rows.summary
   for (const text of notices) terminal.say(printable(`notice: ${text}`))
   for (const text of warnings) terminal.say(printable(`warning: ${text}`))
   const hasRows = Object.keys(fields).length > 0 || total_rows > 0

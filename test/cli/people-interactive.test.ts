@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { chmod, mkdtemp, readFile, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { cartage, connection, inTerminal, shellLine } from '../support/call.ts'
+import { eventually, setup } from '../support/setup.ts'
+
+const withWorker = { worker: true }
+
+test('the shell edits a statement, repeats it until Ctrl-C, and runs it as a job', async (t) => {
+  const house = await setup(t, withWorker)
+  const editor = await program('editor', `sed -i 's/one/two/; s/$/;/' "$1"`)
+  const terminal = inTerminal(t, { ...connection(house), EDITOR: editor }, shellLine('sql'))
+  const prompt = (sign: string) => `${house.user.username}${sign}> `
+  const typing = async (keys: string, expected: RegExp | string) => {
+    const before = terminal.shown().length
+    terminal.type(keys)
+    await eventually(() => {
+      const shown = terminal.shown().slice(before)
+      assert.ok(typeof expected === 'string' ? shown.includes(expected) : expected.test(shown), shown)
+    }, 60_000)
+  }
+  await typing('', prompt('='))
+  await typing("select 'one' as word\r", prompt('-'))
+  await typing('\\e\r', / two\r\n1 row, [^\n]+\n.*=> /)
+  await typing('\\watch 0.1\r', /( two\r\n1 row, [\s\S]*){3}/)
+  await typing('\x03', /cancelled\r\n.*=> /)
+  await typing('create table made as select 1 as id\r', prompt('-'))
+  await typing('\\job\r', /job [0-9a-f-]{36}\r\n[\s\S]*✓ 1 {2}create table made as select 1 …[\s\S]*=> /)
+  terminal.type('\\q\r')
+  assert.equal(await terminal.ended, 0)
+  assert.equal((await house.user.sql('select * from made')).rowCount, 1)
+})
+
+test('rows that are taller than the terminal go through the pager, which one may leave early', async (t) => {
+  const house = await setup(t, withWorker)
+  const pager = await program('pager', 'echo "paged $1"; head -n 4')
+  const show = async (rows: number) => {
+    const query = `select n from generate_series(1, ${rows}) n`
+    const env = { ...connection(house), PAGER: `${pager} -S` }
+    const terminal = inTerminal(t, env, shellLine('sql', query, '--no-progress', '--quiet'))
+    assert.equal(await terminal.ended, 0)
+    return terminal.shown()
+  }
+  assert.equal(await show(1), ' n\r\n──\r\n 1\r\n')
+  assert.match(await show(100_000), /^paged -S\r\n +n\r\n─+\r\n +1\r\n +2\r\n$/)
+})
+
+test('open prints the address of the console, and at a terminal opens it', async (t) => {
+  const house = await setup(t, withWorker)
+  const me = connection(house)
+  const address = `${house.url}/console/`
+  assert.deepEqual(await cartage(me, 'open'), { code: 0, out: `${address}\n`, err: '' })
+  const opener = await program('xdg-open', 'echo "$1" > "$0.opened"')
+  const env = { ...me, PATH: `${join(opener, '..')}:${process.env.PATH}` }
+  const terminal = inTerminal(t, env, shellLine('open'))
+  assert.equal(await terminal.ended, 0)
+  assert.equal(terminal.shown(), `${address}\r\n`)
+  await eventually(async () => assert.equal(await readFile(`${opener}.opened`, 'utf8'), `${address}\n`))
+})
+
+/** A program of a few lines of shell, in a folder of its own. */
+async function program(name: string, lines: string): Promise<string> {
+  const file = join(await mkdtemp(join(tmpdir(), 'program-')), name)
+  await writeFile(file, `#!/bin/sh\n${lines}\n`)
+  await chmod(file, 0o755)
+  return file
+}
