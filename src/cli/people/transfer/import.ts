@@ -1,5 +1,5 @@
 import { basename } from 'node:path'
-import { formatBytes, formatCount, formatDuration } from '../../../client/format.ts'
+import { formatBytes, formatCount, formatDuration, plural } from '../../../client/format.ts'
 import {
   columnNames,
   findPoints,
@@ -123,7 +123,7 @@ function describePlan(
   rows: number,
 ): void {
   const size = formatBytes(bytes)
-  terminal.say(`${basename(args[0]!)}  ${columns.length} columns, ${formatCount(rows)} rows, ${size}`)
+  terminal.say(`${basename(args[0]!)}  ${plural(columns.length, 'column')}, ${plural(rows, 'row')}, ${size}`)
   const shown = columns.filter(({ name }) => name !== points?.lon && name !== points?.lat)
   const parts = shown.map(({ name, type }) => `${name} ${type}`)
   terminal.say(`  ${[...parts, ...(points ? [`points from ${points.lon}, ${points.lat}`] : [])].join(' · ')}`)
@@ -148,8 +148,8 @@ async function load(
   const job = await client.jobs.run({ query: statements.after.map((query) => ({ query })) }, { signal })
   const prepared = formatDuration(performance.now() - startedAt - loaded)
   const done = plan.isPrepared ? `prepared for maps in ${prepared}` : `completed in ${prepared}`
-  const rows = formatCount(total_rows)
-  terminal.say(`${plan.table}: ${rows} rows in ${formatDuration(loaded)}, ${done} (job ${job.job_id})`)
+  const rows = plural(total_rows, 'row')
+  terminal.say(`${plan.table}: ${rows} in ${formatDuration(loaded)}, ${done} (job ${job.job_id})`)
   if (values.json)
     terminal.out.stream.write(
       `${JSON.stringify({ table: plan.table, rows: total_rows, job_id: job.job_id })}\n`,

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { beginCartage, connection, inTerminal, shellLine } from '../support/call.ts'
+import { jobApi } from '../support/job-api.ts'
+import { eventually, setup } from '../support/setup.ts'
+
+const withWorker = { worker: true }
+
+test('an import shows how far it is, and Ctrl-C leaves neither rows nor table', async (t) => {
+  const house = await setup(t, withWorker)
+  await house.user.sql('create domain sluggish as text check (pg_sleep(0.02)::text is not null)')
+  const file = join(await mkdtemp(join(tmpdir(), 'import-')), 'slow.csv')
+  const line = `${'x'.repeat(20_000)}\n`
+  await writeFile(file, `name\n${line.repeat(1_000)}`)
+  const terminal = inTerminal(t, connection(house), shellLine('import', file, '--type', 'name=sluggish'))
+  const shown = () => terminal.shown().replaceAll('\r\x1b[K', '')
+  const progress = /█*░+ {2}\d+ % {2}[\d.]+( [kM]B)? of 20 MB {2}[\d.]+ [kM]?B\/s {2}\d+(\.\d)? \w+ left/
+  await eventually(() => assert.match(shown(), progress), 60_000)
+  assert.ok(shown().startsWith('slow.csv  1 column, 1,000 rows, 20 MB\r\n  name sluggish\r\n'), shown())
+  const tables = async () => (await house.user.sql("select 1 from pg_class where relname = 'slow'")).rowCount
+  assert.equal(await tables(), 1)
+  terminal.type('\x03')
+  assert.equal(await terminal.ended, 130)
+  assert.ok(terminal.shown().endsWith('\r\x1b[Kinterrupted\r\n'), terminal.shown())
+  assert.equal(await tables(), 0)
+})
+
+test('the second Ctrl-C of job run does not wait for the cancel, and tells how to do it', async (t) => {
+  const house = await setup(t, withWorker)
+  const jobs = jobApi(house.user)
+  const stubborn = `do $$ begin for i in 1..30 loop
+    begin perform pg_sleep(1); exception when query_canceled then null; end;
+  end loop; end $$`
+  const { child, ended } = beginCartage(connection(house), ['job', 'run', stubborn])
+  let told = ''
+  child.stderr.on('data', (chunk) => {
+    told += chunk
+  })
+  const id = await eventually(() => {
+    const found = /^job ([0-9a-f-]{36})\n/.exec(told)
+    assert.ok(found, told)
+    return found[1]!
+  }, 60_000)
+  await eventually(async () => assert.equal((await jobs.read(id)).status, 'running'), 60_000)
+  child.kill('SIGINT')
+  await eventually(() => assert.match(told, /\ncancelling … $/), 60_000)
+  child.kill('SIGINT')
+  const { code, out, err } = await ended
+  assert.deepEqual([code, out], [130, ''])
+  assert.equal(err, `job ${id}\ncancelling … left running. To cancel it: cartage job cancel ${id}\n`)
+})
+
+test('Ctrl-C of job wait stops watching only', async (t) => {
+  const house = await setup(t, withWorker)
+  const jobs = jobApi(house.user)
+  const { job_id: id } = await jobs.submit('select pg_sleep(600)')
+  const { child, ended } = beginCartage(connection(house), ['job', 'wait', id])
+  let told = ''
+  child.stderr.on('data', (chunk) => {
+    told += chunk
+  })
+  await eventually(() => assert.equal(told, `job ${id}\n`), 60_000)
+  await eventually(async () => assert.equal((await jobs.read(id)).status, 'running'), 60_000)
+  child.kill('SIGINT')
+  assert.deepEqual(await ended, {
+    code: 130,
+    out: '',
+    err: `job ${id}\nstopped watching; the job goes on. To cancel it: cartage job cancel ${id}\ninterrupted\n`,
+  })
+  assert.equal((await jobs.read(id)).status, 'running')
+})
