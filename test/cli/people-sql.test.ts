@@ -150,8 +150,8 @@ test('a plan that is carried out changes nothing', async (t) => {
   assert.match(wrong.err, /\n {4}│ {8}\^\^\^\n/)
 })
 
-test('--as runs with the rights of another key', async (t) => {
-  const { me } = await withPlaces(t)
+test('--as runs with the rights of another key, whose grants may come from a file', async (t) => {
+  const { me, folder } = await withPlaces(t)
   assert.equal((await cartage(me, 'key', 'create', 'reader', '--read', 'places')).code, 0)
   assert.equal(
     (await cartage(me, 'sql', 'select count(*) as n from places', '--as', 'reader')).out,
@@ -159,6 +159,13 @@ test('--as runs with the rights of another key', async (t) => {
   )
   const refused = await cartage(me, 'sql', 'delete from places', '--as', 'reader')
   assert.deepEqual([refused.code, refused.err], [1, 'error: permission denied for table places\n'])
+  const grants = join(folder, 'grants.json')
+  await writeFile(grants, '[')
+  assert.deepEqual(await cartage(me, 'key', 'create', 'writer', '--grants', grants), {
+    code: 2,
+    out: '',
+    err: `error: ${grants} must hold a JSON array of grants\n`,
+  })
 })
 
 test('a million rows pass with flat memory, and head ends them quietly', async (t) => {

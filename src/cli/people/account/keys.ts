@@ -1,19 +1,12 @@
 import { readFile } from 'node:fs/promises'
-import { createClient } from '../../../client/client.ts'
 import type { DatabaseGrant, Grant, KeyDocument } from '../../../client/documents.ts'
-import { shownName } from '../../../client/quote.ts'
-import {
-  knownRights,
-  permissions,
-  schemaRightsSql,
-  type TableRights,
-  tableRightsSql,
-} from '../../../client/rights-sql.ts'
+import { permissions } from '../../../client/rights-sql.ts'
 import { UsageError } from '../../command.ts'
 import { confirm } from '../ask.ts'
 import { type Call, type PeopleCommand, textOf } from '../command.ts'
 import { printList, printRecord } from '../output/list.ts'
 import { type Service, withService } from '../service.ts'
+import { keyCan } from './key-can.ts'
 
 const keyArgument = [{ name: 'KEY', kind: 'key' }] as const
 const yes = { yes: { type: 'boolean', short: 'y', help: 'do not ask' } } as const
@@ -100,11 +93,7 @@ const create: PeopleCommand = {
 
 async function wantedGrants({ values }: Call, service: Service): Promise<readonly Grant[]> {
   const file = textOf(values, 'grants')
-  if (file !== undefined) {
-    const grants: unknown = JSON.parse(await readFile(file, 'utf8'))
-    if (!Array.isArray(grants)) throw new UsageError(`${file} must hold a JSON array of grants`)
-    return grants as Grant[]
-  }
+  if (file !== undefined) return readGrants(file)
   const [read, write, schema] = ['read', 'write', 'create'].map((option) => textOf(values, option))
   const usual = await usualSchema(service)
   const tables = [...tablesIn(read, usual, ['select']), ...tablesIn(write, usual, permissions)]
@@ -113,6 +102,18 @@ async function wantedGrants({ values }: Call, service: Service): Promise<readonl
     { type: 'apis', apis: ['sql', 'maps'] },
     { type: 'database', tables, ...(schemas.length > 0 && { schemas }) },
   ]
+}
+
+/** What is no grant is refused by the service, with its place. */
+async function readGrants(file: string): Promise<readonly Grant[]> {
+  const text = await readFile(file, 'utf8')
+  try {
+    const grants: unknown = JSON.parse(text)
+    if (Array.isArray(grants)) return grants
+  } catch {
+    // The same sentence.
+  }
+  throw new UsageError(`${file} must hold a JSON array of grants`)
 }
 
 /** Where names without a schema lead: `public`, or the schema of the member of an organization. */
@@ -187,58 +188,6 @@ const remove: PeopleCommand = {
   },
 }
 
-const can: PeopleCommand = {
-  name: 'key can',
-  summary: 'ask the database what a key may do, with its own token',
-  arguments: keyArgument,
-  options: { all: { type: 'boolean', help: 'also tables with which it may do nothing' } },
-  details: ['Every right is the key’s own, or public to all.'],
-  run: (call) =>
-    withService(call, async (service) => {
-      const key = await service.client.keys.read(call.args[0]!)
-      if (!key.grants.some((grant) => grant.type === 'apis' && grant.apis.includes('sql')))
-        throw new UsageError(`${key.name} was not given the API sql: every statement is refused`)
-      const [tables, publicTables, schemas] = await Promise.all([
-        askAs<TableRights>(service, key.token, tableRightsSql),
-        askAs<TableRights>(service, 'default_public', tableRightsSql),
-        askAs<{ name: string }>(service, key.token, schemaRightsSql),
-      ])
-      const rows = knownRights(tables, publicTables)
-        .filter(({ rights }) => call.values.all || Object.keys(rights).length > 0)
-        .map(({ schema, name, rights }) => ({
-          table: `${shownName(schema)}.${shownName(name)}`,
-          ...Object.fromEntries(
-            permissions.map((permission) => [permission, shownRight(rights[permission])]),
-          ),
-        }))
-      await printList(call, rows, 'It may do nothing with any table')
-      const names = schemas.map(({ name }) => shownName(name))
-      call.terminal.say(
-        names.length === 0 ? 'It may create nothing.' : `It may create in ${names.join(', ')}.`,
-      )
-      return 0
-    }),
-}
-
-type Known = ReturnType<typeof knownRights>[number]['rights']['select']
-
-const shownRight = (known: Known) =>
-  known ? `${known.source}${known.right === 'columns' ? ', some columns' : ''}` : 'no'
-
-/** The same statement, the real role. */
-async function askAs<Row>(
-  { url, user, signal }: Service,
-  token: string,
-  statement: string,
-): Promise<readonly Row[]> {
-  const client = createClient({ baseUrl: url, username: user, token })
-  try {
-    return (await client.sql<Row>(statement, { signal })).rows
-  } finally {
-    client.close()
-  }
-}
-
 export const keyCommands: readonly PeopleCommand[] = [
   list,
   show,
@@ -247,5 +196,5 @@ export const keyCommands: readonly PeopleCommand[] = [
   like,
   regenerate,
   remove,
-  can,
+  keyCan,
 ]
