@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useState } from 'preact/hooks'
 import { ApiError } from '../api/api-error.ts'
+import type { Credential } from '../api/credential.ts'
 import { useActs } from '../parts/acts.ts'
 import { copyText } from '../parts/copy-button.tsx'
 import { formatBytes, formatCount, formatDuration, plural } from '../parts/format.ts'
@@ -11,7 +12,7 @@ import { Tabs, tabPanel } from '../parts/tabs.tsx'
 import { toast } from '../parts/toast.tsx'
 import { CellPanel } from './cell-panel.tsx'
 import { copyFormats, copySelection } from './clipboard.ts'
-import { type DownloadFormat, downloadFormats } from './download.ts'
+import { type DownloadFormat, downloadFormats, startDownload } from './download.ts'
 import { Find } from './find.tsx'
 import { Grid } from './grid.tsx'
 import { rangeOf } from './grid-selection.ts'
@@ -30,15 +31,23 @@ export type ResultViewProps = Readonly<{
   asLabel: string
   /** What can be done about an error, beside reading it. */
   errorActs?: ComponentChildren
-  download: (format: DownloadFormat) => void
+  /** What a download runs again, and as whom. */
+  source: Readonly<{ text: string; credential: Credential & { kind: 'key' } }>
   /** Runs the statement again, sorted. */
   sortOnServer?: (order: ServerOrder) => void
 }>
 
 /** All that there is to see of a result. */
 export function ResultView(props: ResultViewProps) {
-  const { result, look } = props
+  const { result, look, source } = props
   const id = useId()
+  const [refusal, setRefusal] = useState<string | undefined>(undefined)
+  const download = async (format: DownloadFormat) => {
+    setRefusal(undefined)
+    toast('The download begins with the first row')
+    const error = await startDownload(source.text, source.credential, format)
+    if (error) setRefusal(error)
+  }
   const tabs = viewsOf(result)
   const view = tabs.some(({ name }) => name === look.view.value) ? look.view.value : 'grid'
   useActs(
@@ -64,11 +73,12 @@ export function ResultView(props: ResultViewProps) {
         />
         <span class="grow" />
         <Summary {...props} />
-        <ResultMenus {...props} />
+        <ResultMenus result={result} look={look} download={download} />
       </div>
       <div class="result-notices">
         <OutcomeNotice {...props} />
         <SortNotice {...props} />
+        {refusal && <Notice kind="error">Nothing was downloaded: {refusal}</Notice>}
       </div>
       <div class="result-body">
         <div class="result-view" {...tabPanel(id, view)}>
@@ -151,7 +161,10 @@ function useElapsed({ elapsedMs, startedAt }: Result): number {
   return final ?? Math.max(0, now - startedAt)
 }
 
-function ResultMenus({ result, look, download }: ResultViewProps) {
+type MenusProps = Pick<ResultViewProps, 'result' | 'look'> &
+  Readonly<{ download: (format: DownloadFormat) => Promise<void> }>
+
+function ResultMenus({ result, look, download }: MenusProps) {
   const { rows } = result.progress.value
   const copyAs = (format: (typeof copyFormats)[number]) =>
     copySelection(result, rangeOf(look.selection.value), format).then(
@@ -174,7 +187,7 @@ function ResultMenus({ result, look, download }: ResultViewProps) {
         label="Download ▾"
         items={[
           { note: 'Runs the statement again; the browser writes to disk as it comes.' },
-          ...downloadFormats.map((format) => ({ label: format.label, run: () => download(format) })),
+          ...downloadFormats.map((format) => ({ label: format.label, run: () => void download(format) })),
         ]}
       />
     </>

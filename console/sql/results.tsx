@@ -2,8 +2,6 @@ import { ApiError } from '../api/api-error.ts'
 import { catalog } from '../api/catalog.ts'
 import { shorten } from '../parts/format.ts'
 import { Empty, Notice } from '../parts/notice.tsx'
-import { toast } from '../parts/toast.tsx'
-import { type DownloadFormat, startDownload } from '../result/download.ts'
 import { PlanView } from '../result/plan-view.tsx'
 import type { ServerOrder } from '../result/result.ts'
 import { ResultView } from '../result/result-view.tsx'
@@ -87,11 +85,6 @@ function RunTab({ run }: Readonly<{ run: Run }>) {
 }
 
 function ShownRun({ run, sortOnServer }: ResultsProps & Readonly<{ run: Run }>) {
-  const download = async (format: DownloadFormat) => {
-    toast('The download begins with the first row')
-    const error = await startDownload(run.text, run.as.credential, format)
-    if (error) toast(error)
-  }
   if (run.isPlan) return <PlanView result={run.result} />
   const error = run.result.error.value
   const isTooLong = (error instanceof ApiError && error.isOverTime) || run.result.state.value === 'full'
@@ -100,7 +93,7 @@ function ShownRun({ run, sortOnServer }: ResultsProps & Readonly<{ run: Run }>) 
       result={run.result}
       look={run.look}
       asLabel={run.as.label}
-      download={download}
+      source={{ text: run.text, credential: run.as.credential }}
       sortOnServer={(order) => sortOnServer(run, order)}
       errorActs={isTooLong && <AsJob text={run.text} />}
     />

@@ -2,8 +2,6 @@ import { useEffect, useState } from 'preact/hooks'
 import { credential } from '../api/session.ts'
 import { quotedTable, shownTable, type Table } from '../api/tables.ts'
 import { useActs } from '../parts/acts.ts'
-import { toast } from '../parts/toast.tsx'
-import { startDownload } from '../result/download.ts'
 import { Result } from '../result/result.ts'
 import { ResultLook } from '../result/result-look.ts'
 import { ResultView } from '../result/result-view.tsx'
@@ -40,10 +38,7 @@ export function Preview({ table }: Readonly<{ table: Table }>) {
         result={shown.result}
         look={shown.look}
         asLabel={who.token === null ? 'nobody' : 'you'}
-        download={async (format) => {
-          const error = await startDownload(`select * from ${quotedTable(table)}`, who, format)
-          if (error) toast(error)
-        }}
+        source={{ text: `select * from ${quotedTable(table)}`, credential: who }}
       />
     </>
   )

@@ -100,7 +100,10 @@ test('a download is complete in every format; an error before it is told, a torn
   await run(page, 'select 1 as a, nam from nowhere')
   await page.getByRole('button', { name: 'Download ▾' }).click()
   await page.getByRole('menuitem', { name: 'CSV', exact: true }).click()
-  await page.locator('.toast').getByText('relation "nowhere" does not exist').waitFor()
+  await page
+    .getByRole('alert')
+    .getByText('Nothing was downloaded: relation "nowhere" does not exist')
+    .waitFor()
 })
 
 test('a statement is run as another key or as nobody, with the real credential', async (t) => {
