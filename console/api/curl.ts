@@ -7,8 +7,8 @@ export { quoteShell }
 export type CurlCall = Pick<Call, 'parameters' | 'query' | 'json'> &
   Readonly<{
     username: string
-    /** Written into the line only where the person asked for that; else it names the variable. */
-    token?: string | undefined
+    /** Written into the line only where the person asked for that; else it names the variable. null: as nobody. */
+    token?: string | null | undefined
     /** Sent as fields of a form, by POST. */
     form?: Readonly<Record<string, string>>
   }>
@@ -26,8 +26,7 @@ export function curlLine(operation: OperationId, call: CurlCall): string {
     // A POST without a body.
     ...(method === 'POST' && json === undefined && Object.keys(form).length === 0 ? ['-X', 'POST'] : []),
     quoteShell(addressOf(operation, { parameters: { name: username, ...parameters }, query: query ?? {} })),
-    '-u',
-    user,
+    ...(token === null ? [] : ['-u', user]),
     ...(json === undefined
       ? []
       : ['-H', quoteShell('Content-Type: application/json'), '-d', quoteShell(JSON.stringify(json))]),

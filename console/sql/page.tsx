@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { isWrite, type Statement, whatItRisks } from '../../src/client/statements.ts'
 import { ApiError } from '../api/api-error.ts'
 import { openCatalog, refreshCatalog } from '../api/catalog.ts'
+import { curlLine } from '../api/curl.ts'
 import { packStatement, unpackStatement } from '../api/share.ts'
 import { useActs } from '../parts/acts.ts'
 import { copyText } from '../parts/copy-button.tsx'
@@ -18,7 +19,7 @@ import { HistoryDialog } from './history-dialog.tsx'
 import { isOneTransaction, isRunAsOne, wholeOf } from './one-transaction.ts'
 import { Results } from './results.tsx'
 import { chooseKeyOnceKnown, currentRunAs, missingKey } from './run-as.ts'
-import { dropAllRuns, type Run, runStatements, runs, stopRunning } from './runs.ts'
+import { dropAllRuns, type Run, type RunAs, runStatements, runs, stopRunning } from './runs.ts'
 import css from './sql.css' with { type: 'text' }
 import { Toolbar } from './toolbar.tsx'
 
@@ -73,6 +74,11 @@ export default function SqlPage() {
     const address = `${location.origin}${hrefOf('/sql')}#s=${await packStatement(currentDraft.value?.text ?? '')}`
     await copyText(address, 'The link to this draft is copied. Whoever opens it sees it; nothing is run.')
   }
+  const copyCurl = () => {
+    const statement = editor.current?.current()
+    if (statement)
+      void copyText(curlOf(statement.text, currentRunAs()), 'The line for curl is copied, without the token')
+  }
   useActs([
     { name: 'Run the statement at the cursor, or the selection', keys: 'Ctrl+Enter', run: runCurrent },
     { name: 'Run all statements', keys: 'Ctrl+Shift+Enter', run: runAll },
@@ -81,6 +87,7 @@ export default function SqlPage() {
     { name: 'Explain the statement', keys: 'Ctrl+Shift+e', run: explain(false) },
     { name: 'Explain and carry out the statement', run: explain(true) },
     { name: 'History', run: () => setHistoryOpen(true) },
+    { name: 'Copy the statement as a curl line', run: copyCurl },
     { name: 'Copy a link to this draft', run: share },
     { name: 'Read the catalog again', run: refreshCatalog },
   ])
@@ -108,6 +115,7 @@ export default function SqlPage() {
           },
           'line',
           { label: 'History', run: () => setHistoryOpen(true) },
+          { label: 'Copy as curl', run: copyCurl },
           { label: 'Copy a link to this draft', run: share },
           { label: 'Read the catalog again', run: () => void refreshCatalog() },
         ]}
@@ -146,6 +154,10 @@ async function takeFragment(text: string): Promise<void> {
   if (shared !== undefined || wanted !== null) navigate('/sql', { replace: true })
   await chooseKeyOnceKnown(wanted)
 }
+
+/** The same request in a shell; the token is read from a variable there. */
+const curlOf = (q: string, { credential: { username, token } }: RunAs) =>
+  curlLine('query', { username, token: token === null ? null : undefined, form: { q } })
 
 /** What would change something is carried out and undone. */
 function explained(text: string, isCarriedOut: boolean): string {

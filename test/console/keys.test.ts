@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { test } from 'node:test'
-import { promisify } from 'node:util'
 import type { Page } from 'playwright-core'
 import { createClient } from '../../src/client/client.ts'
 import type { Grant } from '../../src/client/documents.ts'
 import { basic, eventually, type TestUser } from '../support/setup.ts'
 import { assertAccessible, assertAccessibleEverywhere } from './axe.ts'
+import { inShell } from './in-shell.ts'
 import { openConsole } from './open-console.ts'
 
 const permissions = ['select', 'insert', 'update', 'delete'] as const
@@ -283,9 +282,3 @@ const isAllowedAtAll = async (user: TestUser, token: string) =>
 
 const query = ({ base, username }: TestUser, token: string, q: string) =>
   fetch(`${base}/api/v2/sql?${new URLSearchParams({ q })}`, { headers: basic(username, token) })
-
-async function inShell(line: string, token: string): Promise<string> {
-  const env = { ...process.env, CARTAGE_API_KEY: token }
-  const { stdout } = await promisify(execFile)('sh', ['-c', line], { env, timeout: 60_000 })
-  return stdout
-}

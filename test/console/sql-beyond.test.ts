@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
+import type { Page } from 'playwright-core'
 import { eventually } from '../support/setup.ts'
 import { assertAccessible } from './axe.ts'
+import { inShell } from './in-shell.ts'
 import { openConsole } from './open-console.ts'
 import { cells, clipboard, editor, run, summary, write } from './sql-page.ts'
 
@@ -106,7 +108,7 @@ test('a download is complete in every format; an error before it is told, a torn
     .waitFor()
 })
 
-test('a statement is run as another key or as nobody, with the real credential', async (t) => {
+test('a statement is run as another key or as nobody, with the real credential, here and by its curl line', async (t) => {
   const { page, signIn, user } = await openConsole(t)
   await user.sql('create table secret (name text)')
   await signIn()
@@ -117,7 +119,26 @@ test('a statement is run as another key or as nobody, with the real credential',
   await run(page, 'select count(*) from secret')
   await page.getByRole('alert').getByText('permission denied for table secret').waitFor()
   await summary(page).filter({ hasText: 'as nobody' }).waitFor()
+  const asNobody = await copyCurl(page)
+  assert.match(JSON.parse(await inShell(asNobody, '')).error[0], /permission denied for table secret/)
+  await page.getByRole('button', { name: 'Run as nobody' }).click()
+  await page.getByRole('menuitemcheckbox', { name: 'Master' }).click()
+  await write(page, "select '\"$HOME\" `id` it''s' as it, count(*) from secret")
+  const asMaster = await copyCurl(page, asNobody)
+  assert.ok(!asMaster.includes(user.masterToken))
+  const { rows } = JSON.parse(await inShell(asMaster, user.masterToken))
+  assert.deepEqual(rows, [{ it: '"$HOME" `id` it\'s', count: 0 }])
 })
+
+async function copyCurl(page: Page, former = ''): Promise<string> {
+  await page.getByRole('button', { name: 'More' }).click()
+  await page.getByRole('menuitem', { name: 'Copy as curl' }).click()
+  return eventually(async () => {
+    const line = await clipboard(page)
+    assert.ok(line.startsWith('curl ') && line !== former, line)
+    return line
+  })
+}
 
 test('names and values that are markup, script or a megabyte long stay text, and stay whole', async (t) => {
   const { page, signIn, user } = await openConsole(t)
