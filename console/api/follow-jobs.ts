@@ -23,10 +23,10 @@ export function followJobs(): () => void {
 async function readOpenJobs(signal: AbortSignal): Promise<void> {
   await openKnownJobs()
   for (const known of knownJobs.value.filter(isOpen)) {
-    const { job } = await readJob(known.id, { signal }).catch(async (error: unknown) => {
+    const job = await readJob(known.id, { signal }).catch(async (error: unknown) => {
       if (!(error instanceof ApiError) || error.status !== 404) throw error
       await markGone(known.id)
-      return { job: undefined }
+      return undefined
     })
     if (!job || job.status === known.status) continue
     await rememberJob(job)

@@ -3,10 +3,7 @@ import { randomId } from '../parts/random-id.ts'
 import { UnreachableError } from './api-error.ts'
 import { waitForService } from './connection.ts'
 import { rememberJob } from './known-jobs.ts'
-import { request, requestJson } from './request.ts'
-
-/** A job, and how far the clock of the service is ahead of this computer's. */
-export type SeenJob = Readonly<{ job: JobDocument; clockAheadMs: number }>
+import { requestJson } from './request.ts'
 
 /**
  * Queues a job, and remembers its id here: the service has no list. A service that restarts in the middle is asked
@@ -25,19 +22,10 @@ export async function startJob(query: JobQuery): Promise<JobDocument> {
 }
 
 /** With `waitSeconds` the answer comes when the job has ended, or the time is over. */
-export async function readJob(
+export const readJob = (
   id: string,
   { waitSeconds, signal }: Readonly<{ waitSeconds?: number; signal?: AbortSignal }> = {},
-): Promise<SeenJob> {
-  const response = await request('readJob', {
-    parameters: { jobId: id },
-    query: { wait: waitSeconds },
-    signal,
-  })
-  const job = (await response.json()) as JobDocument
-  const told = Date.parse(response.headers.get('date') ?? '')
-  return { job, clockAheadMs: Number.isNaN(told) ? 0 : told - Date.now() }
-}
+) => requestJson<JobDocument>('readJob', { parameters: { jobId: id }, query: { wait: waitSeconds }, signal })
 
 /** Tells every change until the job has ended. */
 export async function watchJob(
@@ -47,7 +35,7 @@ export async function watchJob(
 ): Promise<JobDocument> {
   let waitSeconds = 0
   for (;;) {
-    const { job } = await readJob(id, { waitSeconds, signal })
+    const job = await readJob(id, { waitSeconds, signal })
     tell(job)
     if (isFinal(job)) return job
     // A long poll ends with the job; that it has begun is seen by short ones.

@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals'
+import { serviceNow } from '../parts/clock.ts'
 
 export type RateLimit = Readonly<{ limit: number; remaining: number; resetSeconds: number; toldAt: number }>
 
@@ -9,6 +10,6 @@ export function noteRateLimit(headers: Headers): void {
   const read = (name: string) => Number(headers.get(`carto-rate-limit-${name}`) ?? Number.NaN)
   const [limit, remaining, resetSeconds] = [read('limit'), read('remaining'), read('reset')]
   if (!Number.isNaN(limit + remaining + resetSeconds)) {
-    lastRateLimit.value = { limit, remaining, resetSeconds, toldAt: Date.now() }
+    lastRateLimit.value = { limit, remaining, resetSeconds, toldAt: serviceNow() }
   }
 }

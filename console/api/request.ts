@@ -1,5 +1,6 @@
 import { type OperationId, operations, pathOf } from '../../src/client/operations.ts'
 import { serviceAddress } from '../parts/address.ts'
+import { noteServiceTime } from '../parts/clock.ts'
 import { errorOf, isAbort, UnreachableError } from './api-error.ts'
 import { waitForService } from './connection.ts'
 import { authorizationOf, type Credential } from './credential.ts'
@@ -27,6 +28,7 @@ export async function request(operation: OperationId, call: Call = {}): Promise<
   for (let attempt = 1; ; attempt++) {
     const response = await sendOnce(operation, call, attempt)
     if (response === 'again') continue
+    noteServiceTime(response.headers)
     noteRateLimit(response.headers)
     if (response.ok) return response
     const error = await errorOf(response)

@@ -30,7 +30,7 @@ export function ChangeJob({ id, isCopy }: Readonly<{ id: string; isCopy: boolean
   const read = useLoaded((signal) => readJob(id, { signal }), [id])
   return (
     <Load from={read}>
-      {({ job }) =>
+      {(job) =>
         isCopy ? (
           <JobForm title="New job" act="Run as a job" begun={composedOf(job)} send={startJob} />
         ) : (

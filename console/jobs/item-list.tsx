@@ -1,14 +1,12 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { ItemDocument } from '../../src/client/documents.ts'
+import { serviceNow } from '../parts/clock.ts'
 import { formatDuration, formatTime } from '../parts/format.ts'
 import { Notice } from '../parts/notice.tsx'
 import { StatusBadge } from './status-badge.tsx'
 
 /** The statements of a job in their order, with how far each is. */
-export function ItemList({
-  items,
-  clockAheadMs,
-}: Readonly<{ items: readonly ItemDocument[]; clockAheadMs: number }>) {
+export function ItemList({ items }: Readonly<{ items: readonly ItemDocument[] }>) {
   return (
     <ol class="items" aria-label="Statements">
       {items.map((item, at) => (
@@ -16,7 +14,7 @@ export function ItemList({
           <div class="row">
             <strong>{at + 1}</strong>
             <StatusBadge status={item.status} />
-            <Times {...item} clockAheadMs={clockAheadMs} />
+            <Times {...item} />
             {item.timeout !== undefined && (
               <span class="muted small">at most {formatDuration(item.timeout)}</span>
             )}
@@ -49,14 +47,12 @@ export function Fallback({ name, text }: Readonly<{ name: string; text: string }
 type TimesProps = Readonly<{
   started_at?: string
   ended_at?: string
-  clockAheadMs: number
 }>
 
-/** By the clock of the service: that of this computer may be wrong. */
-function Times({ started_at, ended_at, clockAheadMs }: TimesProps) {
+function Times({ started_at, ended_at }: TimesProps) {
   const now = useNow(started_at !== undefined && ended_at === undefined)
   if (!started_at) return null
-  const end = ended_at ? Date.parse(ended_at) : now + clockAheadMs
+  const end = ended_at ? Date.parse(ended_at) : now
   return (
     <span class="muted small">
       began {formatTime(started_at)}, {ended_at ? 'took' : 'for'}{' '}
@@ -66,10 +62,10 @@ function Times({ started_at, ended_at, clockAheadMs }: TimesProps) {
 }
 
 function useNow(isTicking: boolean): number {
-  const [now, setNow] = useState(Date.now())
+  const [now, setNow] = useState(serviceNow())
   useEffect(() => {
     if (!isTicking) return
-    const timer = setInterval(() => setNow(Date.now()), 1000)
+    const timer = setInterval(() => setNow(serviceNow()), 1000)
     return () => clearInterval(timer)
   }, [isTicking])
   return now

@@ -112,7 +112,7 @@ function AddById() {
   const submit = (event: Event) => {
     event.preventDefault()
     void begin(async () => {
-      const { job } = await readJob(id.trim())
+      const job = await readJob(id.trim())
       await rememberJob(job)
       setId('')
     })

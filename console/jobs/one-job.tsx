@@ -19,7 +19,7 @@ import { StatusBadge } from './status-badge.tsx'
 import { useFollowedJob } from './use-followed-job.ts'
 
 export function OneJob({ id }: Readonly<{ id: string }>) {
-  const { seen, error, again } = useFollowedJob(id)
+  const { job, error, again } = useFollowedJob(id)
   if (error instanceof ApiError && error.status === 404) return <Gone id={id} />
   return (
     <>
@@ -33,7 +33,7 @@ export function OneJob({ id }: Readonly<{ id: string }>) {
           }
         />
       )}
-      {seen ? <Known {...seen} again={again} /> : error === undefined && <Skeleton />}
+      {job ? <Known job={job} again={again} /> : error === undefined && <Skeleton />}
     </>
   )
 }
@@ -54,9 +54,9 @@ function Gone({ id }: Readonly<{ id: string }>) {
   )
 }
 
-type KnownProps = Readonly<{ job: JobDocument; clockAheadMs: number; again: () => void }>
+type KnownProps = Readonly<{ job: JobDocument; again: () => void }>
 
-function Known({ job, clockAheadMs, again }: KnownProps) {
+function Known({ job, again }: KnownProps) {
   const { items, onsuccess, onerror } = partsOf(job)
   return (
     <>
@@ -82,7 +82,7 @@ function Known({ job, clockAheadMs, again }: KnownProps) {
           {job.failed_sqlstate && <p class="small muted">SQLSTATE {job.failed_sqlstate}</p>}
         </Notice>
       )}
-      <ItemList items={items} clockAheadMs={clockAheadMs} />
+      <ItemList items={items} />
       {(onsuccess || onerror) && (
         <section class="panel stack" aria-label="Fallbacks of the job">
           <div class="row">
@@ -102,7 +102,7 @@ function Known({ job, clockAheadMs, again }: KnownProps) {
 const curlToRead = ({ job_id: jobId }: JobDocument) =>
   curlLine('readJob', { username: session.value!.username, parameters: { jobId }, query: { wait: 30 } })
 
-function Acts({ job, again }: Omit<KnownProps, 'clockAheadMs'>) {
+function Acts({ job, again }: KnownProps) {
   const { isBusy, error, begin } = useWork()
   const [isCancelling, setCancelling] = useState(false)
   const cancel = () =>

@@ -1,11 +1,12 @@
 import { useEffect, useState } from 'preact/hooks'
+import type { JobDocument } from '../../src/client/documents.ts'
 import { isAbort } from '../api/api-error.ts'
-import { isFinal, readJob, type SeenJob } from '../api/jobs.ts'
+import { isFinal, readJob } from '../api/jobs.ts'
 import { rememberJob } from '../api/known-jobs.ts'
 import { session } from '../api/session.ts'
 import { tell } from '../parts/live.tsx'
 
-export type Followed = Readonly<{ seen: SeenJob | undefined; error: unknown; again: () => void }>
+export type Followed = Readonly<{ job: JobDocument | undefined; error: unknown; again: () => void }>
 
 const waitSeconds = 30
 const progressMs = 1_500
@@ -15,20 +16,20 @@ const progressMs = 1_500
  * between tell how far it is.
  */
 export function useFollowedJob(id: string): Followed {
-  const [seen, setSeen] = useState<SeenJob | undefined>(undefined)
+  const [job, setJob] = useState<JobDocument | undefined>(undefined)
   const [error, setError] = useState<unknown>(undefined)
   const [round, setRound] = useState(0)
   const again = () => setRound((former) => former + 1)
   useEffect(() => {
     const left = new AbortController()
     setError(undefined)
-    const show = (next: SeenJob) => {
+    const show = (next: JobDocument) => {
       if (left.signal.aborted) return
-      setSeen((former) => (former && isOlder(next, former) ? former : next))
-      if (!isFinal(next.job)) return
+      setJob((former) => (former && isOlder(next, former) ? former : next))
+      if (!isFinal(next)) return
       left.abort()
-      tell(`The job is ${next.job.status}`)
-      void rememberJob(next.job)
+      tell(`The job is ${next.status}`)
+      void rememberJob(next)
     }
     follow(id, left.signal, show).catch((failure: unknown) => {
       if (!left.signal.aborted && !isAbort(failure)) setError(failure)
@@ -40,16 +41,16 @@ export function useFollowedJob(id: string): Followed {
       document.removeEventListener('visibilitychange', onSight)
     }
   }, [id, round, session.value])
-  return { seen, error, again }
+  return { job, error, again }
 }
 
 /** Two requests at a time can answer out of order. */
-const isOlder = (next: SeenJob, former: SeenJob) =>
-  next.job.job_id === former.job.job_id && next.job.updated_at < former.job.updated_at
+const isOlder = (next: JobDocument, former: JobDocument) =>
+  next.job_id === former.job_id && next.updated_at < former.updated_at
 
-async function follow(id: string, signal: AbortSignal, show: (seen: SeenJob) => void): Promise<void> {
+async function follow(id: string, signal: AbortSignal, show: (job: JobDocument) => void): Promise<void> {
   const first = await readJob(id, { signal })
-  await rememberJob(first.job)
+  await rememberJob(first)
   show(first)
   const untilEnd = async () => {
     while (!signal.aborted) show(await readJob(id, { waitSeconds, signal }))

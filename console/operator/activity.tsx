@@ -1,5 +1,6 @@
 import type { ActivityDocument } from '../../src/client/documents.ts'
 import { readActivity } from '../api/operator.ts'
+import { serviceNow } from '../parts/clock.ts'
 import { formatAge, formatCount, formatDuration, formatTime, plural } from '../parts/format.ts'
 import { Skeleton } from '../parts/loading.tsx'
 import { Empty, ErrorNotice } from '../parts/notice.tsx'
@@ -47,7 +48,7 @@ function Running({ jobs }: Readonly<{ jobs: ActivityDocument['running'] }>) {
             {item} of {items}
           </td>
           <td class="time" title={formatTime(started_at)}>
-            {formatDuration(Math.max(0, Date.now() - Date.parse(started_at)))}
+            {formatDuration(Math.max(0, serviceNow() - Date.parse(started_at)))}
           </td>
           <td>{host}</td>
           <td>{worker ?? 'its worker is gone, another takes over'}</td>

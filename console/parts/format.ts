@@ -1,4 +1,5 @@
 import { plural } from '../../src/client/format.ts'
+import { serviceNow } from './clock.ts'
 
 export * from '../../src/client/format.ts'
 
@@ -11,9 +12,9 @@ export function formatTime(time: string | number | Date): string {
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`
 }
 
-/** `3 min ago`; a clock that is wrong gives no negative times. */
+/** `3 min ago`, by the clock of the service. */
 export function formatAge(time: string | number | Date): string {
-  const seconds = Math.max(0, (Date.now() - new Date(time).getTime()) / 1000)
+  const seconds = Math.max(0, (serviceNow() - new Date(time).getTime()) / 1000)
   if (seconds < 60) return 'just now'
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`
   if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ago`

@@ -5,6 +5,7 @@ import { refreshCatalog } from '../api/catalog.ts'
 import type { Credential } from '../api/credential.ts'
 import { noteInHistory } from '../api/history.ts'
 import { askToSignIn, session } from '../api/session.ts'
+import { serviceNow } from '../parts/clock.ts'
 import { plural } from '../parts/format.ts'
 import { tell } from '../parts/live.tsx'
 import { toast } from '../parts/toast.tsx'
@@ -112,7 +113,7 @@ async function runOne(one: One): Promise<Run> {
   tell(error.value ? error.value.message : `${plural(rows, 'row')} in ${Math.round(ms)} ms`)
   await noteInHistory({
     text: one.text,
-    at: Date.now(),
+    at: serviceNow(),
     as: one.as.label,
     outcome: state.value === 'failed' ? 'failed' : state.value === 'done' ? 'done' : 'stopped',
     rows,

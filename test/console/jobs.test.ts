@@ -136,11 +136,11 @@ test('jobs go to another browser by their ids or as a file, and one that is not 
   await page.getByText('is no longer kept by the service').waitFor()
 })
 
-test('what is too long is told before it is sent, and the time of a statement does not come from a wrong clock', async (t) => {
-  const { page, user, signInAt } = await openConsole(t, withWorker)
+test('what is too long is told before it is sent, and no time or age comes from a clock that is wrong', async (t) => {
+  const { page, goTo, user, signInAt } = await openConsole(t, withWorker)
   await page.addInitScript(() => {
     const now = Date.now
-    Date.now = () => now() - 3_600_000
+    Date.now = () => now() + 10_800_000
   })
   const { job_id: id } = await jobs(user).create({ query: [endless] })
   await signInAt(`/jobs/${id}`)
@@ -155,6 +155,10 @@ test('what is too long is told before it is sent, and the time of a statement do
   await page.getByRole('button', { name: 'Run as a job' }).click()
   await page.getByText('The query is too large').waitFor()
   assert.match(await statement(page, 1).inputValue(), /xxx/)
+  await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Jobs' }).click()
+  await page.getByRole('row', { name: /select pg_sleep.*cancelled (just now|\d min ago)/ }).waitFor()
+  await goTo('/keys/Master')
+  await page.getByText(/Made (just now|\d min ago)/).waitFor()
 })
 
 test('the pages of jobs keep nobody out, and a job is sent without a mouse', async (t) => {
