@@ -29,10 +29,11 @@ export default function ChartView({ result }: Readonly<{ result: Result }>) {
     (drawable.find(({ at }) => columns[at]!.type === 'date') ?? drawable[0])?.at ?? -1,
   )
   const [y, setY] = useState(numbers.find(({ at }) => at !== x)?.at ?? numbers[0]?.at ?? -1)
-  const chosen = [x, y]
+  const [other, setOther] = useState<number | null>(null)
+  const chosen = [x, y, ...(other === null ? [] : [other])]
   const data = useLoaded(
-    () => result.ask('numbers', { columns: chosen, most: mostPoints }),
-    [result, rows, x, y],
+    async () => ({ chosen, ...(await result.ask('numbers', { columns: chosen, most: mostPoints })) }),
+    [result, rows, x, y, other],
   )
   if (drawable.length === 0 || y < 0) return <Empty>A chart needs a column of numbers.</Empty>
   return (
@@ -47,6 +48,7 @@ export default function ChartView({ result }: Readonly<{ result: Result }>) {
           </select>
         </label>
         <Choice label="of" value={y} options={numbers} choose={(at) => setY(at ?? y)} />
+        <Choice label="and" value={other} options={numbers} choose={setOther} none="nothing" />
         <Choice label="by" value={x} options={drawable} choose={(at) => setX(at ?? x)} />
         {data.value && data.value.step > 1 && (
           <span class="small muted">
@@ -59,8 +61,8 @@ export default function ChartView({ result }: Readonly<{ result: Result }>) {
           <Chart
             kind={kind}
             data={found}
-            isTime={columns[x]?.type === 'date'}
-            names={chosen.map((at) => columns[at]?.name ?? '')}
+            isTime={columns[found.chosen[0]!]?.type === 'date'}
+            names={found.chosen.map((at) => columns[at]?.name ?? '')}
           />
         )}
       </Load>
@@ -72,6 +74,7 @@ type ChartProps = Readonly<{ kind: Kind; data: NumberColumns; isTime: boolean; n
 
 function Chart({ kind, data, isTime, names }: ChartProps) {
   const container = useRef<HTMLDivElement>(null)
+  const [by, ...of] = names
   const colours = shownTheme.value
   useEffect(() => {
     const holder = container.current!
@@ -87,7 +90,7 @@ function Chart({ kind, data, isTime, names }: ChartProps) {
       chart.destroy()
     }
   }, [kind, data, isTime, names.join('\n'), colours])
-  return <div class="chart" ref={container} role="img" aria-label={`Chart of ${names[1]} by ${names[0]}`} />
+  return <div class="chart" ref={container} role="img" aria-label={`Chart of ${of.join(' and ')} by ${by}`} />
 }
 
 function optionsOf(
@@ -97,29 +100,36 @@ function optionsOf(
 ): Omit<uPlot.Options, 'width' | 'height'> {
   const [line, text] = [colourOf('line'), colourOf('muted')]
   const axis = { stroke: text, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } }
-  const accent = colourOf('accent')
-  const bars = uPlot.paths.bars?.({ size: [0.8, 60] })
+  const [by = '', ...of] = names
   return {
     scales: { x: { time: isTime } },
     axes: [axis, { ...axis, size: 70 }],
     series: [
-      { label: names[0] ?? '' },
-      {
-        label: names[1] ?? '',
-        stroke: accent,
-        width: kind === 'points' ? 0 : 1.5,
-        points: { show: kind === 'points', size: 5, fill: accent },
-        ...(kind === 'bars' && bars ? { paths: bars, fill: accent } : {}),
-      },
+      { label: by },
+      ...of.map((label, at) => seriesOf(kind, label, colourOf(at === 0 ? 'accent' : 'mark'), sideOf(at, of))),
     ],
   }
 }
 
+/** Bars of two columns stand beside each other. */
+const sideOf = (at: number, of: readonly string[]) => (of.length === 1 ? 0 : at === 0 ? -1 : 1)
+
+function seriesOf(kind: Kind, label: string, colour: string, side: -1 | 0 | 1): uPlot.Series {
+  const bars = uPlot.paths.bars?.({ size: [side === 0 ? 0.8 : 0.4, 60], align: side })
+  return {
+    label,
+    stroke: colour,
+    width: kind === 'points' ? 0 : 1.5,
+    points: { show: kind === 'points', size: 5, fill: colour },
+    ...(kind === 'bars' && bars ? { paths: bars, fill: colour } : {}),
+  }
+}
+
 /** A chart is drawn from left to right, whatever the order of the rows; points without an x are left out. */
-function sorted({ columns: [x, y] }: NumberColumns): uPlot.AlignedData {
+function sorted({ columns: [x, ...others] }: NumberColumns): uPlot.AlignedData {
   const order = Array.from(x!, (_, at) => at)
     .filter((at) => !Number.isNaN(x![at]))
     .sort((a, b) => x![a]! - x![b]!)
-  const values = order.map((at) => (Number.isNaN(y![at]) ? null : y![at]!))
-  return [order.map((at) => x![at]!), values]
+  const inOrder = (values: Float64Array) => order.map((at) => (Number.isNaN(values[at]) ? null : values[at]!))
+  return [order.map((at) => x![at]!), ...others.map(inOrder)]
 }

@@ -6,12 +6,14 @@ import { colourAt, onMap } from './map-page.ts'
 import { openConsole } from './open-console.ts'
 import { cells, run } from './sql-page.ts'
 
-test('a map shows the points of a result without the internet, and a point and its row select each other', async (t) => {
+const hostile = '<img src=x onerror=alert(1)>🙂'
+
+test('a map shows the points of a result without the internet, and a point and its row select each other; its legend is text', async (t) => {
   const { page, signIn } = await openConsole(t, { drawsMaps: true })
   await signIn()
   await run(
     page,
-    `select i, case when i % 2 = 0 then 'even' else 'odd' end as kind, st_setsrid(st_point(i * 10, i * 5), 4326) as the_geom
+    `select i, case when i % 2 = 0 then 'even' else '${hostile}' end as "${hostile}", st_setsrid(st_point(i * 10, i * 5), 4326) as the_geom
      from generate_series(-5, 5) i`,
   )
   await page.getByRole('tab', { name: 'Map' }).click()
@@ -36,8 +38,9 @@ test('a map shows the points of a result without the internet, and a point and i
   await page.getByRole('tab', { name: 'Grid' }).click()
   await page.getByRole('gridcell', { selected: true, name: '2' }).waitFor()
   await page.keyboard.press('Alt+2')
-  await page.getByLabel('Colour by').selectOption('kind')
-  await page.getByRole('list', { name: 'Legend' }).getByText('odd').waitFor()
+  await page.getByLabel('Colour by').selectOption(hostile)
+  await page.getByRole('list', { name: 'Legend' }).getByText(hostile).waitFor()
+  assert.equal(await page.locator('img').count(), 0)
   await eventually(async () => assert.notDeepEqual(await colourAt(page, 10, 5), await colourAt(page, 0, 0)))
   await assertAccessible(page)
 })
@@ -74,12 +77,13 @@ test('a geometry of another system is not drawn in a wrong place: the map says w
   await page.getByText('put ST_Transform(…, 4326) into the statement').waitFor()
 })
 
-test('a chart is drawn of two columns', async (t) => {
+test('a chart is drawn of two columns or three, and their names stay text', async (t) => {
   const { page, signIn } = await openConsole(t)
   await signIn()
   await run(
     page,
-    "select now() + i * interval '1 hour' as at, sin(i / 10.0) as value from generate_series(1, 200) i",
+    `select now() + i * interval '1 hour' as at, sin(i / 10.0) as value, cos(i / 10.0) as "${hostile}"
+     from generate_series(1, 200) i`,
   )
   await page.getByRole('tab', { name: 'Chart' }).click()
   await page.getByRole('img', { name: 'Chart of value by at' }).waitFor()
@@ -89,6 +93,12 @@ test('a chart is drawn of two columns', async (t) => {
       return data.filter((value, at) => at % 4 === 3 && value > 0).length
     })
   await eventually(async () => assert.ok((await pixels()) > 2_000))
+  const ofTwo = await pixels()
+  await page.getByLabel('and').selectOption(hostile)
+  await page.getByRole('img', { name: `Chart of value and ${hostile} by at` }).waitFor()
+  await page.locator('.u-legend').getByText(hostile).waitFor()
+  await eventually(async () => assert.ok((await pixels()) > ofTwo, 'the other line is drawn too'))
+  assert.equal(await page.locator('img').count(), 0)
   await assertAccessible(page)
   await page.getByRole('tab', { name: 'Grid' }).click()
   await eventually(async () => assert.equal((await cells(page)).length > 5, true))
