@@ -24,7 +24,10 @@ test('what may have been done is not done again', async (t) => {
   await assert.rejects(client.sql('insert into t values (1)'), { code: 'service-unreachable', status: 0 })
   front.next(refusal(503, 'database-unavailable'))
   await assert.rejects(client.sql('insert into t values (1)'), { code: 'database-unavailable', status: 503 })
-  assert.deepEqual((await client.sql('select count(*) as n from t')).rows, [{ n: 1 }])
+  front.next('lose-answer')
+  const copied = 'copy (insert into t values (2) returning n) to stdout'
+  await assert.rejects(client.copyTo(copied), { code: 'service-unreachable', status: 0 })
+  assert.deepEqual((await client.sql('select count(*) as n from t')).rows, [{ n: 2 }])
 })
 
 test('a statement that its author calls repeatable is repeated', async (t) => {

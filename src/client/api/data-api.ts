@@ -13,13 +13,14 @@ export type SqlParameters = Readonly<{
   sort_order?: 'asc' | 'desc'
   skipfields?: string
 }>
+/** Only what this says is sent again after a cut connection: whether a statement writes is for its author to know. */
+type Repeating = Readonly<{ isRepeatable?: boolean }>
 export type SqlOptions = SqlParameters &
   Waiting &
+  Repeating &
   Readonly<{
     /** The values of `$1`, `$2`, ... */
     params?: readonly SqlValue[]
-    /** Only what this says is sent again after a cut connection: whether a statement writes is for its author to know. */
-    isRepeatable?: boolean
     /** Over the choice of the client. */
     numbers?: Numbers
   }>
@@ -30,8 +31,8 @@ export type DownloadOptions = Omit<SqlOptions, 'numbers'> &
     dp?: number
     onProgress?: OnProgress
   }>
-export type CopyToOptions = Waiting & Readonly<{ onProgress?: OnProgress }>
-export type CopyFromOptions = CopyToOptions &
+export type CopyToOptions = Waiting & Repeating & Readonly<{ onProgress?: OnProgress }>
+export type CopyFromOptions = Omit<CopyToOptions, 'isRepeatable'> &
   Readonly<{ contentEncoding?: 'gzip' | 'deflate' | 'br' | 'zstd' }>
 
 export type SqlCall = {
@@ -69,8 +70,9 @@ export function dataOf(connection: Connection, name: string, clientNumbers: Numb
       return sendForJson<CopyAnswer>(connection, 'copyFrom', call)
     },
     /** The bytes of `COPY ... TO STDOUT`. A copy that fails half-way throws in the middle of them. */
-    copyTo: (q: string, { signal, onProgress }: CopyToOptions = {}): Promise<AsyncIterable<Uint8Array>> => {
-      const call: Call = { parameters, json: { q }, headers: { accept: '*/*' }, signal, isRepeatable: true }
+    copyTo: (q: string, options: CopyToOptions = {}): Promise<AsyncIterable<Uint8Array>> => {
+      const { signal, onProgress, isRepeatable = false } = options
+      const call: Call = { parameters, json: { q }, headers: { accept: '*/*' }, signal, isRepeatable }
       return sendForBytes(connection, 'copyToByPost', call, onProgress)
     },
   }
