@@ -101,6 +101,11 @@ test('how a file is written is found in its beginning', () => {
   assert.deepEqual(of('\ufeffid;name;x\n1;"a,b,c";\n2;c;\n'), { ...comma, delimiter: ';' })
   assert.deepEqual(of('id\tinches\n1\t5"\n2\t7\n3\t8\n'), { ...comma, delimiter: '\t', quote: '' })
   assert.deepEqual(of('1|2024-01-01\n2|2024-01-02\n'), { ...comma, delimiter: '|', hasHeader: false })
+  // As pandas writes its index.
+  assert.deepEqual(of(',a,b\n0,1,x\n1,2,y\n'), comma)
+  assert.deepEqual(of(',,b\n0,1,x\n'), { ...comma, hasHeader: false })
+  // A quotation mark without its end is a mistake to be told, not a way to write.
+  assert.deepEqual(of('a,b\n1,"unclosed\n2,3\n'), comma)
   const latin = Buffer.from('ort,n\nKöln,1\n', 'latin1')
   assert.deepEqual(of(latin), { ...comma, encoding: 'WIN1252' })
   assert.deepEqual(readHead(latin, of(latin)!), [

@@ -61,7 +61,7 @@ function guessForm(head: Uint8Array): CsvForm {
   for (const quote of ['"', ''] as const) {
     for (const delimiter of [',', '\t', ';', '|'] as const) {
       const score = scoreOf(head, { delimiter, quote })
-      // Without quotes only where quotes make no sense of it.
+      // Without quotes only where quotes make no sense of it, and no field begins with one: that is a quote without its end.
       if (score <= bestScore * (quote === '' ? 1.5 : 1)) continue
       best = { delimiter, quote }
       bestScore = score
@@ -70,22 +70,30 @@ function guessForm(head: Uint8Array): CsvForm {
   return best
 }
 
+const QUOTE = 34
+
 function scoreOf(head: Uint8Array, form: CsvForm): number {
-  const sizes = recordsOf(head, form, Number.POSITIVE_INFINITY, ({ starts, ends, count }) => ({
+  const sizes = recordsOf(head, form, Number.POSITIVE_INFINITY, ({ bytes, starts, ends, count }) => ({
     count,
     bytes: ends[count - 1]! - starts[0]! + 1,
+    isQuoted: form.quote === '' && starts.subarray(0, count).some((start) => bytes[start] === QUOTE),
   }))
+  if (sizes.some(({ isQuoted }) => isQuoted)) return 0
   const fields = sizes[0]?.count ?? 1
   const bytes = sizes.reduce((sum, size) => sum + (size.count === fields ? size.bytes : 0), 0)
   return fields < 2 ? 0 : (bytes / head.length) ** 4 * Math.min(fields, 20)
 }
 
-/** A header has a name for every column, and no number, date or the like among them; `no` and `t` are names, too. */
+/** A header has names, and no number, date or the like among them; `no` and `t` are names, too. One column may have none. */
 function guessHeader(head: Uint8Array, form: CsvForm): boolean {
   const [names = []] = recordsOf(head, form, 1, (record) =>
     Array.from({ length: record.count }, (_, at) => fieldBytes(record, at)),
   )
-  return names.every((name) => name.length > 0 && typesOf(name, 0, name.length, ALL_TYPES & ~BOOL) === 0)
+  const named = names.filter((name) => name.length > 0)
+  return (
+    named.length >= Math.max(1, names.length - 1) &&
+    named.every((name) => typesOf(name, 0, name.length, ALL_TYPES & ~BOOL) === 0)
+  )
 }
 
 function isUtf8(head: Uint8Array): boolean {
