@@ -7,7 +7,7 @@ import { openConsole } from './open-console.ts'
 
 test('a table is drawn by tiles: cells that count every row from afar, points nearby, and the rows where one clicks', async (t) => {
   const { page, signInAt, user } = await openConsole(t, { drawsMaps: true })
-  await user.sql(`create table quakes as select i as n, '<b>' || i as name,
+  await user.sql(`create table quakes as select i as "<img src=x onerror=alert(1)>", '<b>' || i as name,
       st_setsrid(st_point(7 + (i % 200) * 0.01, 50 + (i / 200) * 0.01), 4326) as the_geom from generate_series(0, 30000) i;
     select cdb_cartodbfytable('quakes'); analyze quakes`)
   await signInAt('/tables/public/quakes/map')
@@ -32,7 +32,9 @@ test('a table is drawn by tiles: cells that count every row from afar, points ne
   await page.getByText('a dot stands for all rows around it').waitFor({ state: 'detached' })
   const { x, y } = await onMap(page, (map) => map.project([7.1, 50.1]))
   await page.locator('.map').click({ position: { x, y } })
-  await page.getByRole('complementary', { name: 'Rows at this place' }).getByText('<b>2010').waitFor()
+  const here = page.getByRole('complementary', { name: 'Rows at this place' })
+  await here.getByText('<b>2010').waitFor()
+  await here.getByText('<img src=x onerror=alert(1)>').first().waitFor()
 })
 
 test('a tile that has left the view is no longer asked for: its statement ends in the database', async (t) => {
