@@ -27,6 +27,22 @@ export const readJob = (
   { waitSeconds, signal }: Readonly<{ waitSeconds?: number; signal?: AbortSignal }> = {},
 ) => requestJson<JobDocument>('readJob', { parameters: { jobId: id }, query: { wait: waitSeconds }, signal })
 
+/** The same for one who follows a job: a restart of the service is waited for, while the frame says that it is away. */
+export async function readJobPatiently(
+  id: string,
+  options: Readonly<{ waitSeconds?: number; signal: AbortSignal }>,
+): Promise<JobDocument> {
+  for (;;) {
+    try {
+      return await readJob(id, options)
+    } catch (error) {
+      if (!(error instanceof UnreachableError)) throw error
+      await waitForService()
+      options.signal.throwIfAborted()
+    }
+  }
+}
+
 /** Tells every change until the job has ended. */
 export async function watchJob(
   id: string,
@@ -35,7 +51,7 @@ export async function watchJob(
 ): Promise<JobDocument> {
   let waitSeconds = 0
   for (;;) {
-    const job = await readJob(id, { waitSeconds, signal })
+    const job = await readJobPatiently(id, { waitSeconds, signal })
     tell(job)
     if (isFinal(job)) return job
     // A long poll ends with the job; that it has begun is seen by short ones.

@@ -1,7 +1,7 @@
 import { type OperationId, operations, pathOf } from '../../src/client/operations.ts'
 import { serviceAddress } from '../parts/address.ts'
 import { noteServiceTime } from '../parts/clock.ts'
-import { errorOf, isAbort, UnreachableError } from './api-error.ts'
+import { type ApiError, errorOf, isAbort, UnreachableError } from './api-error.ts'
 import { waitForService } from './connection.ts'
 import { authorizationOf, type Credential } from './credential.ts'
 import { noteRateLimit } from './rate-limit.ts'
@@ -33,9 +33,8 @@ export async function request(operation: OperationId, call: Call = {}): Promise<
     if (response.ok) return response
     const error = await errorOf(response)
     if (error.status === 401 && !call.as && (await askToSignIn())) continue
-    const waitSeconds =
-      error.detail === 'rate-limit' ? (error.retryAfterSeconds ?? 1) : Number.POSITIVE_INFINITY
-    if (attempt > 2 || waitSeconds > longestWaitSeconds) throw error
+    const waitSeconds = error.retryAfterSeconds ?? 1
+    if (attempt > 2 || !isPassing(error, operation) || waitSeconds > longestWaitSeconds) throw error
     await pause(waitSeconds * 1000, call.signal)
   }
 }
@@ -57,6 +56,10 @@ export function addressOf(operation: OperationId, { parameters, query }: Call = 
 }
 
 const longestWaitSeconds = 10
+
+/** A service that stops or starts refuses for a moment; what a write did before it did so is not known. */
+const isPassing = ({ detail, status }: ApiError, operation: OperationId) =>
+  detail === 'rate-limit' || (status === 503 && operations[operation][0] === 'GET')
 
 async function sendOnce(operation: OperationId, call: Call, attempt: number): Promise<Response | 'again'> {
   const [method] = operations[operation]

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { JobDocument } from '../../src/client/documents.ts'
 import { isAbort } from '../api/api-error.ts'
-import { isFinal, readJob } from '../api/jobs.ts'
+import { isFinal, readJobPatiently } from '../api/jobs.ts'
 import { rememberJob } from '../api/known-jobs.ts'
 import { session } from '../api/session.ts'
 import { tell } from '../parts/live.tsx'
@@ -49,16 +49,16 @@ const isOlder = (next: JobDocument, former: JobDocument) =>
   next.job_id === former.job_id && next.updated_at < former.updated_at
 
 async function follow(id: string, signal: AbortSignal, show: (job: JobDocument) => void): Promise<void> {
-  const first = await readJob(id, { signal })
+  const first = await readJobPatiently(id, { signal })
   await rememberJob(first)
   show(first)
   const untilEnd = async () => {
-    while (!signal.aborted) show(await readJob(id, { waitSeconds, signal }))
+    while (!signal.aborted) show(await readJobPatiently(id, { waitSeconds, signal }))
   }
   const progress = async () => {
     while (!signal.aborted) {
       await new Promise((resolve) => setTimeout(resolve, progressMs))
-      if (!signal.aborted) show(await readJob(id, { signal }))
+      if (!signal.aborted) show(await readJobPatiently(id, { signal }))
     }
   }
   await Promise.all([untilEnd(), progress()])

@@ -9,6 +9,8 @@ export type OpenOptions = Readonly<{
   setup?: SetupOptions
   context?: BrowserContextOptions
   drawsMaps?: boolean
+  /** The address of the console, if it is not served by the service of the set-up. */
+  servedAt?: (started: Setup) => Promise<string>
   /** What the console may report, as the test wants it to. */
   expected?: RegExp
 }>
@@ -30,7 +32,8 @@ export type OpenedConsole = Setup &
  */
 export async function openConsole(t: TestContext, options: OpenOptions = {}): Promise<OpenedConsole> {
   await provideConsole()
-  const started = await setup(t, options.setup)
+  const house = await setup(t, options.setup)
+  const started = { ...house, url: (await options.servedAt?.(house)) ?? house.url }
   const context = await sharedContext(options)
   const problems = watchProblems(context, new URL(started.url).origin)
   t.after(async () => {

@@ -23,7 +23,7 @@ export type RunningProcess = Readonly<{
 /** Starts `cartage <command>` of an installation, and waits until it serves or works. */
 export async function startProcess(
   t: TestContext,
-  { config, keys }: Installation,
+  { config, keys }: Pick<Installation, 'config' | 'keys'>,
   command: readonly string[],
   env: Readonly<Record<string, string>> = {},
 ): Promise<RunningProcess> {
