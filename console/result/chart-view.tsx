@@ -80,7 +80,7 @@ function Chart({ kind, data, isTime, names }: ChartProps) {
     const holder = container.current!
     const size = () => ({
       width: Math.max(200, holder.clientWidth),
-      height: Math.max(160, holder.clientHeight - 34),
+      height: Math.max(120, holder.clientHeight - 34),
     })
     const chart = new uPlot({ ...size(), ...optionsOf(kind, isTime, names) }, sorted(data), holder)
     const observer = new ResizeObserver(() => chart.setSize(size()))
