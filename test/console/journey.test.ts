@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { test } from 'node:test'
-import { promisify } from 'node:util'
 import type { Page } from 'playwright-core'
 import { eventually } from '../support/setup.ts'
+import { inShell } from './in-shell.ts'
 import { onMap } from './map-page.ts'
 import { fillSignIn, openConsole } from './open-console.ts'
 import { clipboard } from './sql-page.ts'
@@ -53,10 +52,4 @@ async function dropFile(page: Page, name: string, content: string): Promise<void
     for (const kind of ['dragenter', 'dragover', 'drop'])
       document.querySelector('main').dispatchEvent(new DragEvent(kind, { dataTransfer, bubbles: true, cancelable: true }))
   }`)
-}
-
-async function inShell(line: string, token: string): Promise<string> {
-  const env = { ...process.env, CARTAGE_API_KEY: token }
-  const { stdout } = await promisify(execFile)('sh', ['-c', line], { env, timeout: 60_000 })
-  return stdout
 }
