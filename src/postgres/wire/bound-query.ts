@@ -56,12 +56,19 @@ function readTypes(buffer: Buffer, start: number): number[] {
 
 /** All values and all columns are text. */
 function bindMessage(values: readonly (string | null)[]): Buffer {
-  const parts = values.flatMap((value) => {
-    if (value === null) return [noValue]
-    const bytes = Buffer.from(value)
-    return [int32(bytes.length), bytes]
-  })
-  return message('B', unnamed, unnamed, int16(0), int16(values.length), ...parts, int16(0))
+  return message('B', unnamed, unnamed, int16(0), int16(values.length), bytesOf(values), int16(0))
+}
+
+function bytesOf(values: readonly (string | null)[]): Buffer {
+  // One unit of a string takes three bytes at most.
+  const bytes = Buffer.allocUnsafe(values.reduce((sum, value) => sum + 4 + 3 * (value?.length ?? 0), 0))
+  let at = 0
+  for (const value of values) {
+    const length = value === null ? noValue : bytes.write(value, at + 4)
+    bytes.writeInt32BE(length, at)
+    at += 4 + Math.max(length, 0)
+  }
+  return bytes.subarray(0, at)
 }
 
 function message(type: string, ...parts: readonly (string | Buffer)[]): Buffer {
@@ -83,7 +90,7 @@ function int32(value: number): Buffer {
 }
 
 const unnamed = '\0'
-const noValue = int32(-1)
+const noValue = -1
 const describe = message('D', 'S', unnamed)
 const flush = message('H')
 const execute = message('E', unnamed, int32(0))
