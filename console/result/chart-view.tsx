@@ -28,25 +28,23 @@ export default function ChartView({ result }: Readonly<{ result: Result }>) {
   const [x, setX] = useState(
     (drawable.find(({ at }) => columns[at]!.type === 'date') ?? drawable[0])?.at ?? -1,
   )
-  const [y, setY] = useState(numbers.find(({ at }) => at !== x)?.at ?? numbers[0]?.at ?? -1)
+  const [y, setY] = useState((numbers.find(({ at }) => at !== x) ?? numbers[0])?.at ?? -1)
   const [other, setOther] = useState<number | null>(null)
   const chosen = [x, y, ...(other === null ? [] : [other])]
   const data = useLoaded(
     async () => ({ chosen, ...(await result.ask('numbers', { columns: chosen, most: mostPoints })) }),
     [result, rows, x, y, other],
   )
-  if (drawable.length === 0 || y < 0) return <Empty>A chart needs a column of numbers.</Empty>
+  if (y < 0) return <Empty>A chart needs a column of numbers.</Empty>
   return (
     <div class="map-view">
       <div class="map-bar">
-        <label>
-          As{' '}
-          <select value={kind} onChange={(event) => setKind(event.currentTarget.value as Kind)}>
-            {kinds.map((name) => (
-              <option key={name}>{name}</option>
-            ))}
-          </select>
-        </label>
+        <Choice
+          label="As"
+          value={kinds.indexOf(kind)}
+          options={kinds.map((name, at) => ({ name, at }))}
+          choose={(at) => setKind(kinds[at ?? 0]!)}
+        />
         <Choice label="of" value={y} options={numbers} choose={(at) => setY(at ?? y)} />
         <Choice label="and" value={other} options={numbers} choose={setOther} none="nothing" />
         <Choice label="by" value={x} options={drawable} choose={(at) => setX(at ?? x)} />
@@ -74,7 +72,6 @@ type ChartProps = Readonly<{ kind: Kind; data: NumberColumns; isTime: boolean; n
 
 function Chart({ kind, data, isTime, names }: ChartProps) {
   const container = useRef<HTMLDivElement>(null)
-  const [by, ...of] = names
   const colours = shownTheme.value
   useEffect(() => {
     const holder = container.current!
@@ -89,8 +86,15 @@ function Chart({ kind, data, isTime, names }: ChartProps) {
       observer.disconnect()
       chart.destroy()
     }
-  }, [kind, data, isTime, names.join('\n'), colours])
-  return <div class="chart" ref={container} role="img" aria-label={`Chart of ${of.join(' and ')} by ${by}`} />
+  }, [kind, data, colours])
+  return (
+    <div
+      class="chart"
+      ref={container}
+      role="img"
+      aria-label={`Chart of ${names.slice(1).join(' and ')} by ${names[0]}`}
+    />
+  )
 }
 
 function optionsOf(
@@ -98,38 +102,27 @@ function optionsOf(
   isTime: boolean,
   names: readonly string[],
 ): Omit<uPlot.Options, 'width' | 'height'> {
-  const [line, text] = [colourOf('line'), colourOf('muted')]
-  const axis = { stroke: text, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } }
-  const [by = '', ...of] = names
+  const lines = { stroke: colourOf('line'), width: 1 }
+  const axis = { stroke: colourOf('muted'), grid: lines, ticks: lines }
   return {
     scales: { x: { time: isTime } },
     axes: [axis, { ...axis, size: 70 }],
-    series: [
-      { label: by },
-      ...of.map((label, at) => seriesOf(kind, label, colourOf(at === 0 ? 'accent' : 'mark'), sideOf(at, of))),
-    ],
+    series: names.map((label, at) => ({ label, ...drawnAs(kind, colourOf(at > 1 ? 'mark' : 'accent')) })),
   }
 }
 
-/** Bars of two columns stand beside each other. */
-const sideOf = (at: number, of: readonly string[]) => (of.length === 1 ? 0 : at === 0 ? -1 : 1)
-
-function seriesOf(kind: Kind, label: string, colour: string, side: -1 | 0 | 1): uPlot.Series {
-  const bars = uPlot.paths.bars?.({ size: [side === 0 ? 0.8 : 0.4, 60], align: side })
-  return {
-    label,
-    stroke: colour,
-    width: kind === 'points' ? 0 : 1.5,
-    points: { show: kind === 'points', size: 5, fill: colour },
-    ...(kind === 'bars' && bars ? { paths: bars, fill: colour } : {}),
-  }
-}
+/** uPlot does not draw the first column. Bars are outlines, so that none of another column is hidden. */
+const drawnAs = (kind: Kind, stroke: string) => ({
+  stroke,
+  width: kind === 'points' ? 0 : 1.5,
+  points: { show: kind === 'points', size: 5, fill: stroke },
+  ...(kind === 'bars' && { paths: uPlot.paths.bars!({ size: [0.8, 60] }) }),
+})
 
 /** A chart is drawn from left to right, whatever the order of the rows; points without an x are left out. */
-function sorted({ columns: [x, ...others] }: NumberColumns): uPlot.AlignedData {
-  const order = Array.from(x!, (_, at) => at)
-    .filter((at) => !Number.isNaN(x![at]))
-    .sort((a, b) => x![a]! - x![b]!)
+function sorted({ columns }: NumberColumns): uPlot.AlignedData {
+  const x = columns[0]!
+  const order = [...x.keys()].filter((at) => !Number.isNaN(x[at])).sort((a, b) => x[a]! - x[b]!)
   const inOrder = (values: Float64Array) => order.map((at) => (Number.isNaN(values[at]) ? null : values[at]!))
-  return [order.map((at) => x![at]!), ...others.map(inOrder)]
+  return columns.map(inOrder) as uPlot.AlignedData
 }
