@@ -7,6 +7,9 @@ import { addressOf } from '../api/request.ts'
 import { assetAddress } from '../parts/address.ts'
 import type { FromWorker, Outcome, Progress, Question, Questions, ToWorker } from './protocol.ts'
 
+/** What the SQL endpoint is told beside the statement. With `params` PostgreSQL takes one statement only. */
+export type QueryExtras = Partial<ServerOrder> & Readonly<{ params?: readonly unknown[] }>
+
 /** Of the SQL endpoint: it sorts all rows before it answers. */
 export type ServerOrder = Readonly<{ order_by: string; sort_order: 'asc' | 'desc' }>
 
@@ -28,7 +31,7 @@ export class Result {
   #lastId = 0
   #end: () => void = () => undefined
 
-  constructor(text: string, credential: Credential & { kind: 'key' }, order?: ServerOrder) {
+  constructor(text: string, credential: Credential & { kind: 'key' }, extras: QueryExtras = {}) {
     this.ended = new Promise((resolve) => {
       this.#end = resolve
     })
@@ -41,7 +44,7 @@ export class Result {
         'content-type': 'application/json',
         accept: 'application/json',
       },
-      body: JSON.stringify({ q: text, ...order }),
+      body: JSON.stringify({ q: text, ...extras }),
     })
   }
 

@@ -1,6 +1,6 @@
 import { useSignalEffect } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { isWrite, type Statement, whatItRisks } from '../../src/client/statements.ts'
+import { type Statement, whatItRisks } from '../../src/client/statements.ts'
 import { ApiError } from '../api/api-error.ts'
 import { openCatalog, refreshCatalog } from '../api/catalog.ts'
 import { curlLine } from '../api/curl.ts'
@@ -20,6 +20,7 @@ import { isOneTransaction, isRunAsOne, wholeOf } from './one-transaction.ts'
 import { Results } from './results.tsx'
 import { chooseKeyOnceKnown, currentRunAs, missingKey } from './run-as.ts'
 import { dropAllRuns, type Run, type RunAs, runStatements, runs, stopRunning } from './runs.ts'
+import { showPlan } from './show-plan.ts'
 import css from './sql.css' with { type: 'text' }
 import { Toolbar } from './toolbar.tsx'
 
@@ -67,8 +68,7 @@ export default function SqlPage() {
   const explain = (isCarriedOut: boolean) => () => {
     const statement = editor.current?.current()
     if (!statement || !currentDraft.value || missingKey.value) return
-    const statements = [{ ...statement, text: explained(statement.text, isCarriedOut) }]
-    void runStatements({ draftId: currentDraft.value.id, statements, as: currentRunAs(), isPlan: true })
+    void showPlan(currentDraft.value.id, statement, isCarriedOut)
   }
   const share = async () => {
     const address = `${location.origin}${hrefOf('/sql')}#s=${await packStatement(currentDraft.value?.text ?? '')}`
@@ -101,7 +101,7 @@ export default function SqlPage() {
         more={[
           { label: 'Explain', run: explain(false) },
           { label: 'Explain analyze', run: explain(true) },
-          { note: 'Explain analyze carries it out. A write is rolled back.' },
+          { note: 'Explain analyze carries it out and rolls it back.' },
           'line',
           {
             label: 'Run all in one transaction',
@@ -158,13 +158,6 @@ async function takeFragment(text: string): Promise<void> {
 /** The same request in a shell; the token is read from a variable there. */
 const curlOf = (q: string, { credential: { username, token } }: RunAs) =>
   curlLine('query', { username, token: token === null ? null : undefined, form: { q } })
-
-/** What would change something is carried out and undone. */
-function explained(text: string, isCarriedOut: boolean): string {
-  if (!isCarriedOut) return `explain (format json) ${text}`
-  const analyze = `explain (analyze, buffers, format json) ${text}`
-  return isWrite(text) ? `begin; ${analyze}; rollback` : analyze
-}
 
 /** An error that names a place is marked there, in the draft from which the statement came. */
 function useErrorMarks(editor: { readonly current: EditorHandle | undefined }): void {

@@ -27,6 +27,8 @@ export type Run = Readonly<{
   look: ResultLook
   /** A plan is shown as a table of its nodes. */
   isPlan: boolean
+  /** PostgreSQL shall refuse it if it is more than one statement. */
+  isSingle?: boolean | undefined
   /** By which the service was asked to sort. */
   order?: ServerOrder | undefined
 }>
@@ -36,6 +38,7 @@ export type ToRun = Readonly<{
   statements: readonly Statement[]
   as: RunAs
   isPlan?: boolean
+  isSingle?: boolean
   order?: ServerOrder
 }>
 
@@ -53,6 +56,7 @@ export async function runStatements({
   statements,
   as,
   isPlan = false,
+  isSingle,
   order,
 }: ToRun): Promise<void> {
   if (isRunning.value) return toast('Something is running: Stop ends it')
@@ -61,7 +65,7 @@ export async function runStatements({
   dropUnpinned()
   try {
     for (const { text, from } of statements) {
-      const run = await runOne({ text, from, draftId, as, isPlan, order })
+      const run = await runOne({ text, from, draftId, as, isPlan, isSingle, order })
       if (isStopped || run.result.state.value !== 'done') break
     }
   } finally {
@@ -125,7 +129,8 @@ async function runOne(one: One): Promise<Run> {
 }
 
 function openRun(one: One): Run {
-  const result = new Result(one.text, one.as.credential, one.order)
+  const extras = { ...one.order, ...(one.isSingle && { params: [] }) }
+  const result = new Result(one.text, one.as.credential, extras)
   const run = { ...one, id: ++lastId, result, look: new ResultLook(result) }
   runs.value = [...runs.value, run]
   shownRun.value = run.id

@@ -61,17 +61,6 @@ export const changesCatalog = (text: string) =>
   /^(CREATE|ALTER|DROP|SELECT|DO|CALL)$/.test(wordsOf(text)[0] ?? '') &&
   /\b(create|alter|drop|cartodbfytable)\b/i.test(text)
 
-/** Whether a plan that is carried out would change something. */
-export const isWrite = (text: string) =>
-  wordsOf(text).some((word) => /^(INSERT|UPDATE|DELETE|MERGE|CREATE|REFRESH|INTO)$/.test(word)) ||
-  /\b(insert|update|delete|merge)\b/i.test(withoutQuotes(text))
-
-const withoutQuotes = (text: string) =>
-  [...tokensOf(text)]
-    .filter(({ kind }) => kind === 'word')
-    .map((token) => token.text)
-    .join(' ')
-
 type Token = Readonly<{
   kind: 'word' | 'quoted' | 'comment' | 'other'
   from: number

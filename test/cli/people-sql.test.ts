@@ -150,6 +150,31 @@ test('a plan that is carried out changes nothing', async (t) => {
   assert.match(wrong.err, /\n {4}│ {8}\^\^\^\n/)
 })
 
+test('a plan is of one statement, and PostgreSQL is the judge of that', async (t) => {
+  const { me, house } = await withPlaces(t)
+  await house.user.sql(
+    "create function add_place() returns void language sql as $$ insert into places values ('new', 1) $$",
+  )
+  const several = ['select 1; delete from places', 'delete from places; commit', ' ;']
+  // The first hides its semicolon from a reader who does not know all rules of PostgreSQL.
+  const odd = ["select E'a'\n'\\' || '; delete from places; --'", 'select 1 as €$$; delete from places; --$$']
+  const others = ['commit', 'analyze delete from places', '(analyze) delete from places']
+  for (const flag of ['--explain', '--analyze']) {
+    for (const text of several) {
+      const { code, out, err } = await cartage(me, 'sql', flag, text)
+      assert.deepEqual([code, out], [2, ''], text)
+      assert.match(err, /^error: A plan is of one statement, and here are (2|none)\n$/)
+    }
+    for (const text of [...odd, ...others]) {
+      const { code, out, err } = await cartage(me, 'sql', flag, text)
+      assert.deepEqual([code, out], [1, ''], text)
+      assert.match(err, /^error: (cannot insert multiple commands|syntax error)/)
+    }
+  }
+  assert.match((await cartage(me, 'sql', '--analyze', 'select add_place();')).out, /actual time/)
+  assert.equal((await house.user.sql('select * from places')).rowCount, 2)
+})
+
 test('--as runs with the rights of another key, whose grants may come from a file', async (t) => {
   const { me, folder } = await withPlaces(t)
   assert.equal((await cartage(me, 'key', 'create', 'reader', '--read', 'places')).code, 0)

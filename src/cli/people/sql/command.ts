@@ -1,14 +1,15 @@
 import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
-import { isWrite, splitStatements } from '../../../client/statements.ts'
+import { type ExplainStep, explainStatement, whyNotExplained } from '../../../client/explain-statement.ts'
+import { splitStatements } from '../../../client/statements.ts'
 import { UsageError } from '../../command.ts'
 import { type Call, type PeopleCommand, textOf, wrongCall } from '../command.ts'
-import { type StatementPlace, wholeText } from '../explain.ts'
+import { at, type StatementPlace, wholeText } from '../explain.ts'
 import { type Format, formatByEnding, formats } from '../output/formats.ts'
-import { withServiceAs } from '../service.ts'
+import { type Service, withServiceAs } from '../service.ts'
 import { writeTo } from '../whole-file.ts'
 import { runInteractive } from './interactive.ts'
-import { runStatement } from './run-statement.ts'
+import { type Output, runStatement } from './run-statement.ts'
 
 export const sqlCommand: PeopleCommand = {
   name: 'sql',
@@ -19,8 +20,8 @@ export const sqlCommand: PeopleCommand = {
     1: { type: 'boolean', short: '1', help: 'all of a file in one transaction' },
     format: { type: 'string', value: 'F', kind: formats, help: `one of ${formats.join(', ')}` },
     output: { type: 'string', short: 'o', value: 'FILE', kind: 'file', help: 'write the rows to a file' },
-    explain: { type: 'boolean', help: 'show the plan' },
-    analyze: { type: 'boolean', help: 'run it and show the plan with its times; a write is rolled back' },
+    explain: { type: 'boolean', help: 'show the plan of one statement' },
+    analyze: { type: 'boolean', help: 'run it, show the plan with its times, and roll it back' },
     as: { type: 'string', value: 'KEY', kind: 'key', help: 'run as another key of the account' },
   },
   details: [
@@ -39,8 +40,7 @@ export const sqlCommand: PeopleCommand = {
     return withServiceAs(call, textOf(values, 'as'), async (service) => {
       if (!texts) return runInteractive(call, service, format)
       await writeTo(textOf(values, 'output'), async (target) => {
-        for (const place of texts)
-          await runStatement(call, service, explained(call, place), { format, target })
+        for (const place of texts) await runOrExplain(call, service, place, { format, target })
       })
       return args.length === 0 && texts.length === 0 ? 2 : 0
     })
@@ -77,16 +77,21 @@ async function readTexts({ args: [statement], values }: Call): Promise<readonly 
   return statements.map(({ from, text: one }) => ({ text: content, from, statement: one }))
 }
 
-/** A plan that is carried out is a write too: it is undone, and that is said. */
-function explained({ values, terminal }: Call, place: Place): Place {
-  if (!values.explain && !values.analyze) return place
-  const { statement } = place
-  const isUndone = values.analyze === true && isWrite(statement)
-  if (isUndone) terminal.say('rolled back: the statement is run for its plan alone')
-  const head = `${isUndone ? 'begin; ' : ''}explain ${values.analyze ? '(analyze, buffers) ' : ''}`
-  return {
-    ...place,
-    from: place.from - head.length,
-    statement: `${head}${statement}${isUndone ? '\n; rollback' : ''}`,
-  }
+async function runOrExplain(call: Call, service: Service, place: Place, output: Output): Promise<void> {
+  const { values, terminal } = call
+  if (!values.explain && !values.analyze) return runStatement(call, service, place, output)
+  const reason = whyNotExplained(place.statement)
+  if (reason) throw new UsageError(reason)
+  const { plan, analyze } = explainStatement(place.statement, 'text')
+  const planned = { ...stepOf(place, plan), params: [] }
+  if (!values.analyze) return runStatement(call, service, planned, output)
+  await at(planned, () => service.client.sql(plan.text, { params: [], signal: service.signal }))
+  terminal.say('rolled back: the statement is run for its plan alone')
+  return runStatement(call, service, stepOf(place, analyze), output)
 }
+
+const stepOf = (place: Place, { text, before }: ExplainStep): Place => ({
+  ...place,
+  from: place.from - before,
+  statement: text,
+})

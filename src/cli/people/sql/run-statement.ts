@@ -1,4 +1,5 @@
 import type { Writable } from 'node:stream'
+import type { SqlValue, Statement } from '../../../client/api/sql-statement.ts'
 import { formatCount, formatDuration, plural } from '../../../client/format.ts'
 import type { Call } from '../command.ts'
 import { at, type StatementPlace } from '../explain.ts'
@@ -16,21 +17,23 @@ export type Output = Readonly<{ format: Format; target: Writable }>
 export function runStatement(
   call: Call,
   service: Service,
-  place: Omit<StatementPlace, 'startedAt'>,
+  place: Omit<StatementPlace, 'startedAt'> & Readonly<{ params?: readonly SqlValue[] }>,
   output: Output,
 ): Promise<void> {
   const { format } = output
+  const { statement, params } = place
+  const sql = params ? { text: statement, params } : statement
   return at(place, () =>
     isServed(format)
-      ? passRows(call, service, place.statement, { ...output, format })
-      : showRows(call, service, place.statement, { ...output, format }),
+      ? passRows(call, service, sql, { ...output, format })
+      : showRows(call, service, sql, { ...output, format }),
   )
 }
 
 async function passRows(
   { terminal }: Call,
   { client, signal }: Service,
-  statement: string,
+  statement: Statement,
   { format, target }: Output & { format: ServedFormat },
 ): Promise<void> {
   const startedAt = performance.now()
@@ -90,7 +93,7 @@ class LineCounter {
 async function showRows(
   { terminal }: Call,
   { client, signal }: Service,
-  statement: string,
+  statement: Statement,
   { format, target }: Output & { format: Exclude<Format, ServedFormat> },
 ): Promise<void> {
   const startedAt = performance.now()
