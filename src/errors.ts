@@ -227,6 +227,10 @@ export const errors = {
       hint: 'Use the endpoints /api/v2/sql/copyfrom and /api/v2/sql/copyto',
     }),
   paramsInvalid: (text: string) => raise('params-invalid', 'invalid', text),
+  paramsTooLarge: (maxLength: number) =>
+    raise('params-too-large', 'too-large', `params is longer than ${maxLength} characters`, {
+      hint: 'Only q may be longer. Load large data with the endpoint /api/v2/sql/copyfrom',
+    }),
   rowTooLarge: (maxBytes: number) =>
     raise('row-too-large', 'invalid', `A row of the answer is larger than ${maxBytes} bytes`, {
       hint: 'Get large values with the endpoint /api/v2/sql/copyto, which has no such limit',

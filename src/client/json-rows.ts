@@ -92,26 +92,31 @@ export class RowScanner {
 /** `{"rows":[` has opened two. */
 const depthOfRows = 2
 
-const [quote, backslash, openBrace, closeBrace, openBracket, closeBracket] = [34, 92, 123, 125, 91, 93]
+const [quote, comma, backslash, openBrace, closeBrace, openBracket, closeBracket] = [
+  34, 44, 92, 123, 125, 91, 93,
+] as const
 
 /** A member of an object: its name, and its value as it is written, digit by digit. */
 export type RawMember = readonly [name: string, value: string]
 
 /** The members of an object in the order in which they are written. (JSON.parse puts a member named `1` first, and rounds.) */
 export function membersOf(text: string): RawMember[] {
-  const members: RawMember[] = []
+  return Array.from(memberPlaces(text), ({ name, start, end }) => [name, text.slice(start, end)])
+}
+
+/** Where the value of each member is written. Of a text that is not JSON, those before the mistake. */
+export function* memberPlaces(text: string): Generator<{ name: string; start: number; end: number }> {
   let at = skipSpace(text, 1)
   while (text[at] === '"') {
     const nameEnd = valueEnd(text, at)
-    const name = JSON.parse(text.slice(at, nameEnd)) as string
+    const name = stringOf(text.slice(at, nameEnd))
     const start = skipSpace(text, skipSpace(text, nameEnd) + 1)
     const end = valueEnd(text, start)
-    members.push([name, text.slice(start, end)])
+    yield { name, start, end }
     at = skipSpace(text, end)
     if (text[at] !== ',') break
     at = skipSpace(text, at + 1)
   }
-  return members
 }
 
 /** The elements of an array as they are written. */
@@ -129,7 +134,11 @@ export function* elementsOf(text: string): Generator<string> {
 /** A value as people read it: null, the content of a string, anything else as it is written. */
 export function shownValue(raw: string): string | null {
   if (raw === 'null') return null
-  return raw.startsWith('"') ? (JSON.parse(raw) as string) : raw
+  return raw.startsWith('"') ? stringOf(raw) : raw
+}
+
+function stringOf(raw: string): string {
+  return raw.includes('\\') ? (JSON.parse(raw) as string) : raw.slice(1, -1)
 }
 
 function skipSpace(text: string, from: number): number {
@@ -139,26 +148,36 @@ function skipSpace(text: string, from: number): number {
 }
 
 function valueEnd(text: string, from: number): number {
-  const first = text[from]
-  if (first === '"') return stringEnd(text, from)
-  if (first !== '{' && first !== '[') {
-    let at = from
-    while (at < text.length && !/[,}\]\s]/.test(text[at]!)) at++
-    return at
-  }
+  const first = text.charCodeAt(from)
+  if (first === quote) return stringEnd(text, from)
+  if (first !== openBrace && first !== openBracket) return wordEnd(text, from)
   let depth = 0
   for (let at = from; at < text.length; at++) {
-    const character = text[at]
-    if (character === '"') at = stringEnd(text, at) - 1
-    else if (character === '{' || character === '[') depth++
-    else if (character === '}' || character === ']') depth--
-    if (depth === 0) return at + 1
+    const unit = text.charCodeAt(at)
+    if (unit === quote) at = stringEnd(text, at) - 1
+    else if (unit === openBrace || unit === openBracket) depth++
+    else if ((unit === closeBrace || unit === closeBracket) && --depth === 0) return at + 1
   }
   return text.length
 }
 
+/** Of a number, true, false or null. */
+function wordEnd(text: string, from: number): number {
+  let at = from
+  while (at < text.length) {
+    const unit = text.charCodeAt(at)
+    if (unit <= 32 || unit === comma || unit === closeBrace || unit === closeBracket) break
+    at++
+  }
+  return at
+}
+
 function stringEnd(text: string, from: number): number {
   let at = from + 1
-  while (at < text.length && text[at] !== '"') at += text[at] === '\\' ? 2 : 1
+  while (at < text.length) {
+    const unit = text.charCodeAt(at)
+    if (unit === quote) break
+    at += unit === backslash ? 2 : 1
+  }
   return at + 1
 }

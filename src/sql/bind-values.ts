@@ -1,5 +1,5 @@
-import { elementsOf } from '../client/json-rows.ts'
 import { errors } from '../errors.ts'
+import { ArrayText, containsNul } from './array-text.ts'
 
 /**
  * The values of `params`, each as its JSON text, in the way PostgreSQL reads them. A number keeps its digits, because
@@ -7,7 +7,8 @@ import { errors } from '../errors.ts'
  */
 export function bindValues(params: readonly string[], types: readonly number[]): (string | null)[] {
   if (params.length !== types.length) throw errors.paramsInvalid(wrongCount(params.length, types.length))
-  return params.map((json, place) => pgValue(json, types[place]!, `$${place + 1}`))
+  const arrays = new ArrayText(params.reduce((longest, { length }) => Math.max(longest, length), 0))
+  return params.map((json, place) => pgValue(json, types[place]!, place + 1, arrays))
 }
 
 function wrongCount(given: number, wanted: number): string {
@@ -17,14 +18,14 @@ function wrongCount(given: number, wanted: number): string {
 
 const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`
 
-function pgValue(json: string, type: number, place: string): string | null {
+function pgValue(json: string, type: number, place: number, arrays: ArrayText): string | null {
   switch (json[0]) {
     case 'n':
       return null
     case '"':
-      return textOf(json, place)
+      return wellFormed(textOf(json, place), place)
     case '[':
-      return isJson.has(type) ? json : arrayOf(json, place, 1)
+      return isJson.has(type) ? json : wellFormed(arrays.write(json, place, isArrayOfJson.has(type)), place)
     default:
       // true, false, the digits of a number, an object as it is written.
       return json
@@ -32,27 +33,17 @@ function pgValue(json: string, type: number, place: string): string | null {
 }
 
 const isJson: ReadonlySet<number> = new Set([114, 3802])
+const isArrayOfJson: ReadonlySet<number> = new Set([199, 3807])
 
-function textOf(json: string, place: string): string {
+function textOf(json: string, place: number): string {
+  if (!json.includes('\\')) return json.slice(1, -1)
   const text = JSON.parse(json) as string
-  if (text.includes('\0')) throw errors.paramsInvalid(`The parameter ${place} contains a NUL character`)
+  if (text.includes('\0')) throw containsNul(place)
   return text
 }
 
-function arrayOf(json: string, place: string, dimension: number): string {
-  if (dimension > maxDimensions)
-    throw errors.paramsInvalid(`The parameter ${place} is an array of more than ${maxDimensions} dimensions`)
-  return `{${[...elementsOf(json)].map((element) => elementOf(element, place, dimension)).join(',')}}`
+/** JSON can write halves of characters, which no UTF-8 has. */
+function wellFormed(text: string, place: number): string {
+  if (!/\p{Surrogate}/u.test(text)) return text
+  throw errors.paramsInvalid(`The parameter $${place} contains half of a surrogate pair`)
 }
-
-function elementOf(json: string, place: string, dimension: number): string {
-  if (json === 'null') return 'NULL'
-  if (json.startsWith('[')) return arrayOf(json, place, dimension + 1)
-  if (json.startsWith('"')) return quoted(textOf(json, place))
-  return json.startsWith('{') ? quoted(json) : json
-}
-
-const quoted = (text: string) => `"${text.replaceAll(/["\\]/g, '\\$&')}"`
-
-/** PostgreSQL's own limit. */
-const maxDimensions = 6

@@ -118,10 +118,10 @@ test('any JSON comes back as it went, or is refused: never a fault of ours', asy
 
 test('huge, deep and countless values are refused in time, or served', async (t) => {
   const { user } = await setup(t)
-  const large = 'x'.repeat(15 * 1024 ** 2)
+  const large = 'x'.repeat(500 * 1024)
   assert.deepEqual((await bind(user, 'select length($1) as n', [large])).body.rows, [{ n: large.length }])
   assert.equal((await bind(user, 'select length($1) as n', ['x'.repeat(100 * 1024 ** 2)])).status, 413)
-  const deep = (open: string, close: string) => `[${open.repeat(100_000)}1${close.repeat(100_000)}]`
+  const deep = (open: string, close: string) => `[${open.repeat(80_000)}1${close.repeat(80_000)}]`
   for (const [q, params] of [
     ['select $1::int[]', deep('[', ']')],
     ['select $1::jsonb', deep('[', ']')],
@@ -131,9 +131,9 @@ test('huge, deep and countless values are refused in time, or served', async (t)
     assert.equal(reply.status, 400, reply.text.slice(0, 200))
   }
   const long = await bind(user, 'select cardinality($1::int[]) as n', [
-    Array.from({ length: 1_000_000 }, () => 1),
+    Array.from({ length: 250_000 }, () => 1),
   ])
-  assert.deepEqual(long.body.rows, [{ n: 1_000_000 }])
+  assert.deepEqual(long.body.rows, [{ n: 250_000 }])
 })
 
 test('limits hold as without params: time, length of a row, and the client who leaves', async (t) => {

@@ -1,15 +1,17 @@
 import { parse as parseForm } from 'node:querystring'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { membersOf } from '../../client/json-rows.ts'
+import { memberPlaces } from '../../client/json-rows.ts'
 import { errors } from '../../errors.ts'
-import { isObject } from './parameters.ts'
+import { maxParamsLength } from './parameters.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** The route reads its body as a stream: no limits of the small bodies apply. */
     isStreaming?: boolean
-    /** This member of a JSON body is handed over as its text, so that no digit of a number is lost. */
+    /** This member of a JSON body is handed over as its text, not read: no digit of a number is lost. */
     memberAsText?: string
+    /** This member may be as long as a body; all the others together are small. */
+    longMember?: string
   }
 }
 
@@ -20,11 +22,16 @@ export function acceptBodies(app: FastifyInstance, timeoutMs: number): void {
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     // Clients send the JSON type along with bodiless DELETEs and POSTs.
     if (body.length === 0) return done(null, undefined)
-    const text = decodeUtf8(body as Buffer)
+    const text = decodeUtf8(body as Buffer)?.trim()
     if (text === undefined) return done(errors.badRequest('The request body is not valid UTF-8'))
-    parseJson(request, text, (error, value) => {
-      const member = request.routeOptions.config?.memberAsText
-      done(error, member === undefined ? value : withText(value, member, text))
+    const { memberAsText, longMember } = request.routeOptions.config ?? {}
+    if (longMember !== undefined && isLongBeside(longMember, text))
+      return done(errors.paramsTooLarge(maxParamsLength))
+    if (memberAsText === undefined) return parseJson(request, text, done)
+    const [rest, member] = cutOut(memberAsText, text)
+    parseJson(request, rest, (error, body) => {
+      const isGiven = !error && member !== undefined && member !== 'null'
+      done(error, isGiven ? { ...(body as object), [memberAsText]: member } : body)
     })
   })
   app.addContentTypeParser(
@@ -51,11 +58,38 @@ export function acceptBodies(app: FastifyInstance, timeoutMs: number): void {
   })
 }
 
-function withText(body: unknown, member: string, text: string): unknown {
-  if (!isObject(body) || (body[member] ?? null) === null) return body
-  // Of members with one name the last counts, as for the parser.
-  const raw = membersOf(text.trim()).findLast(([name]) => name === member)
-  return { ...body, [member]: raw![1] }
+/** Before anything is parsed, because parsing many small things takes long. */
+function isLongBeside(longMember: string, text: string): boolean {
+  if (text.length <= maxParamsLength) return false
+  let length = 0
+  for (const { name, start, end } of placesIn(text)) {
+    // The second of its name is like any other.
+    if (name === longMember && length === 0) length = end - start
+    if (start - length > maxParamsLength) break
+  }
+  return text.length - length > maxParamsLength
+}
+
+/** The body with null for the member, and what stood there; of members with one name the last counts, as for the parser. */
+function cutOut(member: string, text: string): [rest: string, value: string | undefined] {
+  let rest = ''
+  let value: string | undefined
+  let at = 0
+  for (const { name, start, end } of placesIn(text)) {
+    if (name !== member) continue
+    rest += `${text.slice(at, start)}null`
+    value = text.slice(start, end)
+    at = end
+  }
+  return [rest + text.slice(at), value]
+}
+
+function* placesIn(text: string): ReturnType<typeof memberPlaces> {
+  try {
+    if (text.startsWith('{')) yield* memberPlaces(text)
+  } catch {
+    // A name that is not JSON. The parser will come to it, too, and tell.
+  }
 }
 
 /** Answers a client that sends too slowly, if it has no answer yet, and closes the connection. */
@@ -87,7 +121,7 @@ function whatIsWrong(type: string | undefined, body: string): string {
 }
 
 function isJson(text: string): boolean {
-  if (!/^\s*[{[]/.test(text)) return false
+  if (text.length > maxParamsLength || !/^\s*[{[]/.test(text)) return false
   try {
     JSON.parse(text)
     return true

@@ -4,6 +4,9 @@ import { type AppError, errors } from '../../errors.ts'
 /** What a client sent by name, not yet checked. */
 export type Parameters = Readonly<Record<string, unknown>>
 
+/** Of what is given beside the SQL. To read a text like this, whatever it says, must not keep the others waiting. */
+export const maxParamsLength = 512 * 1024
+
 /** Query string and body together; the SQL and its values may stand in one of them only. */
 export function parametersOf({ query, body }: FastifyRequest): Parameters {
   const inQuery = query as Parameters

@@ -5,6 +5,7 @@ import { formats, type Query } from '../../query/query.ts'
 import type { Paging } from '../../sql/query-kind.ts'
 import {
   choiceOf,
+  maxParamsLength,
   type Parameters,
   parametersOf,
   textOf,
@@ -42,6 +43,7 @@ function sqlOf(parameters: Parameters): string {
 function paramsOf(parameters: Parameters): readonly string[] | undefined {
   const text = textOf(parameters, 'params')
   if (text === undefined) return undefined
+  if (text.length > maxParamsLength) throw errors.paramsTooLarge(maxParamsLength)
   if (!isJsonArray(text)) throw errors.paramsInvalid('params must be a JSON array, such as [1, "two", null]')
   const values: string[] = []
   for (const value of elementsOf(text.trim())) {

@@ -33,7 +33,7 @@ export async function queryRoutes(app: FastifyInstance, services: Services): Pro
   app.post('/api/v2/sql', { ...common, bodyLimit: maxBytes, schema: queryByPostSchema }, handler)
 }
 
-const common = { config: { rateGroup: 'sql', memberAsText: 'params' } } as const
+const common = { config: { rateGroup: 'sql', memberAsText: 'params', longMember: 'q' } } as const
 
 function headersOf({ format, filename }: Query): Record<string, string> {
   const headers = { 'Content-Type': contentTypes[format] }
