@@ -99,7 +99,7 @@ test('a chart is drawn of two columns or three, and their names stay text', asyn
   await page.locator('.u-legend').getByText(hostile).waitFor()
   await eventually(async () => assert.ok((await pixels()) > ofTwo, 'the other line is drawn too'))
   assert.equal(await page.locator('img').count(), 0)
-  await page.getByLabel('As').selectOption('bars')
+  await page.getByRole('combobox', { name: 'As', exact: true }).selectOption('bars')
   await eventually(async () => assert.ok((await pixels()) > ofTwo))
   await assertAccessible(page)
   await page.getByRole('tab', { name: 'Grid' }).click()
