@@ -1,26 +1,43 @@
 /** A statement in the fragment of an address, which no browser sends: `#s=…`, packed. */
 
+/** Of the text in bytes: a link that unpacks to more would hold up the page of whoever opens it. */
+export const longestShared = 1_000_000
+
+export const isTooLongToShare = (text: string) => new Blob([text]).size > longestShared
+
 export async function packStatement(text: string): Promise<string> {
-  const bytes = await through(new Blob([text]), new CompressionStream('deflate-raw'))
-  return btoa(String.fromCharCode(...bytes))
-    .replaceAll('+', '-')
-    .replaceAll('/', '_')
-    .replaceAll('=', '')
+  const packed = new Blob([text]).stream().pipeThrough(new CompressionStream('deflate-raw'))
+  let characters = ''
+  for (const byte of await bytesOf(packed)) characters += String.fromCharCode(byte)
+  return btoa(characters).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
 }
 
-/** Undefined if there is none, or if it was damaged on the way. */
+/** Undefined if there is none, if it was damaged on the way, or if it is too long. */
 export async function unpackStatement(fragment: string): Promise<string | undefined> {
   const packed = /^#s=([\w-]+)$/.exec(fragment)?.[1]
   if (!packed) return undefined
   try {
     const characters = atob(packed.replaceAll('-', '+').replaceAll('_', '/'))
     const bytes = Uint8Array.from(characters, (character) => character.charCodeAt(0))
-    return new TextDecoder().decode(await through(new Blob([bytes]), new DecompressionStream('deflate-raw')))
+    const text = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate-raw'))
+    return new TextDecoder().decode(await bytesOf(text.pipeThrough(atMost(longestShared))))
   } catch {
     return undefined
   }
 }
 
-async function through(blob: Blob, stream: CompressionStream | DecompressionStream): Promise<Uint8Array> {
-  return new Uint8Array(await new Response(blob.stream().pipeThrough(stream)).arrayBuffer())
+async function bytesOf(stream: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<Uint8Array> {
+  return new Uint8Array(await new Response(stream).arrayBuffer())
+}
+
+/** Fails as soon as more comes. */
+function atMost(most: number): TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>> {
+  let length = 0
+  return new TransformStream({
+    transform: (chunk, controller) => {
+      length += chunk.length
+      if (length > most) throw new RangeError('too long')
+      controller.enqueue(chunk)
+    },
+  })
 }

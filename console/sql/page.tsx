@@ -4,13 +4,14 @@ import { type Statement, whatItRisks } from '../../src/client/statements.ts'
 import { ApiError } from '../api/api-error.ts'
 import { openCatalog, refreshCatalog } from '../api/catalog.ts'
 import { curlLine } from '../api/curl.ts'
-import { packStatement, unpackStatement } from '../api/share.ts'
+import { isTooLongToShare, packStatement, unpackStatement } from '../api/share.ts'
 import { useActs } from '../parts/acts.ts'
 import { copyText } from '../parts/copy-button.tsx'
 import { Confirm } from '../parts/dialog.tsx'
 import { Skeleton } from '../parts/loading.tsx'
 import { fragment, hrefOf, navigate } from '../parts/route.ts'
 import { adoptStyles } from '../parts/styles.ts'
+import { toast } from '../parts/toast.tsx'
 import type { ServerOrder } from '../result/result.ts'
 import { Divider, editorShare } from './divider.tsx'
 import { addDraft, currentDraft, openDrafts, saveDraftsBeforeLeaving } from './drafts.ts'
@@ -71,7 +72,9 @@ export default function SqlPage() {
     void showPlan(currentDraft.value.id, statement, isCarriedOut)
   }
   const share = async () => {
-    const address = `${location.origin}${hrefOf('/sql')}#s=${await packStatement(currentDraft.value?.text ?? '')}`
+    const text = currentDraft.value?.text ?? ''
+    if (isTooLongToShare(text)) return toast('This draft is too long for a link')
+    const address = `${location.origin}${hrefOf('/sql')}#s=${await packStatement(text)}`
     await copyText(address, 'The link to this draft is copied. Whoever opens it sees it; nothing is run.')
   }
   const copyCurl = () => {
@@ -151,6 +154,7 @@ async function takeFragment(text: string): Promise<void> {
   const wanted = new URLSearchParams(text.slice(1)).get('as')
   const shared = await unpackStatement(text)
   if (shared !== undefined) addDraft(shared, 'shared')
+  else if (text.startsWith('#s=')) toast('The link is damaged or too long: nothing was opened')
   if (shared !== undefined || wanted !== null) navigate('/sql', { replace: true })
   await chooseKeyOnceKnown(wanted)
 }
