@@ -13,6 +13,7 @@ import { userSetCommand } from './commands/user-set.ts'
 import { userCommands } from './commands/users.ts'
 import { explainError } from './explain-error.ts'
 import { Interrupted } from './interrupt.ts'
+import { visible } from './printable.ts'
 import { talk } from './talk.ts'
 
 /** `serve` and `worker` are not among them: they run until they are told to stop. */
@@ -72,7 +73,8 @@ function help(): readonly string[] {
 }
 
 function print(lines: readonly string[]): number {
-  process.stdout.write(lines.map((line) => `${line}\n`).join(''))
+  const text = lines.map((line) => `${line}\n`).join('')
+  process.stdout.write(process.stdout.isTTY ? visible(text) : text)
   return 0
 }
 

@@ -2,11 +2,12 @@ import { createInterface, type Interface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import { UsageError } from '../command.ts'
 import { Interrupted } from '../interrupt.ts'
+import { printable } from '../printable.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Asks on stderr, so that stdout stays data. Where nobody can be asked, `flag` must say it. */
 export async function ask(terminal: Terminal, question: string, flag: string, usual = ''): Promise<string> {
-  const text = usual ? `${question} [${usual}]: ` : `${question}: `
+  const text = printable(usual ? `${question} [${usual}]: ` : `${question}: `)
   return (await answerTo(terminal, flag, process.stderr, (lines) => lines.question(text))).trim() || usual
 }
 
@@ -15,7 +16,7 @@ export async function askSecretly(terminal: Terminal, question: string, flag: st
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() })
   const answer = await answerTo(terminal, flag, nowhere, (lines) => {
     // Only now, as the terminal no longer shows what is typed.
-    process.stderr.write(`${question}: `)
+    process.stderr.write(printable(`${question}: `))
     return lines.question('')
   })
   process.stderr.write('\n')

@@ -21,7 +21,7 @@ const help: PeopleCommand = {
     if (args.length > 0 && !topic && !command)
       throw new UsageError(`there is no help for '${args.join(' ')}'`)
     const lines = topic ?? (command ? explainCommand(command) : overview(commands))
-    terminal.out.stream.write(lines.map((line) => `${line}\n`).join(''))
+    terminal.out.write(lines.map((line) => `${line}\n`).join(''))
     return 0
   },
 }

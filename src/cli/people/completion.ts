@@ -144,7 +144,7 @@ export const completionCommand: PeopleCommand = {
     const script = scripts[args[0]!]
     if (!script)
       throw new UsageError(`there is completion for ${Object.keys(scripts).join(', ')}, not for '${args[0]}'`)
-    terminal.out.stream.write(script)
+    terminal.out.write(script)
     return 0
   },
 }

@@ -4,7 +4,7 @@ import { ConfigError } from '../../config-variables.ts'
 import { UsageError } from '../command.ts'
 import { isFileTrouble } from '../file-trouble.ts'
 import { Interrupted } from '../interrupt.ts'
-import { printable } from './terminal.ts'
+import { printable } from '../printable.ts'
 
 /** There is no key, or none that may be used here: exit code 4. */
 export class NoKey extends Error {}
@@ -59,12 +59,19 @@ export function explain(error: unknown): string {
   const { detail, hint, context, position } = error
   const facts = Object.entries({ detail, hint, context })
     .filter(([, text]) => text)
-    .map(([name, text]) => `${name}: ${text}`)
+    .map(([name, text]) => `${name}: ${indented(text!)}`)
   const reason = error.code === 'service-unreachable' ? reasonOf(error.cause) : ''
   return printable(
-    [`error: ${error.message}${reason}`, ...(place ? markPlace(place, position) : []), ...facts].join('\n'),
+    [
+      `error: ${indented(error.message)}${reason}`,
+      ...(place ? markPlace(place, position) : []),
+      ...facts,
+    ].join('\n'),
   )
 }
+
+/** A line of it must not look like one of ours. */
+const indented = (text: string) => text.replaceAll('\n', '\n  ')
 
 function reasonOf(cause: unknown): string {
   const { message, code } = (cause ?? {}) as NodeJS.ErrnoException

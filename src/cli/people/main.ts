@@ -8,7 +8,7 @@ import { commands, findCommand } from './commands.ts'
 import { complete } from './completion.ts'
 import { exitCodeOf, explain } from './explain.ts'
 import { explainCommand, overview } from './help.ts'
-import { openTerminal } from './terminal.ts'
+import { openTerminal, tell } from './terminal.ts'
 
 /** What `cartage` does for people, over HTTP alone; answers the exit code, of which `cartage help exit-codes` tells. */
 export async function main(args: readonly string[]): Promise<number> {
@@ -50,7 +50,7 @@ function print(lines: readonly string[]): number {
   return 0
 }
 
-const warn = (text: string) => process.stderr.write(`warning: ${text}\n`)
+const warn = (text: string) => tell(`warning: ${text}`)
 
 /** Whoever reads our output, such as `head`, may have enough of it: that is no trouble. */
 function endWithReader(error: NodeJS.ErrnoException): void {
@@ -62,6 +62,6 @@ function complain(error: unknown): number {
   const exitCode = exitCodeOf(error)
   if (exitCode === undefined) throw error
   const isOurs = error instanceof UsageError || error instanceof ConfigError
-  process.stderr.write(`${isOurs ? `error: ${error.message}` : explain(error)}\n`)
+  tell(isOurs ? `error: ${error.message}` : explain(error))
   return exitCode
 }

@@ -9,7 +9,7 @@ export const openCommand: PeopleCommand = {
   run: async (call) => {
     const { url } = await findPlace(call)
     const address = `${url.replace(/\/+$/, '')}/console/`
-    call.terminal.out.stream.write(`${address}\n`)
+    call.terminal.out.write(`${address}\n`)
     if (!call.terminal.canAsk) return 0
     const opener = { darwin: 'open', win32: 'explorer' }[process.platform as string] ?? 'xdg-open'
     const child = spawn(opener, [address], { stdio: 'ignore', detached: true })

@@ -47,12 +47,12 @@ function showRequests({ terminal }: Call): void {
   subscribe('http.client.request.start', (message) => {
     const { request } = message as { request: ClientRequest }
     begun.set(request, performance.now())
-    terminal.say(terminal.err.style('dim', `> ${request.method} ${request.host} ${pathOf(request)}`))
+    terminal.say(`> ${request.method} ${request.host} ${pathOf(request)}`, 'dim')
   })
   subscribe('http.client.response.finish', (message) => {
     const { request, response } = message as { request: ClientRequest; response: IncomingMessage }
     const taken = Math.round(performance.now() - (begun.get(request) ?? 0))
     const id = response.headers['x-request-id'] ?? '-'
-    terminal.say(terminal.err.style('dim', `< ${response.statusCode} after ${taken} ms, request ${id}`))
+    terminal.say(`< ${response.statusCode} after ${taken} ms, request ${id}`, 'dim')
   })
 }

@@ -1,6 +1,7 @@
 import type { WriteStream } from 'node:tty'
 import { styleText } from 'node:util'
 import type { PeopleConfig } from '../../config.ts'
+import { printable, visible } from '../printable.ts'
 
 type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
 
@@ -11,6 +12,8 @@ export type Face = Readonly<{
   columns: number
   rows: number
   style: (style: Style, text: string) => string
+  /** In a pipe every byte stays as it is. */
+  write: (text: string) => void
 }>
 
 /** stdout is data, stderr is talk. */
@@ -22,7 +25,7 @@ export type Terminal = Readonly<{
   canAsk: boolean
   pager: string
   /** A line of talk, which --quiet leaves out. */
-  say: (text: string) => void
+  say: (text: string, style?: Style) => void
 }>
 
 export function openTerminal(values: Readonly<Record<string, unknown>>, config: PeopleConfig): Terminal {
@@ -37,8 +40,8 @@ export function openTerminal(values: Readonly<Record<string, unknown>>, config: 
     showsProgress: !isQuiet && values['no-progress'] !== true,
     canAsk: process.stdin.isTTY === true && err.isTerminal,
     pager: config.pager,
-    say: (text) => {
-      if (!isQuiet) err.stream.write(`${text}\n`)
+    say: (text, style) => {
+      if (!isQuiet) tell(text, style && ((plain) => err.style(style, plain)))
     },
   }
 }
@@ -56,12 +59,11 @@ function faceOf(stream: WriteStream, isPlain: boolean): Face {
       return stream.rows || 24
     },
     style: (style, text) => (isTerminal && !isPlain ? styleText(style, text) : text),
+    write: (text) => void stream.write(isTerminal ? visible(text) : text),
   }
 }
 
-/** What came from elsewhere must not steer the terminal. */
-export const printable = (text: string) =>
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
-  text.replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, (character) =>
-    character === '\t' ? '  ' : `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`,
-  )
+/** All that is said on stderr goes here, but for what is drawn anew there. */
+export function tell(text: string, style: (text: string) => string = (plain) => plain): void {
+  process.stderr.write(`${style(printable(text))}\n`)
+}

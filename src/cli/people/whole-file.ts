@@ -3,6 +3,7 @@ import { createWriteStream } from 'node:fs'
 import { realpath, rename, rm, stat } from 'node:fs/promises'
 import type { Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
+import { visibleTexts } from '../printable.ts'
 
 /** Under its own name a file is whole: until then it has another. A pipe or a device is written to as it is. */
 export async function writeWhole<T>(file: string, write: (target: Writable) => Promise<T>): Promise<T> {
@@ -30,8 +31,14 @@ export function writeTo<T>(file: string | undefined, write: (target: Writable) =
   return file === undefined || file === '-' ? write(process.stdout) : writeWhole(file, write)
 }
 
-/** Passes bytes on, as fast as they are taken; the target stays open. */
-export async function passOn(chunks: AsyncIterable<Uint8Array | string>, target: Writable): Promise<void> {
+/** Passes data on, as fast as it is taken; the target stays open. A terminal is not steered by it. */
+export function passOn(chunks: AsyncIterable<Uint8Array | string>, target: Writable): Promise<void> {
+  const isOnTerminal = target === process.stdout && process.stdout.isTTY
+  return writeAll(isOnTerminal ? visibleTexts(chunks) : chunks, target)
+}
+
+/** The same with what is known to be harmless, and may have colours. */
+export async function writeAll(chunks: AsyncIterable<Uint8Array | string>, target: Writable): Promise<void> {
   for await (const chunk of chunks) {
     if (!target.write(chunk)) await once(target, 'drain')
   }

@@ -61,9 +61,7 @@ const token: PeopleCommand = {
   run: (call) =>
     withService(call, async ({ client }) => {
       const key = await client.keys.read(call.args[0]!)
-      call.terminal.out.stream.write(
-        `${call.values.json ? JSON.stringify({ token: key.token }) : key.token}\n`,
-      )
+      call.terminal.out.write(`${call.values.json ? JSON.stringify({ token: key.token }) : key.token}\n`)
       return 0
     }),
 }

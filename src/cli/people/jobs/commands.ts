@@ -50,7 +50,7 @@ async function submit(call: Call, service: Service, query: JobQuery): Promise<nu
   const statement = cutAtWord(firstStatementOf(query), 80)
   await rememberJob(call.config, { id: job.job_id, url, user, at: job.created_at, statement })
   if (!call.values.detach) return runToEnd(call, service, job)
-  call.terminal.out.stream.write(`${call.values.json ? JSON.stringify(job) : job.job_id}\n`)
+  call.terminal.out.write(`${call.values.json ? JSON.stringify(job) : job.job_id}\n`)
   return 0
 }
 
@@ -112,7 +112,7 @@ const status: PeopleCommand = {
 
 function showOnce(call: Call, job: JobDocument): void {
   new JobView(call.terminal, job).end()
-  call.terminal.out.stream.write(`${job.status}${job.failed_reason ? `: ${job.failed_reason}` : ''}\n`)
+  call.terminal.out.write(`${job.status}${job.failed_reason ? `: ${job.failed_reason}` : ''}\n`)
 }
 
 const wait: PeopleCommand = {
@@ -133,7 +133,7 @@ const cancel: PeopleCommand = {
     withService(call, async ({ client }) => {
       const job = await client.jobs.cancel(call.args[0]!)
       if (call.terminal.out.isTerminal && !call.values.json)
-        call.terminal.out.stream.write(`${job.job_id} ${job.status}\n`)
+        call.terminal.out.write(`${job.job_id} ${job.status}\n`)
       else printJob(call, job)
       return 0
     }),

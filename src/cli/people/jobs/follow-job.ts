@@ -3,7 +3,7 @@ import type { JobDocument } from '../../../client/documents.ts'
 import { Interrupted } from '../../interrupt.ts'
 import type { Call } from '../command.ts'
 import type { Service } from '../service.ts'
-import { printable } from '../terminal.ts'
+import { tell } from '../terminal.ts'
 import { describeCancelled, JobView } from './job-view.ts'
 
 /** Watches a job to its end. Ctrl-C cancels it and waits for the answer; a second one leaves it running. */
@@ -74,7 +74,7 @@ function report(call: Call, job: JobDocument): number {
   const isDone = job.status === 'done'
   if (!isDone && call.terminal.out.isTerminal) {
     const reason = job.failed_reason ? `: ${job.failed_reason}` : ''
-    call.terminal.err.stream.write(`${printable(`error: the job is ${job.status}${reason}`)}\n`)
+    tell(`error: the job is ${job.status}${reason}`)
   }
   return isDone ? 0 : 1
 }
@@ -82,6 +82,6 @@ function report(call: Call, job: JobDocument): number {
 /** On a terminal the view has told it; elsewhere a line, or a document. */
 export function printJob({ terminal: { out }, values }: Call, job: JobDocument): void {
   const reason = job.failed_reason ? `: ${job.failed_reason}` : ''
-  if (values.json) out.stream.write(`${JSON.stringify(job)}\n`)
-  else if (!out.isTerminal) out.stream.write(`${job.job_id} ${job.status}${reason}\n`)
+  if (values.json) out.write(`${JSON.stringify(job)}\n`)
+  else if (!out.isTerminal) out.write(`${job.job_id} ${job.status}${reason}\n`)
 }

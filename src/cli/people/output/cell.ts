@@ -1,5 +1,5 @@
 import { type RawMember, shownValue } from '../../../client/json-rows.ts'
-import { printable } from '../terminal.ts'
+import { printable } from '../../printable.ts'
 
 /** A row as people read it: the names of its columns and what stands in them. */
 export type Cells = Readonly<{ names: readonly string[]; cells: readonly Cell[] }>

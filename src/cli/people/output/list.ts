@@ -15,8 +15,8 @@ export async function printList(
 ): Promise<void> {
   const texts = rows.map(stringifyExact)
   const { out } = terminal
-  if (values.json) out.stream.write(`[${texts.join(',')}]\n`)
-  else if (!out.isTerminal) out.stream.write(texts.map((text) => `${text}\n`).join(''))
+  if (values.json) out.write(`[${texts.join(',')}]\n`)
+  else if (!out.isTerminal) out.write(texts.map((text) => `${text}\n`).join(''))
   else if (rows.length === 0) terminal.say(ifEmpty)
   else {
     const source = (async function* () {

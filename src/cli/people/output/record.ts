@@ -1,4 +1,5 @@
-import { type Face, printable } from '../terminal.ts'
+import { printable } from '../../printable.ts'
+import type { Face } from '../terminal.ts'
 import { type Cells, oneLine, widthOf } from './cell.ts'
 
 /** One row as lines of `name │ value`; a value of several lines keeps them. */

@@ -1,14 +1,14 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Terminal } from '../terminal.ts'
-import { passOn } from '../whole-file.ts'
+import { writeAll } from '../whole-file.ts'
 
 /** Writes text to stdout; what is taller than the terminal goes through the pager. */
 export async function showText(texts: AsyncIterable<string>, terminal: Terminal): Promise<void> {
   const { isTerminal, rows, stream } = terminal.out
   const [program = ''] = terminal.pager.split(' ')
   const hasPager = isTerminal && /^[\w./-]+$/.test(program) && process.platform !== 'win32'
-  if (!hasPager) return passOn(texts, stream)
+  if (!hasPager) return writeAll(texts, stream)
   let held = ''
   let lines = 0
   const rest = texts[Symbol.asyncIterator]()

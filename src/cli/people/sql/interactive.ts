@@ -6,12 +6,14 @@ import { createInterface, type Interface } from 'node:readline/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { splitStatements } from '../../../client/statements.ts'
 import { Interrupted } from '../../interrupt.ts'
+import { printable } from '../../printable.ts'
 import { showTable } from '../account/tables.ts'
 import type { Call } from '../command.ts'
 import { exitCodeOf, explain, wholeText } from '../explain.ts'
 import { runToEnd } from '../jobs/follow-job.ts'
 import { type Format, formats } from '../output/formats.ts'
 import type { Service } from '../service.ts'
+import { tell } from '../terminal.ts'
 import { writeTo } from '../whole-file.ts'
 import { readHistory, remember } from './history.ts'
 import { runStatement } from './run-statement.ts'
@@ -131,7 +133,7 @@ class Shell {
       return true
     } catch (error) {
       if (exitCodeOf(error) === undefined) throw error
-      process.stderr.write(`${error instanceof Interrupted ? 'cancelled' : explain(error)}\n`)
+      tell(error instanceof Interrupted ? 'cancelled' : explain(error))
       return false
     } finally {
       process.off('SIGINT', stop)
@@ -143,7 +145,7 @@ class Shell {
   async listTables({ client }: Service): Promise<void> {
     const { visualizations } = await client.tables.list({ per_page: 100, order: 'name' })
     for (const { name, privacy } of visualizations)
-      process.stdout.write(`${name}  ${privacy.toLowerCase()}\n`)
+      this.call.terminal.out.write(`${name}  ${privacy.toLowerCase()}\n`)
     if (visualizations.length === 0) this.call.terminal.say('No tables yet')
   }
 
@@ -155,9 +157,9 @@ class Shell {
 
   toggleTiming(): void {
     const isQuiet = !this.call.terminal.isQuiet
-    const say = isQuiet ? () => undefined : (text: string) => void process.stderr.write(`${text}\n`)
+    const say = isQuiet ? () => undefined : (text: string) => tell(text)
     this.call = { ...this.call, terminal: { ...this.call.terminal, isQuiet, say } }
-    process.stderr.write(`timing is ${isQuiet ? 'off' : 'on'}\n`)
+    tell(`timing is ${isQuiet ? 'off' : 'on'}`)
   }
 
   chooseFile(file: string): void {
@@ -215,7 +217,7 @@ class Shell {
   }
 
   #prompt(): void {
-    this.#lines.setPrompt(`${this.#service.user}${this.#typed.trim() ? '-' : '='}> `)
+    this.#lines.setPrompt(`${printable(this.#service.user)}${this.#typed.trim() ? '-' : '='}> `)
     this.#lines.prompt()
   }
 

@@ -1,13 +1,13 @@
 import type { Writable } from 'node:stream'
 import type { SqlValue, Statement } from '../../../client/api/sql-statement.ts'
 import { formatCount, formatDuration, plural } from '../../../client/format.ts'
+import { visibleTexts } from '../../printable.ts'
 import type { Call } from '../command.ts'
 import { at, type StatementPlace } from '../explain.ts'
 import { type Format, isServed, rowsText, type ServedFormat } from '../output/formats.ts'
 import { showText } from '../output/show.ts'
 import { showProgress } from '../progress.ts'
 import type { Service } from '../service.ts'
-import { printable } from '../terminal.ts'
 import { passOn } from '../whole-file.ts'
 
 /** Where the rows of statements go, and how they look there. */
@@ -116,15 +116,17 @@ async function showRows(
   }
   try {
     const text = rowsText(format, { texts: counted(), fields: () => rows.summary?.fields ?? {} }, look)
-    await (isOnTerminal ? showText(stopAtFirst(text, stop), terminal) : passOn(text, target))
+    const isForPeople = format === 'table' || format === 'line'
+    const shown = isForPeople ? text : visibleTexts(text)
+    await (isOnTerminal ? showText(stopAtFirst(shown, stop), terminal) : passOn(text, target))
   } finally {
     stop()
   }
   // Whoever leaves the pager early has seen enough.
   if (!rows.summary) return
   const { fields, time, total_rows, notices = [], warnings = [] } = rows.summary
-  for (const text of notices) terminal.say(printable(`notice: ${text}`))
-  for (const text of warnings) terminal.say(printable(`warning: ${text}`))
+  for (const text of notices) terminal.say(`notice: ${text}`)
+  for (const text of warnings) terminal.say(`warning: ${text}`)
   const hasRows = Object.keys(fields).length > 0 || total_rows > 0
   terminal.say(`${hasRows ? plural(count || total_rows, 'row') : 'done'}, ${formatDuration(time * 1000)}`)
 }

@@ -133,7 +133,7 @@ const copyFrom: PeopleCommand = {
       ).finally(stop)
       const { out } = call.terminal
       const text = call.values.json ? JSON.stringify(answer) : `${answer.total_rows} rows in ${answer.time} s`
-      out.stream.write(`${text}\n`)
+      out.write(`${text}\n`)
       return 0
     }),
 }
@@ -148,7 +148,7 @@ const copyTo: PeopleCommand = {
       await transferOut(call, file, (onProgress) =>
         at(wholeText(statement), () => client.copyTo(statement, { signal, onProgress })),
       )
-      if (call.values.json) call.terminal.out.stream.write(`${JSON.stringify({ file })}\n`)
+      if (call.values.json) call.terminal.out.write(`${JSON.stringify({ file })}\n`)
       return 0
     }),
 }

@@ -50,7 +50,7 @@ export const importCommand: PeopleCommand = {
     if (!call.values['dry-run'])
       return withService(call, (service) => load(call, service, file, plan, statements))
     const texts = [statements.create, statements.copy, ...statements.after].filter(Boolean)
-    call.terminal.out.stream.write(`${texts.join(';\n')};\n`)
+    call.terminal.out.write(`${texts.join(';\n')};\n`)
     return 0
   },
 }
@@ -151,9 +151,7 @@ async function load(
   const rows = plural(total_rows, 'row')
   terminal.say(`${plan.table}: ${rows} in ${formatDuration(loaded)}, ${done} (job ${job.job_id})`)
   if (values.json)
-    terminal.out.stream.write(
-      `${JSON.stringify({ table: plan.table, rows: total_rows, job_id: job.job_id })}\n`,
-    )
+    terminal.out.write(`${JSON.stringify({ table: plan.table, rows: total_rows, job_id: job.job_id })}\n`)
   return 0
 }
 

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { cartage, connection, inTerminal, shellLine } from '../support/call.ts'
+import { setup } from '../support/setup.ts'
+
+const evil = '\x1b]0;pwn\x07\u009b2J\u202e\r'
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there.
+const steers = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202e]|\r(?!\r?\n)/
+
+test('no value, name, argument or file steers the terminal; in a pipe every byte is exact', async (t) => {
+  const me = connection(await setup(t, { worker: true }))
+  const query = `select U&'${escaped(evil)}' as "x${evil.replace('\r', '')}"`
+  const folder = await mkdtemp(join(tmpdir(), 'cli-'))
+  const file = join(folder, `a${evil}.csv`)
+  await writeFile(file, 'a,b\n1,2\n')
+  const calls = [
+    ...['csv', 'tsv', 'markdown', 'ndjson', 'table'].map((format) => ['sql', query, '--format', format]),
+    ['export', query],
+    ['copy', 'to', `copy (${query}) to stdout`, '-'],
+    ['import', file, '--dry-run'],
+    ['job', 'run', `select 1 as "${evil}" from "nothing${evil}"`],
+  ]
+  const terminal = inTerminal(t, me, calls.map((call) => shellLine(...call)).join('; '))
+  await terminal.ended
+  assert.ok(terminal.shown().split('pwn').length > calls.length, terminal.shown())
+  // The live view of a job draws its lines anew.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: as above.
+  const shown = terminal.shown().replace(/\r?\x1b\[(K|\d+A)/g, '')
+  assert.doesNotMatch(shown, steers)
+  const { out } = await cartage(me, 'sql', query, '--format', 'csv')
+  assert.ok(out.includes(evil), JSON.stringify(out))
+})
+
+test('what is said of wrong calls and files is harmless in a log too', async () => {
+  const me = { CARTAGE_URL: 'http://127.0.0.1:9', CARTAGE_USER: 'a', CARTAGE_API_KEY: 'b' }
+  const calls = [
+    [evil],
+    ['sql', '1', '--format', evil],
+    ['use', evil],
+    ['help', evil],
+    ['sql', '1', '--profile', evil],
+  ]
+  for (const call of [...calls, ['sql', '-f', evil], ['completion', evil], ['sql', '1', '--url', evil]]) {
+    const { code, err } = await cartage(me, ...call)
+    assert.ok(code > 0 && err.startsWith('error: '), err)
+    assert.doesNotMatch(err, steers)
+  }
+})
+
+test('a line of a detail does not look like one of ours', async (t) => {
+  const { err } = await cartage(
+    connection(await setup(t)),
+    'sql',
+    "do $$ begin raise exception E'a\\nb' using detail = E'c\\nhint: d'; end $$",
+  )
+  assert.ok(err.startsWith('error: a\n  b\ndetail: c\n  hint: d\n'), err)
+})
+
+const escaped = (text: string) =>
+  [...text].map((character) => `\\${character.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')
