@@ -102,7 +102,7 @@ function needs(outputs: readonly Output[], entryPoint: string): Output[] {
 }
 
 const kilobytes = (outputs: readonly Output[]) =>
-  Math.ceil(outputs.reduce((sum, { gzipBytes }) => sum + gzipBytes, 0) / 1000)
+  Math.ceil(outputs.reduce((sum, { gzipBytes }) => sum + gzipBytes, 0) / 1024)
 
 const decoders = {
   identity: { encoding: 'identity', decode: (bytes: Buffer) => bytes },
