@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -57,6 +57,18 @@ test('a line of a detail does not look like one of ours', async (t) => {
     "do $$ begin raise exception E'a\\nb' using detail = E'c\\nhint: d'; end $$",
   )
   assert.ok(err.startsWith('error: a\n  b\ndetail: c\n  hint: d\n'), err)
+})
+
+test('a file is written under a fresh name, whatever lies in wait there', async (t) => {
+  const me = connection(await setup(t))
+  const folder = await mkdtemp(join(tmpdir(), 'cli-'))
+  const victim = join(folder, 'victim')
+  await writeFile(victim, 'precious')
+  await symlink(victim, join(folder, 'x.csv.part'))
+  assert.equal((await cartage(me, 'export', 'select 1 as a', '-o', join(folder, 'x.csv'))).code, 0)
+  assert.equal(await readFile(join(folder, 'x.csv'), 'utf8'), 'a\n1\n')
+  assert.equal(await readFile(victim, 'utf8'), 'precious')
+  assert.deepEqual((await readdir(folder)).sort(), ['victim', 'x.csv', 'x.csv.part'])
 })
 
 const escaped = (text: string) =>

@@ -5,6 +5,7 @@ import { Readable, type Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
 import { UsageError } from '../command.ts'
+import { freshName } from '../fresh-name.ts'
 import { readTarEntry, tarEntry } from './tar-entry.ts'
 
 /**
@@ -28,7 +29,7 @@ export async function writeBackup(
   fill: (write: (tar: Readable) => Promise<void>) => Promise<void>,
 ): Promise<void> {
   if (await isThere(file)) throw new UsageError(`${file} is there already`)
-  const part = `${file}.part`
+  const part = freshName(file)
   const entries = [
     tarEntry('cartage.json', Buffer.from(`${JSON.stringify(note, null, 2)}\n`)),
     ...(secret ? [tarEntry('cartage.secret', secret)] : []),
@@ -37,7 +38,7 @@ export async function writeBackup(
     await fill(async (tar) => {
       const whole = Readable.from(concatenate(entries, tar))
       const steps: Transform[] = isCompressed(file) ? [createGzip({ level: 1, chunkSize: 256 * 1024 })] : []
-      await pipeline([whole, ...steps, createWriteStream(part, { mode: 0o600 })])
+      await pipeline([whole, ...steps, createWriteStream(part, { flags: 'wx', mode: 0o600 })])
     })
     for (const path of [part, dirname(file)]) await syncPath(path)
     await rename(part, file)

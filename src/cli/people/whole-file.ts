@@ -3,6 +3,7 @@ import { createWriteStream } from 'node:fs'
 import { realpath, rename, rm, stat } from 'node:fs/promises'
 import type { Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
+import { freshName } from '../fresh-name.ts'
 import { visibleTexts } from '../printable.ts'
 
 /** Under its own name a file is whole: until then it has another. A pipe or a device is written to as it is. */
@@ -10,8 +11,9 @@ export async function writeWhole<T>(file: string, write: (target: Writable) => P
   const known = await stat(file).catch(() => undefined)
   const isSpecial = known !== undefined && !known.isFile()
   const target = await realpath(file).catch(() => file)
-  const part = isSpecial ? file : `${target}.part`
-  const stream = createWriteStream(part)
+  const part = isSpecial ? file : freshName(target)
+  // Exclusively: whatever has that name, a link among others, is not ours to write to.
+  const stream = createWriteStream(part, { flags: isSpecial ? 'w' : 'wx' })
   await once(stream, 'open')
   try {
     const result = await write(stream)
