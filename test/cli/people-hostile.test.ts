@@ -71,5 +71,35 @@ test('a file is written under a fresh name, whatever lies in wait there', async 
   assert.deepEqual((await readdir(folder)).sort(), ['victim', 'x.csv', 'x.csv.part'])
 })
 
+test('coordinates that are none are told with the number of their feature', async () => {
+  const me = { CARTAGE_URL: 'http://127.0.0.1:9', CARTAGE_USER: 'a', CARTAGE_API_KEY: 'b' }
+  const folder = await mkdtemp(join(tmpdir(), 'cli-'))
+  const good = { type: 'Point', coordinates: [1, 2] }
+  const bad = [
+    { type: 'Polygon', coordinates: [[['a', 1]]] },
+    { type: 'Point', coordinates: ['1', 2] },
+    { type: 'Point', coordinates: { x: 1 } },
+    { type: 'LineString', coordinates: [1, [2, 3]] },
+    { type: 'MultiPoint', coordinates: [[1]] },
+    { type: 7, coordinates: [1, 2] },
+    { type: 'GeometryCollection', geometries: [null] },
+    { type: 'GeometryCollection', geometries: 7 },
+    'POINT(1 2)',
+  ]
+  for (const geometry of bad) {
+    const features = [good, geometry].map((each) => ({ type: 'Feature', geometry: each, properties: {} }))
+    const file = join(folder, 'bad.geojson')
+    await writeFile(file, JSON.stringify({ type: 'FeatureCollection', features }))
+    const { code, err } = await cartage(me, 'import', file, '--dry-run')
+    assert.equal(code, 1, err)
+    assert.match(
+      err,
+      /^error: .*bad\.geojson: Feature 2 has no geometry that can be read: /,
+      JSON.stringify(geometry),
+    )
+    assert.equal(err.trim().split('\n').length, 1, err)
+  }
+})
+
 const escaped = (text: string) =>
   [...text].map((character) => `\\${character.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')

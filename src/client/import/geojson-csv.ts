@@ -20,10 +20,12 @@ export function* geojsonToCsv(text: string): Generator<string> {
   const names = propertyNames(features())
   yield `${['the_geom', ...names].map(csvValue).join(',')}\n`
   let piece = ''
+  let number = 0
   for (const { geometry, properties } of features()) {
     const values = new Map(properties)
     const cells = names.map((name) => csvValue(shownValue(values.get(name) ?? 'null')))
-    piece += `${[geometry ? `"SRID=${srid};${wktOf(geometry)}"` : '', ...cells].join(',')}\n`
+    number++
+    piece += `${[geometry === null ? '' : `"SRID=${srid};${readable(geometry, number)}"`, ...cells].join(',')}\n`
     if (piece.length < pieceLength) continue
     yield piece
     piece = ''
@@ -33,8 +35,17 @@ export function* geojsonToCsv(text: string): Generator<string> {
 
 const pieceLength = 1 << 20
 
-type Feature = Readonly<{ geometry: Geometry | null; properties: readonly RawMember[] }>
-type Geometry = Readonly<{ type: string; coordinates?: unknown; geometries?: readonly Geometry[] }>
+function readable(geometry: unknown, number: number): string {
+  try {
+    return wktOf(geometry)
+  } catch (error) {
+    if (!(error instanceof GeojsonError)) throw error
+    throw new GeojsonError(`Feature ${number} has no geometry that can be read: ${error.message}`)
+  }
+}
+
+type Feature = Readonly<{ geometry: unknown; properties: readonly RawMember[] }>
+type Geometry = Readonly<{ type?: unknown; coordinates?: unknown; geometries?: unknown }>
 
 function readCollection(text: string): { features: () => Generator<Feature>; srid: number } {
   const trimmed = text.trim()
@@ -63,7 +74,7 @@ function sridOf(crs = ''): number {
 
 function readFeature(raw: string, number: number): Feature {
   try {
-    const { geometry = null } = JSON.parse(raw) as { geometry?: Geometry | null }
+    const { geometry = null } = JSON.parse(raw) as { geometry?: unknown }
     const members = new Map(membersOf(raw))
     const properties = membersOf(members.get('properties') ?? '{}')
     const id = members.get('id')
@@ -86,16 +97,40 @@ function csvValue(value: string | null): string {
   return value === '' || /[",\r\n\\]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value
 }
 
-function wktOf({ type, coordinates, geometries }: Geometry): string {
-  const name = type.toUpperCase()
-  if (geometries)
-    return geometries.length === 0 ? `${name} EMPTY` : `${name}(${geometries.map(wktOf).join(',')})`
-  if (!Array.isArray(coordinates) || coordinates.length === 0) return `${name} EMPTY`
-  return name === 'POINT' ? `${name}(${coordinates.join(' ')})` : name + nested(coordinates)
+/** How deep the positions of a type lie. */
+const depths: ReadonlyMap<unknown, number> = new Map([
+  ['Point', 0],
+  ['MultiPoint', 1],
+  ['LineString', 1],
+  ['MultiLineString', 2],
+  ['Polygon', 2],
+  ['MultiPolygon', 3],
+])
+
+function wktOf(geometry: unknown): string {
+  const { type, coordinates, geometries } = (geometry ?? {}) as Geometry
+  if (type === 'GeometryCollection') {
+    if (!Array.isArray(geometries)) throw new GeojsonError('its geometries are not a list')
+    return `GEOMETRYCOLLECTION${listOf(geometries, wktOf)}`
+  }
+  const depth = depths.get(type)
+  if (depth === undefined) throw new GeojsonError(`its type is ${JSON.stringify(type) ?? 'not said'}`)
+  if (!Array.isArray(coordinates)) throw new GeojsonError('its coordinates are not a list')
+  const isSingle = depth === 0 && coordinates.length > 0
+  return String(type).toUpperCase() + (isSingle ? `(${positionOf(coordinates)})` : nested(coordinates, depth))
 }
 
-const nested = (coordinates: readonly unknown[]): string =>
-  `(${coordinates.map((each) => (isPosition(each) ? each.join(' ') : nested(each as unknown[]))).join(',')})`
+function nested(coordinates: unknown, depth: number): string {
+  if (!Array.isArray(coordinates)) throw new GeojsonError(`${JSON.stringify(coordinates)} is not a list`)
+  return listOf(coordinates, (each) => (depth === 1 ? positionOf(each) : nested(each, depth - 1)))
+}
 
-const isPosition = (value: unknown): value is readonly number[] =>
-  Array.isArray(value) && typeof value[0] === 'number'
+const listOf = (members: readonly unknown[], textOf: (member: unknown) => string) =>
+  members.length === 0 ? ' EMPTY' : `(${members.map(textOf).join(',')})`
+
+function positionOf(value: unknown): string {
+  const isPosition =
+    Array.isArray(value) && value.length >= 2 && value.every((each) => typeof each === 'number')
+  if (!isPosition) throw new GeojsonError(`${JSON.stringify(value)} is not a position`)
+  return value.join(' ')
+}

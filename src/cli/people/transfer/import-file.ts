@@ -75,16 +75,17 @@ async function openGeojson(path: string, bytes: number): Promise<ImportFile> {
   if (bytes > maxGeojsonBytes)
     throw new UsageError(`${path} is too large for GeoJSON: load it with ogr2ogr, or as CSV`)
   const json = await readFile(path, 'utf8')
+  const pieces = () => csvPieces(path, json)
+  const [first = new Uint8Array()] = pieces()
+  const [header = []] = readHead(first, geojsonDialect)
+  const text = () => Readable.from(pieces())
+  return { bytes, dialect: geojsonDialect, header, text, upload: () => ({ stream: text() }) }
+}
+
+function* csvPieces(path: string, json: string): Generator<Uint8Array> {
   try {
-    const [first = ''] = geojsonToCsv(json)
-    const [header = []] = readHead(Buffer.from(first), geojsonDialect)
-    const text = () => Readable.from(inBytes(geojsonToCsv(json)))
-    return { bytes, dialect: geojsonDialect, header, text, upload: () => ({ stream: text() }) }
+    for (const text of geojsonToCsv(json)) yield Buffer.from(text)
   } catch (error) {
     throw error instanceof GeojsonError ? new Failed(`${path}: ${error.message}`) : error
   }
-}
-
-function* inBytes(texts: Iterable<string>): Generator<Uint8Array> {
-  for (const text of texts) yield Buffer.from(text)
 }
