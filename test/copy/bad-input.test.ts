@@ -34,6 +34,17 @@ test('a statement that is not one COPY of the right direction is refused before 
   assert.deepEqual(at.service.services.databases.copy.stats(), before)
 })
 
+test('params are refused, because COPY knows none', async (t) => {
+  const { user } = await setup(t)
+  const download = copyUrl(user, 'copyto', 'COPY (SELECT 1) TO STDOUT')
+  const upload = copyUrl(user, 'copyfrom', csv)
+  for (const { status, body } of [
+    await send(`${download}&params=[1]`, {}),
+    await send(`${upload}&params=[1]`, { method: 'POST' }, 'x'),
+  ])
+    assert.deepEqual([status, body.error, body.code], [400, ['A COPY has no params'], 'params-invalid'])
+})
+
 test('no q, or two of them, is refused', async (t) => {
   const { user } = await setup(t)
   const url = `${user.base}/api/v2/sql/copyfrom?api_key=${user.masterToken}`

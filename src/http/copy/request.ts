@@ -40,6 +40,8 @@ export function readDownload(request: FastifyRequest): { statement: CopyStatemen
 }
 
 function readStatement(parameters: Parameters, direction: CopyDirection): CopyStatement {
+  // A download without them would hold other rows than were meant.
+  if (Object.hasOwn(parameters, 'params')) throw errors.paramsInvalid('A COPY has no params')
   const statement = parseCopy(textOf(parameters, 'q') ?? '', direction)
   if (statement.ok) return statement
   if (statement.code === 'unavailable') throw errors.parserUnavailable()
