@@ -64,6 +64,8 @@ test('parameters that are no such thing are 400 with a sentence', async (t) => {
     ['audit?__proto__=1', /^Unknown parameter: __proto__/],
     ['activity?limit=none', /^Invalid limit/],
     ['activity?before=1', /^Unknown parameter: before/],
+    ['hosts?limit=1', /^Unknown parameter: limit\. There are none$/],
+    ['doctor?host=main', /^Unknown parameter: host\. There are none$/],
   ] as const) {
     const { status, body } = await read(bundle, path)
     assert.equal(status, 400, path)

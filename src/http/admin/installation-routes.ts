@@ -7,7 +7,7 @@ import type { Parameters } from '../frame/parameters.ts'
 import type { Services } from '../services.ts'
 import { activityDocument } from './document.ts'
 import { activitySchema, auditSchema, doctorSchema, hostListSchema } from './installation-schemas.ts'
-import { readActivityLimit, readAuditFilter } from './request.ts'
+import { readActivityLimit, readAuditFilter, readNoParameters } from './request.ts'
 
 /** The installation as a whole: its hosts, its health, what was done and what is being done. */
 export function installationRoutes(app: FastifyInstance, services: Services): void {
@@ -15,9 +15,15 @@ export function installationRoutes(app: FastifyInstance, services: Services): vo
   // The schemas describe; what is wrong is told in the words of this API.
   const described = { validatorCompiler: () => () => true } as const
 
-  app.get('/hosts', { schema: hostListSchema }, async () => ({ hosts: await listHosts(accounts) }))
+  app.get<Asked>('/hosts', { schema: hostListSchema }, async ({ query }) => {
+    readNoParameters(query)
+    return { hosts: await listHosts(accounts) }
+  })
 
-  app.get('/doctor', { schema: doctorSchema }, async () => ({ checks: await doctor(accounts, config) }))
+  app.get<Asked>('/doctor', { schema: doctorSchema }, async ({ query }) => {
+    readNoParameters(query)
+    return { checks: await doctor(accounts, config) }
+  })
 
   app.get<Asked>('/audit', { ...described, schema: auditSchema }, async ({ query }) => ({
     records: await listAudit(databases.control, readAuditFilter(query)),

@@ -45,11 +45,15 @@ export function readActivityLimit(query: Parameters): number {
   return wholeOf(onlyKnown(query, ['limit']), 'limit', 1, 1_000) ?? 100
 }
 
+export function readNoParameters(query: Parameters): void {
+  onlyKnown(query, [])
+}
+
 /** A filter that is misspelt would otherwise answer with everything. */
 function onlyKnown(query: Parameters, names: readonly string[]): Parameters {
   const unknown = Object.keys(query).find((name) => !names.includes(name))
   if (unknown === undefined) return withoutEmpty(query)
-  throw errors.badRequest(`Unknown parameter: ${unknown}. There are ${names.join(', ')}`)
+  throw errors.badRequest(`Unknown parameter: ${unknown}. There are ${names.join(', ') || 'none'}`)
 }
 
 type OwnerBody = { username: string; quota_in_bytes?: number; api_key?: string }
