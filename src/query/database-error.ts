@@ -11,7 +11,7 @@ export function databaseError(error: WireError, statement: PreparedStatement): A
 
 /** PostgreSQL names the parameter whose value it could not read, in the words of the protocol. */
 function contextOf({ context }: WireError): string | undefined {
-  return context?.replace(/^unnamed portal parameter (\$\d+)( = .*)?$/s, 'parameter $1')
+  return context?.replace(/(?<=^|\n)unnamed portal parameter (\$\d+)( = .*)?$/s, 'parameter $1')
 }
 
 /** The place in the caller's own text. What stands around it is ours: PostgreSQL's hint would speak of names of ours. */

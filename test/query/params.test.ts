@@ -124,6 +124,8 @@ test('an error has its place: in the text as without params, and at the paramete
     sqlstate: '22P02',
     context: 'parameter $2',
   })
+  const broken = await bind(user, 'select $1::json', ['{"a":\n oops'])
+  assert.equal((broken.body as { context?: string }).context, 'JSON data, line 2:  oops\nparameter $1')
   const placed = await bind(user, 'select nothing from t where n = $1', [1])
   assert.deepEqual([placed.status, placed.body.position], [400, 21])
   const paged = await bind(user, 'select $1::int as n, nothing', [1], { rows_per_page: 2 })
