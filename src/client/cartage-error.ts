@@ -86,6 +86,14 @@ export function cutAnswer(cause?: unknown): CartageError {
   return new CartageError('The answer was cut off before its end', { body: { code: 'answer-cut' }, cause })
 }
 
+/** An answer of success that this service does not give: something else listens there, or stands between. */
+export function unexpectedAnswer(what: string, cause?: unknown): CartageError {
+  return new CartageError(`The answer is not one of Cartage: ${what}`, {
+    body: { code: 'answer-unexpected' },
+    cause,
+  })
+}
+
 const textIn = (value: unknown) => (typeof value === 'string' ? value : undefined)
 
 function parseDocument(text: string): ErrorBody {

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { mkdtemp, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -99,6 +102,36 @@ test('coordinates that are none are told with the number of their feature', asyn
     )
     assert.equal(err.trim().split('\n').length, 1, err)
   }
+})
+
+test('an answer that is not one of the service is an error, and so is a full disk', async (t) => {
+  for (const answer of ['{}', 'null']) {
+    const server = createServer((request, response) => {
+      request.resume().on('end', () => response.setHeader('content-type', 'application/json').end(answer))
+    }).listen(0, '127.0.0.1')
+    t.after(() => server.close())
+    await once(server, 'listening')
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const me = { CARTAGE_URL: url, CARTAGE_USER: 'a', CARTAGE_API_KEY: 'b' }
+    const calls = [
+      'whoami',
+      'table list',
+      'key list',
+      'job run x',
+      'job status x',
+      'key token x',
+      'sql x',
+      'sql x --json',
+    ]
+    for (const call of calls) {
+      const { code, out, err } = await cartage(me, ...call.split(' '))
+      assert.deepEqual([code, out], [1, ''], `${call}: ${answer}: ${err}`)
+      assert.match(err, /^error: The (answer|service) .*\n$/, call)
+    }
+  }
+  const full = inTerminal(t, connection(await setup(t)), `${shellLine('sql', 'select 1')} > /dev/full`)
+  assert.equal(await full.ended, 1)
+  assert.match(full.shown(), /^error: .*ENOSPC[^\n]*\r\n$/)
 })
 
 const escaped = (text: string) =>

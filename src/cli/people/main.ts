@@ -52,10 +52,11 @@ function print(lines: readonly string[]): number {
 
 const warn = (text: string) => tell(`warning: ${text}`)
 
-/** Whoever reads our output, such as `head`, may have enough of it: that is no trouble. */
-function endWithReader(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EPIPE') throw error
-  process.exit(0)
+/** Whoever reads our output, such as `head`, may have enough of it: that is no trouble. A full disk is. */
+function endWithReader({ code, message }: NodeJS.ErrnoException): void {
+  if (code === 'EPIPE') process.exit(0)
+  tell(`error: standard output cannot be written: ${message}`)
+  process.exit(1)
 }
 
 function complain(error: unknown): number {

@@ -85,7 +85,15 @@ function queryCall(name: string, sql: Statement, options: Omit<DownloadOptions, 
     parameters: { name },
     json: { ...bodyOf(bound), ...rest },
     headers: { accept: '*/*' },
+    look: looks[options.format ?? 'json'],
     isRepeatable,
     signal,
   }
 }
+
+const looks = {
+  json: { type: 'application/json', start: '{"rows":[' },
+  geojson: { type: 'application/json', start: '{"type":"FeatureCollection"' },
+  csv: { type: 'text/csv', start: '' },
+  ndjson: { type: 'application/x-ndjson', start: '' },
+} as const

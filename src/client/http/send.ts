@@ -1,6 +1,7 @@
 import { cutAnswer, refusal, unreachable } from '../cartage-error.ts'
-import { parseExact, stringifyExact } from '../exact-json.ts'
+import { stringifyExact } from '../exact-json.ts'
 import { type OperationId, operations, pathOf } from '../operations.ts'
+import { checkedStart, checkType, type Look, readAnswer } from './expected-answer.ts'
 import { pause, waitBeforeRetry } from './retry.ts'
 import {
   type Body,
@@ -24,6 +25,8 @@ export type Call = Readonly<{
   parameters?: Readonly<Record<string, string>>
   query?: Readonly<Record<string, string | number | boolean | undefined>>
   headers?: Readonly<Record<string, string>>
+  /** What the answer must look like. */
+  look?: Look | undefined
   /** Sent as JSON. */
   json?: unknown
   /** Sent as it is, as fast as it comes. */
@@ -79,7 +82,7 @@ export async function sendForJson<T>(
   operation: OperationId,
   call: Call = {},
 ): Promise<T> {
-  return parseExact(await sendForText(connection, operation, call)) as T
+  return readAnswer(operation, await sendForText(connection, operation, call)) as T
 }
 
 export async function sendForText(connection: Connection, operation: OperationId, call: Call = {}) {
@@ -93,8 +96,11 @@ export async function sendForBytes(
   call: Call,
   onProgress?: OnProgress,
 ): Promise<AsyncIterable<Uint8Array>> {
-  const { body } = await send(connection, operation, call)
-  return wholeOrThrow(body, call.signal, onProgress)
+  const { body, header } = await send(connection, operation, call)
+  const bytes = wholeOrThrow(body, call.signal, onProgress)
+  if (!call.look) return bytes
+  checkType(header('content-type'), call.look.type)
+  return call.look.start === '' ? bytes : checkedStart(bytes, call.look.start)
 }
 
 async function sendOnce(connection: Connection, operation: OperationId, call: Call): Promise<HttpResponse> {

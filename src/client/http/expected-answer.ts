@@ -1,0 +1,68 @@
+import { unexpectedAnswer } from '../cartage-error.ts'
+import { parseExact } from '../exact-json.ts'
+import type { OperationId } from '../operations.ts'
+
+/** Reads a document, and holds that it is the one that was asked for. */
+export function readAnswer(operation: OperationId, text: string): unknown {
+  const document = parse(text)
+  if (typeof document !== 'object' || document === null) throw unexpectedAnswer('it is no JSON object')
+  const missing = members[operation]?.find((name) => !(name in document))
+  if (missing !== undefined) throw unexpectedAnswer(`it has no '${missing}'`)
+  return document
+}
+
+/** How an answer must look: its type, and the text that it begins with. */
+export type Look = Readonly<{ type: string; start: string }>
+
+export function checkType(type = '', wanted: string): void {
+  if (!type.startsWith(wanted)) throw unexpectedAnswer(`its type is '${type}', not '${wanted}'`)
+}
+
+/** The same bytes; what begins otherwise is thrown before any of it is given. */
+export async function* checkedStart(chunks: AsyncIterable<Uint8Array>, start: string) {
+  const decoder = new TextDecoder()
+  let held: Uint8Array[] = []
+  let begun = ''
+  for await (const chunk of chunks) {
+    if (begun.length < start.length) {
+      held.push(chunk)
+      begun += decoder.decode(chunk, { stream: true })
+      if (begun.length < start.length) continue
+      if (!begun.startsWith(start)) break
+      yield* held
+      held = []
+    } else yield chunk
+  }
+  if (!begun.startsWith(start)) throw unexpectedAnswer(`it does not begin with ${start}`)
+}
+
+function parse(text: string): unknown {
+  try {
+    return parseExact(text)
+  } catch (error) {
+    throw unexpectedAnswer('it is no JSON', error)
+  }
+}
+
+const key = ['name', 'type', 'token', 'grants']
+const job = ['job_id', 'status', 'query']
+const table = ['name', 'privacy', 'table']
+
+/** What callers rely on in the documents of a user. */
+const members: Partial<Record<OperationId, readonly string[]>> = {
+  listKeys: ['result', 'total'],
+  createKey: key,
+  readKey: key,
+  deleteKey: key,
+  regenerateToken: key,
+  createJob: job,
+  readJob: job,
+  updateJob: job,
+  cancelJob: job,
+  copyFrom: ['total_rows', 'time'],
+  listTables: ['visualizations', 'total_entries'],
+  readTable: table,
+  changePrivacy: table,
+  listDatasets: ['result', 'total'],
+  whoAmI: ['username', 'user_data'],
+}
