@@ -2,8 +2,8 @@ import { closeCompletion } from '@codemirror/autocomplete'
 import { setDiagnostics } from '@codemirror/lint'
 import { Compartment, EditorState, type StateEffect, Text } from '@codemirror/state'
 import { EditorView } from '@codemirror/view'
-import { useSignalEffect } from '@preact/signals'
-import { useRef } from 'preact/hooks'
+import { effect, useSignalEffect } from '@preact/signals'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { type Statement, splitStatements, statementAt } from '../../src/client/statements.ts'
 import { catalog } from '../api/catalog.ts'
 import { sqlLanguage } from './completion.ts'
@@ -29,9 +29,9 @@ export function Editor({ ready }: EditorProps) {
   const view = useRef<EditorView>(undefined)
   const left = useRef(new Map<string, Left>())
 
-  // At once, so that no key meant for the next draft reaches the former; and with a view of its own, as completions
-  // that are still asked for would come to whatever a view shows by then.
-  useSignalEffect(() => {
+  // At once and not with the next frame, so that no key meant for the next draft reaches the former; and with a view of its
+  // own, as completions that are still asked for would come to whatever a view shows by then.
+  const showDraft = () => {
     const id = currentId.value
     const draft = currentDraft.peek()
     if (!draft) return
@@ -44,7 +44,8 @@ export function Editor({ ready }: EditorProps) {
       left.current.set(id, { state: made.state, scrollTo: made.scrollSnapshot() })
       made.destroy()
     }
-  })
+  }
+  useLayoutEffect(() => effect(showDraft), [])
 
   useSignalEffect(() => {
     view.current?.dispatch({ effects: language.reconfigure(sqlLanguage(catalog.value)) })
