@@ -1,10 +1,10 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useLayoutEffect, useState } from 'preact/hooks'
 import { listenForFiles } from '../parts/dropped-file.ts'
 import { navigate } from '../parts/route.ts'
 
 /** A file dropped on any page leads to the upload. */
 export function FileDrop() {
   const [isOver, setOver] = useState(false)
-  useEffect(() => listenForFiles(setOver, () => navigate('/upload')), [])
+  useLayoutEffect(() => listenForFiles(setOver, () => navigate('/upload')), [])
   return isOver ? <div class="drop-hint">Drop the file to upload it</div> : null
 }

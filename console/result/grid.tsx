@@ -51,7 +51,10 @@ export function Grid({ result, look }: GridProps) {
     const isEnded = result.state.peek() !== 'running'
     if (known.columns.count < state.columns.length || (isEnded && !isFitted.current)) {
       isFitted.current = isEnded
-      known.columns.fit(state.columns, await sample(result), fontsOf(scroller.current!))
+      const rows = await sample(result)
+      // Another view may be shown by now.
+      if (!scroller.current) return
+      known.columns.fit(state.columns, rows, fontsOf(scroller.current))
     }
     if (look.takeReordered()) known.rows.forget()
     known.view.show({ ...state, columns: state.columns.slice(0, known.columns.count) })
