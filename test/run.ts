@@ -33,7 +33,10 @@ async function runTests(filters: readonly string[]): Promise<number> {
   try {
     giveToTests({ url: cluster.url, namespace, folder })
     if (files.length > 1) await prepareNamespace(cluster.url, namespace)
-    const hasPassed = await runFiles(await groupFiles(files, folder), interrupted.signal)
+    const groups = await groupFiles(files, folder)
+    // One more than cores: tests of leases, outages and time limits wait more than they work.
+    const failed = await runFiles(groups, availableParallelism() + 1, interrupted.signal)
+    const hasPassed = failed.size === 0 || (await passAlone(failed, interrupted.signal))
     const left = [...(await removeNames(cluster.url, namespace)), ...(await endProcesses(namespace))]
     if (interrupted.signal.aborted) return 130
     if (left.length > 0) return complain(`the tests left behind: ${left.join(', ')}`)
@@ -84,24 +87,40 @@ function giveToTests({ url, namespace, folder }: { url: string; namespace: strin
   }
 }
 
-async function runFiles(files: string[], signal: AbortSignal): Promise<boolean> {
-  const counts = { run: 0, failed: 0 }
-  // One more than cores: tests of leases, outages and time limits wait more than they work.
-  const events = run({ files, concurrency: availableParallelism() + 1, timeout: 900_000, signal })
+/**
+ * A browser may be too slow for a test while others use all cores. If nothing else has failed, its files are run once more with
+ * the machine to themselves, and that is told.
+ */
+async function passAlone(failed: ReadonlySet<string>, signal: AbortSignal): Promise<boolean> {
+  const files = [...failed]
+  const names = files.map((file) => relative(import.meta.dirname, file))
+  if (signal.aborted || !names.every((name) => name.startsWith('console/'))) return false
+  console.log(`\nfailed beside others, so run again alone: ${names.join(', ')}\n`)
+  return (await runFiles(files, 1, signal)).size === 0
+}
+
+/** Answers the files in which something failed. */
+async function runFiles(files: string[], concurrency: number, signal: AbortSignal): Promise<Set<string>> {
+  const failed = new Set<string>()
+  let count = 0
+  const events = run({ files, concurrency, timeout: 900_000, signal })
   events.on('test:pass', ({ skip, name }) => {
     // A file without a single test is reported as a test of its own name.
-    if (skip === undefined && !files.some((file) => [file, relative('.', file)].includes(name))) counts.run++
+    if (skip === undefined && !files.some((file) => [file, relative('.', file)].includes(name))) count++
   })
-  events.on('test:fail', () => {
-    counts.run++
-    counts.failed++
+  events.on('test:fail', ({ file, name }) => {
+    count++
+    failed.add(file ?? name)
   })
   const times = new FileTimes(events)
   await pipeline(events, new spec(), process.stdout, { end: false })
   // After a failure the names of what failed close the output.
-  if (counts.failed === 0) console.log(times.describe(import.meta.dirname))
-  if (counts.run === 0) complain('not a single test was run')
-  return counts.failed === 0 && counts.run > 0
+  if (failed.size === 0) console.log(times.describe(import.meta.dirname))
+  if (count === 0) {
+    complain('not a single test was run')
+    failed.add('none')
+  }
+  return failed
 }
 
 function complain(text: string): number {
