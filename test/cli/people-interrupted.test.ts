@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { beginCartage, connection, inTerminal, shellLine } from '../support/call.ts'
 import { jobApi } from '../support/job-api.ts'
-import { eventually, setup } from '../support/setup.ts'
+import { eventually, type Setup, setup } from '../support/setup.ts'
 
 const withWorker = { worker: true }
 
@@ -30,7 +30,6 @@ test('an import shows how far it is, and Ctrl-C leaves neither rows nor table', 
 
 test('the second Ctrl-C of job run does not wait for the cancel, and tells how to do it', async (t) => {
   const house = await setup(t, withWorker)
-  const jobs = jobApi(house.user)
   const stubborn = `do $$ begin for i in 1..30 loop
     begin perform pg_sleep(1); exception when query_canceled then null; end;
   end loop; end $$`
@@ -44,7 +43,8 @@ test('the second Ctrl-C of job run does not wait for the cancel, and tells how t
     assert.ok(found, told)
     return found[1]!
   }, 60_000)
-  await eventually(async () => assert.equal((await jobs.read(id)).status, 'running'), 60_000)
+  // Not only the job: before its statement has begun, a cancel ends it at once.
+  await eventually(() => assertAsleep(house), 60_000)
   child.kill('SIGINT')
   await eventually(() => assert.match(told, /\ncancelling … $/), 60_000)
   child.kill('SIGINT')
@@ -52,6 +52,11 @@ test('the second Ctrl-C of job run does not wait for the cancel, and tells how t
   assert.deepEqual([code, out], [130, ''])
   assert.equal(err, `job ${id}\ncancelling … left running. To cancel it: cartage job cancel ${id}\n`)
 })
+
+async function assertAsleep({ admin, user }: Setup): Promise<void> {
+  const sleeping = "select from pg_stat_activity where datname = $1 and wait_event = 'PgSleep'"
+  assert.equal((await admin(sleeping, [user.account.database])).rowCount, 1)
+}
 
 test('Ctrl-C of job wait stops watching only', async (t) => {
   const house = await setup(t, withWorker)
