@@ -36,6 +36,8 @@ export class Result {
       this.#end = resolve
     })
     this.#worker.onmessage = ({ data }: MessageEvent<FromWorker>) => this.#take(data)
+    // Its file could not be loaded: the browser has not kept it, and the service is away.
+    this.#worker.onerror = () => this.#finish({ kind: 'unreachable' })
     this.#send({
       kind: 'run',
       url: addressOf('query', { parameters: { name: credential.username } }),
