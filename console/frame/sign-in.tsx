@@ -3,6 +3,7 @@ import { adminToken, session } from '../api/session.ts'
 import { Field } from '../parts/field.tsx'
 import { ErrorNotice } from '../parts/notice.tsx'
 import { Tabs, tabPanel } from '../parts/tabs.tsx'
+import { useWork } from '../parts/work.ts'
 import { Brand } from './brand.tsx'
 import { checkAndSignIn, checkOperator, lookAround } from './check-key.ts'
 
@@ -114,15 +115,12 @@ function OperatorForm() {
   )
 }
 
+/** A form whose work is begun by its buttons. */
 function useSubmit() {
-  const [error, setError] = useState<unknown>(undefined)
-  const [isBusy, setBusy] = useState(false)
-  const submit = async (event: Event, act: () => Promise<void>) => {
+  const { error, isBusy, begin } = useWork()
+  const submit = (event: Event, act: () => Promise<void>) => {
     event.preventDefault()
-    setError(undefined)
-    setBusy(true)
-    await act().catch(setError)
-    setBusy(false)
+    void begin(act)
   }
   return { error, isBusy, submit }
 }
