@@ -1,10 +1,11 @@
-import { useRef, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import type { KeyDocument } from '../../src/client/documents.ts'
 import { listAllKeys, timeOfKey } from '../api/keys.ts'
 import { session } from '../api/session.ts'
 import { useActs } from '../parts/acts.ts'
 import { copyText } from '../parts/copy-button.tsx'
 import { Field } from '../parts/field.tsx'
+import { FilterField, LeftOut } from '../parts/filter-field.tsx'
 import { formatAge, plural } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Empty } from '../parts/notice.tsx'
@@ -18,23 +19,12 @@ const mostShown = 200
 export function KeyList() {
   const keys = useLoaded((signal) => listAllKeys({ ...keysOf(), signal }), [session.value, member.value])
   const [filter, setFilter] = useState('')
-  const field = useRef<HTMLInputElement>(null)
-  useActs([
-    { name: 'Filter the keys', keys: '/', run: () => field.current?.focus() },
-    { name: 'New key', keys: 'Alt+n', run: () => navigate('/keys/new') },
-  ])
+  useActs([{ name: 'New key', keys: 'Alt+n', run: () => navigate('/keys/new') }])
   return (
     <>
       <div class="page-head">
         <h1 class="grow">Keys{member.value && ` of ${member.value}`}</h1>
-        <input
-          ref={field}
-          type="search"
-          aria-label="Filter the keys"
-          placeholder="Filter"
-          value={filter}
-          onInput={(event) => setFilter(event.currentTarget.value)}
-        />
+        <FilterField label="Filter the keys" value={filter} change={setFilter} />
         <a class="button primary" href={hrefOf('/keys/new')}>
           New key
         </a>
@@ -99,9 +89,7 @@ function Found({ keys, filter }: Readonly<{ keys: readonly KeyDocument[]; filter
           </tbody>
         </table>
       </div>
-      {found.length > mostShown && (
-        <p class="muted">{plural(found.length - mostShown, 'more key')} not shown: filter to find them.</p>
-      )}
+      <LeftOut count={found.length - mostShown} noun="key" />
       {keys.length <= 2 && !text && (
         <Empty>
           <span>

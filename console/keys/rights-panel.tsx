@@ -4,7 +4,7 @@ import { shownName } from '../api/sql.ts'
 import { plural } from '../parts/format.ts'
 import { Load, type Loaded } from '../parts/loading.tsx'
 import { Empty, Notice } from '../parts/notice.tsx'
-import { ScrollBox } from '../parts/scroll-box.tsx'
+import { Table } from '../parts/table.tsx'
 import { labelOf } from './grants-picker.tsx'
 import type { KnownRight, KnownTable, Rights } from './rights.ts'
 import { permissions, quotedTable } from './wanted-key.ts'
@@ -63,25 +63,11 @@ function Answer({ tables, schemas, isAll }: Rights & Readonly<{ isAll: boolean }
           {tables.length === 0 ? 'There are no tables yet.' : 'It may do nothing with any table.'}
         </Empty>
       ) : (
-        <ScrollBox label="Rights by table">
-          <table class="list">
-            <thead>
-              <tr>
-                <th scope="col">Table</th>
-                {permissions.map((permission) => (
-                  <th scope="col" key={permission}>
-                    {permission}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {found.slice(0, mostShown).map((table) => (
-                <Line key={quotedTable(table)} {...table} />
-              ))}
-            </tbody>
-          </table>
-        </ScrollBox>
+        <Table label="Rights by table" head={['Table', ...permissions]}>
+          {found.slice(0, mostShown).map((table) => (
+            <Line key={quotedTable(table)} {...table} />
+          ))}
+        </Table>
       )}
       {found.length > mostShown && (
         <p class="muted">{plural(found.length - mostShown, 'more table')} not shown.</p>

@@ -5,7 +5,7 @@ import { formatAge, formatCount, formatDuration, formatTime, plural } from '../p
 import { Skeleton } from '../parts/loading.tsx'
 import { Empty, ErrorNotice } from '../parts/notice.tsx'
 import { hrefOf, pathTo } from '../parts/route.ts'
-import { Table } from './table.tsx'
+import { Table } from '../parts/table.tsx'
 import { usePolled } from './use-polled.ts'
 
 /** What the workers are at. It is read anew while it is looked at. */

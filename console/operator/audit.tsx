@@ -6,8 +6,8 @@ import { Choice } from '../parts/choice.tsx'
 import { formatTime } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Empty, ErrorNotice } from '../parts/notice.tsx'
+import { Table } from '../parts/table.tsx'
 import { useWork } from '../parts/work.ts'
-import { Table } from './table.tsx'
 
 const perPage = 50
 const actions = auditActions.map((name, at) => ({ at, name }))

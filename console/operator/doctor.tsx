@@ -1,7 +1,7 @@
 import type { CheckDocument } from '../../src/client/documents.ts'
 import { runDoctor } from '../api/operator.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
-import { Table } from './table.tsx'
+import { Table } from '../parts/table.tsx'
 
 export function DoctorPage() {
   const checks = useLoaded(runDoctor, [])

@@ -1,7 +1,7 @@
 import { listHosts, readReadiness } from '../api/operator.ts'
 import { formatCount } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
-import { Table } from './table.tsx'
+import { Table } from '../parts/table.tsx'
 
 export function HostsPage() {
   const hosts = useLoaded(listHosts, [])

@@ -5,7 +5,7 @@ import { ErrorNotice } from '../parts/notice.tsx'
 import { hrefOf, pathTo } from '../parts/route.ts'
 import { useWork } from '../parts/work.ts'
 import { MadeKey } from './made-key.tsx'
-import { quotaHelp, readQuota } from './quota.ts'
+import { QuotaField, readQuota } from './quota-field.tsx'
 import { TextField } from './text-field.tsx'
 
 const empty = { username: '', quota: '', organization: '', isAdmin: false }
@@ -41,13 +41,7 @@ export function NewUserPage() {
             value={wanted.username}
             change={(username) => change({ username })}
           />
-          <TextField
-            label="Quota"
-            help={quotaHelp}
-            placeholder="unlimited"
-            value={wanted.quota}
-            change={(quota) => change({ quota })}
-          />
+          <QuotaField label="Quota" value={wanted.quota} change={(quota) => change({ quota })} />
           <TextField
             label="Organization"
             help="Empty: a database of its own."

@@ -6,11 +6,11 @@ import { formatAge, formatTime } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Empty, ErrorNotice } from '../parts/notice.tsx'
 import { hrefOf, pathTo } from '../parts/route.ts'
+import { Table } from '../parts/table.tsx'
 import { toast } from '../parts/toast.tsx'
 import { useWork } from '../parts/work.ts'
 import { MadeKey } from './made-key.tsx'
-import { quotaHelp, readQuota } from './quota.ts'
-import { Table } from './table.tsx'
+import { QuotaField, readQuota } from './quota-field.tsx'
 import { TextField } from './text-field.tsx'
 
 export function OrganizationsPage() {
@@ -105,13 +105,7 @@ function NewOrganization({ changed }: Readonly<{ changed: () => void }>) {
           value={wanted.owner}
           change={(owner) => change({ owner })}
         />
-        <TextField
-          label="Quota of the owner"
-          help={quotaHelp}
-          placeholder="unlimited"
-          value={wanted.quota}
-          change={(quota) => change({ quota })}
-        />
+        <QuotaField label="Quota of the owner" value={wanted.quota} change={(quota) => change({ quota })} />
       </div>
       {error !== undefined && <ErrorNotice error={error} />}
       <div>

@@ -6,7 +6,7 @@ import { changeUser } from '../api/operator.ts'
 import { ErrorNotice } from '../parts/notice.tsx'
 import { toast } from '../parts/toast.tsx'
 import { useWork } from '../parts/work.ts'
-import { quotaHelp, readQuota } from './quota.ts'
+import { QuotaField, readQuota } from './quota-field.tsx'
 import { TextField } from './text-field.tsx'
 
 type Rates = Readonly<Record<string, string>>
@@ -28,13 +28,7 @@ export function UserLimits({ of: user, reload }: Readonly<{ of: UserDocument; re
     <form class="panel stack" onSubmit={submit}>
       <h2>Limits</h2>
       <div class="form-grid">
-        <TextField
-          label="Quota"
-          help={quotaHelp}
-          placeholder="unlimited"
-          value={wanted.quota}
-          change={(quota) => change({ quota })}
-        />
+        <QuotaField label="Quota" value={wanted.quota} change={(quota) => change({ quota })} />
         <TextField
           label="Most keys"
           help="Beside those that come with the account; as configured if empty."

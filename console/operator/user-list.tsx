@@ -1,13 +1,14 @@
-import { useRef, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import type { UserDocument } from '../../src/client/documents.ts'
 import { describeQuota } from '../../src/client/sizes.ts'
 import { listUsers } from '../api/operator.ts'
 import { useActs } from '../parts/acts.ts'
-import { formatAge, formatTime, plural } from '../parts/format.ts'
+import { FilterField, LeftOut } from '../parts/filter-field.tsx'
+import { formatAge, formatTime } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Empty } from '../parts/notice.tsx'
 import { hrefOf, navigate, pathTo } from '../parts/route.ts'
-import { Table } from './table.tsx'
+import { Table } from '../parts/table.tsx'
 
 /** More than a person reads; the filter finds the rest. */
 const mostShown = 200
@@ -15,23 +16,12 @@ const mostShown = 200
 export function UserListPage() {
   const users = useLoaded(listUsers, [])
   const [filter, setFilter] = useState('')
-  const field = useRef<HTMLInputElement>(null)
-  useActs([
-    { name: 'Filter the users', keys: '/', run: () => field.current?.focus() },
-    { name: 'New user', keys: 'Alt+n', run: () => navigate('/operator/users/new') },
-  ])
+  useActs([{ name: 'New user', keys: 'Alt+n', run: () => navigate('/operator/users/new') }])
   return (
     <>
       <div class="page-head">
         <h1 class="grow">Users</h1>
-        <input
-          ref={field}
-          type="search"
-          aria-label="Filter the users"
-          placeholder="Filter"
-          value={filter}
-          onInput={(event) => setFilter(event.currentTarget.value)}
-        />
+        <FilterField label="Filter the users" value={filter} change={setFilter} />
         <a class="button primary" href={hrefOf('/operator/users/new')}>
           New user
         </a>
@@ -60,9 +50,7 @@ function Found({ users, filter }: Readonly<{ users: readonly UserDocument[]; fil
           </tr>
         ))}
       </Table>
-      {found.length > mostShown && (
-        <p class="muted">{plural(found.length - mostShown, 'more user')} not shown: filter to find them.</p>
-      )}
+      <LeftOut count={found.length - mostShown} noun="user" />
     </>
   )
 }

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { ScrollBox } from '../parts/scroll-box.tsx'
+import { ScrollBox } from './scroll-box.tsx'
 
 /** A list that may be wider than a telephone. */
 export function Table({

@@ -1,8 +1,9 @@
-import { useRef, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { session } from '../api/session.ts'
 import { readTables, shownTable, type Table } from '../api/tables.ts'
 import { useActs } from '../parts/acts.ts'
-import { formatAge, formatBytes, formatCount, plural } from '../parts/format.ts'
+import { FilterField, LeftOut } from '../parts/filter-field.tsx'
+import { formatAge, formatBytes, formatCount } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Empty } from '../parts/notice.tsx'
 import { hrefOf, pathTo } from '../parts/route.ts'
@@ -13,23 +14,12 @@ const mostShown = 500
 export function TableList() {
   const tables = useLoaded(readTables, [session.value])
   const [filter, setFilter] = useState('')
-  const field = useRef<HTMLInputElement>(null)
-  useActs([
-    { name: 'Filter the tables', keys: '/', run: () => field.current?.focus() },
-    { name: 'Read the tables again', run: tables.reload },
-  ])
+  useActs([{ name: 'Read the tables again', run: tables.reload }])
   return (
     <>
       <div class="page-head">
         <h1 class="grow">Tables</h1>
-        <input
-          ref={field}
-          type="search"
-          aria-label="Filter the tables"
-          placeholder="Filter"
-          value={filter}
-          onInput={(event) => setFilter(event.currentTarget.value)}
-        />
+        <FilterField label="Filter the tables" value={filter} change={setFilter} />
         <a class="button primary" href={hrefOf('/upload')}>
           Upload
         </a>
@@ -78,9 +68,7 @@ function Found({ tables, filter }: Readonly<{ tables: readonly Table[]; filter: 
           </tbody>
         </table>
       </div>
-      {found.length > mostShown && (
-        <p class="muted">{plural(found.length - mostShown, 'more table')} not shown: filter to find them.</p>
-      )}
+      <LeftOut count={found.length - mostShown} noun="table" />
     </>
   )
 }

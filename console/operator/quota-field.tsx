@@ -1,6 +1,11 @@
 import { parseSize } from '../../src/client/sizes.ts'
+import { TextField } from './text-field.tsx'
 
-export const quotaHelp = 'Such as 500 MB or 10 GB; unlimited if empty.'
+type QuotaFieldProps = Readonly<{ label: string; value: string; change: (text: string) => void }>
+
+export function QuotaField(props: QuotaFieldProps) {
+  return <TextField {...props} help="Such as 500 MB or 10 GB; unlimited if empty." placeholder="unlimited" />
+}
 
 /** What stands in a field for a quota. Throws what is to be read beside it. */
 export function readQuota(text: string): number {
