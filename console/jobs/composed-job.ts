@@ -1,6 +1,6 @@
+import { randomId } from '../../src/client/api/random-id.ts'
 import type { JobDocument, JobQuery, NewItem } from '../../src/client/documents.ts'
 import { partsOf } from '../../src/client/job-items.ts'
-import { randomId } from '../parts/random-id.ts'
 
 /** A job as somebody is writing it. Fields that are left empty are not sent. */
 export type ComposedItem = Readonly<{

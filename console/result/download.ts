@@ -1,6 +1,6 @@
+import { randomId } from '../../src/client/api/random-id.ts'
 import type { Credential } from '../api/credential.ts'
 import { addressOf } from '../api/request.ts'
-import { randomId } from '../parts/random-id.ts'
 
 export type DownloadFormat = Readonly<{
   label: string

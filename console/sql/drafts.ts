@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals'
+import { randomId } from '../../src/client/api/random-id.ts'
 import { changeKept, leaveNote, takeNotes } from '../api/kept.ts'
-import { randomId } from '../parts/random-id.ts'
 
 export type Draft = Readonly<{ id: string; name: string; text: string }>
 

@@ -1,4 +1,4 @@
-/** For idempotency keys. (`crypto.randomUUID` is missing on pages that came by plain HTTP.) */
+/** `crypto.randomUUID` is missing on pages that came by plain HTTP. */
 export function randomId(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
     byte.toString(16).padStart(2, '0'),
