@@ -62,6 +62,8 @@ export type TestTerminal = Readonly<{
   ended: Promise<number>
 }>
 
+const plainTerminal = { SHELL: '/bin/sh', TERM: 'xterm', NO_COLOR: '1', PAGER: 'cat' }
+
 /** Runs lines of a shell in a pseudo terminal of so many columns, without colours. */
 export function inTerminal(
   t: TestContext,
@@ -69,9 +71,11 @@ export function inTerminal(
   lines: string,
   { columns = 80 }: { columns?: number } = {},
 ): TestTerminal {
-  const child = spawn('script', ['-qec', `stty cols ${columns} rows 24; ${lines}`, '/dev/null'], {
+  // Ctrl-C reaches the shell too: without a trap some shells die of it, whatever their command made of it.
+  const script = `trap : INT; stty cols ${columns} rows 24; ${lines}`
+  const child = spawn('script', ['-qec', script, '/dev/null'], {
     cwd: home,
-    env: { ...process.env, ...ownFolders, TERM: 'xterm', NO_COLOR: '1', PAGER: 'cat', ...env },
+    env: { ...process.env, ...ownFolders, ...plainTerminal, ...env },
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   t.after(() => child.kill())
