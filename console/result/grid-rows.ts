@@ -11,9 +11,11 @@ export class GridRows {
   readonly #blocks = new Map<number, readonly Row[]>()
   readonly #asked = new Set<number>()
 
-  constructor(result: Result, changed: () => void) {
+  /** `head`: the first rows, where they are known. */
+  constructor(result: Result, head: readonly Row[], changed: () => void) {
     this.#result = result
     this.#changed = changed
+    this.#blocks.set(0, head)
   }
 
   /** Undefined while it is on its way: then `changed` is called later. */

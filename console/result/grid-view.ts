@@ -25,6 +25,8 @@ export class GridView {
   readonly #body: HTMLElement
   readonly #rows: GridRows
   readonly #columns: GridColumns
+  /** Where the first column begins, which may be left of what is seen. */
+  #columnsFrom = 0
   #isPlanned = false
   #state: GridState
 
@@ -64,7 +66,7 @@ export class GridView {
     this.#isPlanned = true
     requestAnimationFrame(() => {
       this.#isPlanned = false
-      this.#draw()
+      this.draw()
     })
   }
 
@@ -102,14 +104,16 @@ export class GridView {
     return (row * rowHeight) / this.#scale
   }
 
-  #draw(): void {
+  /** Reads where it is scrolled to before it changes anything: a look in between would lay the page out each time. */
+  draw(): void {
     const { clientWidth, clientHeight, scrollLeft } = this.#scroller
     const { rowCount } = this.#state
+    const first = this.#firstRow()
+    this.#columnsFrom = this.gutter - scrollLeft
     this.#spacer.style.height = `${Math.min(this.#fullHeight, tallest) + headerHeight}px`
     this.#spacer.style.width = `${this.#columns.totalWidth + this.gutter}px`
     this.#layer.style.width = `${clientWidth}px`
     this.#layer.style.height = `${clientHeight}px`
-    const first = this.#firstRow()
     const top = Math.max(0, Math.floor(first))
     const bottom = Math.min(rowCount, top + Math.ceil(clientHeight / rowHeight) + 1)
     const [from, to] = this.#columns.between(scrollLeft, scrollLeft + clientWidth)
@@ -187,7 +191,7 @@ export class GridView {
 
   #placeCell(cell: HTMLElement, column: number): void {
     cell.style.width = `${this.#columns.width(column)}px`
-    cell.style.transform = `translateX(${this.gutter + this.#columns.offset(column) - this.#scroller.scrollLeft}px)`
+    cell.style.transform = `translateX(${this.#columnsFrom + this.#columns.offset(column)}px)`
   }
 }
 

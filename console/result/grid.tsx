@@ -1,5 +1,5 @@
 import { useSignal, useSignalEffect } from '@preact/signals'
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { keepColumnWidth, settings } from '../api/settings.ts'
 import { useActs } from '../parts/acts.ts'
 import { copyText } from '../parts/copy-button.tsx'
@@ -15,49 +15,57 @@ import type { ResultLook } from './result-look.ts'
 
 type GridProps = Readonly<{ result: Result; look: ResultLook }>
 
+type Parts = Readonly<{ view: GridView; rows: GridRows; columns: GridColumns }>
+
 /** The rows of a result: as many as there are, drawn as far as they are seen. */
 export function Grid({ result, look }: GridProps) {
   const scroller = useRef<HTMLDivElement>(null)
   const id = useId()
-  const parts = useRef<Readonly<{ view: GridView; rows: GridRows; columns: GridColumns }>>(undefined)
+  const parts = useRef<Parts>(undefined)
   const isFitted = useRef(false)
   const size = useSignal({ rows: result.progress.value.rows, columns: result.progress.value.columns.length })
 
-  useEffect(() => {
+  const draw = (known: Parts, sampled?: readonly Row[]) => {
+    const state = stateOf(id, result, look)
+    if (sampled) known.columns.fit(state.columns, sampled, fontsOf(scroller.current!))
+    known.view.show({ ...state, columns: state.columns.slice(0, known.columns.count) })
+  }
+
+  // Before the page is painted: the first rows are here, and are seen in the next frame.
+  useLayoutEffect(() => {
     const columns = new GridColumns(settings.peek().columnWidths ?? {})
-    const rows = new GridRows(result, () => parts.current?.view.plan())
+    const head = look.order.peek() ? [] : result.head
+    const rows = new GridRows(result, head, () => parts.current?.view.plan())
     const view = new GridView(scroller.current!, rows, columns, stateOf(id, result, look))
     parts.current = { view, rows, columns }
+    draw(parts.current, head)
+    view.draw()
     const observer = new ResizeObserver(() => view.plan())
     observer.observe(scroller.current!)
     return () => observer.disconnect()
   }, [result])
 
   useSignalEffect(() => {
-    const state = stateOf(id, result, look)
-    size.value = { rows: state.rowCount, columns: state.columns.length }
-    // When all rows are here the columns are fitted once more.
-    void result.state.value
-    void show(state)
+    const { rowCount, columns } = stateOf(id, result, look)
+    size.value = { rows: rowCount, columns: columns.length }
+    void show(columns.length, result.state.value !== 'running')
   })
   useSignalEffect(() => {
     const place = look.focus.value
     if (place && parts.current?.columns.count) parts.current.view.reveal(place.row, place.column)
   })
 
-  const show = async (state: GridState) => {
+  /** Columns that came later are fitted, and when all rows are here all of them once more. */
+  const show = async (columnCount: number, isEnded: boolean) => {
     const known = parts.current
     if (!known) return
-    const isEnded = result.state.peek() !== 'running'
-    if (known.columns.count < state.columns.length || (isEnded && !isFitted.current)) {
-      isFitted.current = isEnded
-      const rows = await sample(result)
-      // Another view may be shown by now.
-      if (!scroller.current) return
-      known.columns.fit(state.columns, rows, fontsOf(scroller.current))
-    }
     if (look.takeReordered()) known.rows.forget()
-    known.view.show({ ...state, columns: state.columns.slice(0, known.columns.count) })
+    draw(known)
+    if (columnCount === known.columns.count && (!isEnded || isFitted.current)) return
+    isFitted.current = isEnded
+    const rows = await sample(result)
+    // Another view may be shown by now.
+    if (scroller.current) draw(known, rows)
   }
 
   const resizeFocused = (by: number) => {
@@ -144,8 +152,6 @@ export async function copy(result: Result, look: ResultLook, withHeader: boolean
     toast((error as Error).message)
   }
 }
-
-type Parts = Readonly<{ view: GridView; columns: GridColumns }>
 
 function beginPointer(event: PointerEvent, result: Result, look: ResultLook, parts: Parts | undefined): void {
   if (event.button !== 0 || !parts) return

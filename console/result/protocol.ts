@@ -58,6 +58,7 @@ export type ToWorker =
   | { [Q in Question]: Readonly<{ kind: 'ask'; id: number; question: Q } & Questions[Q]['ask']> }[Question]
 
 export type FromWorker =
-  | Readonly<{ kind: 'progress'; progress: Progress }>
+  /** The first with rows brings the first of them along: they are shown without being asked for. */
+  | Readonly<{ kind: 'progress'; progress: Progress; head?: readonly Row[] }>
   | Readonly<{ kind: 'ended'; progress: Progress; outcome: Outcome }>
   | Readonly<{ kind: 'answer'; id: number; answer: unknown }>

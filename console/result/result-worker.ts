@@ -1,6 +1,6 @@
 import { readShapes } from '../geo/shapes.ts'
 import { readNumbers } from './numbers.ts'
-import type { FromWorker, Outcome, ToWorker } from './protocol.ts'
+import type { FromWorker, Outcome, Row, ToWorker } from './protocol.ts'
 import { StoredRows } from './stored-rows.ts'
 
 /** Holds one result: fetches it, keeps it, and answers what the page asks of it. */
@@ -13,6 +13,8 @@ const worker = self as unknown as Readonly<{
 /** What a browser can hold beside other pages. */
 const maxBytes = 512_000_000
 const progressMs = 100
+/** What fits on a screen. */
+const headRows = 60
 
 const stored = new StoredRows()
 const stopped = new AbortController()
@@ -27,10 +29,8 @@ const progress = () => ({ rows: stored.count, bytes: stored.bytes, columns: stor
 
 function answer(asked: Extract<ToWorker, { kind: 'ask' }>): unknown {
   switch (asked.question) {
-    case 'rows': {
-      const count = Math.max(0, Math.min(asked.count, stored.count - asked.from))
-      return Array.from({ length: count }, (_, at) => stored.row(asked.from + at))
-    }
+    case 'rows':
+      return readRows(asked.from, asked.count)
     case 'whole': {
       const rows = Array.from({ length: asked.bottom - asked.top + 1 }, (_, at) =>
         stored.wholeRow(asked.top + at),
@@ -52,6 +52,11 @@ function answer(asked: Extract<ToWorker, { kind: 'ask' }>): unknown {
     case 'find':
       return stored.find(asked.text, asked.from)
   }
+}
+
+function readRows(from: number, most: number): readonly Row[] {
+  const count = Math.max(0, Math.min(most, stored.count - from))
+  return Array.from({ length: count }, (_, at) => stored.row(from + at))
 }
 
 async function run({ url, headers, body }: Extract<ToWorker, { kind: 'run' }>): Promise<Outcome> {
@@ -77,6 +82,11 @@ async function run({ url, headers, body }: Extract<ToWorker, { kind: 'run' }>): 
 
 async function receive(response: Response): Promise<Outcome> {
   let toldAt = 0
+  let isHeadTold = false
+  const tell = (head?: readonly Row[]) => {
+    toldAt = performance.now()
+    worker.postMessage({ kind: 'progress', progress: progress(), ...(head && { head }) })
+  }
   const reader = response.body!.getReader()
   for (;;) {
     const { done, value } = await reader.read()
@@ -86,9 +96,10 @@ async function receive(response: Response): Promise<Outcome> {
       await reader.cancel()
       return { kind: 'full' }
     }
-    if (performance.now() - toldAt < progressMs) continue
-    toldAt = performance.now()
-    worker.postMessage({ kind: 'progress', progress: progress() })
+    if (!isHeadTold && stored.count > 0) {
+      isHeadTold = true
+      tell(readRows(0, headRows))
+    } else if (performance.now() - toldAt > progressMs) tell()
   }
   const { time, total_rows, notices = [], warnings = [] } = stored.readTail()
   return { kind: 'done', seconds: time, totalRows: total_rows, warnings, notices }

@@ -1,11 +1,10 @@
-import workerName from 'worker:./result-worker.ts'
 import { signal } from '@preact/signals'
 import { ApiError, UnreachableError } from '../api/api-error.ts'
 import { waitForService } from '../api/connection.ts'
 import { authorizationOf, type Credential } from '../api/credential.ts'
 import { addressOf } from '../api/request.ts'
-import { assetAddress } from '../parts/address.ts'
-import type { FromWorker, Outcome, Progress, Question, Questions, ToWorker } from './protocol.ts'
+import type { FromWorker, Outcome, Progress, Question, Questions, Row, ToWorker } from './protocol.ts'
+import { takeWorker } from './spare-worker.ts'
 
 /** What the SQL endpoint is told beside the statement. With `params` PostgreSQL takes one statement only. */
 export type QueryExtras = Partial<ServerOrder> & Readonly<{ params?: readonly unknown[] }>
@@ -26,7 +25,9 @@ export class Result {
   readonly elapsedMs = signal<number | undefined>(undefined)
   /** Fulfilled when nothing more comes, whatever the end was. */
   readonly ended: Promise<void>
-  readonly #worker = new Worker(assetAddress(workerName), { type: 'module', name: 'result' })
+  /** The first rows, as they came. */
+  head: readonly Row[] = []
+  readonly #worker = takeWorker()
   readonly #questions = new Map<number, (answer: unknown) => void>()
   #lastId = 0
   #end: () => void = () => undefined
@@ -77,6 +78,7 @@ export class Result {
       this.#questions.delete(message.id)
       return
     }
+    if (message.kind === 'progress' && message.head) this.head = message.head
     this.progress.value = message.progress
     if (message.kind === 'ended') this.#finish(message.outcome)
   }

@@ -13,6 +13,7 @@ import { fragment, hrefOf, navigate } from '../parts/route.ts'
 import { adoptStyles } from '../parts/styles.ts'
 import { toast } from '../parts/toast.tsx'
 import type { ServerOrder } from '../result/result.ts'
+import { prepareWorker } from '../result/spare-worker.ts'
 import { Divider, editorShare } from './divider.tsx'
 import { addDraft, currentDraft, openDrafts, saveDraftsBeforeLeaving } from './drafts.ts'
 import { Editor, type EditorHandle } from './editor.tsx'
@@ -37,6 +38,7 @@ export default function SqlPage() {
   useEffect(() => {
     void openDrafts().then(() => setOpen(true))
     void openCatalog()
+    prepareWorker()
     const stopSaving = saveDraftsBeforeLeaving()
     return () => {
       stopSaving()
