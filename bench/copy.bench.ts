@@ -21,7 +21,7 @@ const courses: Readonly<Record<string, Course>> = {
   copyfrom: {
     title: 'copyfrom',
     baseline: '`psql \\copy from`',
-    aim: '1.10 or less',
+    aim: '1.03 or less',
     baselineCommand: `$psql -c "\\copy target from 'source.csv' csv"`,
     oursCommand: 'curl -sSf -X POST -T source.csv -H "Transfer-Encoding: chunked" "$from"',
     isUpload: true,
@@ -29,7 +29,7 @@ const courses: Readonly<Record<string, Course>> = {
   copyto: {
     title: 'copyto',
     baseline: '`psql \\copy to`',
-    aim: '1.0 or less',
+    aim: '0.95 or less',
     baselineCommand: `$psql -c "\\copy source to 'out.csv' csv"`,
     oursCommand: 'curl -sSf -o out.csv "$to"',
     isUpload: false,
@@ -46,7 +46,7 @@ const courses: Readonly<Record<string, Course>> = {
   'copyto-gzip': {
     title: 'copyto in gzip',
     baseline: 'psql into `gzip -1`',
-    aim: '1.2 or less',
+    aim: '0.75 or less',
     baselineCommand: `$psql -c "\\copy source to stdout csv" | gzip -1 > out.csv.gz`,
     oursCommand: 'curl -sSf -o out.csv.gz -H "Accept-Encoding: gzip" "$to"',
     isUpload: false,

@@ -35,14 +35,14 @@ export const entries: readonly Entry[] = [
       }
     }),
   },
-  throughput('jobs-one-user', 'one user', 1, '0.026 (twice the classic server) or more'),
+  throughput('jobs-one-user', 'one user', 1, '0.035 or more'),
   throughput('jobs-twenty-users', '20 users', 20, '0.059 (1/17, four times the classic server) or more'),
   {
     name: 'jobs-latency',
     title: 'From the POST of a job until its client knows that it is done, nothing else going on',
     baseline: 'the INSERT of the job on a connection of its own',
     unit: 'ms',
-    aim: 'p50 under 6 ms',
+    aim: 'p50 4 ms or less and p95 8 ms or less',
     pairs: 5,
     prepare: inFrame(async (frame) => {
       const service = await frame.startService()
@@ -94,7 +94,7 @@ export const entries: readonly Entry[] = [
     baseline: 'what is promised',
     unit: 'ms',
     aim: 'p95 under 2 s',
-    pairs: 20,
+    pairs: 4,
     prepare: inFrame(async (frame) => {
       const service = await frame.startService({ CARTAGE_WORKER: 'off' })
       const [user] = await makeUsers(frame, service, 1)
@@ -104,15 +104,16 @@ export const entries: readonly Entry[] = [
       const all: number[] = []
       return {
         baseline: async () => 15_000,
-        ours: async () => {
-          // A job of its own each time: how often one is tried again is bounded.
-          const { body } = await client.send('POST', `${user!.path}?${user!.query}`, sleeping)
-          const { job_id } = JSON.parse(body)
-          const taken = await pair.killHolder()
-          await client.send('DELETE', `${user!.path}/${job_id}?${user!.query}`)
-          all.push(taken)
-          return taken
-        },
+        ours: () =>
+          medianOf(5, async () => {
+            // A job of its own each time: how often one is tried again is bounded.
+            const { body } = await client.send('POST', `${user!.path}?${user!.query}`, sleeping)
+            const { job_id } = JSON.parse(body)
+            const taken = await pair.killHolder()
+            await client.send('DELETE', `${user!.path}/${job_id}?${user!.query}`)
+            all.push(taken)
+            return taken
+          }),
         notes: () => percentilesOf(all, [50, 95, 100], 0),
       }
     }),

@@ -2,8 +2,6 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { test } from 'node:test'
-import { meetsAim } from '../bench/frame/aim.ts'
-import type { Result } from '../bench/frame/entry.ts'
 import { measurements, readResults, subjects, summary } from '../bench/frame/report.ts'
 import { variables } from '../src/config.ts'
 
@@ -83,19 +81,6 @@ test('the pages of figures say what was measured', async () => {
   )
   assert.ok((await read('docs/performance.md')).includes(summary(results)))
   assert.ok((await read('docs/internals/measurements.md')).includes(measurements(results)))
-})
-
-test('an aim is met or missed by the ratio, by the median, or by a percentile', async () => {
-  const [some] = await readResults()
-  const verdict = (changes: Partial<Result>) => meetsAim({ ...some!, ...changes })
-  assert.equal(verdict({ aim: '1.0 or less', ratio: 1.007 }), false)
-  assert.equal(verdict({ aim: '0.33 (1/3) or more', ratio: 0.335 }), true)
-  assert.equal(verdict({ aim: 'below 3 s in all', unit: 's', oursMedian: 1.08 }), true)
-  assert.equal(verdict({ aim: 'under 50 ms on an idle machine', unit: 'ms', oursMedian: 51 }), false)
-  assert.equal(verdict({ aim: 'under 30 MB', unit: 'MB', oursMedian: 31 }), false)
-  assert.equal(verdict({ aim: 'p50 under 6 ms', notes: 'p50 8.2 ms, p95 17.2 ms' }), false)
-  assert.equal(verdict({ aim: 'p95 under 2 s', notes: 'p50 1045 ms, p95 1420 ms' }), true)
-  assert.equal(verdict({ aim: 'as much more as the machine has cores for' }), undefined)
 })
 
 function tableRows(markdown: string): string[][] {

@@ -1,3 +1,5 @@
+import type { ResourceUse, Watched } from './resource-use.ts'
+
 /** One benchmark: a baseline and ours, measured in turns in one run, so that what else the machine does hits both. */
 export type Entry = Readonly<{
   name: string
@@ -16,6 +18,10 @@ export type Measured = Readonly<{
   ours: () => Promise<number>
   /** Further figures of the run, such as CPU seconds and peak memory. */
   notes?: () => Promise<string> | string
+  /** The resource that is the limit, in words, where the processes that are watched cannot tell. */
+  limit?: string
+  /** Whose CPU time is told from the client's while ours runs. */
+  watched?: () => Watched
   tearDown: () => Promise<void>
 }>
 
@@ -32,6 +38,9 @@ export type Result = Readonly<{
   ratioMin: number
   ratioMax: number
   notes: string
+  /** What ours has used; older results have none. */
+  use?: ResourceUse
+  limit?: string
   command: string
   date: string
   machine: string

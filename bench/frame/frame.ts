@@ -6,16 +6,18 @@ import pg from 'pg'
 import { createLog } from '../../src/log.ts'
 import { type EmbeddedCluster, startEmbeddedCluster } from '../../src/postgres/cluster/embedded-cluster.ts'
 import type { Measured } from './entry.ts'
+import type { Watched } from './resource-use.ts'
 import { type RunningService, secret, spawnService } from './service.ts'
 
 /** The `prepare` of an entry that opens things in a frame: they are closed with it, also when preparing fails. */
 export function inFrame(
-  prepare: (frame: Frame) => Promise<Omit<Measured, 'tearDown'>>,
+  prepare: (frame: Frame) => Promise<Omit<Measured, 'tearDown' | 'watched'>>,
 ): () => Promise<Measured> {
   return async () => {
     const frame = new Frame()
     try {
-      return { ...(await prepare(frame)), tearDown: () => frame.close() }
+      const measured = await prepare(frame)
+      return { ...measured, watched: () => frame.watched(), tearDown: () => frame.close() }
     } catch (error) {
       await frame.close()
       throw error
@@ -27,6 +29,8 @@ export function inFrame(
 export class Frame {
   readonly #cleanups: (() => Promise<unknown>)[] = []
   readonly #interrupted = () => void this.close().then(() => process.exit(130))
+  readonly #services: number[] = []
+  readonly #postmasters: number[] = []
   #cluster: Promise<EmbeddedCluster> | undefined
 
   constructor() {
@@ -59,6 +63,7 @@ export class Frame {
       isEphemeral: true,
     })
     this.after(() => cluster.stop())
+    this.#postmasters.push(cluster.pid)
     return cluster
   }
 
@@ -75,7 +80,12 @@ export class Frame {
       ...env,
     })
     this.after(() => service.stop())
+    this.#services.push(service.pid)
     return { ...service, namespace }
+  }
+
+  watched(): Watched {
+    return { service: this.#services, postgres: this.#postmasters }
   }
 
   /** A connection of the administrator to a database of the shared cluster. */

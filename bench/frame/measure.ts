@@ -1,21 +1,13 @@
-import type { Entry, Result } from './entry.ts'
+import type { Entry, Measured, Result } from './entry.ts'
 import { describeMachine } from './machine.ts'
+import { ResourceSampler } from './resource-use.ts'
 
 /** Measures the pairs, each time the other one first, and answers medians with their spread. */
 export async function measure(entry: Entry): Promise<Result> {
   const measured = await entry.prepare()
   try {
-    const pairs: { baseline: number; ours: number }[] = []
-    // The first pair warms up both and is not counted.
-    for (let round = 0; round <= entry.pairs; round++) {
-      const pair = round % 2 === 0 ? await baselineFirst(measured) : await oursFirst(measured)
-      if (round === 0) continue
-      pairs.push(pair)
-      const ratio = (pair.ours / pair.baseline).toFixed(3)
-      process.stderr.write(
-        `  ${entry.name} ${round}/${entry.pairs}: ${figure(pair.baseline)} ${figure(pair.ours)} ${ratio}\n`,
-      )
-    }
+    const sampler = new ResourceSampler(measured.watched ?? nobody)
+    const pairs = await measurePairs(entry, measured, sampler)
     const ratios = pairs.map(({ baseline, ours }) => ours / baseline)
     return {
       name: entry.name,
@@ -30,6 +22,8 @@ export async function measure(entry: Entry): Promise<Result> {
       ratioMin: Math.min(...ratios),
       ratioMax: Math.max(...ratios),
       notes: (await measured.notes?.()) ?? '',
+      use: sampler.use(),
+      ...(measured.limit !== undefined && { limit: measured.limit }),
       command: `npm run bench -- ${entry.name}`,
       date: new Date().toISOString().slice(0, 10),
       machine: await describeMachine(),
@@ -39,17 +33,39 @@ export async function measure(entry: Entry): Promise<Result> {
   }
 }
 
-type Pair = { baseline: () => Promise<number>; ours: () => Promise<number> }
+type Pair = Readonly<{ baseline: number; ours: number }>
 
-async function baselineFirst(measured: Pair) {
-  const baseline = await measured.baseline()
-  return { baseline, ours: await measured.ours() }
+async function measurePairs(
+  entry: Entry,
+  { baseline, ours }: Measured,
+  sampler: ResourceSampler,
+): Promise<readonly Pair[]> {
+  // The first pair warms up both and is not counted.
+  await oursFirst(baseline, ours)
+  const pairs: Pair[] = []
+  for (let round = 1; round <= entry.pairs; round++) {
+    const turn = round % 2 === 0 ? baselineFirst : oursFirst
+    const pair = await turn(baseline, () => sampler.during(ours))
+    pairs.push(pair)
+    const figures = [figure(pair.baseline), figure(pair.ours), (pair.ours / pair.baseline).toFixed(3)]
+    process.stderr.write(`  ${entry.name} ${round}/${entry.pairs}: ${figures.join(' ')}\n`)
+  }
+  return pairs
 }
 
-async function oursFirst(measured: Pair) {
-  const ours = await measured.ours()
-  return { ours, baseline: await measured.baseline() }
+type Measurement = () => Promise<number>
+
+async function baselineFirst(measureBaseline: Measurement, measureOurs: Measurement): Promise<Pair> {
+  const baseline = await measureBaseline()
+  return { baseline, ours: await measureOurs() }
 }
+
+async function oursFirst(measureBaseline: Measurement, measureOurs: Measurement): Promise<Pair> {
+  const ours = await measureOurs()
+  return { ours, baseline: await measureBaseline() }
+}
+
+const nobody = () => ({ service: [], postgres: [] })
 
 export function median(values: readonly number[]): number {
   return percentile(values, 50)

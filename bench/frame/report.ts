@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
-import { meetsAim } from './aim.ts'
+import { isTooNoisy, meetsAim } from './aim.ts'
 import type { Result } from './entry.ts'
+import { describeUse, limitOf } from './limit.ts'
 import { figure } from './measure.ts'
 
 const jsonFile = new URL('../../docs/internals/performance.json', import.meta.url)
@@ -38,8 +39,8 @@ export function summary(results: readonly Result[]): string {
       [
         `## ${title}`,
         '',
-        '| what | against | ratio | smallest to largest | aim | |',
-        '|---|---|---|---|---|---|',
+        '| what | against | ratio | smallest to largest | aim | | limit |',
+        '|---|---|---|---|---|---|---|',
         ...some.map(summaryRow),
       ].join('\n'),
     )
@@ -49,6 +50,7 @@ export function summary(results: readonly Result[]): string {
 /** By the first word of the name. Every benchmark has one of these. */
 export const subjects: ReadonlyMap<string, string> = new Map([
   ['query', 'SQL'],
+  ['copy', 'Copy'],
   ['copyfrom', 'Copy in'],
   ['copyto', 'Copy out'],
   ['jobs', 'Jobs'],
@@ -65,8 +67,8 @@ export const subjects: ReadonlyMap<string, string> = new Map([
 
 function summaryRow(result: Result): string {
   const spread = `${ratioText(result.ratioMin)} to ${ratioText(result.ratioMax)}`
-  const cells = [result.title, result.baseline, `**${ratioText(result.ratio)}**`, spread, result.aim]
-  return `| ${[...cells, verdicts[String(meetsAim(result)) as keyof typeof verdicts]].join(' | ')} |`
+  const ratio = isTooNoisy(result) ? 'too noisy' : `**${ratioText(result.ratio)}**`
+  return row([result.title, result.baseline, ratio, spread, result.aim, verdict(result), limitText(result)])
 }
 
 /** A small ratio has its meaning in the third place. */
@@ -74,20 +76,31 @@ function ratioText(ratio: number): string {
   return ratio.toFixed(ratio < 0.1 ? 3 : 2)
 }
 
-const verdicts = { true: 'met', false: '**missed**', undefined: '' }
+function verdict(result: Result): string {
+  if (isTooNoisy(result)) return ''
+  const isMet = meetsAim(result)
+  return isMet === undefined ? '' : isMet ? 'met' : '**missed**'
+}
+
+const limitText = ({ limit, use }: Result) => limit ?? (use ? limitOf(use) : '')
 
 /** For whoever measures again: the command, what was measured, and on what machine. */
 export function measurements(results: readonly Result[]): string {
   return [
-    '| command | baseline’s median | our median | ratio | pairs | besides | when and where |',
-    '|---|---|---|---|---|---|---|',
+    '| command | baseline’s median | our median | ratio | pairs | CPU and disk | besides | when and where |',
+    '|---|---|---|---|---|---|---|---|',
     ...results.map((result) => {
-      const [baseline, ours] = [result.baselineMedian, result.oursMedian].map(
-        (value) => `${figure(value)} ${result.unit}`,
-      )
       const where = `${result.date}, ${result.machine}`
-      const cells = [`\`${result.command}\``, baseline, ours, result.ratio.toFixed(3), result.pairs]
-      return `| ${[...cells, result.notes, where].join(' | ')} |`
+      const use = result.use ? describeUse(result.use) : ''
+      return row([`\`${result.command}\``, ...figures(result), result.pairs, use, result.notes, where])
     }),
   ].join('\n')
 }
+
+function figures(result: Result): string[] {
+  if (isTooNoisy(result)) return ['', '', 'too noisy']
+  const medians = [result.baselineMedian, result.oursMedian].map((value) => `${figure(value)} ${result.unit}`)
+  return [...medians, result.ratio.toFixed(3)]
+}
+
+const row = (cells: readonly (string | number)[]) => `| ${cells.join(' | ')} |`

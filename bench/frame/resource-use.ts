@@ -1,0 +1,142 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+
+/** The processes that are not the client, each with those that it has started. */
+export type Watched = Readonly<{ service: readonly number[]; postgres: readonly number[] }>
+
+export type Party = 'service' | 'postgres' | 'client'
+
+/** Seconds on a CPU in each second: of all threads of a party together, and of the busiest of them. */
+export type PartyUse = Readonly<{ all: number; busiest: number }>
+
+export type ResourceUse = Readonly<
+  Record<Party, PartyUse> & {
+    /** The part of the time in which somebody waited for the disk. */
+    disk: number
+    cores: number
+  }
+>
+
+/** Adds up over the measurements of an entry what each party has used, from /proc. */
+export class ResourceSampler {
+  readonly #watched: () => Watched
+  readonly #all = nothing()
+  readonly #busiest = nothing()
+  #wall = 0
+  #disk = 0
+
+  constructor(watched: () => Watched) {
+    this.#watched = watched
+  }
+
+  async during<T>(work: () => Promise<T>): Promise<T> {
+    const before = look(this.#watched())
+    const start = performance.now()
+    // A backend that ends meanwhile is known from the last look at it.
+    const seen = new Map(before.threads)
+    const lookAgain = () => {
+      const now = look(this.#watched())
+      for (const [id, thread] of now.threads) seen.set(id, thread)
+      return now
+    }
+    const timer = setInterval(lookAgain, 200)
+    try {
+      return await work()
+    } finally {
+      clearInterval(timer)
+      const after = lookAgain()
+      this.#wall += (performance.now() - start) / 1000
+      this.#disk += after.diskSeconds - before.diskSeconds
+      for (const party of parties) {
+        this.#all[party] += after.all[party] - before.all[party]
+        this.#busiest[party] += busiest(party, before.threads, seen)
+      }
+    }
+  }
+
+  use(): ResourceUse {
+    const each = (seconds: number) => Number((seconds / this.#wall).toFixed(2))
+    const of = (party: Party) => ({ all: each(this.#all[party]), busiest: each(this.#busiest[party]) })
+    return {
+      service: of('service'),
+      postgres: of('postgres'),
+      client: of('client'),
+      disk: each(this.#disk),
+      cores: availableParallelism(),
+    }
+  }
+}
+
+const parties = ['service', 'postgres', 'client'] as const
+const nothing = (): Record<Party, number> => ({ service: 0, postgres: 0, client: 0 })
+
+type Threads = ReadonlyMap<string, Readonly<{ party: Party; seconds: number }>>
+type Look = Readonly<{ threads: Threads; all: Readonly<Record<Party, number>>; diskSeconds: number }>
+
+function busiest(party: Party, before: Threads, after: Threads): number {
+  const used = [...after].map(([id, thread]) =>
+    thread.party === party ? thread.seconds - (before.get(id)?.seconds ?? 0) : 0,
+  )
+  return Math.max(0, ...used)
+}
+
+function look({ service, postgres }: Watched): Look {
+  const threads = new Map<string, { party: Party; seconds: number }>()
+  const all = nothing()
+  const add = (party: Party, roots: readonly number[], except: readonly number[]) => {
+    for (const pid of roots.flatMap((root) => family(root, except))) {
+      all[party] += sum(cpuTimes(`/proc/${pid}/stat`))
+      for (const task of tasksOf(pid)) {
+        const [user, system] = cpuTimes(`/proc/${pid}/task/${task}/stat`)
+        threads.set(`${pid}/${task}`, { party, seconds: user! + system! })
+      }
+    }
+  }
+  add('service', service, [])
+  add('postgres', postgres, [])
+  add('client', [process.pid], [...service, ...postgres])
+  return { threads, all, diskSeconds: diskSeconds() }
+}
+
+function family(pid: number, except: readonly number[]): number[] {
+  if (except.includes(pid)) return []
+  return [pid, ...childrenOf(pid).flatMap((child) => family(child, except))]
+}
+
+function childrenOf(pid: number): number[] {
+  return tasksOf(pid).flatMap((task) =>
+    read(`/proc/${pid}/task/${task}/children`).split(' ').filter(Boolean).map(Number),
+  )
+}
+
+/** Seconds of user and system time, its own and then those of the children that it has waited for. */
+function cpuTimes(statFile: string): number[] {
+  const fields = read(statFile).split(') ')[1]?.split(' ').slice(11, 15) ?? ['0', '0', '0', '0']
+  return fields.map((ticks) => Number(ticks) / ticksPerSecond)
+}
+
+const ticksPerSecond = 100
+const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0)
+
+/** By the kernel's pressure information, where it has that. */
+function diskSeconds(): number {
+  const [, micros] = /^some .*total=(\d+)/.exec(read('/proc/pressure/io')) ?? []
+  return Number(micros ?? 0) / 1e6
+}
+
+/** Empty when the process has ended meanwhile. */
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'latin1')
+  } catch {
+    return ''
+  }
+}
+
+function tasksOf(pid: number): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`)
+  } catch {
+    return []
+  }
+}
