@@ -57,20 +57,23 @@ type ErrorFacts = Readonly<{
   cause?: unknown
 }>
 
+type ReadHeader = (name: string) => string | null | undefined
+
 /** An answer that is not success. */
-export function refusal(
-  status: number,
-  header: (name: string) => string | undefined,
-  text: string,
-): CartageError {
+export function refusal(status: number, header: ReadHeader, text: string): CartageError {
+  return new CartageError(...readRefusal(status, header, text))
+}
+
+/** What is said in such an answer. */
+export function readRefusal(status: number, header: ReadHeader, text: string): [string, ErrorFacts] {
   const body = parseDocument(text)
-  const retryAfter = header('retry-after')
-  return new CartageError(messageIn(body) ?? `The service answered ${status}`, {
+  const facts = {
     status,
     body,
-    requestId: header('x-request-id'),
-    retryAfterSeconds: retryAfter === undefined ? undefined : Number(retryAfter),
-  })
+    requestId: header('x-request-id') ?? undefined,
+    retryAfterSeconds: secondsIn(header('retry-after')),
+  }
+  return [messageIn(body) ?? `The service answered ${status}`, facts]
 }
 
 /** There is no answer, and nobody can tell whether the request arrived. */
@@ -94,7 +97,10 @@ export function unexpectedAnswer(what: string, cause?: unknown): CartageError {
   })
 }
 
-const textIn = (value: unknown) => (typeof value === 'string' ? value : undefined)
+/** Retry-After may be a date too, which this service never sends. */
+const secondsIn = (text: string | null | undefined) => (/^\d+$/.test(text ?? '') ? Number(text) : undefined)
+
+const textIn = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined)
 
 function parseDocument(text: string): ErrorBody {
   try {
