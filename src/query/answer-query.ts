@@ -7,6 +7,8 @@ import { CsvFormat } from './csv-format.ts'
 import { GeojsonFormat } from './geojson-format.ts'
 import { JsonFormat } from './json-format.ts'
 import { NdjsonFormat } from './ndjson-format.ts'
+import { binding } from './params/bind-values.ts'
+import { ParameterTypes, UnknownTypes } from './params/parameter-types.ts'
 import { prepareStatement } from './prepare-statement.ts'
 import type { Query } from './query.ts'
 import { type Answer, QueryRun } from './query-run.ts'
@@ -17,21 +19,38 @@ import { TypeNames } from './type-names.ts'
 export type Queries = Readonly<{
   databases: Databases
   typeNames: TypeNames
+  parameterTypes: ParameterTypes
   limitMs: number
   maxRowBytes: number
 }>
 
 export function openQueries(config: Config, databases: Databases): Queries {
   const { queryTimeoutMs: limitMs, queryMaxRowBytes: maxRowBytes } = config
-  return { databases, typeNames: new TypeNames(), limitMs, maxRowBytes }
+  const [typeNames, parameterTypes] = [new TypeNames(), new ParameterTypes()]
+  return { databases, typeNames, parameterTypes, limitMs, maxRowBytes }
 }
 
 /**
  * Runs the query as the key's own role and answers with its rows. If `gone` fires, nobody waits for the answer: the
  * statement is cancelled at once.
  */
-export async function answerQuery(
-  { databases, typeNames, limitMs, maxRowBytes }: Queries,
+export function answerQuery(
+  queries: Queries,
+  principal: Principal,
+  query: Query,
+  gone: AbortSignal,
+): Promise<Answer> {
+  const answer = () => answerOnce(queries, principal, query, gone)
+  if (query.params === undefined) return answer()
+  return answer().catch(async (error: unknown) => {
+    if (!(error instanceof UnknownTypes)) throw error
+    await learnTypes(queries, principal, error.oids, gone)
+    return await answer()
+  })
+}
+
+async function answerOnce(
+  { databases, typeNames, parameterTypes, limitMs, maxRowBytes }: Queries,
   principal: Principal,
   query: Query,
   gone: AbortSignal,
@@ -42,7 +61,22 @@ export async function answerQuery(
   const session = await lendSession(principal, free)
   const run = new StatementRun({ databases, session, limitMs, gone })
   const { skippedFields, params } = query
-  return new QueryRun(run, { statement, params, format, skippedFields, typeNames, maxRowBytes }).answer
+  const bind = params && binding(params, (oids) => parameterTypes.syntaxes(session.target, oids))
+  return new QueryRun(run, { statement, bind, format, skippedFields, typeNames, maxRowBytes }).answer
+}
+
+async function learnTypes(
+  { databases, parameterTypes }: Queries,
+  principal: Principal,
+  oids: readonly number[],
+  gone: AbortSignal,
+): Promise<void> {
+  const session = await lendSession(principal, databases.query.acquire(sessionTargetOf(principal), gone))
+  try {
+    await parameterTypes.learn(session, oids)
+  } finally {
+    session.release()
+  }
 }
 
 function createFormat(query: Query): RowFormat {

@@ -3,7 +3,6 @@ import { errors } from '../errors.ts'
 import type { RunHandler, StatementRun } from '../postgres/statement-run.ts'
 import type { WireError } from '../postgres/wire/wire-error.ts'
 import type { WireOutcome } from '../postgres/wire/wire-handler.ts'
-import { bindValues } from '../sql/bind-values.ts'
 import { ByteWriter, chunkBytes } from './byte-writer.ts'
 import { type Column, readColumns, shownColumns } from './columns.ts'
 import { databaseError } from './database-error.ts'
@@ -18,7 +17,8 @@ export type Answer = Buffer | Readable
 
 export type QueryRunOptions = Readonly<{
   statement: PreparedStatement
-  params: readonly string[] | undefined
+  /** The values for parameters of these types, unless it has none. */
+  bind: ((types: readonly number[]) => readonly (string | null)[]) | undefined
   format: RowFormat
   skippedFields: readonly string[]
   typeNames: TypeNames
@@ -59,9 +59,9 @@ export class QueryRun implements RunHandler {
       this.#settle = { resolve, reject }
     })
     options.format.begin(this.#out)
-    const { params } = options
+    const bind = options.bind && ((types: readonly number[]) => this.#bind(types))
     run
-      .send(messagesOf(options.statement.text, params && ((types) => this.#bind(params, types))), this)
+      .send(messagesOf(options.statement.text, bind), this)
       .then(() => this.#release())
       .catch((error: unknown) => this.#lose(error))
   }
@@ -120,10 +120,10 @@ export class QueryRun implements RunHandler {
     else this.#finish()
   }
 
-  #bind(params: readonly string[], types: readonly number[]): readonly (string | null)[] | null {
+  #bind(types: readonly number[]): readonly (string | null)[] | null {
     if (this.#run.stopReason) return null
     try {
-      return bindValues(params, types)
+      return this.#options.bind!(types)
     } catch (error) {
       this.#refusal = error
       return null

@@ -77,6 +77,39 @@ test('every kind of value is what PostgreSQL makes of it', async (t) => {
   }
 })
 
+test('arrays of types that are not built in are written as those types read them', async (t) => {
+  const { user } = await setup(t)
+  await ask(
+    user,
+    `create domain doc as jsonb; create domain small_doc as doc check (length(value::text) < 100);
+     create domain docs as small_doc[]; create domain whole as int[]; create domain shape as geometry;
+     create type mood as enum ('sad', 'so, so'); create type pair as (a int, b text)`,
+  )
+  const point = { type: 'Point', coordinates: [1, 2] }
+  const cases: [sql: string, value: unknown, answer: unknown][] = [
+    ['array(select st_astext(unnest($1::geometry[])))', ['POINT(1 2)', point], ['POINT(1 2)', 'POINT(1 2)']],
+    ['array(select st_astext(unnest($1::geography[])))', ['POINT(1 2)', null], ['POINT(1 2)', null]],
+    ['array(select st_astext(unnest($1::shape[])))', ['POINT(1 2)', point], ['POINT(1 2)', 'POINT(1 2)']],
+    ['($1::box[])[2]::text', ['(1,1),(0,0)', '(3,3),(2,2)'], '(3,3),(2,2)'],
+    ['$1::doc', [1, { a: [2] }], [1, { a: [2] }]],
+    ['$1::small_doc', [[1], []], [[1], []]],
+    ['($1::small_doc[])[2]', [1, [{ b: '"' }]], [{ b: '"' }]],
+    ['($1::docs)[1]', [[1, 2], 3], [1, 2]],
+    ['cardinality($1::whole)', [1, 2, 3], 3],
+    ["$1::mood[] = array['so, so', 'sad']::mood[]", ['so, so', 'sad'], true],
+    ['(($1::pair[])[1]).b', ['(1,"x,y")'], 'x,y'],
+  ]
+  // The second time all is known.
+  for (const [sql, value, answer] of [...cases, ...cases]) {
+    const { status, text, body } = await bind(user, `select ${sql} as v`, [value])
+    assert.equal(status, 200, `${sql}: ${text}`)
+    const { v } = body.rows[0]!
+    assert.deepEqual(typeof v === 'string' && v.startsWith('[') ? JSON.parse(v) : v, answer, sql)
+  }
+  const wrong = await bind(user, 'select $1::geometry[]', [['POINT(1 2)', 'nowhere']])
+  assert.deepEqual([wrong.status, wrong.body.context], [400, 'parameter $1'])
+})
+
 test('they go with every format, with pages, order and left out columns', async (t) => {
   const { user } = await setup(t)
   const q =

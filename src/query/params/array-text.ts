@@ -1,4 +1,7 @@
-import { errors } from '../errors.ts'
+import { errors } from '../../errors.ts'
+
+/** What stands between two elements, and whether these are json. */
+type ElementSyntax = Readonly<{ delimiter: string; isOfJson: boolean }>
 
 /**
  * Writes arrays of JSON as PostgreSQL reads them, in one pass and with little garbage: whoever may ask without a key
@@ -15,7 +18,8 @@ export class ArrayText {
   }
 
   /** Of valid JSON. The elements of an array of json are json, also if they are arrays. */
-  write(json: string, place: number, isOfJson: boolean): string {
+  write(json: string, place: number, { delimiter, isOfJson }: ElementSyntax): string {
+    const between = delimiter.charCodeAt(0)
     this.#length = 0
     let depth = 0
     for (let at = 0; at < json.length; ) {
@@ -26,7 +30,15 @@ export class ArrayText {
       else {
         if (unit === openBracket && ++depth > maxDimensions) throw tooDeep(place)
         if (unit === closeBracket) depth--
-        this.#add(unit === openBracket ? openBrace : unit === closeBracket ? closeBrace : unit)
+        this.#add(
+          unit === comma
+            ? between
+            : unit === openBracket
+              ? openBrace
+              : unit === closeBracket
+                ? closeBrace
+                : unit,
+        )
         at++
       }
     }
@@ -96,8 +108,8 @@ const controls: ReadonlyMap<string, number> = new Map([
   ['r', 13],
 ])
 
-const [quote, backslash, openBrace, closeBrace, openBracket, closeBracket] = [
-  34, 92, 123, 125, 91, 93,
+const [quote, comma, backslash, openBrace, closeBrace, openBracket, closeBracket] = [
+  34, 44, 92, 123, 125, 91, 93,
 ] as const
 
 export const containsNul = (place: number) =>

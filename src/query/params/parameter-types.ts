@@ -1,0 +1,78 @@
+import { LRUCache } from 'lru-cache'
+import { queryInCatalog } from '../../postgres/query-in-catalog.ts'
+import type { Session } from '../../postgres/session.ts'
+import type { SessionTarget } from '../../postgres/session-target.ts'
+import { type ArraySyntax, plainArray } from './bind-values.ts'
+
+/** Thrown before the statement runs: how to write an array for these types must be looked up first. */
+export class UnknownTypes extends Error {
+  readonly oids: readonly number[]
+
+  constructor(oids: readonly number[]) {
+    super('Types of parameters must be looked up')
+    this.oids = oids
+  }
+}
+
+/** How arrays are written for the types of parameters. Types that are not built in are asked for once in each database. */
+export class ParameterTypes {
+  readonly #syntaxes = new LRUCache<string, ArraySyntax>({ max: 10_000, ttl: 10 * 60_000 })
+
+  /** For parameters that get arrays. Throws UnknownTypes. */
+  syntaxes(target: SessionTarget, oids: readonly number[]): ReadonlyMap<number, ArraySyntax> {
+    const known = new Map<number, ArraySyntax>()
+    const unknown: number[] = []
+    for (const oid of oids) {
+      const syntax = this.#syntaxOf(target, oid)
+      if (syntax) known.set(oid, syntax)
+      else unknown.push(oid)
+    }
+    if (unknown.length > 0) throw new UnknownTypes(unknown)
+    return known
+  }
+
+  async learn(session: Session, oids: readonly number[]): Promise<void> {
+    const { rows } = await queryInCatalog<TypeRow>(session, lookUp, [oids])
+    // One that was dropped a moment ago: PostgreSQL shall tell.
+    for (const oid of oids) this.#syntaxes.set(keyOf(session.target, oid), plainArray)
+    for (const { asked, delimiter, is_array: isArray, is_json: isJson } of rows) {
+      const syntax = isJson && !isArray ? 'json' : { delimiter, isOfJson: isJson }
+      this.#syntaxes.set(keyOf(session.target, asked), syntax)
+    }
+  }
+
+  #syntaxOf(target: SessionTarget, oid: number): ArraySyntax | undefined {
+    if (oid < firstOwnOid) return builtIn.get(oid) ?? plainArray
+    return this.#syntaxes.get(keyOf(target, oid))
+  }
+}
+
+type TypeRow = { asked: number; delimiter: string; is_array: boolean; is_json: boolean }
+
+/** Goes down from domains to what they are over, and from an array to its elements. */
+const lookUp = `
+  with recursive step as (
+    select asked, asked as type, ','::"char" as delimiter, false as is_array from unnest($1::oid[]) as asked
+    union all
+    select asked, case typtype when 'd' then typbasetype else typelem end,
+      case typtype when 'd' then delimiter else typdelim end, is_array or typtype <> 'd'
+    from step join pg_type on oid = type
+    where typtype = 'd' or typcategory = 'A' and not is_array
+  )
+  select asked, delimiter, is_array, type in ('json'::regtype, 'jsonb'::regtype) as is_json
+  from step join pg_type on oid = type
+  where typtype <> 'd' and (typcategory <> 'A' or is_array)`
+
+const keyOf = ({ hostId, database }: SessionTarget, oid: number) => `${hostId}/${database}/${oid}`
+
+/** json, jsonb, their arrays, and box[]. All other arrays of the catalog have commas. */
+const builtIn: ReadonlyMap<number, ArraySyntax> = new Map<number, ArraySyntax>([
+  [114, 'json'],
+  [3802, 'json'],
+  [199, { ...plainArray, isOfJson: true }],
+  [3807, { ...plainArray, isOfJson: true }],
+  [1020, { ...plainArray, delimiter: ';' }],
+])
+
+/** PostgreSQL gives the numbers below it to what it brings along itself. */
+const firstOwnOid = 16_384
