@@ -14,6 +14,7 @@ export const sqlstate = {
   invalidPassword: '28P01',
   invalidAuthorization: '28000',
   invalidParameterValue: '22023',
+  indeterminateDatatype: '42P18',
   connectionFailure: '08006',
   queryCanceled: '57014',
   adminShutdown: '57P01',

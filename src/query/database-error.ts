@@ -1,11 +1,19 @@
 import { type AppError, errors } from '../errors.ts'
 import { sqlstate } from '../postgres/sqlstate.ts'
 import { sqlError, type WireError } from '../postgres/wire/wire-error.ts'
+import { wrongCount } from './params/bind-values.ts'
+import { highestParameter } from './params/highest-parameter.ts'
 import type { PreparedStatement } from './prepare-statement.ts'
 
 /** What PostgreSQL's answer to a query means to the client. */
 export function databaseError(error: WireError, statement: PreparedStatement): AppError {
   if (error.sqlstate === sqlstate.queryCanceled) return errors.statementTimeout()
+  const { text, valueCount } = statement
+  // PostgreSQL complains of a parameter that is left out before it tells how many there are.
+  if (error.sqlstate === sqlstate.indeterminateDatatype && valueCount !== undefined) {
+    const wanted = highestParameter(text)
+    if (wanted > valueCount) return wrongCount(valueCount, wanted)
+  }
   return sqlError({ ...error, ...placeOf(error, statement), context: contextOf(error) })
 }
 

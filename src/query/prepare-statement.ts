@@ -12,6 +12,8 @@ export type PreparedStatement = Readonly<{
   place: TextPlace
   /** What to say of an error in what stands around it. */
   hintAround: string | undefined
+  /** How many values its parameters get; undefined: it goes by the simple protocol. */
+  valueCount: number | undefined
 }>
 
 /** In characters: the caller's text is sent from `start` to `end` of it, and has moved to the right by `shift`. */
@@ -23,7 +25,7 @@ export function prepareStatement(query: Query): PreparedStatement {
   const paged = query.paging ? wrapForPaging(query.sql, query.paging) : query.sql
   const text = query.format === 'geojson' ? wrapForGeojson(paged, query.decimals) : paged
   const place = text === query.sql ? asItIs : placeIn(text, query.sql)
-  return { text, place, hintAround: hintAround(query) }
+  return { text, place, hintAround: hintAround(query), valueCount: query.params?.length }
 }
 
 /**

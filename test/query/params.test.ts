@@ -184,6 +184,12 @@ test('too few, too many and unreadable params are refused with their place', asy
       '["x"]',
       'The statement has 0 parameters, params has 1 value: $1 is not in the statement',
     ],
+    ['select $3', '["a", "b"]', 'The statement has 3 parameters, params has 2 values: $3 has no value'],
+    [
+      "select $2::int, '$9' /* $9 */ -- $9\n from (select $q$ $9 $q$) as a$9",
+      '[1]',
+      'The statement has 2 parameters, params has 1 value: $2 has no value',
+    ],
     ['select $1, $2', '["a", "b\\u0000"]', 'The parameter $2 contains a NUL character'],
     ['select $1::text[]', '[["\\u0000"]]', 'The parameter $1 contains a NUL character'],
     ['select $1::int[]', '[[[[[[[[1]]]]]]]]', 'The parameter $1 is an array of more than 6 dimensions'],

@@ -1,0 +1,17 @@
+import { lexemes } from '../../sql/lexemes.ts'
+
+/** The n of the highest `$n` of a statement; 0 if it has none, or is too long to be looked through. */
+export function highestParameter(text: string): number {
+  let highest = 0
+  let count = 0
+  let isAfterDollar = false
+  for (const { kind, open } of lexemes(text)) {
+    if (++count > maxLexemes) return 0
+    if (isAfterDollar && /^\d/.test(open)) highest = Math.max(highest, Number(open))
+    isAfterDollar = kind === 'symbol' && open === '$'
+  }
+  return highest
+}
+
+/** Some 20 ms. */
+const maxLexemes = 16_384
