@@ -29,7 +29,8 @@ function numericClasses(values: readonly (string | null)[]): Classes {
   return { isNumeric: true, breaks, labels }
 }
 
-const short = (value: number) => String(Number(value.toPrecision(6)))
+/** Thousands are set apart from five digits on: years have four. */
+const { format: short } = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 6, useGrouping: 'min2' })
 
 function categories(values: readonly (string | null)[]): Classes {
   const counts = new Map<string, number>()

@@ -121,7 +121,7 @@ function layersOf(from: From, colour: Colour): LayerSpecification[] {
       type: 'fill',
       ...from,
       filter: areas as never,
-      paint: { 'fill-color': colour, 'fill-opacity': 0.35 },
+      paint: { 'fill-color': colour, 'fill-opacity': 0.5 },
     },
     {
       id: 'shape-lines',
