@@ -68,9 +68,13 @@ type Token = Readonly<{
   text: string
 }>
 
-/** What a token begins with, or all of it: a comment, a quote, a dollar quote, a word, a number, any other character. */
+/**
+ * What a token begins with, or all of it, by the rules of PostgreSQL's scan.l: a comment, a quote, a dollar quote, a word, a
+ * number, any other character. Every character beyond ASCII is a letter, a space of that kind too, and a dollar inside of a
+ * word is part of it.
+ */
 const token =
-  /--[^\n]*|\/\*|[eE]'|'|"|\$(?:[\p{L}_][\p{L}\p{N}_]*)?\$|[\p{L}_][\p{L}\p{N}_$]*|\d[\p{L}\p{N}_.]*|\S/gu
+  /--[^\n\r]*|\/\*|[eE]'|'|"|\$(?:[A-Za-z_\x80-\uffff][\w\x80-\uffff]*)?\$|[A-Za-z_\x80-\uffff][\w$\x80-\uffff]*|0[xXoObB][\dA-Fa-f_]+|\d[\d_]*(?:\.[\d_]*)?(?:[eE][-+]?\d[\d_]*)?|[^ \t\n\r\f\v]/g
 
 function* tokensOf(text: string): Generator<Token> {
   const pattern = new RegExp(token)
@@ -87,18 +91,28 @@ function* tokensOf(text: string): Generator<Token> {
 function kindOf(found: string): Token['kind'] {
   if (found.startsWith('--') || found === '/*') return 'comment'
   if (/^(?:[eE]?'|"|\$)/.test(found)) return 'quoted'
-  return /^[\p{L}_]/u.test(found) ? 'word' : 'other'
+  return /^[A-Za-z_\x80-\uffff]/.test(found) ? 'word' : 'other'
 }
 
 function endOf(text: string, from: number, found: string): number {
   const after = from + found.length
   if (found === '/*') return commentEnd(text, from)
-  if (/^[eE]?'$|^"$/.test(found)) return quoteEnd(text, after, found.at(-1)!, found.length === 2)
+  if (/^[eE]?'$/.test(found)) return textEnd(text, after, found.length === 2)
+  if (found === '"') return quoteEnd(text, after, '"', false)
   // `$1` is a parameter; `$$` and `$tag$` begin a text.
   if (!/^\$.*\$$/.test(found)) return after
   const end = text.indexOf(found, after)
   return end < 0 ? text.length : end + found.length
 }
+
+/** A text goes on after a line break, where another quote begins: with escapes, if it began with them. */
+function textEnd(text: string, from: number, hasEscapes: boolean): number {
+  const end = quoteEnd(text, from, "'", hasEscapes)
+  continuation.lastIndex = end
+  return continuation.test(text) ? textEnd(text, continuation.lastIndex, hasEscapes) : end
+}
+
+const continuation = /(?:[ \t\f\v]|--[^\n\r]*)*[\n\r](?:[ \t\n\r\f\v]|--[^\n\r]*[\n\r])*'/y
 
 /** A quote that stands twice is part of the text; so is one after a backslash, in a text that has escapes. */
 function quoteEnd(text: string, from: number, quote: string, hasEscapes: boolean): number {
@@ -130,25 +144,25 @@ function commentEnd(text: string, from: number): number {
 /** `CREATE FUNCTION … BEGIN ATOMIC …; … END`: semicolons that end nothing. CASE has an END too. */
 class BodyDepth {
   depth = 0
-  #words = 0
-  #isCreate = false
-  #isRoutine = false
+  #words: string[] = []
 
   take(word: string): void {
     const upper = word.toUpperCase()
-    this.#words++
-    if (this.#words === 1) this.#isCreate = upper === 'CREATE'
-    if (this.#words <= 4 && this.#isCreate && /^(FUNCTION|PROCEDURE)$/.test(upper)) this.#isRoutine = true
-    if (!this.#isRoutine) return
-    if (upper === 'BEGIN') this.depth++
-    else if (upper === 'CASE' && this.depth > 0) this.depth++
-    else if (upper === 'END' && this.depth > 0) this.depth--
+    const former = this.#words.at(-1)
+    this.#words.push(upper)
+    if (this.depth === 0) this.depth = former === 'BEGIN' && upper === 'ATOMIC' && this.#isRoutine() ? 1 : 0
+    // A column may be called so.
+    else if (former === 'AS') return
+    else if (upper === 'CASE') this.depth++
+    else if (upper === 'END') this.depth--
   }
 
   reset(): void {
     this.depth = 0
-    this.#words = 0
-    this.#isCreate = false
-    this.#isRoutine = false
+    this.#words = []
+  }
+
+  #isRoutine(): boolean {
+    return /^CREATE (OR REPLACE )?(FUNCTION|PROCEDURE)\b/.test(this.#words.slice(0, 4).join(' '))
   }
 }

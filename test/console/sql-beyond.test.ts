@@ -60,17 +60,17 @@ test('a plan is a table of its nodes, and a write that was carried out for it is
   await plan.getByText('ModifyTable on places').waitFor()
   await plan.getByText('Rows met').waitFor()
   await assertAccessible(page)
-  for (const text of ['select 1; delete from places', 'delete from places; commit']) {
+  for (const text of [
+    'select 1; delete from places',
+    'delete from places; commit',
+    'select 1 as €$$; delete from places; --$$',
+  ]) {
     await write(page, text)
     await page.keyboard.press('Control+a')
     await page.getByRole('button', { name: 'More' }).click()
     await page.getByRole('menuitem', { name: 'Explain analyze' }).click()
     await page.getByText('A plan is of one statement, and here are 2').last().waitFor()
   }
-  await write(page, 'select 1 as €$$; delete from places; --$$')
-  await page.getByRole('button', { name: 'More' }).click()
-  await page.getByRole('menuitem', { name: 'Explain analyze' }).click()
-  await page.getByText('cannot insert multiple commands into a prepared statement').first().waitFor()
   assert.equal((await user.sql('select from places')).rowCount, 5000)
 })
 
