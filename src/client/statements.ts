@@ -107,12 +107,15 @@ function endOf(text: string, from: number, found: string): number {
 
 /** A text goes on after a line break, where another quote begins: with escapes, if it began with them. */
 function textEnd(text: string, from: number, hasEscapes: boolean): number {
-  const end = quoteEnd(text, from, "'", hasEscapes)
-  continuation.lastIndex = end
-  return continuation.test(text) ? textEnd(text, continuation.lastIndex, hasEscapes) : end
+  for (let begin = from; ; begin = continuation.lastIndex) {
+    const end = quoteEnd(text, begin, "'", hasEscapes)
+    continuation.lastIndex = end
+    if (!continuation.test(text)) return end
+  }
 }
 
-const continuation = /(?:[ \t\f\v]|--[^\n\r]*)*[\n\r](?:[ \t\n\r\f\v]|--[^\n\r]*[\n\r])*'/y
+/** There is one way only to read it, however many dashes there are. */
+const continuation = /[ \t\f\v]*(?:--[^\n\r]*)?[\n\r](?:[ \t\n\r\f\v]|--[^\n\r]*[\n\r])*'/y
 
 /** A quote that stands twice is part of the text; so is one after a backslash, in a text that has escapes. */
 function quoteEnd(text: string, from: number, quote: string, hasEscapes: boolean): number {

@@ -152,6 +152,25 @@ test('whatever PostgreSQL itself can read is split where its own grammar splits 
   assert.ok(read > 1500, `only ${read} texts were SQL`)
 })
 
+test('a text of any length is split, also one that nearly goes on after its end', () => {
+  for (const piece of [
+    '-',
+    "'a'\n",
+    "'a' --\n",
+    '/*',
+    '$',
+    '$a$',
+    "E'",
+    ' ',
+    '\n--\n',
+    '1_',
+    '1.',
+    'begin atomic ',
+  ]) {
+    for (const first of ['', "'a' ", "'a'\n"]) splitStatements(first + piece.repeat(50_000))
+  }
+})
+
 /** What is left of a text when all spaces and comments of the list are taken from it. */
 const withoutGaps = (text: string) =>
   gaps
