@@ -26,6 +26,26 @@ test('a statement over the limit becomes a job by one click, is watched to its e
   await eventually(async () => assert.equal((await cells(page))[0]?.at(-1), '42'))
 })
 
+test('a result beyond 512 MB is stopped in the database too, says how many rows came, and goes on as a download or a job', async (t) => {
+  const { page, signIn, user } = await openConsole(t, { setup: { config: { queryTimeoutMs: 120_000 } } })
+  await signIn()
+  await run(page, "select i, repeat('x', 1000000) as x from generate_series(1, 1000000) i")
+  const [, rows] = /Stopped at (\d+) rows, as the browser should not hold more than 512 MB/.exec(
+    await page.getByText('the browser should not hold more').innerText(),
+  )!
+  assert.ok(Number(rows) > 500 && Number(rows) < 530, `${rows} rows`)
+  assert.match(await summary(page).innerText(), new RegExp(`^${rows} rows · 51\\d MB`))
+  const running =
+    "select from pg_stat_activity where query like '%repeat(''x''%' and state = 'active' and pid <> pg_backend_pid()"
+  await eventually(async () => assert.equal((await user.sql(running)).rowCount, 0))
+  await page.getByRole('grid').focus()
+  await page.keyboard.press('Control+End')
+  await page.getByRole('gridcell', { selected: true }).waitFor()
+  await page.getByRole('button', { name: 'Download ▾' }).waitFor()
+  await page.getByRole('button', { name: 'Run as a job' }).click()
+  await page.getByRole('dialog', { name: 'Run as a job' }).getByLabel('Into a new table').waitFor()
+})
+
 test('a shared link is shown and not run', async (t) => {
   const { page, signIn, goTo, user } = await openConsole(t)
   await user.sql('create table places (name text)')
