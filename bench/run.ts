@@ -15,12 +15,26 @@ if (chosen.length === 0) {
   process.exit(2)
 }
 const results: Result[] = []
+let failures = 0
+let isInterrupted = false
+for (const name of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(name, () => {
+    isInterrupted = true
+  })
+}
 for (const entry of chosen) {
   process.stderr.write(`${entry.title} against ${entry.baseline}\n`)
-  results.push(await measure(entry))
+  try {
+    results.push(await measure(entry))
+  } catch (error) {
+    if (isInterrupted) throw error
+    // What the others have measured, perhaps for an hour, is not lost with it.
+    failures += 1
+    console.error(`${entry.name} failed:`, error)
+  }
 }
 await report(results)
-process.exit(0)
+process.exit(failures === 0 ? 0 : 1)
 
 async function findEntries(): Promise<Entry[]> {
   const files = (await readdir(import.meta.dirname)).filter((file) => file.endsWith('.bench.ts')).sort()

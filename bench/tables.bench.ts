@@ -24,7 +24,8 @@ export const entries: readonly Entry[] = [
       await service.admin('POST', '/users', { username: 'mapper', quota_in_bytes: 20 * 1024 ** 3 })
       const role = `${service.namespace}_u1`
       const client = await frame.connect(role)
-      await client.query(`set role ${pg.escapeIdentifier(role)}; set search_path = public, cartodb`)
+      const logIn = `set session authorization ${pg.escapeIdentifier(role)}; set search_path = public, cartodb, postgis`
+      await client.query(logIn)
       await client.query('create table points (name text, v float8)')
       await client.query(`select CDB_CartodbfyTable('points')`)
       const file = join(await frame.makeFolder(), 'points.csv')
@@ -34,7 +35,7 @@ export const entries: readonly Entry[] = [
       const copy = async (act: 'enable' | 'disable') => {
         await client.query('truncate points')
         for (const trigger of triggers) await client.query(`alter table points ${act} trigger ${trigger}`)
-        return seconds(async () => psqlCopy(url.href, file))
+        return seconds(async () => psqlCopy(url.href, logIn, file))
       }
       return { baseline: () => copy('disable'), ours: () => copy('enable') }
     }),
@@ -51,10 +52,9 @@ async function writePoints(file: string): Promise<void> {
   await once(out, 'finish')
 }
 
-function psqlCopy(url: string, file: string): void {
+function psqlCopy(url: string, logIn: string, file: string): void {
   const command = `\\copy public.points(the_geom, name, v) from '${file}' csv`
-  const { status, stderr } = spawnSync('psql', ['-qX', '-v', 'ON_ERROR_STOP=1', '-c', command, url], {
-    encoding: 'utf8',
-  })
+  const options = ['-qX', '-v', 'ON_ERROR_STOP=1', '-c', logIn, '-c', command]
+  const { status, stderr } = spawnSync('psql', [...options, url], { encoding: 'utf8' })
   if (status !== 0) throw new Error(stderr)
 }

@@ -23,10 +23,10 @@ export const kinds = {
       from generate_series(1, ${count}) i`,
   },
   points: {
-    columns: 'cartodb_id int, the_geom public.geometry, name text',
+    columns: 'cartodb_id int, the_geom postgis.geometry, name text',
     rowBytes: 71,
     rows: (count) => `
-      select i, public.st_setsrid(public.st_makepoint(i * 0.0001 % 180, i * 0.00007 % 90), 4326), 'name ' || i
+      select i, postgis.st_setsrid(postgis.st_makepoint(i * 0.0001 % 180, i * 0.00007 % 90), 4326), 'name ' || i
       from generate_series(1, ${count}) i`,
   },
 } as const satisfies Record<string, Kind>

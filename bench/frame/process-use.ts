@@ -14,6 +14,18 @@ export function processUse(pid: number): ProcessUse {
   }
 }
 
+/** CPU seconds of the commands that `work` runs to their end. */
+export async function childCpuSeconds(work: () => Promise<unknown>): Promise<number> {
+  const before = endedChildren()
+  await work()
+  return endedChildren() - before
+}
+
+function endedChildren(): number {
+  const fields = readFileSync('/proc/self/stat', 'latin1').split(') ')[1]!.split(' ')
+  return (Number(fields[13]) + Number(fields[14])) / ticksPerSecond
+}
+
 /** Follows a process: the CPU it used since the start, and the most memory it had. */
 export class ProcessSampler {
   readonly #pid: number
