@@ -115,7 +115,7 @@ function readText(value: unknown, place: string): string {
     throw errors.jobInvalid(`${place} must be a non-empty string`)
   }
   // With the u flag only a surrogate without its partner counts as one.
-  if (/\p{Surrogate}/u.test(value)) throw errors.jobInvalid(`${place} must be valid Unicode`)
+  if (!value.isWellFormed()) throw errors.jobInvalid(`${place} must be valid Unicode`)
   return value
 }
 

@@ -3,6 +3,7 @@ import { elementsOf } from '../../client/json-rows.ts'
 import { errors } from '../../errors.ts'
 import { formats, type Query } from '../../query/query.ts'
 import type { Paging } from '../../sql/query-kind.ts'
+import { NotUtf8, parseForm } from '../frame/body/form.ts'
 import {
   choiceOf,
   maxParamsLength,
@@ -80,6 +81,16 @@ function skippedFieldsOf(value: unknown): readonly string[] {
     if (typeof list !== 'string') throw errors.badRequest('Invalid skipfields: it must be a list of names')
     return list.split(',').filter((name) => name !== '')
   })
+}
+
+/** A query string is read leniently, but a value must not become another one. */
+export function refuseBrokenParams({ query, url }: FastifyRequest): void {
+  if ((query as Parameters).params === undefined) return
+  try {
+    parseForm(Buffer.from(url.slice(url.indexOf('?') + 1), 'latin1'), 'params')
+  } catch (error) {
+    throw error instanceof NotUtf8 ? errors.paramsInvalid('params is not valid UTF-8') : error
+  }
 }
 
 /** As many as the protocol can count. */

@@ -8,7 +8,7 @@ import { clientGone } from '../frame/client-gone.ts'
 import { contentDisposition } from '../frame/content-disposition.ts'
 import type { Services } from '../services.ts'
 import { readFields } from './multipart.ts'
-import { readQuery } from './request.ts'
+import { readQuery, refuseBrokenParams } from './request.ts'
 import { queryByGetSchema, queryByPostSchema } from './schemas.ts'
 
 /** The SQL endpoint: one request's SQL, answered at once. */
@@ -25,6 +25,7 @@ export async function queryRoutes(app: FastifyInstance, services: Services): Pro
 
   const handler = async (request: FastifyRequest, reply: FastifyReply) => {
     const principal = await sqlCaller(services, request)
+    refuseBrokenParams(request)
     const query = readQuery(request)
     const answer = await answerQuery(services.queries, principal, query, clientGone(reply))
     return reply.headers(headersOf(query)).send(answer)

@@ -65,6 +65,6 @@ function textOf(json: string, place: number): string {
 
 /** JSON can write halves of characters, which no UTF-8 has. */
 function wellFormed(text: string, place: number): string {
-  if (!/\p{Surrogate}/u.test(text)) return text
+  if (text.isWellFormed()) return text
   throw errors.paramsInvalid(`The parameter $${place} contains half of a surrogate pair`)
 }

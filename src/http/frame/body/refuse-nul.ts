@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { errors } from '../../errors.ts'
+import { errors } from '../../../errors.ts'
 
 /** PostgreSQL has no NUL in its texts, so there is none in any name, statement or value: refused before anybody reads it. */
 export function refuseNul(app: FastifyInstance): void {
@@ -14,21 +14,28 @@ export function refuseNul(app: FastifyInstance): void {
 
 const containsNul = () => errors.badRequest('The request must not contain NUL characters')
 
-/** Without recursion: a body may be nested deeper than our stack. */
+/** Without recursion: a body may be nested deeper than our stack. And without garbage: it may have many members. */
 function hasNul(body: unknown): boolean {
-  const left = [body]
-  while (left.length > 0) {
-    const value = left.pop()
-    if (typeof value === 'string' && value.includes('\0')) return true
-    if (Array.isArray(value)) for (const each of value) left.push(each)
-    else if (isPlain(value)) for (const member of Object.entries(value)) left.push(...member)
+  const left: object[] = []
+  const isBad = (value: unknown) => {
+    if (typeof value === 'string') return value.includes('\0')
+    if (isTree(value)) left.push(value)
+    return false
+  }
+  if (isBad(body)) return true
+  for (let tree = left.pop(); tree !== undefined; tree = left.pop()) {
+    if (Array.isArray(tree)) {
+      if (tree.some(isBad)) return true
+    } else {
+      for (const name in tree) if (name.includes('\0') || isBad(tree[name as keyof typeof tree])) return true
+    }
   }
   return false
 }
 
 /** Not a stream: that is for whoever reads it. */
-function isPlain(value: unknown): value is Record<string, unknown> {
+function isTree(value: unknown): value is object {
   if (typeof value !== 'object' || value === null) return false
   const prototype = Object.getPrototypeOf(value)
-  return prototype === Object.prototype || prototype === null
+  return prototype === Object.prototype || prototype === Array.prototype || prototype === null
 }

@@ -1,8 +1,8 @@
-import { parse as parseForm } from 'node:querystring'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { memberPlaces } from '../../client/json-rows.ts'
-import { errors } from '../../errors.ts'
-import { maxParamsLength } from './parameters.ts'
+import { memberPlaces } from '../../../client/json-rows.ts'
+import { errors } from '../../../errors.ts'
+import { maxParamsLength } from '../parameters.ts'
+import { NotUtf8, parseForm } from './form.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -23,7 +23,7 @@ export function acceptBodies(app: FastifyInstance, timeoutMs: number): void {
     // Clients send the JSON type along with bodiless DELETEs and POSTs.
     if (body.length === 0) return done(null, undefined)
     const text = decodeUtf8(body as Buffer)?.trim()
-    if (text === undefined) return done(errors.badRequest('The request body is not valid UTF-8'))
+    if (text === undefined) return done(errors.badRequest(notUtf8))
     const { memberAsText, longMember } = request.routeOptions.config ?? {}
     if (longMember !== undefined && isLongBeside(longMember, text))
       return done(errors.paramsTooLarge(maxParamsLength))
@@ -31,21 +31,28 @@ export function acceptBodies(app: FastifyInstance, timeoutMs: number): void {
     const [rest, member] = cutOut(memberAsText, text)
     parseJson(request, rest, (error, body) => {
       const isGiven = !error && member !== undefined && member !== 'null'
-      done(error, isGiven ? { ...(body as object), [memberAsText]: member } : body)
+      const whole = isGiven ? { ...(body as object), [memberAsText]: member } : body
+      if (isLong(text)) setImmediate(done, error, whole)
+      else done(error, whole)
     })
   })
   app.addContentTypeParser(
     'application/x-www-form-urlencoded',
     { parseAs: 'buffer' },
-    (_request, body, done) => {
-      const text = (body as Buffer).toString('utf8')
-      if (isJson(text)) done(errors.badRequest(jsonInDisguise))
-      else done(null, parseForm(text))
+    (request, body, done) => {
+      if (isJson(beginningOf(body as Buffer))) return done(errors.badRequest(jsonInDisguise))
+      try {
+        const form = parseForm(body as Buffer, request.routeOptions.config?.memberAsText)
+        if (isLong(body)) setImmediate(done, null, form)
+        else done(null, form)
+      } catch (error) {
+        done(error instanceof NotUtf8 ? errors.badRequest(notUtf8) : (error as Error))
+      }
     },
   )
   app.addContentTypeParser('*', { parseAs: 'buffer' }, ({ headers }, body, done) => {
     if (body.length === 0) done(null, undefined)
-    else done(errors.unsupportedMedia(whatIsWrong(headers['content-type'], body.toString('utf8'))))
+    else done(errors.unsupportedMedia(whatIsWrong(headers['content-type'], beginningOf(body as Buffer))))
   })
   app.addHook('onRequest', async (request) => refuseCompressed(request))
   app.addHook('preParsing', async (request, reply, payload) => {
@@ -57,6 +64,9 @@ export function acceptBodies(app: FastifyInstance, timeoutMs: number): void {
     return payload
   })
 }
+
+/** Others get a turn before such a body is looked at once more. */
+const isLong = ({ length }: string | Buffer) => length > 64 * 1024
 
 /** Before anything is parsed, because parsing many small things takes long. */
 function isLongBeside(longMember: string, text: string): boolean {
@@ -106,6 +116,11 @@ function refuseCompressed(request: FastifyRequest): void {
   if (request.routeOptions.config?.isStreaming || encoding === undefined || encoding === 'identity') return
   throw errors.unsupportedMedia(`Content-Encoding ${JSON.stringify(encoding)} is not supported here`)
 }
+
+const notUtf8 = 'The request body is not valid UTF-8'
+
+/** As much as is looked at in order to tell what is wrong. */
+const beginningOf = (body: Buffer) => body.toString('utf8', 0, maxParamsLength + 1)
 
 /** curl sends `-d '{...}'` with this type. A real form cannot look like JSON, because its brackets are escaped. */
 const jsonInDisguise =

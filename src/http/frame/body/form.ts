@@ -1,0 +1,70 @@
+export type Form = Record<string, string | string[]>
+
+/** Thrown for bytes that are no UTF-8 in a field where that matters. */
+export class NotUtf8 extends Error {}
+
+/**
+ * The fields of a form or a query string, of which those of one name are a list. Lenient, as node:querystring is: a bare
+ * `%` stays, and bytes that are no UTF-8 become U+FFFD, but not in the field `strict`. Works on the bytes, because whoever
+ * may ask without a key may send long ones.
+ */
+export function parseForm(bytes: Buffer, strict?: string): Form {
+  const form: Form = Object.create(null)
+  // Nothing grows while it is decoded.
+  const room = Buffer.allocUnsafe(bytes.length)
+  let count = 0
+  for (let start = 0; start < bytes.length && count < maxFields; ) {
+    const end = placeOf(ampersand, bytes, start, bytes.length)
+    if (end > start) {
+      const middle = placeOf(equals, bytes, start, end)
+      const name = decode(bytes, start, middle, room).toString('utf8')
+      const value = textOf(decode(bytes, middle + 1, end, room), name === strict)
+      form[name] = name in form ? [form[name]!, value].flat() : value
+      count++
+    }
+    start = end + 1
+  }
+  return form
+}
+
+function placeOf(byte: number, bytes: Buffer, start: number, end: number): number {
+  const place = bytes.subarray(start, end).indexOf(byte)
+  return place === -1 ? end : start + place
+}
+
+function decode(bytes: Buffer, start: number, end: number, room: Buffer): Buffer {
+  const encoded = bytes.subarray(start, end)
+  if (!encoded.includes(percent) && !encoded.includes(plus)) return encoded
+  let length = 0
+  for (let at = start; at < end; at++) {
+    const byte = bytes[at]!
+    const high = byte === percent && at + 2 < end ? hexDigit(bytes[at + 1]!) : -1
+    const low = high === -1 ? -1 : hexDigit(bytes[at + 2]!)
+    if (low === -1) room[length++] = byte === plus ? space : byte
+    else {
+      room[length++] = 16 * high + low
+      at += 2
+    }
+  }
+  return room.subarray(0, length)
+}
+
+function hexDigit(byte: number): number {
+  if (byte >= 48 && byte <= 57) return byte - 48
+  const letter = byte | 32
+  return letter >= 97 && letter <= 102 ? letter - 87 : -1
+}
+
+function textOf(bytes: Buffer, isStrict: boolean): string {
+  if (!isStrict) return bytes.toString('utf8')
+  try {
+    return strictUtf8.decode(bytes)
+  } catch {
+    throw new NotUtf8('The bytes are no UTF-8')
+  }
+}
+
+const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+const [space, percent, ampersand, plus, equals] = [32, 37, 38, 43, 61] as const
+/** As in node:querystring. */
+const maxFields = 1_000

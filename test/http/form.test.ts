@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict'
+import { parse } from 'node:querystring'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { NotUtf8, parseForm } from '../../src/http/frame/body/form.ts'
+import { post } from '../support/ask.ts'
+import { setup } from '../support/setup.ts'
+
+test('any form is read as node:querystring reads it', () => {
+  const part = fc.oneof(
+    fc.constantFrom(
+      '&',
+      '=',
+      '+',
+      '%',
+      '%4',
+      '%41',
+      '%zz',
+      '%ff',
+      '%C3%B6',
+      '%c3',
+      'q',
+      'a',
+      '__proto__',
+      ' ',
+    ),
+    fc.string(),
+  )
+  fc.assert(
+    fc.property(fc.array(part), (parts) => {
+      const text = parts.join('')
+      assert.deepEqual(parseForm(Buffer.from(text)), parse(text))
+    }),
+    { numRuns: 2_000 },
+  )
+  const many = 'a=1&'.repeat(2_000)
+  assert.deepEqual(parseForm(Buffer.from(many)), parse(many))
+})
+
+test('a form that is long and full of percent signs takes no longer than any other', () => {
+  const start = process.cpuUsage()
+  const { q } = parseForm(Buffer.from(`q=${'+%'.repeat(8_000_000)}`))
+  const { user, system } = process.cpuUsage(start)
+  assert.equal(q?.length, 16_000_000)
+  assert.ok(user + system < 1_500_000, `${(user + system) / 1e6} s`)
+})
+
+test('bytes that are no UTF-8 are refused in params, wherever these stand, and stay as they were elsewhere', async (t) => {
+  const { user } = await setup(t)
+  assert.throws(() => parseForm(Buffer.from('a=%ff'), 'a'), NotUtf8)
+  const form = { 'content-type': 'application/x-www-form-urlencoded' }
+  const rest = `&q=select+$1::text+as+v&api_key=${user.masterToken}`
+  for (const bytes of ['%ff', '\xff', '%c3%28', '%ed%a0%80']) {
+    const body = Buffer.from(`params=["${bytes}"]${rest}`, 'latin1')
+    const reply = await post(user, { headers: form, body })
+    assert.deepEqual([reply.status, reply.body.error], [400, ['The request body is not valid UTF-8']], bytes)
+  }
+  for (const name of ['params', 'p%61rams']) {
+    const inQuery = await fetch(`${user.base}/api/v2/sql?${name}=["%ff"]${rest}`)
+    const { error } = (await inQuery.json()) as { error: string[] }
+    assert.deepEqual([inQuery.status, error], [400, ['params is not valid UTF-8']])
+  }
+  const fine = await post(user, { headers: form, body: `params=["%EF%BF%BD%C3%B6ö"]${rest}` })
+  assert.deepEqual(fine.body.rows, [{ v: '\uFFFDöö' }])
+  const classic = await post(user, { headers: form, body: `q=select+'100%,+ö%ff'+as+v` })
+  assert.deepEqual(classic.body.rows, [{ v: '100%, ö\uFFFD' }])
+})
