@@ -8,6 +8,7 @@ import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { createLog } from '../src/log.ts'
 import { startEmbeddedCluster } from '../src/postgres/cluster/embedded-cluster.ts'
+import { compileTests } from './support/compile-tests.ts'
 import { FileTimes } from './support/file-times.ts'
 import { groupFiles } from './support/group-files.ts'
 import { prepareNamespace } from './support/namespace.ts'
@@ -33,10 +34,11 @@ async function runTests(filters: readonly string[]): Promise<number> {
   try {
     giveToTests({ url: cluster.url, namespace, folder })
     if (files.length > 1) await prepareNamespace(cluster.url, namespace)
-    const groups = await groupFiles(files, folder)
+    const compiled = await compileTests(files, folder)
+    const groups = await groupFiles(files, compiled, folder)
     // One more than cores: tests of leases, outages and time limits wait more than they work.
     const failed = await runFiles(groups, availableParallelism() + 1, interrupted.signal)
-    const hasPassed = failed.size === 0 || (await passAlone(failed, interrupted.signal))
+    const hasPassed = failed.size === 0 || (await passAlone(failed, compiled, interrupted.signal))
     const left = [...(await removeNames(cluster.url, namespace)), ...(await endProcesses(namespace))]
     if (interrupted.signal.aborted) return 130
     if (left.length > 0) return complain(`the tests left behind: ${left.join(', ')}`)
@@ -81,6 +83,8 @@ function giveToTests({ url, namespace, folder }: { url: string; namespace: strin
   process.env.CARTAGE_TEST_NAMESPACE = namespace
   process.env.TMPDIR = folder
   delete process.env.TSX_DISABLE_CACHE
+  // The processes of the tests inherit them.
+  process.execArgv = ['--enable-source-maps']
   // What configures a service outside must not reach the services of the tests.
   for (const name of Object.keys(process.env)) {
     if (name.startsWith('CARTAGE_') && !name.startsWith('CARTAGE_TEST_')) delete process.env[name]
@@ -91,12 +95,16 @@ function giveToTests({ url, namespace, folder }: { url: string; namespace: strin
  * A browser may be too slow for a test while others use all cores. If nothing else has failed, its files are run once more with
  * the machine to themselves, and that is told.
  */
-async function passAlone(failed: ReadonlySet<string>, signal: AbortSignal): Promise<boolean> {
+async function passAlone(
+  failed: ReadonlySet<string>,
+  compiled: (file: string) => string,
+  signal: AbortSignal,
+): Promise<boolean> {
   const files = [...failed]
   const names = files.map((file) => relative(import.meta.dirname, file))
   if (signal.aborted || !names.every((name) => name.startsWith('console/'))) return false
   console.log(`\nfailed beside others, so run again alone: ${names.join(', ')}\n`)
-  return (await runFiles(files, 1, signal)).size === 0
+  return (await runFiles(files.map(compiled), 1, signal)).size === 0
 }
 
 /** Answers the files in which something failed. */

@@ -13,7 +13,7 @@ test('the examples of docs/guide/client.md run as they stand, and print what sta
   t.after(() => rm(folder, { recursive: true, force: true }))
   const page = await readFile(new URL('../../docs/guide/client.md', import.meta.url), 'utf8')
   const code = [...page.matchAll(/^```js\n([\s\S]*?)^```$/gm)].map(([, block]) => block).join('\n')
-  const source = import.meta.resolve('../../src/client/client.ts')
+  const source = new URL('../../src/client/client.ts', import.meta.url)
   await writeFile(join(folder, 'guide.mjs'), code.replaceAll("'cartage/client'", `'${source}'`))
   const { stdout } = await promisify(execFile)(
     process.execPath,

@@ -5,15 +5,20 @@ import { basename, dirname, join } from 'node:path'
  * A few files of a folder share a process and so the services that they start, which cost more than most tests. The folders
  * that take longest go first, so that none of them is left alone at the end.
  */
-export async function groupFiles(files: readonly string[], folder: string): Promise<string[]> {
+export async function groupFiles(
+  files: readonly string[],
+  compiled: (file: string) => string,
+  folder: string,
+): Promise<string[]> {
   const byFolder = new Map<string, string[]>()
   for (const file of files) byFolder.set(dirname(file), [...(byFolder.get(dirname(file)) ?? []), file])
   const groups = [...byFolder.values()].flatMap(inGroups).sort((one, other) => rankOf(one) - rankOf(other))
   return Promise.all(
     groups.map(async ([first, ...others], index) => {
-      if (others.length === 0) return first!
+      if (others.length === 0) return compiled(first!)
       const group = join(folder, `group-${index}.mjs`)
-      await writeFile(group, [first, ...others].map((file) => `import ${JSON.stringify(file)}\n`).join(''))
+      const imports = [first!, ...others].map((file) => `import ${JSON.stringify(compiled(file))}\n`)
+      await writeFile(group, imports.join(''))
       return group
     }),
   )
