@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { provideChromium } from './chromium.mjs'
+import { provideHeadlessChromium } from './chromium.mjs'
 import { provideGdal } from './gdal.mjs'
 import { prepare } from './prepare.mjs'
 import { Failure, root, run, runScript, say } from './run.mjs'
@@ -13,7 +13,7 @@ await runScript(async () => {
   await timed('set-up', async () => {
     await prepare({ needsBuild: isWhole })
     await provideGdal()
-    await provideChromium()
+    await provideHeadlessChromium()
   })
   if (isWhole) {
     await timed('types', async () => {
