@@ -34,7 +34,7 @@ async function runTests(filters: readonly string[]): Promise<number> {
   try {
     giveToTests({ url: cluster.url, namespace, folder })
     if (files.length > 1) await prepareNamespace(cluster.url, namespace)
-    const compiled = await compileTests(files, folder)
+    const compiled = await compileTests(files, process.env.CARTAGE_TEST_COMPILED!)
     const groups = await groupFiles(files, compiled, folder)
     // One more than cores: tests of leases, outages and time limits wait more than they work.
     const failed = await runFiles(groups, availableParallelism() + 1, interrupted.signal)
@@ -81,6 +81,7 @@ async function findTestFiles(filters: readonly string[]): Promise<string[]> {
 function giveToTests({ url, namespace, folder }: { url: string; namespace: string; folder: string }): void {
   process.env.CARTAGE_TEST_DATABASE_URL = url
   process.env.CARTAGE_TEST_NAMESPACE = namespace
+  process.env.CARTAGE_TEST_COMPILED = join(folder, 'compiled')
   process.env.TMPDIR = folder
   delete process.env.TSX_DISABLE_CACHE
   // The processes of the tests inherit them.

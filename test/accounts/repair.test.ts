@@ -3,13 +3,13 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { createUser } from '../../src/accounts/create-user.ts'
 import { deleteOrganization } from '../../src/accounts/delete-organization.ts'
 import { deleteUser } from '../../src/accounts/delete-user.ts'
 import { repairAccounts } from '../../src/accounts/repair-accounts.ts'
 import { insertDraftUser } from '../../src/accounts/user-store.ts'
 import { inTransaction } from '../../src/postgres/transaction.ts'
+import { scriptArgs } from '../support/script.ts'
 import { randomName, type Setup, setup } from '../support/setup.ts'
 
 test('a creation or deletion that was killed at any moment is removed by repair, whole', async (t) => {
@@ -68,11 +68,17 @@ test('a draft that never got a role or a database is removed', async (t) => {
 
 /** Runs the act in a process of its own and kills it -9 that long after it began. */
 async function killedAfter(house: Setup, act: string, name: string, afterMs: number): Promise<void> {
-  const script = fileURLToPath(new URL('../support/killed-act.ts', import.meta.url))
   const { namespace } = house.service.services.config
   const child = spawn(
     process.execPath,
-    ['--import', 'tsx', script, house.keys.adminUrl, house.keys.secret, namespace, act, name],
+    [
+      ...scriptArgs('test/support/killed-act.ts'),
+      house.keys.adminUrl,
+      house.keys.secret,
+      namespace,
+      act,
+      name,
+    ],
     {
       stdio: ['ignore', 'pipe', 'inherit'],
     },

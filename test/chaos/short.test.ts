@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
+import { scriptArgs } from '../support/script.ts'
 
 const run = promisify(execFile)
 
@@ -12,7 +13,7 @@ test('whatever is killed, stopped, cut, held or promoted: no job is lost, nothin
   const seed = randomInt(2 ** 31)
   const options = `--seed ${seed} --seconds 15 --users 2 --servers 2 --workers 2 --clients 8 --pause 150 --stall 5000`
   t.diagnostic(`again with: npm run chaos -- ${options}`)
-  const { stdout } = await run(process.execPath, ['--import', 'tsx', 'chaos/run.ts', ...options.split(' ')], {
+  const { stdout } = await run(process.execPath, [...scriptArgs('chaos/run.ts'), ...options.split(' ')], {
     timeout: 420_000,
     killSignal: 'SIGKILL',
   }).catch((error: { stdout: string; stderr: string }) => assert.fail(`${error.stdout}\n${error.stderr}`))

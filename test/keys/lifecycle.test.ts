@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type TestContext, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { leaseMs } from '../../src/auth/cache-lease.ts'
 import { registerLease } from '../../src/auth/lease-store.ts'
@@ -11,6 +10,7 @@ import { repairKeys } from '../../src/keys/repair-keys.ts'
 import { createLog } from '../../src/log.ts'
 import { startService } from '../../src/service.ts'
 import { grantsOf, keyRolesOf, keysClient, roleOf, tablesOf } from '../support/keys-client.ts'
+import { scriptArgs } from '../support/script.ts'
 import { eventually, type Setup, setup, type TestUser } from '../support/setup.ts'
 
 /** A second process as far as the databases can tell: pools, caches and listeners of its own. */
@@ -223,22 +223,18 @@ function actor(
   act: string,
   key: string,
 ): ChildProcess {
-  const child = spawn(
-    process.execPath,
-    ['--import', 'tsx', fileURLToPath(new URL('../support/act-on-key.ts', import.meta.url))],
-    {
-      stdio: 'inherit',
-      env: {
-        ...process.env,
-        CARTAGE_DATABASE_URL: keys.adminUrl,
-        CARTAGE_SECRET: keys.secret,
-        CARTAGE_NAMESPACE: service.services.config.namespace,
-        CARTAGE_ACT: act,
-        CARTAGE_USER: user.username,
-        CARTAGE_KEY: key,
-      },
+  const child = spawn(process.execPath, scriptArgs('test/support/act-on-key.ts'), {
+    stdio: 'inherit',
+    env: {
+      ...process.env,
+      CARTAGE_DATABASE_URL: keys.adminUrl,
+      CARTAGE_SECRET: keys.secret,
+      CARTAGE_NAMESPACE: service.services.config.namespace,
+      CARTAGE_ACT: act,
+      CARTAGE_USER: user.username,
+      CARTAGE_KEY: key,
     },
-  )
+  })
   t.after(() => child.kill('SIGKILL'))
   return child
 }

@@ -24,6 +24,7 @@ import { type EmbeddedCluster, startEmbeddedCluster } from '../../src/postgres/c
 import { findBinaries } from '../../src/postgres/cluster/find-binaries.ts'
 import { isAlive, serverProcesses } from '../../src/postgres/cluster/processes.ts'
 import { runningClusterUrl } from '../../src/postgres/cluster/running-url.ts'
+import { scriptArgs } from '../support/script.ts'
 import { eventually } from '../support/setup.ts'
 
 const log = createLog('silent')
@@ -323,8 +324,7 @@ async function holdCluster(
   t: TestContext,
   dataDir: string,
 ): Promise<{ child: ChildProcess; url: string; pid: number }> {
-  const script = join(import.meta.dirname, '../support/hold-cluster.ts')
-  const child = spawn(process.execPath, ['--import', 'tsx', script, dataDir], {
+  const child = spawn(process.execPath, [...scriptArgs('test/support/hold-cluster.ts'), dataDir], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const [line] = await once(child.stdout as NodeJS.ReadableStream, 'data')

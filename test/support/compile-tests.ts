@@ -2,21 +2,21 @@ import { readFile, symlink } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { build, type Plugin, stop } from 'esbuild'
+import { scripts } from './script.ts'
 
 const root = join(import.meta.dirname, '../..')
 
 /**
- * Compiles TypeScript files with all of ours that they import, once for all processes of a run: one that compiles and
+ * Compiles test files and scripts with all of ours that they import, once for all processes of a run: one that compiles and
  * finds every module by itself takes two seconds longer to start. Answers where a file's compiled form is.
  */
 export async function compileTests(
   files: readonly string[],
-  folder: string,
+  into: string,
 ): Promise<(file: string) => string> {
-  const compiled = join(folder, 'compiled')
   await build({
-    entryPoints: [...files],
-    outdir: compiled,
+    entryPoints: [...files, ...scripts.map((script) => join(root, script))],
+    outdir: into,
     outbase: root,
     outExtension: { '.js': '.mjs' },
     bundle: true,
@@ -32,8 +32,8 @@ export async function compileTests(
     logLevel: 'error',
   })
   await stop()
-  await symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
-  return (file) => join(compiled, relative(root, file).replace(/\.ts$/, '.mjs'))
+  await symlink(join(root, 'node_modules'), join(into, 'node_modules'))
+  return (file) => join(into, relative(root, file).replace(/\.ts$/, '.mjs'))
 }
 
 /** A module finds other files from where its source is. What is no TypeScript stays where it is. */

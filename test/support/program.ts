@@ -1,12 +1,13 @@
 import { fileURLToPath } from 'node:url'
+import { scriptArgs } from './script.ts'
 
 /**
  * What Node runs as `cartage`: dist/ if it was made from the sources as they are now, which `npm test` sees to; else the
- * sources, which take two seconds longer to start.
+ * sources.
  */
 export const program: readonly string[] = (await isBuilt())
   ? [pathOf('../../bin/cartage.mjs')]
-  : ['--import', import.meta.resolve('tsx'), pathOf('./cartage.ts')]
+  : scriptArgs('test/support/cartage.ts')
 
 /** The command line for people: always the built file, which takes a moment to make. */
 export const peopleProgram = await provideCli()
