@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
-import { chmod, mkdtemp, readdir, realpath, rm } from 'node:fs/promises'
-import { availableParallelism, tmpdir } from 'node:os'
+import { chmod, mkdtemp, readdir, realpath, rm, statfs } from 'node:fs/promises'
+import { availableParallelism, freemem, tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { run } from 'node:test'
@@ -26,11 +26,10 @@ async function runTests(filters: readonly string[]): Promise<number> {
   setMaxListeners(0, interrupted.signal)
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interrupted.abort())
 
-  // Everything temporary lies in one folder, so that it can be removed, and whoever works in it can be found.
-  const folder = await realpath(await mkdtemp(join(tmpdir(), 'cartage-test-')))
-  await chmod(folder, 0o711)
   const namespace = `ct_${randomBytes(3).toString('hex')}`
-  const cluster = await openCluster(folder, interrupted.signal)
+  const cluster = await openCluster(namespace, interrupted.signal)
+  // Everything else that is temporary lies in one folder, so that it can be removed, and whoever works in it can be found.
+  const folder = await makeFolder(tmpdir())
   try {
     giveToTests({ url: cluster.url, namespace, folder })
     if (files.length > 1) await prepareNamespace(cluster.url, namespace)
@@ -52,11 +51,13 @@ async function runTests(filters: readonly string[]): Promise<number> {
 
 type TestCluster = Readonly<{ url: string; stop: () => Promise<void> }>
 
-async function openCluster(folder: string, signal: AbortSignal): Promise<TestCluster> {
+async function openCluster(namespace: string, signal: AbortSignal): Promise<TestCluster> {
   const url = process.env.CARTAGE_DATABASE_URL?.trim()
   if (url) return { url, stop: async () => undefined }
-  return startEmbeddedCluster({
-    dataDir: join(folder, 'cluster'),
+  const folder = await makeFolder(await placeForCluster())
+  const remove = () => rm(folder, { recursive: true, force: true })
+  const cluster = await startEmbeddedCluster({
+    dataDir: folder,
     log: createLog('warn'),
     isEphemeral: true,
     // Some tests stand between the service and its database.
@@ -64,9 +65,28 @@ async function openCluster(folder: string, signal: AbortSignal): Promise<TestClu
     settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' },
     signal,
   }).catch(async (error: unknown) => {
-    await rm(folder, { recursive: true, force: true })
+    await remove()
     throw error
   })
+  const stop = async () => {
+    await cluster.stop()
+    await endProcesses(namespace, folder)
+    await remove()
+  }
+  return { url: cluster.url, stop }
+}
+
+/** Memory, if there is plenty: the user of a test is a database of 15 MB, and to write its files is most of the work. */
+async function placeForCluster(): Promise<string> {
+  const memory = '/dev/shm'
+  const { bavail, bsize } = await statfs(memory).catch(() => ({ bavail: 0, bsize: 0 }))
+  return Math.min(bavail * bsize, freemem()) > 8 * 1024 ** 3 ? memory : tmpdir()
+}
+
+async function makeFolder(place: string): Promise<string> {
+  const folder = await realpath(await mkdtemp(join(place, 'cartage-test-')))
+  await chmod(folder, 0o711)
+  return folder
 }
 
 async function findTestFiles(filters: readonly string[]): Promise<string[]> {
