@@ -34,7 +34,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   await describeApi(app, publicUrl)
   traceRequests(app)
   observeRequests(app, services)
-  await allowOtherOrigins(app)
+  allowOtherOrigins(app)
   acceptBodies(app, requestTimeoutMs)
   refuseNul(app)
   hintAtNearMisses(app)

@@ -55,6 +55,15 @@ test('answers may be read by the page: successes, streams and refusals alike', a
   }
 })
 
+test('an OPTIONS request that is no preflight is refused like any other method that a path does not have', async (t) => {
+  const { user } = await setup(t)
+  const known = await fetch(`${user.base}/api/v2/sql`, { method: 'OPTIONS', headers: { origin } })
+  assert.equal(known.status, 405)
+  assert.equal(known.headers.get('allow'), 'GET, POST')
+  assert.equal(known.headers.get('access-control-allow-origin'), '*')
+  assert.equal((await fetch(`${user.base}/nowhere`, { method: 'OPTIONS' })).status, 404)
+})
+
 test('no page of another origin may use the admin API', async (t) => {
   const { url, keys } = await setup(t)
   const asked = await preflight(`${url}/admin/v1/users`, 'POST')
