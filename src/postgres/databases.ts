@@ -72,9 +72,11 @@ function openTenantPools(
     lingering: new LingeringBackends(findBackends(admin, hosts)),
     keeper: new LoginKeeper({ admin, hosts, secrets, tempFileMaxBytes: config.tempFileMaxBytes }),
   }
+  const reads = Buffer.allocUnsafeSlow(readBytes)
   const query = new RolePools({
     ...common,
     name: 'sql',
+    openSocket: () => new RecyclingSocket(reads),
     maxPerRole: config.connectionsPerRole,
     maxPerAccount: config.connectionsPerAccount,
     maxAnonymousPerAccount: config.anonymousConnections,
@@ -146,6 +148,9 @@ export function jobConnections({ jobConnectionsPerHost, jobsPerWorker }: Config)
 }
 
 const adminConnectionsPerHost = 8
+
+/** What one read of an answer may bring: as much as the system hands over at once. */
+const readBytes = 256 * 1024
 
 /** How long an answer may lie unread: not long, as we read at once. Only the client of a copy may be slow. */
 const unreadMs = 15_000

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { queryMessages } from './query-messages.ts'
 
 /** One statement with parameters. */
 export type BoundText = Readonly<{
@@ -7,24 +8,22 @@ export type BoundText = Readonly<{
   bind: (types: readonly number[]) => readonly (string | null)[] | null
 }>
 
-type Connection = Readonly<{ stream: Socket; query(text: string): void }>
-
 /**
  * One statement by the extended protocol. PostgreSQL reads it first and tells the types of its parameters; then the
  * values go, and behind them the simple messages that are to follow. Nothing has a name, so the next simple message
  * removes what is left of it.
  */
 export class BoundQuery {
-  readonly #connection: Connection
+  readonly #socket: Socket
   readonly #bind: BoundText['bind']
   readonly #followers: readonly string[]
   #isWaiting = true
 
-  constructor(connection: Connection, { text, bind }: BoundText, followers: readonly string[]) {
-    this.#connection = connection
+  constructor(socket: Socket, { text, bind }: BoundText, followers: readonly string[]) {
+    this.#socket = socket
     this.#bind = bind
     this.#followers = followers
-    connection.stream.write(Buffer.concat([message('P', unnamed, `${text}\0`, int16(0)), describe, flush]))
+    socket.write(Buffer.concat([message('P', unnamed, `${text}\0`, int16(0)), describe, flush]))
   }
 
   /** To be called with the ParameterDescription. */
@@ -40,12 +39,8 @@ export class BoundQuery {
   }
 
   #finish(last: readonly Buffer[]): void {
-    const { stream } = this.#connection
     this.#isWaiting = false
-    stream.cork()
-    for (const bytes of last) stream.write(bytes)
-    for (const text of this.#followers) this.#connection.query(text)
-    stream.uncork()
+    this.#socket.write(Buffer.concat([...last, queryMessages(this.#followers)]))
   }
 }
 

@@ -5,15 +5,16 @@ export type ReadTaker = (chunk: Buffer, giveBack: () => void) => void
 
 /**
  * A socket that reads into a few large buffers of its own, again and again: gigabytes pass without garbage and with
- * few system calls. Listeners of 'data' get a copy; `takeReads` gets the buffers themselves.
+ * few system calls. Or, where each read is used up at once, into a buffer that many sockets share. Listeners of 'data'
+ * get a copy; `takeReads` gets the buffers themselves.
  */
 export class RecyclingSocket extends Socket {
   readonly #reads: Reads
 
-  constructor() {
-    const reads = new Reads()
+  constructor(shared?: Buffer) {
+    const reads = new Reads(shared)
     const onread = {
-      buffer: () => reads.nextBuffer(),
+      buffer: shared ?? (() => reads.nextBuffer()),
       callback: (length: number, buffer: Uint8Array) => reads.deliver(buffer as Buffer, length),
     }
     super({ onread } as SocketConstructorOpts)
@@ -30,7 +31,12 @@ export class RecyclingSocket extends Socket {
 class Reads {
   taker: ReadTaker | null = null
   onCopy: (chunk: Buffer) => void = () => undefined
+  readonly #shared: Buffer | undefined
   readonly #spare: Buffer[] = []
+
+  constructor(shared: Buffer | undefined) {
+    this.#shared = shared
+  }
 
   nextBuffer(): Buffer {
     return this.#spare.pop() ?? Buffer.allocUnsafeSlow(bufferBytes)
@@ -47,6 +53,7 @@ class Reads {
   }
 
   #keep(buffer: Buffer): void {
+    if (buffer === this.#shared) return
     if (this.#spare.length < (this.taker ? sparesAtWork : 1)) this.#spare.push(buffer)
   }
 }

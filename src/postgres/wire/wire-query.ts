@@ -3,6 +3,7 @@ import type { Client } from 'pg'
 import { BoundQuery, type BoundText, sync } from './bound-query.ts'
 import { copyDataHeader, copyDone, copyFail } from './copy-messages.ts'
 import { MessageReader } from './message-reader.ts'
+import { queryMessages } from './query-messages.ts'
 import { RecyclingSocket } from './recycling-socket.ts'
 import { readWireError, type WireError } from './wire-error.ts'
 import type { WireHandler, WireOutcome } from './wire-handler.ts'
@@ -25,7 +26,8 @@ export class WireQuery {
   readonly #socket: Socket
   readonly #handler: WireHandler
   readonly #reader: MessageReader
-  readonly #pgListeners: Array<(chunk: Buffer) => void>
+  /** What `pg` listens with, where it had to be put aside. */
+  readonly #pgListeners: readonly Listener[]
   readonly #bound: BoundQuery | null = null
   /** What had been read when `hold` was called. */
   #unread: Buffer = empty
@@ -38,22 +40,18 @@ export class WireQuery {
     this.#socket = connection.stream
     this.#handler = handler
     this.#reader = new MessageReader(handler.longestRow ?? shortRow)
-    this.#pgListeners = this.#socket.listeners('data') as Array<(chunk: Buffer) => void>
+    this.#pgListeners = this.#takeReads()
     this.done = new Promise((resolve, reject) => {
       this.#settle = { resolve, reject }
     })
-    this.#socket.removeAllListeners('data')
-    if (this.#socket instanceof RecyclingSocket) this.#socket.takeReads(this.#onRead)
-    else this.#socket.on('data', this.#onRead)
     if (handler.copyDrained) this.#socket.on('drain', this.#onDrain)
-    this.#socket.once('close', this.#onClose)
+    this.#socket.on('close', this.#onClose)
     // A connection that was lost a moment ago will not tell again.
     if (this.#socket.closed) process.nextTick(this.#onClose)
-    this.#socket.cork()
     const [first] = texts
-    if (typeof first === 'object') this.#bound = new BoundQuery(connection, first, texts.slice(1) as string[])
-    else for (const each of texts) connection.query(each as string)
-    this.#socket.uncork()
+    if (typeof first === 'object') {
+      this.#bound = new BoundQuery(this.#socket, first, texts.slice(1) as string[])
+    } else this.#socket.write(queryMessages(texts as string[]))
   }
 
   /** Stops reading: TCP pushes back on the server. */
@@ -62,7 +60,7 @@ export class WireQuery {
   }
 
   resume(): void {
-    this.#socket.resume()
+    if (this.#socket.isPaused()) this.#socket.resume()
   }
 
   /**
@@ -207,11 +205,30 @@ export class WireQuery {
   }
 
   #detach(): void {
-    if (this.#socket instanceof RecyclingSocket) this.#socket.takeReads(null)
-    this.#socket.off('data', this.#onRead)
-    this.#socket.off('drain', this.#onDrain)
+    this.#giveBackReads()
+    if (this.#handler.copyDrained) this.#socket.off('drain', this.#onDrain)
     this.#socket.off('close', this.#onClose)
-    for (const listener of this.#pgListeners) this.#socket.on('data', listener)
+  }
+
+  #takeReads(): readonly Listener[] {
+    const socket = this.#socket
+    if (socket instanceof RecyclingSocket) {
+      socket.takeReads(this.#onRead)
+      return []
+    }
+    const listeners = socket.listeners('data') as Listener[]
+    socket.removeAllListeners('data').on('data', this.#onRead)
+    return listeners
+  }
+
+  #giveBackReads(): void {
+    const socket = this.#socket
+    if (socket instanceof RecyclingSocket) {
+      socket.takeReads(null)
+      return
+    }
+    socket.off('data', this.#onRead)
+    for (const listener of this.#pgListeners) socket.on('data', listener)
   }
 }
 
@@ -219,7 +236,8 @@ const nothing = () => undefined
 const empty = Buffer.alloc(0)
 const shortRow = 64 * 1024
 
-type PgInternals = { connection: { stream: Socket; query(text: string): void } }
+type Listener = (chunk: Buffer) => void
+type PgInternals = { connection: { stream: Socket } }
 
 /** COPY data on its way out of the process, beyond which the sender is asked to wait. */
 const maxUnsentBytes = 512 * 1024

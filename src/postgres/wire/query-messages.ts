@@ -1,0 +1,18 @@
+/** Texts of the simple protocol, one message each, in one piece. */
+export function queryMessages(texts: readonly string[]): Buffer {
+  const bytes = Buffer.allocUnsafe(texts.reduce((sum, text) => sum + overhead + Buffer.byteLength(text), 0))
+  let at = 0
+  for (const text of texts) {
+    const length = bytes.write(text, at + headerLength)
+    bytes[at] = letterQ
+    bytes.writeInt32BE(length + overhead - 1, at + 1)
+    at += headerLength + length
+    bytes[at++] = 0
+  }
+  return bytes
+}
+
+const letterQ = 0x51
+const headerLength = 5
+/** The header before a text, and the zero behind it. */
+const overhead = headerLength + 1
