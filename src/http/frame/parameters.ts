@@ -19,8 +19,12 @@ export function parametersOf({ query, body }: FastifyRequest): Parameters {
 
 /** For endpoints where an empty parameter counts as absent. */
 export function withoutEmpty(parameters: Parameters): Parameters {
-  return Object.fromEntries(Object.entries(parameters).filter(([, value]) => value !== '' && value !== null))
+  // Seldom is one empty, and to build an object anew takes as long as all the rest of the reading.
+  if (!Object.values(parameters).some(isEmpty)) return parameters
+  return Object.fromEntries(Object.entries(parameters).filter(([, value]) => !isEmpty(value)))
 }
+
+const isEmpty = (value: unknown) => value === '' || value === null
 
 export function textOf(parameters: Parameters, name: string): string | undefined {
   const value = parameters[name]

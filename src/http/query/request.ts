@@ -16,11 +16,11 @@ import {
 
 /** Reads the parameters of a request, wherever they came in; throws on the first bad one. */
 export function readQuery(request: FastifyRequest): Query {
-  const parameters = inLowerCase(withoutEmpty(parametersOf(request)), ['format', 'sort_order'])
+  const parameters = withoutEmpty(parametersOf(request))
   return {
     sql: sqlOf(parameters),
     params: paramsOf(parameters),
-    format: choiceOf(parameters, 'format', formats) ?? 'json',
+    format: choiceInAnyCase(parameters, 'format', formats) ?? 'json',
     paging: pagingOf(parameters),
     skippedFields: skippedFieldsOf(parameters.skipfields),
     decimals: wholeOf(parameters, 'dp', 0, 15) ?? defaultDecimals,
@@ -28,10 +28,14 @@ export function readQuery(request: FastifyRequest): Query {
   }
 }
 
-/** These are known in any case. */
-function inLowerCase(parameters: Parameters, names: readonly string[]): Parameters {
-  const lower = (value: unknown) => (typeof value === 'string' ? value.toLowerCase() : value)
-  return { ...parameters, ...Object.fromEntries(names.map((name) => [name, lower(parameters[name])])) }
+function choiceInAnyCase<T extends string>(
+  parameters: Parameters,
+  name: string,
+  choices: readonly T[],
+): T | undefined {
+  const value = parameters[name]
+  if (value === undefined) return undefined
+  return choiceOf({ [name]: typeof value === 'string' ? value.toLowerCase() : value }, name, choices)
 }
 
 function sqlOf(parameters: Parameters): string {
@@ -65,7 +69,7 @@ function pagingOf(parameters: Parameters): Paging | undefined {
   const limit = wholeOf(parameters, 'rows_per_page', 0, maxRowsPerPage)
   const page = wholeOf(parameters, 'page', 0, maxPage)
   const orderBy = textOf(parameters, 'order_by')
-  const sortOrder = choiceOf(parameters, 'sort_order', ['asc', 'desc'])
+  const sortOrder = choiceInAnyCase(parameters, 'sort_order', ['asc', 'desc'])
   if (limit === undefined && orderBy === undefined) return undefined
   return {
     ...(limit === undefined ? {} : { limit, offset: limit * (page ?? 0) }),
