@@ -3,6 +3,7 @@ import { lendSession } from '../auth/lend-session.ts'
 import type { Config } from '../config.ts'
 import { errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
+import { type Interruption, throwIfAborted } from '../postgres/pools/interruption.ts'
 import { Slots } from '../postgres/pools/slots.ts'
 import type { Session } from '../postgres/session.ts'
 import { QuotaLedger } from './quota-ledger.ts'
@@ -39,9 +40,9 @@ export function openCopies(config: Config, databases: Databases): Copies {
 export async function openCopySession(
   { databases, slots, waitMs }: Copies,
   principal: Principal,
-  gone: AbortSignal,
+  gone: Interruption,
 ): Promise<Session> {
-  gone.throwIfAborted()
+  throwIfAborted(gone)
   const target = sessionTargetOf(principal)
   const late = () => errors.tooManyCopies(Math.max(1, Math.ceil(waitMs / 1000)))
   const leave = await slots.take(target, waitMs, late, gone)

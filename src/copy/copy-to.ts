@@ -1,6 +1,7 @@
 import type { Writable } from 'node:stream'
 import type { Principal } from '../auth/account.ts'
 import { errors } from '../errors.ts'
+import type { Interruption } from '../postgres/pools/interruption.ts'
 import type { CopyStatement } from '../sql/copy-statement.ts'
 import { type Copies, copyLimitMs, openCopySession } from './copies.ts'
 import { CopyRun } from './copy-run.ts'
@@ -12,7 +13,7 @@ export type Download = Readonly<{
   open: () => Writable
   wait: ClientWait
   /** Fires when the client leaves. */
-  gone: AbortSignal
+  gone: Interruption
 }>
 
 /**

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import type { Interruption } from '../postgres/pools/interruption.ts'
 import type { Encoding } from './decoder.ts'
 
 /** What a client sends to be stored. */
@@ -12,7 +13,7 @@ export type Upload = Readonly<{
   isComplete: () => boolean
   wait: ClientWait
   /** Fires when the client leaves. */
-  gone: AbortSignal
+  gone: Interruption
 }>
 
 /** Measures how long we wait for the client, not how long the client waits for us. */

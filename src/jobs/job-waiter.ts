@@ -2,6 +2,7 @@ import type { ClientBase, Pool } from 'pg'
 import type { Account } from '../auth/account.ts'
 import type { Log } from '../log.ts'
 import { Listener } from '../postgres/control/listener.ts'
+import type { Interruption } from '../postgres/pools/interruption.ts'
 import { isFinal, type Job } from './job.ts'
 import { endedJobs, findJob, watchJob } from './job-store.ts'
 import { finishedChannel } from './queue-store.ts'
@@ -30,7 +31,12 @@ export class JobWaiter {
   }
 
   /** The job when it has ended, or as it is when the time is over or the caller gives up. None: there is no such job. */
-  async wait(account: Account, id: string, timeoutMs: number, signal: AbortSignal): Promise<Job | undefined> {
+  async wait(
+    account: Account,
+    id: string,
+    timeoutMs: number,
+    signal: Interruption,
+  ): Promise<Job | undefined> {
     const deadline = Date.now() + timeoutMs
     for (let lookAgainMs = 2; ; lookAgainMs = Math.min(2 * lookAgainMs, longestLookMs)) {
       const turn = this.#nextNews(account, id, signal)
@@ -53,13 +59,13 @@ export class JobWaiter {
     await this.#listener.stop()
   }
 
-  #nextNews({ userId }: Account, id: string, signal: AbortSignal): Turn {
+  #nextNews({ userId }: Account, id: string, signal: Interruption): Turn {
     let timer: NodeJS.Timeout | undefined
     let wake = () => {}
     const news = new Promise<void>((resolve) => {
       wake = resolve
     })
-    signal.addEventListener('abort', wake, { once: true })
+    signal.addEventListener('abort', wake)
     const waiter = { userId, id, wake }
     const others = this.#waiting.get(id) ?? new Set()
     this.#waiting.set(id, others.add(waiter))

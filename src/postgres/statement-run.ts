@@ -1,5 +1,6 @@
 import { type AppError, errors } from '../errors.ts'
 import type { Databases } from './databases.ts'
+import type { Interruption } from './pools/interruption.ts'
 import type { Session } from './session.ts'
 import { stopStatement } from './stop-statement.ts'
 import type { WireHandler, WireOutcome } from './wire/wire-handler.ts'
@@ -10,7 +11,7 @@ export type StatementRunOptions = Readonly<{
   session: Session
   limitMs: number
   /** Fires when the client leaves. */
-  gone: AbortSignal
+  gone: Interruption
 }>
 
 export type RunHandler = WireHandler & {
@@ -38,7 +39,7 @@ export class StatementRun {
     this.session = options.session
     this.#options = options
     this.#watchdog = setTimeout(() => this.stop(errors.statementTimeout()), options.limitMs)
-    options.gone.addEventListener('abort', this.#onGone, { once: true })
+    options.gone.addEventListener('abort', this.#onGone)
   }
 
   /** Sends one message, or several at once. Settles like `done` of the wire. */

@@ -2,6 +2,7 @@ import { type Principal, sessionTargetOf } from '../auth/account.ts'
 import { lendSession } from '../auth/lend-session.ts'
 import type { Config } from '../config.ts'
 import type { Databases } from '../postgres/databases.ts'
+import type { Interruption } from '../postgres/pools/interruption.ts'
 import { StatementRun } from '../postgres/statement-run.ts'
 import { CsvFormat } from './csv-format.ts'
 import { GeojsonFormat } from './geojson-format.ts'
@@ -53,7 +54,7 @@ async function answerOnce(
   { databases, typeNames, parameterTypes, limitMs, maxRowBytes }: Queries,
   principal: Principal,
   query: Query,
-  gone: AbortSignal,
+  gone: Interruption,
 ): Promise<Answer> {
   const statement = prepareStatement(query)
   const format = createFormat(query)

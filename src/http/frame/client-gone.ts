@@ -1,16 +1,39 @@
 import type { FastifyReply } from 'fastify'
 import { errors } from '../../errors.ts'
+import type { Interruption } from '../../postgres/pools/interruption.ts'
 
 /**
  * Fires when the client leaves before it has the whole answer. (Fastify's own `request.signal` also fires when the
  * body has been read.)
  */
-export function clientGone(reply: FastifyReply): AbortSignal {
-  const gone = new AbortController()
-  reply.raw.once('close', () => {
-    if (!reply.raw.writableFinished) gone.abort(errors.clientLeft())
+export function clientGone({ raw }: FastifyReply): Interruption {
+  const gone = new ClientGone()
+  raw.once('close', () => {
+    if (!raw.writableFinished) gone.tell()
   })
   // It may have left before this was called.
-  if (reply.raw.destroyed) gone.abort(errors.clientLeft())
-  return gone.signal
+  if (raw.destroyed) gone.tell()
+  return gone
+}
+
+/** Every query has one, and hardly any ever fires: to make and to watch an AbortSignal would take 5 % of a short query. */
+class ClientGone implements Interruption {
+  aborted = false
+  reason: unknown
+  readonly #listeners = new Set<() => void>()
+
+  tell(): void {
+    if (this.aborted) return
+    this.aborted = true
+    this.reason = errors.clientLeft()
+    for (const listener of this.#listeners) listener()
+  }
+
+  addEventListener(_type: 'abort', listener: () => void): void {
+    this.#listeners.add(listener)
+  }
+
+  removeEventListener(_type: 'abort', listener: () => void): void {
+    this.#listeners.delete(listener)
+  }
 }

@@ -1,6 +1,7 @@
 import { errors } from '../../errors.ts'
 import { Session } from '../session.ts'
 import type { SessionTarget } from '../session-target.ts'
+import { type Interruption, throwIfAborted } from './interruption.ts'
 import type { LingeringBackends } from './lingering-backends.ts'
 import { type LogInOptions, logIn } from './log-in.ts'
 import { type GiveBack, Slots } from './slots.ts'
@@ -46,9 +47,9 @@ export class RolePools {
    * A connection for the caller alone; rejects with a 503 error when none becomes free in time. `onFree` is called once
    * it has been given back, or its backend has ended.
    */
-  async acquire(target: SessionTarget, signal?: AbortSignal, onFree?: () => void): Promise<Session> {
+  async acquire(target: SessionTarget, signal?: Interruption, onFree?: () => void): Promise<Session> {
     if (this.#closed) throw errors.shuttingDown()
-    signal?.throwIfAborted()
+    throwIfAborted(signal)
     const giveBack = await this.#takeSlot(target, signal)
     try {
       const session = this.#takeIdle(target) ?? (await this.#open(target))
@@ -101,7 +102,7 @@ export class RolePools {
     await Promise.all(chosen.map((session) => session.destroy()))
   }
 
-  #takeSlot(target: SessionTarget, signal?: AbortSignal): GiveBack | Promise<GiveBack> {
+  #takeSlot(target: SessionTarget, signal?: Interruption): GiveBack | Promise<GiveBack> {
     const { waitMs } = this.#options
     const { slots } = this.#host(target.hostId)
     const { account, isAnonymous } = target

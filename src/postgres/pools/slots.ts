@@ -1,3 +1,4 @@
+import type { Interruption } from './interruption.ts'
 import { WaitQueue } from './wait-queue.ts'
 
 /** Who asks for a slot. The administrator has no account. */
@@ -42,7 +43,7 @@ export class Slots {
     holder: Holder,
     waitMs: number,
     late: () => Error,
-    signal?: AbortSignal,
+    signal?: Interruption,
   ): GiveBack | Promise<GiveBack> {
     return this.#slotFor(holder) ?? this.#queue.join(holder, waitMs, late, signal)
   }
@@ -96,10 +97,7 @@ export class Slots {
 
   #serveWaiting(): void {
     if (this.#queue.length === 0) return
-    this.#queue.serve((holder) => {
-      const slot = this.#slotFor(holder)
-      return slot && Promise.resolve(slot)
-    })
+    this.#queue.serve((holder) => this.#slotFor(holder))
   }
 }
 

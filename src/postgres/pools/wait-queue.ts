@@ -1,40 +1,40 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import type { Interruption } from './interruption.ts'
 
 /** Callers that wait for something of which there is a limited number, in the order in which they came. */
 export class WaitQueue<Request, Grant> {
-  readonly #waiters: Waiter<Request, Grant>[] = []
+  readonly #waiters = new Set<Waiter<Request, Grant>>()
 
   get length(): number {
-    return this.#waiters.length
+    return this.#waiters.size
   }
 
   /** Waits for a grant; rejects with `late()` when the time is over, or with the signal's reason. */
-  join(request: Request, waitMs: number, late: () => Error, signal?: AbortSignal): Promise<Grant> {
+  join(request: Request, waitMs: number, late: () => Error, signal?: Interruption): Promise<Grant> {
     return new Promise((resolve, reject) => {
-      const served = new AbortController()
-      const waiter = { request, resolve, reject, served }
-      this.#waiters.push(waiter)
-      sleep(waitMs, undefined, { signal: served.signal }).then(
-        () => this.#refuse(waiter, late()),
-        () => undefined,
-      )
       const onAbort = () => this.#refuse(waiter, signal?.reason)
-      signal?.addEventListener('abort', onAbort, { signal: served.signal })
+      const timer = setTimeout(() => this.#refuse(waiter, late()), waitMs)
+      const leave = () => {
+        clearTimeout(timer)
+        signal?.removeEventListener('abort', onAbort)
+      }
+      const waiter = { request, resolve, reject, leave }
+      this.#waiters.add(waiter)
+      signal?.addEventListener('abort', onAbort)
     })
   }
 
   /** Serves everyone for whom `offer` has something; the others keep their places. */
-  serve(offer: (request: Request) => Promise<Grant> | undefined): void {
-    for (const waiter of [...this.#waiters]) {
+  serve(offer: (request: Request) => Grant | undefined): void {
+    for (const waiter of this.#waiters) {
       const grant = offer(waiter.request)
-      if (!grant) continue
+      if (grant === undefined) continue
       this.#dismiss(waiter)
-      grant.then(waiter.resolve, waiter.reject)
+      waiter.resolve(grant)
     }
   }
 
   refuseAll(error: Error): void {
-    for (const waiter of [...this.#waiters]) this.#refuse(waiter, error)
+    for (const waiter of this.#waiters) this.#refuse(waiter, error)
   }
 
   #refuse(waiter: Waiter<Request, Grant>, reason: unknown): void {
@@ -43,8 +43,8 @@ export class WaitQueue<Request, Grant> {
   }
 
   #dismiss(waiter: Waiter<Request, Grant>): void {
-    this.#waiters.splice(this.#waiters.indexOf(waiter), 1)
-    waiter.served.abort()
+    this.#waiters.delete(waiter)
+    waiter.leave()
   }
 }
 
@@ -52,6 +52,6 @@ type Waiter<Request, Grant> = Readonly<{
   request: Request
   resolve: (grant: Grant) => void
   reject: (reason: unknown) => void
-  /** Ends its timer and its listener. */
-  served: AbortController
+  /** Ends its timer and its listening. */
+  leave: () => void
 }>
