@@ -1,4 +1,4 @@
-import { type DestinationStream, type Logger, pino } from 'pino'
+import { type Bindings, type DestinationStream, type LogFn, type Logger, pino } from 'pino'
 
 export type Log = Logger
 
@@ -36,6 +36,59 @@ function titleErrors(this: Logger, args: unknown[], method: (...args: unknown[])
   if (args.length === 1 && error instanceof Error) {
     method.call(this, { err: error }, (error as LoggedError).code ?? error.name)
   } else method.apply(this, args)
+}
+
+/** A log whose children are made when they first say something. Every request has one, and most have nothing to say. */
+export class LazyLog {
+  readonly level: string
+  readonly #make: () => Log
+  #made: Log | undefined
+
+  constructor(level: string, make: () => Log) {
+    this.level = level
+    this.#make = make
+  }
+
+  get fatal(): LogFn {
+    return this.#method('fatal')
+  }
+
+  get error(): LogFn {
+    return this.#method('error')
+  }
+
+  get warn(): LogFn {
+    return this.#method('warn')
+  }
+
+  get info(): LogFn {
+    return this.#method('info')
+  }
+
+  get debug(): LogFn {
+    return this.#method('debug')
+  }
+
+  get trace(): LogFn {
+    return this.#method('trace')
+  }
+
+  get silent(): LogFn {
+    return this.#method('silent')
+  }
+
+  child(bindings: Bindings): LazyLog {
+    return new LazyLog(this.level, () => this.#log.child(bindings))
+  }
+
+  get #log(): Log {
+    this.#made ??= this.#make()
+    return this.#made
+  }
+
+  #method(level: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'): LogFn {
+    return this.#log[level].bind(this.#log)
+  }
 }
 
 type LoggedError = NodeJS.ErrnoException & { extras?: { sqlstate?: string } }

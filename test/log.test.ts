@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createLog } from '../src/log.ts'
+import { createLog, LazyLog } from '../src/log.ts'
 
 test('an error is logged by what it says, never by what hangs on it', () => {
   const lines: string[] = []
@@ -24,4 +24,28 @@ test('credentials are cut out of what is logged, wherever they stand', () => {
     'x',
   )
   assert.doesNotMatch(lines[0]!, /hush/)
+})
+
+test('a log that is made when it is first used says whose it is, like any other', () => {
+  const lines: string[] = []
+  const log = createLog('info', { write: (line) => void lines.push(line) })
+  let made = 0
+  const whole = new LazyLog(log.level, () => {
+    made += 1
+    return log
+  })
+  const ofRequest = whole.child({ reqId: 'r1' })
+  assert.equal(made, 0)
+  ofRequest.child({ part: 'body' }).warn({ bytes: 7 }, 'too long')
+  ofRequest.error('broken')
+  ofRequest.debug('not asked for')
+  const said = lines.map((line) => JSON.parse(line))
+  assert.deepEqual(
+    said.map(({ level, reqId, part, bytes, msg }) => [level, reqId, part, bytes, msg]),
+    [
+      [40, 'r1', 'body', 7, 'too long'],
+      [50, 'r1', undefined, undefined, 'broken'],
+    ],
+  )
+  assert.equal(made, 1)
 })

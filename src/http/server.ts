@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { parse as parseQuery } from 'node:querystring'
 import { type FastifyInstance, fastify, LogController } from 'fastify'
+import { LazyLog } from '../log.ts'
 import { adminRoutes } from './admin/routes.ts'
 import { cliRoutes } from './cli/routes.ts'
 import { consoleRoutes } from './console/routes.ts'
@@ -78,7 +79,7 @@ async function add(app: FastifyInstance, routes: Routes, services: Services, pre
 
 function createApp({ config, log }: Services): FastifyInstance {
   const app = fastify({
-    loggerInstance: log,
+    loggerInstance: new LazyLog(log.level, () => log),
     logController: new LogController({ disableRequestLogging: true }),
     requestIdHeader: false,
     genReqId: (request) => acceptedRequestId(request) ?? randomUUID(),

@@ -49,6 +49,7 @@ function recordSpans(): readonly Ended[] {
         }
         return {
           spanContext: () => spanContext,
+          isRecording: () => true,
           setAttribute: (key: string, value: unknown) => {
             attributes[key] = value
           },

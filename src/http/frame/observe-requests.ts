@@ -1,10 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Log } from '../../log.ts'
 import type { Metrics } from '../../metrics.ts'
 import type { Services } from '../services.ts'
 import { loggableUrls, type UrlForLog } from './loggable-url.ts'
 
 /** Every request has an id that the client sees, one line in the log and one count in the metrics. */
-export function observeRequests(app: FastifyInstance, { metrics, isReady }: Services): void {
+export function observeRequests(app: FastifyInstance, { log, metrics, isReady }: Services): void {
   const urlForLog = loggableUrls(app)
   app.addHook('onRequest', async (request, reply) => {
     reply.header('X-Request-Id', request.id)
@@ -12,15 +13,16 @@ export function observeRequests(app: FastifyInstance, { metrics, isReady }: Serv
     if (!isReady()) reply.header('Connection', 'close')
     // Unlike Fastify's own hooks, this event also comes for answers that were cut short or written past Fastify.
     reply.raw.once('close', () => {
-      logRequest(request, reply, urlForLog)
+      if (log.isLevelEnabled('info')) logRequest(log, request, reply, urlForLog)
       countRequest(metrics, request, reply)
     })
   })
 }
 
-function logRequest(request: FastifyRequest, reply: FastifyReply, urlForLog: UrlForLog): void {
-  request.log.info(
+function logRequest(log: Log, request: FastifyRequest, reply: FastifyReply, urlForLog: UrlForLog): void {
+  log.info(
     {
+      reqId: request.id,
       method: request.method,
       url: urlForLog(request),
       status: statusOf(reply),

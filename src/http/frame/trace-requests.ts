@@ -1,5 +1,13 @@
-import { context, isSpanContextValid, propagation, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import {
+  context,
+  isSpanContextValid,
+  propagation,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from '@opentelemetry/api'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -28,14 +36,15 @@ export function traceRequests(app: FastifyInstance): void {
     )
     const spanContext = span.spanContext()
     request.traceId = isSpanContextValid(spanContext) ? spanContext.traceId : traceIdIn(request)
-    reply.raw.once('close', () => {
-      const status = reply.raw.statusCode
-      span.setAttribute('http.response.status_code', status)
-      if (status >= 500 || !reply.raw.writableFinished) span.setStatus({ code: SpanStatusCode.ERROR })
-      span.end()
-    })
+    if (span.isRecording()) reply.raw.once('close', () => endSpan(span, reply))
     context.with(trace.setSpan(incoming, span), done)
   })
+}
+
+function endSpan(span: Span, { raw: { statusCode, writableFinished } }: FastifyReply): void {
+  span.setAttribute('http.response.status_code', statusCode)
+  if (statusCode >= 500 || !writableFinished) span.setStatus({ code: SpanStatusCode.ERROR })
+  span.end()
 }
 
 /** Without an SDK the caller's trace is still worth a place in the log. */
