@@ -4,6 +4,7 @@ import type { Config } from '../config.ts'
 import type { Databases } from '../postgres/databases.ts'
 import type { Interruption } from '../postgres/pools/interruption.ts'
 import { StatementRun } from '../postgres/statement-run.ts'
+import { ColumnLists } from './columns.ts'
 import { CsvFormat } from './csv-format.ts'
 import { GeojsonFormat } from './geojson-format.ts'
 import { JsonFormat } from './json-format.ts'
@@ -19,6 +20,7 @@ import { TypeNames } from './type-names.ts'
 /** What all queries of a process share. */
 export type Queries = Readonly<{
   databases: Databases
+  columnLists: ColumnLists
   typeNames: TypeNames
   parameterTypes: ParameterTypes
   limitMs: number
@@ -27,8 +29,12 @@ export type Queries = Readonly<{
 
 export function openQueries(config: Config, databases: Databases): Queries {
   const { queryTimeoutMs: limitMs, queryMaxRowBytes: maxRowBytes } = config
-  const [typeNames, parameterTypes] = [new TypeNames(), new ParameterTypes()]
-  return { databases, typeNames, parameterTypes, limitMs, maxRowBytes }
+  const shared = {
+    columnLists: new ColumnLists(),
+    typeNames: new TypeNames(),
+    parameterTypes: new ParameterTypes(),
+  }
+  return { databases, ...shared, limitMs, maxRowBytes }
 }
 
 /**
@@ -39,7 +45,7 @@ export function answerQuery(
   queries: Queries,
   principal: Principal,
   query: Query,
-  gone: AbortSignal,
+  gone: Interruption,
 ): Promise<Answer> {
   const answer = () => answerOnce(queries, principal, query, gone)
   if (query.params === undefined) return answer()
@@ -51,7 +57,7 @@ export function answerQuery(
 }
 
 async function answerOnce(
-  { databases, typeNames, parameterTypes, limitMs, maxRowBytes }: Queries,
+  { databases, columnLists, typeNames, parameterTypes, limitMs, maxRowBytes }: Queries,
   principal: Principal,
   query: Query,
   gone: Interruption,
@@ -63,14 +69,15 @@ async function answerOnce(
   const run = new StatementRun({ databases, session, limitMs, gone })
   const { skippedFields, params } = query
   const bind = params && binding(params, (oids) => parameterTypes.syntaxes(session.target, oids))
-  return new QueryRun(run, { statement, bind, format, skippedFields, typeNames, maxRowBytes }).answer
+  const options = { statement, bind, format, skippedFields, columnLists, typeNames, maxRowBytes }
+  return new QueryRun(run, options).answer
 }
 
 async function learnTypes(
   { databases, parameterTypes }: Queries,
   principal: Principal,
   oids: readonly number[],
-  gone: AbortSignal,
+  gone: Interruption,
 ): Promise<void> {
   const session = await lendSession(principal, databases.query.acquire(sessionTargetOf(principal), gone))
   try {

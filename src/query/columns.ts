@@ -1,8 +1,30 @@
+import { LRUCache } from 'lru-cache'
+
 /** A column of a result, as the server describes it before the rows. */
 export type Column = Readonly<{ name: string; typeOid: number; isBinary: boolean }>
 
-/** Reads a RowDescription. */
-export function readColumns(buffer: Buffer, start: number): Column[] {
+/**
+ * Reads RowDescriptions. Most are the same as one before: then the answer is the very same list, and so what was made of
+ * it can be used again.
+ */
+export class ColumnLists {
+  readonly #known = new LRUCache<string, readonly Column[]>({ max: 500 })
+
+  read(buffer: Buffer, start: number, end: number): readonly Column[] {
+    if (end - start > longestKept) return readColumns(buffer, start)
+    const description = buffer.toString('latin1', start, end)
+    const known = this.#known.get(description)
+    if (known) return known
+    const columns = readColumns(buffer, start)
+    this.#known.set(description, columns)
+    return columns
+  }
+}
+
+/** In bytes: what a tenant can make us remember is little. */
+const longestKept = 1024
+
+function readColumns(buffer: Buffer, start: number): Column[] {
   const count = buffer.readInt16BE(start)
   const columns: Column[] = []
   let at = start + 2
@@ -20,7 +42,36 @@ export function readColumns(buffer: Buffer, start: number): Column[] {
 }
 
 /** Of columns with one name only the last is shown, as in an object; skipped ones are not shown at all. */
-export function shownColumns(columns: readonly Column[], skipped: readonly string[]): boolean[] {
+export function shownColumns(columns: readonly Column[], skipped: readonly string[]): readonly Column[] {
+  return skipped.length === 0 ? allShown(columns) : onlyShown(columns, skipped)
+}
+
+const allShown = remembered((columns: readonly Column[]) => onlyShown(columns, []))
+
+function onlyShown(columns: readonly Column[], skipped: readonly string[]): readonly Column[] {
+  const isShown = areShown(columns, skipped)
+  return isShown.includes(false) ? columns.filter((_, place) => isShown[place]) : columns
+}
+
+/** How many have the name of a later one. */
+export function countHidden(columns: readonly Column[]): number {
+  return columns.length - allShown(columns).length
+}
+
+export function areShown(columns: readonly Column[], skipped: readonly string[]): readonly boolean[] {
   const lastOfName = new Map(columns.map(({ name }, place) => [name, place]))
   return columns.map(({ name }, place) => lastOfName.get(name) === place && !skipped.includes(name))
+}
+
+/** What `make` makes of a key is made once, and kept for as long as the key lives. */
+export function remembered<Key extends object, Value>(make: (key: Key) => Value): (key: Key) => Value {
+  const known = new WeakMap<Key, Value>()
+  return (key) => {
+    let value = known.get(key)
+    if (value === undefined) {
+      value = make(key)
+      known.set(key, value)
+    }
+    return value
+  }
 }

@@ -1,5 +1,5 @@
 import type { ByteWriter } from './byte-writer.ts'
-import { type Column, shownColumns } from './columns.ts'
+import { areShown, type Column } from './columns.ts'
 import { builtInTypes, valueKind } from './pg-types.ts'
 import type { FormatOptions, RowFormat } from './row-format.ts'
 
@@ -22,7 +22,7 @@ export class CsvFormat implements RowFormat {
   begin(): void {}
 
   columns(out: ByteWriter, columns: readonly Column[]): void {
-    this.#isShown = shownColumns(columns, this.#options.skippedFields)
+    this.#isShown = areShown(columns, this.#options.skippedFields)
     this.#isBoolean = columns.map(({ typeOid }) => builtInTypes.get(typeOid)?.kind === valueKind.boolean)
     this.#isBinary = columns.map(({ isBinary }) => isBinary)
     const names = columns.filter((_, place) => this.#isShown[place]).map(({ name }) => quoteName(name))

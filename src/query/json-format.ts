@@ -1,5 +1,5 @@
 import type { ByteWriter } from './byte-writer.ts'
-import type { Column } from './columns.ts'
+import { type Column, remembered } from './columns.ts'
 import { type ObjectPlan, planObjects, writeLongObject, writeObject } from './json-objects.ts'
 import type { Field, FormatOptions, RowFormat, Summary } from './row-format.ts'
 
@@ -36,12 +36,14 @@ export class JsonFormat implements RowFormat {
 
   end(out: ByteWriter, { seconds, fields, totalRows, notices }: Summary): void {
     out.ascii(`],"time":${seconds},"fields":{`)
-    out.utf8(fields.map(fieldMember).join(','))
+    out.utf8(fieldMembers(fields))
     out.ascii(`},"total_rows":${totalRows}`)
     for (const [kind, messages] of notices) out.utf8(`,${JSON.stringify(kind)}:${JSON.stringify(messages)}`)
     out.ascii('}')
   }
 }
+
+const fieldMembers = remembered((fields: readonly Field[]) => fields.map(fieldMember).join(','))
 
 function fieldMember({ name, type, pgtype }: Field): string {
   return `${JSON.stringify(name)}:${JSON.stringify({ type, pgtype })}`

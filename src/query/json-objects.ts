@@ -1,6 +1,6 @@
 import { arrayParts } from './array-parts.ts'
 import { type ByteWriter, chunkBytes } from './byte-writer.ts'
-import { type Column, shownColumns } from './columns.ts'
+import { areShown, type Column, remembered } from './columns.ts'
 import {
   longestJson,
   writeAscii,
@@ -24,7 +24,13 @@ export type ObjectPlan = Readonly<{
 }>
 
 export function planObjects(columns: readonly Column[], skipped: readonly string[]): ObjectPlan {
-  const isShown = shownColumns(columns, skipped)
+  return skipped.length === 0 ? planWhole(columns) : plan(columns, skipped)
+}
+
+const planWhole = remembered((columns: readonly Column[]) => plan(columns, []))
+
+function plan(columns: readonly Column[], skipped: readonly string[]): ObjectPlan {
+  const isShown = areShown(columns, skipped)
   const first = isShown.indexOf(true)
   const keys = columns.map(({ name }, place) =>
     Buffer.from(`${place === first ? '{' : ','}${JSON.stringify(name)}:`),

@@ -4,7 +4,7 @@ import type { RunHandler, StatementRun } from '../postgres/statement-run.ts'
 import type { WireError } from '../postgres/wire/wire-error.ts'
 import type { WireOutcome } from '../postgres/wire/wire-handler.ts'
 import { ByteWriter, chunkBytes } from './byte-writer.ts'
-import { type Column, readColumns, shownColumns } from './columns.ts'
+import { type Column, type ColumnLists, countHidden, shownColumns } from './columns.ts'
 import { databaseError } from './database-error.ts'
 import { Notices } from './notices.ts'
 import { messagesOf, type PreparedStatement } from './prepare-statement.ts'
@@ -21,6 +21,7 @@ export type QueryRunOptions = Readonly<{
   bind: ((types: readonly number[]) => readonly (string | null)[]) | undefined
   format: RowFormat
   skippedFields: readonly string[]
+  columnLists: ColumnLists
   typeNames: TypeNames
   maxRowBytes: number
 }>
@@ -71,9 +72,9 @@ export class QueryRun implements RunHandler {
     this.#goOn()
   }
 
-  rowDescription(buffer: Buffer, start: number): void {
+  rowDescription(buffer: Buffer, start: number, end: number): void {
     if (this.#run.stopReason) return
-    const columns = readColumns(buffer, start)
+    const columns = this.#options.columnLists.read(buffer, start, end)
     if (columns.length > 0) this.#columns = columns
     this.#options.format.columns(this.#out, columns)
   }
@@ -184,7 +185,7 @@ export class QueryRun implements RunHandler {
 
   #finish(): void {
     const { format, typeNames } = this.#options
-    const hidden = this.#columns.length - new Set(this.#columns.map(({ name }) => name)).size
+    const hidden = countHidden(this.#columns)
     if (hidden > 0)
       this.#notices.add({ severity: 'WARNING', message: sameNames(hidden, this.#columns.length) })
     const fields = format.hasFields ? typeNames.describe(this.#run.session.target, this.#shownColumns()) : []
@@ -206,9 +207,8 @@ export class QueryRun implements RunHandler {
     } else this.#settle.resolve(rest)
   }
 
-  #shownColumns(): Column[] {
-    const isShown = shownColumns(this.#columns, this.#options.skippedFields)
-    return this.#columns.filter((_, place) => isShown[place])
+  #shownColumns(): readonly Column[] {
+    return shownColumns(this.#columns, this.#options.skippedFields)
   }
 
   /** Nothing is on the wire any more. */

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Session } from '../postgres/session.ts'
 import type { SessionTarget } from '../postgres/session-target.ts'
-import type { Column } from './columns.ts'
+import { type Column, remembered } from './columns.ts'
 import { builtInTypes } from './pg-types.ts'
 import type { Field } from './row-format.ts'
 
@@ -11,6 +11,8 @@ export class TypeNames {
 
   /** Undefined if the name of a type must be looked up first. */
   describe(target: SessionTarget, columns: readonly Column[]): readonly Field[] | undefined {
+    const known = builtInFields(columns)
+    if (known) return known
     const fields: Field[] = []
     for (const { name, typeOid } of columns) {
       const type = this.#typeOf(target, typeOid)
@@ -43,6 +45,17 @@ export class TypeNames {
     for (const { oid, typname } of rows) this.#names.set(keyOf(session.target, oid), typname)
   }
 }
+
+/** Null if one of the types is not built in. */
+const builtInFields = remembered((columns: readonly Column[]): readonly Field[] | null => {
+  const fields: Field[] = []
+  for (const { name, typeOid } of columns) {
+    const type = builtInTypes.get(typeOid)?.field
+    if (!type) return null
+    fields.push({ name, ...type })
+  }
+  return fields
+})
 
 type FieldType = Omit<Field, 'name'>
 

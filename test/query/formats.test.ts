@@ -136,6 +136,32 @@ test('settings that the SQL itself changes do not break the JSON', async (t) => 
   assert.match(latin.body.error[0]!, /client_encoding/)
 })
 
+test('columns of the same names are described by their own types, however often they were seen', async (t) => {
+  const { user, createUser } = await setup(t)
+  const other = await createUser()
+  for (const one of [user, other]) {
+    const name = one === user ? 'mood' : 'taste'
+    await ask(
+      one,
+      `create type ${name} as enum ('good'); create table own (a ${name}); insert into own values ('good')`,
+    )
+  }
+  for (let turn = 0; turn < 2; turn += 1) {
+    const fields = async (q: string, one = user) => (await ask(one, q)).body.fields
+    assert.deepEqual(await fields('select 1 as a'), { a: { type: 'number', pgtype: 'int4' } })
+    assert.deepEqual(await fields(`select 'x'::text as a`), { a: { type: 'string', pgtype: 'text' } })
+    assert.deepEqual(await fields('select true as a'), { a: { type: 'boolean', pgtype: 'bool' } })
+    assert.deepEqual(await fields('select a from own'), { a: { type: 'string', pgtype: 'mood' } })
+    assert.deepEqual(await fields('select a from own', other), { a: { type: 'string', pgtype: 'taste' } })
+    const { body } = await ask(user, 'select 1 as a, 2 as b, 3 as a')
+    assert.deepEqual(body.rows, [{ b: 2, a: 3 }])
+    assert.equal(body.warnings?.length, 1)
+    const skipped = await ask(user, 'select 1 as a, 2 as b, 3 as a', { skipfields: 'b' })
+    assert.deepEqual(skipped.body.rows, [{ a: 3 }])
+    assert.deepEqual(Object.keys(skipped.body.fields), ['a'])
+  }
+})
+
 test('of columns with the same name the last one is shown, and skipfields hides columns', async (t) => {
   const { user } = await setup(t)
   const double = await ask(user, 'select 1 as a, 2 as b, 3 as a')
