@@ -3,16 +3,18 @@
 create schema if not exists cartage;
 revoke all on schema cartage from public;
 
+-- Names of schemas and roles are compared with those of the catalogs, whose collation is "C": with another one, no index
+-- would be used, and every command of a member would read the rows of all.
 create table cartage.accounts (
   username       text primary key,
-  schema_name    text not null unique,
-  master_role    text not null unique,
-  public_role    text not null unique,
+  schema_name    text collate "C" not null unique,
+  master_role    text collate "C" not null unique,
+  public_role    text collate "C" not null unique,
   quota_in_bytes bigint not null default 0 check (quota_in_bytes >= 0)
 );
 
 create table cartage.roles (
-  role_name text primary key,
+  role_name text collate "C" primary key,
   username  text not null references cartage.accounts on delete cascade,
   key_type  text not null check (key_type in ('master', 'default', 'regular')),
   services  text[] not null default '{}'

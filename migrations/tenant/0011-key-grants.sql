@@ -2,14 +2,14 @@
 -- that a table which is dropped and made again gets its grants back. A grant follows its table through renames.
 create table cartage.grants (
   id          bigint generated always as identity primary key,
-  role_name   text not null references cartage.roles on delete cascade,
-  schema_name text not null,
-  table_name  text not null,
+  role_name   text collate "C" not null references cartage.roles on delete cascade,
+  schema_name text collate "C" not null,
+  table_name  text collate "C" not null,
   permissions text[] not null check (permissions <@ '{select,insert,update,delete}'),
   -- The table that it is in force on, which may be gone. (As regclass it survives a dump by its name.)
   relation    regclass not null,
   -- The role that had made the table: a grant follows one that is made again only if the user made it, or this role.
-  made_by     text
+  made_by     text collate "C"
 );
 
 create index on cartage.grants (role_name);
