@@ -1,4 +1,5 @@
 import type { Client } from 'pg'
+import { masterFunctions } from '../../src/accounts/tenant-roles.ts'
 import { deriveSecrets } from '../../src/secrets.ts'
 import type { Frame } from '../frame/frame.ts'
 import { type RunningService, secret } from '../frame/service.ts'
@@ -105,8 +106,9 @@ async function admit(tenant: Client, database: string, users: readonly Member[])
         `grant usage on schema "${username}" to ${role}_public`,
         `insert into cartage.roles values ('${role}', '${username}', 'master'), ('${role}_public', '${username}', 'default')`,
       ]),
-      `grant connect, temporary on database ${database} to ${everyone.join(', ')}`,
-      `grant execute on function pg_catalog.lo_creat(integer), pg_catalog.lo_create(oid), pg_catalog.lo_from_bytea(oid, bytea) to ${masters.join(', ')}`,
+      `grant connect on database ${database} to ${everyone.join(', ')}`,
+      `grant temporary on database ${database} to ${masters.join(', ')}`,
+      `grant execute on function ${masterFunctions.join(', ')} to ${masters.join(', ')}`,
       'commit',
     ].join(';\n'),
   )

@@ -63,17 +63,28 @@ export async function admitToDatabase(databases: Databases, place: TenantPlace):
       grant connect on database ${database} to ${everyone};
       grant temporary on database ${database} to ${master};
       grant usage on schema ${schema} to ${everyone};
-      grant execute on function
-        pg_catalog.lo_creat(integer), pg_catalog.lo_create(oid), pg_catalog.lo_from_bytea(oid, bytea),
-        pg_catalog.pg_cancel_backend(integer), pg_catalog.pg_terminate_backend(integer, bigint),
-        pg_catalog.pg_stat_get_activity(integer),
-        pg_catalog.pg_advisory_lock(bigint), pg_catalog.pg_advisory_lock(integer, integer),
-        pg_catalog.pg_advisory_unlock(bigint), pg_catalog.pg_advisory_unlock(integer, integer),
-        pg_catalog.pg_advisory_xact_lock(bigint), pg_catalog.pg_advisory_xact_lock(integer, integer),
-        pg_catalog.pg_try_advisory_xact_lock(bigint), pg_catalog.pg_try_advisory_xact_lock(integer, integer) to ${master};
+      grant execute on function ${masterFunctions.join(', ')} to ${master};
       commit`)
   })
 }
+
+/** What is taken from everybody in a tenant database, and given to its master roles. */
+export const masterFunctions: readonly string[] = [
+  'lo_creat(integer)',
+  'lo_create(oid)',
+  'lo_from_bytea(oid, bytea)',
+  'pg_cancel_backend(integer)',
+  'pg_terminate_backend(integer, bigint)',
+  'pg_stat_get_activity(integer)',
+  'pg_advisory_lock(bigint)',
+  'pg_advisory_lock(integer, integer)',
+  'pg_advisory_unlock(bigint)',
+  'pg_advisory_unlock(integer, integer)',
+  'pg_advisory_xact_lock(bigint)',
+  'pg_advisory_xact_lock(integer, integer)',
+  'pg_try_advisory_xact_lock(bigint)',
+  'pg_try_advisory_xact_lock(integer, integer)',
+].map((signature) => `pg_catalog.${signature}`)
 
 /**
  * PostgreSQL keeps all privileges on a database in one catalog row. If another session changes that row at the same moment,
