@@ -1,0 +1,24 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { findBinaries } from '../../src/postgres/cluster/find-binaries.ts'
+import type { Frame } from '../frame/frame.ts'
+import { seconds } from '../frame/measure.ts'
+
+/** Has psql write the rows of a statement as CSV again and again, on one connection; answers how often in a second. */
+export async function psqlCopy(
+  frame: Frame,
+  statement: string,
+  database: string,
+): Promise<(times: number) => Promise<number>> {
+  const [binaries] = await findBinaries()
+  const url = new URL((await frame.cluster()).url)
+  url.pathname = `/${database}`
+  const copy = `copy (${statement}) to stdout with csv header`
+  return async (times) => {
+    const commands = Array.from({ length: times }, () => ['-c', copy]).flat()
+    const options = ['-X', '-q', '-o', '/dev/null', ...commands, url.href]
+    const psql = join(binaries!.directory, 'psql')
+    return times / (await seconds(() => promisify(execFile)(psql, options)))
+  }
+}
