@@ -178,6 +178,7 @@ declare
   owner cartage.accounts;
   wanted record;
 begin
+  perform cartage.compress_quickly();
   select * into strict owner from cartage.accounts where username = account;
   insert into cartage.roles values (role_name, account, 'regular', services);
   execute format('grant %I to %I', owner.public_role, role_name);

@@ -10,6 +10,7 @@ declare
   command text;
   busy integer := 0;
 begin
+  perform cartage.compress_quickly();
   for command in
     select format('revoke all on %s %s from %I cascade', given.kind, given.name, leaving)
     from pg_shdepend mention

@@ -41,7 +41,7 @@ export async function admitToDatabase(databases: Databases, place: TenantPlace):
   const database = quoteIdentifier(place.database)
   const schema = quoteIdentifier(place.schema)
   await inSharedDatabase(databases, place, async (session) => {
-    await session.query(`begin; ${oneByOne}`)
+    await session.query(`begin; ${oneByOne}; select cartage.compress_quickly()`)
     await session.query('insert into cartage.accounts values ($1, $2, $3, $4, $5)', [
       place.username,
       place.schema,
@@ -130,7 +130,7 @@ export async function rolesOf(session: Session, masterRole: string): Promise<rea
 export async function evictFromDatabase(databases: Databases, place: TenantPlace): Promise<void> {
   await inSharedDatabase(databases, place, async (session) => {
     const roles = await lockOut(session, place.masterRole)
-    await session.query(`begin; ${oneByOne}`)
+    await session.query(`begin; ${oneByOne}; select cartage.compress_quickly()`)
     await session.query(`drop schema if exists ${quoteIdentifier(place.schema)} cascade`)
     if (roles.length > 0)
       await session.query(`drop owned by ${roles.map(quoteIdentifier).join(', ')} cascade`)

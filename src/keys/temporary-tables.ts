@@ -18,7 +18,8 @@ export async function allowTemporaryTables(
     databases.admin.use(adminTarget(databases.hosts, hostId, database), (session) =>
       endingBlockers(databases, session, () =>
         session.query(
-          `set lock_timeout = '1s'; grant temporary on database ${quoteIdentifier(database)} to ${quoteIdentifier(role)}`,
+          `set lock_timeout = '1s'; select cartage.compress_quickly();
+           grant temporary on database ${quoteIdentifier(database)} to ${quoteIdentifier(role)}`,
         ),
       ),
     )
