@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { ExactNumber, parseExact, stringifyExact } from '../../src/client/exact-json.ts'
+import { parse } from 'lossless-json'
+import { ExactNumber, jsonReader, parseExact, stringifyExact } from '../../src/client/exact-json.ts'
 
 test('a number comes back as it was written, whatever it is', () => {
   const digits = fc.array(fc.constantFrom(...'0123456789'), { maxLength: 25 }).map((each) => each.join(''))
@@ -39,4 +40,79 @@ test('any JSON is read as JSON.parse reads it, but for its numbers', () => {
       assert.equal(stringifyExact(read), text)
     }),
   )
+})
+
+test('any JSON, with any numbers anywhere, is read as a parser reads it that looks at every number', () => {
+  const number = fc.oneof(
+    fc.stringMatching(/^-?(0|[1-9]\d{0,20})(\.\d{1,20})?([eE][-+]?\d{1,3})?$/),
+    fc.double({ noNaN: true, noDefaultInfinity: true }).map((each) => JSON.stringify(each)),
+    fc.constantFrom(
+      '0',
+      '-0',
+      '0.1',
+      '1.50',
+      '0.0000001',
+      '9007199254740993',
+      '123456789012345',
+      '1e5',
+      '-1.0',
+    ),
+  )
+  const string = fc.oneof(
+    fc.string({ unit: 'binary' }),
+    fc.constantFrom('a', '"', '\\', '__proto__', '1', '-0.50'),
+  )
+  const space = fc.constantFrom('', '', ' ', '\n\t')
+  const { json } = fc.letrec<{ json: string }>((tie) => ({
+    json: fc.oneof(
+      { maxDepth: 4 },
+      number,
+      fc.oneof(
+        string.map((each) => JSON.stringify(each)),
+        fc.constantFrom('true', 'false', 'null'),
+      ),
+      fc
+        .tuple(space, fc.array(tie('json'), { maxLength: 4 }))
+        .map(([gap, each]) => `[${gap}${each.join(`${gap},`)}]`),
+      fc
+        .tuple(space, fc.array(fc.tuple(string, tie('json')), { maxLength: 4 }))
+        .map(
+          ([gap, each]) =>
+            `{${each.map(([name, value]) => `${JSON.stringify(name)}:${gap}${value}`).join(`,${gap}`)}}`,
+        ),
+    ),
+  }))
+  for (const numbers of ['exact', 'bigint', 'string'] as const) {
+    const read = jsonReader(numbers)
+    const readNumber = (text: string) => read(text)
+    const options = {
+      parseNumber: readNumber,
+      onDuplicateKey: ({ newValue }: { newValue: unknown }) => newValue,
+    }
+    fc.assert(
+      fc.property(json, (text) => {
+        assert.deepEqual(read(text), parse(text, null, options), text)
+      }),
+      { numRuns: 3_000 },
+    )
+  }
+})
+
+test('of two members with one name the last counts, as for JSON.parse', () => {
+  assert.deepEqual(parseExact('{"a":9007199254740993,"b":{"c":1.50,"c":"x"},"a":2}'), { a: 2, b: { c: 'x' } })
+})
+
+test('what is no JSON is refused, whatever its numbers are', () => {
+  for (const text of [
+    '',
+    '{"a":1.50',
+    '[1.50,]',
+    '{"a":01}',
+    '1.50.',
+    '{"a":"\n1.50"}',
+    '[-]',
+    '{"a" 1.50}',
+  ]) {
+    assert.throws(() => parseExact(text), SyntaxError, text)
+  }
 })
