@@ -1,6 +1,7 @@
 import { cutAnswer } from '../cartage-error.ts'
 import type { SqlAnswer } from '../documents.ts'
 import { parseExact } from '../exact-json.ts'
+import { joinBytes } from '../join-bytes.ts'
 import { RowScanner } from '../json-rows.ts'
 
 /** What the service says after the rows. */
@@ -58,7 +59,7 @@ class RowCutter {
     this.#kept.push(chunk)
     scanner.feed(chunk)
     if (scanner.count === 0) return []
-    const bytes = joined(this.#kept)
+    const bytes = joinBytes(this.#kept)
     const texts = Array.from({ length: scanner.count }, (_, row) =>
       this.#decoder.decode(
         bytes.subarray(scanner.start(row) - this.#keptFrom, scanner.end(row) - this.#keptFrom),
@@ -75,19 +76,8 @@ class RowCutter {
   summary(): SqlSummary {
     const { tailStart } = this.#scanner
     if (tailStart === undefined) throw cutAnswer()
-    const tail = this.#decoder.decode(joined(this.#kept).subarray(tailStart - this.#keptFrom))
+    const tail = this.#decoder.decode(joinBytes(this.#kept).subarray(tailStart - this.#keptFrom))
     const { rows: _, ...summary } = parseExact(`{"rows":[]${tail}`) as SqlAnswer
     return summary
   }
-}
-
-function joined(parts: readonly Uint8Array[]): Uint8Array {
-  if (parts.length === 1) return parts[0]!
-  const whole = new Uint8Array(parts.reduce((length, part) => length + part.length, 0))
-  let at = 0
-  for (const part of parts) {
-    whole.set(part, at)
-    at += part.length
-  }
-  return whole
 }

@@ -1,3 +1,5 @@
+import { joinBytes } from '../join-bytes.ts'
+
 /** How a file of separated values is written. */
 export type CsvForm = Readonly<{
   delimiter: ',' | ';' | '\t' | '|'
@@ -70,7 +72,7 @@ export class CsvRecords {
   push(chunk: Uint8Array): void {
     const known = this.#rest.length
     if (known > maxRecordBytes) throw this.#tooLong()
-    this.#scan(known === 0 ? chunk : joined(this.#rest, chunk), known, false)
+    this.#scan(known === 0 ? chunk : joinBytes([this.#rest, chunk]), known, false)
   }
 
   end(): void {
@@ -188,13 +190,6 @@ const QUOTE = 34
 
 /** An open quotation mark makes one record of the rest of the file, which must not fill the memory. */
 const maxRecordBytes = 64 * 1024 * 1024
-
-function joined(a: Uint8Array, b: Uint8Array): Uint8Array {
-  const both = new Uint8Array(a.length + b.length)
-  both.set(a)
-  both.set(b, a.length)
-  return both
-}
 
 function widen(record: CsvRecord): CsvRecord {
   const length = record.starts.length * 2
