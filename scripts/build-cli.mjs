@@ -68,7 +68,13 @@ function hashSources() {
       readdirSync(join(root, 'src', part), { recursive: true }).map((path) => join('src', part, path)),
     )
     .filter((path) => path.endsWith('.ts'))
-  for (const path of ['package.json', 'src/config.ts', 'src/config-variables.ts', ...sources.sort()]) {
+  for (const path of [
+    'package.json',
+    'src/config.ts',
+    'src/known-variables.ts',
+    'src/config-variables.ts',
+    ...sources.sort(),
+  ]) {
     hash.update(`${path}\0`).update(readFileSync(join(root, path)))
   }
   return hash.digest('hex')

@@ -1,0 +1,201 @@
+import {
+  databaseAddress,
+  flag,
+  name,
+  oneOf,
+  path,
+  rate,
+  text,
+  webAddress,
+  whole,
+} from './config-variables.ts'
+
+/** What the command line for people goes by; profiles come after them. */
+const peopleVariables = {
+  clientUrl: webAddress('CARTAGE_URL', '', 'for the command line: where the service is'),
+  clientUser: text('CARTAGE_USER', '', 'for the command line: whose data'),
+  clientKey: text('CARTAGE_API_KEY', '', 'for the command line: token of the key to use'),
+  clientProfile: text('CARTAGE_PROFILE', '', 'for the command line: which of its profiles'),
+} as const
+
+/** Every variable that Cartage knows. docs/configuration.md has the same list; a test holds them together. */
+export const variables = {
+  host: text('CARTAGE_HOST', '127.0.0.1', 'address to listen on'),
+  port: whole('CARTAGE_PORT', 8080, 'port to listen on; 0 picks a free one', 0, 65535),
+  publicUrl: webAddress(
+    'CARTAGE_PUBLIC_URL',
+    '',
+    'base address that clients see, when a proxy stands in front',
+  ),
+  dataDir: path('CARTAGE_DATA_DIR', './data', 'embedded cluster and generated secrets'),
+  databaseUrl: databaseAddress(
+    'CARTAGE_DATABASE_URL',
+    '',
+    'administrative connection to an existing PostgreSQL; empty: embedded',
+  ),
+  secret: text('CARTAGE_SECRET', '', 'server secret, 32 characters or more; generated when embedded'),
+  newSecret: text('CARTAGE_NEW_SECRET', '', 'the secret that `cartage secret rotate` changes to'),
+  adminToken: text(
+    'CARTAGE_ADMIN_TOKEN',
+    '',
+    'bearer token of /admin/v1, 24 characters or more; generated when embedded',
+  ),
+  namespace: name('CARTAGE_NAMESPACE', 'cartage', 'control database, and prefix of every database and role'),
+  demoUser: flag('CARTAGE_DEMO_USER', 'on', 'make the user `demo` on the very first embedded start'),
+  logLevel: oneOf('CARTAGE_LOG_LEVEL', 'info', 'least level that is logged', [
+    'silent',
+    'fatal',
+    'error',
+    'warn',
+    'info',
+    'debug',
+    'trace',
+  ]),
+  logFormat: oneOf('CARTAGE_LOG_FORMAT', 'auto', 'auto: text on a terminal, JSON lines elsewhere', [
+    'auto',
+    'json',
+    'text',
+  ]),
+
+  trustedProxies: text(
+    'CARTAGE_TRUSTED_PROXIES',
+    '',
+    'addresses or networks, by comma, whose X-Forwarded-For is believed',
+  ),
+  auditRetentionDays: whole('CARTAGE_AUDIT_RETENTION_DAYS', 365, 'the audit record is kept for', 31),
+
+  worker: flag('CARTAGE_WORKER', 'on', 'run batch jobs inside `cartage serve`'),
+  shutdownGraceMs: whole(
+    'CARTAGE_SHUTDOWN_GRACE_MS',
+    10_000,
+    'time for running work to end after SIGTERM',
+    0,
+  ),
+  shutdownDelayMs: whole(
+    'CARTAGE_SHUTDOWN_DELAY_MS',
+    0,
+    'after SIGTERM the API still serves for so long while /health/ready says no; longer than a load balancer needs to see it',
+    0,
+  ),
+  workerPort: whole(
+    'CARTAGE_WORKER_PORT',
+    0,
+    'port of /health and /metrics in `cartage worker`; 0 opens none',
+    0,
+    65535,
+  ),
+  requestTimeoutMs: whole(
+    'CARTAGE_REQUEST_TIMEOUT_MS',
+    30_000,
+    'time for a client to send its headers and a small body',
+    100,
+  ),
+
+  connectionsPerHost: whole(
+    'CARTAGE_CONNECTIONS_PER_HOST',
+    40,
+    'SQL connections of one process to one database host',
+    1,
+  ),
+  connectionsPerRole: whole(
+    'CARTAGE_CONNECTIONS_PER_ROLE',
+    8,
+    'SQL connections of one process as one role',
+    1,
+  ),
+  connectionsPerAccount: whole(
+    'CARTAGE_CONNECTIONS_PER_ACCOUNT',
+    16,
+    'SQL connections of one process for all keys of one user',
+    1,
+  ),
+  anonymousConnections: whole(
+    'CARTAGE_ANONYMOUS_CONNECTIONS',
+    4,
+    'those of them that callers without a key may take',
+    1,
+  ),
+  connectionIdleMs: whole('CARTAGE_CONNECTION_IDLE_MS', 30_000, 'an idle connection is closed after', 0),
+  connectionWaitMs: whole(
+    'CARTAGE_CONNECTION_WAIT_MS',
+    5_000,
+    'longest wait for a free connection, then 503',
+    0,
+  ),
+
+  tempFileMaxBytes: whole(
+    'CARTAGE_TEMP_FILE_MAX_BYTES',
+    4 * 1024 ** 3,
+    'temporary files of one session of a tenant',
+    1024 ** 2,
+  ),
+
+  queryTimeoutMs: whole('CARTAGE_QUERY_TIMEOUT_MS', 25_000, 'longest statement on the SQL endpoint', 1),
+  queryMaxBodyBytes: whole(
+    'CARTAGE_QUERY_MAX_BODY_BYTES',
+    16 * 1024 ** 2,
+    'largest body of the SQL endpoint',
+    1,
+  ),
+  queryMaxRowBytes: whole(
+    'CARTAGE_QUERY_MAX_ROW_BYTES',
+    32 * 1024 ** 2,
+    'largest row of an answer of the SQL endpoint; each connection may need so much memory',
+    1024 ** 2,
+  ),
+
+  rateLimitKeys: rate('CARTAGE_RATE_LIMIT_KEYS', 'requests of one user to the API-key endpoints'),
+  rateLimitJobs: rate('CARTAGE_RATE_LIMIT_JOBS', 'requests of one user that create, change or cancel jobs'),
+  rateLimitJobsRead: rate('CARTAGE_RATE_LIMIT_JOBS_READ', 'requests of one user that read jobs'),
+  rateLimitCopyfrom: rate('CARTAGE_RATE_LIMIT_COPYFROM', 'requests of one user to copyfrom'),
+  rateLimitCopyto: rate('CARTAGE_RATE_LIMIT_COPYTO', 'requests of one user to copyto'),
+  rateLimitSql: rate('CARTAGE_RATE_LIMIT_SQL', 'requests of one user to the SQL endpoint'),
+  rateLimitTables: rate('CARTAGE_RATE_LIMIT_TABLES', 'requests of one user to viz, datasets and me'),
+
+  apiKeyQuota: whole('CARTAGE_API_KEY_QUOTA', 0, 'regular keys of one user; 0 is unlimited', 0),
+
+  jobTimeoutMs: whole('CARTAGE_JOB_TIMEOUT_MS', 12 * 3_600_000, 'longest statement of a job', 1),
+  jobQueueLimit: whole('CARTAGE_JOB_QUEUE_LIMIT', 64, 'pending jobs of one user', 1),
+  jobsPerUser: whole('CARTAGE_JOBS_PER_USER', 1, 'running jobs of one user', 1),
+  jobsPerHost: whole('CARTAGE_JOBS_PER_HOST', 16, 'running jobs on one database host', 1),
+  jobsPerWorker: whole('CARTAGE_JOBS_PER_WORKER', 8, 'running jobs of one process', 1),
+  jobConnectionsPerHost: whole(
+    'CARTAGE_JOB_CONNECTIONS_PER_HOST',
+    24,
+    'job connections of one process to one database host, those kept warm included',
+    1,
+  ),
+  jobRetentionDays: whole('CARTAGE_JOB_RETENTION_DAYS', 30, 'finished jobs are kept for', 1),
+
+  copyTimeoutMs: whole('CARTAGE_COPY_TIMEOUT_MS', 5 * 3_600_000, 'longest copy', 1),
+  copyMaxBytes: whole('CARTAGE_COPY_MAX_BYTES', 2 * 1024 ** 3, 'largest body of one copyfrom, as sent', 1),
+  copyIdleMs: whole(
+    'CARTAGE_COPY_IDLE_MS',
+    60_000,
+    'a copy client that neither sends nor reads is cut after',
+    1,
+  ),
+  copiesPerUser: whole('CARTAGE_COPIES_PER_USER', 8, 'copies of one user at once in one process', 1),
+  copiesPerProcess: whole('CARTAGE_COPIES_PER_PROCESS', 16, 'copies at once in one process', 1),
+  anonymousCopies: whole(
+    'CARTAGE_ANONYMOUS_COPIES',
+    2,
+    'those of a user that callers without a key may take',
+    1,
+  ),
+  anonymousCopyTimeoutMs: whole(
+    'CARTAGE_ANONYMOUS_COPY_TIMEOUT_MS',
+    300_000,
+    'longest copy of a caller without a key',
+    1,
+  ),
+  copyWaitMs: whole('CARTAGE_COPY_WAIT_MS', 2_000, 'longest wait for a free copy slot, then 429', 0),
+
+  backupPassphrase: text(
+    'CARTAGE_BACKUP_PASSPHRASE',
+    '',
+    'for `cartage backup` and `restore`: seals the secret, 12 characters or more',
+  ),
+  hostUrl: text('CARTAGE_HOST_URL', '', 'for `cartage host add`: address of the host'),
+  ...peopleVariables,
+} as const
