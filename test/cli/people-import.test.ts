@@ -54,3 +54,32 @@ hint: --type größe=text loads it as it is.\n`,
   assert.equal(torn.code, 1)
   assert.equal(JSON.parse(await readFile(out, 'utf8')).features.length, 1_200)
 })
+
+test('--header and --no-header say what the first line is, whatever it looks like', async (t) => {
+  const me = connection(await setup(t, { worker: true }))
+  const folder = await mkdtemp(join(tmpdir(), 'import-'))
+  const plan = async (text: string, ...flags: string[]) => {
+    const file = join(folder, 'years.csv')
+    await writeFile(file, text)
+    const { err } = await cartage(me, 'import', file, '--dry-run', ...flags)
+    return err
+      .replace(/, \d+ B/, '')
+      .replaceAll('\n', '')
+      .replace(/^years\.csv {2}/, '')
+  }
+  const years = '2020,2021\n1,2\n3,4\n'
+  const names = 'ada,bob\neve,mia\n'
+  assert.equal(await plan(years), '2 columns, 3 rows  column_1 bigint · column_2 bigint')
+  assert.equal(await plan(years, '--header'), '2 columns, 2 rows  _2020 bigint · _2021 bigint')
+  assert.equal(await plan(names), '2 columns, 1 row  ada text · bob text')
+  assert.equal(await plan(names, '--no-header'), '2 columns, 2 rows  column_1 text · column_2 text')
+  assert.equal(await plan(names, '--header', '--no-header'), 'error: --header and --no-header: choose one')
+  const file = join(folder, 'names.csv')
+  await writeFile(file, names)
+  assert.equal((await cartage(me, 'import', file, '--no-header', '--no-prepare')).code, 0)
+  const { out } = await cartage(me, 'sql', 'select column_1 from names order by 1')
+  assert.equal(out, '{"column_1":"ada"}\n{"column_1":"eve"}\n')
+  const point = join(folder, 'point.geojson')
+  await writeFile(point, '{"type":"FeatureCollection","features":[]}')
+  assert.equal((await cartage(me, 'import', point, '--header')).code, 2)
+})

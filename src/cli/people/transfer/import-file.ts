@@ -31,15 +31,26 @@ export type ImportFile = Readonly<{
   upload: (isFar: boolean) => Readonly<{ stream: Readable; contentEncoding?: 'gzip' }>
 }>
 
-export async function openImportFile(path: string, encoding: string | undefined): Promise<ImportFile> {
+/** What is not told of a file of separated values is guessed. */
+export async function openImportFile(
+  path: string,
+  encoding: string | undefined,
+  hasHeader: boolean | undefined,
+): Promise<ImportFile> {
   const { size } = await stat(path)
-  if (/\.(geo)?json$/i.test(path)) return openGeojson(path, size)
+  if (/\.(geo)?json$/i.test(path)) {
+    if (hasHeader !== undefined) throw new UsageError(`${path}: GeoJSON has no header`)
+    return openGeojson(path, size)
+  }
   const isGzip = /\.gz$/i.test(path)
   const head = await readStart(path, isGzip)
   const guessed = guessDialect(head)
   if (!guessed) throw new Failed(`${path} is not text in an encoding that COPY reads: save it as UTF-8`)
-  const dialect =
-    encoding === undefined ? guessed : { ...guessed, encoding: encoding.toUpperCase() as Encoding }
+  const dialect: CsvDialect = {
+    ...guessed,
+    ...(encoding === undefined ? {} : { encoding: encoding.toUpperCase() as Encoding }),
+    ...(hasHeader === undefined ? {} : { hasHeader }),
+  }
   const [first = []] = readHead(head, dialect)
   const raw = () => createReadStream(path, { highWaterMark: chunkBytes, start: isGzip ? 0 : bomLength(head) })
   return {

@@ -35,6 +35,14 @@ export const importCommand: PeopleCommand = {
     },
     points: { type: 'string', value: 'LON,LAT', help: 'make points of two columns; lon and lat are found' },
     encoding: { type: 'string', value: 'E', help: "the encoding of the file, by PostgreSQL's name" },
+    header: {
+      type: 'boolean',
+      help: 'the first line has the names of the columns, also if it does not look so',
+    },
+    'no-header': {
+      type: 'boolean',
+      help: 'the first line is a row; columns are called column_1, column_2, …',
+    },
     'no-prepare': { type: 'boolean', help: 'do not prepare the table for maps' },
     'dry-run': { type: 'boolean', help: 'show the plan and its SQL, and do nothing' },
   },
@@ -43,7 +51,7 @@ export const importCommand: PeopleCommand = {
   ],
   run: async (call) => {
     const [path] = call.args as [string, string?]
-    const file = await openImportFile(path, textOf(call.values, 'encoding'))
+    const file = await openImportFile(path, textOf(call.values, 'encoding'), headerTold(call))
     const { plan, rows } = await planImport(call, file)
     describePlan(call, file, plan, rows)
     const statements = importStatements(plan)
@@ -53,6 +61,12 @@ export const importCommand: PeopleCommand = {
     call.terminal.out.write(`${texts.join(';\n')};\n`)
     return 0
   },
+}
+
+/** Undefined: it is to be guessed. */
+function headerTold({ values }: Call): boolean | undefined {
+  if (values.header && values['no-header']) throw new UsageError('--header and --no-header: choose one')
+  return values.header || values['no-header'] ? values.header === true : undefined
 }
 
 async function planImport(call: Call, file: ImportFile) {
