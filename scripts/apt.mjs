@@ -25,6 +25,20 @@ export async function installPackages(asRoot, packages) {
   ])
 }
 
+/** For the tests: installed where we may; where we may not, those tests say that they did not run. */
+export async function provideIfPossible(name, program, packages) {
+  if (isThere(program)) return
+  const asRoot = waysToInstall()
+  if (!asRoot) return
+  say(`installing ${name} for the tests: ${packages.join(' ')}`)
+  try {
+    await installPackages(asRoot, packages)
+  } catch (error) {
+    if (error.exitCode > 128) throw error
+    say(`${name} could not be installed (${error.message}): its tests will not run`)
+  }
+}
+
 /** A mirror may be out of reach for a moment. */
 async function showTwice(command) {
   try {

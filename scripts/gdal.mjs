@@ -1,16 +1,6 @@
-import { installPackages, isThere, waysToInstall } from './apt.mjs'
-import { say } from './run.mjs'
+import { provideIfPossible } from './apt.mjs'
 
-/** GDAL, whose Carto driver the tests use: installed where we may; where we may not, those tests say that they did not run. */
+/** GDAL, whose Carto driver the tests use. */
 export async function provideGdal() {
-  if (isThere('ogr2ogr')) return
-  const asRoot = waysToInstall()
-  if (!asRoot) return
-  say('installing GDAL for the tests: gdal-bin')
-  try {
-    await installPackages(asRoot, ['gdal-bin'])
-  } catch (error) {
-    if (error.exitCode > 128) throw error
-    say(`GDAL could not be installed (${error.message}): its tests will not run`)
-  }
+  await provideIfPossible('GDAL', 'ogr2ogr', ['gdal-bin'])
 }

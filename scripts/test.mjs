@@ -3,6 +3,7 @@ import { provideHeadlessChromium } from './chromium.mjs'
 import { provideGdal } from './gdal.mjs'
 import { prepare } from './prepare.mjs'
 import { Failure, root, run, runScript, say } from './run.mjs'
+import { provideShells } from './shells.mjs'
 
 const filters = process.argv.slice(2)
 /** Whoever names a test wants its answer now: types, lint and the build are for the whole. */
@@ -13,6 +14,7 @@ await runScript(async () => {
   await timed('set-up', async () => {
     await prepare({ needsBuild: isWhole })
     await provideGdal()
+    await provideShells()
     await provideHeadlessChromium()
   })
   if (isWhole) {

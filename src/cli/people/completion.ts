@@ -30,21 +30,24 @@ async function candidatesFor(
 ): Promise<readonly string[]> {
   const plain = before.filter((word) => !word.startsWith('-'))
   const names = [...commands.map(({ name }) => name), ...Object.keys(serviceCommands)]
-  const nextWords = names
-    .map((name) => name.split(' '))
-    .filter((parts) => parts.length > plain.length && plain.every((word, place) => word === parts[place]))
-    .map((parts) => parts[plain.length]!)
   const command = commands.find(({ name }) => name.split(' ').every((word, place) => plain[place] === word))
-  if (!command) return nextWords
+  if (!command) return nextWords(names, plain)
   const options: Options = { ...command.options, ...commonOptions }
   const wanting = optionOf(options, before.at(-1) ?? '')
   if (wanting?.type === 'string') return valuesOf(wanting.kind ?? 'text')
   if (last.startsWith('-'))
     return Object.keys(options).map((name) => (name.length > 1 ? `--${name}` : `-${name}`))
-  if (command.name === 'help') return [...names, 'formats', 'exit-codes']
+  if (command.name === 'help') return nextWords([...names, 'formats', 'exit-codes'], plain.slice(1))
   const place = plain.length - command.name.split(' ').length
   return valuesOf(command.arguments?.[place]?.kind ?? 'text')
 }
+
+/** Of the names that begin with these words. */
+const nextWords = (names: readonly string[], words: readonly string[]) =>
+  names
+    .map((name) => name.split(' '))
+    .filter((parts) => parts.length > words.length && words.every((word, place) => word === parts[place]))
+    .map((parts) => parts[words.length]!)
 
 const optionOf = (options: Options, word: string) =>
   Object.entries(options).find(
@@ -119,7 +122,15 @@ _cartage() {
 }
 compdef _cartage cartage
 `,
-  fish: `complete -c cartage -a '(cartage __complete (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
+  fish: `function __cartage_complete
+  set -l found (cartage __complete (commandline -opc)[2..] (commandline -ct) 2>/dev/null)
+  if test (count $found) -gt 0
+    printf '%s\\n' $found
+  else
+    __fish_complete_path (commandline -ct)
+  end
+end
+complete -c cartage -f -a '(__cartage_complete)'
 `,
   powershell: `Register-ArgumentCompleter -Native -CommandName cartage -ScriptBlock {
   param($word, $ast, $position)
