@@ -7,9 +7,8 @@ import { openConsole } from './open-console.ts'
 import { cells } from './sql-page.ts'
 
 test('the list tells of every table what it is, and leads to its rows, columns, indexes and keys', async (t) => {
-  const { page, signIn, goTo, user, url } = await openConsole(t, { setup: { worker: true } })
-  await signIn()
-  await goTo('/tables')
+  const { page, signInAt, goTo, user, url } = await openConsole(t, { setup: { worker: true } })
+  await signInAt('/tables')
   await page.getByText('No tables yet. Drop a file here').waitFor()
   await user.sql(
     'create table places (id int primary key, name text default $$<b>$$, the_geom geometry(Point,4326))',
@@ -69,13 +68,12 @@ test('the list tells of every table what it is, and leads to its rows, columns, 
 })
 
 test('a table with 1,600 columns and a name that is markup and SQL is shown; one that is gone says so', async (t) => {
-  const { page, signIn, goTo, user } = await openConsole(t)
+  const { page, signInAt, goTo, user } = await openConsole(t)
   const name = `<img src=x>"; drop table x; --/ä`
   const quoted = `"${name.replaceAll('"', '""')}"`
   await user.sql(`create table ${quoted} (${Array.from({ length: 1600 }, (_, at) => `c${at} int`)})`)
   await user.sql(`insert into ${quoted} (c0, c1599) values (1, 2)`)
-  await signIn()
-  await goTo('/tables')
+  await signInAt('/tables')
   await page.getByRole('link', { name: quoted }).click()
   await eventually(async () => assert.equal((await cells(page))[0]?.[0], '1'))
   await page.getByRole('tab', { name: 'Columns' }).click()

@@ -9,9 +9,8 @@ import { openConsole } from './open-console.ts'
 const withWorker = { setup: { worker: true } } as const
 
 test('a dropped CSV shows its types and reasons, becomes a table with points by a job, and opens in SQL', async (t) => {
-  const { page, signIn, goTo, user } = await openConsole(t, withWorker)
-  await signIn()
-  await goTo('/upload')
+  const { page, signInAt, goTo, user } = await openConsole(t, withWorker)
+  await signInAt('/upload')
   await page.getByText('Drop a file on any page').waitFor()
   await assertAccessibleEverywhere(page)
   await goTo('/account')
@@ -45,9 +44,8 @@ test('a dropped CSV shows its types and reasons, becomes a table with points by 
 })
 
 test('a wrong line is named with the line itself, and mended by one click', async (t) => {
-  const { page, signIn, goTo, user } = await openConsole(t, withWorker)
-  await signIn()
-  await goTo('/upload')
+  const { page, signInAt, user } = await openConsole(t, withWorker)
+  await signInAt('/upload')
   const lines = Array.from({ length: 5000 }, (_, at) => `${at},${at === 4321 ? 'many' : at * 2},place ${at}`)
   await chooseFile(page, 'counts.csv', Buffer.from(`id,how many,where\n${lines.join('\n')}\n`))
   await page.getByText('5,000 rows, all read').waitFor()
@@ -68,9 +66,8 @@ test('a wrong line is named with the line itself, and mended by one click', asyn
 })
 
 test('a file that COPY would refuse, or that is too large, is not sent; other formats get their ogr2ogr line', async (t) => {
-  const { page, signIn, goTo, user } = await openConsole(t, { setup: { config: { copyMaxBytes: 1000 } } })
-  await signIn()
-  await goTo('/upload')
+  const { page, signInAt, user } = await openConsole(t, { setup: { config: { copyMaxBytes: 1000 } } })
+  await signInAt('/upload')
   await chooseFile(page, 'a.csv', Buffer.from(`a,b\n1,2\n3\n${'4,5\n'.repeat(300)}`))
   await page.getByText('Line 3: This line has one value, not 2.').waitFor()
   await page.getByText('The service takes 1.0 KB at once, this is 1.2 KB').waitFor()
@@ -83,10 +80,9 @@ test('a file that COPY would refuse, or that is too large, is not sent; other fo
 })
 
 test('gzip, tabs, another encoding and GeoJSON arrive as they are, into a new table and into one that has rows', async (t) => {
-  const { page, signIn, goTo, user } = await openConsole(t, withWorker)
+  const { page, signInAt, user } = await openConsole(t, withWorker)
   await user.sql('create table orte (n int, extra text, ort text)')
-  await signIn()
-  await goTo('/upload')
+  await signInAt('/upload')
   await chooseFile(page, 'x.tsv.gz', gzipSync(Buffer.from('ort\tn\nKöln\t""\nTromsø\t7\n', 'latin1')))
   await page.getByText('This file is not UTF-8').waitFor()
   await page.getByRole('cell', { name: 'Tromsø' }).waitFor()
@@ -116,20 +112,21 @@ test('gzip, tabs, another encoding and GeoJSON arrive as they are, into a new ta
 })
 
 test('a large file is sent with progress; cancelled, it leaves neither rows nor table, and the same when the service goes away', async (t) => {
-  const { page, context, signIn, goTo, user } = await openConsole(t, { expected: /ERR_CONNECTION|net::/ })
-  await signIn()
-  await goTo('/upload')
-  await chooseGenerated(page, 'big.csv', 100)
+  const { page, context, signInAt, user } = await openConsole(t, { expected: /ERR_CONNECTION|net::/ })
+  await signInAt('/upload')
+  await chooseGenerated(page, 'big.csv')
   await page.getByLabel('Type of n').waitFor()
+  const quicken = await slowUploads(page)
   await page.getByRole('button', { name: 'Make big' }).click()
   const progress = page.getByTestId('progress')
   await eventually(async () =>
-    assert.match(await progress.innerText(), /^[1-9]\d* MB of 10\d MB · .*\/s · .* left$/),
+    assert.match(await progress.innerText(), /^[1-9]\d* MB of 13 MB · .*\/s · .* left$/),
   )
   await page.getByRole('button', { name: 'Cancel the upload' }).click()
   await page.getByText('Neither rows nor table are left.').waitFor()
   assert.deepEqual(await tables(user), [])
 
+  await quicken()
   await page.getByRole('button', { name: 'Change and try again' }).click()
   let isCut = false
   await context.route('**/copyfrom?*', async (route) => {
@@ -143,16 +140,15 @@ test('a large file is sent with progress; cancelled, it leaves neither rows nor 
   await page.getByRole('button', { name: 'Change and try again' }).click()
   await page.getByRole('button', { name: 'Make big' }).click()
   await eventually(
-    async () => assert.equal((await user.sql('select count(*)::int as n from big')).rows[0].n, 2 ** 20),
+    async () => assert.equal((await user.sql('select count(*)::int as n from big')).rows[0].n, 2 ** 17),
     60_000,
   )
 })
 
 test('names and values that are SQL or markup stay names and values', async (t) => {
-  const { page, signIn, goTo, user } = await openConsole(t)
+  const { page, signInAt, user } = await openConsole(t)
   const hostile = `a"; drop table x; --'<img src=x onerror=alert(1)>`
-  await signIn()
-  await goTo('/upload')
+  await signInAt('/upload')
   await chooseFile(
     page,
     `${hostile.replaceAll('/', '')}.csv`,
@@ -189,20 +185,29 @@ async function dropFile(page: Page, name: string, bytes: Buffer): Promise<void> 
   )
 }
 
-/** A file of 2 ** 20 lines of so many bytes, made in the browser: nothing of it passes the debugger. */
-async function chooseGenerated(page: Page, name: string, bytesOfLine: number): Promise<void> {
+/** A file of 2 ** 17 lines of 100 bytes, made in the browser: nothing of it passes the debugger. */
+async function chooseGenerated(page: Page, name: string): Promise<void> {
   await page.getByText('Drop a file on any page').waitFor()
-  await page.evaluate(
-    ([fileName, size]) => {
-      const line = `1,${'x'.repeat(size - 3)}\n`
-      const part = new Blob([line.repeat(2 ** 10)])
-      const file = new File(['n,t\n', ...Array.from({ length: 2 ** 10 }, () => part)], fileName)
-      const dataTransfer = new DataTransfer()
-      dataTransfer.items.add(file)
-      document.querySelector('main')!.dispatchEvent(new DragEvent('drop', { dataTransfer, bubbles: true }))
-    },
-    [name, bytesOfLine] as const,
-  )
+  await page.evaluate((fileName) => {
+    const line = `1,${'x'.repeat(97)}\n`
+    const part = new Blob([line.repeat(2 ** 10)])
+    const file = new File(['n,t\n', ...Array.from({ length: 2 ** 7 }, () => part)], fileName)
+    const dataTransfer = new DataTransfer()
+    dataTransfer.items.add(file)
+    document.querySelector('main')!.dispatchEvent(new DragEvent('drop', { dataTransfer, bubbles: true }))
+  }, name)
+}
+
+/** As over a line of 1 MB/s, on which a file takes long enough to be seen on its way; what it answers ends that. */
+async function slowUploads(page: Page): Promise<() => Promise<void>> {
+  const debug = await page.context().newCDPSession(page)
+  await debug.send('Network.emulateNetworkConditions', {
+    offline: false,
+    latency: 0,
+    downloadThroughput: -1,
+    uploadThroughput: 1_000_000,
+  })
+  return () => debug.detach()
 }
 
 async function shownTypes(page: Page): Promise<Record<string, string>> {
