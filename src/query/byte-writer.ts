@@ -70,6 +70,48 @@ export class ByteWriter {
   }
 }
 
+/**
+ * Copies a short value, four bytes at a time. Up to three bytes behind its end are written as well: there must be room for
+ * them, and nothing that counts.
+ */
+export function copyShort(target: Buffer, at: number, source: Buffer, start: number, end: number): number {
+  if (end - start < fewBytes || end + 3 > source.length || source.length > mostRemembered) {
+    let to = at
+    for (let from = start; from < end; from += 1) target[to++] = source[from]!
+    return to
+  }
+  const into = targets.viewOf(target)
+  const out = sources.viewOf(source)
+  for (let from = start, to = at; from < end; from += 4, to += 4) {
+    into.setInt32(to, out.getInt32(from, true), true)
+  }
+  return at + end - start
+}
+
+/** Row after row is read from one buffer and written into another: the view of the last one is mostly that of the next. */
+class LastView {
+  #buffer: Buffer | undefined
+  #view: DataView = new DataView(new ArrayBuffer(0))
+
+  viewOf(buffer: Buffer): DataView {
+    if (buffer === this.#buffer) return this.#view
+    const view = new DataView(buffer.buffer, buffer.byteOffset, buffer.length)
+    // A huge row must not stay in memory for that.
+    if (buffer.length > mostRemembered) return view
+    this.#buffer = buffer
+    this.#view = view
+    return view
+  }
+}
+
+export const targets = new LastView()
+export const sources = new LastView()
+
+/** In bytes. */
+export const mostRemembered = 1024 ** 2
+/** So few are copied faster one by one. */
+const fewBytes = 6
+
 export const chunkBytes = 64 * 1024
 /** Below this a loop beats the call into native code. */
 const shortBytes = 48

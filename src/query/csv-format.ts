@@ -1,6 +1,7 @@
-import type { ByteWriter } from './byte-writer.ts'
+import { type ByteWriter, chunkBytes, sources } from './byte-writer.ts'
 import { areShown, type Column } from './columns.ts'
-import { builtInTypes, valueKind } from './pg-types.ts'
+import { writeAscii, writeBytes, writeHex } from './json-values.ts'
+import { kindOf, type ValueKind, valueKind } from './pg-types.ts'
 import type { FormatOptions, RowFormat } from './row-format.ts'
 
 /**
@@ -12,6 +13,7 @@ export class CsvFormat implements RowFormat {
   readonly #options: FormatOptions
   #isShown: readonly boolean[] = []
   #isBoolean: readonly boolean[] = []
+  #isBare: readonly boolean[] = []
   #isBinary: readonly boolean[] = []
   #header = ''
 
@@ -23,7 +25,8 @@ export class CsvFormat implements RowFormat {
 
   columns(out: ByteWriter, columns: readonly Column[]): void {
     this.#isShown = areShown(columns, this.#options.skippedFields)
-    this.#isBoolean = columns.map(({ typeOid }) => builtInTypes.get(typeOid)?.kind === valueKind.boolean)
+    this.#isBoolean = columns.map(({ typeOid }) => kindOf(typeOid) === valueKind.boolean)
+    this.#isBare = columns.map(({ typeOid }) => bareKinds.has(kindOf(typeOid)))
     this.#isBinary = columns.map(({ isBinary }) => isBinary)
     const names = columns.filter((_, place) => this.#isShown[place]).map(({ name }) => quoteName(name))
     const header = `${names.join(',')}\r\n`
@@ -31,21 +34,31 @@ export class CsvFormat implements RowFormat {
     this.#header = header
   }
 
-  row(out: ByteWriter, row: Buffer, start: number): void {
-    let at = start + 2
-    let isFirst = true
-    for (let place = 0; place < this.#isShown.length; place += 1) {
-      const length = row.readInt32BE(at)
-      at += 4
-      const end = length < 0 ? at : at + length
-      if (this.#isShown[place]) {
-        if (!isFirst) out.byte(comma)
-        isFirst = false
-        if (length >= 0) this.#value(out, place, row, at, end)
-      }
-      at = end
+  row(out: ByteWriter, row: Buffer, start: number, end: number): void {
+    const room = longestCsv(end - start) + 3 * this.#isShown.length
+    if (room > chunkBytes) {
+      for (const _ of this.longRow(out, row, start));
+    } else {
+      out.ensure(room)
+      out.at = this.#shortRow(out.bytes, out.at, row, start)
     }
-    out.ascii('\r\n')
+  }
+
+  /** The hot loop: there is room for the whole row. */
+  #shortRow(target: Buffer, start: number, row: Buffer, rowStart: number): number {
+    const lengths = sources.viewOf(row)
+    let to = start
+    let at = rowStart + 2
+    for (let place = 0; place < this.#isShown.length; place += 1) {
+      const length = lengths.getInt32(at)
+      const valueStart = at + 4
+      at = length < 0 ? valueStart : valueStart + length
+      if (!this.#isShown[place]) continue
+      if (length >= 0) to = this.#value(target, to, place, row, valueStart, at)
+      target[to++] = comma
+    }
+    // The last comma gives way.
+    return writeAscii(target, Math.max(start, to - 1), '\r\n')
   }
 
   *longRow(out: ByteWriter, row: Buffer, start: number): Generator<void> {
@@ -67,16 +80,18 @@ export class CsvFormat implements RowFormat {
 
   end(): void {}
 
-  #value(out: ByteWriter, place: number, row: Buffer, start: number, end: number): void {
-    if (this.#isBinary[place]) out.utf8(`\\x${row.toString('hex', start, end)}`)
-    else if (this.#isBoolean[place]) out.ascii(row[start] === letterT ? 'true' : 'false')
-    else if (needsQuotes(row, start, end)) writeQuoted(out, row, start, end)
-    else out.copy(row, start, end)
+  #value(target: Buffer, at: number, place: number, row: Buffer, start: number, end: number): number {
+    if (this.#isBinary[place]) return writeHex(target, writeAscii(target, at, '\\x'), row, start, end)
+    if (this.#isBoolean[place]) return writeAscii(target, at, row[start] === letterT ? 'true' : 'false')
+    return !this.#isBare[place] && needsQuotes(row, start, end)
+      ? writeQuoted(target, at, row, start, end)
+      : writeBytes(target, at, row, start, end)
   }
 
   *#longValue(out: ByteWriter, place: number, row: Buffer, start: number, end: number): Generator<void> {
     if (end - start <= sliceBytes) {
-      this.#value(out, place, row, start, end)
+      out.ensure(longestCsv(end - start))
+      out.at = this.#value(out.bytes, out.at, place, row, start, end)
       yield
       return
     }
@@ -87,12 +102,19 @@ export class CsvFormat implements RowFormat {
     for (let from = start; from < end; from += sliceBytes) {
       const to = Math.min(from + sliceBytes, end)
       if (this.#isBinary[place]) out.ascii(row.toString('hex', from, to))
-      else if (isQuoted) writeInside(out, row, from, to)
-      else out.copy(row, from, to)
+      else if (isQuoted) {
+        out.ensure(longestCsv(to - from))
+        out.at = writeInside(out.bytes, out.at, row, from, to)
+      } else out.copy(row, from, to)
       yield
     }
     if (isQuoted) out.byte(quote)
   }
+}
+
+/** How many bytes a value of so many can become: all of them quotes, or hexadecimal digits, and something around it. */
+function longestCsv(length: number): number {
+  return 2 * length + 16
 }
 
 function needsQuotes(row: Buffer, start: number, end: number): boolean {
@@ -103,24 +125,35 @@ function needsQuotes(row: Buffer, start: number, end: number): boolean {
   return false
 }
 
-function writeQuoted(out: ByteWriter, row: Buffer, start: number, end: number): void {
-  out.byte(quote)
-  writeInside(out, row, start, end)
-  out.byte(quote)
+function writeQuoted(target: Buffer, at: number, row: Buffer, start: number, end: number): number {
+  target[at] = quote
+  const stop = writeInside(target, at + 1, row, start, end)
+  target[stop] = quote
+  return stop + 1
 }
 
-function writeInside(out: ByteWriter, row: Buffer, start: number, end: number): void {
+function writeInside(target: Buffer, at: number, row: Buffer, start: number, end: number): number {
+  let to = at
   for (let from = start; from < end; from += 1) {
     const byte = row[from]!
-    out.byte(byte)
+    target[to++] = byte
     // A quote within is written twice.
-    if (byte === quote) out.byte(quote)
+    if (byte === quote) target[to++] = quote
   }
+  return to
 }
 
 function quoteName(name: string): string {
   return /[",\r\n]/.test(name) || name === '' ? `"${name.replaceAll('"', '""')}"` : name
 }
+
+/** Whatever their values are, they need no quotes. */
+const bareKinds: ReadonlySet<ValueKind> = new Set([
+  valueKind.number,
+  valueKind.timestamp,
+  valueKind.timestamptz,
+  valueKind.date,
+])
 
 const comma = 0x2c
 const quote = 0x22

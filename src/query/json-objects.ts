@@ -1,5 +1,5 @@
 import { arrayParts } from './array-parts.ts'
-import { type ByteWriter, chunkBytes } from './byte-writer.ts'
+import { type ByteWriter, chunkBytes, sources, targets } from './byte-writer.ts'
 import { areShown, type Column, remembered } from './columns.ts'
 import {
   longestJson,
@@ -17,11 +17,14 @@ export type ObjectPlan = Readonly<{
   kinds: readonly ValueKind[]
   typeOids: readonly number[]
   /** `{"first":` and `,"second":`, ready to be copied. */
-  keys: readonly Buffer[]
+  keys: readonly Key[]
   /** The room that a row needs besides its values. */
   keyBytes: number
   end: '}' | '{}'
 }>
+
+/** The same twice: `words` are its bytes four at a time, the last ones with zeros behind them. */
+type Key = Readonly<{ bytes: Buffer; length: number; words: Int32Array }>
 
 export function planObjects(columns: readonly Column[], skipped: readonly string[]): ObjectPlan {
   return skipped.length === 0 ? planWhole(columns) : plan(columns, skipped)
@@ -33,7 +36,7 @@ function plan(columns: readonly Column[], skipped: readonly string[]): ObjectPla
   const isShown = areShown(columns, skipped)
   const first = isShown.indexOf(true)
   const keys = columns.map(({ name }, place) =>
-    Buffer.from(`${place === first ? '{' : ','}${JSON.stringify(name)}:`),
+    keyOf(`${place === first ? '{' : ','}${JSON.stringify(name)}:`),
   )
   return {
     kinds: columns.map(({ typeOid, isBinary }, place) => {
@@ -45,6 +48,15 @@ function plan(columns: readonly Column[], skipped: readonly string[]): ObjectPla
     keyBytes: keys.reduce((sum, key) => sum + key.length + longestJson(0), 2),
     end: first === -1 ? '{}' : '}',
   }
+}
+
+function keyOf(text: string): Key {
+  const bytes = Buffer.from(text)
+  const padded = Buffer.concat([bytes, Buffer.alloc(3)])
+  const words = Int32Array.from({ length: Math.ceil(bytes.length / 4) }, (_, place) =>
+    padded.readInt32LE(4 * place),
+  )
+  return { bytes, length: bytes.length, words }
 }
 
 /** Writes a DataRow as an object, column by column. */
@@ -72,16 +84,19 @@ function writeShortObject(
   row: Buffer,
   rowStart: number,
 ): number {
+  const into = targets.viewOf(target)
+  const lengths = sources.viewOf(row)
   let to = start
   let at = rowStart + 2
   for (let place = 0; place < kinds.length; place += 1) {
-    const length = (row[at]! << 24) | (row[at + 1]! << 16) | (row[at + 2]! << 8) | row[at + 3]!
+    const length = lengths.getInt32(at)
     const valueStart = at + 4
     at = length < 0 ? valueStart : valueStart + length
     const kind = kinds[place]!
     if (kind === valueKind.hidden) continue
-    const key = keys[place]!
-    for (let from = 0; from < key.length; from += 1) target[to++] = key[from]!
+    const { words, length: keyLength } = keys[place]!
+    for (let word = 0; word < words.length; word += 1) into.setInt32(to + 4 * word, words[word]!, true)
+    to += keyLength
     to =
       length < 0
         ? writeAscii(target, to, 'null')
@@ -103,8 +118,8 @@ export function* writeLongObject(
     const valueStart = at + 4
     at = length < 0 ? valueStart : valueStart + length
     if (kind === valueKind.hidden) continue
-    const key = plan.keys[place]!
-    out.copy(key, 0, key.length)
+    const { bytes } = plan.keys[place]!
+    out.copy(bytes, 0, bytes.length)
     if (length < 0) out.ascii('null')
     else yield* writeLongValue(out, kind, plan.typeOids[place]!, row, valueStart, at)
   }

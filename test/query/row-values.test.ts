@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { ByteWriter, chunkBytes } from '../../src/query/byte-writer.ts'
+import { CsvFormat } from '../../src/query/csv-format.ts'
 import { planObjects, writeObject } from '../../src/query/json-objects.ts'
 
-const oids = { text: 25, textArray: 1009, float8: 701, bool: 16, jsonb: 3802 }
+const oids = { timestamptz: 1184, text: 25, textArray: 1009, float8: 701, bool: 16, jsonb: 3802 }
 
 test('any text survives the way from the wire to JSON, whatever its length', () => {
   const text = fc.oneof(
@@ -14,7 +15,7 @@ test('any text survives the way from the wire to JSON, whatever its length', () 
   )
   fc.assert(
     fc.property(
-      fc.array(fc.array(fc.option(text), { minLength: 3, maxLength: 3 }), { maxLength: 20 }),
+      fc.array(fc.array(fc.option(text), { minLength: 3, maxLength: 3 }), { maxLength: 6 }),
       (rows) => {
         const sent = rows.map((row) => row.map(wellFormed))
         const objects = written(['a', 'b"', 'ç'], [oids.text, oids.text, oids.text], sent)
@@ -63,6 +64,64 @@ test('hidden columns are jumped over, and numbers and booleans are none of JSON 
   ])
 })
 
+test('any text survives the way from the wire to CSV, whatever its length', () => {
+  const text = fc.oneof(
+    fc.string({ unit: 'binary' }),
+    fc.string({ unit: fc.constantFrom('"', ',', '\n', '\r', 'é', '🎈', 'x') }),
+    fc.integer({ min: 0, max: 3 * chunkBytes }).map((length) => '"x,'.repeat(length / 3)),
+    fc.nat({ max: chunkBytes }).map((length) => 'x'.repeat(length)),
+  )
+  const row = fc.tuple(fc.option(text), fc.option(fc.double().map(String)), fc.option(text))
+  fc.assert(
+    fc.property(fc.array(row, { maxLength: 6 }), (rows) => {
+      const sent = rows.map((each) => each.map(wellFormed))
+      const quoted = (value: string | null) =>
+        value === '' || /[",\r\n]/.test(value ?? '') ? `"${value?.replaceAll('"', '""')}"` : value
+      const lines = sent.map((values) => `${values.map(quoted).join()}\r\n`)
+      assert.equal(
+        writtenCsv(['a', 'n', 'b'], [oids.text, oids.float8, oids.text], sent),
+        `a,n,b\r\n${lines.join('')}`,
+      )
+    }),
+    { numRuns: 200 },
+  )
+})
+
+test('timestamps are ISO 8601, whatever their zone and digits', () => {
+  const seen = [
+    ['2026-01-31 23:59:59+00', '2026-01-31T23:59:59Z'],
+    ['2026-01-31 23:59:59.123456+00', '2026-01-31T23:59:59.123456Z'],
+    ['2026-01-31 23:59:59.5+02', '2026-01-31T23:59:59.5+02:00'],
+    ['2026-01-31 23:59:59-03:30', '2026-01-31T23:59:59-03:30'],
+    ['10026-01-31 23:59:59+00', '10026-01-31T23:59:59Z'],
+    ['0044-03-15 12:00:00+00 BC', '0044-03-15 12:00:00+00 BC'],
+    ['infinity', 'infinity'],
+    ['-infinity', '-infinity'],
+    ['Sat 31 Jan 23:59:59 2026 UTC', 'Sat 31 Jan 23:59:59 2026 UTC'],
+  ] as const
+  const rows = seen.map(([sent]) => [sent, sent])
+  assert.deepEqual(
+    written(['a', 'b'], [oids.timestamptz, oids.timestamptz], rows),
+    seen.map(([, iso]) => ({ a: iso, b: iso })),
+  )
+})
+
+function writtenCsv(
+  names: readonly string[],
+  typeOids: readonly number[],
+  rows: readonly (string | null)[][],
+): string {
+  const chunks: Buffer[] = []
+  const out = new ByteWriter((chunk) => chunks.push(Buffer.from(chunk)))
+  const format = new CsvFormat({ skippedFields: [] })
+  format.columns(
+    out,
+    names.map((name, place) => ({ name, typeOid: typeOids[place]!, isBinary: false })),
+  )
+  for (const { buffer, start, end } of asTheyCome(rows)) format.row(out, buffer, start, end)
+  return Buffer.concat([...chunks, out.finish()]).toString()
+}
+
 /** Writes rows as DataRow messages, has them turned into objects, and reads what came out. */
 function written(
   names: readonly string[],
@@ -74,15 +133,26 @@ function written(
   const out = new ByteWriter((chunk) => chunks.push(Buffer.from(chunk)))
   const columns = names.map((name, place) => ({ name, typeOid: typeOids[place]!, isBinary: false }))
   const plan = planObjects(columns, skipped)
-  for (const row of rows) {
-    const message = dataRow(row)
-    writeObject(out, plan, message, 0, message.length)
+  for (const { buffer, start, end } of asTheyCome(rows)) {
+    writeObject(out, plan, buffer, start, end)
     out.ascii('\n')
   }
   chunks.push(out.finish())
   for (const chunk of chunks) assert.ok(chunk.length <= chunkBytes)
   const lines = Buffer.concat(chunks).toString().split('\n').slice(0, -1)
   return lines.map((line) => JSON.parse(line))
+}
+
+/** One behind the other in one buffer, and each in a buffer of its own. */
+function asTheyCome(rows: readonly (readonly (string | null)[])[]) {
+  const messages = rows.map(dataRow)
+  const buffer = Buffer.concat(messages)
+  let start = 0
+  return messages.map((message, place) => {
+    start += message.length
+    if (place % 3 === 2) return { buffer: message, start: 0, end: message.length }
+    return { buffer, start: start - message.length, end: start }
+  })
 }
 
 function dataRow(values: readonly (string | null)[]): Buffer {
