@@ -19,6 +19,7 @@ export class Session {
   lastUsed = Date.now()
   readonly #owner: Owner
   readonly #answerMs: number
+  #expectedMs: number
   #transactionStatus: WireOutcome['transactionStatus'] = 'I'
   #running: WireQuery | null = null
   /** An answer is due for which there is a limit. */
@@ -32,6 +33,7 @@ export class Session {
     this.target = target
     this.client = client
     this.#answerMs = answerMs
+    this.#expectedMs = answerMs
     this.#owner = owner
     dropWhenSilent(client, answerMs, () => this.#isAsking)
     client.once('end', () => this.destroy())
@@ -66,6 +68,8 @@ export class Session {
 
   /** Until it is given back, answers are waited for no longer than this. */
   expectAnswersWithin(answerMs: number): void {
+    if (answerMs === this.#expectedMs) return
+    this.#expectedMs = answerMs
     socketOf(this.client).setTimeout(answerMs)
   }
 
@@ -96,10 +100,16 @@ export class Session {
       return
     }
     this.expectAnswersWithin(this.#answerMs)
-    this.clean().then(
-      () => this.isAlive && this.#owner.onClean(this),
-      () => this.destroy(),
-    )
+    if (this.#isClean) this.#giveBack()
+    else
+      this.clean().then(
+        () => this.#giveBack(),
+        () => this.destroy(),
+      )
+  }
+
+  #giveBack(): void {
+    if (this.isAlive) this.#owner.onClean(this)
   }
 
   /** Closes the socket at once: the server rolls back whatever was open. */
