@@ -94,6 +94,13 @@ test('the reference at /docs can be read and tried out without any other host', 
   }
   assert.match(page.headers.get('content-security-policy') ?? '', /connect-src 'self'/)
   assert.equal((await fetch(`${url}/docs/json`)).status, 200)
+  assert.equal(
+    (await fetch(`${url}/docs`, { method: 'HEAD' })).headers.get('x-content-type-options'),
+    'nosniff',
+  )
+  const missing = await fetch(`${url}/docs/nothing`)
+  assert.equal(missing.status, 404)
+  assert.ok(Array.isArray(((await missing.json()) as { error: unknown }).error))
 })
 
 type Operation = {
