@@ -23,6 +23,8 @@ export async function buildService(folder) {
     sourcemap: true,
     // They read files that lie beside them, and pg-native is not there.
     external: ['libpg-query', '@fastify/swagger-ui', 'pg-native'],
+    // By this name pg looks whether it runs at Cloudflare. To look is to load Node's HTTP client, a tenth of a start.
+    define: { Response: 'undefined' },
     banner: { js: commonJs },
     logLevel: 'warning',
   })

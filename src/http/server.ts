@@ -98,7 +98,14 @@ function createApp({ config, log }: Services): FastifyInstance {
       querystringParser: parseQuery,
     },
     ajv: {
-      customOptions: { removeAdditional: false, coerceTypes: false, useDefaults: true, allErrors: false },
+      customOptions: {
+        removeAdditional: false,
+        coerceTypes: false,
+        useDefaults: true,
+        allErrors: false,
+        // The schemas are ours. To compile the schema of schemas takes longer than to compile all of them.
+        validateSchema: false,
+      },
     },
     forceCloseConnections: 'idle',
     // Whoever still has a connection is served on it; then it is closed.

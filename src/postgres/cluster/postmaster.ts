@@ -64,10 +64,12 @@ export async function findPostmaster(home: ClusterHome): Promise<Postmaster | un
  * refuse to start while the id in it belongs to another program by now, or to a zombie that nobody has reaped.
  */
 export async function clearRemains(home: ClusterHome): Promise<void> {
-  await Promise.all(serverProcesses(home.dataPath).map((pid) => stopPostmaster(pid, 'at once')))
+  const remains = serverProcesses(home.dataPath)
+  await Promise.all(remains.map((pid) => stopPostmaster(pid, 'at once')))
+  const areGone = remains.length === 0 || serverProcesses(home.dataPath).length === 0
   // Elsewhere we cannot see whether backends are left, and leave the judgement to PostgreSQL.
-  const isCertain = process.platform === 'linux' && serverProcesses(home.dataPath).length === 0
-  if (isCertain) await rm(join(home.dataPath, 'postmaster.pid'), { force: true })
+  if (process.platform === 'linux' && areGone)
+    await rm(join(home.dataPath, 'postmaster.pid'), { force: true })
 }
 
 /** Ends the server: `gently` it cancels what runs and writes a checkpoint; otherwise the next start recovers. */

@@ -26,12 +26,11 @@ export function serverProcesses(dataPath: string): readonly number[] {
 
 /** Whether the process is PostgreSQL at work in this data directory. Without /proc every living process may be. */
 export function isServerProcess(pid: number, dataPath: string): boolean {
-  if (!isAlive(pid)) return false
-  if (process.platform !== 'linux') return true
-  const directory = attempt(() => readlinkSync(`/proc/${pid}/cwd`))
-  // Someone's shell may stand in the data directory too.
+  if (process.platform !== 'linux') return isAlive(pid)
+  // Asked of every process on the machine: most are told by their name. (Someone's shell may stand in the directory too.)
   const command = attempt(() => readFileSync(`/proc/${pid}/comm`, 'utf8').trim())
-  return directory === dataPath && command === 'postgres'
+  if (command !== 'postgres') return false
+  return attempt(() => readlinkSync(`/proc/${pid}/cwd`)) === dataPath && isAlive(pid)
 }
 
 /** Sends a signal; a process that has already gone is not an error. */
