@@ -1,7 +1,7 @@
 import { ConfigError } from '../config-variables.ts'
 import { ClusterError } from '../postgres/cluster/cluster-error.ts'
 import { toClientError } from '../postgres/wire/wire-error.ts'
-import { isFileTrouble } from './file-trouble.ts'
+import { explainFile, isFileTrouble } from './file-trouble.ts'
 
 /** What a person at a terminal gets, the sentence first; undefined if the error is a bug, to be shown whole. */
 export function explainError(error: unknown): string | undefined {
@@ -10,7 +10,7 @@ export function explainError(error: unknown): string | undefined {
   if (trouble?.syscall === 'listen') return explainListening(trouble)
   // Its own text holds the whole address, and with it the password.
   if (trouble?.code === 'ERR_INVALID_URL') return 'the address that was given is not a URL'
-  if (isFileTrouble(error)) return error.message
+  if (isFileTrouble(error)) return explainFile(error)
   return explainDatabase(error)
 }
 

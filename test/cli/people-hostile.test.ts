@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { gzipSync } from 'node:zlib'
 import { cartage, connection, inTerminal, shellLine } from '../support/call.ts'
 import { setup } from '../support/setup.ts'
 
@@ -136,3 +137,42 @@ test('an answer that is not one of the service is an error, and so is a full dis
 
 const escaped = (text: string) =>
   [...text].map((character) => `\\${character.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')
+
+test('a file that is missing, a folder, empty, broken or a pipe is a sentence, never a stack trace', async () => {
+  const me = { CARTAGE_URL: 'http://127.0.0.1:9', CARTAGE_USER: 'a', CARTAGE_API_KEY: 'b' }
+  const folder = await mkdtemp(join(tmpdir(), 'files-'))
+  const file = async (name: string, content: string | Uint8Array) => {
+    await writeFile(join(folder, name), content)
+    return join(folder, name)
+  }
+  const none = join(folder, 'none')
+  const whole = gzipSync(Buffer.from('a,b\n'.repeat(200_000)), { level: 0 })
+  const isFolder = `${folder} is a folder, not a file`
+  const calls: [text: string, ...call: string[]][] = [
+    [`${none}: no such file or directory`, 'import', none],
+    [`${none}: no such file or directory`, 'sql', '-f', none],
+    [`${none}: no such file or directory`, 'copy', 'from', 'copy t from stdin', none],
+    [isFolder, 'import', folder],
+    [isFolder, 'sql', '-f', folder],
+    [isFolder, 'job', 'run', '-f', folder],
+    [isFolder, 'key', 'create', 'k', '--grants', folder],
+    [isFolder, 'copy', 'from', 'copy t from stdin', folder],
+  ]
+  const empty = await file('empty.csv', '')
+  const names = await file('names.csv', 'id,name\n')
+  const notGzip = await file('not.csv.gz', 'this is no gzip')
+  const torn = await file('torn.csv.gz', whole.subarray(0, 500_000))
+  calls.push([`${empty} has no rows`, 'import', empty], [`${names} has no rows`, 'import', names])
+  for (const [path, reason] of [
+    [notGzip, 'incorrect header check'],
+    [torn, 'unexpected end of file'],
+  ] as const)
+    calls.push([`${path} is not a whole gzip file: ${reason}`, 'import', path])
+  for (const [text, ...call] of calls) {
+    const { code, err } = await cartage(me, ...call)
+    assert.deepEqual([code, err], [1, `error: ${text}\n`], call.join(' '))
+  }
+  const pipe = await cartage(me, 'import', '/dev/stdin', 't')
+  assert.equal(pipe.code, 2)
+  assert.match(pipe.err, /^error: \/dev\/stdin can be read once, .*\n$/)
+})

@@ -2,7 +2,7 @@ import { CartageError } from '../../client/cartage-error.ts'
 import { formatDuration } from '../../client/format.ts'
 import { ConfigError } from '../../config-variables.ts'
 import { UsageError } from '../command.ts'
-import { isFileTrouble } from '../file-trouble.ts'
+import { explainFile, isFileTrouble } from '../file-trouble.ts'
 import { Interrupted } from '../interrupt.ts'
 import { printable } from '../printable.ts'
 
@@ -53,6 +53,7 @@ export const wholeText = (text: string) => ({ text, from: 0, statement: text })
 
 export function explain(error: unknown): string {
   if (error instanceof Interrupted) return 'interrupted'
+  if (isFileTrouble(error)) return printable(`error: ${explainFile(error)}`)
   if (!(error instanceof CartageError)) return printable(`error: ${(error as Error).message}`)
   const place = places.get(error)
   if (error.code === 'statement-timeout' && place) return explainLimit(place)

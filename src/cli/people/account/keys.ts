@@ -1,9 +1,9 @@
-import { readFile } from 'node:fs/promises'
 import type { DatabaseGrant, Grant, KeyDocument } from '../../../client/documents.ts'
 import { permissions } from '../../../client/rights-sql.ts'
 import { UsageError } from '../../command.ts'
 import { confirm } from '../ask.ts'
 import { type Call, type PeopleCommand, textOf } from '../command.ts'
+import { readNamedFile } from '../named-file.ts'
 import { printList, printRecord } from '../output/list.ts'
 import { type Service, withService } from '../service.ts'
 import { keyCan } from './key-can.ts'
@@ -104,7 +104,7 @@ async function wantedGrants({ values }: Call, service: Service): Promise<readonl
 
 /** What is no grant is refused by the service, with its place. */
 async function readGrants(file: string): Promise<readonly Grant[]> {
-  const text = await readFile(file, 'utf8')
+  const text = await readNamedFile(file)
   try {
     const grants: unknown = JSON.parse(text)
     if (Array.isArray(grants)) return grants

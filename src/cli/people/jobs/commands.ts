@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import type { JobDocument, JobQuery, NewItem } from '../../../client/documents.ts'
 import { firstStatementOf, partsOf } from '../../../client/job-items.ts'
@@ -6,6 +5,7 @@ import { shownName } from '../../../client/quote.ts'
 import { splitStatements } from '../../../client/statements.ts'
 import { UsageError } from '../../command.ts'
 import { type Call, type PeopleCommand, textOf, wrongCall } from '../command.ts'
+import { readNamedFile } from '../named-file.ts'
 import { printList } from '../output/list.ts'
 import { type Service, withService } from '../service.ts'
 import { printJob, runToEnd, waitForEnd } from './follow-job.ts'
@@ -58,7 +58,7 @@ async function readStatements({ args, values }: Call): Promise<readonly string[]
   const file = textOf(values, 'file')
   if (args.length > 0 === (file !== undefined)) throw wrongCall(run, 'statements, or -f FILE')
   if (file === undefined) return args
-  const content = file === '-' ? await text(process.stdin) : await readFile(file, 'utf8')
+  const content = file === '-' ? await text(process.stdin) : await readNamedFile(file)
   const statements = splitStatements(content).map((one) => one.text)
   if (statements.length === 0) throw new UsageError(`there is no statement in ${file}`)
   return statements

@@ -1,10 +1,10 @@
-import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import { type ExplainStep, explainStatement, whyNotExplained } from '../../../client/explain-statement.ts'
 import { splitStatements } from '../../../client/statements.ts'
 import { UsageError } from '../../command.ts'
 import { type Call, type PeopleCommand, textOf, wrongCall } from '../command.ts'
 import { at, type StatementPlace, wholeText } from '../explain.ts'
+import { readNamedFile } from '../named-file.ts'
 import { type Format, formatByEnding, formats } from '../output/formats.ts'
 import { type Service, withServiceAs } from '../service.ts'
 import { writeTo } from '../whole-file.ts'
@@ -69,8 +69,7 @@ async function readTexts({ args: [statement], values }: Call): Promise<readonly 
     return [wholeText(statement)]
   }
   if (file === undefined && process.stdin.isTTY) return undefined
-  const content =
-    file === undefined || file === '-' ? await text(process.stdin) : await readFile(file, 'utf8')
+  const content = file === undefined || file === '-' ? await text(process.stdin) : await readNamedFile(file)
   const statements = splitStatements(content)
   if (statements.length === 0) throw new UsageError(`there is no statement in ${file ?? 'standard input'}`)
   if (values['1']) return [wholeText(content)]

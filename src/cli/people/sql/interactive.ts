@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface, type Interface } from 'node:readline/promises'
@@ -11,6 +11,7 @@ import { showTable } from '../account/tables.ts'
 import type { Call } from '../command.ts'
 import { exitCodeOf, explain, wholeText } from '../explain.ts'
 import { runToEnd } from '../jobs/follow-job.ts'
+import { readNamedFile } from '../named-file.ts'
 import { type Format, formats } from '../output/formats.ts'
 import type { Service } from '../service.ts'
 import { tell } from '../terminal.ts'
@@ -174,7 +175,7 @@ class Shell {
       this.#lines.pause()
       spawnSync('sh', ['-c', `${this.call.config.editor} "$1"`, 'sh', file], { stdio: 'inherit' })
       this.#typed = ''
-      await this.#takeSql(await readFile(file, 'utf8'))
+      await this.#takeSql(await readNamedFile(file))
     } finally {
       await rm(folder, { recursive: true, force: true })
       this.#lines.resume()

@@ -1,10 +1,10 @@
 import { createReadStream } from 'node:fs'
-import { stat } from 'node:fs/promises'
 import { formatBytes, formatDuration } from '../../../client/format.ts'
 import { quoteName } from '../../../client/quote.ts'
 import { UsageError } from '../../command.ts'
 import { type Call, type PeopleCommand, textOf } from '../command.ts'
 import { at, wholeText } from '../explain.ts'
+import { statNamedFile } from '../named-file.ts'
 import { showProgress, transferLine } from '../progress.ts'
 import { type Service, withService } from '../service.ts'
 import { passOn, writeTo } from '../whole-file.ts'
@@ -118,7 +118,7 @@ const copyFrom: PeopleCommand = {
   run: (call) =>
     withService(call, async ({ client, signal }) => {
       const [statement, file] = call.args as [string, string]
-      const total = file === '-' ? undefined : (await stat(file)).size
+      const total = file === '-' ? undefined : (await statNamedFile(file)).size
       const rows = file === '-' ? process.stdin : createReadStream(file, { highWaterMark: 256 * 1024 })
       const startedAt = performance.now()
       let sent = 0

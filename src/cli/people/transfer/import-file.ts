@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs'
-import { open, readFile, stat } from 'node:fs/promises'
+import { open, readFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { createGunzip, createGzip, gunzipSync } from 'node:zlib'
 import {
@@ -18,6 +18,7 @@ import {
 } from '../../../client/import/geojson-csv.ts'
 import { UsageError } from '../../command.ts'
 import { Failed } from '../explain.ts'
+import { statNamedFile } from '../named-file.ts'
 
 /** A file that can be read as often as needed: as text for its types, as bytes for the way to the service. */
 export type ImportFile = Readonly<{
@@ -37,7 +38,9 @@ export async function openImportFile(
   encoding: string | undefined,
   hasHeader: boolean | undefined,
 ): Promise<ImportFile> {
-  const { size } = await stat(path)
+  const { size, isPipe } = await statNamedFile(path)
+  if (isPipe)
+    throw new UsageError(`${path} can be read once, but import reads first for the types: save it to a file`)
   if (/\.(geo)?json$/i.test(path)) {
     if (hasHeader !== undefined) throw new UsageError(`${path}: GeoJSON has no header`)
     return openGeojson(path, size)
@@ -57,7 +60,7 @@ export async function openImportFile(
     bytes: size,
     dialect,
     header: dialect.hasHeader ? first : first.map(() => null),
-    text: () => (isGzip ? raw().pipe(createGunzip({ chunkSize: chunkBytes })) : raw()),
+    text: () => (isGzip ? unzipped(path, raw()) : raw()),
     upload: (isFar) => {
       if (isGzip) return { stream: raw(), contentEncoding: 'gzip' }
       return isFar
@@ -77,9 +80,24 @@ async function readStart(path: string, isGzip: boolean): Promise<Uint8Array> {
     const start = buffer.subarray(0, bytesRead)
     // A beginning has no end: what can be read of it is enough.
     return isGzip ? gunzipSync(start, { finishFlush: 2 }).subarray(0, headBytes) : start
+  } catch (error) {
+    throw gzipTrouble(path, error)
   } finally {
     await file.close()
   }
+}
+
+async function* unzipped(path: string, packed: Readable): AsyncGenerator<Uint8Array> {
+  try {
+    yield* packed.pipe(createGunzip({ chunkSize: chunkBytes }))
+  } catch (error) {
+    throw gzipTrouble(path, error)
+  }
+}
+
+function gzipTrouble(path: string, error: unknown): unknown {
+  const { code, message } = error as NodeJS.ErrnoException
+  return code?.startsWith('Z_') ? new Failed(`${path} is not a whole gzip file: ${message}`) : error
 }
 
 async function openGeojson(path: string, bytes: number): Promise<ImportFile> {

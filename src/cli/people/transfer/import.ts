@@ -89,6 +89,7 @@ async function planImport(call: Call, file: ImportFile) {
   if (badLine) throw new Failed([badLine.message, ...(await showLine(path, file, badLine.line))].join('\n'))
   if (!inference.isEncodingRight)
     throw new UsageError(`${path} is not UTF-8: say what it is, such as --encoding WIN1252`)
+  if (rows === 0) throw new Failed(`${path} has no rows`)
   const names = columnNames(file.header)
   const told = typesTold(call, names)
   const columns = names.map((name, place): ImportColumn => {
