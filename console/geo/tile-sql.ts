@@ -20,8 +20,10 @@ export type Box = readonly [west: number, south: number, east: number, north: nu
 
 /** A tile that has more is counted by cells, or cut. */
 export const mostInTile = 20_000
-/** A view with more rows is drawn from a sample of about half as many. */
-export const mostInView = 2_000_000
+/** A table with more rows is drawn from a sample of about half as many, where it is dense. */
+export const mostInTable = 2_000_000
+/** A tile with more rows is drawn from that sample; others find theirs by the index. */
+export const mostByIndex = 1_000_000
 const cellsAcross = 256
 /** MapLibre draws a tile on so many pixels. */
 const pixelsAcross = 512
@@ -61,16 +63,16 @@ select (select count(*) > ${mostInTile} from found) as "isMany", encode((select 
   from found limit ${mostInTile}) as s), 'base64') as tile`
 }
 
-/** How many rows of a hundred are looked at, when so many are in view: steps, so that the tiles of a view agree. */
-export function percentFor(rowsInView: number): number {
-  if (rowsInView <= mostInView) return 100
-  const wanted = (mostInView / 2 / rowsInView) * 100
+/** How many rows of a hundred are looked at, of a table of so many. */
+export function percentFor(rows: number): number {
+  if (rows <= mostInTable) return 100
+  const wanted = (mostInTable / 2 / rows) * 100
   return [50, 20, 10, 5, 2, 1, 0.5, 0.2, 0.1].find((step) => step <= wanted) ?? 0.05
 }
 
-/** What the planner expects in a box; the plan is in `QUERY PLAN`. */
-export const rowsInViewSql = (source: TileSource, box: Box) =>
-  `explain (format json) select from ${nameOf(source)} where ${quoteName(source.column)} && ${boxIn(source, box)}`
+/** What the planner expects in a tile; the plan is in `QUERY PLAN`. */
+export const rowsInTileSql = (source: TileSource, tile: Tile) =>
+  `explain (format json) select from ${nameOf(source)} where ${overlaps(source, tile, 0)}`
 
 /** The first rows at a place, each as an array of texts in the order of `columns`. */
 export function rowsAtSql(source: TileSource, columns: readonly string[], box: Box, most: number): string {

@@ -1,8 +1,7 @@
-import type { Map as MapLibre, VectorTileSource } from 'maplibre-gl'
+import type { Map as MapLibre } from 'maplibre-gl'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError } from '../api/api-error.ts'
-import { readRows } from '../api/sql.ts'
-import { type Box, mostInView, percentFor, rowsInViewSql, type TileSource } from '../geo/tile-sql.ts'
+import type { Box, TileSource } from '../geo/tile-sql.ts'
 import { Choice } from '../parts/choice.tsx'
 import { formatCount } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
@@ -74,10 +73,8 @@ function DrawnTable({ table, source, world, bounds }: DrawnProps) {
   const [error, setError] = useState<unknown>(undefined)
   const [here, setHere] = useState<Box | undefined>(undefined)
   useEffect(() => {
-    let { percent } = source
     const tiles = new TableTiles(source, setError)
-    const { map, close } = openMap(holder.current!, () => tableStyle(world, tiles.address(percent)), bounds)
-    const left = new AbortController()
+    const { map, close } = openMap(holder.current!, () => tableStyle(world, tiles.address), bounds)
     map.on('click', ({ point: { x, y } }) => {
       const [west, south] = map.unproject([x - reach, y + reach]).toArray()
       const [east, north] = map.unproject([x + reach, y - reach]).toArray()
@@ -86,19 +83,14 @@ function DrawnTable({ table, source, world, bounds }: DrawnProps) {
     // A tile that failed was told by TableTiles; one that was aborted is no error.
     map.on('error', (event) => 'tile' in event || console.error(event.error))
     map.on('movestart', () => setError(undefined))
-    map.on('moveend', async () => {
-      if (table.rows <= mostInView || !table.isStored) return
-      const next = percentFor(await countInView(source, map, left.signal).catch(() => table.rows))
-      if (next === percent || left.signal.aborted) return
-      percent = next
-      map.getSource<VectorTileSource>('rows')?.setTiles([tiles.address(percent)])
-    })
     map.on('idle', () => {
-      const zoom = `${Math.floor(map.getZoom())}/`
-      setShown({ percent, isMany: [...tiles.read].some(([tile, isMany]) => isMany && tile.startsWith(zoom)) })
+      const read = tiles.readAt(Math.floor(map.getZoom()))
+      setShown({
+        percent: Math.min(100, ...read.map(({ percent }) => percent)),
+        isMany: read.some(({ isMany }) => isMany),
+      })
     })
     return () => {
-      left.abort()
       close()
       tiles.close()
     }
@@ -123,21 +115,9 @@ function DrawnTable({ table, source, world, bounds }: DrawnProps) {
 /** Around a click, in pixels. */
 const reach = 4
 
-async function countInView(source: TileSource, map: MapLibre, signal: AbortSignal): Promise<number> {
-  const box = map.getBounds().toArray().flat() as unknown as Box
-  const [row] = await readRows<{ 'QUERY PLAN': string | readonly unknown[] }>(rowsInViewSql(source, box), {
-    signal,
-  })
-  const plan = row!['QUERY PLAN']
-  const [{ Plan }] = (typeof plan === 'string' ? JSON.parse(plan) : plan) as [
-    { Plan: { 'Plan Rows': number } },
-  ]
-  return Plan['Plan Rows']
-}
-
 function describe({ rows }: AboutTable, { isPoints }: TileSource, { percent, isMany }: Shown): string {
   const parts = [rows > 0 ? `about ${formatCount(rows)} rows` : 'rows not yet counted']
-  if (percent < 100) parts.push(`drawn from a sample, about ${percent} of 100 rows`)
+  if (percent < 100) parts.push(`where they are densest, drawn from a sample of about ${percent} of 100 rows`)
   if (isPoints && isMany) parts.push('where they are dense, a dot stands for all rows around it')
   if (!isPoints) parts.push('shapes smaller than a pixel are left out')
   if (!isPoints && isMany) parts.push('of a tile only 20,000 shapes are drawn: come closer to see all')

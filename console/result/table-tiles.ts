@@ -1,9 +1,9 @@
 import { addProtocol, removeProtocol } from 'maplibre-gl'
 import { readRows } from '../api/sql.ts'
-import { type Tile, type TileSource, tileSql } from '../geo/tile-sql.ts'
+import { mostByIndex, rowsInTileSql, type Tile, type TileSource, tileSql } from '../geo/tile-sql.ts'
 
-/** Which of the tiles that were read had more rows than are drawn one by one: by `z/x/y`. */
-export type TilesRead = ReadonlyMap<string, boolean>
+/** How a tile was drawn: whether it had more rows than are drawn one by one, and of how many of a hundred. */
+export type TileRead = Readonly<{ isMany: boolean; percent: number }>
 
 /** A browser has six connections to the service: Run always finds one free. */
 const mostAtOnce = 3
@@ -18,48 +18,100 @@ export class TableTiles {
   readonly #scheme = `table-${++lastNumber}`
   readonly #turns = new Turns(mostAtOnce)
   readonly #source: TileSource
-  readonly #read = new Map<string, boolean>()
+  readonly #read = new Map<string, TileRead>()
+  readonly #loading = new Map<string, SharedLoad>()
   readonly #failed: (error: unknown) => void
 
   constructor(source: TileSource, failed: (error: unknown) => void) {
     this.#source = source
     this.#failed = failed
-    addProtocol(this.#scheme, async ({ url }, { signal }) => ({ data: await this.#load(url, signal) }))
+    addProtocol(this.#scheme, async ({ url }, { signal }) => ({ data: await this.#share(url, signal) }))
   }
 
-  get read(): TilesRead {
-    return this.#read
+  get address(): string {
+    return `${this.#scheme}://{z}/{x}/{y}`
   }
 
-  address(percent: number): string {
-    return `${this.#scheme}://${percent}/{z}/{x}/{y}`
+  /** Those of a zoom that were read so far. */
+  readAt(zoom: number): readonly TileRead[] {
+    return [...this.#read].filter(([tile]) => tile.startsWith(`${zoom}/`)).map(([, read]) => read)
   }
 
   close(): void {
     removeProtocol(this.#scheme)
   }
 
+  /** From afar the world stands on the map twice, and MapLibre asks for each tile as often. */
+  async #share(url: string, signal: AbortSignal): Promise<ArrayBuffer> {
+    const known = this.#loading.get(url)
+    const load = known?.isWanted ? known : new SharedLoad((stopped) => this.#load(url, stopped))
+    this.#loading.set(url, load)
+    try {
+      const tile = await load.join(signal)
+      return tile.slice(0)
+    } finally {
+      if (this.#loading.get(url) === load) this.#loading.delete(url)
+    }
+  }
+
   async #load(url: string, signal: AbortSignal): Promise<ArrayBuffer> {
-    const [percent, z, x, y] = url.split('/').slice(2).map(Number) as [number, number, number, number]
+    const [z, x, y] = url.split('/').slice(2).map(Number) as [number, number, number]
     return this.#turns.take(signal, async () => {
-      const answer = await this.#ask({ ...this.#source, percent }, { z, x, y }, signal)
-      this.#read.set(`${z}/${x}/${y}`, answer.isMany)
-      return Uint8Array.from(atob(answer.tile), (character) => character.charCodeAt(0)).buffer
+      const { isMany, percent, tile } = await this.#ask({ z, x, y }, signal)
+      this.#read.set(`${z}/${x}/${y}`, { isMany, percent })
+      return Uint8Array.from(atob(tile), (character) => character.charCodeAt(0)).buffer
     })
   }
 
-  async #ask(source: TileSource, tile: Tile, signal: AbortSignal): Promise<TileAnswer> {
+  async #ask(tile: Tile, signal: AbortSignal): Promise<TileAnswer & { percent: number }> {
     try {
-      const [answer] = await readRows<TileAnswer>(tileSql(source, tile), { signal })
-      return answer!
+      const percent = await this.#percentOf(tile, signal)
+      const [answer] = await readRows<TileAnswer>(tileSql({ ...this.#source, percent }, tile), { signal })
+      return { ...answer!, percent }
     } catch (error) {
       if (!signal.aborted) this.#failed(error)
       throw error
     }
   }
+
+  /** A sample is read from the whole table: where a tile has fewer rows, its index has them sooner, and all of them. */
+  async #percentOf(tile: Tile, signal: AbortSignal): Promise<number> {
+    const { percent } = this.#source
+    if (percent === 100) return percent
+    const [row] = await readRows<{ 'QUERY PLAN': string | Plan }>(rowsInTileSql(this.#source, tile), {
+      signal,
+    })
+    const told = row!['QUERY PLAN']
+    const [plan] = typeof told === 'string' ? (JSON.parse(told) as Plan) : told
+    return plan.Plan['Plan Rows'] > mostByIndex ? percent : 100
+  }
 }
 
+type Plan = readonly [Readonly<{ Plan: Readonly<{ 'Plan Rows': number }> }>]
 type TileAnswer = Readonly<{ isMany: boolean; tile: string }>
+
+/** One load for all who want it; it is aborted when nobody does any more. */
+class SharedLoad {
+  readonly #stopped = new AbortController()
+  readonly #result: Promise<ArrayBuffer>
+  #wanted = 0
+
+  constructor(load: (signal: AbortSignal) => Promise<ArrayBuffer>) {
+    this.#result = load(this.#stopped.signal)
+  }
+
+  get isWanted(): boolean {
+    return this.#wanted > 0
+  }
+
+  join(signal: AbortSignal): Promise<ArrayBuffer> {
+    this.#wanted++
+    signal.addEventListener('abort', () => {
+      if (--this.#wanted === 0) this.#stopped.abort(signal.reason)
+    })
+    return this.#result
+  }
+}
 
 /** So many at once; who has left does not wait. */
 class Turns {

@@ -10,9 +10,18 @@ test('a table is drawn by tiles: cells that count every row from afar, points ne
   await user.sql(`create table quakes as select i as "<img src=x onerror=alert(1)>", '<b>' || i as name,
       st_setsrid(st_point(7 + (i % 200) * 0.01, 50 + (i / 200) * 0.01), 4326) as the_geom from generate_series(0, 30000) i;
     select cdb_cartodbfytable('quakes'); analyze quakes`)
+  const asked: string[] = []
+  page.on('request', (request) => {
+    const [tile] = /(?<=asmvt.*st_tileenvelope\()\d+, \d+, \d+/.exec(request.postData() ?? '') ?? []
+    if (tile) asked.push(tile)
+  })
   await signInAt('/tables/public/quakes/map')
   await page.getByText('about 30,001 rows').waitFor()
   await eventually(async () => assert.ok(await onMap(page, (map) => map.loaded())), 60_000)
+  await onMap(page, (map) => map.jumpTo({ center: [180, 0], zoom: 0 }))
+  await eventually(async () => assert.ok(asked.includes('0, 0, 0')), 60_000)
+  await eventually(async () => assert.ok(await onMap(page, (map) => map.loaded())), 60_000)
+  assert.equal(new Set(asked).size, asked.length, 'a tile that stands on the map twice is asked for once')
   await onMap(page, (map) => map.jumpTo({ center: [8, 50.5], zoom: 5 }))
   await page.getByText('a dot stands for all rows around it').waitFor()
   const counted = await onMap(page, (map) =>

@@ -5,7 +5,7 @@ import {
   aboutTableSql,
   percentFor,
   rowsAtSql,
-  rowsInViewSql,
+  rowsInTileSql,
   type Tile,
   type TileSource,
   tileSql,
@@ -94,7 +94,7 @@ test('of ten million rows about a million are looked at, and what is counted sta
     sample,
     'the same blocks every time',
   )
-  const { rows } = await user.sql(rowsInViewSql(source('large'), [0, 0, 45, 45]))
+  const { rows } = await user.sql(rowsInTileSql(source('large'), { z: 3, x: 4, y: 3 }))
   const expected = rows[0]['QUERY PLAN'][0].Plan['Plan Rows']
   assert.ok(expected > 100_000 && expected < 300_000, `${expected} of 200,000`)
 })
