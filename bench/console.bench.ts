@@ -2,12 +2,14 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { type Console, openConsole, signIn } from './console/console-page.ts'
 import { heapMb, timeRun, timeScrolling } from './console/run-time.ts'
+import { largeCity, openTableOfPoints, tileAt, timeJump, timeMapOpened } from './console/table-map.ts'
 import type { Entry } from './frame/entry.ts'
 import { inFrame } from './frame/frame.ts'
 import { figure, percentile, seconds } from './frame/measure.ts'
 
 // A trial: CARTAGE_BENCH_ROWS=50000 npm run bench -- console
 const rows = Number(process.env.CARTAGE_BENCH_ROWS ?? 1_000_000)
+const points = Number(process.env.CARTAGE_BENCH_ROWS ?? 10_000_000)
 
 /** Each time with another first number, by which the page tells the new result from the old one. */
 const manyRows = (first: number) =>
@@ -78,6 +80,35 @@ export const entries: readonly Entry[] = [
         return heapMb(page)
       }
       return { baseline: () => held('select 1 as n', 1), ours: () => held(manyRows(1), rows) }
+    }),
+  },
+  {
+    name: 'console-map-far',
+    title: `From the click on Map to the first dots of a table of ${points} points, zoom 0`,
+    baseline: 'the SQL of the tile by psql',
+    unit: 's',
+    aim: 'under 5 s',
+    pairs: 5,
+    prepare: inFrame(async (frame) => {
+      const { page, psql } = await openTableOfPoints(frame, points)
+      return { baseline: () => psql({ z: 0, x: 0, y: 0 }, points), ours: () => timeMapOpened(page) }
+    }),
+  },
+  {
+    name: 'console-map-near',
+    title: `From a jump to zoom 10 to the first tile there, of a table of ${points} points`,
+    baseline: 'the SQL of a tile by psql',
+    unit: 'ms',
+    aim: 'under 300 ms',
+    pairs: 9,
+    prepare: inFrame(async (frame) => {
+      const { page, psql } = await openTableOfPoints(frame, points)
+      await timeMapOpened(page)
+      let round = 0
+      return {
+        baseline: async () => 1000 * (await psql(tileAt(largeCity(round % 10), 10), 0)),
+        ours: () => timeJump(page, largeCity(round++ % 10), 10),
+      }
     }),
   },
 ]

@@ -6,6 +6,8 @@ export type Console = Readonly<{
   url: string
   username: string
   token: string
+  /** Of the user, and the role that owns it. */
+  database: string
   browser: Browser
 }>
 
@@ -26,7 +28,7 @@ export async function openConsole(
     timeout: 60_000,
   })
   frame.after(() => browser.close())
-  return { url: service.url, username, token, browser }
+  return { url: service.url, username, token, database: `${service.namespace}_u1`, browser }
 }
 
 /** A page in which the user is signed in, at the editor. */

@@ -1,0 +1,113 @@
+import { spawnSync } from 'node:child_process'
+import type { Page } from 'playwright-core'
+import { percentFor, type Tile, tileSql } from '../../console/geo/tile-sql.ts'
+import { createClient } from '../../src/client/client.ts'
+import type { Frame } from '../frame/frame.ts'
+import { seconds } from '../frame/measure.ts'
+import { openConsole, signIn } from './console-page.ts'
+
+/** A table of many points, prepared for maps as a person prepares it, and its page in the console. */
+export type TableOfPoints = Readonly<{
+  page: Page
+  /** Seconds of psql for the tile that the console asks for when so many rows are in view. */
+  psql: (tile: Tile, rowsInView: number) => Promise<number>
+}>
+
+export async function openTableOfPoints(frame: Frame, rows: number): Promise<TableOfPoints> {
+  const opened = await openConsole(frame, 'mapper', { drawsMaps: true })
+  const client = createClient({ baseUrl: opened.url, username: opened.username, token: opened.token })
+  frame.after(async () => client.close())
+  await client.jobs.run([pointsSql(rows), `select CDB_CartodbfyTable('points')`, 'vacuum analyze points'])
+  const url = new URL((await frame.cluster()).url)
+  url.pathname = `/${opened.database}`
+  const page = await signIn(opened)
+  await page.goto(`${opened.url}/console/tables/public/points/columns`)
+  await tab(page, 'Map').waitFor()
+  const source = { schema: 'public', name: 'points', column: 'the_geom_webmercator', srid: 3857 } as const
+  return {
+    page,
+    psql: async (tile, rowsInView) => {
+      const text = tileSql({ ...source, isPoints: true, percent: percentFor(rowsInView) }, tile)
+      return seconds(async () => psql(url.href, text))
+    },
+  }
+}
+
+const searchPath = 'public,cartodb,postgis'
+
+/** A tenth around one of ten large cities, the rest around a thousand towns. Neighbours do not lie beside each other in the table. */
+export const pointsSql = (rows: number) => `
+create table points as select i, st_setsrid(st_point(
+    (town * 137.5)::numeric % 340 - 170 + random() + random() - 1,
+    (town * 61.8)::numeric % 120 - 60 + random() + random() - 1), 4326) as the_geom
+  from (select i, case when i % 10 = 0 then i / 10 % ${largeCities} else ${largeCities} + i % 1000 end as town
+    from generate_series(1, ${rows}) i) as numbered`
+
+const largeCities = 10
+
+/** Its middle, where its points are densest. */
+export const largeCity = (town: number): [longitude: number, latitude: number] => [
+  ((town * 137.5) % 340) - 170,
+  ((town * 61.8) % 120) - 60,
+]
+
+export function tileAt([longitude, latitude]: readonly [number, number], z: number): Tile {
+  const radians = (latitude * Math.PI) / 180
+  const [across, down] = [(longitude + 180) / 360, (1 - Math.asinh(Math.tan(radians)) / Math.PI) / 2]
+  return { z, x: Math.floor(across * 2 ** z), y: Math.floor(down * 2 ** z) }
+}
+
+const tab = (page: Page, name: string) =>
+  page.getByRole('tablist', { name: 'Views of the table' }).getByRole('tab', { name })
+
+/** From the click on `Map` to the first dots. */
+export async function timeMapOpened(page: Page): Promise<number> {
+  await tab(page, 'Columns').click()
+  await page.locator('.map').waitFor({ state: 'detached' })
+  await page.evaluate(`void (globalThis.drawn = ${drawn})`)
+  await tab(page, 'Map').click()
+  return Number(await page.evaluate('drawn')) / 1000
+}
+
+const drawn = `new Promise((resolve) => {
+  let begin
+  addEventListener('click', ({ timeStamp }) => { begin = timeStamp }, { capture: true, once: true })
+  const look = () => {
+    const map = document.querySelector('.map')?.map
+    const isDrawn = map?.getLayer('cells') && map.queryRenderedFeatures({ layers: ['cells', 'points'] }).length > 0
+    if (isDrawn) resolve(performance.now() - begin)
+    else requestAnimationFrame(look)
+  }
+  look()
+})`
+
+/** From a jump to a place to the tile in which it lies. */
+export async function timeJump(page: Page, center: readonly [number, number], zoom: number): Promise<number> {
+  const { x, y } = tileAt(center, zoom)
+  return Number(
+    await page.evaluate(`new Promise((resolve) => {
+      const { map } = document.querySelector('.map')
+      const begin = performance.now()
+      const look = ({ sourceId, tile }) => {
+        const { z, x, y } = tile?.tileID.canonical ?? {}
+        if (sourceId !== 'rows' || z !== ${zoom} || x !== ${x} || y !== ${y} || !tile.hasData()) return
+        map.off('sourcedata', look)
+        resolve(performance.now() - begin)
+      }
+      map.on('sourcedata', look)
+      map.jumpTo({ center: ${JSON.stringify(center)}, zoom: ${zoom} })
+    })`),
+  )
+}
+
+function psql(url: string, text: string): void {
+  const { status, stderr } = spawnSync(
+    'psql',
+    ['-qXAt', '-o', '/dev/null', '-v', 'ON_ERROR_STOP=1', '-c', text, url],
+    {
+      encoding: 'utf8',
+      env: { ...process.env, PGOPTIONS: `-c search_path=${searchPath}` },
+    },
+  )
+  if (status !== 0) throw new Error(stderr)
+}
