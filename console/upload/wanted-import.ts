@@ -4,7 +4,9 @@ import {
   findPoints,
   type ImportColumn,
   type ImportPlan,
+  importStatements,
   isNumber,
+  isTooLongForRequest,
   type Points,
   tableName,
 } from '../../src/client/import/import-plan.ts'
@@ -51,6 +53,7 @@ export function planImport(head: FileHead, reading: FileReading, wanted: WantedI
     table: wanted.target?.name ?? wanted.table,
     isNew: wanted.target === undefined,
     columns,
+    tableColumns: wanted.target?.columns.map(({ name }) => name),
     dialect: head.dialect,
     points: wanted.points === null ? undefined : possiblePoints,
     isPrepared: wanted.isPrepared && wanted.target === undefined,
@@ -93,11 +96,9 @@ function pointsFor(columns: readonly ImportColumn[], chosen: Points | null | und
   return chosen && isColumn(chosen.lon) && isColumn(chosen.lat) ? chosen : findPoints(columns)
 }
 
-function problemsOf(
-  { table, columns }: ImportPlan,
-  { target }: WantedImport,
-  { inference, isEncodingRight }: FileReading,
-): string[] {
+function problemsOf(plan: ImportPlan, { target }: WantedImport, reading: FileReading): string[] {
+  const { table, columns } = plan
+  const { inference, isEncodingRight } = reading
   const names = columns.map(({ name }) => name)
   const twice = names.find((name, at) => names.indexOf(name) !== at)
   const missing = target ? names.filter((name) => typeIn(target, name) === undefined) : []
@@ -109,8 +110,18 @@ function problemsOf(
     columns.length > 1600 && `PostgreSQL has 1,600 columns at most, the file has ${columns.length}.`,
     missing.length > 0 &&
       `${target!.name} has no column ${missing.slice(0, 5).join(', ')}: rename it, or choose a new table.`,
+    columns.length <= 1600 && isTooLongForRequest(importStatements(plan).copy) && tooManyNames(plan, reading),
     !isEncodingRight && 'There are bytes that are not of this encoding: choose another one.',
     badLine &&
       `Line ${badLine.line.toLocaleString('en-US')}: ${badLine.message} PostgreSQL would refuse the file.`,
   ].filter((problem) => typeof problem === 'string')
+}
+
+/** COPY names every column that gets a value, unless all do, and every one in which "" is NULL. */
+function tooManyNames({ table, columns, isNew }: ImportPlan, { isWhole }: FileReading): string {
+  const names = `The names of these ${columns.length.toLocaleString('en-US')} columns are too long for one request`
+  if (!isWhole) return `${names}, until the whole file is read.`
+  return isNew
+    ? `${names}: give shorter ones to those in which values are "", or make them text.`
+    : `${names}: let the file have all columns of ${table}, in the same order; or make a new table of it, and INSERT from there.`
 }

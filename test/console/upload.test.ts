@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import type { Page } from 'playwright-core'
-import { eventually, type TestUser } from '../support/setup.ts'
+import { eventually } from '../support/setup.ts'
 import { assertAccessibleEverywhere } from './axe.ts'
 import { openConsole } from './open-console.ts'
+import { chooseFile, chooseGenerated, tables } from './upload-page.ts'
 
 const withWorker = { setup: { worker: true } } as const
 
@@ -114,7 +115,7 @@ test('gzip, tabs, another encoding and GeoJSON arrive as they are, into a new ta
 test('a large file is sent with progress; cancelled, it leaves neither rows nor table, and the same when the service goes away', async (t) => {
   const { page, context, signInAt, user } = await openConsole(t, { expected: /ERR_CONNECTION|net::/ })
   await signInAt('/upload')
-  await chooseGenerated(page, 'big.csv')
+  await chooseGenerated(page, 'big.csv', { lines: 2 ** 17, bytesOfLine: 100 })
   await page.getByLabel('Type of n').waitFor()
   const quicken = await slowUploads(page)
   await page.getByRole('button', { name: 'Make big' }).click()
@@ -165,10 +166,6 @@ test('names and values that are SQL or markup stay names and values', async (t) 
   })
 })
 
-async function chooseFile(page: Page, name: string, buffer: Buffer): Promise<void> {
-  await page.getByLabel('File', { exact: true }).setInputFiles({ name, mimeType: '', buffer })
-}
-
 /** As the browser does it when somebody drops one. */
 async function dropFile(page: Page, name: string, bytes: Buffer): Promise<void> {
   await page.evaluate(
@@ -183,19 +180,6 @@ async function dropFile(page: Page, name: string, bytes: Buffer): Promise<void> 
     },
     [name, bytes.toString()],
   )
-}
-
-/** A file of 2 ** 17 lines of 100 bytes, made in the browser: nothing of it passes the debugger. */
-async function chooseGenerated(page: Page, name: string): Promise<void> {
-  await page.getByText('Drop a file on any page').waitFor()
-  await page.evaluate((fileName) => {
-    const line = `1,${'x'.repeat(97)}\n`
-    const part = new Blob([line.repeat(2 ** 10)])
-    const file = new File(['n,t\n', ...Array.from({ length: 2 ** 7 }, () => part)], fileName)
-    const dataTransfer = new DataTransfer()
-    dataTransfer.items.add(file)
-    document.querySelector('main')!.dispatchEvent(new DragEvent('drop', { dataTransfer, bubbles: true }))
-  }, name)
 }
 
 /** As over a line of 1 MB/s, on which a file takes long enough to be seen on its way; what it answers ends that. */
@@ -217,9 +201,4 @@ async function shownTypes(page: Page): Promise<Record<string, string>> {
       cells.map((cell) => [cell.querySelector('input')!.value, cell.querySelector('select')!.value]),
     ),
   )
-}
-
-async function tables(user: TestUser): Promise<string[]> {
-  const { rows } = await user.sql("select tablename from pg_tables where schemaname = 'public' order by 1")
-  return rows.map(({ tablename }: { tablename: string }) => tablename)
 }

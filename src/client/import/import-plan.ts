@@ -20,6 +20,8 @@ export type ImportPlan = Readonly<{
   isNew: boolean
   /** Those of the file, in its order. */
   columns: readonly ImportColumn[]
+  /** All columns of a table that is there, in its order. */
+  tableColumns?: readonly string[] | undefined
   dialect: CsvDialect
   /** The column the_geom is filled from them. */
   points?: Points | undefined
@@ -70,10 +72,21 @@ const pointOf = ({ lon, lat }: Points) =>
   `ST_SetSRID(ST_MakePoint(${shownName(lon)}, ${shownName(lat)}), 4326)`
 
 /** A new table has the columns of the file in its order, so that they need not be named: the statement stays short. */
-function copyStatement(name: string, { columns, dialect, isNew }: ImportPlan): string {
+function copyStatement(name: string, plan: ImportPlan): string {
+  const { columns, tableColumns, isNew } = plan
+  const options = `FROM STDIN WITH (${copyOptions(plan).join(', ')})`
+  const unnamed = `COPY ${name} ${options}`
+  if (isNew) return unnamed
+  const named = `COPY ${name} (${columns.map((column) => shownName(column.name)).join(', ')}) ${options}`
+  const isWholeRow =
+    columns.length === tableColumns?.length && columns.every((column, at) => column.name === tableColumns[at])
+  return isTooLongForRequest(named) && isWholeRow ? unnamed : named
+}
+
+function copyOptions({ columns, dialect }: ImportPlan): string[] {
   const { delimiter, quote, hasHeader, encoding } = dialect
   const empties = columns.filter(({ type, hasQuotedEmpty }) => hasQuotedEmpty && type !== 'text')
-  const options = [
+  return [
     'FORMAT csv',
     hasHeader && 'HEADER true',
     delimiter === '\t' ? "DELIMITER E'\\t'" : delimiter !== ',' && `DELIMITER '${delimiter}'`,
@@ -81,10 +94,14 @@ function copyStatement(name: string, { columns, dialect, isNew }: ImportPlan): s
     quote === '' && "QUOTE E'\\x01'",
     encoding !== 'UTF8' && `ENCODING '${encoding}'`,
     empties.length > 0 && `FORCE_NULL (${empties.map((column) => shownName(column.name)).join(', ')})`,
-  ]
-  const names = isNew ? '' : ` (${columns.map((column) => shownName(column.name)).join(', ')})`
-  return `COPY ${name}${names} FROM STDIN WITH (${options.filter(Boolean).join(', ')})`
+  ].filter((option) => typeof option === 'string')
 }
+
+/** The statement of an upload stands in the address, and address and headers together have 16 KB. */
+export const isTooLongForRequest = (statement: string) =>
+  encodeURIComponent(statement).length > maxAddressCharacters
+
+const maxAddressCharacters = 15_000
 
 /** Names for columns, from what the header says of them: in lower case, without spaces and signs, each once. */
 export function columnNames(header: readonly (string | null)[]): string[] {
