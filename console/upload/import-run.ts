@@ -5,6 +5,7 @@ import { UnreachableError } from '../api/api-error.ts'
 import { refreshCatalog } from '../api/catalog.ts'
 import { waitForService } from '../api/connection.ts'
 import { startJob, watchJob } from '../api/jobs.ts'
+import { request } from '../api/request.ts'
 import { session } from '../api/session.ts'
 import { readSql } from '../api/sql.ts'
 import { tell } from '../parts/live.tsx'
@@ -47,12 +48,15 @@ export class ImportRun {
   }
 
   async #run(): Promise<void> {
+    addEventListener('pagehide', this.#leave)
     try {
       await this.#create()
       await this.#send()
     } catch (error) {
       await this.#giveUp(error)
       return
+    } finally {
+      removeEventListener('pagehide', this.#leave)
     }
     try {
       this.step.value = 'after'
@@ -109,6 +113,13 @@ export class ImportRun {
     })
     if (this.#cancelled.signal.aborted) this.step.value = 'cancelled'
     else this.#fail(error)
+  }
+
+  /** The page goes away, and the COPY with it. */
+  readonly #leave = (): void => {
+    const { dropEmpty } = this.#statements
+    if (!this.#isCreated || dropEmpty === undefined) return
+    void request('query', { json: { q: dropEmpty }, outlivesPage: true }).catch(() => undefined)
   }
 
   #fail(error: unknown): void {

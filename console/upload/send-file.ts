@@ -2,7 +2,7 @@ import type { CopyAnswer } from '../../src/client/documents.ts'
 import { ApiError, UnreachableError } from '../api/api-error.ts'
 import { waitForService } from '../api/connection.ts'
 import { authorizationOf } from '../api/credential.ts'
-import { addressOf } from '../api/request.ts'
+import { addressOf, request } from '../api/request.ts'
 import { askToSignIn, credential } from '../api/session.ts'
 
 export type Sending = Readonly<{
@@ -17,6 +17,8 @@ export type Sending = Readonly<{
 /** Sends a file into a COPY. By XMLHttpRequest, because fetch does not tell how much of a body has been sent. */
 export async function sendFile(sending: Sending): Promise<CopyAnswer> {
   for (;;) {
+    // A key that is no longer accepted is asked for here: at a 401, XMLHttpRequest has the browser ask by itself, and waits.
+    await request('whoAmI', { signal: sending.signal })
     try {
       return await sendOnce(sending)
     } catch (error) {

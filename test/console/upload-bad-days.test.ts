@@ -1,7 +1,58 @@
 import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
+import type { Page, Route } from 'playwright-core'
+import { basic, eventually, type TestUser } from '../support/setup.ts'
 import { openConsole } from './open-console.ts'
-import { chooseFile } from './upload-page.ts'
+import { chooseFile, chooseGenerated, startLargeUpload, tables } from './upload-page.ts'
+
+test('a tab that is closed in the middle of an upload leaves neither rows nor table', async (t) => {
+  const { page, signInAt, user } = await openConsole(t)
+  await signInAt('/upload')
+  await startLargeUpload(page, user, 'large')
+  const isClosed = page.waitForEvent('close')
+  page.on('dialog', (dialog) => dialog.accept())
+  await page.close({ runBeforeUnload: true })
+  await isClosed
+  await eventually(async () => assert.deepEqual(await tables(user), []), 60_000)
+})
+
+test('a key that somebody else replaces before the rows and after them is asked for, and the file arrives once', async (t) => {
+  const { page, signInAt, user } = await openConsole(t, { setup: { worker: true } })
+  await user.sql('create table twice (n int)')
+  await signInAt('/upload')
+  await chooseFile(page, 'n.csv', Buffer.from('n\n1\n2\n'))
+  await page.getByText('2 rows, all read').waitFor()
+  await page.getByLabel('Into').selectOption({ label: 'Append to twice' })
+  let token = await regenerate(user, user.masterToken)
+  const replaceAgain = async (route: Route) => {
+    token = await regenerate(user, token)
+    await route.continue()
+  }
+  await page.getByRole('button', { name: 'Append to twice' }).click()
+  await signInAgain(page, token, () => page.route('**/sql/job', replaceAgain, { times: 1 }))
+  const former = token
+  await eventually(async () => assert.notEqual(token, former), 60_000)
+  await signInAgain(page, token)
+  await page.getByText('twice has 2 new rows').waitFor()
+  assert.equal((await user.sql('select from twice')).rowCount, 2)
+})
+
+test('a file of 2.5 GB is said to be too large before anything is sent, and is not held in memory', async (t) => {
+  const { page, signInAt } = await openConsole(t)
+  await signInAt('/upload')
+  await page.getByText('Drop a file on any page').waitFor()
+  const before = rendererMegabytes()
+  await chooseGenerated(page, 'huge.csv', 2400)
+  await page.getByText('The service takes 2.1 GB at once, this is 2.5 GB').waitFor()
+  assert.ok(await page.getByRole('button', { name: 'Make huge' }).isDisabled())
+  await page
+    .getByTestId('reading')
+    .filter({ hasText: /, [2-9]\d %$/ })
+    .waitFor()
+  const grown = rendererMegabytes() - before
+  assert.ok(grown < 250, `${grown} MB more after 500 MB were read`)
+})
 
 test('a table of 1,600 columns with the longest names gets rows whose columns need not be named; else it is told before', async (t) => {
   const { page, signInAt, user } = await openConsole(t, { setup: { worker: true } })
@@ -28,3 +79,50 @@ test('a table of 1,600 columns with the longest names gets rows whose columns ne
   const { rows } = await user.sql(`select ${names[0]} as first, ${names[1599]} as last from wide`)
   assert.deepEqual(rows, [{ first: 7, last: null }])
 })
+
+async function regenerate(user: TestUser, token: string): Promise<string> {
+  const answer = await fetch(`${user.base}/api/v3/api_keys/Master/token/regenerate`, {
+    method: 'POST',
+    headers: basic(user.username, token),
+  })
+  return ((await answer.json()) as { token: string }).token
+}
+
+async function signInAgain(
+  page: Page,
+  token: string,
+  before = async () => undefined as unknown,
+): Promise<void> {
+  const dialog = page.getByRole('dialog', { name: 'Your key is no longer accepted' })
+  await dialog.waitFor()
+  await before()
+  await dialog.getByLabel('API key').fill(token)
+  await dialog.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await dialog.waitFor({ state: 'detached' })
+}
+
+/** Of all pages and their workers of the browsers that this process has started. */
+function rendererMegabytes(): number {
+  const processes = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap(readProcess)
+  const isOurs = (pid: string): boolean =>
+    pid === String(process.pid) || processes.some((each) => each.pid === pid && isOurs(each.parent))
+  return processes
+    .filter(({ pid, isRenderer }) => isRenderer && isOurs(pid))
+    .reduce((sum, { megabytes }) => sum + megabytes, 0)
+}
+
+function readProcess(pid: string) {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+    const [, parent] = /^PPid:\s+(\d+)/m.exec(status) ?? []
+    const [, kilobytes] = /^RssAnon:\s+(\d+)/m.exec(status) ?? []
+    if (parent === undefined || kilobytes === undefined) return []
+    const isRenderer = readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('--type=renderer')
+    return [{ pid, parent, megabytes: Number(kilobytes) / 1024, isRenderer }]
+  } catch {
+    // It has ended meanwhile.
+    return []
+  }
+}

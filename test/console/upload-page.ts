@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import type { Page } from 'playwright-core'
 import type { TestUser } from '../support/setup.ts'
 
@@ -25,6 +26,17 @@ export async function chooseGenerated(
     },
     [name, lines / 2 ** 10, bytesOfLine] as const,
   )
+}
+
+/** Begins to send a file of 420 MB, and answers when some of it has left and its table is there. */
+export async function startLargeUpload(page: Page, user: TestUser, name: string): Promise<void> {
+  await chooseGenerated(page, `${name}.csv`, 400)
+  await page.getByRole('button', { name: `Make ${name}` }).click()
+  await page
+    .getByTestId('progress')
+    .filter({ hasText: /^[1-9]\d* MB of 419 MB/ })
+    .waitFor()
+  assert.deepEqual(await tables(user), [name])
 }
 
 export async function tables(user: TestUser): Promise<string[]> {

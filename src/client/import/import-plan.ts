@@ -37,6 +37,8 @@ export type ImportStatements = Readonly<{
   after: readonly string[]
   /** Takes a new table away again. */
   drop: string | undefined
+  /** The same, for one who cannot know whether its rows came first: then they stay. */
+  dropEmpty: string | undefined
 }>
 
 /** Every statement of an import, in their order. */
@@ -51,7 +53,14 @@ export function importStatements(plan: ImportPlan): ImportStatements {
       `ANALYZE ${name}`,
     ],
     drop: plan.isNew ? `DROP TABLE IF EXISTS ${name}` : undefined,
+    dropEmpty: plan.isNew ? dropEmptyTable(name) : undefined,
   }
+}
+
+/** Behind the lock nobody is about to store rows. */
+function dropEmptyTable(name: string): string {
+  const body = `BEGIN LOCK TABLE ${name}; IF NOT EXISTS (SELECT FROM ${name}) THEN DROP TABLE ${name}; END IF; END`
+  return `DO ${quoteLiteral(body).trim()}`
 }
 
 /** The points of a new table are computed while its rows are stored: filled in afterwards, every row would be written twice. */
