@@ -35,6 +35,9 @@ test('a chain with fallbacks is written, followed to its end, and known after a 
     if (each === page) await goTo('/jobs')
     await each.getByRole('row', { name: /create table big.*done/ }).waitFor()
   }
+  await page.setViewportSize({ width: 360, height: 740 })
+  const forget = await page.getByRole('button', { name: 'Forget create table big' }).boundingBox()
+  assert.ok(forget && forget.x + forget.width <= 348, 'the last column of the list is seen on a telephone')
 })
 
 test('a job is cancelled, changed while it waits, and run again', async (t) => {
