@@ -43,7 +43,7 @@ test('a file of 2.5 GB is said to be too large before anything is sent, and is n
   await signInAt('/upload')
   await page.getByText('Drop a file on any page').waitFor()
   const before = rendererMegabytes()
-  await chooseGenerated(page, 'huge.csv', 2400)
+  await chooseGenerated(page, 'huge.csv', { lines: 2 ** 20, bytesOfLine: 2400 })
   await page.getByText('The service takes 2.1 GB at once, this is 2.5 GB').waitFor()
   assert.ok(await page.getByRole('button', { name: 'Make huge' }).isDisabled())
   await page

@@ -28,13 +28,31 @@ export async function chooseGenerated(
   )
 }
 
-/** Begins to send a file of 420 MB, and answers when some of it has left and its table is there. */
+/** A file of 13 MB. */
+export const chooseLarge = (page: Page, name: string) =>
+  chooseGenerated(page, name, { lines: 2 ** 17, bytesOfLine: 100 })
+
+/** As over a line of 1 MB/s, on which a file takes long enough to be seen on its way; what it answers ends that. */
+export async function slowUploads(page: Page): Promise<() => Promise<void>> {
+  const debug = await page.context().newCDPSession(page)
+  await debug.send('Network.emulateNetworkConditions', {
+    offline: false,
+    latency: 0,
+    downloadThroughput: -1,
+    uploadThroughput: 1_000_000,
+  })
+  return () => debug.detach()
+}
+
+/** Begins to send a file, and answers when some of it has left and its table is there. */
 export async function startLargeUpload(page: Page, user: TestUser, name: string): Promise<void> {
-  await chooseGenerated(page, `${name}.csv`, 400)
+  await chooseLarge(page, `${name}.csv`)
+  await page.getByLabel('Type of n').waitFor()
+  await slowUploads(page)
   await page.getByRole('button', { name: `Make ${name}` }).click()
   await page
     .getByTestId('progress')
-    .filter({ hasText: /^[1-9]\d* MB of 419 MB/ })
+    .filter({ hasText: /^[1-9]\d* MB of 13 MB/ })
     .waitFor()
   assert.deepEqual(await tables(user), [name])
 }

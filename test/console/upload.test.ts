@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core'
 import { eventually } from '../support/setup.ts'
 import { assertAccessibleEverywhere } from './axe.ts'
 import { openConsole } from './open-console.ts'
-import { chooseFile, chooseGenerated, tables } from './upload-page.ts'
+import { chooseFile, chooseLarge, slowUploads, tables } from './upload-page.ts'
 
 const withWorker = { setup: { worker: true } } as const
 
@@ -115,7 +115,7 @@ test('gzip, tabs, another encoding and GeoJSON arrive as they are, into a new ta
 test('a large file is sent with progress; cancelled, it leaves neither rows nor table, and the same when the service goes away', async (t) => {
   const { page, context, signInAt, user } = await openConsole(t, { expected: /ERR_CONNECTION|net::/ })
   await signInAt('/upload')
-  await chooseGenerated(page, 'big.csv', { lines: 2 ** 17, bytesOfLine: 100 })
+  await chooseLarge(page, 'big.csv')
   await page.getByLabel('Type of n').waitFor()
   const quicken = await slowUploads(page)
   await page.getByRole('button', { name: 'Make big' }).click()
@@ -180,18 +180,6 @@ async function dropFile(page: Page, name: string, bytes: Buffer): Promise<void> 
     },
     [name, bytes.toString()],
   )
-}
-
-/** As over a line of 1 MB/s, on which a file takes long enough to be seen on its way; what it answers ends that. */
-async function slowUploads(page: Page): Promise<() => Promise<void>> {
-  const debug = await page.context().newCDPSession(page)
-  await debug.send('Network.emulateNetworkConditions', {
-    offline: false,
-    latency: 0,
-    downloadThroughput: -1,
-    uploadThroughput: 1_000_000,
-  })
-  return () => debug.detach()
 }
 
 async function shownTypes(page: Page): Promise<Record<string, string>> {
