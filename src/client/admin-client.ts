@@ -31,7 +31,8 @@ export function adminClient({ baseUrl, token, retries }: AdminOptions, transport
       read: (username: string) => sendForJson<UserDocument>(connection, 'readUser', user(username)),
       change: (username: string, json: UserChanges) =>
         sendForJson<UserDocument>(connection, 'changeUser', { ...user(username), json }),
-      delete: (username: string) => sendForJson<Deleted>(connection, 'deleteUser', user(username)),
+      delete: (username: string) =>
+        sendForJson<Deleted<'username'>>(connection, 'deleteUser', user(username)),
       /** The master token; that it was looked at is recorded. */
       readKey: (username: string) => sendForJson<MasterKey>(connection, 'readMasterKey', user(username)),
       /** A new master token: the old one stops working at once. */
@@ -43,7 +44,7 @@ export function adminClient({ baseUrl, token, retries }: AdminOptions, transport
         sendForJson<CreatedOrganization>(connection, 'createOrganization', { json }),
       list: async () => (await sendForJson<OrganizationList>(connection, 'listOrganizations')).organizations,
       read: (name: string) => sendForJson<OrganizationDocument>(connection, 'readOrganization', one(name)),
-      delete: (name: string) => sendForJson<Deleted>(connection, 'deleteOrganization', one(name)),
+      delete: (name: string) => sendForJson<Deleted<'name'>>(connection, 'deleteOrganization', one(name)),
     },
     hosts: {
       list: async () =>
@@ -64,7 +65,7 @@ export function adminClient({ baseUrl, token, retries }: AdminOptions, transport
 }
 
 export type MasterKey = Readonly<{ username: string; api_key: string }>
-export type Deleted = Readonly<{ deleted: true }>
+export type Deleted<Name extends string> = Readonly<Record<Name, string> & { deleted: true }>
 export type OrganizationList = Readonly<{ organizations: readonly OrganizationDocument[] }>
 export type CreatedOrganization = OrganizationDocument &
   Readonly<{ owner: UserDocument & Readonly<{ api_key: string }> }>

@@ -1,3 +1,5 @@
+import type { AuditAction } from './admin-names.ts'
+
 /** The documents of the HTTP API, as they are on the wire. */
 
 export type KeyDocument = Readonly<{
@@ -149,6 +151,8 @@ export type MeDocument = Readonly<{
     /** Absent: unlimited. */
     remaining_byte_quota?: number
     table_count: number
+    /** The largest body of one copyfrom. */
+    copy_max_bytes: number
     created_at: string
   }>
 }>
@@ -211,7 +215,7 @@ export type AuditDocument = Readonly<{
 }>
 export type AuditFilter = Readonly<{
   account?: string | undefined
-  action?: string | undefined
+  action?: AuditAction | undefined
   limit?: number
   /** Only what is older than the record of this id. */
   before?: number

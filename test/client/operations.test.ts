@@ -22,44 +22,6 @@ test('the client has a function for every operation of the service', async () =>
   )
 })
 
-test('the types of the client have the members of the OpenAPI schemas, and no other', async (t) => {
-  const { url } = await setup(t)
-  const { components } = (await (await fetch(`${url}/openapi.json`)).json()) as Description
-  const source = await readFile(new URL('../../src/client/documents.ts', import.meta.url), 'utf8')
-  for (const [type, name] of Object.entries({
-    KeyDocument: 'Key',
-    JobDocument: 'Job',
-    TableDocument: 'Table',
-    UserDocument: 'User',
-    OrganizationDocument: 'Organization',
-  })) {
-    const { properties, required = [] } = components.schemas[name]!
-    const described = Object.keys(properties).map((member) =>
-      required.includes(member) ? member : `${member}?`,
-    )
-    const normal = (members: readonly string[]) => members.map((member) => member.replace('?', '')).sort()
-    assert.deepEqual(normal(membersOf(source, type)), normal(described), type)
-    const optional = membersOf(source, type).filter((member) => member.endsWith('?'))
-    assert.deepEqual(
-      optional.filter((member) => !described.includes(member)),
-      [],
-      type,
-    )
-  }
-})
-
-type Description = Readonly<{
-  components: { schemas: Record<string, { properties: object; required?: string[] }> }
-}>
-
-/** The members of an object type of the source, `?` behind an optional one. */
-function membersOf(source: string, type: string): string[] {
-  const [, body] =
-    new RegExp(`^export type ${type} = Readonly<\\{\\n([\\s\\S]*?)^\\}>`, 'm').exec(source) ?? []
-  assert.ok(body, type)
-  return [...body.matchAll(/^ {2}(\w+\??):/gm)].map(([, member]) => member!)
-}
-
 test('tables, their privacy, the account and the health of the service', async (t) => {
   const client = clientOf(t, await setup(t))
   await client.sql('create table places (n int)')

@@ -1,4 +1,5 @@
 import { auditActions } from '../../client/admin-names.ts'
+import { answered } from '../frame/schemas.ts'
 
 /** What the OpenAPI description says of hosts, doctor, audit and activity. */
 
@@ -9,7 +10,7 @@ const limit = (byDefault: number) =>
   ({ type: 'integer', minimum: 1, maximum: 1_000, default: byDefault }) as const
 
 const listOf = (name: string, description: string, items: object) => ({
-  200: { description, type: 'object', properties: { [name]: { type: 'array', items } } },
+  200: { description, ...answered({ [name]: { type: 'array', items } }) },
 })
 
 export const hostListSchema = {
@@ -18,12 +19,11 @@ export const hostListSchema = {
   description: 'None of them is asked anything: `/health/ready` tells which of them answer.',
   response: listOf('hosts', 'All hosts, the first one first', {
     title: 'Host',
-    type: 'object',
-    properties: {
+    ...answered({
       name: text,
       databases: { ...whole, description: 'Of tenants' },
       address: { ...text, description: 'Without role and password' },
-    },
+    }),
     examples: [{ name: 'local', databases: 12, address: '10.0.0.5:5432' }],
   }),
 } as const
@@ -34,12 +34,11 @@ export const doctorSchema = {
   description: 'Changes nothing. A host that does not answer within 5 s is a check that fails.',
   response: listOf('checks', 'Every check that was made', {
     title: 'Check',
-    type: 'object',
-    properties: {
+    ...answered({
       name: text,
       status: { enum: ['ok', 'warn', 'fail'] },
       advice: { ...text, description: 'What was seen, and what to do where it is not well' },
-    },
+    }),
     examples: [{ name: 'host local: PostGIS', status: 'ok', advice: 'PostGIS 3.5.2' }],
   }),
 } as const
@@ -59,8 +58,7 @@ export const auditSchema = {
   },
   response: listOf('records', 'The newest of those that were asked for', {
     title: 'AuditRecord',
-    type: 'object',
-    properties: {
+    ...answered({
       id: whole,
       at: time,
       actor: { ...text, description: '`operator`, a user, or the address of a refused request' },
@@ -68,7 +66,7 @@ export const auditSchema = {
       account: { type: ['string', 'null'] },
       subject: { type: ['string', 'null'], description: 'Within the account, such as the name of a key' },
       details: { type: 'object' },
-    },
+    }),
   }),
 } as const
 
@@ -85,13 +83,11 @@ export const activitySchema = {
     200: {
       title: 'Activity',
       description: 'As it is at this moment',
-      type: 'object',
-      properties: {
+      ...answered({
         running: {
           type: 'array',
           items: {
-            type: 'object',
-            properties: {
+            ...answered({
               job_id: text,
               username: text,
               item: { ...whole, description: 'The item that was begun last, from 1' },
@@ -102,19 +98,18 @@ export const activitySchema = {
                 type: ['string', 'null'],
                 description: 'null: its worker is gone, another takes over',
               },
-            },
+            }),
           },
         },
         waiting: {
           type: 'array',
-          items: { type: 'object', properties: { username: text, jobs: whole, oldest_at: time } },
+          items: { ...answered({ username: text, jobs: whole, oldest_at: time }) },
         },
         left_out: {
-          type: 'object',
-          properties: { running: whole, waiting: whole },
+          ...answered({ running: whole, waiting: whole }),
           description: 'How many jobs that run, and how many users, are beyond the limit',
         },
-      },
+      }),
     },
   },
 } as const

@@ -1,4 +1,4 @@
-import { knownExtras } from '../frame/schemas.ts'
+import { answered, knownExtras } from '../frame/schemas.ts'
 
 /** The schemas that validate the admin API, and that its OpenAPI description is made of. */
 
@@ -33,8 +33,7 @@ const owner = {
 const user = {
   title: 'User',
   description: 'The user',
-  type: 'object',
-  properties: {
+  ...answered({
     username,
     organization: { type: ['string', 'null'] },
     org_role: { enum: ['owner', 'admin', 'member', null] },
@@ -43,33 +42,31 @@ const user = {
     limits,
     schema: text,
     created_at: time,
-  },
+  }),
 } as const
 
 const userWithToken = {
   ...user,
   title: 'UserWithToken',
   description: 'The user with the master token',
-  properties: { ...user.properties, api_key: { type: 'string', description: 'The master token' } },
+  ...answered({ ...user.properties, api_key: { type: 'string', description: 'The master token' } }),
 } as const
 
 const organization = {
   title: 'Organization',
   description: 'The organization',
-  type: 'object',
-  properties: {
+  ...answered({
     name: username,
-    owner: { type: 'object', properties: { username: { type: ['string', 'null'] } } },
+    owner: answered({ username: { type: ['string', 'null'] } }),
     created_at: time,
-  },
+  }),
 } as const
 
 const params = (name: string) => ({ type: 'object', properties: { [name]: username } }) as const
 
 const deleted = (name: string) => ({
   description: 'It is gone',
-  type: 'object',
-  properties: { [name]: text, deleted: { const: true } },
+  ...answered({ [name]: text, deleted: { const: true } }),
 })
 
 export const newUserSchema = {
@@ -95,8 +92,7 @@ export const userListSchema = {
   response: {
     200: {
       description: 'All users by name',
-      type: 'object',
-      properties: { users: { type: 'array', items: user } },
+      ...answered({ users: { type: 'array', items: user } }),
     },
   },
 } as const
@@ -136,8 +132,7 @@ export const userRemovalSchema = {
 
 const masterKey = {
   description: 'The master token',
-  type: 'object',
-  properties: { username, api_key: { type: 'string', description: 'The master token' } },
+  ...answered({ username, api_key: { type: 'string', description: 'The master token' } }),
 } as const
 
 export const masterKeySchema = {
@@ -181,8 +176,7 @@ export const organizationListSchema = {
   response: {
     200: {
       description: 'All organizations by name',
-      type: 'object',
-      properties: { organizations: { type: 'array', items: organization } },
+      ...answered({ organizations: { type: 'array', items: organization } }),
     },
   },
 } as const

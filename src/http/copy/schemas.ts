@@ -1,4 +1,4 @@
-import { apiKey, error, text } from '../frame/schemas.ts'
+import { answered, apiKey, error, text } from '../frame/schemas.ts'
 
 const copyToParameters = {
   q: {
@@ -39,11 +39,10 @@ export const copyFromSchema = {
   response: {
     200: {
       description: 'All rows are stored.',
-      type: 'object',
-      properties: {
+      ...answered({
         time: { type: 'number', description: 'Seconds.' },
         total_rows: { type: 'integer', description: 'Rows imported.' },
-      },
+      }),
       examples: [{ time: 0.42, total_rows: 10000 }],
     },
     ...refusals,

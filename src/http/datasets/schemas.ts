@@ -1,3 +1,5 @@
+import { answered, pageLinks } from '../frame/schemas.ts'
+
 /** Described, not enforced: bad values are refused by readPage in the words of this API. */
 
 const params = { type: 'object', properties: { name: { type: 'string', examples: ['alice'] } } } as const
@@ -18,9 +20,7 @@ const bytes = { type: ['integer', 'null'] } as const
 
 const table = {
   title: 'Table',
-  type: 'object',
-  required: ['id', 'name', 'type', 'privacy', 'updated_at', 'table'],
-  properties: {
+  ...answered({
     id: text,
     name: text,
     display_name: text,
@@ -33,19 +33,16 @@ const table = {
     tags: { type: 'array', items: text },
     locked: { type: 'boolean' },
     url: text,
-    table: {
-      type: 'object',
-      properties: {
-        id: text,
-        name: text,
-        schema: text,
-        privacy: { enum: ['PUBLIC', 'PRIVATE'] },
-        updated_at: time,
-        size: bytes,
-        row_count: { type: 'integer', description: 'Estimated' },
-      },
-    },
-  },
+    table: answered({
+      id: text,
+      name: text,
+      schema: text,
+      privacy: { enum: ['PUBLIC', 'PRIVATE'] },
+      updated_at: time,
+      size: bytes,
+      row_count: { type: 'integer', description: 'Estimated' },
+    }),
+  }),
 } as const
 
 const whole = { type: 'integer' } as const
@@ -67,15 +64,13 @@ export const tablesSchema = {
   response: {
     200: {
       description: 'One page of tables',
-      type: 'object',
-      required: ['visualizations', 'total_entries'],
-      properties: {
+      ...answered({
         visualizations: { type: 'array', items: table },
         total_entries: whole,
         total_user_entries: whole,
         total_likes: whole,
         total_shared: whole,
-      },
+      }),
     },
   },
 } as const
@@ -101,8 +96,6 @@ export const privacySchema = {
   response: { 200: { ...table, description: 'The table as it is now' } },
 } as const
 
-const link = { type: 'object', properties: { href: text } } as const
-
 export const datasetsSchema = {
   tags: ['tables'],
   summary: 'List tables, views and materialized views',
@@ -115,29 +108,24 @@ export const datasetsSchema = {
   response: {
     200: {
       description: 'One page of them',
-      type: 'object',
-      required: ['total', 'count', 'result', '_links'],
-      properties: {
+      ...answered({
         total: whole,
         count: whole,
         result: {
           type: 'array',
-          items: {
-            type: 'object',
-            properties: {
-              table_schema: text,
-              name: text,
-              type: text,
-              mode: { enum: ['r', 'rw'] },
-              cartodbfied: { type: 'boolean' },
-              shared: { type: 'boolean' },
-              privacy: { enum: ['public', 'private'] },
-              updated_at: time,
-            },
-          },
+          items: answered({
+            table_schema: text,
+            name: text,
+            type: text,
+            mode: { enum: ['r', 'rw'] },
+            cartodbfied: { type: 'boolean' },
+            shared: { type: 'boolean' },
+            privacy: { enum: ['public', 'private'] },
+            updated_at: time,
+          }),
         },
-        _links: { type: 'object', properties: { first: link, last: link, prev: link, next: link } },
-      },
+        _links: pageLinks,
+      }),
     },
   },
 } as const

@@ -2,6 +2,25 @@
 
 export const text = (description: string) => ({ type: 'string', description })
 
+/** An object of an answer: it has all of these members, but maybe not the optional ones. */
+export function answered<P extends Readonly<Record<string, unknown>>>(
+  properties: P,
+  optional: readonly (keyof P)[] = [],
+) {
+  const required = Object.keys(properties).filter((name) => !optional.includes(name))
+  return { type: 'object', required, properties } as const
+}
+
+const link = answered({ href: { type: 'string' } })
+
+/** To other pages of a list. */
+export const pageLinks = answered({ first: link, last: link, prev: link, next: link }, [
+  'first',
+  'last',
+  'prev',
+  'next',
+])
+
 export const apiKey = text(
   'The token of an API key, unless it comes as the password of HTTP Basic authentication.',
 )

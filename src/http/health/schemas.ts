@@ -1,19 +1,20 @@
+import { answered } from '../frame/schemas.ts'
+
 export const liveSchema = {
   tags: ['operations'],
   summary: 'Is the process alive',
   response: {
-    200: { description: 'It is', type: 'object', properties: { status: { const: 'ok' } } },
+    200: { description: 'It is', ...answered({ status: { const: 'ok' } }) },
   },
 } as const
 
 const verdictSchema = { enum: ['ok', 'unreachable'] } as const
 const readiness = {
-  type: 'object',
-  properties: {
+  ...answered({
     status: { enum: ['ok', 'unavailable'] },
     control: verdictSchema,
     hosts: { type: 'object', additionalProperties: verdictSchema, description: 'Tenant hosts by name' },
-  },
+  }),
   examples: [{ status: 'ok', control: 'ok', hosts: { local: 'ok' } }],
 } as const
 

@@ -78,7 +78,11 @@ const job = {
     user: { type: 'string' },
     status,
     query: {
-      anyOf: [sql, chainDocument, { type: 'object', properties: { query: chainDocument, ...fallbacks } }],
+      anyOf: [
+        sql,
+        chainDocument,
+        { type: 'object', required: ['query'], properties: { query: chainDocument, ...fallbacks } },
+      ],
     },
     created_at: time,
     updated_at: time,

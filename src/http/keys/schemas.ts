@@ -1,21 +1,38 @@
 import { keyOrders } from '../../keys/key.ts'
+import { answered, pageLinks } from '../frame/schemas.ts'
 import { grantShapes, newKeyShape } from './shapes.ts'
 
 const grants = { type: 'array', items: { title: 'Grant', oneOf: Object.values(grantShapes) } } as const
+const { database } = grantShapes
+const { tables } = database.properties
+const { owner } = tables.items.properties
+
+/** Where a request may say anything of who owns a table, an answer says yes or no. */
+const shownTables = {
+  ...tables,
+  items: {
+    ...tables.items,
+    properties: { ...tables.items.properties, owner: { ...owner, type: 'boolean' } },
+  },
+} as const
+const shownDatabase = { ...database, properties: { ...database.properties, tables: shownTables } } as const
+const shownGrants = {
+  type: 'array',
+  items: { title: 'ShownGrant', oneOf: Object.values({ ...grantShapes, database: shownDatabase }) },
+} as const
 const timestamp = { type: 'string', examples: ['2026-01-31 10:00:00 +0000'] } as const
 
 const keyDocument = {
   title: 'Key',
-  type: 'object',
-  properties: {
+  ...answered({
     name: { type: 'string' },
-    user: { type: 'object', properties: { username: { type: 'string' } } },
+    user: answered({ username: { type: 'string' } }),
     type: { type: 'string', enum: ['master', 'default', 'regular'] },
     token: { type: 'string' },
-    grants,
+    grants: shownGrants,
     created_at: timestamp,
     updated_at: timestamp,
-  },
+  }),
   examples: [
     {
       name: 'reader',
@@ -36,25 +53,15 @@ const keyDocument = {
   ],
 } as const
 
-const link = { type: 'object', properties: { href: { type: 'string' } } } as const
-
-const keyList = {
-  type: 'object',
-  properties: {
-    total: { type: 'integer' },
-    count: { type: 'integer' },
-    result: {
-      type: 'array',
-      items: {
-        allOf: [
-          keyDocument,
-          { properties: { _links: { type: 'object', properties: { self: { type: 'string' } } } } },
-        ],
-      },
-    },
-    _links: { type: 'object', properties: { first: link, last: link, prev: link, next: link } },
+const keyList = answered({
+  total: { type: 'integer' },
+  count: { type: 'integer' },
+  result: {
+    type: 'array',
+    items: { allOf: [keyDocument, answered({ _links: answered({ self: { type: 'string' } }) })] },
   },
-} as const
+  _links: pageLinks,
+})
 
 const failure = (description: string) => ({
   title: 'KeyError',

@@ -1,6 +1,8 @@
+import { answered } from '../frame/schemas.ts'
+
 const text = { type: 'string' } as const
 const whole = { type: 'integer' } as const
-const organization = { type: ['object', 'null'], properties: { name: text } } as const
+const organization = { ...answered({ name: text }), type: ['object', 'null'] } as const
 
 export const meSchema = {
   tags: ['accounts'],
@@ -9,19 +11,13 @@ export const meSchema = {
   response: {
     200: {
       description: 'The user whose key asks',
-      type: 'object',
-      required: ['username', 'organization', 'config', 'api_endpoints', 'user_data'],
-      properties: {
+      ...answered({
         username: text,
         organization,
-        config: { type: 'object', properties: { user_name: text } },
-        api_endpoints: {
-          type: 'object',
-          properties: { sql: text, maps: text, import: text, auth: text },
-        },
-        user_data: {
-          type: 'object',
-          properties: {
+        config: answered({ user_name: text }),
+        api_endpoints: answered({ sql: text, maps: text, import: text, auth: text }),
+        user_data: answered(
+          {
             id: text,
             username: text,
             organization,
@@ -33,8 +29,9 @@ export const meSchema = {
             copy_max_bytes: { ...whole, description: 'The largest body of one copyfrom' },
             created_at: { type: 'string', format: 'date-time' },
           },
-        },
-      },
+          ['remaining_byte_quota'],
+        ),
+      }),
     },
   },
 } as const

@@ -1,0 +1,201 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { operations } from '../../src/client/operations.ts'
+import { type Description, type Operation, objectOf, type Schema, typeOf } from '../support/openapi-types.ts'
+import { setup } from '../support/setup.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+/** What the client answers with, by operation: the functions of the client, and what some of them take out of the answer. */
+const answers: Readonly<Record<string, string>> = {
+  listKeys: `Answer<Client['keys']['list']>`,
+  createKey: `Answer<Client['keys']['create']>`,
+  readKey: `Answer<Client['keys']['read']>`,
+  deleteKey: `Answer<Client['keys']['delete']>`,
+  regenerateToken: `Answer<Client['keys']['regenerate']>`,
+  createJob: `Answer<Client['jobs']['create']>`,
+  readJob: `Answer<Client['jobs']['read']>`,
+  updateJob: `Answer<Client['jobs']['update']>`,
+  cancelJob: `Answer<Client['jobs']['cancel']>`,
+  copyFrom: `Answer<Client['copyFrom']>`,
+  listTables: `Answer<Client['tables']['list']>`,
+  readTable: `Answer<Client['tables']['read']>`,
+  changePrivacy: `Answer<Client['tables']['setPrivacy']>`,
+  listDatasets: `Answer<Client['tables']['datasets']>`,
+  whoAmI: `Answer<Client['me']>`,
+  createUser: `Answer<AdminClient['users']['create']>`,
+  listUsers: `{ users: Answer<AdminClient['users']['list']> }`,
+  readUser: `Answer<AdminClient['users']['read']>`,
+  changeUser: `Answer<AdminClient['users']['change']>`,
+  deleteUser: `Answer<AdminClient['users']['delete']>`,
+  readMasterKey: `Answer<AdminClient['users']['readKey']>`,
+  regenerateMasterKey: `Answer<AdminClient['users']['regenerateKey']>`,
+  createOrganization: `Answer<AdminClient['organizations']['create']>`,
+  listOrganizations: `{ organizations: Answer<AdminClient['organizations']['list']> }`,
+  readOrganization: `Answer<AdminClient['organizations']['read']>`,
+  deleteOrganization: `Answer<AdminClient['organizations']['delete']>`,
+  listHosts: `{ hosts: Answer<AdminClient['hosts']['list']> }`,
+  runDoctor: `{ checks: Answer<AdminClient['doctor']> }`,
+  listAudit: `{ records: Answer<AdminClient['audit']> }`,
+  readActivity: `Answer<AdminClient['activity']>`,
+  isAlive: `Answer<Client['health']['live']>`,
+  isReady: `Answer<Client['health']['ready']>`,
+}
+
+/** What the client sends beside the path: the parameters of the query, and the body. */
+const queries: Readonly<Record<string, string>> = {
+  listKeys: `Argument<Client['keys']['list'], 0>`,
+  createKey: `Argument<Client['keys']['create'], 1>`,
+  readKey: `Argument<Client['keys']['read'], 1>`,
+  deleteKey: `Argument<Client['keys']['delete'], 1>`,
+  regenerateToken: `Argument<Client['keys']['regenerate'], 1>`,
+  readJob: `{ wait?: Argument<Client['jobs']['read'], 1>['waitSeconds'] }`,
+  copyFrom: `{ q: Argument<Client['copyFrom'], 0> }`,
+  listTables: `Argument<Client['tables']['list'], 0>`,
+  listDatasets: `Argument<Client['tables']['datasets'], 0>`,
+  listAudit: `Argument<AdminClient['audit'], 0>`,
+  readActivity: `Argument<AdminClient['activity'], 0>`,
+}
+const bodies: Readonly<Record<string, string>> = {
+  createKey: `Argument<Client['keys']['create'], 0>`,
+  createJob: `{ query: Argument<Client['jobs']['create'], 0> }`,
+  updateJob: `{ query: Argument<Client['jobs']['update'], 1> }`,
+  copyToByPost: `{ q: Argument<Client['copyTo'], 0> }`,
+  query: `{ q: string; params?: readonly Json[] } & Omit<DownloadOptions, 'params' | 'signal' | 'isRepeatable' | 'onProgress'>`,
+  changePrivacy: `{ privacy: Argument<Client['tables']['setPrivacy'], 1> }`,
+  createUser: `Argument<AdminClient['users']['create'], 0>`,
+  // Of the limits the document says no more than that they are an object.
+  changeUser: `Omit<Argument<AdminClient['users']['change'], 1>, 'limits'> & { limits?: Record<string, unknown> }`,
+  createOrganization: `Argument<AdminClient['organizations']['create'], 0>`,
+}
+
+/** Bytes and text, the rows of a statement, and other ways to the same answer. */
+const others = [
+  'copyTo',
+  'copyToByPost',
+  'query',
+  'queryByGet',
+  'whoAmIByV3',
+  'readMetrics',
+  'downloadCommandLine',
+]
+
+test('an answer has the members and kinds of values that the types of the client say, by the OpenAPI document', async (t) => {
+  assert.deepEqual([...Object.keys(answers), ...others].sort(), Object.keys(operations).sort())
+  const description = await readDescription(t)
+  const checks = Object.entries(answers).map(([id, said]) => {
+    const [, { content }] = Object.entries(operationOf(id, description).responses).find(([status]) =>
+      status.startsWith('2'),
+    )!
+    const promised = typeOf(content!['application/json']!.schema, description)
+    return `export namespace ${id} {
+  type Promised = ${promised}
+  type Said = ${said}
+  export const kinds: Said = undefined as unknown as Promised
+  export const members: Same<Members<Promised>, Members<Said>> = true
+}`
+  })
+  assert.equal(await complaintsAbout(checks), '')
+})
+
+test('the client can send what the OpenAPI document takes, and nothing else', async (t) => {
+  const description = await readDescription(t)
+  const check = (id: string, what: string, said: string, taken: Schema) => `export namespace ${id}_${what} {
+  type Taken = ${typeOf(taken, description)}
+  type Said = ${said}
+  export const kinds: Taken = undefined as unknown as Said
+  type LeftOut = Exclude<${[...leftOutByAll, ...(leftOut[id] ?? [])].map((path) => `\`${path}\``).join(' | ')}, Members<Said>>
+  export const members: Same<Exclude<Members<Taken>, LeftOut>, Members<Said>> = true
+}`
+  const ids = Object.keys(operations)
+  const sent = ids.flatMap((id) => {
+    const { parameters = [], requestBody } = operationOf(id, description)
+    const inQuery = parameters.filter((each) => each.in === 'query')
+    const body = requestBody?.content?.['application/json']?.schema
+    return [
+      ...(id in queries ? [check(id, 'query', queries[id]!, objectOf(inQuery))] : []),
+      ...(id in bodies ? [check(id, 'body', bodies[id]!, body!)] : []),
+      // What the client does not send at all must be left out on purpose.
+      ...(id in queries || others.includes(id) ? [] : [check(id, 'query', '{}', objectOf(inQuery))]),
+    ]
+  })
+  const withBody = ids.filter((id) => operationOf(id, description).requestBody?.content?.['application/json'])
+  assert.deepEqual(Object.keys(bodies).sort(), withBody.sort())
+  assert.equal(await complaintsAbout(sent), '')
+})
+
+/** Credentials go as a header, and a client that is new need not name itself. */
+const leftOutByAll = ['.api_key', '.client']
+/** Read-only, of no use to whoever reads the answer, or with another way in the client. */
+const leftOut: Readonly<Record<string, readonly string[]>> = {
+  createKey: ['.type', '.token', '.user', '.created_at', '.updated_at', '._links'],
+  createJob: ['.onsuccess', '.onerror'],
+  updateJob: ['.onsuccess', '.onerror'],
+  copyToByPost: ['.filename'],
+  query: ['.filename'],
+  listTables: ['.type'],
+}
+
+async function readDescription(t: TestContext): Promise<Description> {
+  const { url } = await setup(t)
+  return (await fetch(`${url}/openapi.json`).then((response) => response.json())) as Description
+}
+
+function operationOf(id: string, { paths }: Description): Operation {
+  const [method, path] = operations[id as keyof typeof operations]
+  return paths[path]![method.toLowerCase()]!
+}
+
+const preamble = `import type { AdminClient } from '../../../src/client/admin-client.ts'
+import type { DownloadOptions } from '../../../src/client/api/data-api.ts'
+import type { Client } from '../../../src/client/user-client.ts'
+
+/** Not deeper, so that its members can be counted. */
+type Json = string | number | boolean | null | readonly unknown[] | Record<string, unknown>
+type Argument<F extends (...args: never[]) => unknown, Place extends number> = NonNullable<Parameters<F>[Place]>
+type Answer<F extends (...args: never[]) => unknown> = Awaited<ReturnType<F>>
+/** The paths of all members: 'result[].name'. */
+type Members<T> = T extends readonly (infer Each)[]
+  ? \`[]\${Members<Each>}\`
+  : T extends object
+    ? { [Name in keyof T & string]-?: \`.\${Name}\` | \`.\${Name}\${Members<NonNullable<T[Name]>>}\` }[keyof T & string]
+    : ''
+type Same<A, B> = [Exclude<A, B>, Exclude<B, A>] extends [never, never] ? true : [Exclude<A, B>, Exclude<B, A>]
+`
+
+/** What the compiler says of a file of the project. */
+async function complaintsAbout(checks: readonly string[]): Promise<string> {
+  const source = `${preamble}\n${checks.join('\n')}\n`
+  const folder = await mkdtemp(join(root, 'test/client/generated-'))
+  try {
+    await writeFile(join(folder, 'check.ts'), source)
+    const config = {
+      extends: '../../../tsconfig.json',
+      compilerOptions: { erasableSyntaxOnly: false, noUnusedLocals: false },
+      include: ['check.ts'],
+      exclude: [],
+    }
+    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(config))
+    const compiler = join(root, 'node_modules/.bin/tsc')
+    return await promisify(execFile)(compiler, ['--project', folder, '--pretty', 'false']).then(
+      () => '',
+      ({ stdout }) => withLines(String(stdout), source),
+    )
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** Each complaint with the operation that it is about. */
+function withLines(complaints: string, source: string): string {
+  const lines = source.split('\n')
+  return complaints.replace(/^.*check\.ts\((\d+),\d+\)/gm, (_, line) => {
+    const before = lines.slice(0, Number(line)).reverse()
+    return before.find((text) => text.startsWith('export namespace'))?.split(' ')[2] ?? `line ${line}`
+  })
+}
