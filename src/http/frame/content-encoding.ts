@@ -34,13 +34,16 @@ export function chooseEncoding<Encoding extends OutputEncoding = OutputEncoding>
 export function createEncoder(encoding: OutputEncoding): Transform {
   switch (encoding) {
     case 'gzip':
-      return zlib.createGzip({ ...sizes, level: 1 })
+      return zlib.createGzip({ ...sizes, level: 1, windowBits: gzipWindowBits })
     case 'br':
       return zlib.createBrotliCompress({ ...sizes, params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 1 } })
     case 'zstd':
       return newerZlib.createZstdCompress!(sizes)
   }
 }
+
+/** Rows are like those just before them. In 4 KB the last of these is found sooner than in 32 KB, and costs fewer bits. */
+const gzipWindowBits = 12
 
 const sizes = { chunkSize: 256 * 1024, highWaterMark: 256 * 1024 }
 
