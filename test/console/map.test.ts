@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Page } from 'playwright-core'
 import { eventually } from '../support/setup.ts'
 import { assertAccessible } from './axe.ts'
 import { colourAt, onMap } from './map-page.ts'
