@@ -67,9 +67,9 @@ test('every function in a tenant database is bound, has a search_path of its own
 test('no function of ours sets a role', async (t) => {
   const { user, admin } = await setup(t)
   const { rows } = await admin(
-    `select oid::regprocedure::text as name from pg_proc
+    String.raw`select oid::regprocedure::text as name from pg_proc
      where pronamespace in ('cartodb'::regnamespace, 'cartage'::regnamespace)
-       and prosrc ~* 'set_config|msets+(locals+|sessions+)?(role|session)M' and proname <> 'cdb_checkquota'`,
+       and prosrc ~* 'set_config|\mset\s+(local\s+|session\s+)?(role|session)\M' and proname <> 'cdb_checkquota'`,
     [],
     user.account.database,
   )

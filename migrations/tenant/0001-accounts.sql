@@ -25,7 +25,7 @@ create table cartage.roles (
 create function cartage.compress_quickly() returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('default_toast_compression', 'lz4', true);
+  set local default_toast_compression = 'lz4';
 exception when invalid_parameter_value then
   null;
 end
