@@ -53,6 +53,13 @@ hint: --type größe=text loads it as it is.\n`,
   const torn = await cartage(me, 'export', 'select id, 1/(id - 1100) as x from quakes order by id', '-o', out)
   assert.equal(torn.code, 1)
   assert.equal(JSON.parse(await readFile(out, 'utf8')).features.length, 1_200)
+
+  const parquet = join(folder, 'out.parquet')
+  const misnamed = await cartage(me, 'export', 'quakes', '-o', parquet)
+  assert.equal(misnamed.code, 2)
+  assert.match(misnamed.err, /^error: \.parquet is none of ours: add --format, one of csv, /)
+  await assert.rejects(readFile(parquet))
+  assert.equal((await cartage(me, 'export', 'quakes', '-o', parquet, '--format', 'csv')).code, 0)
 })
 
 test('--header and --no-header say what the first line is, whatever it looks like', async (t) => {
@@ -73,6 +80,8 @@ test('--header and --no-header say what the first line is, whatever it looks lik
   assert.equal(await plan(years, '--header'), '2 columns, 2 rows  _2020 bigint · _2021 bigint')
   assert.equal(await plan(names), '2 columns, 1 row  ada text · bob text')
   assert.equal(await plan(names, '--no-header'), '2 columns, 2 rows  column_1 text · column_2 text')
+  assert.match(await plan(years, '--append'), /--append goes by the names of columns, and the first line of /)
+  assert.equal(await plan(years, '--append', '--header'), '2 columns, 2 rows  _2020 bigint · _2021 bigint')
   assert.equal(await plan(names, '--header', '--no-header'), 'error: --header and --no-header: choose one')
   const file = join(folder, 'names.csv')
   await writeFile(file, names)

@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs'
+import { basename } from 'node:path'
 import { formatBytes, formatDuration } from '../../../client/format.ts'
 import { quoteName } from '../../../client/quote.ts'
 import { UsageError } from '../../command.ts'
@@ -22,7 +23,7 @@ const exportCommand: PeopleCommand = {
       type: 'string',
       value: 'F',
       kind: exportFormats,
-      help: `one of ${exportFormats.join(', ')}; csv unless told`,
+      help: `one of ${exportFormats.join(', ')}; else by the ending of the file, or csv`,
     },
   },
   details: [
@@ -56,21 +57,30 @@ async function exportRows(call: Call, service: Service): Promise<number> {
 const copyHead = 'copy ('
 
 function exportFormatOf({ values }: Call, file: string | undefined): ExportFormat {
-  const told =
-    textOf(values, 'format') ?? endings[/\.(\w+)$/.exec(file ?? '')?.[1]?.toLowerCase() ?? ''] ?? 'csv'
+  const told = textOf(values, 'format') ?? formatOfEnding(file)
   const found = exportFormats.find((format) => format === told)
   if (!found) throw new UsageError(`--format must be one of ${exportFormats.join(', ')}, not '${told}'`)
   return found
 }
 
-const endings: Readonly<Record<string, ExportFormat>> = {
-  geojson: 'geojson',
-  ndjson: 'ndjson',
-  jsonl: 'ndjson',
-  json: 'json',
-  tsv: 'text',
-  txt: 'text',
+/** A file must not be something else than its name says. */
+function formatOfEnding(file = ''): ExportFormat {
+  const [, ending] = /\.(\w+)$/.exec(basename(file)) ?? []
+  if (ending === undefined) return 'csv'
+  const format = endings.get(ending.toLowerCase())
+  if (format) return format
+  throw new UsageError(`.${ending} is none of ours: add --format, one of ${exportFormats.join(', ')}`)
 }
+
+const endings: ReadonlyMap<string, ExportFormat> = new Map([
+  ['csv', 'csv'],
+  ['geojson', 'geojson'],
+  ['ndjson', 'ndjson'],
+  ['jsonl', 'ndjson'],
+  ['json', 'json'],
+  ['tsv', 'text'],
+  ['txt', 'text'],
+])
 
 /** One word is a table, with or without its schema; anything else is SQL. */
 function queryOf(source: string): string {

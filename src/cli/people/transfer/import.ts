@@ -71,6 +71,7 @@ function headerTold({ values }: Call): boolean | undefined {
 
 async function planImport(call: Call, file: ImportFile) {
   const [path, table = tableName(basename(path))] = call.args as [string, string?]
+  if (call.values.append && !file.dialect.hasHeader) throw new UsageError(namesMissing(path))
   const inference = new TypeInference(file.dialect)
   const stop = showProgress(
     call.terminal,
@@ -108,6 +109,9 @@ async function planImport(call: Call, file: ImportFile) {
   }
   return { plan, rows }
 }
+
+const namesMissing = (path: string) =>
+  `--append goes by the names of columns, and the first line of ${path} has none; if it has, add --header`
 
 function typesTold({ values }: Call, names: readonly string[]): ReadonlyMap<string, string> {
   return new Map(
