@@ -1,6 +1,6 @@
 import type { Entry } from './frame/entry.ts'
 import { type Frame, inFrame } from './frame/frame.ts'
-import { median, percentile, seconds } from './frame/measure.ts'
+import { medianOf, percentile, seconds } from './frame/measure.ts'
 import {
   emptyQueue,
   fillQueue,
@@ -153,12 +153,6 @@ async function insertRate(frame: Frame): Promise<() => Promise<number>> {
   await client.query('create table b (id serial primary key, v text)')
   const bench = await pgbench(frame, statement, 'postgres', connections)
   return () => bench(3)
-}
-
-async function medianOf(count: number, measureOne: () => Promise<number>): Promise<number> {
-  const taken: number[] = []
-  for (let turn = 0; turn < count; turn++) taken.push(await measureOne())
-  return median(taken)
 }
 
 function percentilesOf(values: readonly number[], percents: readonly number[], digits: number): string {

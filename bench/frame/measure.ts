@@ -71,6 +71,12 @@ export function median(values: readonly number[]): number {
   return percentile(values, 50)
 }
 
+export async function medianOf(count: number, measureOne: () => Promise<number>): Promise<number> {
+  const taken: number[] = []
+  for (let turn = 0; turn < count; turn++) taken.push(await measureOne())
+  return median(taken)
+}
+
 export function percentile(values: readonly number[], percent: number): number {
   const sorted = [...values].sort((a, b) => a - b)
   const place = (percent / 100) * (sorted.length - 1)

@@ -15,6 +15,7 @@ const maxBytes = 512_000_000
 const progressMs = 100
 /** What fits on a screen. */
 const headRows = 60
+const headBytes = 16 * 1024
 
 const stored = new StoredRows()
 const stopped = new AbortController()
@@ -81,26 +82,40 @@ async function run({ url, headers, body }: Extract<ToWorker, { kind: 'run' }>): 
 }
 
 async function receive(response: Response): Promise<Outcome> {
-  let toldAt = 0
-  let isHeadTold = false
-  const tell = (head?: readonly Row[]) => {
-    toldAt = performance.now()
-    worker.postMessage({ kind: 'progress', progress: progress(), ...(head && { head }) })
-  }
   const reader = response.body!.getReader()
+  const news = new News()
   for (;;) {
     const { done, value } = await reader.read()
     if (done) break
-    stored.add(value)
+    // The first rows are on their way before the rest of the first read is looked at.
+    const parts = news.isHeadTold ? [value] : [value.subarray(0, headBytes), value.subarray(headBytes)]
+    for (const part of parts) {
+      stored.add(part)
+      news.tell()
+    }
     if (stored.bytes > maxBytes) {
       await reader.cancel()
       return { kind: 'full' }
     }
-    if (!isHeadTold && stored.count > 0) {
-      isHeadTold = true
-      tell(readRows(0, headRows))
-    } else if (performance.now() - toldAt > progressMs) tell()
   }
   const { time, total_rows, notices = [], warnings = [] } = stored.readTail()
   return { kind: 'done', seconds: time, totalRows: total_rows, warnings, notices }
+}
+
+/** Tells the page the first rows at once, and now and then how many there are. */
+class News {
+  isHeadTold = false
+  #toldAt = 0
+
+  tell(): void {
+    const isHead = !this.isHeadTold && stored.count > 0
+    if (!isHead && performance.now() - this.#toldAt < progressMs) return
+    this.#toldAt = performance.now()
+    this.isHeadTold ||= isHead
+    worker.postMessage({
+      kind: 'progress',
+      progress: progress(),
+      ...(isHead && { head: readRows(0, headRows) }),
+    })
+  }
 }
