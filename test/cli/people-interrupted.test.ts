@@ -19,7 +19,8 @@ test('an import shows how far it is, and Ctrl-C leaves neither rows nor table', 
   const shown = () => terminal.shown().replaceAll('\r\x1b[K', '')
   const progress = /█*░+ {2}\d+ % {2}[\d.]+( [kM]B)? of 20 MB {2}[\d.]+ [kM]?B\/s {2}\d+(\.\d)? \w+ left/
   await eventually(() => assert.match(shown(), progress), 60_000)
-  assert.ok(shown().startsWith('slow.csv  1 column, 1,000 rows, 20 MB\r\n  name sluggish\r\n'), shown())
+  // Before it, on a busy machine, how far the reading is.
+  assert.ok(shown().includes('slow.csv  1 column, 1,000 rows, 20 MB\r\n  name sluggish\r\n'), shown())
   const tables = async () => (await house.user.sql("select 1 from pg_class where relname = 'slow'")).rowCount
   assert.equal(await tables(), 1)
   terminal.type('\x03')
