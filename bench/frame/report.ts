@@ -60,6 +60,7 @@ export const subjects: ReadonlyMap<string, string> = new Map([
   ['user', 'Users'],
   ['tables', 'Tables'],
   ['start', 'Start'],
+  ['idle', 'Memory at rest'],
   ['cli', 'Command line'],
   ['console', 'The console in Chromium'],
   ['scale', '10,000 users and a million finished jobs'],
