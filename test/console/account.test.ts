@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
+import { eventually } from '../support/setup.ts'
 import { assertAccessibleEverywhere } from './axe.ts'
 import { openConsole } from './open-console.ts'
 
@@ -15,8 +16,8 @@ test('the account shows its quota, its largest tables and the rate limit as last
   await signInAt('/account', user)
   await page.getByText(/of 50 MB in 2 tables/).waitFor()
   await page.getByRole('meter', { name: 'Used of the quota' }).waitFor()
-  const names = await page.locator('table.list tbody td:first-child').allInnerTexts()
-  assert.deepEqual(names, ['large', 'small'])
+  const names = page.locator('table.list tbody td:first-child')
+  await eventually(async () => assert.deepEqual(await names.allInnerTexts(), ['large', 'small']))
   await page.getByText(/4\d\d requests left of 500, as told just now/).waitFor()
   await assertAccessibleEverywhere(page)
 })
