@@ -139,8 +139,7 @@ function onceAPair<T>(run: () => Promise<T>): () => Promise<T> {
 }
 
 async function startBareServer(frame: Frame, database: string): Promise<string> {
-  const url = new URL((await frame.cluster()).url)
-  url.pathname = `/${database}`
+  const url = await frame.urlOf(database)
   const script = join(import.meta.dirname, 'query/bare-server.ts')
   const child = spawn(process.execPath, ['--import', 'tsx', script, url.href, String(connections)], {
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { join } from 'node:path'
@@ -6,6 +5,7 @@ import pg from 'pg'
 import type { Entry } from './frame/entry.ts'
 import { inFrame } from './frame/frame.ts'
 import { seconds } from './frame/measure.ts'
+import { psql } from './frame/psql.ts'
 
 // A trial: CARTAGE_BENCH_ROWS=50000 npm run bench -- tables
 const rows = Number(process.env.CARTAGE_BENCH_ROWS ?? 1_000_000)
@@ -30,12 +30,11 @@ export const entries: readonly Entry[] = [
       await client.query(`select CDB_CartodbfyTable('points')`)
       const file = join(await frame.makeFolder(), 'points.csv')
       await writePoints(file)
-      const url = new URL((await frame.cluster()).url)
-      url.pathname = `/${role}`
+      const url = await frame.urlOf(role)
       const copy = async (act: 'enable' | 'disable') => {
         await client.query('truncate points')
         for (const trigger of triggers) await client.query(`alter table points ${act} trigger ${trigger}`)
-        return seconds(async () => psqlCopy(url.href, logIn, file))
+        return seconds(async () => psql(url, ['-c', logIn, '-c', copyPoints(file)]))
       }
       return { baseline: () => copy('disable'), ours: () => copy('enable') }
     }),
@@ -52,9 +51,4 @@ async function writePoints(file: string): Promise<void> {
   await once(out, 'finish')
 }
 
-function psqlCopy(url: string, logIn: string, file: string): void {
-  const command = `\\copy public.points(the_geom, name, v) from '${file}' csv`
-  const options = ['-qX', '-v', 'ON_ERROR_STOP=1', '-c', logIn, '-c', command]
-  const { status, stderr } = spawnSync('psql', [...options, url], { encoding: 'utf8' })
-  if (status !== 0) throw new Error(stderr)
-}
+const copyPoints = (file: string) => `\\copy public.points(the_geom, name, v) from '${file}' csv`

@@ -1,9 +1,9 @@
-import { spawnSync } from 'node:child_process'
 import type { Page } from 'playwright-core'
 import { percentFor, type Tile, tileSql } from '../../console/geo/tile-sql.ts'
 import { createClient } from '../../src/client/client.ts'
 import type { Frame } from '../frame/frame.ts'
 import { seconds } from '../frame/measure.ts'
+import { psql } from '../frame/psql.ts'
 import { openConsole, signIn } from './console-page.ts'
 
 /** A table of many points, prepared for maps as a person prepares it, and its page in the console. */
@@ -18,8 +18,7 @@ export async function openTableOfPoints(frame: Frame, rows: number): Promise<Tab
   const client = createClient({ baseUrl: opened.url, username: opened.username, token: opened.token })
   frame.after(async () => client.close())
   await client.jobs.run([pointsSql(rows), `select CDB_CartodbfyTable('points')`, 'vacuum analyze points'])
-  const url = new URL((await frame.cluster()).url)
-  url.pathname = `/${opened.database}`
+  const url = await frame.urlOf(opened.database)
   const page = await signIn(opened)
   await page.goto(`${opened.url}/console/tables/public/points/columns`)
   await tab(page, 'Map').waitFor()
@@ -28,12 +27,12 @@ export async function openTableOfPoints(frame: Frame, rows: number): Promise<Tab
     page,
     psql: async (tile, rowsInView) => {
       const text = tileSql({ ...source, isPoints: true, percent: percentFor(rowsInView) }, tile)
-      return seconds(async () => psql(url.href, text))
+      return seconds(async () => psql(url, ['-At', '-o', '/dev/null', '-c', text], searchPath))
     },
   }
 }
 
-const searchPath = 'public,cartodb,postgis'
+const searchPath = { PGOPTIONS: '-c search_path=public,cartodb,postgis' }
 
 /**
  * A tenth around one of ten large cities, the rest around a thousand towns. Neighbours do not lie beside each other in the
@@ -103,16 +102,4 @@ export async function timeJump(page: Page, center: readonly [number, number], zo
       map.jumpTo({ center: ${JSON.stringify(center)}, zoom: ${zoom} })
     })`),
   )
-}
-
-function psql(url: string, text: string): void {
-  const { status, stderr } = spawnSync(
-    'psql',
-    ['-qXAt', '-o', '/dev/null', '-v', 'ON_ERROR_STOP=1', '-c', text, url],
-    {
-      encoding: 'utf8',
-      env: { ...process.env, PGOPTIONS: `-c search_path=${searchPath}` },
-    },
-  )
-  if (status !== 0) throw new Error(stderr)
 }

@@ -54,8 +54,7 @@ export async function openField(
   const folder = await frame.makeFolder()
   const endpoint = (name: string, q: string) =>
     `${service.url}/user/bench/api/v2/sql/${name}?${new URLSearchParams({ q, api_key: user.api_key })}`
-  const address = new URL((await frame.cluster()).url)
-  address.pathname = `/${database}`
+  const address = await frame.urlOf(database)
   const variables = {
     psql: `psql -qX ${address.href}`,
     from: endpoint('copyfrom', 'COPY target FROM STDIN CSV'),

@@ -88,11 +88,16 @@ export class Frame {
     return { service: this.#services, postgres: this.#postmasters }
   }
 
-  /** A connection of the administrator to a database of the shared cluster. */
-  async connect(database = 'postgres'): Promise<pg.Client> {
+  /** The administrator's address of a database of the shared cluster. */
+  async urlOf(database: string): Promise<URL> {
     const url = new URL((await this.cluster()).url)
     url.pathname = `/${database}`
-    const client = new pg.Client({ connectionString: url.href })
+    return url
+  }
+
+  /** A connection of the administrator to a database of the shared cluster. */
+  async connect(database = 'postgres'): Promise<pg.Client> {
+    const client = new pg.Client({ connectionString: (await this.urlOf(database)).href })
     await client.connect()
     this.after(() => client.end())
     return client

@@ -1,4 +1,4 @@
-import type { Party, ResourceUse } from './resource-use.ts'
+import { type Party, parties, type ResourceUse } from './resource-use.ts'
 
 /** Which resource was the limit, judged by who was on a CPU while ours ran. */
 export function limitOf(use: ResourceUse): string {
@@ -21,7 +21,6 @@ export function describeUse(use: ResourceUse): string {
 const full = 0.85
 const often = 0.25
 
-const parties = ['service', 'postgres', 'client'] as const
 const names = { service: 'the service', postgres: 'PostgreSQL', client: 'the client' }
 const oneOf = {
   service: 'one thread of the service',

@@ -7,23 +7,23 @@ const ticksPerSecond = 100
 const pageBytes = 4096
 
 export function processUse(pid: number): ProcessUse {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1]!.split(' ')
-  return {
-    cpuSeconds: (Number(fields[11]) + Number(fields[12])) / ticksPerSecond,
-    rssBytes: Number(fields[21]) * pageBytes,
-  }
+  const { own, rssBytes } = readStat(readFileSync(`/proc/${pid}/stat`, 'latin1'))
+  return { cpuSeconds: own, rssBytes }
+}
+
+/** Of a process or a thread: seconds on a CPU, its own and those of the children that it has waited for, and its memory. */
+export function readStat(text: string): Readonly<{ own: number; children: number; rssBytes: number }> {
+  const fields = text.split(') ')[1]!.split(' ').map(Number)
+  const seconds = (at: number) => (fields[at]! + fields[at + 1]!) / ticksPerSecond
+  return { own: seconds(11), children: seconds(13), rssBytes: fields[21]! * pageBytes }
 }
 
 /** CPU seconds of the commands that `work` runs to their end. */
 export async function childCpuSeconds(work: () => Promise<unknown>): Promise<number> {
+  const endedChildren = () => readStat(readFileSync('/proc/self/stat', 'latin1')).children
   const before = endedChildren()
   await work()
   return endedChildren() - before
-}
-
-function endedChildren(): number {
-  const fields = readFileSync('/proc/self/stat', 'latin1').split(') ')[1]!.split(' ')
-  return (Number(fields[13]) + Number(fields[14])) / ticksPerSecond
 }
 
 /** Follows a process: the CPU it used since the start, and the most memory it had. */

@@ -1,10 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
+import { readStat } from './process-use.ts'
 
 /** The processes that are not the client, each with those that it has started. */
 export type Watched = Readonly<{ service: readonly number[]; postgres: readonly number[] }>
 
-export type Party = 'service' | 'postgres' | 'client'
+export type Party = (typeof parties)[number]
 
 /** Seconds on a CPU in each second: of all threads of a party together, and of the busiest of them. */
 export type PartyUse = Readonly<{ all: number; busiest: number }>
@@ -67,7 +68,7 @@ export class ResourceSampler {
   }
 }
 
-const parties = ['service', 'postgres', 'client'] as const
+export const parties = ['service', 'postgres', 'client'] as const
 const nothing = (): Record<Party, number> => ({ service: 0, postgres: 0, client: 0 })
 
 type Threads = ReadonlyMap<string, Readonly<{ party: Party; seconds: number }>>
@@ -85,10 +86,11 @@ function look({ service, postgres }: Watched): Look {
   const all = nothing()
   const add = (party: Party, roots: readonly number[], except: readonly number[]) => {
     for (const pid of roots.flatMap((root) => family(root, except))) {
-      all[party] += sum(cpuTimes(`/proc/${pid}/stat`))
+      const { own, children } = cpuSeconds(`/proc/${pid}/stat`)
+      all[party] += own + children
       for (const task of tasksOf(pid)) {
-        const [user, system] = cpuTimes(`/proc/${pid}/task/${task}/stat`)
-        threads.set(`${pid}/${task}`, { party, seconds: user! + system! })
+        const { own } = cpuSeconds(`/proc/${pid}/task/${task}/stat`)
+        threads.set(`${pid}/${task}`, { party, seconds: own })
       }
     }
   }
@@ -109,14 +111,11 @@ function childrenOf(pid: number): number[] {
   )
 }
 
-/** Seconds of user and system time, its own and then those of the children that it has waited for. */
-function cpuTimes(statFile: string): number[] {
-  const fields = read(statFile).split(') ')[1]?.split(' ').slice(11, 15) ?? ['0', '0', '0', '0']
-  return fields.map((ticks) => Number(ticks) / ticksPerSecond)
+/** None of one that has ended meanwhile. */
+function cpuSeconds(statFile: string): Readonly<{ own: number; children: number }> {
+  const text = read(statFile)
+  return text ? readStat(text) : { own: 0, children: 0 }
 }
-
-const ticksPerSecond = 100
-const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0)
 
 /** By the kernel's pressure information, where it has that. */
 function diskSeconds(): number {

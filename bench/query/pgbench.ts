@@ -15,8 +15,7 @@ export async function pgbench(
   const [binaries] = await findBinaries()
   const script = join(await frame.makeFolder(), 'statement.sql')
   await writeFile(script, `${statement};\n`)
-  const url = new URL((await frame.cluster()).url)
-  url.pathname = `/${database}`
+  const url = await frame.urlOf(database)
   return async (seconds) => {
     const options = [
       '-n',

@@ -12,8 +12,7 @@ export async function psqlCopy(
   database: string,
 ): Promise<(times: number) => Promise<number>> {
   const [binaries] = await findBinaries()
-  const url = new URL((await frame.cluster()).url)
-  url.pathname = `/${database}`
+  const url = await frame.urlOf(database)
   const copy = `copy (${statement}) to stdout with csv header`
   return async (times) => {
     const commands = Array.from({ length: times }, () => ['-c', copy]).flat()

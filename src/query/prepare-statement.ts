@@ -3,8 +3,8 @@ import type { BoundText } from '../postgres/wire/bound-query.ts'
 import type { WireText } from '../postgres/wire/wire-query.ts'
 import { containsCopy, pageableStatement, wrapForPaging } from '../sql/query-kind.ts'
 import { parseStatements } from '../sql/statements.ts'
-import { geojsonColumn, geometryColumn } from './geojson-format.ts'
 import type { Query } from './query.ts'
+import { geojsonColumn, geometryColumn } from './rows/geojson-format.ts'
 
 /** What is sent, and where the caller's own text is in it. */
 export type PreparedStatement = Readonly<{

@@ -1,25 +1,17 @@
-import { LRUCache } from 'lru-cache'
 import type { Session } from '../postgres/session.ts'
 import type { SessionTarget } from '../postgres/session-target.ts'
-import { type Column, remembered } from './columns.ts'
-import { builtInTypes } from './pg-types.ts'
-import type { Field } from './row-format.ts'
+import { type Column, remembered } from './rows/columns.ts'
+import { builtInTypes } from './rows/pg-types.ts'
+import type { Field } from './rows/row-format.ts'
+import { TypeCache } from './type-cache.ts'
 
 /** What answers say of their columns. Types that are not built in are asked for once in each database. */
 export class TypeNames {
-  readonly #names = new LRUCache<string, string>({ max: 10_000, ttl: 10 * 60_000 })
+  readonly #names = new TypeCache<string>()
 
   /** Undefined if the name of a type must be looked up first. */
   describe(target: SessionTarget, columns: readonly Column[]): readonly Field[] | undefined {
-    const known = builtInFields(columns)
-    if (known) return known
-    const fields: Field[] = []
-    for (const { name, typeOid } of columns) {
-      const type = this.#typeOf(target, typeOid)
-      if (!type) return undefined
-      fields.push({ name, ...type })
-    }
-    return fields
+    return builtInFields(columns) ?? fieldsOf(columns, (oid) => this.#typeOf(target, oid))
   }
 
   /** Asks on the caller's own session: a type made in a transaction still open is seen, too. */
@@ -34,7 +26,7 @@ export class TypeNames {
   }
 
   #typeOf(target: SessionTarget, oid: number): FieldType | undefined {
-    return builtInTypes.get(oid)?.field ?? fieldType(this.#names.get(keyOf(target, oid)))
+    return builtInTypes.get(oid)?.field ?? fieldType(this.#names.get(target, oid))
   }
 
   async #learn(session: Session, columns: readonly Column[]): Promise<void> {
@@ -42,24 +34,30 @@ export class TypeNames {
       'select oid, typname from pg_catalog.pg_type where oid operator(pg_catalog.=) any($1)',
       [columns.map(({ typeOid }) => typeOid)],
     )
-    for (const { oid, typname } of rows) this.#names.set(keyOf(session.target, oid), typname)
+    for (const { oid, typname } of rows) this.#names.set(session.target, oid, typname)
   }
 }
 
 /** Null if one of the types is not built in. */
-const builtInFields = remembered((columns: readonly Column[]): readonly Field[] | null => {
+const builtInFields = remembered(
+  (columns: readonly Column[]) => fieldsOf(columns, (oid) => builtInTypes.get(oid)?.field) ?? null,
+)
+
+/** Undefined if one of the types is not known. */
+function fieldsOf(
+  columns: readonly Column[],
+  typeOf: (oid: number) => FieldType | undefined,
+): readonly Field[] | undefined {
   const fields: Field[] = []
   for (const { name, typeOid } of columns) {
-    const type = builtInTypes.get(typeOid)?.field
-    if (!type) return null
+    const type = typeOf(typeOid)
+    if (!type) return undefined
     fields.push({ name, ...type })
   }
   return fields
-})
+}
 
 type FieldType = Omit<Field, 'name'>
-
-const keyOf = ({ hostId, database }: SessionTarget, oid: number) => `${hostId}/${database}/${oid}`
 
 function fieldType(typeName: string | undefined): FieldType | undefined {
   if (typeName === undefined) return undefined

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { ByteWriter, chunkBytes } from '../../src/query/byte-writer.ts'
-import { CsvFormat } from '../../src/query/csv-format.ts'
-import { planObjects, writeObject } from '../../src/query/json-objects.ts'
+import { ByteWriter, chunkBytes } from '../../src/query/rows/byte-writer.ts'
+import { CsvFormat } from '../../src/query/rows/csv-format.ts'
+import { planObjects, writeObject } from '../../src/query/rows/json-objects.ts'
 
 const oids = { timestamptz: 1184, text: 25, textArray: 1009, float8: 701, bool: 16, jsonb: 3802 }
 

@@ -1,7 +1,7 @@
-import { LRUCache } from 'lru-cache'
 import { queryInCatalog } from '../../postgres/query-in-catalog.ts'
 import type { Session } from '../../postgres/session.ts'
 import type { SessionTarget } from '../../postgres/session-target.ts'
+import { TypeCache } from '../type-cache.ts'
 import { type ArraySyntax, plainArray } from './bind-values.ts'
 
 /** Thrown before the statement runs: how to write an array for these types must be looked up first. */
@@ -16,7 +16,7 @@ export class UnknownTypes extends Error {
 
 /** How arrays are written for the types of parameters. Types that are not built in are asked for once in each database. */
 export class ParameterTypes {
-  readonly #syntaxes = new LRUCache<string, ArraySyntax>({ max: 10_000, ttl: 10 * 60_000 })
+  readonly #syntaxes = new TypeCache<ArraySyntax>()
 
   /** For parameters that get arrays. Throws UnknownTypes. */
   syntaxes(target: SessionTarget, oids: readonly number[]): ReadonlyMap<number, ArraySyntax> {
@@ -34,16 +34,16 @@ export class ParameterTypes {
   async learn(session: Session, oids: readonly number[]): Promise<void> {
     const { rows } = await queryInCatalog<TypeRow>(session, lookUp, [oids])
     // One that was dropped a moment ago: PostgreSQL shall tell.
-    for (const oid of oids) this.#syntaxes.set(keyOf(session.target, oid), plainArray)
+    for (const oid of oids) this.#syntaxes.set(session.target, oid, plainArray)
     for (const { asked, delimiter, is_array: isArray, is_json: isJson } of rows) {
       const syntax = isJson && !isArray ? 'json' : { delimiter, isOfJson: isJson }
-      this.#syntaxes.set(keyOf(session.target, asked), syntax)
+      this.#syntaxes.set(session.target, asked, syntax)
     }
   }
 
   #syntaxOf(target: SessionTarget, oid: number): ArraySyntax | undefined {
     if (oid < firstOwnOid) return builtIn.get(oid) ?? plainArray
-    return this.#syntaxes.get(keyOf(target, oid))
+    return this.#syntaxes.get(target, oid)
   }
 }
 
@@ -62,8 +62,6 @@ const lookUp = `
   select asked, delimiter, is_array, type in ('json'::regtype, 'jsonb'::regtype) as is_json
   from step join pg_type on oid = type
   where typtype <> 'd' and (typcategory <> 'A' or is_array)`
-
-const keyOf = ({ hostId, database }: SessionTarget, oid: number) => `${hostId}/${database}/${oid}`
 
 /** json, jsonb, their arrays, and box[]. All other arrays of the catalog have commas. */
 const builtIn: ReadonlyMap<number, ArraySyntax> = new Map<number, ArraySyntax>([

@@ -1,0 +1,17 @@
+import { LRUCache } from 'lru-cache'
+import type { SessionTarget } from '../postgres/session-target.ts'
+
+/** What is known of types that are not built in: a number means another type in each database. */
+export class TypeCache<Value extends NonNullable<unknown>> {
+  readonly #values = new LRUCache<string, Value>({ max: 10_000, ttl: 10 * 60_000 })
+
+  get(target: SessionTarget, oid: number): Value | undefined {
+    return this.#values.get(keyOf(target, oid))
+  }
+
+  set(target: SessionTarget, oid: number, value: Value): void {
+    this.#values.set(keyOf(target, oid), value)
+  }
+}
+
+const keyOf = ({ hostId, database }: SessionTarget, oid: number) => `${hostId}/${database}/${oid}`
