@@ -9,6 +9,7 @@ import {
   isTooLongForRequest,
   type Points,
   tableName,
+  tooManyNames,
 } from '../../src/client/import/import-plan.ts'
 import type { InferredColumn } from '../../src/client/import/infer-types.ts'
 import type { CatalogTable } from '../api/catalog.ts'
@@ -110,18 +111,13 @@ function problemsOf(plan: ImportPlan, { target }: WantedImport, reading: FileRea
     columns.length > 1600 && `PostgreSQL has 1,600 columns at most, the file has ${columns.length}.`,
     missing.length > 0 &&
       `${target!.name} has no column ${missing.slice(0, 5).join(', ')}: rename it, or choose a new table.`,
-    columns.length <= 1600 && isTooLongForRequest(importStatements(plan).copy) && tooManyNames(plan, reading),
+    columns.length <= 1600 &&
+      isTooLongForRequest(importStatements(plan).copy) &&
+      (reading.isWhole
+        ? tooManyNames(plan)
+        : 'The names of columns are too long, until the whole file is read.'),
     !isEncodingRight && 'There are bytes that are not of this encoding: choose another one.',
     badLine &&
       `Line ${badLine.line.toLocaleString('en-US')}: ${badLine.message} PostgreSQL would refuse the file.`,
   ].filter((problem) => typeof problem === 'string')
-}
-
-/** COPY names every column that gets a value, unless all do, and every one in which "" is NULL. */
-function tooManyNames({ table, columns, isNew }: ImportPlan, { isWhole }: FileReading): string {
-  const names = `The names of these ${columns.length.toLocaleString('en-US')} columns are too long for one request`
-  if (!isWhole) return `${names}, until the whole file is read.`
-  return isNew
-    ? `${names}: give shorter ones to those in which values are "", or make them text.`
-    : `${names}: let the file have all columns of ${table}, in the same order; or make a new table of it, and INSERT from there.`
 }

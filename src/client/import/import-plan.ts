@@ -43,7 +43,7 @@ export type ImportStatements = Readonly<{
 
 /** Every statement of an import, in their order. */
 export function importStatements(plan: ImportPlan): ImportStatements {
-  const name = [...(plan.schema === undefined ? [] : [plan.schema]), plan.table].map(shownName).join('.')
+  const name = importTarget(plan)
   return {
     create: plan.isNew ? createTable(name, plan) : undefined,
     copy: copyStatement(name, plan),
@@ -56,6 +56,10 @@ export function importStatements(plan: ImportPlan): ImportStatements {
     dropEmpty: plan.isNew ? dropEmptyTable(name) : undefined,
   }
 }
+
+/** The table as a statement names it. */
+export const importTarget = ({ schema, table }: ImportPlan) =>
+  [...(schema === undefined ? [] : [schema]), table].map(shownName).join('.')
 
 /** Behind the lock nobody is about to store rows. */
 function dropEmptyTable(name: string): string {
@@ -111,6 +115,14 @@ export const isTooLongForRequest = (statement: string) =>
   encodeURIComponent(statement).length > maxAddressCharacters
 
 const maxAddressCharacters = 15_000
+
+/** COPY names every column that gets a value, unless all do, and every one in which "" is NULL. */
+export function tooManyNames({ table, columns, isNew }: ImportPlan): string {
+  const names = `The names of these ${columns.length.toLocaleString('en-US')} columns are too long for one request`
+  return isNew
+    ? `${names}: give shorter ones to those in which values are "", or make them text.`
+    : `${names}: let the file have all columns of ${table}, in the same order; or make a new table of it, and INSERT from there.`
+}
 
 /** Names for columns, from what the header says of them: in lower case, without spaces and signs, each once. */
 export function columnNames(header: readonly (string | null)[]): string[] {

@@ -7,7 +7,10 @@ import {
   type ImportPlan,
   type ImportStatements,
   importStatements,
+  importTarget,
+  isTooLongForRequest,
   tableName,
+  tooManyNames,
 } from '../../../client/import/import-plan.ts'
 import { TypeInference } from '../../../client/import/infer-types.ts'
 import { UsageError } from '../../command.ts'
@@ -54,9 +57,8 @@ export const importCommand: PeopleCommand = {
     const file = await openImportFile(path, textOf(call.values, 'encoding'), headerTold(call))
     const { plan, rows } = await planImport(call, file)
     describePlan(call, file, plan, rows)
+    if (!call.values['dry-run']) return withService(call, (service) => load(call, service, file, plan))
     const statements = importStatements(plan)
-    if (!call.values['dry-run'])
-      return withService(call, (service) => load(call, service, file, plan, statements))
     const texts = [statements.create, statements.copy, ...statements.after].filter(Boolean)
     call.terminal.out.write(`${texts.join(';\n')};\n`)
     return 0
@@ -148,15 +150,10 @@ function describePlan(
   terminal.say(`  ${[...parts, ...(points ? [`points from ${points.lon}, ${points.lat}`] : [])].join(' · ')}`)
 }
 
-async function load(
-  call: Call,
-  service: Service,
-  file: ImportFile,
-  plan: ImportPlan,
-  statements: ImportStatements,
-): Promise<number> {
+async function load(call: Call, service: Service, file: ImportFile, plan: ImportPlan): Promise<number> {
   const { terminal, values } = call
   const { client, signal } = service
+  const statements = await fittingStatements(service, plan)
   const startedAt = performance.now()
   if (statements.create) await client.sql(statements.create, { signal })
   const { total_rows } = await upload(call, service, file, statements).catch(async (error: unknown) => {
@@ -172,6 +169,17 @@ async function load(
   if (values.json)
     terminal.out.write(`${JSON.stringify({ table: plan.table, rows: total_rows, job_id: job.job_id })}\n`)
   return 0
+}
+
+/** COPY need not name the columns of a table if the file has all of them: that is asked only where the names are too long. */
+async function fittingStatements({ client, signal }: Service, plan: ImportPlan): Promise<ImportStatements> {
+  const statements = importStatements(plan)
+  if (!isTooLongForRequest(statements.copy)) return statements
+  if (plan.isNew) throw new Failed(tooManyNames(plan))
+  const { fields } = await client.sql(`SELECT * FROM ${importTarget(plan)} LIMIT 0`, { signal })
+  const shorter = importStatements({ ...plan, tableColumns: Object.keys(fields) })
+  if (isTooLongForRequest(shorter.copy)) throw new Failed(tooManyNames(plan))
+  return shorter
 }
 
 async function upload(
