@@ -112,9 +112,27 @@ async function assertServes(t: TestContext, folder: string, cartage: string, ver
   const { info } = (await (await fetch(`${url}/openapi.json`)).json()) as { info: { version: string } }
   assert.equal(info.version, version)
   assert.equal((await fetch(`${url}/health/ready`)).status, 200)
+  await assertPages(url)
   assert.match(await (await fetch(`${url}/cli/cartage`)).text(), /^#!\/usr\/bin\/env node\n/)
   child.kill('SIGTERM')
   assert.deepEqual(await gone, [0, null])
+}
+
+/** What is bundled can lack what its sources had. Everything that can be read without a key is, with all it loads. */
+async function assertPages(url: string): Promise<void> {
+  const seen = new Set<string>()
+  const visit = async (page: URL): Promise<void> => {
+    if (seen.has(page.href) || page.origin !== url) return
+    seen.add(page.href)
+    const reply = await fetch(page)
+    const text = await reply.text()
+    assert.equal(reply.status, 200, `${page}: ${text.slice(0, 300)}`)
+    if (!reply.headers.get('content-type')?.startsWith('text/html')) return
+    for (const [, file] of text.matchAll(/(?:src|href)="([^"]+)"/g)) await visit(new URL(file!, reply.url))
+  }
+  for (const path of ['/', '/docs', '/docs/json', '/openapi.json', '/console/', '/metrics', '/health/live'])
+    await visit(new URL(path, url))
+  assert.ok(seen.size > 10, [...seen].join(' '))
 }
 
 async function addressOf({ stdout }: ChildProcess): Promise<string> {

@@ -21,7 +21,7 @@ export async function openapiRoutes(app: FastifyInstance): Promise<void> {
 
 /** An application of its own, as nothing can be added to one that has started. */
 async function openReference(description: unknown): Promise<FastifyInstance> {
-  const [{ fastify }, { default: swagger }, { default: swaggerUi }] = await Promise.all([
+  const [{ default: fastify }, { default: swagger }, { default: swaggerUi }] = await Promise.all([
     import('fastify'),
     import('@fastify/swagger'),
     import('@fastify/swagger-ui'),
