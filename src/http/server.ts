@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { parse as parseQuery } from 'node:querystring'
 import { type FastifyInstance, fastify, LogController } from 'fastify'
+import { errors } from '../errors.ts'
 import { LazyLog } from '../log.ts'
 import { adminRoutes } from './admin/routes.ts'
 import { cliRoutes } from './cli/routes.ts'
@@ -85,8 +86,11 @@ function createApp({ config, log }: Services): FastifyInstance {
     genReqId: (request) => acceptedRequestId(request) ?? randomUUID(),
     bodyLimit: smallBodyBytes,
     // A path that is no URL has no route and meets no hook, but gets the same bodies as its neighbours.
-    frameworkErrors: (error, request, reply) => {
+    frameworkErrors: ({ code }, request, reply) => {
       const respond = keysPath.test(request.url) ? respondWithKeyError : respondWithError
+      // Not in its own words, which repeat the address, with the token in it.
+      const isLong = code === 'FST_ERR_MAX_PARAM_LENGTH'
+      const error = errors.badRequest(isLong ? 'A part of the path is too long' : 'The path is no valid URL')
       respond(error, request, forbidSniffing(reply))
     },
     clientErrorHandler: refuseNonsense,

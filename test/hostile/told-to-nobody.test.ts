@@ -53,6 +53,31 @@ test('a token reaches no log, wherever in a request it stands', async (t) => {
   assert.match(lines.join(''), new RegExp(`"url":"/user/${house.user.username}/api/v2/sql\\?q"`))
 })
 
+test('no answer repeats the token of its request, whatever is wrong with the address', async (t) => {
+  const { url, user } = await setup(t)
+  const names = [user.username, 'nobody', '%ff', 'x'.repeat(5_000), 'a%2Fb', '%00']
+  const accounts = names.flatMap((name) => [`/user/${name}`, `/u/${name}`])
+  const last = ['%ff', '%', '%E0%A4%A', 'y'.repeat(5_000), '..%2f', '%00', 'none']
+  const ways = [
+    '/api/v3/api_keys/',
+    '/api/v2/sql/job/',
+    '/api/v1/viz/',
+    '/api/v2/sql/',
+    '/api/v2/sql?q=',
+    '/',
+  ]
+  const paths = accounts.flatMap((account) =>
+    ways.flatMap((way) => last.map((end) => `${account}${way}${end}`)),
+  )
+  for (const path of [...paths, '/%ff', '/admin/v1/users/%ff', '/console/%ff', '/docs/%ff', '/cli/%ff']) {
+    const address = `${url}${path}${path.includes('?') ? '&' : '?'}api_key=${user.masterToken}`
+    const reply = await fetch(address)
+    const answer = await reply.text()
+    assert.ok(!answer.includes(user.masterToken), `${path}: ${answer}`)
+    assert.ok(reply.status < 500, `${path}: ${answer}`)
+  }
+})
+
 test('a copyto that breaks off is logged without the words of its SQL', async (t) => {
   const house = await setup(t)
   const { url, lines } = await listenedTo(t, house)
