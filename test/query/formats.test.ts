@@ -220,6 +220,47 @@ test('ndjson is one object per line', async (t) => {
   assert.equal(text, '{"n":1,"j":{"a": 1}}\n{"n":2,"j":{"a": 1}}\n')
 })
 
+test('geojson stays JSON where a coordinate is no number, and where a point among others is empty', async (t) => {
+  const { user } = await setup(t)
+  const cases: readonly (readonly [shape: string, geometry: unknown])[] = [
+    ["ST_MakePoint('NaN', 1)", null],
+    ["ST_MakePoint(1, '-Infinity')", null],
+    ["ST_MakeLine(ST_MakePoint(0, 0), ST_MakePoint('Infinity', 1))", null],
+    ["'MULTIPOINT(EMPTY, 1 1)'::geometry", { type: 'MultiPoint', coordinates: [[1, 1]] }],
+    ["'MULTIPOINT(1 1, EMPTY, EMPTY)'::geometry", { type: 'MultiPoint', coordinates: [[1, 1]] }],
+    ["'MULTIPOINT(EMPTY, EMPTY)'::geometry", { type: 'MultiPoint', coordinates: [] }],
+    ["'POINT EMPTY'::geometry", { type: 'Point', coordinates: [] }],
+    ["'POLYGON EMPTY'::geometry", { type: 'Polygon', coordinates: [] }],
+    [
+      "'LINESTRING(0 0, 1 1)'::geometry",
+      {
+        type: 'LineString',
+        coordinates: [
+          [0, 0],
+          [1, 1],
+        ],
+      },
+    ],
+    [
+      "'GEOMETRYCOLLECTION(POINT EMPTY, POINT(1 2))'::geometry",
+      {
+        type: 'GeometryCollection',
+        geometries: [
+          { type: 'Point', coordinates: [] },
+          { type: 'Point', coordinates: [1, 2] },
+        ],
+      },
+    ],
+  ]
+  const rows = cases.map(([shape], n) => `select ${n} as n, ${shape} as the_geom`)
+  const { text } = await ask(user, `${rows.join(' union all ')} order by n`, { format: 'geojson' })
+  const { features } = JSON.parse(text) as { features: { geometry: unknown }[] }
+  assert.deepEqual(
+    features.map(({ geometry }) => geometry),
+    cases.map(([, geometry]) => geometry),
+  )
+})
+
 test('geojson is a FeatureCollection of the_geom, the other columns being properties', async (t) => {
   const { user } = await setup(t)
   const sql = `select n, ST_SetSRID(ST_MakePoint(n, 1.123456789), 4326) as the_geom, 'x' as the_geom_webmercator

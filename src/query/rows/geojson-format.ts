@@ -41,8 +41,10 @@ export class GeojsonFormat implements RowFormat {
     out.ascii(this.#rows > 0 ? ',{"type":"Feature","geometry":' : '{"type":"Feature","geometry":')
     this.#rows += 1
     const length = row.readInt32BE(start + 2)
+    const [from, to] = [start + 6, start + 6 + length]
     if (length < 0) out.ascii('null')
-    else out.copy(row, start + 6, start + 6 + length)
+    else if (isOdd(row, from, to)) out.utf8(mended(row.toString('utf8', from, to)))
+    else out.copy(row, from, to)
     out.ascii(',"properties":')
   }
 
@@ -50,6 +52,32 @@ export class GeojsonFormat implements RowFormat {
     out.ascii(']}')
   }
 }
+
+/** PostGIS writes NaN and Infinity as they are, and nothing for an empty point among others: `[,[1,1]]`. */
+function isOdd(text: Buffer, start: number, end: number): boolean {
+  let before = 0
+  for (let at = start; at < end; at += 1) {
+    const byte = text[at]!
+    if (byte === capitalN || byte === capitalI) return true
+    if (before === comma ? byte === comma || byte === closing : before === opening && byte === comma)
+      return true
+    before = byte
+  }
+  return false
+}
+
+/** Without the empty points. Where a coordinate is no number there is no place, which is null in GeoJSON. */
+function mended(text: string): string {
+  const dense = text.replace(/(?<=\[),+|,+(?=[,\]])/g, '')
+  try {
+    JSON.parse(dense)
+    return dense
+  } catch {
+    return 'null'
+  }
+}
+
+const [comma, capitalI, capitalN, opening, closing] = [44, 73, 78, 91, 93] as const
 
 export const geometryColumn = 'the_geom'
 export const geojsonColumn = 'cartage_geojson'
