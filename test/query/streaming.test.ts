@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
 import { test } from 'node:test'
+import { promisify } from 'node:util'
 import { ask } from '../support/ask.ts'
 import { eventually, type Setup, setup, type TestUser } from '../support/setup.ts'
 
+const run = promisify(execFile)
+/** Of curl. */
+const receiveError = 56
 const endless = "select generate_series(1, 1000000000) as n, repeat('x', 100) as t"
 
 test('a client that leaves before the first row cancels its query at once', async (t) => {
@@ -97,6 +102,18 @@ test('an error before the first byte is an answer, an error after it breaks the 
   assert.equal(late.status, 200)
   await assert.rejects(late.text())
   assert.equal((await ask(user, 'select 1')).status, 200)
+})
+
+test('a client of HTTP/1.0, which knows no chunks, sees a reset where the rows break off', async (t) => {
+  const { user } = await setup(t)
+  const late = "select 1 / (50000 - n) as a, repeat('x', 100) as t from generate_series(1, 100000) n"
+  for (const format of ['json', 'geojson', 'csv', 'ndjson']) {
+    const sql = format === 'geojson' ? late.replace(' as a', ' as a, null::geometry as the_geom') : late
+    const address = `${urlOf(user, sql)}&format=${format}`
+    // Node takes a reset for an end where it comes together with data.
+    const asked = run('curl', ['-s', '--http1.0', '-o', '/dev/null', address])
+    await assert.rejects(asked, { code: receiveError }, format)
+  }
 })
 
 test('a query over the limit is cancelled, and says so', async (t) => {

@@ -2,6 +2,7 @@ import type { Writable } from 'node:stream'
 import { finished, pipeline } from 'node:stream/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ClientWait } from '../../copy/upload.ts'
+import { breakOff } from '../frame/break-off.ts'
 import { chooseEncoding, createEncoder } from '../frame/content-encoding.ts'
 
 export type FileHeaders = Readonly<{ type: string; disposition: string }>
@@ -58,11 +59,8 @@ export class FileDownload {
     wait.end()
   }
 
-  /** Breaks the connection, so that no client takes the part for the whole file. Without chunks only a reset shows that. */
   break(): void {
-    const { socket, chunkedEncoding } = this.#reply.raw
-    if (chunkedEncoding) socket?.destroy()
-    else socket?.resetAndDestroy()
+    breakOff(this.#reply.raw)
   }
 
   #takesTrailers(): boolean {

@@ -1,9 +1,11 @@
+import { Readable } from 'node:stream'
 import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { answerQuery } from '../../query/answer-query.ts'
 import type { Format, Query } from '../../query/query.ts'
 import { loadGrammar } from '../../sql/grammar.ts'
 import { sqlCaller } from '../frame/authenticate.ts'
+import { breakOff } from '../frame/break-off.ts'
 import { clientGone } from '../frame/client-gone.ts'
 import { contentDisposition } from '../frame/content-disposition.ts'
 import type { Services } from '../services.ts'
@@ -28,6 +30,7 @@ export async function queryRoutes(app: FastifyInstance, services: Services): Pro
     refuseBrokenParams(request)
     const query = readQuery(request)
     const answer = await answerQuery(services.queries, principal, query, clientGone(reply))
+    if (answer instanceof Readable) answer.once('error', () => reply.raw.headersSent && breakOff(reply.raw))
     return reply.headers(headersOf(query)).send(answer)
   }
   app.get('/api/v2/sql', { ...common, exposeHeadRoute: false, schema: queryByGetSchema }, handler)
