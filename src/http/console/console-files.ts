@@ -6,20 +6,37 @@ import { packageFile } from '../../package-file.ts'
 
 /** A file of the console in all its forms. */
 export type ConsoleFile = Readonly<{ type: string; etag: string; plain: Buffer; gzip: Buffer; br: Buffer }>
-export type ConsoleFiles = Readonly<{ index: ConsoleFile; assets: ReadonlyMap<string, ConsoleFile> }>
+export type ConsoleFiles = Readonly<{
+  index: ConsoleFile
+  /** Undefined for a name that the build has not made. */
+  asset: (name: string) => Promise<ConsoleFile | undefined>
+}>
 
-/** Reads what the build has made into memory: a name that is not there is no file. Undefined if nothing was built. */
-export async function readConsoleFiles(pathPrefix: string): Promise<ConsoleFiles | undefined> {
-  try {
-    const assets = new Map<string, ConsoleFile>()
-    for (const name of await readdir(join(folder, 'assets'))) {
-      if (extname(name) in types) assets.set(name, await readAsset(name))
-    }
-    return { index: await readIndex(pathPrefix), assets }
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
+/** What the build has made; undefined if nothing was. */
+export function openConsoleFiles(pathPrefix: string): Promise<ConsoleFiles | undefined> {
+  return ifThere(async () => {
+    const files = await readdir(join(folder, 'assets'))
+    const names = new Set(files.filter((name) => extname(name) in types))
+    return { index: await readIndex(pathPrefix), asset: keepingAssets(names) }
+  })
+}
+
+/** Reads a file for the first who asks for it: a process whose console nobody opens has no use for its megabytes. */
+function keepingAssets(names: ReadonlySet<string>): ConsoleFiles['asset'] {
+  const known = new Map<string, ConsoleFile>()
+  return async (name) => {
+    if (!names.has(name)) return undefined
+    const file = known.get(name) ?? (await ifThere(() => readAsset(name)))
+    if (file) known.set(name, file)
+    return file
   }
+}
+
+async function ifThere<T>(read: () => Promise<T>): Promise<T | undefined> {
+  return read().catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  })
 }
 
 const folder = packageFile('dist/console')

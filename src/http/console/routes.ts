@@ -2,16 +2,16 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { errors } from '../../errors.ts'
 import { chooseEncoding } from '../frame/content-encoding.ts'
 import type { Services } from '../services.ts'
-import { type ConsoleFile, readConsoleFiles } from './console-files.ts'
+import { type ConsoleFile, openConsoleFiles } from './console-files.ts'
 
 /** The console: files that the build has made, the same for everybody. What a person may do in it, the API decides. */
 export async function consoleRoutes(app: FastifyInstance, { config }: Services): Promise<void> {
   const pathPrefix = config.publicUrl ? new URL(config.publicUrl).pathname.replace(/\/+$/, '') : ''
-  const files = await readConsoleFiles(pathPrefix)
+  const files = await openConsoleFiles(pathPrefix)
   const hidden = { schema: { hide: true } }
 
   app.get<{ Params: { '*': string } }>('/console/assets/*', hidden, async (request, reply) => {
-    const file = files?.assets.get(request.params['*'])
+    const file = await files?.asset(request.params['*'])
     if (!file) throw errors.pathUnknown()
     // Its name has a hash of its content. A worker has the policy that comes with its own file.
     reply.header('Cache-Control', 'public, max-age=31536000, immutable').headers(policyHeaders)
