@@ -3,7 +3,7 @@ import { root } from './run.mjs'
 
 /**
  * Bundles the service and the operator's commands into `folder`, with their libraries: Node finds and reads one file three
- * times as fast as hundreds. `service.ts` and what only it needs is a file of its own, as no command loads it.
+ * times as fast as hundreds. The service and what only it needs is a file of its own: no command loads it, nor does the start of the cluster.
  */
 export async function buildService(folder) {
   const { build } = await import('esbuild')
@@ -21,8 +21,8 @@ export async function buildService(folder) {
     format: 'esm',
     target: 'node20',
     sourcemap: true,
-    // They read files that lie beside them, and pg-native is not there.
-    external: ['libpg-query', '@fastify/swagger-ui', 'pg-native'],
+    // The first reads files that lie beside it, the second is not there.
+    external: ['@fastify/swagger-ui', 'pg-native'],
     // By this name pg looks whether it runs at Cloudflare. To look is to load Node's HTTP client, a tenth of a start.
     define: { Response: 'undefined' },
     banner: { js: commonJs },

@@ -22,6 +22,7 @@ import { createMetrics, type Metrics } from './metrics.ts'
 import { connectionStats, type Databases } from './postgres/databases.ts'
 import { hostPressures } from './postgres/host-pressure.ts'
 import { openQueries } from './query/answer-query.ts'
+import { loadGrammar } from './sql/grammar.ts'
 import { startWorker } from './worker/worker.ts'
 
 /** Which doors a process opens. */
@@ -45,6 +46,8 @@ export async function startService(
   log: Log,
 ): Promise<Service> {
   const started = new StartedParts(log)
+  // Other threads compile it while PostgreSQL is asked. What is wrong with it is told where it is used.
+  loadGrammar().catch(() => undefined)
   try {
     return await startParts(config, keys, parts, log, started)
   } catch (error) {

@@ -1,5 +1,7 @@
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import type { ParseResult } from 'libpg-query'
-import instantiate, { type PgQueryInstance } from 'libpg-query/wasm/libpg-query.js'
+import instantiate, { type InstantiateWasm, type PgQueryInstance } from 'libpg-query/wasm/libpg-query.js'
 import { lexemes } from './lexemes.ts'
 
 /** Why a text has no tree. `position` counts characters from 1, as PostgreSQL does. */
@@ -18,11 +20,29 @@ const maxLexemes = 16_384
 const instancesKept = 3
 
 const instances: PgQueryInstance[] = []
+let loading: Promise<void> | undefined
+let compiled: WebAssembly.Module | undefined
 
 /** Loads PostgreSQL's grammar; to be awaited once, before anything here is asked. */
-export async function loadGrammar(): Promise<void> {
-  while (instances.length < instancesKept) instances.push(await instantiate())
+export function loadGrammar(): Promise<void> {
+  loading ??= fillInstances().finally(() => {
+    loading = undefined
+  })
+  return loading
 }
+
+/** All run the same code, which is compiled once. */
+async function fillInstances(): Promise<void> {
+  compiled ??= await WebAssembly.compile(await readFile(wasmFile()))
+  const code = compiled
+  const instantiateWasm: InstantiateWasm = (imports, receive) => {
+    receive(new WebAssembly.Instance(code, imports))
+    return {}
+  }
+  while (instances.length < instancesKept) instances.push(await instantiate({ instantiateWasm }))
+}
+
+const wasmFile = () => createRequire(import.meta.url).resolve('libpg-query/wasm/libpg-query.wasm')
 
 /**
  * The tree of a text by the grammar of PostgreSQL 18, for knowing what a text is; never for deciding what

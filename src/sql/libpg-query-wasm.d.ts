@@ -10,5 +10,22 @@ declare module 'libpg-query/wasm/libpg-query.js' {
     readonly UTF8ToString: (pointer: number) => string
     readonly getValue: (pointer: number, type: 'i32') => number
   }
-  export default function instantiate(): Promise<PgQueryInstance>
+  /** In place of its own way to read and compile its code. */
+  export type InstantiateWasm = (
+    imports: WebAssembly.Imports,
+    receive: (instance: WebAssembly.Instance) => void,
+  ) => object
+  export default function instantiate(options: {
+    readonly instantiateWasm: InstantiateWasm
+  }): Promise<PgQueryInstance>
+}
+
+/** As far as it is used here: the types of Node leave it to those of the browser. */
+declare namespace WebAssembly {
+  type Imports = Readonly<Record<string, unknown>>
+  type Module = object
+  class Instance {
+    constructor(code: Module, imports: Imports)
+  }
+  function compile(bytes: Uint8Array): Promise<Module>
 }
