@@ -1,5 +1,4 @@
 import { explainError } from './cli/explain-error.ts'
-import { runCommandLine } from './cli/main.ts'
 import { talk } from './cli/talk.ts'
 import { unknownVariables } from './config.ts'
 import type { ServiceParts } from './service.ts'
@@ -10,10 +9,9 @@ export async function main(args: readonly string[]): Promise<number> {
   if (unknown.length > 0) talk(`not a variable of Cartage, so without effect: ${unknown.join(', ')}`)
   try {
     const parts = partsOf(args)
-    if (!parts) return await runCommandLine(args)
-    // Half of the code, which no command needs.
-    const { serve } = await import('./serve.ts')
-    await serve(parts)
+    // Neither loads the code of the other.
+    if (!parts) return await (await import('./cli/main.ts')).runCommandLine(args)
+    await (await import('./serve.ts')).serve(parts)
     return 0
   } catch (error) {
     const sentence = explainError(error)

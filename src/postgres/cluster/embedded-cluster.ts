@@ -22,6 +22,8 @@ export type EmbeddedClusterOptions = Readonly<{
   isOnTcp?: boolean
   /** Stopped at once, and removed from the disk. */
   isEphemeral?: boolean
+  /** Called when a server was launched: there is time until it is ready. */
+  onLaunch?: () => void
   /** Gives up a start that is under way, and stops what it has started. */
   signal?: AbortSignal
 }>
@@ -40,8 +42,8 @@ export async function startEmbeddedCluster(options: EmbeddedClusterOptions): Pro
     await writeOwned(home, join(home.dataPath, 'cartage.conf'), settingsFile(options.settings ?? {}))
     const given = options.signal ?? new AbortController().signal
     const password = await readPassword(home)
-    const { log, isOnTcp = false } = options
-    const server = { home, binaries, password, log, isOnTcp, signal: given }
+    const { log, isOnTcp = false, onLaunch } = options
+    const server = { home, binaries, password, log, isOnTcp, signal: given, onLaunch }
     const postmaster = (await adoptServer(server)) ?? (await launchServer(server))
     return new EmbeddedCluster(
       server,
@@ -131,7 +133,7 @@ export class EmbeddedCluster {
 
 /** The programs of one major version, or of the newest. */
 export async function chooseBinaries(version: number | undefined): Promise<PostgresBinaries> {
-  const found = await findBinaries()
+  const found = await findBinaries(version)
   const chosen = found.find(({ major }) => version === undefined || major === version)
   if (chosen) return chosen
   if (version === undefined) {

@@ -12,22 +12,40 @@ export const oldestSupportedMajor = 14
 
 const run = promisify(execFile)
 
-/** Every PostgreSQL server on this machine that is new enough and has PostGIS, newest first. */
-export async function findBinaries(): Promise<readonly PostgresBinaries[]> {
-  const directories = new Set([...(await debianDirectories()), ...(await configuredDirectory())])
-  const found = await Promise.all([...directories].map(inspect))
-  return found.filter((binaries) => binaries !== undefined).sort((a, b) => b.major - a.major)
+/**
+ * Every PostgreSQL server on this machine that is new enough and has PostGIS, newest first. Where Debian has the wanted
+ * one, no other is looked for: names of files tell it in no time, and to ask programs takes a tenth of a start.
+ */
+export async function findBinaries(wanted?: number): Promise<readonly PostgresBinaries[]> {
+  const ofDebian = await debianBinaries()
+  if (ofDebian.some(({ major }) => major === wanted)) return ofDebian
+  const found = [...ofDebian, ...(await configuredBinaries(ofDebian))]
+  return found.sort((a, b) => b.major - a.major)
 }
 
-async function debianDirectories(): Promise<string[]> {
+async function debianBinaries(): Promise<PostgresBinaries[]> {
   const root = '/usr/lib/postgresql'
-  const versions = await readdir(root).catch(() => [])
-  return versions.map((version) => join(root, version, 'bin'))
+  const versions = (await readdir(root).catch(() => [])).map(Number)
+  const supported = versions.filter((major) => major >= oldestSupportedMajor)
+  const all = supported.map((major) => ({ directory: join(root, String(major), 'bin'), major }))
+  const areComplete = await Promise.all(all.map(isComplete))
+  return all.filter((_, place) => areComplete[place])
 }
 
-async function configuredDirectory(): Promise<string[]> {
-  const directory = await output('pg_config', '--bindir')
-  return directory === undefined ? [] : [await realpath(directory).catch(() => directory)]
+async function isComplete({ directory, major }: PostgresBinaries): Promise<boolean> {
+  const files = [join(directory, 'postgres'), join(directory, 'initdb'), postgisIn(debianShare(major))]
+  const present = await Promise.all(files.map(exists))
+  return !present.includes(false)
+}
+
+/** The one that pg_config belongs to, if it is not known yet. */
+async function configuredBinaries(known: readonly PostgresBinaries[]): Promise<PostgresBinaries[]> {
+  const named = await output('pg_config', '--bindir')
+  if (named === undefined) return []
+  const directory = await realpath(named).catch(() => named)
+  if (known.some((each) => each.directory === directory)) return []
+  const binaries = await inspect(directory)
+  return binaries ? [binaries] : []
 }
 
 async function inspect(directory: string): Promise<PostgresBinaries | undefined> {
@@ -43,15 +61,14 @@ async function hasPostgis(directory: string, major: number): Promise<boolean> {
   const configured = await output(join(directory, 'pg_config'), '--sharedir')
   const shares =
     configured === undefined
-      ? [
-          `/usr/share/postgresql/${major}`,
-          join(dirname(directory), 'share/postgresql'),
-          join(dirname(directory), 'share'),
-        ]
+      ? [debianShare(major), join(dirname(directory), 'share/postgresql'), join(dirname(directory), 'share')]
       : [configured]
-  const present = await Promise.all(shares.map((share) => exists(join(share, 'extension/postgis.control'))))
+  const present = await Promise.all(shares.map((share) => exists(postgisIn(share))))
   return present.includes(true)
 }
+
+const debianShare = (major: number) => `/usr/share/postgresql/${major}`
+const postgisIn = (share: string) => join(share, 'extension/postgis.control')
 
 async function output(command: string, argument: string): Promise<string | undefined> {
   return run(command, [argument]).then(

@@ -59,6 +59,12 @@ export async function findPostmaster(home: ClusterHome): Promise<Postmaster | un
   return recorded && isServerProcess(recorded.pid, home.dataPath) ? recorded : undefined
 }
 
+/** Whether the server says so itself, in its file. To read that costs nothing; every login costs it a process. */
+export async function isStarting(home: ClusterHome): Promise<boolean> {
+  const [, , , , , , , status] = await readPidLines(home)
+  return status === undefined || status.trim() === 'starting'
+}
+
 /**
  * Clears what a killed server left: backends that have not noticed its death, then its pid file. PostgreSQL would
  * refuse to start while the id in it belongs to another program by now, or to a zombie that nobody has reaped.
@@ -124,9 +130,15 @@ async function openLog(home: ClusterHome): Promise<FileHandle> {
 }
 
 async function readPidFile(home: ClusterHome): Promise<Postmaster | undefined> {
-  const text = await readFile(join(home.dataPath, 'postmaster.pid'), 'utf8').catch(() => undefined)
-  const [pid, , , port, , address = ''] = text?.split('\n') ?? []
+  const [pid, , , port, , address = ''] = await readPidLines(home)
   return Number(pid) > 0
     ? { pid: Number(pid), port: Number(port), isOnTcp: address.trim() !== '' }
     : undefined
+}
+
+async function readPidLines(home: ClusterHome): Promise<readonly string[]> {
+  return readFile(join(home.dataPath, 'postmaster.pid'), 'utf8').then(
+    (text) => text.split('\n'),
+    () => [],
+  )
 }

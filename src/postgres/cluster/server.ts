@@ -11,6 +11,7 @@ import {
   clearRemains,
   findPostmaster,
   isFree,
+  isStarting,
   lastWords,
   logBytes,
   type Postmaster,
@@ -28,6 +29,7 @@ export type Server = Readonly<{
   /** On a port as well, for tests that put themselves between. */
   isOnTcp: boolean
   signal: AbortSignal
+  onLaunch?: (() => void) | undefined
 }>
 
 // After a crash the server first replays its log, which takes as long as it takes.
@@ -40,8 +42,7 @@ export async function adoptServer(server: Server): Promise<Postmaster | undefine
   if (!running) return undefined
   try {
     if (running.isOnTcp !== server.isOnTcp) throw new Error('it listens elsewhere than it should')
-    await waitUntilReady(server, running, adoptTimeoutMs)
-    await closeToTenants(server, running)
+    await closeToTenants(server, running, adoptTimeoutMs)
     server.log.info(
       { pid: running.pid, port: running.port },
       'took over the PostgreSQL server of an earlier start',
@@ -64,9 +65,9 @@ export async function launchServer(server: Server, givenPort?: number): Promise<
     const port = givenPort ?? (server.isOnTcp ? await choosePort(home) : socketPort)
     const logStart = await logBytes(home)
     const postmaster = await spawnPostmaster(home, server.binaries, port, server.isOnTcp)
+    server.onLaunch?.()
     try {
-      await waitUntilReady(server, postmaster, launchTimeoutMs)
-      await closeToTenants(server, postmaster)
+      await closeToTenants(server, postmaster, launchTimeoutMs)
       if (server.isOnTcp) await writeOwned(home, home.portPath, String(port))
       return postmaster
     } catch (error) {
@@ -89,46 +90,44 @@ export function urlOf(
   return `postgres://${superuser}:${password}@${host}:${port}/postgres?sslmode=disable`
 }
 
-async function waitUntilReady(server: Server, postmaster: Postmaster, timeoutMs: number): Promise<void> {
+/**
+ * Waits until the server is ready, and closes what PostgreSQL opens to everybody: its own databases, and its log, which
+ * RAISE LOG would let a tenant fill the disk with. What ends a session or the server is still logged.
+ */
+async function closeToTenants(server: Server, postmaster: Postmaster, timeoutMs: number): Promise<void> {
+  const client = await logIn(server, postmaster, timeoutMs)
+  try {
+    await client.query(
+      `alter role all set log_min_messages = 'fatal';
+       revoke connect, temporary on database postgres, template1 from public`,
+    )
+  } finally {
+    await client.end().catch(() => undefined)
+  }
+}
+
+async function logIn(server: Server, postmaster: Postmaster, timeoutMs: number): Promise<ScramClient> {
   const deadline = Date.now() + timeoutMs
-  for (let pauseMs = 15; ; pauseMs = Math.min(pauseMs * 1.5, 500)) {
-    const refusal = await tryToLogIn(server, postmaster)
-    if (refusal === undefined) return
-    if (!isAlive(postmaster.pid) || Date.now() > deadline || sqlstateOf(refusal)?.startsWith('28'))
-      throw refusal
+  for (let pauseMs = 5; ; pauseMs = Math.min(pauseMs * 1.2, 500)) {
+    try {
+      if (await isStarting(server.home)) throw new Error('it is still starting')
+      return await connect(urlOf(server, postmaster))
+    } catch (refusal) {
+      if (!isAlive(postmaster.pid) || Date.now() > deadline || sqlstateOf(refusal)?.startsWith('28'))
+        throw refusal
+    }
     await sleep(pauseMs, undefined, { signal: server.signal })
   }
 }
 
-async function tryToLogIn(server: Server, postmaster: Postmaster): Promise<unknown> {
-  return asSuperuser(server, postmaster, 'select').catch((error) => error ?? new Error('no answer'))
-}
-
-/**
- * What PostgreSQL opens to everybody: its own databases, and its log, which RAISE LOG would let a tenant fill the disk
- * with. What ends a session or the server is still logged.
- */
-async function closeToTenants(server: Server, postmaster: Postmaster): Promise<void> {
-  await asSuperuser(server, postmaster, "alter role all set log_min_messages = 'fatal'")
-  await asSuperuser(
-    server,
-    postmaster,
-    'revoke connect, temporary on database postgres, template1 from public',
-  )
-}
-
-async function asSuperuser(server: Server, postmaster: Postmaster, statement: string): Promise<void> {
-  const client = new ScramClient({
-    connectionString: urlOf(server, postmaster),
-    connectionTimeoutMillis: 5_000,
-  })
+async function connect(connectionString: string): Promise<ScramClient> {
+  const client = new ScramClient({ connectionString, connectionTimeoutMillis: 5_000 })
   client.on('error', () => undefined)
-  try {
-    await client.connect()
-    await client.query(statement)
-  } finally {
-    await client.end().catch(() => undefined)
-  }
+  await client.connect().catch((error: unknown) => {
+    void client.end().catch(() => undefined)
+    throw error
+  })
+  return client
 }
 
 /** Of a socket in a folder that nobody shares it is but a part of the name. */
