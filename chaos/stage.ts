@@ -109,7 +109,7 @@ async function makeUsers(adminUrl: string, second: TenantHost, count: number): P
 /** On the same way as the command line, straight to the databases. */
 async function asOperator<T>(adminUrl: string, work: (installation: Installation) => Promise<T>): Promise<T> {
   const config = { ...readConfig({}), namespace }
-  const { installation } = await openInstallation(
+  const installation = await openInstallation(
     config,
     { adminUrl, secret, adminToken: '' },
     createLog('silent'),

@@ -8,8 +8,8 @@ import { isWrongSecret } from './hosts/check-secret.ts'
 import type { Installation } from './hosts/installation.ts'
 import type { InstallationSecrets } from './hosts/installation-secrets.ts'
 import { loadHosts } from './hosts/load-hosts.ts'
-import { openInstallation } from './hosts/open-installation.ts'
-import { prepareLater } from './hosts/prepare-hosts.ts'
+import { connectInstallation } from './hosts/open-installation.ts'
+import { prepareHosts, prepareLater } from './hosts/prepare-hosts.ts'
 import { buildServer, buildWorkerServer } from './http/server.ts'
 import type { Services } from './http/services.ts'
 import { JobQueue } from './jobs/job-queue.ts'
@@ -23,6 +23,7 @@ import { connectionStats, type Databases } from './postgres/databases.ts'
 import { hostPressures } from './postgres/host-pressure.ts'
 import { openQueries } from './query/answer-query.ts'
 import { loadGrammar } from './sql/grammar.ts'
+import { StartedParts } from './started-parts.ts'
 import { startWorker } from './worker/worker.ts'
 
 /** Which doors a process opens. */
@@ -63,11 +64,10 @@ async function startParts(
   log: Log,
   started: StartedParts,
 ): Promise<Service> {
-  const { installation, isFirstStart, hostsLeft } = await openInstallation(config, keys, log)
+  const { installation, isFirstStart } = await connectInstallation(config, keys, log)
   started.push({ name: 'connections', limitMs: 5_000, stop: () => installation.databases.close() })
-  startRepair(installation, hostsLeft, started)
   const lost = new AbortController()
-  const directory = await startDirectory(installation, lost, started)
+  const directory = makeDirectory(installation, lost, started)
   const refusals = startAudit(installation, config, started)
   const readiness = { isReady: false }
   const services: Services = {
@@ -77,8 +77,15 @@ async function startParts(
     adminToken: keys.adminToken,
     isReady: () => readiness.isReady,
   }
-  const url = await openDoor(services, parts, started)
+  // PostgreSQL is asked for the others while this process builds the server.
+  const [server, hostsLeft] = await Promise.all([
+    buildDoor(services, parts),
+    prepareHosts(installation),
+    directory.start(),
+  ])
+  const url = server ? await openDoor(server, services, parts, started) : ''
   if (parts.worker) await openWorker(services, started)
+  startRepair(installation, hostsLeft, started)
   started.push({
     name: 'readiness',
     limitMs: 0,
@@ -98,11 +105,7 @@ function startRepair(installation: Installation, hostsLeft: readonly number[], s
   void prepareLater(installation, hostsLeft, stopping.signal)
 }
 
-async function startDirectory(
-  installation: Installation,
-  lost: AbortController,
-  started: StartedParts,
-): Promise<Directory> {
+function makeDirectory(installation: Installation, lost: AbortController, started: StartedParts): Directory {
   const { databases, secrets, log } = installation
   const directory = new Directory(databases.control, secrets, log, (client) =>
     loadHosts(installation, client).catch((error: unknown) => {
@@ -111,7 +114,6 @@ async function startDirectory(
     }),
   )
   started.push({ name: 'directory', limitMs: 2_000, stop: () => directory.stop() })
-  await directory.start()
   return directory
 }
 
@@ -152,11 +154,22 @@ function watchedMetrics(databases: Databases): Metrics {
   return metrics
 }
 
-/** The whole API; or, where only jobs are run, what tells an operator how that goes. Answers where it is. */
-async function openDoor(services: Services, { http }: ServiceParts, started: StartedParts): Promise<string> {
+type Server = Awaited<ReturnType<typeof buildServer>>
+
+/** The whole API; or, where only jobs are run, what tells an operator how that goes. */
+async function buildDoor(services: Services, { http }: ServiceParts): Promise<Server | undefined> {
+  if (http) return buildServer(services)
+  return services.config.workerPort === 0 ? undefined : buildWorkerServer(services)
+}
+
+/** Answers where it is. */
+async function openDoor(
+  server: Server,
+  services: Services,
+  { http }: ServiceParts,
+  started: StartedParts,
+): Promise<string> {
   const { host, port, workerPort, shutdownDelayMs, shutdownGraceMs } = services.config
-  if (!http && workerPort === 0) return ''
-  const server = http ? await buildServer(services) : await buildWorkerServer(services)
   const stop = async () => {
     // Load balancers must have seen that it is not ready before it closes.
     if (http) await sleep(shutdownDelayMs)
@@ -195,49 +208,3 @@ async function keepRepairing(installation: Installation, stopped: AbortSignal): 
 }
 
 const repairEveryMs = 300_000
-
-/** What a process has started, and how to stop it. */
-type Part = Readonly<{ name: string; limitMs: number; stop: () => unknown }>
-
-/** The last that was started is stopped first. A part that takes too long is told and left behind. */
-class StartedParts {
-  readonly #log: Log
-  readonly #groups: Part[][] = []
-  #stopped: Promise<void> | undefined
-
-  constructor(log: Log) {
-    this.#log = log
-  }
-
-  push(part: Part): void {
-    this.#groups.push([part])
-  }
-
-  /** It is stopped at the same time as the one before. */
-  pushBeside(part: Part): void {
-    const group = this.#groups.at(-1)
-    if (group) group.push(part)
-    else this.push(part)
-  }
-
-  stop(): Promise<void> {
-    this.#stopped ??= this.#unwind()
-    return this.#stopped
-  }
-
-  async #unwind(): Promise<void> {
-    for (const group of this.#groups.reverse()) await Promise.all(group.map((part) => this.#stopPart(part)))
-  }
-
-  async #stopPart({ name, limitMs, stop }: Part): Promise<void> {
-    const stopped = Promise.resolve()
-      .then(stop)
-      .catch((error: unknown) => this.#log.error({ err: error, part: name }, 'stopping failed'))
-    const time = new AbortController()
-    const late = sleep(limitMs, 'late', { signal: time.signal }).catch(() => undefined)
-    if ((await Promise.race([stopped, late])) === 'late') {
-      this.#log.warn({ part: name, limitMs }, 'stopping took too long')
-    }
-    time.abort()
-  }
-}

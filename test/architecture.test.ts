@@ -8,7 +8,7 @@ const root = fileURLToPath(new URL('../src', import.meta.url))
 
 /** What stands on which floor. Imports stay within a folder or go down. */
 const floors = [
-  ['main.ts', 'serve.ts', 'run-service.ts', 'service.ts'],
+  ['main.ts', 'serve.ts', 'run-service.ts', 'service.ts', 'started-parts.ts'],
   ['http', 'worker', 'cli'],
   ['keys', 'jobs', 'copy', 'query', 'tables'],
   ['doctor'],

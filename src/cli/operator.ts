@@ -21,11 +21,7 @@ export async function asOperator<T>(
   try {
     const adminUrl = cluster?.url ?? config.databaseUrl
     await requireInstallation(config, adminUrl, log)
-    const { installation } = await openInstallation(
-      config,
-      await loadOrCreateSecrets(config, cluster?.url),
-      log,
-    )
+    const installation = await openInstallation(config, await loadOrCreateSecrets(config, cluster?.url), log)
     try {
       return await work(installation, config, adminUrl)
     } finally {

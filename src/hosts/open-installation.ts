@@ -11,35 +11,48 @@ import { type InstallationSecrets, settleSecret } from './installation-secrets.t
 import { loadHosts } from './load-hosts.ts'
 import { prepareHosts } from './prepare-hosts.ts'
 
-export type OpenInstallation = Readonly<{
-  installation: Installation
-  isFirstStart: boolean
-  /** Hosts that did not answer and are still to be brought up to date. */
-  hostsLeft: readonly number[]
-}>
+export type ConnectedInstallation = Readonly<{ installation: Installation; isFirstStart: boolean }>
 
 /** Connects to an installation and brings it up to date: control database, templates, every tenant. The caller closes it. */
 export async function openInstallation(
   config: Config,
   given: InstallationSecrets,
   log: Log,
-): Promise<OpenInstallation> {
+): Promise<Installation> {
+  const { installation } = await connectInstallation(config, given, log)
+  try {
+    await prepareHosts(installation)
+    return installation
+  } catch (error) {
+    await installation.databases.close().catch(() => undefined)
+    throw error
+  }
+}
+
+/** The same but for what `prepareHosts` does. */
+export async function connectInstallation(
+  config: Config,
+  given: InstallationSecrets,
+  log: Log,
+): Promise<ConnectedInstallation> {
   const secrets = deriveSecrets(given.secret)
   const databases = openDatabases(config, given.adminUrl, secrets, log)
   try {
-    const controlMigrations = await readMigrations(migrationsIn('control'))
-    const tenantMigrations = await readMigrations(migrationsIn('tenant'))
-    const hostMigrations = await readMigrations(migrationsIn('host'))
+    const [controlMigrations, tenantMigrations, hostMigrations] = await Promise.all([
+      readMigrations(migrationsIn('control')),
+      readMigrations(migrationsIn('tenant')),
+      readMigrations(migrationsIn('host')),
+    ])
     const isFirstStart = await prepareControlDatabase(databases, config.namespace, controlMigrations)
     const { namespace } = config
     const installation = { namespace, databases, secrets, tenantMigrations, hostMigrations, log }
     if (given.nextSecret !== undefined) {
       const isRotated = await isSecret(databases.control, given.nextSecret)
       await settleSecret(config, isRotated)
-      if (isRotated) return await reopen(databases, config, { ...given, secret: given.nextSecret }, log)
+      if (isRotated) return await reconnect(databases, config, { ...given, secret: given.nextSecret }, log)
     }
     await loadHosts(installation)
-    return { installation, isFirstStart, hostsLeft: await prepareHosts(installation) }
+    return { installation, isFirstStart }
   } catch (error) {
     await databases.close().catch(() => undefined)
     throw error
@@ -47,15 +60,15 @@ export async function openInstallation(
 }
 
 /** A rotation of the secret was cut off after it had been decided: what is open here has the old one. */
-async function reopen(
+async function reconnect(
   databases: Databases,
   config: Config,
   given: InstallationSecrets,
   log: Log,
-): Promise<OpenInstallation> {
+): Promise<ConnectedInstallation> {
   await databases.close()
   log.warn('the secret was being changed when the process ended: going on with the new one')
-  return openInstallation(config, { ...given, nextSecret: undefined }, log)
+  return connectInstallation(config, { ...given, nextSecret: undefined }, log)
 }
 
 const migrationsIn = (folder: string) => packageFile(`migrations/${folder}`)

@@ -9,7 +9,7 @@ import { createLog } from '../../src/log.ts'
 const { CARTAGE_ACT: act, CARTAGE_USER: username, CARTAGE_KEY: name } = process.env
 const config = readConfig()
 const keys = { adminUrl: config.databaseUrl, secret: config.secret, adminToken: '' }
-const { installation } = await openInstallation(config, keys, createLog('error'))
+const installation = await openInstallation(config, keys, createLog('error'))
 const account = (await userByName(installation.databases.control, username!))!
 if (act === 'delete') await deleteKey(installation, account, name!)
 else {

@@ -59,7 +59,7 @@ export async function newInstallation(t: TestContext): Promise<Installation> {
 }
 
 async function removeUsers(config: Config, keys: InstallationSecrets): Promise<void> {
-  const { installation } = await openInstallation(config, keys, createLog('error'))
+  const installation = await openInstallation(config, keys, createLog('error'))
   try {
     const { control } = installation.databases
     for (const { username, orgRole } of await listAccounts(control)) {

@@ -13,7 +13,7 @@ const [adminUrl, secret, namespace, act, name] = process.argv.slice(2) as [
   string,
   string,
 ]
-const { installation } = await openInstallation(
+const installation = await openInstallation(
   { ...readConfig({}), namespace },
   { adminUrl, secret, adminToken: '' },
   createLog('silent'),

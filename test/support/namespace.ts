@@ -13,7 +13,7 @@ export const testKeys = (adminUrl: string): InstallationSecrets => ({
 /** Makes the databases that all tests share, before the first of them wants them. */
 export async function prepareNamespace(adminUrl: string, namespace: string): Promise<void> {
   const config = { ...readConfig({}), namespace }
-  const { installation } = await openInstallation(config, testKeys(adminUrl), createLog('error'))
+  const installation = await openInstallation(config, testKeys(adminUrl), createLog('error'))
   await installation.databases.close()
 }
 

@@ -1,0 +1,48 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Log } from './log.ts'
+
+/** What a process has started, and how to stop it. */
+type Part = Readonly<{ name: string; limitMs: number; stop: () => unknown }>
+
+/** The last that was started is stopped first. A part that takes too long is told and left behind. */
+export class StartedParts {
+  readonly #log: Log
+  readonly #groups: Part[][] = []
+  #stopped: Promise<void> | undefined
+
+  constructor(log: Log) {
+    this.#log = log
+  }
+
+  push(part: Part): void {
+    this.#groups.push([part])
+  }
+
+  /** It is stopped at the same time as the one before. */
+  pushBeside(part: Part): void {
+    const group = this.#groups.at(-1)
+    if (group) group.push(part)
+    else this.push(part)
+  }
+
+  stop(): Promise<void> {
+    this.#stopped ??= this.#unwind()
+    return this.#stopped
+  }
+
+  async #unwind(): Promise<void> {
+    for (const group of this.#groups.reverse()) await Promise.all(group.map((part) => this.#stopPart(part)))
+  }
+
+  async #stopPart({ name, limitMs, stop }: Part): Promise<void> {
+    const stopped = Promise.resolve()
+      .then(stop)
+      .catch((error: unknown) => this.#log.error({ err: error, part: name }, 'stopping failed'))
+    const time = new AbortController()
+    const late = sleep(limitMs, 'late', { signal: time.signal }).catch(() => undefined)
+    if ((await Promise.race([stopped, late])) === 'late') {
+      this.#log.warn({ part: name, limitMs }, 'stopping took too long')
+    }
+    time.abort()
+  }
+}
