@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { Client, QueryResult, QueryResultRow } from 'pg'
 import type { SessionTarget } from './session-target.ts'
@@ -130,16 +131,23 @@ export class Session {
   /** Makes it as new, for the next statement of the same caller. */
   async clean(): Promise<void> {
     if (this.#isClean) return
-    // Temp tables, settings, prepared statements, cursors, LISTEN and advisory locks all go with DISCARD ALL.
     await this.#ask(async () => {
       if (this.#transactionStatus !== 'I') await this.client.query('rollback')
-      await this.client.query('discard all')
+      for (const text of this.cleaning) await this.client.query(text)
     })
     this.#transactionStatus = 'I'
     this.#isClean = true
   }
 
-  /** The last that the caller sent was DISCARD ALL, and it worked. */
+  /**
+   * Temp tables, settings, prepared statements, cursors, LISTEN and advisory locks all go with DISCARD ALL. The seed of
+   * random() does not, and strangers share a role, and so its connections.
+   */
+  get cleaning(): readonly string[] {
+    return this.target.isAnonymous ? ['discard all', `set seed to ${randomSeed()}`] : ['discard all']
+  }
+
+  /** The last that the caller sent was the cleaning, and it worked. */
   noteClean(): void {
     this.#isClean = true
   }
@@ -164,6 +172,8 @@ export class Session {
     }
   }
 }
+
+const randomSeed = () => randomInt(2 ** 47) / 2 ** 47
 
 /** A peaceful goodbye gets a moment, then the socket is closed. */
 function destroyLater(stream: Socket): Promise<void> {

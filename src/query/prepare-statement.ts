@@ -32,9 +32,13 @@ export function prepareStatement(query: Query): PreparedStatement {
  * The cleaning of the connection travels with the text, in one packet. Not with a text that may leave a transaction
  * open, which would be lost to it before its types are known, nor with a COPY, which would take it for data.
  */
-export function messagesOf(text: string, bind: BoundText['bind'] | undefined): readonly WireText[] {
+export function messagesOf(
+  text: string,
+  bind: BoundText['bind'] | undefined,
+  cleaning: readonly string[],
+): readonly WireText[] {
   const statement = bind ? { text, bind } : text
-  return /begin|start|copy/i.test(text) ? [statement] : [statement, 'discard all']
+  return /begin|start|copy/i.test(text) ? [statement] : [statement, ...cleaning]
 }
 
 function wrapForGeojson(text: string, decimals: number): string {

@@ -62,7 +62,7 @@ export class QueryRun implements RunHandler {
     options.format.begin(this.#out)
     const bind = options.bind && ((types: readonly number[]) => this.#bind(types))
     run
-      .send(messagesOf(options.statement.text, bind), this)
+      .send(messagesOf(options.statement.text, bind, run.session.cleaning), this)
       .then(() => this.#release())
       .catch((error: unknown) => this.#lose(error))
   }
@@ -214,8 +214,8 @@ export class QueryRun implements RunHandler {
   /** Nothing is on the wire any more. */
   async #release(): Promise<void> {
     const { session } = this.#run
-    const [, cleaning] = this.#run.wire.outcomes
-    if (cleaning?.error === null) session.noteClean()
+    const [, ...cleaning] = this.#run.wire.outcomes
+    if (cleaning.length > 0 && cleaning.every(({ error }) => error === null)) session.noteClean()
     try {
       if (this.#awaitsTypes)
         this.#conclude(await this.#options.typeNames.lookUp(session, this.#shownColumns()))

@@ -34,6 +34,18 @@ for (const [name, value] of settings) {
   })
 }
 
+test('a caller without a key who sets the seed of random() does not choose the numbers of the next', async (t) => {
+  const { user } = await setup(t, { config: { connectionsPerRole: 1 } })
+  const ways = ['select setseed(0.42)', 'set seed to 0.42', "select set_config('se' || 'ed', '0.42', false)"]
+  const open = ways.map((way) => `begin; ${way}; commit`)
+  const numbers = new Set<unknown>()
+  for (const way of [...ways, ...open]) {
+    assert.equal((await ask(user, way)).status, 200)
+    numbers.add((await ask(user, 'select random() as value')).value)
+  }
+  assert.equal(numbers.size, ways.length + open.length)
+})
+
 test('a role that changed its password is let in again, also when many ask at the same time', async (t) => {
   const { user } = await setup(t, { config })
   for (const round of [1, 2, 3]) {
