@@ -42,6 +42,7 @@ export async function readForCaller<T>(context: KeysContext, read: Promise<T>): 
   return found
 }
 
-async function refuseRevoked(control: Queryable, { caller }: KeysContext): Promise<void> {
+/** To be asked after the tokens were read. */
+export async function refuseRevoked(control: Queryable, { caller }: KeysContext): Promise<void> {
   if (caller && !(await isStillKnown(control, caller))) throw errors.unauthorized()
 }

@@ -31,19 +31,21 @@ type Held = { role: string; tables: EffectiveTable[]; schemas: SchemaGrant[] }
 
 const nothing: EffectiveGrants = { tables: [], schemas: [] }
 
-// pg_shdepend is indexed by role, so the cost follows the grants of these roles, not the size of the database. (OFFSET
-// keeps the planner, which knows nothing of that catalog, from taking the index by database.)
+// Both catalogs are indexed by role, so the cost follows the grants of these roles, not the number of roles or the size of
+// the database. (OFFSET keeps the planner, which knows little of them, from reading all of one.)
 const mentionsOfRoles = `
   select role.oid as "roleOid", role.rolname::text as role, mention.objid as "objectOid",
     mention.classid = 'pg_catalog.pg_namespace'::regclass as "isSchema"
-  from pg_catalog.pg_authid role
+  from pg_catalog.unnest($1::name[]) wanted (role)
+  cross join lateral (
+    select oid, rolname from pg_catalog.pg_authid where rolname = wanted.role offset 0
+  ) role
   cross join lateral (
     select * from pg_catalog.pg_shdepend
     where refclassid = 'pg_catalog.pg_authid'::regclass and refobjid = role.oid
     offset 0
   ) mention
-  where role.rolname = any($1::name[])
-    and mention.classid in ('pg_catalog.pg_class'::regclass, 'pg_catalog.pg_namespace'::regclass)
+  where mention.classid in ('pg_catalog.pg_class'::regclass, 'pg_catalog.pg_namespace'::regclass)
     and mention.objsubid = 0 and mention.deptype in ('a', 'o')
     and mention.dbid = (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database())`
 

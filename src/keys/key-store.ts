@@ -1,4 +1,4 @@
-import type { ClientBase, QueryResultRow } from 'pg'
+import type { ClientBase, Pool, QueryResultRow } from 'pg'
 import type { Account, KeyType } from '../auth/account.ts'
 import { readAccount, selectAccounts } from '../auth/account-store.ts'
 import type { Queryable } from '../postgres/transaction.ts'
@@ -82,19 +82,25 @@ export async function countKeys(
 }
 
 /** One page of a user's keys: master first, then default, then regular ones, each in the order asked for. */
-export async function readKeys(
-  control: Queryable,
+export async function readPageOfKeys(
+  control: Pool,
   secrets: Secrets,
   userId: number,
   { page, perPage, order, direction, types }: KeyListing,
-): Promise<readonly KeyRecord[]> {
-  const { rows } = await control.query(
-    `select * from cartage.api_keys where user_id = $1 and type = any($2)
-     order by array_position('{master,default,regular}', type), ${orderColumn[order]} ${direction}, id ${direction}
-     limit $3 offset ($4::bigint - 1) * $3::bigint`,
-    [userId, types, perPage, page],
-  )
-  return rows.map((row) => readKey(secrets, row))
+): Promise<{ total: number; records: readonly KeyRecord[] }> {
+  const { rows } = await control.query({
+    name: `keys-by-${order}-${direction}`,
+    text: `
+      select *, (select count(*)::integer from cartage.api_keys where user_id = $1 and type = any($2)) as total
+      from cartage.api_keys where user_id = $1 and type = any($2)
+      order by case type when 'master' then 1 when 'default' then 2 else 3 end,
+        ${orderColumn[order]} ${direction}, id ${direction}
+      limit $3 offset ($4::bigint - 1) * $3::bigint`,
+    values: [userId, types, perPage, page],
+  })
+  // A page beyond the last has no row that could tell.
+  const total = rows[0] ? rows[0].total : await countKeys(control, userId, types)
+  return { total, records: rows.map((row) => readKey(secrets, row)) }
 }
 
 /** `token` would leak the secret and `grants` are in the tenant's catalogs: both mean the order of creation. */

@@ -30,7 +30,7 @@ export async function keysRoutes(app: FastifyInstance, services: Services): Prom
     const account = await addressedAccount(services, request)
     const query = request.query as Parameters
     const listing = readListing(query)
-    const { total, keys } = await readForCaller(actingIn(request), listKeys(context, account, listing))
+    const { total, keys } = await listKeys(actingIn(request), account, listing)
     const address = addressOf(request, services.config)
     return listDocument({ keys, total, listing, username: account.username, address, query })
   })
