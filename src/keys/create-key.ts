@@ -6,9 +6,8 @@ import { AppError, errors } from '../errors.ts'
 import { keyRoleName } from '../postgres/tenant-names.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import { lockForCaller, recordKeyAudit } from './caller.ts'
-import { findKey } from './find-key.ts'
-import type { WantedGrants } from './grants.ts'
-import type { Key, KeysContext } from './key.ts'
+import { asGranted, type WantedGrants } from './grants.ts'
+import type { Key, KeyRecord, KeysContext } from './key.ts'
 import { createKeyRole, type GrantFault } from './key-role.ts'
 import { countKeys, findKeyByName, insertKey, isRoleOfKey, nextKeyId } from './key-store.ts'
 import { removeKeyRole } from './remove-key-role.ts'
@@ -27,31 +26,24 @@ export type NewKey = Readonly<{
  */
 export async function createKey(context: KeysContext, account: Account, request: NewKey): Promise<Key> {
   const { control } = context.databases
-  const token = newToken()
-  let role: string | undefined
+  const { name, grants } = request
+  let record: KeyRecord | undefined
   try {
     await inTransaction(control, async (tx) => {
       const id = await reserveKeyId(tx, context, account, request)
-      role = keyRoleName(account.masterRole, id)
-      await insertKey(tx, context.secrets, account, {
-        id,
-        role,
-        token,
-        name: request.name,
-        grants: request.grants,
-      })
-      refuseFaults(await createKeyRole(context, account, role, request.grants))
+      const role = keyRoleName(account.masterRole, id)
+      record = await insertKey(tx, context.secrets, account, { id, role, token: newToken(), name, grants })
+      refuseFaults(await createKeyRole(context, account, role, grants))
       await allowTemporaryTables(context, account, role)
-      await recordKeyAudit(tx, context, 'key.created', account.username, request.name)
+      await recordKeyAudit(tx, context, 'key.created', account.username, name)
       await announceChange(tx)
     })
   } catch (error) {
     // What we refuse ourselves is refused before the role is committed.
-    if (role === undefined || error instanceof AppError || !(await isKept(context, account, role)))
-      throw error
+    if (!record || error instanceof AppError || !(await isKept(context, account, record.role))) throw error
   }
   await awaitCaches(control, context.log)
-  return findKey(context, account, request.name)
+  return { ...record!, ...asGranted(grants) }
 }
 
 /** Under the user's lock: is there room for the key, and is its name free? */

@@ -33,3 +33,19 @@ export type EffectiveGrants = Readonly<{
 
 export const masterScope: Scope = { apis, services: dataServices, hasTableMetadata: false }
 export const defaultScope: Scope = { apis, services: [], hasTableMetadata: false }
+
+/** What a role has once it was given these, and nothing before: as the catalogs say it, and in their order. */
+export function asGranted({ tables, schemas }: WantedGrants): EffectiveGrants {
+  return {
+    tables: tables
+      .filter(({ permissions }) => permissions.length > 0)
+      .map((table) => ({ ...table, isOwner: false }))
+      .sort((a, b) => byBytes(a.schema, b.schema) || byBytes(a.name, b.name)),
+    schemas: schemas
+      .filter(({ permissions }) => permissions.length > 0)
+      .map(({ name, permissions }) => ({ name, permissions }))
+      .sort((a, b) => byBytes(a.name, b.name)),
+  }
+}
+
+const byBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))

@@ -53,10 +53,10 @@ export async function insertKey(
   secrets: Secrets,
   account: Account,
   key: Readonly<{ id: number; name: string; role: string; token: string; grants: WantedGrants }>,
-): Promise<void> {
-  await tx.query(
+): Promise<KeyRecord> {
+  const { rows } = await tx.query(
     `insert into cartage.api_keys (id, user_id, name, type, role_name, token_hash, token_encrypted, grants)
-     overriding system value values ($1, $2, $3, 'regular', $4, $5, $6, $7)`,
+     overriding system value values ($1, $2, $3, 'regular', $4, $5, $6, $7) returning *`,
     [
       key.id,
       account.userId,
@@ -67,6 +67,7 @@ export async function insertKey(
       JSON.stringify(storedGrants(key.grants)),
     ],
   )
+  return readKey(secrets, rows[0]!)
 }
 
 export async function countKeys(
