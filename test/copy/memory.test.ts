@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { Readable } from 'node:stream'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createGunzip, gzipSync } from 'node:zlib'
+import { createAdminClient } from '../../src/client/client.ts'
 import { copyfrom, copyUrl } from '../support/copying.ts'
+import { newInstallation } from '../support/installation.ts'
+import { startProcess } from '../support/processes.ts'
 import { setup, type TestUser } from '../support/setup.ts'
 
 const megabyte = 1024 ** 2
@@ -42,6 +45,43 @@ test('memory stays flat whatever the size of a download, plain or compressed, al
     assertFlat(await growthDuring(() => download(user, 64, encoding, 20)))
   }
 })
+
+test('the first COPY of a process takes little memory, although a grammar is to be read', async (t) => {
+  const { metric, copyIn } = await startAlone(t)
+  const before = await metric('process_resident_memory_bytes')
+  await copyIn(lines, 'identity')
+  const after = await metric('process_resident_memory_bytes')
+  assert.ok(after - before < 20 * megabyte, `grew by ${Math.round((after - before) / megabyte)} MB`)
+})
+
+/** A service in a process of its own, with a table to copy into. */
+async function startAlone(t: TestContext) {
+  const installation = await newInstallation(t)
+  const { url } = await startProcess(t, installation, ['serve'])
+  const admin = createAdminClient({ baseUrl: url, token: installation.keys.adminToken! })
+  const { username, api_key: masterToken } = await admin.users.create({ username: 'alone' })
+  admin.close()
+  const user = { base: `${url}/user/${username}`, masterToken }
+  await fetch(`${user.base}/api/v2/sql`, {
+    method: 'POST',
+    body: new URLSearchParams({ q: 'create unlogged table t (id int, name text)', api_key: masterToken }),
+  })
+  return {
+    metric: async (name: string) => {
+      const text = await (await fetch(`${url}/metrics`)).text()
+      return Number(
+        text
+          .split('\n')
+          .find((line) => line.startsWith(`${name} `))!
+          .slice(name.length),
+      )
+    },
+    copyIn: async (body: Buffer | Readable, encoding: string) => {
+      const reply = await copyfrom(user, intoT, body, { 'content-encoding': encoding })
+      assert.equal(reply.status, 200)
+    },
+  }
+}
 
 function assertFlat(growth: number): void {
   assert.ok(growth < mostGrowth, `grew by ${Math.round(growth / megabyte)} MB`)

@@ -14,7 +14,7 @@ export type Reply = Readonly<{
 }>
 
 export const copyUrl = (
-  user: TestUser,
+  user: Pick<TestUser, 'base' | 'masterToken'>,
   direction: 'copyfrom' | 'copyto',
   q: string,
   apiKey = user.masterToken,
@@ -43,7 +43,7 @@ export async function readReply(response: IncomingMessage): Promise<Reply> {
 }
 
 export function copyfrom(
-  user: TestUser,
+  user: Pick<TestUser, 'base' | 'masterToken'>,
   q: string,
   body: Buffer | string | Readable,
   headers: OutgoingHttpHeaders = {},
