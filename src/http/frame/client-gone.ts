@@ -8,7 +8,7 @@ import type { Interruption } from '../../postgres/pools/interruption.ts'
  */
 export function clientGone({ raw }: FastifyReply): Interruption {
   const gone = new ClientGone()
-  raw.once('close', () => {
+  raw.on('close', () => {
     if (!raw.writableFinished) gone.tell()
   })
   // It may have left before this was called.
@@ -20,20 +20,22 @@ export function clientGone({ raw }: FastifyReply): Interruption {
 class ClientGone implements Interruption {
   aborted = false
   reason: unknown
-  readonly #listeners = new Set<() => void>()
+  // One at a time: who waits for a connection, and then the statement.
+  readonly #listeners: (() => void)[] = []
 
   tell(): void {
     if (this.aborted) return
     this.aborted = true
     this.reason = errors.clientLeft()
-    for (const listener of this.#listeners) listener()
+    for (const listener of [...this.#listeners]) listener()
   }
 
   addEventListener(_type: 'abort', listener: () => void): void {
-    this.#listeners.add(listener)
+    this.#listeners.push(listener)
   }
 
   removeEventListener(_type: 'abort', listener: () => void): void {
-    this.#listeners.delete(listener)
+    const place = this.#listeners.indexOf(listener)
+    if (place >= 0) this.#listeners.splice(place, 1)
   }
 }

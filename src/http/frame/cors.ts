@@ -5,8 +5,8 @@ export function allowOtherOrigins(app: FastifyInstance): void {
   // At the root, as a preflight may ask for a path or method that no route has.
   app.addHook('onRequest', (request, reply, done) => {
     if (!ofAccounts.test(request.url)) return done()
-    reply.header('Access-Control-Allow-Origin', '*')
-    reply.header('Access-Control-Expose-Headers', exposedHeaders)
+    reply.header('access-control-allow-origin', '*')
+    reply.header('access-control-expose-headers', exposedHeaders)
     if (isPreflight(request)) answerPreflight(request, reply)
     else done()
   })

@@ -6,9 +6,10 @@ export const hintHeader = 'Cartage-Hint'
 
 /** A credential under a wrong name (`apikey`) is not read. The answer, whatever it is, says so in a header. */
 export function hintAtNearMisses(app: FastifyInstance): void {
-  app.addHook('preHandler', async (request, reply) => {
+  app.addHook('preHandler', (request, reply, done) => {
     const hint = credentialOf(request).kind === 'none' ? nearMissIn(request) : undefined
     if (hint !== undefined) reply.header(hintHeader, hint)
+    done()
   })
 }
 

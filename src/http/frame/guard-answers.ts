@@ -3,7 +3,10 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 
 /** No browser may guess the type of an answer. */
 export function guardAnswers(app: FastifyInstance): void {
-  app.addHook('onRequest', async (_request, reply) => void forbidSniffing(reply))
+  app.addHook('onRequest', (_request, reply, done) => {
+    forbidSniffing(reply)
+    done()
+  })
 }
 
 /** For routes whose answers hold tokens: nobody between us and the client may keep a copy. */
@@ -12,7 +15,7 @@ export function forbidStoring(app: FastifyInstance): void {
 }
 
 export function forbidSniffing<Reply extends Pick<FastifyReply, 'header'>>(reply: Reply): Reply {
-  reply.header('X-Content-Type-Options', 'nosniff')
+  reply.header('x-content-type-options', 'nosniff')
   return reply
 }
 

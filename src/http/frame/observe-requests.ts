@@ -7,15 +7,16 @@ import { loggableUrls, type UrlForLog } from './loggable-url.ts'
 /** Every request has an id that the client sees, one line in the log and one count in the metrics. */
 export function observeRequests(app: FastifyInstance, { log, metrics, isReady }: Services): void {
   const urlForLog = loggableUrls(app)
-  app.addHook('onRequest', async (request, reply) => {
-    reply.header('X-Request-Id', request.id)
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.header('x-request-id', request.id)
     // This process is about to stop: the client shall open its next connection elsewhere.
     if (!isReady()) reply.header('Connection', 'close')
     // Unlike Fastify's own hooks, this event also comes for answers that were cut short or written past Fastify.
-    reply.raw.once('close', () => {
+    reply.raw.on('close', () => {
       if (log.isLevelEnabled('info')) logRequest(log, request, reply, urlForLog)
       countRequest(metrics, request, reply)
     })
+    done()
   })
 }
 

@@ -1,6 +1,7 @@
 import {
   context,
   isSpanContextValid,
+  ProxyTracerProvider,
   propagation,
   type Span,
   SpanKind,
@@ -17,13 +18,20 @@ declare module 'fastify' {
 }
 
 /**
- * Makes every request a span that continues the caller's trace. The spans go nowhere until the operator loads an
- * OpenTelemetry SDK into the process. Addresses are told by their pattern alone, as paths and queries hold secrets.
+ * Makes every request a span that continues the caller's trace, once the operator has loaded an OpenTelemetry SDK into
+ * the process: before, spans would go nowhere. Addresses are told by their pattern alone, as paths and queries hold
+ * secrets.
  */
 export function traceRequests(app: FastifyInstance): void {
   const tracer = trace.getTracer('cartage')
   app.decorateRequest('traceId', undefined)
+  let isTraced = false
   app.addHook('onRequest', (request, reply, done) => {
+    isTraced ||= isSdkLoaded()
+    if (!isTraced) {
+      request.traceId = traceIdIn(request)
+      return done()
+    }
     const incoming = propagation.extract(context.active(), request.headers)
     const route = request.routeOptions.url ?? 'none'
     const span = tracer.startSpan(
@@ -41,6 +49,11 @@ export function traceRequests(app: FastifyInstance): void {
   })
 }
 
+function isSdkLoaded(): boolean {
+  const provider = trace.getTracerProvider()
+  return !(provider instanceof ProxyTracerProvider) || provider.getDelegateTracer('cartage') !== undefined
+}
+
 function endSpan(span: Span, { raw: { statusCode, writableFinished } }: FastifyReply): void {
   span.setAttribute('http.response.status_code', statusCode)
   if (statusCode >= 500 || !writableFinished) span.setStatus({ code: SpanStatusCode.ERROR })
@@ -49,5 +62,6 @@ function endSpan(span: Span, { raw: { statusCode, writableFinished } }: FastifyR
 
 /** Without an SDK the caller's trace is still worth a place in the log. */
 function traceIdIn({ headers: { traceparent } }: FastifyRequest): string | undefined {
+  if (traceparent === undefined) return undefined
   return /^00-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$/.exec(String(traceparent))?.[1]
 }

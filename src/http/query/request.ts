@@ -34,7 +34,9 @@ function choiceInAnyCase<T extends string>(
   choices: readonly T[],
 ): T | undefined {
   const value = parameters[name]
-  if (value === undefined) return undefined
+  // As they are spelled by nearly everybody.
+  const choice = choices.find((known) => known === value)
+  if (choice !== undefined || value === undefined) return choice
   return choiceOf({ [name]: typeof value === 'string' ? value.toLowerCase() : value }, name, choices)
 }
 
@@ -80,12 +82,14 @@ function pagingOf(parameters: Parameters): Paging | undefined {
 
 /** A comma list, or several of them. */
 function skippedFieldsOf(value: unknown): readonly string[] {
-  const lists = value === undefined ? [] : [value].flat()
-  return lists.flatMap((list: unknown) => {
+  if (value === undefined) return none
+  return [value].flat().flatMap((list: unknown) => {
     if (typeof list !== 'string') throw errors.badRequest('Invalid skipfields: it must be a list of names')
     return list.split(',').filter((name) => name !== '')
   })
 }
+
+const none: readonly string[] = []
 
 /** A query string is read leniently, but a value must not become another one. */
 export function refuseBrokenParams({ query, url }: FastifyRequest): void {

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { memberPlaces } from '../../../client/json-rows.ts'
-import { errors } from '../../../errors.ts'
+import { type AppError, errors } from '../../../errors.ts'
 import { maxParamsLength } from '../parameters.ts'
 import { NotUtf8, parseForm } from './form.ts'
 
@@ -54,15 +54,19 @@ export function acceptBodies(app: FastifyInstance, timeoutMs: number): void {
     if (body.length === 0) done(null, undefined)
     else done(errors.unsupportedMedia(whatIsWrong(headers['content-type'], beginningOf(body as Buffer))))
   })
-  app.addHook('onRequest', async (request) => refuseCompressed(request))
-  app.addHook('preParsing', async (request, reply, payload) => {
-    // A request that is complete needs no timer. Nobody may read it, and then `end` would never come.
-    if (!request.routeOptions.config?.isStreaming && !request.raw.complete) {
+  app.addHook('onRequest', (request, _reply, done) => done(refusalOfCompressed(request)))
+  app.addHook('preParsing', (request, reply, payload, done) => {
+    if (hasBody(request) && !request.routeOptions.config?.isStreaming) {
       const timer = setTimeout(() => giveUp(request, reply), timeoutMs)
       payload.once('close', () => clearTimeout(timer)).once('end', () => clearTimeout(timer))
     }
-    return payload
+    done()
   })
+}
+
+/** Is a body on its way? Where nobody reads one that is here already, its `end` would never come. */
+function hasBody({ headers, raw }: FastifyRequest): boolean {
+  return (headers['content-length'] ?? headers['transfer-encoding']) !== undefined && !raw.complete
 }
 
 /** Others get a turn before such a body is looked at once more. */
@@ -111,10 +115,11 @@ function giveUp(request: FastifyRequest, reply: FastifyReply): void {
   reply.header('Connection', 'close').send(errors.clientTooSlow())
 }
 
-function refuseCompressed(request: FastifyRequest): void {
+function refusalOfCompressed(request: FastifyRequest): AppError | undefined {
   const encoding = request.headers['content-encoding']
-  if (request.routeOptions.config?.isStreaming || encoding === undefined || encoding === 'identity') return
-  throw errors.unsupportedMedia(`Content-Encoding ${JSON.stringify(encoding)} is not supported here`)
+  if (encoding === undefined || encoding === 'identity' || request.routeOptions.config?.isStreaming)
+    return undefined
+  return errors.unsupportedMedia(`Content-Encoding ${JSON.stringify(encoding)} is not supported here`)
 }
 
 const notUtf8 = 'The request body is not valid UTF-8'

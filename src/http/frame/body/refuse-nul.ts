@@ -3,12 +3,12 @@ import { errors } from '../../../errors.ts'
 
 /** PostgreSQL has no NUL in its texts, so there is none in any name, statement or value: refused before anybody reads it. */
 export function refuseNul(app: FastifyInstance): void {
-  app.addHook('onRequest', async ({ url }) => {
-    if (url.includes('%00')) throw containsNul()
+  app.addHook('onRequest', ({ url }, _reply, done) => {
+    done(url.includes('%00') ? containsNul() : undefined)
   })
   // After the parsers of all kinds of bodies.
-  app.addHook('preHandler', async ({ body }) => {
-    if (hasNul(body)) throw containsNul()
+  app.addHook('preHandler', ({ body }, _reply, done) => {
+    done(body !== undefined && hasNul(body) ? containsNul() : undefined)
   })
 }
 
