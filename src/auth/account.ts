@@ -38,12 +38,24 @@ export type Holder = Readonly<{ account: Account; key: CallerKey }>
 /** Who is asking: the acting account, and the key that proved it. */
 export type Principal = Holder &
   Readonly<{
+    /** Nothing has changed since it was found, so there is nothing to confirm. */
+    isCurrent: () => boolean
     /** For whoever had to wait: throws unless the key and the account's standing still are what they were. */
     confirm: () => Promise<void>
   }>
 
-/** The database session of a key: logged in as the key's own role. */
-export function sessionTargetOf({ account, key }: Holder): SessionTarget {
+/** The database session of a key: logged in as the key's own role. The same object for the same holder. */
+export function sessionTargetOf(holder: Holder): SessionTarget {
+  const known = targets.get(holder)
+  if (known) return known
+  const target = newTargetOf(holder)
+  targets.set(holder, target)
+  return target
+}
+
+const targets = new WeakMap<Holder, SessionTarget>()
+
+function newTargetOf({ account, key }: Holder): SessionTarget {
   return {
     hostId: account.hostId,
     database: account.database,

@@ -21,23 +21,28 @@ export function requireMasterForJobs(identification: Identification): Principal 
 }
 
 /** SQL and copy endpoints: any key that opens the SQL API; without one, the public key of the account. */
-export async function requireSqlAccess(
+export function requireSqlAccess(
   directory: Directory,
   identification: Identification,
-): Promise<Principal> {
+): Principal | Promise<Principal> {
   switch (identification.outcome) {
     case 'wrong-credential':
       throw errors.unauthorized()
     case 'wrong-username':
       throw errors.permissionDenied()
-    case 'anonymous': {
-      const { account, epoch } = identification
-      const key = await directory.findKey(account, defaultToken)
-      if (!key) throw errors.unauthorized()
-      return directory.principal({ account, key }, epoch)
-    }
+    case 'anonymous':
+      return publicPrincipal(directory, identification)
     case 'known':
       if (!identification.principal.key.apis.includes('sql')) throw errors.apiForbidden()
       return identification.principal
   }
+}
+
+async function publicPrincipal(
+  directory: Directory,
+  { account, epoch }: Extract<Identification, { outcome: 'anonymous' }>,
+): Promise<Principal> {
+  const key = await directory.findKey(account, defaultToken)
+  if (!key) throw errors.unauthorized()
+  return directory.principal({ account, key }, epoch)
 }

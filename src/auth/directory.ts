@@ -26,6 +26,7 @@ export class Directory {
   readonly #lease: CacheLease
   readonly #accounts = new LRUCache<string, NamedAccount>({ max: 10_000, ttl: longestMs })
   readonly #keys = new LRUCache<string, CallerKey>({ max: 20_000, ttl: longestMs })
+  readonly #callers = new LRUCache<string, RememberedCaller>({ max: 20_000 })
   #epoch = 0
 
   constructor(control: Pool, secrets: Secrets, log: Log, catchUp: CatchUp = async () => undefined) {
@@ -58,6 +59,25 @@ export class Directory {
     )
   }
 
+  /** Who has shown this token on the path of this user, if memory alone can tell. */
+  recall(username: string, token: string): Principal | undefined {
+    if (!this.#lease.isValid) return undefined
+    const known = this.#callers.get(`${username}:${token}`)
+    return known && known.principal.account.username === username && performance.now() < known.until
+      ? known.principal
+      : undefined
+  }
+
+  /** For as long as its account and its key are remembered. */
+  #remember(principal: Principal, token: string): void {
+    const { username, userId } = principal.account
+    const leftMs = Math.min(
+      this.#accounts.getRemainingTTL(username),
+      this.#keys.getRemainingTTL(`${userId}:${token}`),
+    )
+    this.#callers.set(`${username}:${token}`, { principal, until: performance.now() + leftMs })
+  }
+
   /** Whoever holds this token, in one organization or anywhere. Not for `default_public`, which everybody has. */
   async findHolder(token: string, organizationId?: number): Promise<Principal | undefined> {
     const hash = this.#secrets.hashToken(token)
@@ -72,12 +92,20 @@ export class Directory {
 
   /** A caller who was found since `epoch`. As long as nothing has changed, confirming it asks nobody. */
   principal(holder: Holder, epoch: number): Principal {
+    const isCurrent = () => this.#lease.isValid && epoch === this.#epoch
     const confirm = async () => {
-      if (this.#lease.isValid && epoch === this.#epoch) return
+      if (isCurrent()) return
       const { found: isKnown } = await this.#ask(() => isStillKnown(this.#control, holder))
       if (!isKnown) throw errors.unauthorized()
     }
-    return { ...holder, confirm }
+    return { account: holder.account, key: holder.key, isCurrent, confirm }
+  }
+
+  /** The same for a user who showed a token on its own path: the next request with it finds it with `recall`. */
+  rememberedPrincipal(holder: Holder, epoch: number, token: string): Principal {
+    const principal = this.principal(holder, epoch)
+    if (epoch === this.#epoch) this.#remember(principal, token)
+    return principal
   }
 
   async #cached<V extends object>(
@@ -115,8 +143,12 @@ export class Directory {
     this.#epoch += 1
     this.#accounts.clear()
     this.#keys.clear()
+    this.#callers.clear()
   }
 }
+
+/** `until`: by the monotonic clock. */
+type RememberedCaller = Readonly<{ principal: Principal; until: number }>
 
 function toUnavailable(error: unknown): unknown {
   return error instanceof AppError || !isInDoubt(error) ? error : errors.databaseUnavailable(error)

@@ -64,8 +64,10 @@ async function answerOnce(
 ): Promise<Answer> {
   const statement = prepareStatement(query)
   const format = createFormat(query)
-  const free = databases.query.acquire(sessionTargetOf(principal), gone)
-  const session = await lendSession(principal, free)
+  const target = sessionTargetOf(principal)
+  const session =
+    (principal.isCurrent() ? databases.query.take(target, gone) : undefined) ??
+    (await lendSession(principal, databases.query.acquire(target, gone)))
   const run = new StatementRun({ databases, session, limitMs, gone })
   const { skippedFields, params } = query
   const bind = params && binding(params, (oids) => parameterTypes.syntaxes(session.target, oids))

@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 import type { Account, Principal } from '../../auth/account.ts'
 import { requireMasterForJobs, requireMasterForKeys, requireSqlAccess } from '../../auth/authorize.ts'
-import { readCredential } from '../../auth/credential.ts'
-import { type Identification, identify } from '../../auth/identify.ts'
+import { type Credential, readCredential } from '../../auth/credential.ts'
+import { type Identification, identify, recall } from '../../auth/identify.ts'
 import { defaultToken } from '../../auth/token.ts'
 import { errors } from '../../errors.ts'
 import type { Services } from '../services.ts'
@@ -15,8 +15,10 @@ declare module 'fastify' {
 }
 
 /** From the token of a request to the role that its SQL runs as: any key that opens the SQL API, or the public one. */
-export async function sqlCaller(services: CallerServices, request: FastifyRequest): Promise<Principal> {
-  return requireSqlAccess(services.directory, await identifyCaller(services, request))
+export function sqlCaller(services: CallerServices, request: FastifyRequest): Principal | Promise<Principal> {
+  const known = recallCaller(services, request)
+  const access = (identification: Identification) => requireSqlAccess(services.directory, identification)
+  return known ? access(known) : identifyCaller(services, request).then(access)
 }
 
 /** The holder of a master key, for the job endpoints. */
@@ -36,23 +38,34 @@ export async function identifyCaller(
   services: CallerServices,
   request: FastifyRequest,
 ): Promise<Identification> {
-  request.identification ??= await identifyOnce(services, request)
+  request.identification ??= recallCaller(services, request) ?? (await identifyOnce(services, request))
   return request.identification
 }
 
+/** The same without a wait, where memory alone can tell. */
+export function recallCaller(
+  { directory }: CallerServices,
+  request: FastifyRequest,
+): Identification | undefined {
+  request.identification ??= recall(directory, nameIn(request), credentialIn(request)) ?? null
+  return request.identification ?? undefined
+}
+
 async function identifyOnce(services: CallerServices, request: FastifyRequest): Promise<Identification> {
-  const { name } = request.params as { name: string }
-  const credential = readCredential({
-    authorization: request.headers.authorization,
-    query: request.query as Record<string, unknown>,
-    body: request.body,
-  })
+  const name = nameIn(request)
+  const credential = credentialIn(request)
   const identification = await identify(services.directory, name, credential)
   const { outcome } = identification
   if (credential.kind !== 'none' && (outcome === 'wrong-credential' || outcome === 'wrong-username')) {
     noteRefusal(services, request, name, outcome)
   }
   return identification
+}
+
+const nameIn = ({ params }: FastifyRequest) => (params as { name: string }).name
+
+function credentialIn({ headers: { authorization }, query, body }: FastifyRequest): Credential {
+  return readCredential({ authorization, query: query as Record<string, unknown>, body })
 }
 
 /** Whose token it is, where the path names no account. */

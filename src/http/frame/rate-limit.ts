@@ -8,7 +8,7 @@ import type { Config } from '../../config.ts'
 import { parseRate, type Rate } from '../../config-variables.ts'
 import { errors } from '../../errors.ts'
 import type { Services } from '../services.ts'
-import { accountOfHolder, identifyCaller } from './authenticate.ts'
+import { accountOfHolder, identifyCaller, recallCaller } from './authenticate.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -31,28 +31,46 @@ export function requireRateGroups(app: FastifyInstance): void {
  */
 export function limitRates(app: FastifyInstance, services: Services): void {
   const refused: Refusals = new LRUCache({ max: 10_000 })
-  app.addHook('preHandler', async (request, reply) => {
+  app.addHook('preHandler', (request, reply, done) => {
     const group = request.routeOptions.config?.rateGroup
-    if (!group) return
-    // A request that will be refused for its credential counts for nobody.
-    const account = await accountOf(services, request)
-    const rate = account && rateOf(services.config, account, group)
-    if (!rate) return
-    const verdict = await judge(services, refused, account, group, rate)
-    tellLimits(reply, rate, verdict)
-    if (verdict.isAllowed) return
-    services.metrics.rateLimited(group)
-    throw errors.rateLimited(Math.max(1, Math.ceil(verdict.retrySeconds)))
+    if (!group || isUnlimited(services, request, group)) return done()
+    limitRate(services, refused, request, reply, group).then(() => done(), done)
   })
+}
+
+/** Most callers are known, and have no limit: they need not wait for anything. */
+function isUnlimited(services: Services, request: FastifyRequest, group: EndpointGroup): boolean {
+  const known = isOfAccount(request) ? recallCaller(services, request) : undefined
+  const account = known && actingAccount(known)
+  return account !== undefined && rateOf(services.config, account, group) === null
+}
+
+async function limitRate(
+  services: Services,
+  refused: Refusals,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  group: EndpointGroup,
+): Promise<void> {
+  // A request that will be refused for its credential counts for nobody.
+  const account = await accountOf(services, request)
+  const rate = account && rateOf(services.config, account, group)
+  if (!rate) return
+  const verdict = await judge(services, refused, account, group, rate)
+  tellLimits(reply, rate, verdict)
+  if (verdict.isAllowed) return
+  services.metrics.rateLimited(group)
+  throw errors.rateLimited(Math.max(1, Math.ceil(verdict.retrySeconds)))
 }
 
 type Refusals = LRUCache<string, Readonly<{ retryAt: number; resetAt: number }>>
 
 async function accountOf(services: Services, request: FastifyRequest): Promise<Account | undefined> {
-  const { name } = request.params as { name?: string }
-  if (name === undefined) return accountOfHolder(services, request)
+  if (!isOfAccount(request)) return accountOfHolder(services, request)
   return actingAccount(await identifyCaller(services, request))
 }
+
+const isOfAccount = ({ params }: FastifyRequest) => (params as { name?: string }).name !== undefined
 
 function actingAccount(identification: Identification): Account | undefined {
   if (identification.outcome === 'known') return identification.principal.account

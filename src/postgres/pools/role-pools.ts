@@ -4,7 +4,7 @@ import type { SessionTarget } from '../session-target.ts'
 import { type Interruption, throwIfAborted } from './interruption.ts'
 import type { LingeringBackends } from './lingering-backends.ts'
 import { type LogInOptions, logIn } from './log-in.ts'
-import { type GiveBack, Slots } from './slots.ts'
+import { type GiveBack, type Holder, Slots } from './slots.ts'
 
 export type RolePoolsOptions = LogInOptions &
   Readonly<{
@@ -53,13 +53,20 @@ export class RolePools {
     const giveBack = await this.#takeSlot(target, signal)
     try {
       const session = this.#takeIdle(target) ?? (await this.#open(target))
-      session.lastUsed = Date.now()
-      this.#lend(session, giveBack, onFree)
-      return session
+      return this.#lend(session, giveBack, onFree)
     } catch (error) {
       giveBack()
       throw error
     }
+  }
+
+  /** The same without a wait, if a connection is idle and the caller may have it now. */
+  take(target: SessionTarget, signal?: Interruption): Session | undefined {
+    if (this.#closed) throw errors.shuttingDown()
+    throwIfAborted(signal)
+    if (!this.#hasIdle(target)) return undefined
+    const giveBack = this.#host(target.hostId).slots.takeNow(holderOf(target))
+    return giveBack && this.#lend(this.#takeIdle(target)!, giveBack, undefined)
   }
 
   /** Runs `work` on a connection that is given back afterwards, or dropped if the connection itself failed. */
@@ -105,29 +112,29 @@ export class RolePools {
   #takeSlot(target: SessionTarget, signal?: Interruption): GiveBack | Promise<GiveBack> {
     const { waitMs } = this.#options
     const { slots } = this.#host(target.hostId)
-    const { account, isAnonymous } = target
-    const holder = {
-      role: keyOf(target),
-      ...(account !== undefined && { account }),
-      ...(isAnonymous && { isAnonymous }),
-    }
-    return slots.take(holder, waitMs, () => errors.connectionsExhausted(waitMs), signal)
+    return slots.take(holderOf(target), waitMs, () => errors.connectionsExhausted(waitMs), signal)
   }
 
   /** A session may have ended before it is lent: then its slot is free at once. */
-  #lend(session: Session, giveBack: GiveBack, onFree: (() => void) | undefined): void {
+  #lend(session: Session, giveBack: GiveBack, onFree: (() => void) | undefined): Session {
+    session.lastUsed = Date.now()
     const free = () => {
       giveBack()
       onFree?.()
     }
     if (session.isAlive) this.#lent.set(session, free)
     else free()
+    return session
   }
 
   #free(session: Session): void {
     const free = this.#lent.get(session)
     this.#lent.delete(session)
     free?.()
+  }
+
+  #hasIdle(target: SessionTarget): boolean {
+    return (this.#pools.get(keyOf(target))?.idle.length ?? 0) > 0
   }
 
   #takeIdle(target: SessionTarget): Session | undefined {
@@ -222,4 +229,20 @@ export class RolePools {
   }
 }
 
-const keyOf = (target: SessionTarget) => `${target.hostId}/${target.database}/${target.role}`
+const keyOf = (target: SessionTarget) => holderOf(target).role
+
+/** Made once: the same target comes with every request of a caller. */
+function holderOf(target: SessionTarget): Holder & { role: string } {
+  const known = holders.get(target)
+  if (known) return known
+  const { hostId, database, role, account, isAnonymous = false } = target
+  const holder = {
+    role: `${hostId}/${database}/${role}`,
+    ...(account !== undefined && { account }),
+    isAnonymous,
+  }
+  holders.set(target, holder)
+  return holder
+}
+
+const holders = new WeakMap<SessionTarget, Holder & { role: string }>()

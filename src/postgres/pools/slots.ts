@@ -45,14 +45,15 @@ export class Slots {
     late: () => Error,
     signal?: Interruption,
   ): GiveBack | Promise<GiveBack> {
-    return this.#slotFor(holder) ?? this.#queue.join(holder, waitMs, late, signal)
+    return this.takeNow(holder) ?? this.#queue.join(holder, waitMs, late, signal)
   }
 
   refuseAll(error: Error): void {
     this.#queue.refuseAll(error)
   }
 
-  #slotFor(holder: Holder): GiveBack | undefined {
+  /** Undefined: the caller would have to wait. */
+  takeNow(holder: Holder): GiveBack | undefined {
     if (!this.#isFree(holder)) return undefined
     this.#count(holder, 1)
     let isTaken = true
@@ -97,7 +98,7 @@ export class Slots {
 
   #serveWaiting(): void {
     if (this.#queue.length === 0) return
-    this.#queue.serve((holder) => this.#slotFor(holder))
+    this.#queue.serve((holder) => this.takeNow(holder))
   }
 }
 
