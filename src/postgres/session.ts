@@ -26,6 +26,7 @@ export class Session {
   /** An answer is due for which there is a limit. */
   #isAsking = false
   #isClean = true
+  #isIdle = false
   #idleTimer: NodeJS.Timeout | undefined
   #ended: Promise<void> | null = null
 
@@ -119,13 +120,15 @@ export class Session {
     return this.#ended
   }
 
+  /** Closes it if nobody takes it for so long. One timer serves all its waits: to set one anew takes longer. */
   waitIdle(idleMs: number): void {
-    this.#idleTimer = setTimeout(() => this.destroy(), idleMs)
-    this.#idleTimer.unref()
+    this.#isIdle = true
+    if (this.#idleTimer) this.#idleTimer.refresh()
+    else this.#idleTimer = setTimeout(() => this.#isIdle && this.destroy(), idleMs).unref()
   }
 
   takeFromIdle(): void {
-    clearTimeout(this.#idleTimer)
+    this.#isIdle = false
   }
 
   /** Makes it as new, for the next statement of the same caller. */

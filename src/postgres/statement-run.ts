@@ -33,7 +33,8 @@ export class StatementRun {
   #wire: WireQuery | null = null
   #isOver = false
   #stopReason: AppError | null = null
-  #stopped: Promise<void> = Promise.resolve()
+  /** Settles when no cancel is on its way any more. */
+  #stopped: Promise<void> | null = null
 
   constructor(options: StatementRunOptions) {
     this.session = options.session
@@ -93,9 +94,9 @@ export class StatementRun {
   }
 
   /** Gives the session back. A cancel that is still on its way must not hit whoever gets the connection next. */
-  async release(): Promise<void> {
+  release(): void | Promise<void> {
     this.end()
-    await this.#stopped
+    if (this.#stopped) return this.#stopped.then(() => this.session.release())
     this.session.release()
   }
 

@@ -212,16 +212,17 @@ export class QueryRun implements RunHandler {
   }
 
   /** Nothing is on the wire any more. */
-  async #release(): Promise<void> {
+  #release(): void | Promise<void> {
     const { session } = this.#run
     const [, ...cleaning] = this.#run.wire.outcomes
     if (cleaning.length > 0 && cleaning.every(({ error }) => error === null)) session.noteClean()
-    try {
-      if (this.#awaitsTypes)
-        this.#conclude(await this.#options.typeNames.lookUp(session, this.#shownColumns()))
-    } finally {
-      await this.#run.release()
-    }
+    return this.#awaitsTypes
+      ? this.#concludeWithTypes().finally(() => this.#run.release())
+      : this.#run.release()
+  }
+
+  async #concludeWithTypes(): Promise<void> {
+    this.#conclude(await this.#options.typeNames.lookUp(this.#run.session, this.#shownColumns()))
   }
 
   /** The connection is gone, or we have a bug. */

@@ -36,14 +36,15 @@ export class JsonFormat implements RowFormat {
 
   end(out: ByteWriter, { seconds, fields, totalRows, notices }: Summary): void {
     out.ascii(`],"time":${seconds},"fields":{`)
-    out.utf8(fieldMembers(fields))
+    const members = fieldMembers(fields)
+    out.copy(members, 0, members.length)
     out.ascii(`},"total_rows":${totalRows}`)
     for (const [kind, messages] of notices) out.utf8(`,${JSON.stringify(kind)}:${JSON.stringify(messages)}`)
     out.ascii('}')
   }
 }
 
-const fieldMembers = remembered((fields: readonly Field[]) => fields.map(fieldMember).join(','))
+const fieldMembers = remembered((fields: readonly Field[]) => Buffer.from(fields.map(fieldMember).join(',')))
 
 function fieldMember({ name, type, pgtype }: Field): string {
   return `${JSON.stringify(name)}:${JSON.stringify({ type, pgtype })}`
