@@ -78,9 +78,9 @@ async function store(
 ): Promise<number> {
   const run = new CopyRun({ databases, session, limitMs, gone: upload.gone })
   const pump = new UploadPump(upload, maxBytes, {
-    write: (chunk) => {
+    write: (chunk, sent) => {
       share.spend(chunk.length)
-      return run.wire.sendCopyData(chunk)
+      return run.wire.sendCopyData(chunk, sent)
     },
     end: () => run.store(),
     fail: (reason) => run.stop(reason),

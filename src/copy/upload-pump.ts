@@ -1,10 +1,14 @@
 import { AppError, errors } from '../errors.ts'
 import { compressionOf, createDecoder, type Decoder, decodingError, type Encoding } from './decoder.ts'
+import { freeFilled, freeWhole, type WriteEnd } from './free-memory.ts'
 import type { Upload } from './upload.ts'
 
 export type PumpTarget = Readonly<{
-  /** False: the target is full, wait for `resume`. Throws if the upload is to be refused. */
-  write: (chunk: Buffer) => boolean
+  /**
+   * False: the target is full, wait for `resume`. `sent` is called when the chunk is not needed any more. Throws if the
+   * upload is to be refused.
+   */
+  write: (chunk: Buffer, sent: WriteEnd) => boolean
   end: () => void
   fail: (reason: AppError) => void
 }>
@@ -76,7 +80,8 @@ export class UploadPump {
 
   #take(chunk: Buffer): boolean {
     const { encoding } = this.#upload
-    return encoding ? this.#decoderFor(encoding, chunk).write(chunk) : this.#pass(chunk)
+    const free = freeWhole(chunk)
+    return encoding ? this.#decoderFor(encoding, chunk).write(chunk, free) : this.#pass(chunk, free)
   }
 
   readonly #onBodyEnd = (): void => {
@@ -92,7 +97,7 @@ export class UploadPump {
   #decoderFor(encoding: Encoding, firstBytes: Buffer): Decoder {
     this.#decoder ??= createDecoder(encoding, firstBytes)
       .on('data', (chunk: Buffer) => {
-        if (!this.#pass(chunk)) this.#decoder?.pause()
+        if (!this.#pass(chunk, freeFilled(chunk))) this.#decoder?.pause()
       })
       .on('drain', () => {
         if (!this.#isFinished) this.#listen()
@@ -109,10 +114,10 @@ export class UploadPump {
     else this.#fail(decodingError(encoding, new Error('there is data after the end of the compressed data')))
   }
 
-  #pass(chunk: Buffer): boolean {
+  #pass(chunk: Buffer, sent: WriteEnd): boolean {
     if (this.#isFinished) return true
     try {
-      return this.#target.write(chunk)
+      return this.#target.write(chunk, sent)
     } catch (error) {
       if (!(error instanceof AppError)) throw error
       this.#fail(error)

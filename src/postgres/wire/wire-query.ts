@@ -81,10 +81,10 @@ export class WireQuery {
   }
 
   /** False: wait for `copyDrained`. The chunk must not change before. */
-  sendCopyData(chunk: Buffer): boolean {
+  sendCopyData(chunk: Buffer, sent: (error?: Error | null) => void): boolean {
     this.#socket.cork()
     this.#socket.write(copyDataHeader(chunk.length))
-    this.#socket.write(chunk)
+    this.#socket.write(chunk, sent)
     this.#socket.uncork()
     return this.#socket.writableLength < maxUnsentBytes
   }
