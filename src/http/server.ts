@@ -33,7 +33,7 @@ import type { Services } from './services.ts'
 export async function buildServer(services: Services): Promise<FastifyInstance> {
   const { publicUrl, requestTimeoutMs } = services.config
   const app = createApp(services)
-  await describeApi(app, publicUrl)
+  describeApi(app, publicUrl)
   traceRequests(app)
   observeRequests(app, services)
   allowOtherOrigins(app)

@@ -1,18 +1,46 @@
-import swagger from '@fastify/swagger'
-import type { FastifyInstance } from 'fastify'
+import { type FastifyInstance, fastify, type RouteOptions } from 'fastify'
 import type { OpenAPIV3_1 as OpenApi } from 'openapi-types'
 import { operations } from '../../client/operations.ts'
 import { readVersion } from '../../version.ts'
 import { commonAnswers, components } from './answers.ts'
 import { nameSchemas } from './name-schemas.ts'
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** The OpenAPI document, made when it is first asked for. */
+    apiDescription: () => Promise<object>
+  }
+}
+
 /**
  * Describes the API from the schemas of its routes, which are registered after this; what all routes of an area
  * share (credentials, errors) is added to each.
  */
-export async function describeApi(app: FastifyInstance, publicUrl: string): Promise<void> {
+export function describeApi(app: FastifyInstance, publicUrl: string): void {
   // The schemas describe answers, they do not shape them: a member that no schema knows must not be lost.
   app.setSerializerCompiler(() => (answer) => JSON.stringify(answer))
+  const routes: RouteOptions[] = []
+  app.addHook('onRoute', (route) => {
+    if (isDescribed(route)) routes.push(route)
+  })
+  let description: Promise<object> | undefined
+  app.decorate('apiDescription', () => {
+    description ??= describe(routes, publicUrl)
+    return description
+  })
+}
+
+function isDescribed({ schema, url, method }: RouteOptions): boolean {
+  const isQuiet = ['HEAD', 'OPTIONS'].includes([method].flat()[0]!)
+  return Boolean(schema?.tags) && !schema?.hide && !url.startsWith('/u/') && !isQuiet
+}
+
+/** By an application of its own that has the same routes and serves nobody: few ask for it, and its code is large. */
+async function describe(routes: readonly RouteOptions[], publicUrl: string): Promise<object> {
+  const { default: swagger } = await import('@fastify/swagger')
+  const app = fastify({ exposeHeadRoutes: false })
+  app.setValidatorCompiler(() => () => true)
+  app.setSerializerCompiler(() => JSON.stringify)
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -26,23 +54,19 @@ export async function describeApi(app: FastifyInstance, publicUrl: string): Prom
       tags: Object.entries(areas).map(([name, area]) => ({ name, description: area.description })),
       components,
     },
-    transform: ({ schema, url, route }) => ({
-      schema: {
-        ...schema,
-        hide: schema?.hide || !schema?.tags || url.startsWith('/u/') || isQuiet(route.method),
-      },
-      url,
-    }),
     transformObject: (document) => complete((document as { openapiObject: Described }).openapiObject),
   })
+  for (const { method, url, schema } of routes) {
+    app.route({ method, url, schema: schema!, handler: async () => undefined })
+  }
+  await app.ready()
+  return app.swagger()
 }
 
 const description =
   'API keys that are PostgreSQL roles, batch SQL jobs and bulk COPY. `/u/{name}/...` is an alias of `/user/{name}/...`.'
 
 type Described = Partial<OpenApi.Document>
-
-const isQuiet = (method: string | readonly string[]) => ['HEAD', 'OPTIONS'].includes([method].flat()[0]!)
 
 const withKey: OpenApi.SecurityRequirementObject[] = [{ ApiKeyHTTPBasicAuth: [] }, { ApiKeyQueryParam: [] }]
 const withOrWithoutKey = [...withKey, {}]

@@ -4,13 +4,13 @@ import { errors } from '../../errors.ts'
 
 /** The description of the API: for programs, and for people to read and try out. Everything it needs comes from here. */
 export async function openapiRoutes(app: FastifyInstance): Promise<void> {
-  app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger())
+  app.get('/openapi.json', { schema: { hide: true } }, async () => app.apiDescription())
 
   // Few ask for the reference, and it would be a good part of the start of a process: it is loaded for the first who does.
   let reference: Promise<FastifyInstance> | undefined
   for (const path of ['/docs', '/docs/*']) {
     app.get(path, { schema: { hide: true } }, async ({ method, url, headers }, reply) => {
-      reference ??= openReference(app.swagger())
+      reference ??= app.apiDescription().then(openReference)
       const answer = await (await reference).inject({ method: method as 'GET' | 'HEAD', url, headers })
       if (answer.statusCode === 404) throw errors.pathUnknown()
       return reply.code(answer.statusCode).headers(headersOf(answer)).send(answer.rawPayload)
