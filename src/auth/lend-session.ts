@@ -1,13 +1,11 @@
+import { AppError } from '../errors.ts'
 import type { Session } from '../postgres/session.ts'
+import { isConnectionLoss } from '../postgres/sqlstate.ts'
 import type { Principal } from './account.ts'
 
 /** Waits for a connection, and passes it on if the caller's key is still valid by then. */
 export async function lendSession(principal: Principal, free: Promise<Session>): Promise<Session> {
-  const session = await free.catch(async (error: unknown) => {
-    // The role of a deleted key cannot log in; that the key is gone says more.
-    await principal.confirm()
-    throw error
-  })
+  const session = await blameRevocation(principal, free, () => true)
   try {
     await principal.confirm()
     return session
@@ -16,3 +14,21 @@ export async function lendSession(principal: Principal, free: Promise<Session>):
     throw error
   }
 }
+
+/**
+ * The role of a key that was deleted cannot log in, and its sessions are ended, as are those of a token that was replaced:
+ * that the key is gone says more than what comes of it.
+ */
+export function blameRevocation<T>(
+  principal: Principal,
+  work: Promise<T>,
+  isSuspect: (error: unknown) => boolean = isLoss,
+): Promise<T> {
+  return work.catch(async (error: unknown) => {
+    if (isSuspect(error)) await principal.confirm()
+    throw error
+  })
+}
+
+const isLoss = (error: unknown) =>
+  error instanceof AppError ? error.code === 'database-unavailable' : isConnectionLoss(error)

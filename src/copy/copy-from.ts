@@ -1,4 +1,5 @@
 import type { Account, Principal } from '../auth/account.ts'
+import { blameRevocation } from '../auth/lend-session.ts'
 import { AppError, errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
 import type { Session } from '../postgres/session.ts'
@@ -29,7 +30,8 @@ export async function copyFrom(
   let isStored = false
   try {
     const limitMs = copyLimitMs(copies, principal)
-    const rows = await store({ ...copies, limitMs }, session, statement, upload, share)
+    const stored = store({ ...copies, limitMs }, session, statement, upload, share)
+    const rows = await blameRevocation(principal, stored)
     isStored = true
     return rows
   } catch (error) {

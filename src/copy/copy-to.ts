@@ -1,5 +1,6 @@
 import type { Writable } from 'node:stream'
 import type { Principal } from '../auth/account.ts'
+import { blameRevocation } from '../auth/lend-session.ts'
 import { errors } from '../errors.ts'
 import type { Interruption } from '../postgres/pools/interruption.ts'
 import type { CopyStatement } from '../sql/copy-statement.ts'
@@ -31,7 +32,7 @@ export async function copyTo(
   const limitMs = copyLimitMs(copies, principal)
   const run = new CopyRun({ databases: copies.databases, session, limitMs, gone })
   const sender = new Sender(run, download)
-  const rows = await run.copy(text, sender)
+  const rows = await blameRevocation(principal, run.copy(text, sender))
   sender.open()
   return rows
 }

@@ -1,5 +1,5 @@
 import { type Principal, sessionTargetOf } from '../auth/account.ts'
-import { lendSession } from '../auth/lend-session.ts'
+import { blameRevocation, lendSession } from '../auth/lend-session.ts'
 import type { Config } from '../config.ts'
 import type { Databases } from '../postgres/databases.ts'
 import type { Interruption } from '../postgres/pools/interruption.ts'
@@ -47,7 +47,7 @@ export function answerQuery(
   query: Query,
   gone: Interruption,
 ): Promise<Answer> {
-  const answer = () => answerOnce(queries, principal, query, gone)
+  const answer = () => blameRevocation(principal, answerOnce(queries, principal, query, gone))
   if (query.params === undefined) return answer()
   return answer().catch(async (error: unknown) => {
     if (!(error instanceof UnknownTypes)) throw error

@@ -18,6 +18,7 @@ import {
   readReply,
   send,
 } from '../support/copying.ts'
+import { grantsOf, keysClient } from '../support/keys-client.ts'
 import { eventually, type Setup, setup } from '../support/setup.ts'
 
 const intoT = 'COPY t FROM STDIN (FORMAT csv)'
@@ -54,6 +55,33 @@ test('an upload cut at any offset stores nothing', async (t) => {
   for (const { body, headers } of forms)
     await cutUpload(at, { body, headers, offset: body.length, isAbrupt: false, isPatient: true })
   await eventually(async () => assert.equal(await countRows(at.user), 36_000))
+})
+
+test('a copy whose key is deleted or replaced meanwhile is refused as such, and stores nothing', async (t) => {
+  const at = await setup(t)
+  const { user } = at
+  await createTable(user)
+  const keys = keysClient(user)
+  const endings = [() => keys.regenerate('k'), () => keys.remove('k')]
+  let { token } = await keys.make('k', grantsOf({ t: ['select', 'insert'] }))
+  for (const end of endings) {
+    const body = new Readable({ read() {} })
+    body.push(csvLines(1_000))
+    const upload = send(copyUrl(user, 'copyfrom', intoT, token), { method: 'POST' }, body)
+    const download = send(copyUrl(user, 'copyto', 'COPY (SELECT pg_sleep(60)) TO STDOUT', token))
+    await eventually(async () => {
+      const { rowCount } = await at.admin(
+        `select from pg_stat_activity where datname = $1 and application_name = 'cartage copy' and state = 'active'`,
+        [user.account.database],
+      )
+      assert.equal(rowCount, 2)
+    })
+    token = (await end()).body.token
+    assert.deepEqual([(await upload).status, (await download).status], [401, 401])
+    body.destroy()
+  }
+  await assertAtRest(at, user)
+  assert.equal(await countRows(user), 0)
 })
 
 test('a client that leaves while PostgreSQL waits for a lock takes the wait with it', async (t) => {
