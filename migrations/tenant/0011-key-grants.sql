@@ -187,6 +187,9 @@ begin
     select wish.schema, wish.name, wish.permissions, cartage.find_table(account, wish.schema, wish.name) as relation
     from jsonb_to_recordset(tables) as wish(schema text, name text, permissions text[])
   loop
+    if wanted.relation is null then
+      raise exception 'table %.% is gone', wanted.schema, wanted.name using errcode = 'undefined_table';
+    end if;
     insert into cartage.grants (role_name, schema_name, table_name, permissions, relation, made_by)
     values (role_name, wanted.schema, wanted.name, wanted.permissions, wanted.relation,
       (select pg_get_userbyid(relowner) from pg_class where oid = wanted.relation));
@@ -198,5 +201,9 @@ begin
   loop
     execute format('grant usage, create on schema %I to %I', wanted.name, role_name);
   end loop;
+  -- Whoever takes something back from now on waits for this transaction, and then sees the key's grants.
+  if cartage.faults_in_grants(account, tables, schemas) <> '{}' then
+    raise exception 'the user has lost what is granted' using errcode = 'serialization_failure';
+  end if;
 end
 $$;

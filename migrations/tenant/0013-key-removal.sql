@@ -38,7 +38,9 @@ begin
   loop
     begin
       execute command;
-    exception when lock_not_available or internal_error or serialization_failure then
+    -- What was dropped meanwhile needs nothing; what was renamed is left to DROP OWNED.
+    exception when lock_not_available or internal_error or serialization_failure or undefined_table or undefined_object
+        or undefined_function or invalid_schema_name then
       busy := busy + 1;
       if busy = 4 then
         set local lock_timeout = '10ms';

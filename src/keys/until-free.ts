@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../log.ts'
-import { isBusy } from '../postgres/sqlstate.ts'
+import { isBusy, isOvertaken } from '../postgres/sqlstate.ts'
 
-/** Repeats in the background what failed because somebody holds what it needs. What outlives this process is left to repair. */
+/** Repeats in the background what failed because somebody holds or changes what it needs. What outlives this process is left to repair. */
 export async function untilFree(
   { log, role }: Readonly<{ log: Log; role: string }>,
   work: () => Promise<unknown>,
@@ -13,7 +13,7 @@ export async function untilFree(
       await work()
       return
     } catch (error) {
-      if (isBusy(error)) continue
+      if (isBusy(error) || isOvertaken(error)) continue
       log.warn({ err: error, role }, 'the role of a key is left to repair')
       return
     }

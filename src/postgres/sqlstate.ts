@@ -5,6 +5,9 @@ export const sqlstate = {
   insufficientPrivilege: '42501',
   undefinedTable: '42P01',
   undefinedObject: '42704',
+  undefinedFunction: '42883',
+  undefinedSchema: '3F000',
+  noDataFound: 'P0002',
   dependentObjectsStillExist: '2BP01',
   duplicateObject: '42710',
   duplicateDatabase: '42P04',
@@ -25,6 +28,7 @@ export const sqlstate = {
   objectInUse: '55006',
   lockNotAvailable: '55P03',
   deadlockDetected: '40P01',
+  serializationFailure: '40001',
   /** Among others: a row of a catalog was changed by two at once. */
   internalError: 'XX000',
   programLimitExceeded: '54000',
@@ -78,6 +82,21 @@ export function isBusy(error: unknown): boolean {
     sqlstate.deadlockDetected,
     sqlstate.dependentObjectsStillExist,
     sqlstate.internalError,
+  )
+}
+
+/** A tenant changed or dropped meanwhile what an administrative statement works on: another try sees how it is now. */
+export function isOvertaken(error: unknown): boolean {
+  return hasSqlstate(
+    error,
+    sqlstate.internalError,
+    sqlstate.serializationFailure,
+    sqlstate.deadlockDetected,
+    sqlstate.undefinedTable,
+    sqlstate.undefinedSchema,
+    sqlstate.undefinedObject,
+    sqlstate.undefinedFunction,
+    sqlstate.noDataFound,
   )
 }
 
