@@ -147,9 +147,42 @@ create event trigger cartage_forget_revoked on ddl_command_end
   when tag in ('REVOKE')
   execute function cartage.forget_revoked();
 
+-- What an event trigger is at. Its own commands fire it again, and each level of that costs stack: with many keys, more
+-- than there is. (A setting could be made by tenants.)
+create table cartage.tasks (
+  transaction xid8,
+  task        text,
+  primary key (transaction, task)
+);
+
+-- False: this transaction is at it already.
+create function cartage.begin_task(task text) returns boolean
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  insert into cartage.tasks values (pg_current_xact_id(), task) on conflict do nothing;
+  return found;
+end
+$$;
+
+create function cartage.end_task(done text) returns void
+language sql set search_path = pg_catalog, pg_temp as $$
+  delete from cartage.tasks where transaction = pg_current_xact_id() and task = done
+$$;
+
 -- What a key was granted on a table of another user goes when the user loses it: at once, with the other's REVOKE.
 create function cartage.lower_grants() returns event_trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if cartage.begin_task('lower grants') then
+    perform cartage.lower_tables();
+    perform cartage.lower_schemas();
+    perform cartage.end_task('lower grants');
+  end if;
+end
+$$;
+
+create function cartage.lower_tables() returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   lost record;
   sequence regclass;
@@ -164,20 +197,31 @@ begin
       left join cartage.roles owner on owner.role_name = pg_get_userbyid(class.relowner)
       where owner.username is distinct from key.username
     )
-    select * from foreign_grant where not permissions <@ held
+    select relation, permissions, held, array_agg(id) as ids, string_agg(distinct quote_ident(role_name), ', ') as roles
+    from foreign_grant
+    where not permissions <@ held
+    group by relation, permissions, held
   loop
-    execute format('revoke %s on table %s from %I',
+    execute format('revoke %s on table %s from %s',
       (select string_agg(permission, ', ') from unnest(lost.permissions) permission where permission <> all (lost.held)),
-      lost.relation, lost.role_name);
+      lost.relation, lost.roles);
     if 'insert' = any (lost.permissions) and 'insert' <> all (lost.held) then
       for sequence in select cartage.sequences_of(lost.relation) loop
-        execute format('revoke usage on sequence %s from %I', sequence, lost.role_name);
+        execute format('revoke usage on sequence %s from %s', sequence, lost.roles);
       end loop;
     end if;
     -- A row that the key's own user holds in a transaction is left as it is: a wish alone gives nothing.
     update cartage.grants set permissions = lost.held
-    where id in (select id from cartage.grants where id = lost.id for update skip locked);
+    where id in (select id from cartage.grants where id = any (lost.ids) for update skip locked);
   end loop;
+end
+$$;
+
+create function cartage.lower_schemas() returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  lost record;
+begin
   for lost in
     select distinct namespace.nspname, key.role_name
     from pg_namespace namespace

@@ -167,7 +167,8 @@ begin
   -- What the user granted to other keys on these tables was not the leaving key's to give.
   for given in
     select relation, permissions, array_agg(distinct role_name) as roles
-    from cartage.grants where relation = any (inherited)
+    from cartage.grants join cartage.roles using (role_name)
+    where relation = any (inherited) and permissions <@ cartage.permissions_held(username, relation, permissions)
     group by relation, permissions
   loop
     perform cartage.grant_table(given.roles, given.relation, given.permissions);
