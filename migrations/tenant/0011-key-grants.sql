@@ -23,26 +23,28 @@ language sql stable strict set search_path = pg_catalog, pg_temp as $$
   select grantee, lower(privilege_type) from aclexplode(acl || '{}'::aclitem[])
 $$;
 
--- Of these permissions those that the user has. Whatever the user's roles own is the user's; on tables of other members
--- and of the operator it is what was given to the user's master role, its public role or everybody. (Not what the user
--- has as a member of its keys' roles, which is what these were granted.)
+-- Has the user a privilege by itself? Whatever the user's roles own is the user's; on objects of other members and of the
+-- operator it is what was given to the user's master role, its public role or everybody. (Not what the user has as a member
+-- of its keys' roles, which is what these were granted.)
+create function cartage.is_held(account text, owner oid, acl aclitem[], wanted text) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select exists (
+      select from cartage.roles role where role.role_name = pg_get_userbyid(owner) and role.username = account)
+    or exists (
+      select from cartage.privileges(acl) held
+      join cartage.accounts own on own.username = account
+      where held.privilege = wanted
+        and held.grantee in (0, to_regrole(quote_ident(own.master_role)), to_regrole(quote_ident(own.public_role))))
+$$;
+
+-- Of these permissions those that the user has.
 create function cartage.permissions_held(account text, relation oid, permissions text[]) returns text[]
 language sql stable set search_path = pg_catalog, pg_temp as $$
-  select case
-    when exists (
-      select from pg_class class join cartage.roles role on role.role_name = pg_get_userbyid(class.relowner)
-      where class.oid = relation and role.username = account)
-    then permissions
-    else array(
-      select permission
-      from unnest(permissions) permission
-      where exists (
-        select from pg_class class
-        cross join lateral cartage.privileges(coalesce(class.relacl, acldefault('r', class.relowner))) acl
-        join cartage.accounts owner on owner.username = account
-        where class.oid = relation and acl.privilege = permission
-          and acl.grantee in (0, to_regrole(quote_ident(owner.master_role)), to_regrole(quote_ident(owner.public_role)))))
-  end
+  select array(
+    select permission
+    from unnest(permissions) permission
+    join pg_class class on class.oid = relation
+    where cartage.is_held(account, class.relowner, class.relacl, permission))
 $$;
 
 -- The table of that name, if it is of a kind that keys can be granted. Another user's counts if it was shared.
@@ -97,8 +99,7 @@ create function cartage.grant_table(roles text[], granted oid, permissions text[
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   place record;
-  sequence record;
-  outside text;
+  outside text[];
   grantees constant text := (select string_agg(quote_ident(role), ', ') from unnest(roles) role);
 begin
   if permissions = '{}' then
@@ -114,25 +115,46 @@ begin
     raise exception 'table %.% was replaced meanwhile', place.nspname, place.relname
       using errcode = 'serialization_failure';
   end if;
-  select string_agg(quote_ident(key.role_name), ', ') into outside
-  from cartage.roles key join cartage.accounts owner using (username)
-  where key.role_name = any (roles)
-    and not has_schema_privilege(key.role_name, place.schema, 'usage')
-    and has_schema_privilege(owner.master_role, place.schema, 'usage');
-  if outside is not null then
-    execute format('grant usage on schema %I to %s', place.nspname, outside);
-  end if;
+  outside := array(
+    select role from unnest(roles) role where not has_schema_privilege(role, place.schema, 'usage'));
+  perform cartage.grant_usage(outside, 'pg_namespace', place.schema);
   if 'insert' = any (permissions) then
-    for sequence in
-      select namespace.nspname, class.relname
-      from cartage.sequences_of(granted) filler
-      join pg_class class on class.oid = filler
-      join pg_namespace namespace on namespace.oid = class.relnamespace
-    loop
-      execute format('grant usage on sequence %I.%I to %s', sequence.nspname, sequence.relname, grantees);
-    end loop;
+    perform cartage.grant_usage(roles, 'pg_class', filler) from cartage.sequences_of(granted) filler;
   end if;
 end
+$$;
+
+-- Lets those of the roles use a schema or a sequence whose users may.
+create function cartage.grant_usage(roles text[], catalog regclass, object oid) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  grantees constant text := cartage.users_of(roles, catalog, object);
+  -- Null if there is nobody, or nothing any more.
+  command constant text := (
+    select 'grant usage on ' || type || ' ' || identity || ' to ' || grantees from pg_identify_object(catalog, object, 0));
+begin
+  if command is null then
+    return;
+  end if;
+  execute command;
+  -- Whoever takes it back from now on waits for this transaction. Before, it may have happened.
+  if cartage.users_of(roles, catalog, object) is distinct from grantees then
+    raise exception 'the user has lost what is granted' using errcode = 'serialization_failure';
+  end if;
+end
+$$;
+
+-- Of these roles of keys, as a list for GRANT, those whose users may use a schema or a sequence.
+create function cartage.users_of(roles text[], catalog regclass, object oid) returns text
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select string_agg(quote_ident(key.role_name), ', ' order by key.role_name)
+  from (
+    select nspowner, nspacl from pg_namespace where catalog = 'pg_namespace'::regclass and oid = object
+    union all
+    select relowner, relacl from pg_class where catalog = 'pg_class'::regclass and oid = object
+  ) used (owner, acl)
+  join cartage.roles key on key.role_name = any (roles)
+  where cartage.is_held(key.username, used.owner, used.acl, 'usage')
 $$;
 
 -- The schema of that name, if the user may create tables in it and it is not another user's. (has_schema_privilege

@@ -1,6 +1,28 @@
 -- Grants of keys follow what tenants do with their tables. Whatever goes wrong in here, the tenant's own command
 -- must succeed.
 
+-- What an event trigger is at. Its own commands fire it again, and each level of that costs stack: with many keys, more
+-- than there is. (A setting could be made by tenants.)
+create table cartage.tasks (
+  transaction xid8,
+  task        text,
+  primary key (transaction, task)
+);
+
+-- False: this transaction is at it already.
+create function cartage.begin_task(task text) returns boolean
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  insert into cartage.tasks values (pg_current_xact_id(), task) on conflict do nothing;
+  return found;
+end
+$$;
+
+create function cartage.end_task(done text) returns void
+language sql set search_path = pg_catalog, pg_temp as $$
+  delete from cartage.tasks where transaction = pg_current_xact_id() and task = done
+$$;
+
 -- A table was made or changed: grants that are in force on it learn its name, and those that wait for a table of
 -- that name are put in force, if the user still has what was granted.
 create function cartage.follow_table(changed oid) returns void
@@ -44,36 +66,28 @@ begin
 end
 $$;
 
--- A table may have got a sequence: whoever was granted `insert` may use it.
+-- A table may have got a sequence: whoever was granted `insert` may use it, if its user may.
 create function cartage.follow_sequences(changed oid) returns void
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-declare
-  given record;
-begin
-  for given in
-    with writer as (
-      select distinct role.oid, role.rolname
-      from cartage.grants join pg_authid role on role.rolname = role_name
-      where relation = changed and 'insert' = any (permissions)
-    ),
-    sequence as (
-      select class.oid, namespace.nspname, class.relname, class.relacl
-      from cartage.sequences_of(changed) filler
-      join pg_class class on class.oid = filler
-      join pg_namespace namespace on namespace.oid = class.relnamespace
-    ),
-    already as (
-      select sequence.oid, acl.grantee from sequence, cartage.privileges(relacl) acl where acl.privilege = 'usage'
-    )
-    select nspname, relname, string_agg(quote_ident(rolname), ', ') as roles
-    from writer cross join sequence
-    where not exists (
-      select from already where already.oid = sequence.oid and already.grantee = writer.oid)
-    group by nspname, relname
-  loop
-    execute format('grant usage on sequence %I.%I to %s', given.nspname, given.relname, given.roles);
-  end loop;
-end
+language sql set search_path = pg_catalog, pg_temp as $$
+  with writer as (
+    select distinct role.oid, role.rolname::text
+    from cartage.grants join pg_authid role on role.rolname = role_name
+    where relation = changed and 'insert' = any (permissions)
+  ),
+  already as (
+    select class.oid as sequence, acl.grantee
+    from cartage.sequences_of(changed) filler
+    join pg_class class on class.oid = filler
+    cross join cartage.privileges(class.relacl) acl
+    where acl.privilege = 'usage'
+  ),
+  missing as (
+    select filler as sequence, array_agg(rolname) as roles
+    from writer cross join cartage.sequences_of(changed) filler
+    where not exists (select from already where already.sequence = filler and already.grantee = writer.oid)
+    group by filler
+  )
+  select cartage.grant_usage(roles, 'pg_class', sequence) from missing
 $$;
 
 create function cartage.follow_tables() returns event_trigger
@@ -113,6 +127,36 @@ create event trigger cartage_follow_tables on ddl_command_end
     'ALTER INDEX')
   execute function cartage.follow_tables();
 
+-- The use of a sequence that is given to a user goes on to those of its keys that were granted `insert` on the table.
+create function cartage.follow_grant() returns event_trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  filled oid;
+begin
+  if cartodb._CDB_KeyType(session_user) is null
+    or not exists (select from pg_event_trigger_ddl_commands() where object_type = 'SEQUENCE')
+    or not cartage.begin_task('follow grant') then
+    return;
+  end if;
+  begin
+    for filled in
+      select distinct relation
+      from cartage.grants join pg_class on oid = relation
+      where 'insert' = any (permissions) and pg_has_role(session_user, relowner, 'member')
+    loop
+      perform cartage.follow_sequences(filled);
+    end loop;
+  exception when others then
+    raise warning 'the grants of API keys did not follow: %', sqlerrm;
+  end;
+  perform cartage.end_task('follow grant');
+end
+$$;
+
+create event trigger cartage_follow_grant on ddl_command_end
+  when tag in ('GRANT')
+  execute function cartage.follow_grant();
+
 -- What a tenant revokes stays revoked when the table is made again.
 create function cartage.forget_revoked() returns event_trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
@@ -147,34 +191,13 @@ create event trigger cartage_forget_revoked on ddl_command_end
   when tag in ('REVOKE')
   execute function cartage.forget_revoked();
 
--- What an event trigger is at. Its own commands fire it again, and each level of that costs stack: with many keys, more
--- than there is. (A setting could be made by tenants.)
-create table cartage.tasks (
-  transaction xid8,
-  task        text,
-  primary key (transaction, task)
-);
-
--- False: this transaction is at it already.
-create function cartage.begin_task(task text) returns boolean
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-begin
-  insert into cartage.tasks values (pg_current_xact_id(), task) on conflict do nothing;
-  return found;
-end
-$$;
-
-create function cartage.end_task(done text) returns void
-language sql set search_path = pg_catalog, pg_temp as $$
-  delete from cartage.tasks where transaction = pg_current_xact_id() and task = done
-$$;
-
 -- What a key was granted on a table of another user goes when the user loses it: at once, with the other's REVOKE.
 create function cartage.lower_grants() returns event_trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
   if cartage.begin_task('lower grants') then
     perform cartage.lower_tables();
+    perform cartage.lower_sequences();
     perform cartage.lower_schemas();
     perform cartage.end_task('lower grants');
   end if;
@@ -217,25 +240,42 @@ begin
 end
 $$;
 
+create function cartage.lower_sequences() returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  lost record;
+begin
+  for lost in
+    select sequence.oid::regclass as sequence, string_agg(distinct quote_ident(key.role_name), ', ') as roles
+    from pg_class sequence
+    cross join lateral cartage.privileges(sequence.relacl) acl
+    join cartage.roles key on key.role_name = pg_get_userbyid(acl.grantee) and key.key_type = 'regular'
+    left join cartage.roles owner on owner.role_name = pg_get_userbyid(sequence.relowner)
+    where sequence.relkind = 'S' and acl.privilege = 'usage' and owner.username is distinct from key.username
+      and not cartage.is_held(key.username, sequence.relowner, sequence.relacl, 'usage')
+    group by sequence.oid
+  loop
+    execute format('revoke usage on sequence %s from %s', lost.sequence, lost.roles);
+  end loop;
+end
+$$;
+
 create function cartage.lower_schemas() returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   lost record;
 begin
   for lost in
-    select distinct namespace.nspname, key.role_name
+    select namespace.nspname, string_agg(distinct quote_ident(key.role_name), ', ') as roles
     from pg_namespace namespace
     cross join lateral cartage.privileges(namespace.nspacl) acl
     join cartage.roles key on key.role_name = pg_get_userbyid(acl.grantee) and key.key_type = 'regular'
-    join cartage.accounts owner using (username)
-    left join cartage.roles home on home.role_name = pg_get_userbyid(namespace.nspowner)
-    where acl.privilege = 'usage' and home.username is distinct from key.username
-      and not exists (
-        select from cartage.privileges(namespace.nspacl) held
-        where held.privilege = 'usage'
-          and held.grantee in (0, to_regrole(quote_ident(owner.master_role)), to_regrole(quote_ident(owner.public_role))))
+    left join cartage.roles owner on owner.role_name = pg_get_userbyid(namespace.nspowner)
+    where acl.privilege = 'usage' and owner.username is distinct from key.username
+      and not cartage.is_held(key.username, namespace.nspowner, namespace.nspacl, 'usage')
+    group by namespace.nspname
   loop
-    execute format('revoke all on schema %I from %I', lost.nspname, lost.role_name);
+    execute format('revoke all on schema %I from %s', lost.nspname, lost.roles);
   end loop;
 end
 $$;

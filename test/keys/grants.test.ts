@@ -355,7 +355,8 @@ test('what another member shared can be granted on, and goes at once when it is 
   const member = await context.createUser({ organization })
   const { masterRole } = member.account
   await owner.sql(`create table shared (id serial, v text); insert into shared (v) values ('a');
-    grant usage on schema "${owner.username}" to "${masterRole}"; grant select, insert, update on shared to "${masterRole}"`)
+    grant usage on schema "${owner.username}" to "${masterRole}"; grant select, insert, update on shared to "${masterRole}";
+    grant usage on sequence shared_id_seq to "${masterRole}"`)
   const table = { schema: owner.username, name: 'shared' }
   const grant = (permissions: string[]) => [
     { type: 'apis', apis: ['sql'] },

@@ -5,6 +5,27 @@ import { eventually, setup, type TestUser } from '../support/setup.ts'
 
 const denied = '42501'
 
+test('insert on a table of another member gives no more of its sequences than the user has', async (t) => {
+  const { anna, bert, share, keyOn, roleOfKey } = await neighbours(t)
+  await anna.sql('create table ser (id serial, v text)')
+  await share('insert on ser')
+  const insert = `insert into "${anna.username}".ser (v) values ('x')`
+  const next = `select nextval('"${anna.username}".ser_id_seq')`
+  assert.equal((await keyOn('k', 'ser', ['insert'])).status, 201)
+  const roles = [bert.account.masterRole, await roleOfKey('k')]
+  const refusals = () =>
+    Promise.all(roles.flatMap((role) => [refusal(bert, role, insert), refusal(bert, role, next)]))
+  const all = (answer: string | undefined) => [answer, answer, answer, answer]
+  assert.deepEqual(await refusals(), all(denied))
+  await anna.sql('alter table ser add column other serial')
+  assert.deepEqual(await refusals(), all(denied))
+
+  await share('usage on sequence ser_id_seq, ser_other_seq')
+  assert.deepEqual(await refusals(), all(undefined))
+  await anna.sql(`revoke usage on sequence ser_id_seq from "${bert.account.masterRole}"`)
+  assert.deepEqual(await refusals(), all(denied))
+})
+
 test('a key whose table another member shares on is deleted to the end', async (t) => {
   const { context, anna, bert, share, keyOn, roleOfKey } = await neighbours(t)
   await anna.sql(`create table secret as select 'hush' as word`)
