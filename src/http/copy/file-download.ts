@@ -1,6 +1,8 @@
-import type { Writable } from 'node:stream'
-import { finished, pipeline } from 'node:stream/promises'
+import type { ServerResponse } from 'node:http'
+import type { Transform, Writable } from 'node:stream'
+import { finished } from 'node:stream/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { freeFilled } from '../../copy/free-memory.ts'
 import type { ClientWait } from '../../copy/upload.ts'
 import { breakOff } from '../frame/break-off.ts'
 import { chooseEncoding, createEncoder } from '../frame/content-encoding.ts'
@@ -42,7 +44,7 @@ export class FileDownload {
     } else {
       response.setHeader('Content-Encoding', encoding)
       const encoder = createEncoder(encoding)
-      this.#sent = pipeline(encoder, response)
+      this.#sent = sendEncoded(encoder, response)
       this.#sink = encoder
     }
     // `end` throws this error; until it is called the rejection must not count as unhandled.
@@ -67,6 +69,18 @@ export class FileDownload {
     const { headers, raw } = this.#request
     return raw.httpVersion !== '1.0' && /(^|,)\s*trailers\s*(;|,|$)/i.test(String(headers.te ?? ''))
   }
+}
+
+/** Like `pipeline`, which does not tell when a chunk is free again. */
+function sendEncoded(encoder: Transform, response: ServerResponse): Promise<void> {
+  encoder
+    .on('data', (chunk: Buffer) => {
+      if (!response.write(chunk, freeFilled(chunk))) encoder.pause()
+    })
+    .on('end', () => response.end())
+    .on('error', (error) => response.destroy(error))
+  response.on('drain', () => encoder.resume()).on('close', () => encoder.destroy())
+  return finished(response)
 }
 
 export function fileHeaders({ type, disposition }: FileHeaders): Record<string, string> {

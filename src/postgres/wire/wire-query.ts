@@ -80,7 +80,7 @@ export class WireQuery {
     if (unread.length > 0) this.#onRead(unread)
   }
 
-  /** False: wait for `copyDrained`. The chunk must not change before. */
+  /** False: wait for `copyDrained`. The chunk must not change before `sent` is called. */
   sendCopyData(chunk: Buffer, sent: (error?: Error | null) => void): boolean {
     this.#socket.cork()
     this.#socket.write(copyDataHeader(chunk.length))
