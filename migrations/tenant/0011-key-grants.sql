@@ -37,14 +37,48 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
         and held.grantee in (0, to_regrole(quote_ident(own.master_role)), to_regrole(quote_ident(own.public_role))))
 $$;
 
--- Of these permissions those that the user has.
+-- Do the rows depend on the role that reads? That is so for row security, on a table or under a view, and for a view whose
+-- query has current_user or its like in it, or calls a function that may.
+create function cartage.asks_who_reads(asked oid) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  with recursive read (relation) as (
+    select asked
+    union
+    select used.refobjid
+    from read
+    join pg_class view on view.oid = relation and view.relkind = 'v'
+    join pg_rewrite rule on rule.ev_class = relation
+    join pg_depend used on used.classid = 'pg_rewrite'::regclass and used.objid = rule.oid
+      and used.refclassid = 'pg_class'::regclass
+  )
+  select exists (
+    select
+    from read
+    join pg_class class on class.oid = relation
+    left join pg_rewrite rule on rule.ev_class = relation and class.relkind = 'v'
+    where class.relrowsecurity
+      -- CURRENT_ROLE, CURRENT_USER, USER and SESSION_USER.
+      or rule.ev_action::text ~ '\{SQLVALUEFUNCTION :op (9|10|11|12) '
+      or exists (
+        select
+        from cartodb._CDB_Calls(rule.ev_action::text) call
+        join pg_proc on pg_proc.oid = call
+        join pg_namespace on pg_namespace.oid = pronamespace
+        where nspname not in ('pg_catalog', 'postgis', 'cartodb')
+          or proname ~ '^has_.*_privilege$|^(pg_has_role|row_security_active|current_setting|current_user|session_user)$'))
+$$;
+
+-- Of these permissions those that the user has. On what shows each role other rows, a grant says nothing of what the user
+-- sees, and the role of a key is another role: there a user has nothing to give, unless it is the user's own.
 create function cartage.permissions_held(account text, relation oid, permissions text[]) returns text[]
 language sql stable set search_path = pg_catalog, pg_temp as $$
   select array(
     select permission
     from unnest(permissions) permission
     join pg_class class on class.oid = relation
-    where cartage.is_held(account, class.relowner, class.relacl, permission))
+    left join cartage.roles owner on owner.role_name = pg_get_userbyid(class.relowner)
+    where cartage.is_held(account, class.relowner, class.relacl, permission)
+      and (owner.username = account or not cartage.asks_who_reads(relation)))
 $$;
 
 -- The table of that name, if it is of a kind that keys can be granted. Another user's counts if it was shared.

@@ -191,16 +191,21 @@ create event trigger cartage_forget_revoked on ddl_command_end
   when tag in ('REVOKE')
   execute function cartage.forget_revoked();
 
--- What a key was granted on a table of another user goes when the user loses it: at once, with the other's REVOKE.
+-- What a key was granted on a table of another user goes when the user loses it: at once, with the other's REVOKE, and with
+-- the command by which its rows begin to depend on the reader.
 create function cartage.lower_grants() returns event_trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  if cartage.begin_task('lower grants') then
-    perform cartage.lower_tables();
-    perform cartage.lower_sequences();
-    perform cartage.lower_schemas();
-    perform cartage.end_task('lower grants');
+  if tg_tag <> 'REVOKE' and not exists (
+      select from pg_event_trigger_ddl_commands() join pg_class on classid = 'pg_class'::regclass and oid = objid
+      where relrowsecurity or relkind = 'v')
+    or not cartage.begin_task('lower grants') then
+    return;
   end if;
+  perform cartage.lower_tables();
+  perform cartage.lower_sequences();
+  perform cartage.lower_schemas();
+  perform cartage.end_task('lower grants');
 end
 $$;
 
@@ -281,7 +286,7 @@ end
 $$;
 
 create event trigger cartage_lower_grants on ddl_command_end
-  when tag in ('REVOKE')
+  when tag in ('REVOKE', 'ALTER TABLE', 'CREATE VIEW', 'ALTER VIEW', 'CREATE RULE')
   execute function cartage.lower_grants();
 
 -- What is handed over is the user's from then on, also for grants that follow it.

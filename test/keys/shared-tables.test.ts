@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { keyRolesOf, keysClient, refusal, roleOf, tablesOf } from '../support/keys-client.ts'
+import { grantsOf, keyRolesOf, keysClient, refusal, roleOf, tablesOf } from '../support/keys-client.ts'
 import { eventually, setup, type TestUser } from '../support/setup.ts'
 
 const denied = '42501'
+const refused = 'Validation failed: Grants can only grant table permissions you have'
 
 test('insert on a table of another member gives no more of its sequences than the user has', async (t) => {
   const { anna, bert, share, keyOn, roleOfKey } = await neighbours(t)
@@ -77,6 +78,89 @@ test('a table is taken back from however many keys at once', async (t) => {
   )
   await anna.sql(`revoke select on wide from "${bert.account.masterRole}"`)
   assert.equal(await refusal(bert, like, `select * from "${anna.username}".wide`), denied)
+})
+
+test('a key cannot be used to get round row security, nor a view that asks who reads', async (t) => {
+  const { anna, bert, share, keyOn } = await neighbours(t)
+  const { masterRole } = bert.account
+  await anna.sql(`
+    create table rl (x text, priv bool); insert into rl values ('open', false), ('hush', true);
+    alter table rl enable row level security;
+    create policy everybody on rl for select using (true);
+    create policy not_bert on rl as restrictive for select to "${masterRole}" using (not priv);
+    create table plain as select * from rl;
+    create function reader() returns text language sql stable as 'select current_user::text';
+    create view over_rl as select * from rl;
+    create view over_view as select * from over_rl;
+    create view by_name as select * from plain where current_user <> '${masterRole}';
+    create view by_session as select * from plain where session_user <> '${masterRole}';
+    create view by_role as select * from plain where not pg_has_role('${masterRole}', 'member');
+    create view by_setting as select * from plain where current_setting('role') <> '${masterRole}';
+    create view by_function as select * from plain where reader() <> '${masterRole}';
+    create view for_all as select lower(x) as x from plain;
+    create materialized view kept as select x from rl where not priv`)
+  const asking = [
+    'rl',
+    'over_rl',
+    'over_view',
+    'by_name',
+    'by_session',
+    'by_role',
+    'by_setting',
+    'by_function',
+  ]
+  const open = ['plain', 'for_all', 'kept']
+  await share(`select on ${[...asking, ...open].join()}`)
+  assert.equal((await bert.sql(`select * from "${anna.username}".rl`)).rowCount, 1)
+  for (const table of asking) {
+    const { status, body } = await keyOn(table, table, ['select'])
+    assert.deepEqual([status, body.errors], [422, refused], table)
+  }
+  for (const table of open) assert.equal((await keyOn(table, table, ['select'])).status, 201, table)
+})
+
+test('a key loses a table of another member when row security begins on it, or under it', async (t) => {
+  const { anna, bert, share, keyOn, roleOfKey } = await neighbours(t)
+  const ways: readonly (readonly [made: string, begun: string])[] = [
+    ['create table one (x text)', 'alter table one enable row level security'],
+    [
+      'create table under (x text); create view two as select * from under',
+      'alter table under enable row level security',
+    ],
+    [
+      'create view three as select 1 as x',
+      'create or replace view three as select 1 as x where current_user <> $$x$$',
+    ],
+    [
+      'create table four (x text)',
+      'do $$ begin execute $q$ alter table four enable row level security $q$; end $$',
+    ],
+    [
+      'create table five (x text)',
+      'drop table five; create table five (x text); alter table five enable row level security',
+    ],
+  ]
+  for (const [index, [made, begun]] of ways.entries()) {
+    const name = ['one', 'two', 'three', 'four', 'five'][index]!
+    await anna.sql(made)
+    await share(`select on ${name}`)
+    assert.equal((await keyOn(name, name, ['select'])).status, 201, name)
+    const role = await roleOfKey(name)
+    assert.equal(await refusal(bert, role, `select * from "${anna.username}".${name}`), undefined, name)
+    await anna.sql(begun)
+    assert.equal(await refusal(bert, role, `select * from "${anna.username}".${name}`), denied, name)
+  }
+})
+
+test("row security on the user's own tables is for the user to decide: keys are granted them", async (t) => {
+  const context = await setup(t)
+  const { user } = context
+  await user.sql(`create table mine (x text, owner text); alter table mine enable row level security`)
+  await keysClient(user).make('k', grantsOf({ mine: ['select'] }))
+  const role = await roleOf(context, user, 'k')
+  await user.sql(`insert into mine values ('a', '${role}'), ('b', 'other');
+    create policy own on mine using (owner = current_user)`)
+  assert.equal((await user.sql('select * from mine', [], role)).rowCount, 1)
 })
 
 /** Two members of an organization; `share` and `keyOn` are about objects of anna's schema. */
