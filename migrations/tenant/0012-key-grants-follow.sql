@@ -202,6 +202,12 @@ begin
     or not cartage.begin_task('lower grants') then
     return;
   end if;
+  -- An old snapshot does not show keys that were made since.
+  if current_setting('transaction_isolation') not in ('read committed', 'read uncommitted')
+    and exists (select from cartage.accounts where schema_name <> 'public') then
+    raise exception '% needs the isolation level READ COMMITTED, as other members may have keys', tg_tag
+      using errcode = 'active_sql_transaction';
+  end if;
   perform cartage.lower_tables();
   perform cartage.lower_sequences();
   perform cartage.lower_schemas();

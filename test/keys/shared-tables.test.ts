@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { jobSession } from '../support/job-session.ts'
 import { grantsOf, keyRolesOf, keysClient, refusal, roleOf, tablesOf } from '../support/keys-client.ts'
 import { eventually, setup, type TestUser } from '../support/setup.ts'
 
@@ -150,6 +151,21 @@ test('a key loses a table of another member when row security begins on it, or u
     await anna.sql(begun)
     assert.equal(await refusal(bert, role, `select * from "${anna.username}".${name}`), denied, name)
   }
+})
+
+test('a table is not taken back by a transaction that cannot see the newest keys', async (t) => {
+  const { context, anna, bert, share, keyOn, roleOfKey } = await neighbours(t)
+  await anna.sql('create table rr (id int)')
+  await share('select on rr')
+  const table = `"${anna.username}".rr`
+  const session = await jobSession(t, context, anna)
+  await session.query(`begin isolation level repeatable read; select from ${table}`)
+  assert.equal((await keyOn('k', 'rr', ['select'])).status, 201)
+  const revoke = `revoke select on ${table} from "${bert.account.masterRole}"`
+  await assert.rejects(session.query(revoke), { code: '25001' })
+  await session.query('rollback')
+  await session.query(revoke)
+  assert.equal(await refusal(bert, await roleOfKey('k'), `select * from ${table}`), denied)
 })
 
 test("row security on the user's own tables is for the user to decide: keys are granted them", async (t) => {
