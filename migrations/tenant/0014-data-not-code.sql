@@ -77,7 +77,22 @@ create event trigger cartage_check_made on ddl_command_end
     'ALTER INDEX')
   execute function cartage.check_made();
 
--- A table is a type as well, and comes before those of PostGIS in the search path of others.
+-- Relations of a role that have a name of PostGIS or of the service, and come before it in the search path of others: a
+-- table is a type as well, and an index, too, has the name that a table is looked for by.
+create function cartodb._CDB_Misnamed(owner name, out relation regclass, out name name) returns setof record
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select oid, relname
+  from pg_class
+  where relowner = to_regrole(quote_ident(owner)) and not pg_is_other_temp_schema(relnamespace)
+    and (exists (
+      select from pg_type
+      where typname = relname and typnamespace in ('postgis'::regnamespace, 'cartodb'::regnamespace))
+    or exists (
+      select from pg_class ours
+      where ours.relname = pg_class.relname
+        and ours.relnamespace in ('postgis'::regnamespace, 'cartodb'::regnamespace)))
+$$;
+
 create function cartage.check_name() returns event_trigger
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
@@ -86,13 +101,7 @@ begin
   if coalesce(cartodb._CDB_KeyType(current_user), 'master') = 'master' then
     return;
   end if;
-  select relname into taken
-  from pg_event_trigger_ddl_commands() made join pg_class on made.classid = 'pg_class'::regclass and pg_class.oid = made.objid
-  where exists (
-      select from pg_type where typname = relname and typnamespace in ('postgis'::regnamespace, 'cartodb'::regnamespace))
-    or exists (
-      select from pg_class ours where ours.relname = pg_class.relname
-        and ours.relnamespace in ('postgis'::regnamespace, 'cartodb'::regnamespace));
+  select name into taken from cartodb._CDB_Misnamed(current_user) limit 1;
   if found then
     raise exception 'the name "%" belongs to PostGIS or to the service', taken
       using errcode = 'insufficient_privilege', hint = 'Choose another name.';
@@ -103,7 +112,9 @@ $$;
 create event trigger cartage_check_name on ddl_command_end
   when tag in (
     'CREATE TABLE', 'CREATE TABLE AS', 'SELECT INTO', 'CREATE VIEW', 'CREATE MATERIALIZED VIEW', 'CREATE SEQUENCE',
-    'ALTER TABLE', 'ALTER VIEW', 'ALTER MATERIALIZED VIEW', 'ALTER SEQUENCE')
+    'CREATE INDEX', 'ALTER TABLE', 'ALTER VIEW', 'ALTER MATERIALIZED VIEW', 'ALTER SEQUENCE',
+    -- Renames tables too.
+    'ALTER INDEX')
   execute function cartage.check_name();
 
 -- A trusted extension is installed by the operator's rights: not among our own names.

@@ -50,8 +50,22 @@ test('a key takes no name of PostGIS or of the service, by which others would me
     const { status, error } = await sql(user, `create table ${name} (a int)`, key)
     assert.deepEqual([status, /belongs to/.test(error)], [403, true], `${name}: ${error}`)
   }
-  await sql(user, 'create table fine (a int)', key)
-  assert.equal((await sql(user, 'alter table fine rename to geometry', key)).status, 403)
+  await sql(
+    user,
+    'create table fine (a int, b int, constraint mine unique (b)); create index ai on fine (a)',
+    key,
+  )
+  for (const text of [
+    'alter table fine rename to geometry',
+    'alter index fine rename to geometry',
+    'create index spatial_ref_sys on fine (a)',
+    'alter index ai rename to spatial_ref_sys',
+    'alter table fine add constraint geometry_columns unique (a)',
+    'alter table fine rename constraint mine to geometry_columns',
+  ]) {
+    const { status, error } = await sql(user, text, key)
+    assert.deepEqual([status, /belongs to/.test(error)], [403, true], `${text}: ${error}`)
+  }
 })
 
 test('strangers take no advisory locks, hold no object by a GRANT, and read no statistics of private tables', async (t) => {
