@@ -138,7 +138,7 @@ function buildShared(config: Config, installation: Installation) {
     secrets,
     accounts: installation,
     metrics: watchedMetrics(databases),
-    queries: openQueries(config, databases),
+    queries: openQueries(config, databases, log),
     copies: openCopies(config, databases),
     jobQueue: new JobQueue(databases.control, config),
     jobWaiter: new JobWaiter(databases.control, log),

@@ -67,3 +67,12 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
     join pg_language on pg_language.oid = prolang
     where pg_proc.oid = function), false)
 $$;
+
+-- Calls in the expressions of a relation that do more than compute.
+create function cartodb._CDB_Faults(relation oid, out place text, out call regprocedure, out removal text)
+returns setof record
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select expression.place, call::regprocedure, expression.removal
+  from cartodb._CDB_Expressions(relation) expression, cartodb._CDB_Calls(expression.tree) call
+  where not cartodb._CDB_IsHarmless(call)
+$$;

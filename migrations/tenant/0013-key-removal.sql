@@ -153,6 +153,7 @@ declare
   command text;
   given record;
 begin
+  perform cartage.judge_unwatched(leaving);
   perform cartage.remove_code(owner);
   for command in
     select format('alter view %s set (security_invoker = true)', oid::regclass)

@@ -56,13 +56,13 @@ begin
         using errcode = 'insufficient_privilege', hint = 'Use the master key.';
     end if;
     select place, call into fault
-    from cartodb._CDB_Expressions(made.objid), cartodb._CDB_Calls(tree) call
+    from cartodb._CDB_Faults(made.objid)
     -- Triggers, policies and rules that are there already are the master role's.
-    where (place !~ '^(trigger|policy|rule) ' or place = trigger_place) and not cartodb._CDB_IsHarmless(call)
+    where place !~ '^(trigger|policy|rule) ' or place = trigger_place
     limit 1;
     if found then
       raise exception 'an API key creates data, not code: % of % calls %',
-          fault.place, made.objid::regclass, fault.call::regprocedure
+          fault.place, made.objid::regclass, fault.call
         using errcode = 'insufficient_privilege',
           hint = 'Expressions may call functions of PostgreSQL, PostGIS and cartodb that only compute.';
     end if;

@@ -1,6 +1,7 @@
 import { type Principal, sessionTargetOf } from '../auth/account.ts'
 import { blameRevocation, lendSession } from '../auth/lend-session.ts'
 import type { Config } from '../config.ts'
+import type { Log } from '../log.ts'
 import type { Databases } from '../postgres/databases.ts'
 import type { Interruption } from '../postgres/pools/interruption.ts'
 import { StatementRun } from '../postgres/statement-run.ts'
@@ -16,6 +17,7 @@ import { JsonFormat } from './rows/json-format.ts'
 import { NdjsonFormat } from './rows/ndjson-format.ts'
 import type { RowFormat } from './rows/row-format.ts'
 import { TypeNames } from './type-names.ts'
+import { UnwatchedCommands } from './unwatched-commands.ts'
 
 /** What all queries of a process share. */
 export type Queries = Readonly<{
@@ -23,16 +25,18 @@ export type Queries = Readonly<{
   columnLists: ColumnLists
   typeNames: TypeNames
   parameterTypes: ParameterTypes
+  unwatched: UnwatchedCommands
   limitMs: number
   maxRowBytes: number
 }>
 
-export function openQueries(config: Config, databases: Databases): Queries {
+export function openQueries(config: Config, databases: Databases, log: Log): Queries {
   const { queryTimeoutMs: limitMs, queryMaxRowBytes: maxRowBytes } = config
   const shared = {
     columnLists: new ColumnLists(),
     typeNames: new TypeNames(),
     parameterTypes: new ParameterTypes(),
+    unwatched: new UnwatchedCommands(databases, log),
   }
   return { databases, ...shared, limitMs, maxRowBytes }
 }
@@ -57,7 +61,7 @@ export function answerQuery(
 }
 
 async function answerOnce(
-  { databases, columnLists, typeNames, parameterTypes, limitMs, maxRowBytes }: Queries,
+  { databases, columnLists, typeNames, parameterTypes, unwatched, limitMs, maxRowBytes }: Queries,
   principal: Principal,
   query: Query,
   gone: Interruption,
@@ -71,7 +75,8 @@ async function answerOnce(
   const run = new StatementRun({ databases, session, limitMs, gone })
   const { skippedFields, params } = query
   const bind = params && binding(params, (oids) => parameterTypes.syntaxes(session.target, oids))
-  const options = { statement, bind, format, skippedFields, columnLists, typeNames, maxRowBytes }
+  const judge = principal.key.type === 'default' ? undefined : () => unwatched.judge(principal)
+  const options = { statement, bind, format, skippedFields, columnLists, typeNames, maxRowBytes, judge }
   return new QueryRun(run, options).answer
 }
 

@@ -11,6 +11,7 @@ import { type Column, type ColumnLists, countHidden, shownColumns } from './rows
 import type { Field, RowFormat } from './rows/row-format.ts'
 import { SteppedRow } from './rows/stepped-row.ts'
 import type { TypeNames } from './type-names.ts'
+import { isUnwatched } from './unwatched-commands.ts'
 
 /** The body of an answer: whole if it is short, else a stream of which the first chunk is ready. */
 export type Answer = Buffer | Readable
@@ -24,6 +25,8 @@ export type QueryRunOptions = Readonly<{
   columnLists: ColumnLists
   typeNames: TypeNames
   maxRowBytes: number
+  /** Looks at what a caller with a key has made unwatched. */
+  judge: (() => Promise<void>) | undefined
 }>
 
 /**
@@ -48,8 +51,9 @@ export class QueryRun implements RunHandler {
   #isHeldBack = false
   /** Why the statement did not run: its values do not fit. */
   #refusal: unknown = null
-  /** The answer lacks the names of types that only the database knows. */
-  #awaitsTypes = false
+  #ranUnwatched = false
+  /** The answer waits for the names of types that only the database knows, or until what was made is judged. */
+  #isUnconcluded = false
 
   constructor(run: StatementRun, options: QueryRunOptions) {
     this.#run = run
@@ -93,6 +97,7 @@ export class QueryRun implements RunHandler {
   commandComplete(tag: string): void {
     const count = /\d+$/.exec(tag)
     if (count) this.#totalRows = Number(count[0])
+    else if (this.#options.judge && isUnwatched(tag)) this.#ranUnwatched = true
   }
 
   notice(notice: WireError): void {
@@ -189,8 +194,8 @@ export class QueryRun implements RunHandler {
     if (hidden > 0)
       this.#notices.add({ severity: 'WARNING', message: sameNames(hidden, this.#columns.length) })
     const fields = format.hasFields ? typeNames.describe(this.#run.session.target, this.#shownColumns()) : []
-    if (fields) this.#conclude(fields)
-    else this.#awaitsTypes = true
+    if (fields && !this.#ranUnwatched) this.#conclude(fields)
+    else this.#isUnconcluded = true
   }
 
   #conclude(fields: readonly Field[]): void {
@@ -216,12 +221,14 @@ export class QueryRun implements RunHandler {
     const { session } = this.#run
     const [, ...cleaning] = this.#run.wire.outcomes
     if (cleaning.length > 0 && cleaning.every(({ error }) => error === null)) session.noteClean()
-    return this.#awaitsTypes
-      ? this.#concludeWithTypes().finally(() => this.#run.release())
+    return this.#ranUnwatched || this.#isUnconcluded
+      ? this.#concludeLate().finally(() => this.#run.release())
       : this.#run.release()
   }
 
-  async #concludeWithTypes(): Promise<void> {
+  async #concludeLate(): Promise<void> {
+    if (this.#ranUnwatched) await this.#options.judge?.()
+    if (!this.#isUnconcluded) return
     this.#conclude(await this.#options.typeNames.lookUp(this.#run.session, this.#shownColumns()))
   }
 
@@ -230,6 +237,7 @@ export class QueryRun implements RunHandler {
     this.#run.end()
     this.#longRow?.drop()
     this.#fail(this.#run.stopReason ?? error)
+    void this.#options.judge?.()
   }
 
   #fail(error: unknown): void {
