@@ -178,13 +178,22 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
   order by depth desc
 $$;
 
--- Runs a command that changes the columns' types: drops what uses them before, and makes it again after.
-create function cartodb._CDB_AlterColumns(relation regclass, columns name[], command text) returns void
+-- Gives the columns of a table the types of a prepared one, and the geometry that is in `source`, in one ALTER TABLE: the
+-- table is written once. Drops what uses the columns before, and makes it again after. (It is given no text to run:
+-- anybody can call it, and a text could be an EXPLAIN, which no event trigger watches.)
+create function cartodb._CDB_AlterColumns(relation regclass, source name) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
+  changes constant text[] := cartodb._CDB_KeyChanges(relation) || cartodb._CDB_GeometryChanges(relation, source);
+  columns constant name[] := array(
+    select name from unnest('{cartodb_id,the_geom,the_geom_webmercator}'::name[]) name
+    where array_to_string(changes, ';') like format('%%alter column %I type%%', name));
   dependents constant jsonb := (select jsonb_agg(one) from cartodb._CDB_Dependents(relation, columns) one);
   dependent record;
 begin
+  if changes = '{}' then
+    return;
+  end if;
   for dependent in
     select * from jsonb_to_recordset(dependents) as saved (object text, owner name, drop_command text)
   loop
@@ -195,7 +204,7 @@ begin
     execute dependent.drop_command;
   end loop;
 
-  execute command;
+  execute format('alter table %s %s', relation, array_to_string(changes, ', '));
 
   for dependent in
     select step.command

@@ -63,7 +63,7 @@ begin
 end
 $$;
 
--- Gives the three columns their types and fills what is missing, in one ALTER TABLE: the table is written once.
+-- Adds what is missing of the two geometries, and gives the three columns their types.
 create function cartodb._CDB_ConvertColumns(relation regclass) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
@@ -72,7 +72,6 @@ declare
     when type is not null or cartodb._CDB_AsGeometry(relation, 'the_geom_webmercator') is null then 'the_geom'
     else 'the_geom_webmercator'
   end;
-  changes text[];
   hint text;
 begin
   if type is not null and cartodb._CDB_AsGeometry(relation, 'the_geom') is null then
@@ -85,13 +84,7 @@ begin
   if cartodb._CDB_ExactType(relation, 'the_geom_webmercator') is null then
     execute format('alter table %s add column the_geom_webmercator postgis.geometry(Geometry,3857)', relation);
   end if;
-  changes := cartodb._CDB_KeyChanges(relation) || cartodb._CDB_GeometryChanges(relation, source);
-  if changes <> '{}' then
-    perform cartodb._CDB_AlterColumns(relation,
-      array(select name from unnest('{cartodb_id,the_geom,the_geom_webmercator}'::name[]) name
-            where array_to_string(changes, ';') like format('%%alter column %I type%%', name)),
-      format('alter table %s %s', relation, array_to_string(changes, ', ')));
-  end if;
+  perform cartodb._CDB_AlterColumns(relation, source);
 exception when internal_error then
   -- The way in which PostGIS says that a text is no geometry; its hint shows the text.
   get stacked diagnostics hint = pg_exception_hint;

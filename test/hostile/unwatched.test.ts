@@ -169,3 +169,13 @@ test('many such requests of one key take one connection of the administrator', a
     [200, 200, 200, 200],
   )
 })
+
+test('no function of the service runs a text that it is given', async (t) => {
+  const context = await creator(t)
+  await context.run('create table own (a int)')
+  const text = 'explain analyze create table public.geometry as select 7 as a'
+  await context.run(`select cartodb._CDB_AlterColumns('own', '{}', '${text}')`)
+  await context.run(`select cartodb.CDB_QueryTablesText('select 1; ${text}')`)
+  await context.run(`select cartodb.CDB_QueryTablesText('${text}')`)
+  assert.deepEqual(await misnamed(context), [])
+})
