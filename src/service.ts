@@ -182,7 +182,7 @@ async function openDoor(
 }
 
 async function openWorker(services: Services, started: StartedParts): Promise<void> {
-  const { config, jobQueue } = services
+  const { config, jobQueue, jobWaiter } = services
   const worker = await startWorker(services)
   // Beside the requests: neither waits for the other to end.
   started.pushBeside({
@@ -190,7 +190,8 @@ async function openWorker(services: Services, started: StartedParts): Promise<vo
     limitMs: config.shutdownGraceMs + 10_000,
     stop: () => worker.stop(config.shutdownGraceMs),
   })
-  jobQueue.tellFirst(worker)
+  jobQueue.giveFirst(worker)
+  jobWaiter.askFirst(worker)
 }
 
 /** What died half-way under an earlier process is finished or removed. */

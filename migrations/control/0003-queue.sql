@@ -66,17 +66,20 @@ begin
 end
 $$;
 
--- Gives a worker up to `wanted` waiting jobs, and up to `wanted_orphans` running ones that have no worker. A null at the
--- end says: there was more, but somebody was working on it; ask again soon.
+-- Gives a worker up to `wanted` waiting jobs, and up to `wanted_orphans` running ones that have no worker, as JSON.
+-- `has_more`: there was more, but somebody was working on it; ask again soon.
 create function cartage.claim_jobs(
   claimant integer, wanted integer, wanted_orphans integer,
-  per_user integer, per_host integer, open_hosts integer[], transactions jsonb, epoch uuid
-) returns setof json language plpgsql as $$
+  per_user integer, per_host integer, open_hosts integer[], transactions jsonb, epoch uuid,
+  out claimed json[], out has_more boolean
+) language plpgsql as $$
 declare
   orphan record;
   free_hosts integer[];
   job json;
 begin
+  claimed := '{}';
+  has_more := false;
   if not exists (select from cartage.job_queues q where q.pending > 0)
      and not exists (select from cartage.jobs j where j.status = 'running' and j.worker_id is null) then
     return;
@@ -84,7 +87,7 @@ begin
 
   -- Only one claims at a time, so that the limits are exact. Nobody waits for the lock: there may be writes to bring home.
   if not pg_try_advisory_xact_lock(7238010) then
-    return next null;
+    has_more := true;
     return;
   end if;
 
@@ -97,8 +100,9 @@ begin
     set worker_id = claimant, claim = gen_random_uuid(), revision = j.revision + 1, write_id = null,
         updated_at = clock_timestamp()
     where j.user_id = orphan.user_id and j.id = orphan.id;
-    return query select row_to_json(r) from cartage.runnable_jobs r
-    where r.user_id = orphan.user_id and r.id = orphan.id;
+    claimed := claimed || (
+      select row_to_json(r) from cartage.runnable_jobs r where r.user_id = orphan.user_id and r.id = orphan.id
+    );
   end loop;
 
   while wanted > 0 loop
@@ -107,17 +111,15 @@ begin
 
     job := cartage.take_job(claimant, per_user, free_hosts, transactions, epoch);
     exit when job is null;
-    return next job;
+    claimed := claimed || job;
     transactions := transactions - (job ->> 'user_id');
     wanted := wanted - 1;
   end loop;
 
-  if wanted > 0 and exists (
+  has_more := wanted > 0 and exists (
     select from cartage.job_queues q join cartage.users u on u.id = q.user_id
     where q.pending > 0 and q.running < per_user and q.host_id = any (free_hosts) and u.state = 'active'
-  ) then
-    return next null;
-  end if;
+  );
 end
 $$;
 
@@ -131,9 +133,8 @@ $$;
 -- another host comes first, it is given none there. What it wants besides comes after those in `claimed`. `has_more`:
 -- there may be more to be had, so ask again soon.
 create function cartage.write_jobs(
-  writes json, is_patient boolean,
-  claimant integer, wanted integer, wanted_orphans integer,
-  per_user integer, per_host integer, open_hosts integer[], transactions jsonb
+  writes json, is_patient boolean, per_user integer,
+  claimant integer, wanted integer, wanted_orphans integer, per_host integer, open_hosts integer[], transactions jsonb
 ) returns json language plpgsql
 -- Planning anew each time would take several times as long as the work itself. So a plan stays for long, and must not
 -- depend on how few rows there were when it was made.
@@ -153,6 +154,7 @@ declare
   places integer[] := '{}';
   place integer;
   given json;
+  more record;
   claimed json[] := '{}';
   has_more boolean := false;
 begin
@@ -229,17 +231,11 @@ begin
   end loop;
 
   if wanted + wanted_orphans > 0 then
-    for given in
-      select c from cartage.claim_jobs(
-        claimant, wanted, wanted_orphans, per_user, per_host, open_hosts, transactions, current_epoch
-      ) c
-    loop
-      if given is null then
-        has_more := true;
-      else
-        claimed := claimed || given;
-      end if;
-    end loop;
+    more := cartage.claim_jobs(
+      claimant, wanted, wanted_orphans, per_user, per_host, open_hosts, transactions, current_epoch
+    );
+    claimed := claimed || more.claimed;
+    has_more := more.has_more;
   else
     has_more := exists (
       select from cartage.job_queues q join cartage.users u on u.id = q.user_id
@@ -250,18 +246,26 @@ begin
 end
 $$;
 
--- Puts jobs into the queues of their users, which come in order. Answers when each was created, in the order of the
--- jobs; null: the queue was full. A worker needs to be woken only by the first job that waits, and only if its user has
--- a slot free (`is_free`): a worker that ends a job is given the next one anyway. If `is_quiet`, the caller wakes it.
+-- Puts jobs into the queues of their users, which come in order. Answers in `queued` when each was created, in the order
+-- of the jobs; null: the queue was full.
+--
+-- A worker is needed only by the first job that waits, and only if its user has a slot free: a worker that ends a job is
+-- given the next one anyway. The claimant, if there is one, is given at once what it wants (`claimed` and `has_more` as in
+-- cartage.write_jobs), so that a job is queued and claimed with one wait for the disk. If there is none, all are woken.
 create function cartage.enqueue_jobs(
-  jobs json, is_patient boolean, is_quiet boolean, queue_limit integer, per_user integer
-) returns table (at timestamptz, is_free boolean) language plpgsql
+  jobs json, is_patient boolean, queue_limit integer, per_user integer,
+  claimant integer, wanted integer, wanted_orphans integer, per_host integer, open_hosts integer[], transactions jsonb
+) returns json language plpgsql
 set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
 set search_path = pg_catalog, pg_temp as $$
 declare
   job record;
   queue record;
-  wakes boolean := false;
+  known_at timestamptz;
+  queued timestamptz[] := '{}';
+  is_worker_needed boolean := false;
+  given record;
 begin
   if not is_patient then
     perform set_config('lock_timeout', '100ms', true);
@@ -273,11 +277,10 @@ begin
     )
   loop
     -- Repeated, as the answer to the first time was lost.
-    select j.created_at into at from cartage.jobs j where j.user_id = job.user_id and j.id = job.id;
+    select j.created_at into known_at from cartage.jobs j where j.user_id = job.user_id and j.id = job.id;
     if found then
-      is_free := true;
-      wakes := true;
-      return next;
+      queued := array_append(queued, known_at);
+      is_worker_needed := true;
       continue;
     end if;
 
@@ -291,14 +294,19 @@ begin
         queue.at, queue.at
       );
     end if;
-    at := queue.at;
-    is_free := coalesce(queue.pending = 1 and queue.running < per_user, false);
-    wakes := wakes or is_free;
-    return next;
+    queued := array_append(queued, queue.at);
+    is_worker_needed := is_worker_needed or coalesce(queue.pending = 1 and queue.running < per_user, false);
   end loop;
 
-  if wakes and not is_quiet then
+  if is_worker_needed and claimant is null then
     perform cartage.tell('cartage_jobs', '');
+  elsif is_worker_needed then
+    given := cartage.claim_jobs(
+      claimant, wanted, wanted_orphans, per_user, per_host, open_hosts, transactions,
+      (select l.id from cartage.server_epoch l)
+    );
+    return json_build_object('queued', queued, 'claimed', given.claimed, 'has_more', given.has_more);
   end if;
+  return json_build_object('queued', queued);
 end
 $$;

@@ -1,7 +1,34 @@
 import type { Pool } from 'pg'
 import { masterTargetOf } from '../auth/account.ts'
 import type { SessionTarget } from '../postgres/session-target.ts'
-import { type JobRow, readStoredJob, type StoredJob } from './job-store.ts'
+import { type Flight, type JobRow, readStoredJob, type StoredJob } from './job-store.ts'
+
+/** What a worker wants to be given. */
+export type ClaimRequest = Readonly<{
+  workerId: number
+  /** Waiting jobs, and running ones that have lost their worker. */
+  wanted: number
+  wantedOrphans: number
+  perUser: number
+  perHost: number
+  openHosts: readonly number[]
+  /** Open transactions in which nothing has happened yet, for the next job of their user. */
+  transactions: readonly OpenTransaction[]
+}>
+
+export type OpenTransaction = Readonly<{
+  userId: number
+  flight: Flight
+  /** The epoch of the server in which it was begun. */
+  epoch: string
+}>
+
+export type Claims = Readonly<{
+  /** One that is in flight is so in a transaction that was offered for it, or was when it lost its last worker. */
+  claimed: readonly ClaimedJob[]
+  /** There may be more to be had. */
+  hasMore: boolean
+}>
 
 /** A job to run. */
 export type ClaimedJob = StoredJob &
@@ -17,7 +44,7 @@ export type ClaimedJob = StoredJob &
   }>
 
 /** A job of the view cartage.runnable_jobs, as JSON. */
-export type ClaimedRow = JobRow &
+type ClaimedRow = JobRow &
   Readonly<{
     claim: string
     flight_losses: number
@@ -29,7 +56,30 @@ export type ClaimedRow = JobRow &
     database_name: string
   }>
 
-export function readClaimedJob(row: ClaimedRow): ClaimedJob {
+/** As the functions of the queue give claims. Nothing is there where there was no request. */
+export type ClaimsRecord = Readonly<{ claimed?: readonly ClaimedRow[]; has_more?: boolean }>
+
+export function readClaims({ claimed = [], has_more: hasMore = false }: ClaimsRecord): Claims {
+  return { claimed: claimed.map(readClaimedJob), hasMore }
+}
+
+/** As the functions of the queue take a request; the limit per user stands apart. */
+export function claimValues(request: ClaimRequest | undefined): unknown[] {
+  const { workerId, wanted, wantedOrphans, perHost, openHosts, transactions } = request ?? {}
+  const offered = transactions && JSON.stringify(byUser(transactions))
+  return [workerId, wanted, wantedOrphans, perHost, openHosts, offered]
+}
+
+function byUser(transactions: readonly OpenTransaction[]) {
+  return Object.fromEntries(
+    transactions.map(({ userId, epoch, flight: { xid, pid, backendStart } }) => [
+      userId,
+      { xid, pid, backend_start: backendStart, epoch },
+    ]),
+  )
+}
+
+function readClaimedJob(row: ClaimedRow): ClaimedJob {
   const { host_id: hostId, database_name: database, schema_name: schema, master_role: masterRole } = row
   return {
     ...readStoredJob(row),

@@ -1,10 +1,9 @@
 import type { Pool } from 'pg'
 import { GroupCommit } from '../postgres/control/group-commit.ts'
 import { hasSqlstate, isConnectionLoss, sqlstate } from '../postgres/sqlstate.ts'
-import { announceJobs, enqueueJobs, type NewJob, type QueueLimits } from './queue-store.ts'
-
-/** The worker inside this process. */
-export type NearWorker = Readonly<{ hasRoom: boolean; wake: () => void }>
+import type { ClaimRequest } from './claim-store.ts'
+import type { NearWorker } from './near-worker.ts'
+import { enqueueJobs, type NewJob, type QueueLimits } from './queue-store.ts'
 
 /** The way into the queue, with group commit. */
 export class JobQueue {
@@ -20,8 +19,8 @@ export class JobQueue {
     this.#limits = limits
   }
 
-  /** From now on this worker is told of new jobs at once. The others are notified only when it has no room. */
-  tellFirst(worker: NearWorker): void {
+  /** From now on this worker is given new jobs at once. The others are notified only when it has its hands full. */
+  giveFirst(worker: NearWorker): void {
     this.#near = worker
   }
 
@@ -45,15 +44,12 @@ export class JobQueue {
   }
 
   async #enqueue(jobs: readonly NewJob[], isPatient: boolean): Promise<readonly (Date | null)[]> {
-    const isQuiet = this.#near?.hasRoom ?? false
-    const queued = await enqueueJobs(this.#control, this.#limits, jobs, { isPatient, isQuiet })
-    if (isQuiet && queued.some(({ isFree }) => isFree)) this.#tell()
-    return queued.map(({ at }) => at)
-  }
-
-  #tell(): void {
-    if (this.#near?.hasRoom) this.#near.wake()
-    // If this fails, a worker finds the job when it polls.
-    else announceJobs(this.#control).catch(() => undefined)
+    const enqueue = (request?: ClaimRequest) =>
+      enqueueJobs(this.#control, this.#limits, jobs, { isPatient, request })
+    // Who has to wait for somebody must not have the worker wait too.
+    const near = isPatient ? undefined : this.#near
+    const users = jobs.map(({ account }) => account.userId)
+    const { queued } = await (near ? near.claimWith(users, enqueue) : enqueue())
+    return queued
   }
 }

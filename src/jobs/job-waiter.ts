@@ -5,6 +5,7 @@ import { Listener } from '../postgres/control/listener.ts'
 import type { Interruption } from '../postgres/pools/interruption.ts'
 import { isFinal, type Job } from './job.ts'
 import { endedJobs, findJob, watchJob } from './job-store.ts'
+import type { NearWorker } from './near-worker.ts'
 import { finishedChannel } from './queue-store.ts'
 
 /**
@@ -16,6 +17,7 @@ export class JobWaiter {
   readonly #control: Pool
   readonly #waiting = new Map<string, Set<Waiter>>()
   readonly #listener: Listener
+  #near: NearWorker | undefined
   #isStopped = false
 
   constructor(control: Pool, log: Log) {
@@ -30,6 +32,11 @@ export class JobWaiter {
     })
   }
 
+  /** From now on nothing but this worker is asked about the jobs that it has in its hands. */
+  askFirst(worker: NearWorker): void {
+    this.#near = worker
+  }
+
   /** The job when it has ended, or as it is when the time is over or the caller gives up. None: there is no such job. */
   async wait(
     account: Account,
@@ -38,6 +45,8 @@ export class JobWaiter {
     signal: Interruption,
   ): Promise<Job | undefined> {
     const deadline = Date.now() + timeoutMs
+    const ended = await this.#waitNear(account, id, timeoutMs, signal)
+    if (ended) return ended
     for (let lookAgainMs = 2; ; lookAgainMs = Math.min(2 * lookAgainMs, longestLookMs)) {
       const turn = this.#nextNews(account, id, signal)
       try {
@@ -50,6 +59,24 @@ export class JobWaiter {
       } finally {
         turn.leave()
       }
+    }
+  }
+
+  /** The job when the worker of this process has ended it. */
+  async #waitNear(
+    account: Account,
+    id: string,
+    timeoutMs: number,
+    signal: Interruption,
+  ): Promise<Job | undefined> {
+    const end = this.#near?.endOf(account.userId, id)
+    if (!end || this.#isStopped) return undefined
+    const turn = this.#nextNews(account, id, signal)
+    try {
+      await this.#listen()
+      return (await Promise.race([end, turn.news(timeoutMs)])) ?? undefined
+    } finally {
+      turn.leave()
     }
   }
 

@@ -1,7 +1,14 @@
 import type { Pool } from 'pg'
 import type { Account } from '../auth/account.ts'
 import type { Config } from '../config.ts'
-import type { ClaimedJob } from './claim-store.ts'
+import {
+  type ClaimedJob,
+  type ClaimRequest,
+  type Claims,
+  type ClaimsRecord,
+  claimValues,
+  readClaims,
+} from './claim-store.ts'
 import type { JobDefinition } from './job.ts'
 
 /** Anything that runs a prepared statement. */
@@ -26,26 +33,42 @@ export type NewJob = Readonly<{
 
 export type QueueLimits = Pick<Config, 'jobQueueLimit' | 'jobsPerUser'>
 
-/** `isFree`: it could run at once, if a worker is woken. */
-export type QueuedJob = Readonly<{ at: Date | null; isFree: boolean }>
+/** When each was created; null: the queue of its user is full. */
+export type QueuedJobs = Claims & Readonly<{ queued: readonly (Date | null)[] }>
 
-/** Puts jobs into the queue and, unless `isQuiet`, wakes the workers, in one transaction. */
+/**
+ * Puts jobs into the queue, in one transaction. If a worker is needed for them, the one with the request is given what it
+ * wants; without a request the workers are woken.
+ */
 export async function enqueueJobs(
   control: Control,
   { jobQueueLimit, jobsPerUser }: QueueLimits,
   jobs: readonly NewJob[],
-  { isPatient = true, isQuiet = false } = {},
-): Promise<readonly QueuedJob[]> {
+  { isPatient = true, request }: { isPatient?: boolean; request?: ClaimRequest | undefined } = {},
+): Promise<QueuedJobs> {
   // One lock order, by user, so no deadlock.
   const sorted = [...jobs].sort((one, other) => one.account.userId - other.account.userId)
-  const { rows } = await control.query<{ at: Date | null; is_free: boolean }>({
+  const { rows } = await control.query<{ answer: QueuedRecord }>({
     name: 'enqueue-jobs',
-    text: 'select at, is_free from cartage.enqueue_jobs($1, $2, $3, $4, $5)',
-    values: [JSON.stringify(sorted.map(recordOf)), isPatient, isQuiet, jobQueueLimit, jobsPerUser],
+    text: 'select cartage.enqueue_jobs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) as answer',
+    values: [
+      JSON.stringify(sorted.map(recordOf)),
+      isPatient,
+      jobQueueLimit,
+      jobsPerUser,
+      ...claimValues(request),
+    ],
   })
-  const queued = new Map(rows.map(({ at, is_free: isFree }, index) => [sorted[index], { at, isFree }]))
-  return jobs.map((job) => queued.get(job)!)
+  const { answer } = rows[0]!
+  const times = new Map(sorted.map((job, index) => [job, answer.queued[index]]))
+  const timeOf = (job: NewJob) => {
+    const at = times.get(job)
+    return at ? new Date(at) : null
+  }
+  return { queued: jobs.map(timeOf), ...readClaims(answer) }
 }
+
+type QueuedRecord = ClaimsRecord & Readonly<{ queued: readonly (string | null)[] }>
 
 /** As `cartage.enqueue_jobs` reads it. */
 function recordOf({ id, account, definition, idempotencyKey, requestHash }: NewJob) {

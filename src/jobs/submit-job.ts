@@ -31,8 +31,8 @@ export async function submitJob(
     const earlier = await findEarlier(tx, account, request)
     if (earlier) return { job: earlier, isReplay: true }
     const keyed = { ...newJob, idempotencyKey, requestHash: request.hash }
-    const [queued] = await enqueueJobs(tx, config, [keyed])
-    return { job: created(config, keyed, queued!.at), isReplay: false }
+    const { queued } = await enqueueJobs(tx, config, [keyed])
+    return { job: created(config, keyed, queued[0] ?? null), isReplay: false }
   })
 }
 

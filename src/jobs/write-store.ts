@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Pool } from 'pg'
-import { type ClaimedJob, type ClaimedRow, readClaimedJob } from './claim-store.ts'
+import { type ClaimRequest, type Claims, type ClaimsRecord, claimValues, readClaims } from './claim-store.ts'
 import type { Job } from './job.ts'
 import { type Flight, progressOf, type StoredJob } from './job-store.ts'
 
@@ -33,40 +33,12 @@ export type WriteResult = Readonly<{
   at: Date
 }>
 
-/** What a worker wants to be given: a job for each that it ends, and perhaps more. */
-export type ClaimRequest = Readonly<{
-  workerId: number
-  /** More waiting jobs, and running ones that have lost their worker. */
-  wanted: number
-  wantedOrphans: number
-  perUser: number
-  perHost: number
-  openHosts: readonly number[]
-  /** Open transactions in which nothing has happened yet, for the next job of their user. */
-  transactions: readonly OpenTransaction[]
-}>
-
-export type OpenTransaction = Readonly<{
-  userId: number
-  flight: Flight
-  /** The epoch of the server in which it was begun. */
-  epoch: string
-}>
-
-export type WrittenJobs = Readonly<{
-  /** What became of each write. */
-  written: readonly WriteResult[]
-  /**
-   * The jobs in the place of those that have ended, and those that were wanted besides. One that is in flight is so in a
-   * transaction that was offered for it, or was when it lost its last worker.
-   */
-  claimed: readonly ClaimedJob[]
-  /** There may be more to be had. */
-  hasMore: boolean
-}>
+/** What became of each write; the jobs in the place of those that have ended, and those that were wanted besides. */
+export type WrittenJobs = Claims & Readonly<{ written: readonly WriteResult[] }>
 
 /**
- * Writes in one transaction what has become of some jobs, and gives a worker others. If somebody else has locked one of
+ * Writes in one transaction what has become of some jobs, and gives a worker others: one for each that it ends, and what
+ * it wants besides. If somebody else has locked one of
  * them, this waits when `isPatient`; else nothing is written, and PostgreSQL's error says so.
  */
 export async function writeJobs(
@@ -80,28 +52,17 @@ export async function writeJobs(
     values: [
       JSON.stringify(writes.map(recordOf).sort(inOrder)),
       isPatient,
-      request?.workerId,
-      request?.wanted,
-      request?.wantedOrphans,
       request?.perUser,
-      request?.perHost,
-      request?.openHosts,
-      request && JSON.stringify(byUser(request.transactions)),
+      ...claimValues(request),
     ],
   })
-  const { written, claimed = [], has_more: hasMore = false } = rows[0]!.answer
-  return {
-    written: written.map(({ outcome, at }) => ({ outcome, at: new Date(at) })),
-    claimed: claimed.map(readClaimedJob),
-    hasMore,
-  }
+  const { answer } = rows[0]!
+  const written = answer.written.map(({ outcome, at }) => ({ outcome, at: new Date(at) }))
+  return { written, ...readClaims(answer) }
 }
 
-type WrittenRecord = Readonly<{
-  written: readonly Readonly<{ outcome: Written; at: string }>[]
-  claimed?: readonly ClaimedRow[]
-  has_more?: boolean
-}>
+type WrittenRecord = ClaimsRecord &
+  Readonly<{ written: readonly Readonly<{ outcome: Written; at: string }>[] }>
 
 /** As `cartage.write_jobs` reads it. */
 function recordOf(
@@ -126,15 +87,6 @@ function recordOf(
     losses,
     restarts,
   }
-}
-
-function byUser(transactions: readonly OpenTransaction[]) {
-  return Object.fromEntries(
-    transactions.map(({ userId, epoch, flight: { xid, pid, backendStart } }) => [
-      userId,
-      { xid, pid, backend_start: backendStart, epoch },
-    ]),
-  )
 }
 
 /** One lock order, so no deadlock. */

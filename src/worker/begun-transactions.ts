@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { OpenTransaction } from '../jobs/write-store.ts'
+import type { OpenTransaction } from '../jobs/claim-store.ts'
 import type { Session } from '../postgres/session.ts'
 
 /** A connection in a transaction of which the xid is known, and in which nothing has happened yet. */

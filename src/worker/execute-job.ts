@@ -1,4 +1,4 @@
-import { isFinal } from '../jobs/job.ts'
+import { isFinal, type Job } from '../jobs/job.ts'
 import { releaseClaims } from '../jobs/queue-store.ts'
 import { JobRun } from './job-run.ts'
 import type { GivenJob } from './queue-exchange.ts'
@@ -6,8 +6,8 @@ import { end, type Interruption, release, reloadRun } from './record-run.ts'
 import { runStep, settleTakenOver } from './run-step.ts'
 import type { WorkContext } from './work-context.ts'
 
-/** How a worker parts from a job; `dropped`: for a reason that nobody has foreseen. */
-export type Parting = 'ended' | 'dropped' | Exclude<Interruption, 'other epoch'>
+/** How a worker parts from a job: the job as it has ended, or why it has not. `dropped`: nobody has foreseen why. */
+export type Parting = Job | 'dropped' | Exclude<Interruption, 'other epoch'>
 
 /** Goes on with a job from where it is to its end, for as long as it is ours. Never rejects. */
 export async function executeJob(context: WorkContext, given: GivenJob): Promise<Parting> {
@@ -16,7 +16,7 @@ export async function executeJob(context: WorkContext, given: GivenJob): Promise
   const parting = await executeWhileOurs(context, given).catch((error: unknown) =>
     drop(context, given, error),
   )
-  log.debug({ jobId: given.claimed.job.id, parting }, 'job')
+  log.debug({ jobId: given.claimed.job.id, parting: typeof parting === 'object' ? 'ended' : parting }, 'job')
   return parting
 }
 
@@ -32,8 +32,8 @@ async function executeWhileOurs(context: WorkContext, given: GivenJob): Promise<
   let run = new JobRun(context.epoch.id, given)
   try {
     for (;;) {
-      const interruption = await runToEnd(context, run)
-      if (interruption !== 'other epoch') return interruption ?? 'ended'
+      const parting = await runToEnd(context, run)
+      if (parting !== 'other epoch') return parting
       const reloaded = await reloadRun(context, run)
       if (!reloaded) return 'no longer ours'
       run = reloaded
@@ -44,7 +44,7 @@ async function executeWhileOurs(context: WorkContext, given: GivenJob): Promise<
 }
 
 /** First what became of the statement in flight, then step by step. */
-async function runToEnd(context: WorkContext, run: JobRun): Promise<Interruption | undefined> {
+async function runToEnd(context: WorkContext, run: JobRun): Promise<Job | Interruption> {
   let interruption = await settleTakenOver(context, run)
   while (!interruption && !isFinal(run.job.status)) {
     interruption = await (context.interrupted.aborted ? release(context, run) : runStep(context, run))

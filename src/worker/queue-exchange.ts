@@ -1,47 +1,29 @@
-import type { Pool } from 'pg'
-import type { ClaimedJob } from '../jobs/claim-store.ts'
-import { type ClaimRequest, type JobWrite, type WriteResult, writeJobs } from '../jobs/write-store.ts'
+import type { ClaimedJob, ClaimRequest, Claims } from '../jobs/claim-store.ts'
 import { isInDoubt } from '../postgres/control/group-commit.ts'
 import type { BegunSession, BegunTransactions } from './begun-transactions.ts'
 
 /** A job that we were given, and the transaction in which its first statement can be sent, or already is in flight. */
 export type GivenJob = Readonly<{ claimed: ClaimedJob; begun: BegunSession | undefined }>
 
-export type Exchange = Readonly<{
-  writes: readonly JobWrite[]
+export type Exchange<Answer> = Readonly<{
   /** None: no job is to be given, not even in the place of one that ends. */
   request: Omit<ClaimRequest, 'transactions'> | undefined
-  /** Waits for rows that somebody else holds. */
-  isPatient: boolean
+  /** Transactions that were begun ahead, for the jobs that are given. */
+  offered: readonly BegunSession[]
+  send: (request?: ClaimRequest) => Promise<Answer>
 }>
 
-export type Exchanged = Readonly<{
-  /** What became of each write. */
-  written: readonly WriteResult[]
-  claimed: readonly GivenJob[]
-  /** There may be more jobs to be had. */
-  hasMore: boolean
-}>
-
-/**
- * One exchange with the queue: writes what became of our jobs, and asks for others. The transactions that were begun
- * ahead are offered for them.
- */
-export async function exchangeWithQueue(
-  control: Pool,
+/** One exchange with the queue, which may give us jobs. */
+export async function exchangeWithQueue<Answer extends Claims>(
   begunTransactions: BegunTransactions,
-  { writes, request, isPatient }: Exchange,
-): Promise<Exchanged> {
-  const offered = request && !isPatient ? begunTransactions.takeAll() : []
+  { request, offered, send }: Exchange<Answer>,
+): Promise<Readonly<{ answer: Answer; given: readonly GivenJob[] }>> {
   try {
-    const answer = await writeJobs(control, writes, {
-      isPatient,
-      request: request && { ...request, transactions: offered },
-    })
-    const claimed = answer.claimed.map((job) => ({ claimed: job, begun: beginningOf(job, offered) }))
-    const used = new Set(claimed.map(({ begun }) => begun))
+    const answer = await send(request && { ...request, transactions: offered })
+    const given = answer.claimed.map((claimed) => ({ claimed, begun: beginningOf(claimed, offered) }))
+    const used = new Set(given.map(({ begun }) => begun))
     for (const begun of offered) if (!used.has(begun)) begunTransactions.put(begun)
-    return { written: answer.written, claimed, hasMore: answer.hasMore }
+    return { answer, given }
   } catch (error) {
     for (const begun of offered) {
       // After a lost answer a job may be in flight there of which we shall never hear: nothing else must happen in it.

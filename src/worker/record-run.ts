@@ -96,14 +96,15 @@ export async function release(context: WorkContext, run: JobRun): Promise<Interr
   return followUp(run, written) ?? 'released'
 }
 
-export async function end(context: WorkContext, run: JobRun): Promise<Interruption | undefined> {
+/** The job as it has ended. */
+export async function end(context: WorkContext, run: JobRun): Promise<Job | Interruption> {
   const { begunTransactions } = context
   begunTransactions.noteEnd(run.claimed.userId)
   const begun = run.takeBegun()
   if (begun) begunTransactions.put(begun)
   const ended = await write(context, endOf(run.toWrite().from, run.job, run.epoch))
   if (ended.outcome === 'written') tell(context, run.job, ended.at)
-  return followUp(run, ended)
+  return followUp(run, ended) ?? { ...run.job, updatedAt: ended.at }
 }
 
 /** However often it is sent, it is one and the same write. */

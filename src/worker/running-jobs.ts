@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ClaimedJob } from '../jobs/claim-store.ts'
+import type { Job } from '../jobs/job.ts'
 
 /** The jobs that a worker has in its hands. */
 export class RunningJobs {
-  readonly #jobs = new Map<ClaimedJob, Promise<void>>()
+  readonly #jobs = new Map<ClaimedJob, Promise<Job | undefined>>()
 
   get count(): number {
     return this.#jobs.size
@@ -13,14 +14,23 @@ export class RunningJobs {
     return [...this.#jobs.keys()].some((job) => job.claim === claim)
   }
 
-  /** `run` never rejects. */
-  add(job: ClaimedJob, run: Promise<void>): void {
+  hasUser(userId: number): boolean {
+    return [...this.#jobs.keys()].some((job) => job.userId === userId)
+  }
+
+  /** `run` answers the job if it has ended, and never rejects. */
+  add(job: ClaimedJob, run: Promise<Job | undefined>): void {
     this.#jobs.set(
       job,
-      run.then(() => {
-        this.#jobs.delete(job)
-      }),
+      run.finally(() => this.#jobs.delete(job)),
     )
+  }
+
+  endOf(userId: number, id: string): Promise<Job | undefined> | undefined {
+    for (const [claimed, run] of this.#jobs) {
+      if (claimed.userId === userId && claimed.job.id === id) return run
+    }
+    return undefined
   }
 
   /** Waits until nothing runs any more, but not for ever. */

@@ -1,7 +1,9 @@
 import { setMaxListeners } from 'node:events'
-import { isFinal } from '../jobs/job.ts'
+import type { ClaimRequest, Claims } from '../jobs/claim-store.ts'
+import { isFinal, type Job } from '../jobs/job.ts'
+import type { NearWorker } from '../jobs/near-worker.ts'
 import { claimsOf, orphanMessage, releaseClaims } from '../jobs/queue-store.ts'
-import type { ClaimRequest, JobWrite, WriteResult } from '../jobs/write-store.ts'
+import { type JobWrite, type WriteResult, writeJobs } from '../jobs/write-store.ts'
 import { GroupCommit, isInDoubt } from '../postgres/control/group-commit.ts'
 import { jobConnections } from '../postgres/databases.ts'
 import { loadGrammar } from '../sql/grammar.ts'
@@ -12,7 +14,7 @@ import { executeJob } from './execute-job.ts'
 import { HostHealth } from './host-health.ts'
 import { JobCleaner } from './job-cleaner.ts'
 import { Presence } from './presence.ts'
-import { exchangeWithQueue, type GivenJob } from './queue-exchange.ts'
+import { type Exchange, exchangeWithQueue, type GivenJob } from './queue-exchange.ts'
 import { RunningJobs } from './running-jobs.ts'
 import { ServerEpoch } from './server-epoch.ts'
 import type { WorkerOptions } from './work-context.ts'
@@ -34,7 +36,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
  * Claims jobs and runs them, some at a time, in one loop: what is to be written of running jobs and how many more are
  * wanted go to the queue in one exchange; the jobs that come back are run, and have something to write in turn.
  */
-export class Worker {
+export class Worker implements NearWorker {
   readonly #options: WorkerOptions
   readonly #health: HostHealth
   readonly #epoch: ServerEpoch
@@ -45,13 +47,15 @@ export class Worker {
   readonly #running = new RunningJobs()
   readonly #demand = new ClaimDemand()
   readonly #exchanges = new GroupCommit<JobWrite, WriteResult>((writes, isPatient) =>
-    this.#exchange(writes, isPatient),
+    this.#write(writes, isPatient),
   )
   /** What was claimed under one id of the worker is given up together. */
   #life = newLife()
   #polling: NodeJS.Timeout | undefined
   #isStopping = false
   #isAsking = false
+  /** How many jobs were asked for in exchanges that are under way. */
+  #asked = 0
   #backoffMs = shortestBackoffMs
 
   constructor(options: WorkerOptions) {
@@ -90,13 +94,28 @@ export class Worker {
     await this.#presence.stop()
   }
 
-  get hasRoom(): boolean {
-    return this.#mayAsk && this.#running.count < this.#options.config.jobsPerWorker
+  async claimWith<Answer extends Claims>(
+    users: readonly number[],
+    send: (request?: ClaimRequest) => Promise<Answer>,
+  ): Promise<Answer> {
+    const room = this.#options.config.jobsPerWorker - this.#running.count
+    if (room <= 0 || !this.#mayAsk) return send()
+    const wanted = Math.max(0, Math.min(users.length, room - this.#asked))
+    // The transaction of a user whose job ends just now is for the job that comes with the answer.
+    const idle = users.filter((userId) => !this.#running.hasUser(userId))
+    const offered = idle.flatMap((userId) => this.#begunTransactions.take(userId) ?? [])
+    const free = this.#demand.reserve(wanted)
+    try {
+      return await this.#exchange({ request: this.#requestFor(wanted, 0), offered, send })
+    } finally {
+      free()
+      // Nobody was woken, and an exchange under way may not have seen the new jobs, or had no room left for them.
+      if (wanted === 0 || this.#demand.isOpen) this.#hear('')
+    }
   }
 
-  /** There is a job to be had. */
-  wake(): void {
-    this.#hear('')
+  endOf(userId: number, jobId: string): Promise<Job | undefined> | undefined {
+    return this.#running.endOf(userId, jobId)
   }
 
   get #mayAsk(): boolean {
@@ -122,36 +141,47 @@ export class Worker {
   }
 
   /** One turn of the loop. */
-  async #exchange(writes: readonly JobWrite[], isPatient: boolean): Promise<readonly WriteResult[]> {
-    const request = this.#claimRequest(writes)
+  async #write(writes: readonly JobWrite[], isPatient: boolean): Promise<readonly WriteResult[]> {
+    const request = this.#requestAfter(writes)
     if (writes.length === 0 && !request) return []
     const { control } = this.#options.databases
+    const offered = request && !isPatient ? this.#begunTransactions.takeAll() : []
+    const send = (complete?: ClaimRequest) => writeJobs(control, writes, { isPatient, request: complete })
+    return (await this.#exchange({ request, offered, send }, isPatient)).written
+  }
+
+  /** Runs the jobs that an exchange gives us. */
+  async #exchange<Answer extends Claims>(exchange: Exchange<Answer>, isPatient = false): Promise<Answer> {
+    const { request } = exchange
+    this.#asked += request?.wanted ?? 0
     try {
-      const exchange = { writes, request, isPatient }
-      const { written, claimed, hasMore } = await exchangeWithQueue(
-        control,
-        this.#begunTransactions,
-        exchange,
-      )
-      for (const job of claimed) this.#run(job)
-      if (request && hasMore) this.#askSoon(request)
-      return written
+      const { answer, given } = await exchangeWithQueue(this.#begunTransactions, exchange)
+      for (const job of given) this.#run(job)
+      if (request && answer.hasMore) this.#askSoon(request)
+      return answer
     } catch (error) {
       // What was refused even by itself would be refused again.
       if (request && !(isPatient && !isInDoubt(error))) this.#hear(orphanMessage)
       throw error
+    } finally {
+      this.#asked -= request?.wanted ?? 0
     }
   }
 
   /** A job for each that ends, and as many more as there may be and as there is room for. */
-  #claimRequest(writes: readonly JobWrite[]): Omit<ClaimRequest, 'transactions'> | undefined {
-    const { id: workerId } = this.#presence
-    if (this.#isStopping || workerId === undefined) return undefined
-    const { jobsPerUser: perUser, jobsPerHost: perHost, jobsPerWorker } = this.#options.config
+  #requestAfter(writes: readonly JobWrite[]): Exchange<never>['request'] {
+    if (this.#isStopping) return undefined
     const { wanted, wantedOrphans } = this.#mayAsk
-      ? this.#demand.take(this.#running.count, jobsPerWorker)
+      ? this.#demand.take(this.#running.count, this.#options.config.jobsPerWorker)
       : { wanted: 0, wantedOrphans: 0 }
     if (wanted + wantedOrphans === 0 && !writes.some(({ job }) => isFinal(job.status))) return undefined
+    return this.#requestFor(wanted, wantedOrphans)
+  }
+
+  #requestFor(wanted: number, wantedOrphans: number): Exchange<never>['request'] {
+    const { id: workerId } = this.#presence
+    if (workerId === undefined) return undefined
+    const { jobsPerUser: perUser, jobsPerHost: perHost } = this.#options.config
     return { workerId, wanted, wantedOrphans, perUser, perHost, openHosts: this.#health.openHosts() }
   }
 
@@ -173,8 +203,10 @@ export class Worker {
       abandoned: this.#life.abandon.signal,
     }
     const run = executeJob(context, given).then((parting) => {
-      // The exchange that ended a job has told whether there is another one.
-      if (parting !== 'ended') this.#hear('')
+      if (typeof parting === 'object') return parting
+      // The exchange that ends a job tells whether there is another one.
+      this.#hear('')
+      return undefined
     })
     this.#running.add(given.claimed, run)
   }

@@ -36,6 +36,12 @@ const act = <Args extends unknown[]>(
 const acts = fc.array(
   fc.oneof(
     { weight: 3, arbitrary: act('submit', fc.tuple(definition), (model, query) => model.submit(query)) },
+    {
+      weight: 2,
+      arbitrary: act('submit to', fc.tuple(worker, definition), (model, to, query) =>
+        model.submitTo(to, query),
+      ),
+    },
     { weight: 4, arbitrary: act('claim', fc.tuple(worker), (model, by) => model.claim(by)) },
     {
       weight: 6,

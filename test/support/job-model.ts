@@ -5,23 +5,18 @@ import type { Config } from '../../src/config.ts'
 import { AppError } from '../../src/errors.ts'
 import { jobDocument } from '../../src/http/jobs/document.ts'
 import { cancelJob } from '../../src/jobs/cancel-job.ts'
-import type { ClaimedJob } from '../../src/jobs/claim-store.ts'
+import type { ClaimedJob, ClaimRequest } from '../../src/jobs/claim-store.ts'
 import { isFinal, type Job, type JobDefinition } from '../../src/jobs/job.ts'
 import type { JobQueue } from '../../src/jobs/job-queue.ts'
 import * as machine from '../../src/jobs/job-state.ts'
 import { runningStep } from '../../src/jobs/job-step.ts'
 import { type Flight, findJob } from '../../src/jobs/job-store.ts'
+import { enqueueJobs } from '../../src/jobs/queue-store.ts'
 import { settleFlight } from '../../src/jobs/statement-outcome.ts'
 import { submitJob } from '../../src/jobs/submit-job.ts'
 import { updateJob } from '../../src/jobs/update-job.ts'
 import { declareDead, orphanJobs, seeWorkers } from '../../src/jobs/worker-store.ts'
-import {
-  type ClaimRequest,
-  endOf,
-  type JobWrite,
-  type WriteResult,
-  writeJobs,
-} from '../../src/jobs/write-store.ts'
+import { endOf, type JobWrite, type WriteResult, writeJobs } from '../../src/jobs/write-store.ts'
 import type { Databases } from '../../src/postgres/databases.ts'
 
 /** The store under test, and a statement of either outcome to put in flight. */
@@ -60,6 +55,24 @@ export class JobModel {
     const { job } = await submitJob(this.#store, account, definition)
     const expected = machine.createJob(definition, job.id, account.username, at)
     this.#jobs.push({ job: expected, holder: null, isCommitted: null })
+  }
+
+  /** A job that comes to the process of a worker: it is given to it at once, if no other of its user waits or runs. */
+  async submitTo(worker: number, definition: JobDefinition): Promise<void> {
+    if (this.#current.has(worker)) return
+    const { account, config, databases } = this.#store
+    const newJob = { id: randomUUID(), account, definition, idempotencyKey: null, requestHash: null }
+    const request = { ...claimRequestOf(this.#workers[worker]!), wanted: 1 }
+    const isFirst = this.#jobs.every(({ job }) => isFinal(job.status))
+    const { queued, claimed } = await enqueueJobs(databases.control, config, [newJob], { request })
+    assert.ok(queued[0])
+    assert.deepEqual(
+      claimed.map(({ job }) => job.id),
+      isFirst ? [newJob.id] : [],
+    )
+    const job = machine.createJob(definition, newJob.id, account.username, at)
+    this.#jobs.push({ job, holder: null, isCommitted: null })
+    this.#succeed(worker, claimed[0], isFirst)
   }
 
   /** A worker looks for work: the job without a worker, or the oldest one waiting. Then it asks what was in flight. */
@@ -214,9 +227,9 @@ export class JobModel {
     expected.isCommitted = isCommitted
   }
 
-  /** Who ends a job is given the oldest one that waits. */
-  #succeed(worker: number, next: ClaimedJob | undefined): void {
-    const expected = this.#jobs.find(({ job }) => job.status === 'pending')
+  /** Who ends a job, or brings the first one, is given the oldest one that waits. */
+  #succeed(worker: number, next: ClaimedJob | undefined, isGiven = true): void {
+    const expected = isGiven ? this.#jobs.find(({ job }) => job.status === 'pending') : undefined
     assert.equal(next?.job.id, expected?.job.id)
     if (!expected) return
     expected.job = accepted(machine.claim(expected.job, at))

@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import type { JobDocument } from '../../src/http/jobs/document.ts'
+import { jobApi, runJob } from '../support/job-api.ts'
+import { eventually, type Setup, setup } from '../support/setup.ts'
+
+/** Notes in which transaction each write to a job was made. */
+async function watchWrites(
+  t: TestContext,
+  { service }: Setup,
+): Promise<(id: string) => Promise<readonly string[]>> {
+  const { control } = service.services.databases
+  await control.query(`
+    create table cartage.seen_writes (id uuid, what text, xid text);
+    create function cartage.see_write() returns trigger language plpgsql as $$
+    begin
+      insert into cartage.seen_writes
+      values (new.id, new.status, pg_catalog.pg_current_xact_id()::text);
+      return null;
+    end
+    $$;
+    create trigger see_write after insert or update on cartage.jobs for each row execute function cartage.see_write()`)
+  t.after(() => control.query('drop function cartage.see_write cascade; drop table cartage.seen_writes'))
+  return async (id) => {
+    const { rows } = await control.query<{ status: string; xid: string }>(
+      'select what as status, xid from cartage.seen_writes where id = $1',
+      [id],
+    )
+    const transactions = [...new Set(rows.map(({ xid }) => xid))]
+    return transactions.map((xid) =>
+      rows
+        .filter((row) => row.xid === xid)
+        .map(({ status }) => status)
+        .join(', '),
+    )
+  }
+}
+
+test('a job is queued, given to the worker of its process and announced with one wait for the disk', async (t) => {
+  const bundle = await setup(t, { worker: true, isIsolated: true })
+  const writesOf = await watchWrites(t, bundle)
+  const api = jobApi(bundle.user)
+  // The third one finds a transaction that was begun for it, unless the machine took too long.
+  await eventually(async () => {
+    await runJob(api, 'select 1')
+    await runJob(api, 'select 1')
+    const { job_id: id } = await runJob(api, 'select 1')
+    assert.deepEqual(await writesOf(id), ['pending, running', 'done'])
+  }, 60_000)
+})
+
+test('who waits for a job at the process that runs it reads what is in the database', async (t) => {
+  const { user, service } = await setup(t, { worker: true, isIsolated: true })
+  const api = jobApi(user)
+  const queries = [
+    'select pg_sleep(0.3)',
+    [`select pg_sleep(0.3), 'é \u{1f600}'`, 'select 1 / 0', 'select 2'],
+    {
+      query: [
+        { query: 'select pg_sleep(0.3)', onsuccess: 'select 1' },
+        { query: 'nonsense', onerror: 'select 2' },
+      ],
+      onsuccess: 'select 3',
+      onerror: 'nonsense',
+    },
+  ]
+  for (const query of queries) {
+    const { job_id: id } = await api.submit(query)
+    const { body } = await api.call<JobDocument>('GET', `${api.path(id)}?wait=30`)
+    assert.deepEqual(body, await api.read(id))
+    const { rows } = await service.services.databases.control.query(
+      'select is_watched from cartage.jobs where id = $1',
+      [id],
+    )
+    assert.deepEqual(rows, [{ is_watched: false }], 'nobody had to ask the database')
+  }
+})
+
+test('who waits for a running job hears at once that it was cancelled, and in time that it still runs', async (t) => {
+  const { user } = await setup(t, { worker: true })
+  const api = jobApi(user)
+  const { job_id: id } = await api.submit('select pg_sleep(600)')
+  await eventually(async () => assert.equal((await api.read(id)).status, 'running'))
+  const wait = (seconds: number) => api.call<JobDocument>('GET', `${api.path(id)}?wait=${seconds}`)
+  assert.equal((await wait(0.2)).body.status, 'running')
+  const waiting = Array.from({ length: 3 }, () => wait(60))
+  await api.cancel(id)
+  for (const { body } of await Promise.all(waiting)) assert.equal(body.status, 'cancelled')
+})
+
+test('a job in the hands of a worker is shown to nobody but its owner', async (t) => {
+  const { user, createUser } = await setup(t, { worker: true })
+  const api = jobApi(user)
+  const stranger = jobApi(await createUser())
+  const { job_id: id } = await api.submit('select pg_sleep(600)')
+  await eventually(async () => assert.equal((await api.read(id)).status, 'running'))
+  assert.equal((await stranger.call('GET', `${stranger.path(id)}?wait=5`)).status, 404)
+  await api.cancel(id)
+})
