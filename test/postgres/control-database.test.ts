@@ -41,7 +41,7 @@ test('a process that has another text of an applied migration does not start, an
   await (await installation.start()).stop()
 })
 
-test('a control session has its limits and its isolation, whatever the database and the role were set to', async (t) => {
+test('a control session has its limits, its isolation and no compiler, whatever the database and the role were set to', async (t) => {
   const installation = await newInstallation(t)
   const { namespace } = installation.config
   await (await installation.start()).stop()
@@ -53,6 +53,7 @@ test('a control session has its limits and its isolation, whatever the database 
     statement_timeout: '0',
     idle_in_transaction_session_timeout: '0',
     synchronous_commit: 'off',
+    jit: 'on',
     tcp_keepalives_idle: '7200',
     tcp_user_timeout: '0',
   }
@@ -71,6 +72,7 @@ test('a control session has its limits and its isolation, whatever the database 
     statement_timeout: '5000',
     idle_in_transaction_session_timeout: '60000',
     synchronous_commit: 'on',
+    jit: 'off',
     tcp_keepalives_idle: '5',
     tcp_user_timeout: '15000',
   })

@@ -114,6 +114,9 @@ const settings = {
   search_path: 'cartage,pg_catalog',
   // What a job rests on after a crash must be on the disk, whatever the server's default.
   synchronous_commit: 'on',
+  // The functions of the queue plan without sequential scans. Where there is no other way, the plan looks so expensive that
+  // PostgreSQL would compile it, each time.
+  jit: 'off',
   statement_timeout: 5_000,
   lock_timeout: 3_000,
   idle_in_transaction_session_timeout: 60_000,
