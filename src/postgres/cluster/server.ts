@@ -98,7 +98,7 @@ async function closeToTenants(server: Server, postmaster: Postmaster, timeoutMs:
   const client = await logIn(server, postmaster, timeoutMs)
   try {
     await client.query(
-      `alter role all set log_min_messages = 'fatal';
+      `alter role all set log_min_messages to 'fatal';
        revoke connect, temporary on database postgres, template1 from public`,
     )
   } finally {
