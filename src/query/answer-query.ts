@@ -1,3 +1,4 @@
+import type { Writable } from 'node:stream'
 import { type Principal, sessionTargetOf } from '../auth/account.ts'
 import { blameRevocation, lendSession } from '../auth/lend-session.ts'
 import type { Config } from '../config.ts'
@@ -41,21 +42,26 @@ export function openQueries(config: Config, databases: Databases, log: Log): Que
   return { databases, ...shared, limitMs, maxRowBytes }
 }
 
-/**
- * Runs the query as the key's own role and answers with its rows. If `gone` fires, nobody waits for the answer: the
- * statement is cancelled at once.
- */
+/** Who gets the rows. */
+export type Client = Readonly<{
+  /** Fires when it leaves: nobody waits for the answer, so the statement is cancelled at once. */
+  gone: Interruption
+  /** Where an answer is written that is not short. */
+  open: () => Writable
+}>
+
+/** Runs the query as the key's own role and answers with its rows. */
 export function answerQuery(
   queries: Queries,
   principal: Principal,
   query: Query,
-  gone: Interruption,
+  client: Client,
 ): Promise<Answer> {
-  const answer = () => blameRevocation(principal, answerOnce(queries, principal, query, gone))
+  const answer = () => blameRevocation(principal, answerOnce(queries, principal, query, client))
   if (query.params === undefined) return answer()
   return answer().catch(async (error: unknown) => {
     if (!(error instanceof UnknownTypes)) throw error
-    await learnTypes(queries, principal, error.oids, gone)
+    await learnTypes(queries, principal, error.oids, client.gone)
     return await answer()
   })
 }
@@ -64,7 +70,7 @@ async function answerOnce(
   { databases, columnLists, typeNames, parameterTypes, unwatched, limitMs, maxRowBytes }: Queries,
   principal: Principal,
   query: Query,
-  gone: Interruption,
+  { gone, open }: Client,
 ): Promise<Answer> {
   const statement = prepareStatement(query)
   const format = createFormat(query)
@@ -76,7 +82,8 @@ async function answerOnce(
   const { skippedFields, params } = query
   const bind = params && binding(params, (oids) => parameterTypes.syntaxes(session.target, oids))
   const judge = principal.key.type === 'default' ? undefined : () => unwatched.judge(principal)
-  const options = { statement, bind, format, skippedFields, columnLists, typeNames, maxRowBytes, judge }
+  const shared = { columnLists, typeNames, maxRowBytes, judge }
+  const options = { statement, bind, format, open, skippedFields, ...shared }
   return new QueryRun(run, options).answer
 }
 

@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream'
+import type { Writable } from 'node:stream'
 import { errors } from '../errors.ts'
 import type { RunHandler, StatementRun } from '../postgres/statement-run.ts'
 import type { WireError } from '../postgres/wire/wire-error.ts'
@@ -6,21 +6,23 @@ import type { WireOutcome } from '../postgres/wire/wire-handler.ts'
 import { databaseError } from './database-error.ts'
 import { Notices } from './notices.ts'
 import { messagesOf, type PreparedStatement } from './prepare-statement.ts'
-import { ByteWriter, chunkBytes } from './rows/byte-writer.ts'
+import { ByteWriter, giveBackChunk } from './rows/byte-writer.ts'
 import { type Column, type ColumnLists, countHidden, shownColumns } from './rows/columns.ts'
 import type { Field, RowFormat } from './rows/row-format.ts'
 import { SteppedRow } from './rows/stepped-row.ts'
 import type { TypeNames } from './type-names.ts'
 import { isUnwatched } from './unwatched-commands.ts'
 
-/** The body of an answer: whole if it is short, else a stream of which the first chunk is ready. */
-export type Answer = Buffer | Readable
+/** The body of an answer that is short; null if it was longer, and so has been written. */
+export type Answer = Buffer | null
 
 export type QueryRunOptions = Readonly<{
   statement: PreparedStatement
   /** The values for parameters of these types, unless it has none. */
   bind: ((types: readonly number[]) => readonly (string | null)[]) | undefined
   format: RowFormat
+  /** Where a longer answer is written. Called once, with the first chunk: before, an error can still be answered. */
+  open: () => Writable
   skippedFields: readonly string[]
   columnLists: ColumnLists
   typeNames: TypeNames
@@ -35,7 +37,7 @@ export type QueryRunOptions = Readonly<{
  * The session is given back when the text has been answered.
  */
 export class QueryRun implements RunHandler {
-  /** Settles when there is something to send. */
+  /** Settles when there is nothing more to write. If that is an error, it is for the caller to break off the answer. */
   readonly answer: Promise<Answer>
   readonly longestRow: number
   readonly #run: StatementRun
@@ -45,7 +47,9 @@ export class QueryRun implements RunHandler {
   #settle!: { resolve: (answer: Answer) => void; reject: (error: unknown) => void }
   #columns: readonly Column[] = []
   #totalRows = 0
-  #stream: Readable | null = null
+  #sink: Writable | null = null
+  /** Chunks on their way to the client. */
+  #unsent = 0
   #longRow: SteppedRow | null = null
   /** The client is slower than we are. */
   #isHeldBack = false
@@ -137,12 +141,24 @@ export class QueryRun implements RunHandler {
   }
 
   #send(chunk: Buffer): void {
-    if (!this.#stream) {
-      this.#stream = this.#openStream()
-      this.#settle.resolve(this.#stream)
-    }
-    this.#isHeldBack = !this.#stream.push(chunk)
-    if (this.#isHeldBack && !this.#run.isOver) this.#run.wire.pause()
+    this.#sink ??= this.#options.open()
+    this.#unsent += 1
+    this.#sink.write(chunk, (error) => this.#sent(chunk, error))
+    if (this.#unsent < mostUnsent || this.#isHeldBack) return
+    this.#isHeldBack = true
+    if (!this.#run.isOver) this.#run.wire.pause()
+  }
+
+  #sent(chunk: Buffer, error: Error | null | undefined): void {
+    // Of an answer that broke off nobody knows what is still being sent.
+    if (!error) giveBackChunk(chunk)
+    this.#unsent -= 1
+    if (!this.#isHeldBack || this.#unsent >= mostUnsent) return
+    this.#isHeldBack = false
+    // Once the statement has ended the connection may be someone else's.
+    if (this.#run.isOver) return
+    if (this.#longRow) setImmediate(this.#longRow.goOn)
+    else this.#run.wire.resume()
   }
 
   /** Nothing more comes from the wire until the row is written. */
@@ -170,24 +186,6 @@ export class QueryRun implements RunHandler {
     this.#run.session.destroy()
   }
 
-  #openStream(): Readable {
-    return new Readable({
-      highWaterMark: highWaterMarkBytes,
-      read: () => {
-        // Once the statement has ended the connection may be someone else's.
-        if (this.#run.isOver) return
-        const wasHeldBack = this.#isHeldBack
-        this.#isHeldBack = false
-        if (!this.#longRow) this.#run.wire.resume()
-        else if (wasHeldBack) setImmediate(this.#longRow.goOn)
-      },
-      destroy: (error, done) => {
-        this.#run.stop(errors.clientLeft())
-        done(error)
-      },
-    })
-  }
-
   #finish(): void {
     const { format, typeNames } = this.#options
     const hidden = countHidden(this.#columns)
@@ -206,10 +204,8 @@ export class QueryRun implements RunHandler {
       notices: this.#notices.byKind,
     })
     const rest = this.#out.finish()
-    if (this.#stream) {
-      this.#stream.push(rest)
-      this.#stream.push(null)
-    } else this.#settle.resolve(rest)
+    this.#sink?.end(rest)
+    this.#settle.resolve(this.#sink ? null : rest)
   }
 
   #shownColumns(): readonly Column[] {
@@ -242,13 +238,12 @@ export class QueryRun implements RunHandler {
 
   #fail(error: unknown): void {
     this.#out.finish()
-    if (this.#stream) this.#stream.destroy(error as Error)
-    else this.#settle.reject(error)
+    this.#settle.reject(error)
   }
 }
 
-/** What may wait for a slow client before the server is held back. */
-const highWaterMarkBytes = 2 * chunkBytes
+/** What may wait for a slow client before the server is held back: as much as becomes of one or two reads. */
+const mostUnsent = 8
 /** A row that is longer than this is longer than any read as well. */
 const longRowBytes = 1024 ** 2
 

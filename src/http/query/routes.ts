@@ -1,4 +1,5 @@
-import { Readable } from 'node:stream'
+import type { OutgoingHttpHeaders } from 'node:http'
+import type { Writable } from 'node:stream'
 import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { answerQuery } from '../../query/answer-query.ts'
@@ -24,10 +25,16 @@ export async function queryRoutes(app: FastifyInstance, services: Services): Pro
     const principal = await sqlCaller(services, request)
     refuseBrokenParams(request)
     const query = readQuery(request)
-    const answer = await answerQuery(services.queries, principal, query, clientGone(reply))
-    if (answer instanceof Readable) answer.once('error', () => reply.raw.headersSent && breakOff(reply.raw))
-    setHeaders(reply, query)
-    return reply.send(answer)
+    const client = { gone: clientGone(reply), open: () => openAnswer(reply, query) }
+    try {
+      const answer = await answerQuery(services.queries, principal, query, client)
+      if (answer) setHeaders(reply, query).send(answer)
+    } catch (error) {
+      if (!reply.sent) throw error
+      request.log.info({ err: error }, 'answer broke off')
+      breakOff(reply.raw)
+    }
+    return reply
   }
   app.get('/api/v2/sql', { ...common, exposeHeadRoute: false, schema: queryByGetSchema }, handler)
   // In a scope of its own: what reads multipart bodies would take its time from every GET as well.
@@ -43,13 +50,19 @@ export async function queryRoutes(app: FastifyInstance, services: Services): Pro
 
 const common = { config: { rateGroup: 'sql', memberAsText: 'params', longMember: 'q' } } as const
 
-function setHeaders(reply: FastifyReply, { format, filename }: Query): void {
+/** A response that is written as its rows come. Past Fastify, whose streams do not tell when a buffer is free again. */
+function openAnswer(reply: FastifyReply, query: Query): Writable {
+  const headers = setHeaders(reply, query).getHeaders()
+  return reply.hijack().raw.writeHead(200, headers as OutgoingHttpHeaders)
+}
+
+function setHeaders(reply: FastifyReply, { format, filename }: Query): FastifyReply {
   reply.header('content-type', contentTypes[format])
-  if (filename === undefined && format !== 'csv') return
+  if (filename === undefined && format !== 'csv') return reply
   const name = filename ?? 'cartodb-query'
   const extension = `.${format}`
   const file = name.toLowerCase().endsWith(extension) ? name : name + extension
-  reply.header('content-disposition', contentDisposition(file))
+  return reply.header('content-disposition', contentDisposition(file))
 }
 
 const contentTypes: Record<Format, string> = {

@@ -16,7 +16,7 @@ export class ByteWriter {
   ensure(length: number): void {
     if (this.at + length <= this.bytes.length) return
     const full = this.bytes.subarray(0, this.at)
-    this.bytes = Buffer.allocUnsafeSlow(chunkBytes)
+    this.bytes = takeChunk()
     this.at = 0
     this.#onChunk(full)
   }
@@ -117,7 +117,7 @@ export const chunkBytes = 64 * 1024
 const shortBytes = 48
 const empty = Buffer.alloc(0)
 
-// Most answers are short: they are written into a chunk that the next request uses again.
+// What has been sent is written into again: else there would be a full garbage collection for every 30 MB of rows.
 const spareChunks: Buffer[] = []
 const maxSpareChunks = 64
 
@@ -125,6 +125,8 @@ function takeChunk(): Buffer {
   return spareChunks.pop() ?? Buffer.allocUnsafeSlow(chunkBytes)
 }
 
-function giveBackChunk(chunk: Buffer): void {
-  if (chunk.length === chunkBytes && spareChunks.length < maxSpareChunks) spareChunks.push(chunk)
+/** Of a chunk that nobody reads any more. */
+export function giveBackChunk({ buffer }: Buffer): void {
+  if (buffer.byteLength === chunkBytes && spareChunks.length < maxSpareChunks)
+    spareChunks.push(Buffer.from(buffer))
 }
