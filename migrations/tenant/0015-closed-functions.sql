@@ -16,8 +16,12 @@ begin
         or proname = 'ts_rewrite' and pronargs = 2
         -- Tell of sessions, or end them. Whoever has no key logs in as the public role: what a role may do to its own
         -- sessions, one stranger could do to another. Master roles are given some of these.
-        or proname in ('pg_cancel_backend', 'pg_terminate_backend', 'pg_stat_get_activity')
-        or proname ~ '^pg_stat_get_backend_'
+        or proname in ('pg_cancel_backend', 'pg_terminate_backend', 'pg_lock_status', 'pg_blocking_pids',
+          'pg_safe_snapshot_blocking_pids', 'pg_isolation_test_session_is_blocked', 'pg_prepared_xact',
+          'pg_get_replication_slots')
+        or proname ~ '^pg_stat_get_(activity|backend_|progress_|wal_senders|wal_receiver|subscription|replication_slot)'
+        -- Tell how busy the databases of others are.
+        or proname ~ '^pg_stat_get_db_'
         -- Lie in memory that the whole cluster shares, and know no limit. Master roles are given those of use to jobs.
         or proname ~ '^pg_(try_)?advisory_'
         -- Writes to the log of the whole cluster without a table.
