@@ -91,6 +91,20 @@ begin
 end
 $$;
 
+-- May a role read anything of a table: all of it, some columns, or a partition by itself? (pg_partition_tree would wait for
+-- whoever has a partition locked.)
+create function cartodb._CDB_IsReadable(relation oid, role name) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp
+begin atomic
+  with recursive part (oid) as (
+    select relation
+    union all
+    select inhrelid from part join pg_inherits on inhparent = part.oid join pg_class on pg_class.oid = inhrelid
+    where relispartition
+  )
+  select exists (select from part where has_any_column_privilege(role, part.oid, 'SELECT'));
+end;
+
 -- The tables in the caller's own schema that the caller may read: 'public' (also readable without a
 -- key), 'private' or 'all'.
 create function cartodb.CDB_UserTables(perm text default 'all') returns setof information_schema.sql_identifier
@@ -105,8 +119,8 @@ begin atomic
     and has_table_privilege(session_user, mine.relation, 'SELECT')
     and case perm
       when 'all' then true
-      when 'public' then has_table_privilege(account.public_role, mine.relation, 'SELECT')
-      when 'private' then not has_table_privilege(account.public_role, mine.relation, 'SELECT')
+      when 'public' then cartodb._CDB_IsReadable(mine.relation, account.public_role)
+      when 'private' then not cartodb._CDB_IsReadable(mine.relation, account.public_role)
     end
   order by mine.relname;
 end;

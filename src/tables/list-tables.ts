@@ -9,7 +9,7 @@ export type TableInfo = Readonly<{
   schema: string
   name: string
   kind: TableKind
-  /** Readable without a key. */
+  /** Readable without a key: all of it, some columns, or a partition. */
   isPublic: boolean
   isWritable: boolean
   isPrepared: boolean
@@ -68,7 +68,7 @@ function listingSql({ order, direction }: TableFilter): string {
 
 const tablesSql = `
   select n.nspname as schema, c.relname as name, c.relkind as kind,
-    pg_catalog.has_table_privilege($2, c.oid, 'SELECT') as is_public,
+    cartodb._CDB_IsReadable(c.oid, $2) as is_public,
     pg_catalog.has_table_privilege($3, c.oid, 'UPDATE') as is_writable,
     exists (select from pg_catalog.pg_attribute a
       where a.attrelid = c.oid and a.attname = 'the_geom_webmercator' and not a.attisdropped) as is_prepared,

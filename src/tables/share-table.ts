@@ -1,32 +1,55 @@
 import { type Account, masterTargetOf } from '../auth/account.ts'
 import { errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
+import { queryInCatalog } from '../postgres/query-in-catalog.ts'
 import { quoteIdentifier, quoteQualified } from '../postgres/quote.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 
 /** Makes a table of the account's schema readable without a key. */
 export async function shareTable(databases: Databases, account: Account, table: string): Promise<void> {
   const name = quoteQualified(account.schema, table)
-  await asMaster(
-    databases,
-    account,
-    table,
-    `grant select on ${name} to ${quoteIdentifier(account.publicRole)}`,
-  )
+  const readers = quoteIdentifier(account.publicRole)
+  await asMaster(databases, account, table, `grant select on ${name} to ${readers}`)
 }
 
-/** Makes it private again, also if it was opened to PUBLIC. Keys that were granted the table keep it. */
+/**
+ * Makes it private again, also if it was opened to PUBLIC, or if some of its columns or partitions were. Keys that were
+ * granted the table keep it.
+ */
 export async function unshareTable(databases: Databases, account: Account, table: string): Promise<void> {
   const name = quoteQualified(account.schema, table)
+  const names = [name, ...(await partitionsOf(databases, account, table))].join(', ')
   const readers = `${quoteIdentifier(account.publicRole)}, public`
-  await asMaster(databases, account, table, `revoke select on ${name} from ${readers}`)
+  await asMaster(databases, account, table, `revoke select on ${names} from ${readers}`)
 }
 
+async function partitionsOf(databases: Databases, account: Account, table: string): Promise<string[]> {
+  const { rows } = await databases.query.use(masterTargetOf(account), (session) =>
+    queryInCatalog<{ schema: string; name: string }>(session, partitionsSql, [account.schema, table]),
+  )
+  return rows.map(({ schema, name }) => quoteQualified(schema, name))
+}
+
+const partitionsSql = `
+  with recursive part (relation) as (
+    select c.oid from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+    where n.nspname = $1 and c.relname = $2 and c.relkind = 'p'
+    union all
+    select i.inhrelid from part join pg_catalog.pg_inherits i on i.inhparent = part.relation
+  )
+  select n.nspname as schema, c.relname as name
+  from part join pg_catalog.pg_class c on c.oid = relation join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+  where (n.nspname, c.relname) is distinct from ($1, $2)`
+
 async function asMaster(databases: Databases, account: Account, table: string, sql: string): Promise<void> {
-  try {
-    await databases.query.use(masterTargetOf(account), (session) => session.query(sql))
-  } catch (error) {
-    if (hasSqlstate(error, sqlstate.undefinedTable)) throw errors.notFound(`Table '${table}'`)
-    throw error
+  for (let left = 5; ; left -= 1) {
+    try {
+      await databases.query.use(masterTargetOf(account), (session) => session.query(sql))
+      return
+    } catch (error) {
+      if (hasSqlstate(error, sqlstate.undefinedTable)) throw errors.notFound(`Table '${table}'`)
+      // Somebody else has changed the privileges of the table at the same moment.
+      if (left === 0 || !hasSqlstate(error, sqlstate.internalError)) throw error
+    }
   }
 }

@@ -154,6 +154,48 @@ test('a table is made public and private by PUT with the master key alone', asyn
   assert.equal((await put('SECRET', user.masterToken)).status, 400)
 })
 
+test('a table is public if strangers read any of it: a column, or a partition by itself', async (t) => {
+  const { user } = await setup(t)
+  const { publicRole } = user.account
+  await ask(
+    user,
+    `create schema aside; grant usage on schema aside to public;
+     create table open (a int, b int); create table named (a int, b int);
+     create table whole (id int) partition by list (id);
+     create table part partition of whole for values in (1) partition by list (id);
+     create table aside.leaf partition of part default;
+     grant select (a) on open to public; grant select (a) on named to "${publicRole}";
+     grant select on aside.leaf to public; create table closed (a int)`,
+  )
+  const read = { open: 'select a from open', named: 'select a from named', whole: 'select * from aside.leaf' }
+  assert.deepEqual(await privacies(user), {
+    open: 'PUBLIC',
+    named: 'PUBLIC',
+    whole: 'PUBLIC',
+    closed: 'PRIVATE',
+  })
+  const listed = await ask(user, `select CDB_UserTables('public') as name`)
+  assert.deepEqual(
+    (listed.body.rows as Json[]).map(({ name }) => name),
+    ['named', 'open', 'whole'],
+  )
+  for (const [name, q] of Object.entries(read)) {
+    assert.equal((await ask(user, q, { api_key: '' })).status, 200, q)
+    const response = await fetch(`${user.base}/api/v1/viz/${name}`, {
+      method: 'PUT',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ privacy: 'PRIVATE', api_key: user.masterToken }),
+    })
+    assert.equal(((await response.json()) as Json).privacy, 'PRIVATE', name)
+    assert.equal((await ask(user, q, { api_key: '' })).status, 403, q)
+  }
+})
+
+async function privacies(user: TestUser): Promise<Json> {
+  const { body } = await getJson(withKey(user, '/api/v1/viz?'))
+  return Object.fromEntries((body.visualizations as Json[]).map(({ name, privacy }) => [name, privacy]))
+}
+
 test('a table is shared and unshared by name, also one that was opened to PUBLIC', async (t) => {
   const { user, service } = await setup(t)
   const { databases } = service.services
