@@ -153,7 +153,8 @@ declare
   command text;
   given record;
 begin
-  perform cartage.judge_unwatched(leaving);
+  while cartage.judge_unwatched(leaving) > 0 loop
+  end loop;
   perform cartage.remove_code(owner);
   for command in
     select format('alter view %s set (security_invoker = true)', oid::regclass)

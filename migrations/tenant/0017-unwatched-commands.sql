@@ -4,8 +4,9 @@
 
 -- Of what a key owns a materialized view goes whose query does more than compute: a query cannot be changed. What has a
 -- name of PostGIS or of the service gets another one: others may depend on it by now. A key can also give what it owns to
--- the account's public role, of which it is a member: no event trigger watches REASSIGN OWNED either.
-create function cartage.judge_unwatched(role text) returns void
+-- the account's public role, of which it is a member: no event trigger watches REASSIGN OWNED either. Each call takes some
+-- of them, as a transaction has only so many locks, and answers how many; 0 means that all is well.
+create function cartage.judge_unwatched(role text) returns integer
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   owners constant name[] := array(
@@ -13,23 +14,26 @@ declare
     from cartage.roles key join cartage.accounts owner using (username)
     where key.role_name = role and key.key_type = 'regular');
   command text;
+  judged integer := 0;
 begin
   for command in
-    select removal
+    -- A name that nobody can have taken in advance.
+    select format('alter table %s rename to %I', relation, format('%s_%s', name, left(gen_random_uuid()::text, 8)))
+    from unnest(owners) owner, cartodb._CDB_Misnamed(owner)
+    union all
+    select distinct removal
     from pg_class class, cartodb._CDB_Faults(class.oid)
     where class.relkind = 'm' and pg_get_userbyid(class.relowner) = any (owners) and place = 'its query'
-    union
-    select format('alter table %s rename to %I', relation, format('%s_%s', left(name, 40), relation::oid))
-    from unnest(owners) owner, cartodb._CDB_Misnamed(owner)
-    -- What is dropped has its old name.
-    order by 1 desc
+    limit 100
   loop
+    judged := judged + 1;
     begin
       execute command;
     exception when undefined_table or wrong_object_type then
-      null;  -- It is gone, and what has its name now is judged by itself.
+      null;  -- It is gone, or has another name since: the next call sees it.
     end;
   end loop;
+  return judged;
 end
 $$;
 

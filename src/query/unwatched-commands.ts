@@ -2,20 +2,23 @@ import type { Principal } from '../auth/account.ts'
 import type { Log } from '../log.ts'
 import type { Databases } from '../postgres/databases.ts'
 import { endingBlockers } from '../postgres/end-blockers.ts'
+import type { Session } from '../postgres/session.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 
 /** Commands that can make a relation past PostgreSQL's event triggers: EXPLAIN ANALYZE does, and DO can run one. */
 export const isUnwatched = (tag: string) => tag === 'EXPLAIN' || tag === 'DO' || tag === 'COMMIT PREPARED'
 
 /**
- * Judges what keys made by such commands. One look at a time for each role: whoever asks meanwhile shares the next one, so
- * that no account takes the administrator's connections.
+ * Judges what keys made by such commands. One look at a time for each user, and requests of one key that wait share the
+ * next one: so no account takes the administrator's connections.
  */
 export class UnwatchedCommands {
   readonly #databases: Databases
   readonly #log: Log
+  /** The look of each role that has not begun. */
   readonly #waiting = new Map<string, Promise<void>>()
-  readonly #running = new Map<string, Promise<void>>()
+  /** The last look of each user. */
+  readonly #last = new Map<number, Promise<void>>()
 
   constructor(databases: Databases, log: Log) {
     this.#databases = databases
@@ -28,15 +31,16 @@ export class UnwatchedCommands {
   }
 
   #enqueue(principal: Principal): Promise<void> {
+    const { userId } = principal.account
     const { role } = principal.key
-    const isFree = this.#running.get(role) ?? Promise.resolve()
+    const isFree = this.#last.get(userId) ?? Promise.resolve()
     const look = isFree.then(async () => {
       this.#waiting.delete(role)
-      this.#running.set(role, look)
       await this.#look(principal)
-      this.#running.delete(role)
+      if (this.#last.get(userId) === look) this.#last.delete(userId)
     })
     this.#waiting.set(role, look)
+    this.#last.set(userId, look)
     return look
   }
 
@@ -44,9 +48,8 @@ export class UnwatchedCommands {
     const { admin, hosts } = this.#databases
     try {
       await admin.use(adminTarget(hosts, account.hostId, account.database), async (session) => {
-        await session.query(`set statement_timeout = '10s'; set lock_timeout = '1s'`)
-        const judge = () => session.query('select cartage.judge_unwatched($1)', [key.role])
-        await endingBlockers(this.#databases, session, judge)
+        await session.query(`set statement_timeout = '5s'; set lock_timeout = '1s'`)
+        await endingBlockers(this.#databases, session, () => judgeAll(session, key.role))
         await session.query('select cartage.follow_unwatched()')
       })
     } catch (error) {
@@ -54,3 +57,17 @@ export class UnwatchedCommands {
     }
   }
 }
+
+async function judgeAll(session: Session, role: string): Promise<void> {
+  const startedAt = performance.now()
+  const judgeSome = async () => {
+    const { rows } = await session.query<{ judged: number }>('select cartage.judge_unwatched($1) as judged', [
+      role,
+    ])
+    return rows[0]!.judged
+  }
+  while ((await judgeSome()) > 0 && performance.now() - startedAt < longestMs);
+}
+
+/** Whoever makes more than can be judged in this time is judged again with the next such request. */
+const longestMs = 5_000

@@ -8,14 +8,15 @@ import { eventually, type Setup, setup } from '../support/setup.ts'
 
 // PostgreSQL runs EXPLAIN ANALYZE of a CREATE past all event triggers.
 
-type Creator = Setup & Readonly<{ run: (q: string) => ReturnType<typeof ask>; role: string }>
+type Creator = Setup &
+  Readonly<{ run: (q: string, parameters?: Record<string, string>) => ReturnType<typeof ask>; role: string }>
 
 /** A user with a key that may create tables. */
 async function creator(t: TestContext): Promise<Creator> {
   const context = await setup(t)
   const { token } = await keysClient(context.user).make('creator', grantsOf({}, ['public']))
   const role = await roleOf(context, context.user, 'creator')
-  return { ...context, role, run: (q) => ask(context.user, q, { api_key: token }) }
+  return { ...context, role, run: (q, parameters) => ask(context.user, q, { api_key: token, ...parameters }) }
 }
 
 /** Relations in schema public that have a name of PostGIS. */
@@ -45,13 +46,26 @@ test('a name of PostGIS that a key took past the event triggers is free again wh
     assert.deepEqual(await misnamed(context), [], text)
   }
   const { rows } = await context.user.sql(
-    `select relname from pg_class where relname ~ '^(geometry|box2d|spatial_ref_sys|geography|box3d|geometry_dump)_[0-9]+$'`,
+    `select relname from pg_class where relname ~ '^(geometry|box2d|spatial_ref_sys|geography|box3d|geometry_dump)_[0-9a-f]+$'`,
   )
   assert.equal(rows.length, unwatched.length, 'nothing is lost')
   assert.equal(
     (await ask(context.user, `create table pts as select 'POINT(1 1)'::geometry as g`)).status,
     200,
   )
+})
+
+test('so it is when the key has taken the new names in advance, or sends values beside the text', async (t) => {
+  const context = await creator(t)
+  const inAdvance = `do $$ begin
+    execute 'explain analyze create table geometry as select 7 as a';
+    execute format('explain analyze create table geometry_%s as select 7 as a', 'geometry'::regclass::oid);
+  end $$`
+  assert.equal((await context.run(inAdvance)).status, 200)
+  assert.deepEqual(await misnamed(context), [])
+  const text = 'explain analyze create table geography as select $1::int as a'
+  assert.equal((await context.run(text, { params: '[7]' })).status, 200)
+  assert.deepEqual(await misnamed(context), [])
 })
 
 test('so it is when the request fails after its commit, or gives the table away', async (t) => {
@@ -105,6 +119,12 @@ test('a materialized view of a key that calls code of the user goes, however it 
     assert.equal((await context.run(text)).status, 200)
     assert.deepEqual((await user.sql(`select to_regclass('report') as report`)).rows, [{ report: null }])
   }
+  const many = `do $$ begin
+    for i in 1..250 loop execute format('explain analyze create materialized view report%s as select purge(a) from sw', i); end loop;
+  end $$`
+  assert.equal((await context.run(many)).status, 200)
+  const left = await user.sql(`select count(*)::int as n from pg_class where relname ~ '^report'`)
+  assert.deepEqual(left.rows, [{ n: 0 }])
   const harmless = 'explain analyze create materialized view totals as select sum(a) from sw'
   assert.equal((await context.run(harmless)).status, 200)
   assert.equal((await ask(user, 'refresh materialized view totals')).status, 200)
@@ -143,15 +163,20 @@ test('grants of keys follow a table that was made again past the event triggers'
   }
 })
 
-test('many such requests of one key take one connection of the administrator', async (t) => {
+test('many such requests of one user take one connection of the administrator', async (t) => {
   const context = await creator(t)
   const { databases } = context.service.services
   const { hostId, database } = context.user.account
   const holder = await databases.admin.acquire(adminTarget(databases.hosts, hostId, database))
   t.after(() => holder.destroy())
+  const { token } = await keysClient(context.user).make('other')
   await holder.query('begin; lock table cartage.roles')
   let isAnswered = false
-  const answers = Promise.all(Array.from({ length: 4 }, () => context.run('do $$ begin null; end $$')))
+  const answers = Promise.all(
+    [undefined, undefined, { api_key: token }, { api_key: token }].map((key) =>
+      context.run('do $$ begin null; end $$', key),
+    ),
+  )
   const all = answers.finally(() => {
     isAnswered = true
   })
