@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { assertPrepared } from '../support/assert-prepared.ts'
+import { jobSession } from '../support/job-session.ts'
 import { setup } from '../support/setup.ts'
 import { column, refusal, rows, value } from '../support/tenant-session.ts'
 
@@ -21,7 +22,8 @@ test('CDB_CartodbfyTable answers the table as regclass, and null for null', asyn
 })
 
 test('a second run changes nothing and takes no lock that a reader would notice', async (t) => {
-  const { user } = await setup(t)
+  const context = await setup(t)
+  const { user, admin } = context
   await user.sql(`create table t (geom geometry(Point, 4326)); insert into t values ('SRID=4326;POINT(1 1)');
     select CDB_CartodbfyTable('t')`)
   const state = `select (select relfilenode from pg_class where oid = 't'::regclass) as file,
@@ -29,14 +31,11 @@ test('a second run changes nothing and takes no lock that a reader would notice'
     (select array_agg(indexrelid::text order by indexrelid) from pg_index where indrelid = 't'::regclass) as indexes,
     (select updated_at::text from CDB_TableMetadata) as updated`
   const before = await rows(user, state)
-  assert.deepEqual(
-    await column(
-      user,
-      `begin; select CDB_CartodbfyTable('t'); select mode from pg_locks
-       where pid = pg_backend_pid() and relation = 't'::regclass`,
-    ),
-    ['AccessShareLock'],
-  )
+  const again = await jobSession(t, context, user, { searchPath: 'public, cartodb, postgis' })
+  await again.query(`begin; select CDB_CartodbfyTable('t')`)
+  const held = `select mode from pg_locks where relation = 'public.t'::regclass`
+  assert.deepEqual((await admin(held, [], user.account.database)).rows, [{ mode: 'AccessShareLock' }])
+  await again.query('commit')
   assert.deepEqual(await rows(user, state), before)
 })
 
