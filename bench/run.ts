@@ -26,18 +26,19 @@ for (const name of ['SIGINT', 'SIGTERM'] as const) {
   })
 }
 for (const entry of chosen) {
+  if (isInterrupted) break
   process.stderr.write(`${entry.title} against ${entry.baseline}\n`)
   try {
     results.push(await measure(entry))
   } catch (error) {
-    if (isInterrupted) throw error
-    // What the others have measured, perhaps for an hour, is not lost with it.
+    if (isInterrupted) break
     failures += 1
     console.error(`${entry.name} failed:`, error)
   }
 }
+// Also after a failure, or Ctrl-C: what the others have measured, perhaps for an hour, is not lost with it.
 await report(results)
-process.exit(failures === 0 ? 0 : 1)
+process.exit(failures === 0 && !isInterrupted ? 0 : 1)
 
 async function findEntries(): Promise<Entry[]> {
   const files = (await readdir(import.meta.dirname)).filter((file) => file.endsWith('.bench.ts')).sort()

@@ -156,7 +156,12 @@ export async function dropRoles(databases: Databases, hostId: number, masterRole
 async function lockOut(session: Session, masterRole: string): Promise<readonly string[]> {
   const roles = await rolesOf(session, masterRole)
   await endBackends(session, 'usename = any($1)', [roles])
-  for (const role of roles) await session.query(`alter role ${quoteIdentifier(role)} nologin`)
+  for (const role of roles) {
+    await session.query(`alter role ${quoteIdentifier(role)} nologin`).catch((error: unknown) => {
+      // The role of a deleted key may go in the background.
+      if (!hasSqlstate(error, sqlstate.undefinedObject)) throw error
+    })
+  }
   await endBackendsUntilGone(session, 'usename = any($1)', [roles])
-  return roles
+  return rolesOf(session, masterRole)
 }
