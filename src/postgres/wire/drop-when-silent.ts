@@ -8,6 +8,8 @@ import type { ClientBase } from 'pg'
 export function dropWhenSilent(client: ClientBase, limitMs: number, owesAnswer: () => boolean): void {
   const socket = socketOf(client)
   socket.setTimeout(limitMs, () => {
+    // Nobody has asked for so long. A question of this very moment has all its time before it.
+    if (!owesAnswer()) return
     const heard = socket.bytesRead
     // It may be us who were stopped: then the answer lies in the socket, and is read first.
     setImmediate(() => {
