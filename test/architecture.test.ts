@@ -17,7 +17,17 @@ const floors = [
   ['audit'],
   ['auth'],
   ['postgres', 'sql'],
-  ['errors.ts', 'config.ts', 'log.ts', 'terminal-log.ts', 'secrets.ts', 'metrics.ts', 'version.ts', 'client'],
+  [
+    'errors.ts',
+    'config.ts',
+    'log.ts',
+    'terminal-log.ts',
+    'secrets.ts',
+    'metrics.ts',
+    'version.ts',
+    'remembered.ts',
+    'client',
+  ],
   ['known-variables.ts'],
   ['config-variables.ts', 'package-file.ts'],
 ]

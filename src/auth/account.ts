@@ -1,4 +1,5 @@
 import type { SessionTarget } from '../postgres/session-target.ts'
+import { remembered } from '../remembered.ts'
 
 /** A user as the rest of the service needs it: who, and where the data lives. */
 export type Account = Readonly<{
@@ -45,17 +46,7 @@ export type Principal = Holder &
   }>
 
 /** The database session of a key: logged in as the key's own role. The same object for the same holder. */
-export function sessionTargetOf(holder: Holder): SessionTarget {
-  const known = targets.get(holder)
-  if (known) return known
-  const target = newTargetOf(holder)
-  targets.set(holder, target)
-  return target
-}
-
-const targets = new WeakMap<Holder, SessionTarget>()
-
-function newTargetOf({ account, key }: Holder): SessionTarget {
+export const sessionTargetOf = remembered(({ account, key }: Holder): SessionTarget => {
   return {
     hostId: account.hostId,
     database: account.database,
@@ -64,7 +55,7 @@ function newTargetOf({ account, key }: Holder): SessionTarget {
     account: account.masterRole,
     isAnonymous: key.type === 'default',
   }
-}
+})
 
 /** Jobs run as the user's master role, whichever request queued them. */
 export function masterTargetOf(

@@ -1,6 +1,7 @@
 import type { Session } from '../postgres/session.ts'
 import type { SessionTarget } from '../postgres/session-target.ts'
-import { type Column, remembered } from './rows/columns.ts'
+import { remembered } from '../remembered.ts'
+import type { Column } from './rows/columns.ts'
 import { builtInTypes } from './rows/pg-types.ts'
 import type { Field } from './rows/row-format.ts'
 import { TypeCache } from './type-cache.ts'

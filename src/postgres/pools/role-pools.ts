@@ -1,4 +1,5 @@
 import { errors } from '../../errors.ts'
+import { remembered } from '../../remembered.ts'
 import { Session } from '../session.ts'
 import type { SessionTarget } from '../session-target.ts'
 import { type Interruption, throwIfAborted } from './interruption.ts'
@@ -232,17 +233,11 @@ export class RolePools {
 const keyOf = (target: SessionTarget) => holderOf(target).role
 
 /** Made once: the same target comes with every request of a caller. */
-function holderOf(target: SessionTarget): Holder & { role: string } {
-  const known = holders.get(target)
-  if (known) return known
+const holderOf = remembered((target: SessionTarget): Holder & { role: string } => {
   const { hostId, database, role, account, isAnonymous = false } = target
-  const holder = {
+  return {
     role: `${hostId}/${database}/${role}`,
     ...(account !== undefined && { account }),
     isAnonymous,
   }
-  holders.set(target, holder)
-  return holder
-}
-
-const holders = new WeakMap<SessionTarget, Holder & { role: string }>()
+})

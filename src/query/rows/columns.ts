@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import { remembered } from '../../remembered.ts'
 
 /** A column of a result, as the server describes it before the rows. */
 export type Column = Readonly<{ name: string; typeOid: number; isBinary: boolean }>
@@ -61,17 +62,4 @@ export function countHidden(columns: readonly Column[]): number {
 export function areShown(columns: readonly Column[], skipped: readonly string[]): readonly boolean[] {
   const lastOfName = new Map(columns.map(({ name }, place) => [name, place]))
   return columns.map(({ name }, place) => lastOfName.get(name) === place && !skipped.includes(name))
-}
-
-/** What `make` makes of a key is made once, and kept for as long as the key lives. */
-export function remembered<Key extends object, Value>(make: (key: Key) => Value): (key: Key) => Value {
-  const known = new WeakMap<Key, Value>()
-  return (key) => {
-    let value = known.get(key)
-    if (value === undefined) {
-      value = make(key)
-      known.set(key, value)
-    }
-    return value
-  }
 }

@@ -1,5 +1,6 @@
+import { remembered } from '../../remembered.ts'
 import type { ByteWriter } from './byte-writer.ts'
-import { type Column, remembered } from './columns.ts'
+import type { Column } from './columns.ts'
 import { type ObjectPlan, planObjects, writeLongObject, writeObject } from './json-objects.ts'
 import type { Field, FormatOptions, RowFormat, Summary } from './row-format.ts'
 

@@ -1,6 +1,7 @@
+import { remembered } from '../../remembered.ts'
 import { arrayParts } from './array-parts.ts'
 import { type ByteWriter, chunkBytes, sources, targets } from './byte-writer.ts'
-import { areShown, type Column, remembered } from './columns.ts'
+import { areShown, type Column } from './columns.ts'
 import {
   longestJson,
   writeAscii,
