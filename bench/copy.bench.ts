@@ -7,7 +7,7 @@ import { childCpuSeconds, ProcessSampler, processUse } from './frame/process-use
 // A trial: CARTAGE_BENCH_MB=50 npm run bench -- copyto-wide
 const megabytes = Number(process.env.CARTAGE_BENCH_MB ?? 500)
 
-/** Two commands in the folder of `source.csv`: `$psql` knows the tables `source` and `target`, `$from` and `$to` are our endpoints. */
+/** Two commands in the folder of the files: `$psql` knows the tables `source` and `target`, `$from` and `$to` are our endpoints. */
 type Course = Readonly<{
   title: string
   baseline: string
@@ -89,7 +89,7 @@ export const entries: readonly Entry[] = [
 ]
 
 async function prepare(frame: Frame, course: Course, kind: Kind) {
-  const field = await openField(frame, kind, megabytes)
+  const field = await openField(frame, kind, megabytes, [course.isUpload ? 'files' : 'rows'])
   const uses: ReturnType<ProcessSampler['stop']>[] = []
   const baselines: number[] = []
   const directs: number[] = []
@@ -119,7 +119,7 @@ async function prepare(frame: Frame, course: Course, kind: Kind) {
 }
 
 async function prepareCpu(frame: Frame, kind: Kind) {
-  const field = await openField(frame, kind, megabytes)
+  const field = await openField(frame, kind, megabytes, ['files'])
   const course = courses['copyfrom-gzip']!
   return {
     baseline: () => childCpuSeconds(() => field.shell('gunzip -c source.csv.gz > /dev/null')),
@@ -134,7 +134,9 @@ async function prepareCpu(frame: Frame, kind: Kind) {
 /** All ways with all kinds of rows, each kind on a service of its own. */
 async function prepareMemory(frame: Frame) {
   const fields: Field[] = []
-  for (const kind of Object.values(kinds)) fields.push(await openField(frame, kind, megabytes))
+  for (const kind of Object.values(kinds)) {
+    fields.push(await openField(frame, kind, megabytes, ['rows', 'files']))
+  }
   const idleMb = Math.max(...fields.map(({ pid }) => processUse(pid).rssBytes / 1024 ** 2))
   const peakOf = async (field: Field, course: Course) => {
     const sampler = new ProcessSampler(field.pid, 10)

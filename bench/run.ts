@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import type { Entry, Result } from './frame/entry.ts'
 import { measure } from './frame/measure.ts'
-import { report } from './frame/report.ts'
+import { keep, summary } from './frame/report.ts'
 
 // Node reads these certificates whenever it starts, which takes 75 ms for those of Debian: the time of the machine, not ours.
 delete process.env.NODE_EXTRA_CA_CERTS
@@ -18,27 +18,18 @@ if (chosen.length === 0) {
   process.exit(2)
 }
 const results: Result[] = []
-let failures = 0
-let isInterrupted = false
-for (const name of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(name, () => {
-    isInterrupted = true
-  })
-}
 for (const entry of chosen) {
-  if (isInterrupted) break
   process.stderr.write(`${entry.title} against ${entry.baseline}\n`)
   try {
     results.push(await measure(entry))
+    // One by one: what has been measured, perhaps for an hour, is not lost with the next.
+    await keep(results.slice(-1))
   } catch (error) {
-    if (isInterrupted) break
-    failures += 1
     console.error(`${entry.name} failed:`, error)
   }
 }
-// Also after a failure, or Ctrl-C: what the others have measured, perhaps for an hour, is not lost with it.
-await report(results)
-process.exit(failures === 0 && !isInterrupted ? 0 : 1)
+process.stdout.write(`${summary(results)}\n`)
+process.exit(results.length === chosen.length ? 0 : 1)
 
 async function findEntries(): Promise<Entry[]> {
   const files = (await readdir(import.meta.dirname)).filter((file) => file.endsWith('.bench.ts')).sort()

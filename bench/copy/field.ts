@@ -1,5 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { rmSync } from 'node:fs'
+import { chmod, mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Frame } from '../frame/frame.ts'
 
@@ -31,7 +34,7 @@ export const kinds = {
   },
 } as const satisfies Record<string, Kind>
 
-/** A service with a user whose table `source` is full and `target` empty, and a folder with `source.csv` and `source.csv.gz`. */
+/** A service with a user and the empty table `target`. */
 export type Field = Readonly<{
   pid: number
   /** Runs a shell command in the folder. It may use `$psql`, and `$from` and `$to`, the addresses of the two copies. */
@@ -41,17 +44,20 @@ export type Field = Readonly<{
   readDirectly: () => Promise<unknown>
 }>
 
+/** `rows`: the table `source` is full. `files`: they are `source.csv` and `source.csv.gz` in the folder. */
+export type Content = 'rows' | 'files'
+
 export async function openField(
   frame: Frame,
   kind: Kind,
   megabytes: number,
+  contents: readonly Content[],
   environment: Readonly<Record<string, string>> = {},
 ): Promise<Field> {
   const service = await frame.startService(environment)
   const user = (await service.admin('POST', '/users', { username: 'bench' })) as { api_key: string }
   const database = await databaseOf(frame, service.namespace)
   const client = await frame.connect(database)
-  const folder = await frame.makeFolder()
   const endpoint = (name: string, q: string) =>
     `${service.url}/user/bench/api/v2/sql/${name}?${new URLSearchParams({ q, api_key: user.api_key })}`
   const address = await frame.urlOf(database)
@@ -60,20 +66,40 @@ export async function openField(
     from: endpoint('copyfrom', 'COPY target FROM STDIN CSV'),
     to: endpoint('copyto', 'COPY source TO STDOUT CSV'),
   }
-  const shell = (command: string) => runShell(folder, variables, command)
+  const rows = kind.rows(Math.ceil((megabytes * 1e6) / kind.rowBytes))
   for (const table of ['source', 'target']) {
     await client.query(`create table public.${table} (${kind.columns})`)
     await client.query(`grant all on public.${table} to public`)
   }
-  await client.query(`insert into public.source ${kind.rows(Math.ceil((megabytes * 1e6) / kind.rowBytes))}`)
-  await client.query('vacuum (freeze, analyze) public.source')
-  await shell(`$psql -c "\\copy source to 'source.csv' csv" && gzip -k source.csv`)
+  if (contents.includes('rows')) {
+    await client.query(`insert into public.source ${rows}`)
+    await client.query('vacuum (freeze, analyze) public.source')
+  }
+  const folder = contents.includes('files') ? await filesOf(rows, variables) : await frame.makeFolder()
   return {
     pid: service.pid,
-    shell,
+    shell: (command) => runShell(folder, variables, command),
     sql: (text) => client.query(text),
     readDirectly: () => client.query(`copy public.target from '${join(folder, 'source.csv')}' csv`),
   }
+}
+
+/** Made once for all entries of a run: that takes longer than to measure most of them. */
+function filesOf(rows: string, variables: Readonly<Record<string, string>>): Promise<string> {
+  const made = folders.get(rows) ?? makeFiles(rows, variables)
+  folders.set(rows, made)
+  return made
+}
+
+const folders = new Map<string, Promise<string>>()
+
+async function makeFiles(rows: string, variables: Readonly<Record<string, string>>): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'cartage-bench-'))
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  await chmod(folder, 0o711)
+  const query = rows.replaceAll(/\s+/g, ' ')
+  await runShell(folder, variables, `$psql -c "\\copy (${query}) to 'source.csv' csv" && gzip -k source.csv`)
+  return folder
 }
 
 async function databaseOf(frame: Frame, namespace: string): Promise<string> {

@@ -16,7 +16,7 @@ const upGzip = 'curl -s -X POST -T source.csv.gz -H "Content-Encoding: gzip" "$f
 const frame = new Frame()
 try {
   const turns = join(await frame.makeFolder(), 'turns.json')
-  const field = await openField(frame, kinds.wide, megabytes, {
+  const field = await openField(frame, kinds.wide, megabytes, ['rows', 'files'], {
     NODE_OPTIONS: `--import ${join(import.meta.dirname, 'turn-watch.mjs')}`,
     CARTAGE_BENCH_TURNS: turns,
   })

@@ -13,7 +13,7 @@ const pages = [
 const [opening, closing] = ['<!-- results -->', '<!-- end of results -->']
 
 /** Keeps the results, each under its name, as JSON and in the two pages that are made from it. */
-export async function report(results: readonly Result[]): Promise<void> {
+export async function keep(results: readonly Result[]): Promise<void> {
   const known = existsSync(jsonFile) ? await readResults() : []
   const byName = new Map([...known, ...results].map((result) => [result.name, result]))
   const all = [...byName.values()].sort((a, b) => a.name.localeCompare(b.name))
@@ -23,7 +23,6 @@ export async function report(results: readonly Result[]): Promise<void> {
     const [before, after] = [page.split(opening)[0], page.split(closing)[1]]
     await writeFile(file, `${before}${opening}\n\n${render(all)}\n\n${closing}${after}`)
   }
-  process.stdout.write(`${summary(results)}\n`)
 }
 
 export async function readResults(): Promise<readonly Result[]> {
