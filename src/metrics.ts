@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { type FinishedRequest, tallyRequests } from './request-tally.ts'
 
 /** What the parts of a process report about their work. No label takes values that a client could invent. */
 export type Metrics = Readonly<{
@@ -17,14 +18,6 @@ export type Metrics = Readonly<{
   render: () => Promise<Readonly<{ type: string; text: string }>>
 }>
 
-export type FinishedRequest = Readonly<{
-  method: string
-  /** The pattern of the route, never the path that was asked for. */
-  route: string
-  status: number | 'aborted'
-  keyType: 'master' | 'default' | 'regular' | 'none'
-  seconds: number
-}>
 export type FinishedJob = Readonly<{
   status: 'done' | 'failed' | 'cancelled' | 'unknown'
   /** From its creation to its start; from its start to its end. */
@@ -65,19 +58,6 @@ export function createMetrics(): Metrics {
 
 function requestInstruments(registry: Registry) {
   const registers = [registry]
-  const requests = new Counter({
-    name: 'cartage_requests_total',
-    help: 'Requests answered, by route, status and type of the key; aborted: the answer was cut short',
-    labelNames: ['method', 'route', 'status', 'key_type'],
-    registers,
-  })
-  const seconds = new Histogram({
-    name: 'cartage_request_seconds',
-    help: 'Time from the first byte of a request to the last of its answer',
-    labelNames: ['method', 'route'],
-    buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120, 600, 3600],
-    registers,
-  })
   const refused = new Counter({
     name: 'cartage_authentications_refused_total',
     help: 'Requests with a wrong credential',
@@ -90,11 +70,7 @@ function requestInstruments(registry: Registry) {
     registers,
   })
   return {
-    requestFinished: (request: FinishedRequest) => {
-      const { method, route } = request
-      requests.inc({ method, route, status: request.status, key_type: request.keyType })
-      seconds.observe({ method, route }, request.seconds)
-    },
+    requestFinished: tallyRequests(registry),
     authenticationRefused: () => refused.inc(),
     rateLimited: (group: string) => limited.inc({ group }),
   }

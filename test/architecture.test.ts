@@ -28,7 +28,7 @@ const floors = [
     'remembered.ts',
     'client',
   ],
-  ['known-variables.ts'],
+  ['known-variables.ts', 'request-tally.ts'],
   ['config-variables.ts', 'package-file.ts'],
 ]
 

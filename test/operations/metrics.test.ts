@@ -21,6 +21,29 @@ test('requests are counted by the pattern of their route, their status and the t
   })
 })
 
+test('the times of requests are told in buckets, each with those below it, with their sum and number', async () => {
+  const metrics = createMetrics()
+  const request = { method: 'GET', route: '/user/:name/api/v2/sql', status: 200, keyType: 'master' } as const
+  for (const seconds of [0.001, 0.002, 0.004, 5_000]) metrics.requestFinished({ ...request, seconds })
+  metrics.requestFinished({ ...request, method: 'POST', status: 'aborted', keyType: 'none', seconds: 1 })
+  const { text } = await metrics.render()
+  for (const line of [
+    'cartage_request_seconds_bucket{le="0.002",method="GET",route="/user/:name/api/v2/sql"} 2',
+    'cartage_request_seconds_bucket{le="0.005",method="GET",route="/user/:name/api/v2/sql"} 3',
+    'cartage_request_seconds_bucket{le="3600",method="GET",route="/user/:name/api/v2/sql"} 3',
+    'cartage_request_seconds_bucket{le="+Inf",method="GET",route="/user/:name/api/v2/sql"} 4',
+    'cartage_request_seconds_sum{method="GET",route="/user/:name/api/v2/sql"} 5000.007',
+    'cartage_request_seconds_count{method="GET",route="/user/:name/api/v2/sql"} 4',
+    'cartage_request_seconds_count{method="POST",route="/user/:name/api/v2/sql"} 1',
+    'cartage_requests_total{method="GET",route="/user/:name/api/v2/sql",status="200",key_type="master"} 4',
+    'cartage_requests_total{method="POST",route="/user/:name/api/v2/sql",status="aborted",key_type="none"} 1',
+    '# TYPE cartage_request_seconds histogram',
+    '# TYPE cartage_requests_total counter',
+  ]) {
+    assert.ok(text.includes(`\n${line}\n`), line)
+  }
+})
+
 test('no token and no name of an account reaches the metrics', async (t) => {
   const { url, user } = await setup(t, { isIsolated: true })
   await fetch(`${user.base}/api/v2/sql?q=select+1&api_key=${user.masterToken}`)
