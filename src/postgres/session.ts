@@ -18,6 +18,8 @@ export class Session {
   readonly target: SessionTarget
   readonly client: Client
   lastUsed = Date.now()
+  /** What is to be done when it is free again, while somebody has it. */
+  onFree: (() => void) | null = null
   readonly #owner: Owner
   readonly #answerMs: number
   #expectedMs: number

@@ -35,8 +35,6 @@ export class RolePools {
   readonly #pools = new Map<string, RolePool>()
   readonly #hosts = new Map<number, HostState>()
   readonly #sessions = new Set<Session>()
-  /** What is to be done when a connection that somebody has is free again. */
-  readonly #lent = new Map<Session, GiveBack>()
   #closed = false
   #destroyed = 0
 
@@ -123,14 +121,14 @@ export class RolePools {
       giveBack()
       onFree?.()
     }
-    if (session.isAlive) this.#lent.set(session, free)
+    if (session.isAlive) session.onFree = free
     else free()
     return session
   }
 
   #free(session: Session): void {
-    const free = this.#lent.get(session)
-    this.#lent.delete(session)
+    const free = session.onFree
+    session.onFree = null
     free?.()
   }
 

@@ -10,6 +10,7 @@ export type ReadTaker = (chunk: Buffer, giveBack: () => void) => void
  */
 export class RecyclingSocket extends Socket {
   readonly #reads: Reads
+  #onClosed: (() => void) | null = null
 
   constructor(shared?: Buffer) {
     const reads = new Reads(shared)
@@ -20,11 +21,16 @@ export class RecyclingSocket extends Socket {
     super({ onread } as SocketConstructorOpts)
     this.#reads = reads
     reads.onCopy = (chunk) => this.emit('data', chunk)
+    this.on('close', () => this.#onClosed?.())
   }
 
-  /** From now on every read goes to `taker`; null gives them back to the listeners of 'data'. */
-  takeReads(taker: ReadTaker | null): void {
+  /**
+   * From now on every read goes to `taker`, and `onClosed` is told the end of the connection; null gives the reads back to
+   * the listeners of 'data'. (To add and to remove listeners takes longer than to answer a short statement.)
+   */
+  takeReads(taker: ReadTaker | null, onClosed: (() => void) | null): void {
     this.#reads.taker = taker
+    this.#onClosed = onClosed
   }
 }
 

@@ -45,7 +45,6 @@ export class WireQuery {
       this.#settle = { resolve, reject }
     })
     if (handler.copyDrained) this.#socket.on('drain', this.#onDrain)
-    this.#socket.on('close', this.#onClose)
     // A connection that was lost a moment ago will not tell again.
     if (this.#socket.closed) process.nextTick(this.#onClose)
     const [first] = texts
@@ -207,15 +206,15 @@ export class WireQuery {
   #detach(): void {
     this.#giveBackReads()
     if (this.#handler.copyDrained) this.#socket.off('drain', this.#onDrain)
-    this.#socket.off('close', this.#onClose)
   }
 
   #takeReads(): readonly Listener[] {
     const socket = this.#socket
     if (socket instanceof RecyclingSocket) {
-      socket.takeReads(this.#onRead)
+      socket.takeReads(this.#onRead, this.#onClose)
       return []
     }
+    socket.on('close', this.#onClose)
     const listeners = socket.listeners('data') as Listener[]
     socket.removeAllListeners('data').on('data', this.#onRead)
     return listeners
@@ -224,9 +223,10 @@ export class WireQuery {
   #giveBackReads(): void {
     const socket = this.#socket
     if (socket instanceof RecyclingSocket) {
-      socket.takeReads(null)
+      socket.takeReads(null, null)
       return
     }
+    socket.off('close', this.#onClose)
     socket.off('data', this.#onRead)
     for (const listener of this.#pgListeners) socket.on('data', listener)
   }
