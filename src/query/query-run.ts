@@ -13,8 +13,8 @@ import { SteppedRow } from './rows/stepped-row.ts'
 import type { TypeNames } from './type-names.ts'
 import { isUnwatched } from './unwatched-commands.ts'
 
-/** The body of an answer that is short; null if it was longer, and so has been written. */
-export type Answer = Buffer | null
+/** The body of an answer that is short, as Latin-1: a character for each byte. Null if it was longer, and so has been written. */
+export type Answer = string | null
 
 export type QueryRunOptions = Readonly<{
   statement: PreparedStatement
@@ -99,8 +99,8 @@ export class QueryRun implements RunHandler {
   }
 
   commandComplete(tag: string): void {
-    const count = /\d+$/.exec(tag)
-    if (count) this.#totalRows = Number(count[0])
+    const count = Number(tag.slice(tag.lastIndexOf(' ') + 1))
+    if (!Number.isNaN(count)) this.#totalRows = count
     else if (this.#options.judge && isUnwatched(tag)) this.#ranUnwatched = true
   }
 
@@ -204,7 +204,7 @@ export class QueryRun implements RunHandler {
       notices: this.#notices.byKind,
     })
     const rest = this.#out.finish()
-    this.#sink?.end(rest)
+    this.#sink?.end(rest, 'latin1')
     this.#settle.resolve(this.#sink ? null : rest)
   }
 

@@ -220,6 +220,29 @@ test('ndjson is one object per line', async (t) => {
   assert.equal(text, '{"n":1,"j":{"a": 1}}\n{"n":2,"j":{"a": 1}}\n')
 })
 
+test('what has no rows is answered in every format, also with nothing at all', async (t) => {
+  const { user } = await setup(t)
+  for (const format of ['json', 'ndjson', 'csv']) {
+    const url = `${user.base}/api/v2/sql?${new URLSearchParams({ q: 'set work_mem = 1000', format, api_key: user.masterToken })}`
+    const answer = await fetch(url, { signal: AbortSignal.timeout(30_000) })
+    assert.equal(answer.status, 200)
+    const body = await answer.text()
+    assert.equal(answer.headers.get('content-length'), String(body.length))
+    if (format !== 'json') assert.equal(body, '')
+  }
+})
+
+test('an answer of any length and any characters arrives byte by byte', async (t) => {
+  const { user } = await setup(t)
+  const some = 'é€😀ÿ\u0080'
+  for (const times of [1, 100, 5_000, 50_000]) {
+    const text = some.repeat(times)
+    const url = `${user.base}/api/v2/sql?${new URLSearchParams({ q: `select repeat('${some}', ${times}) as t`, api_key: user.masterToken })}`
+    const { rows } = (await (await fetch(url)).json()) as { rows: { t: string }[] }
+    assert.equal(rows[0]!.t, text)
+  }
+})
+
 test('geojson stays JSON where a coordinate is no number, and where a point among others is empty', async (t) => {
   const { user } = await setup(t)
   const cases: readonly (readonly [shape: string, geometry: unknown])[] = [

@@ -119,7 +119,7 @@ function writtenCsv(
     names.map((name, place) => ({ name, typeOid: typeOids[place]!, isBinary: false })),
   )
   for (const { buffer, start, end } of asTheyCome(rows)) format.row(out, buffer, start, end)
-  return Buffer.concat([...chunks, out.finish()]).toString()
+  return Buffer.concat([...chunks, Buffer.from(out.finish(), 'latin1')]).toString()
 }
 
 /** Writes rows as DataRow messages, has them turned into objects, and reads what came out. */
@@ -137,7 +137,7 @@ function written(
     writeObject(out, plan, buffer, start, end)
     out.ascii('\n')
   }
-  chunks.push(out.finish())
+  chunks.push(Buffer.from(out.finish(), 'latin1'))
   for (const chunk of chunks) assert.ok(chunk.length <= chunkBytes)
   const lines = Buffer.concat(chunks).toString().split('\n').slice(0, -1)
   return lines.map((line) => JSON.parse(line))

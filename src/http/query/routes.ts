@@ -1,5 +1,4 @@
-import type { OutgoingHttpHeaders } from 'node:http'
-import type { Writable } from 'node:stream'
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { answerQuery } from '../../query/answer-query.ts'
@@ -28,7 +27,7 @@ export async function queryRoutes(app: FastifyInstance, services: Services): Pro
     const client = { gone: clientGone(reply), open: () => openAnswer(reply, query) }
     try {
       const answer = await answerQuery(services.queries, principal, query, client)
-      if (answer) setHeaders(reply, query).send(answer)
+      if (answer !== null) sendAnswer(reply, query, answer)
     } catch (error) {
       if (!reply.sent) throw error
       request.log.info({ err: error }, 'answer broke off')
@@ -51,9 +50,15 @@ export async function queryRoutes(app: FastifyInstance, services: Services): Pro
 const common = { config: { rateGroup: 'sql', memberAsText: 'params', longMember: 'q' } } as const
 
 /** A response that is written as its rows come. Past Fastify, whose streams do not tell when a buffer is free again. */
-function openAnswer(reply: FastifyReply, query: Query): Writable {
+function openAnswer(reply: FastifyReply, query: Query): ServerResponse {
   const headers = setHeaders(reply, query).getHeaders()
   return reply.hijack().raw.writeHead(200, headers as OutgoingHttpHeaders)
+}
+
+/** Node joins the head with a body that is text, and so writes once. */
+function sendAnswer(reply: FastifyReply, query: Query, body: string): void {
+  reply.header('content-length', body.length)
+  openAnswer(reply, query).end(body, 'latin1')
 }
 
 function setHeaders(reply: FastifyReply, { format, filename }: Query): FastifyReply {

@@ -51,9 +51,9 @@ export class ByteWriter {
     this.at = at
   }
 
-  /** Hands over what is left, as a copy that stands for itself; the writer is done with. */
-  finish(): Buffer {
-    const rest = Buffer.from(this.bytes.subarray(0, this.at))
+  /** Hands over what is left as Latin-1, which has one character for each byte; the writer is done with. */
+  finish(): string {
+    const rest = this.bytes.toString('latin1', 0, this.at)
     giveBackChunk(this.bytes)
     this.bytes = empty
     this.at = 0
@@ -126,7 +126,8 @@ function takeChunk(): Buffer {
 }
 
 /** Of a chunk that nobody reads any more. */
-export function giveBackChunk({ buffer }: Buffer): void {
-  if (buffer.byteLength === chunkBytes && spareChunks.length < maxSpareChunks)
-    spareChunks.push(Buffer.from(buffer))
+export function giveBackChunk(chunk: Buffer): void {
+  const { buffer } = chunk
+  if (buffer.byteLength !== chunkBytes || spareChunks.length === maxSpareChunks) return
+  spareChunks.push(chunk.length === chunkBytes ? chunk : Buffer.from(buffer))
 }
