@@ -81,7 +81,7 @@ export function writeObject(
 function writeShortObject(
   target: Buffer,
   start: number,
-  { kinds, keys, typeOids, end }: ObjectPlan,
+  { kinds, keys, typeOids }: ObjectPlan,
   row: Buffer,
   rowStart: number,
 ): number {
@@ -103,7 +103,10 @@ function writeShortObject(
         ? writeAscii(target, to, 'null')
         : writeJsonValue(target, to, kind, typeOids[place]!, row, valueStart, at)
   }
-  return writeAscii(target, to, end)
+  // Without any column nothing has opened it.
+  if (to === start) target[to++] = openingBrace
+  target[to++] = closingBrace
+  return to
 }
 
 /** A row that may not fit into a chunk goes out value by value, in steps that take a moment each. */
@@ -190,5 +193,7 @@ function* writeSlices(
   }
 }
 
+const openingBrace = 0x7b
+const closingBrace = 0x7d
 const sliceBytes = 8192
 const partsPerStep = 1000

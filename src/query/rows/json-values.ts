@@ -20,7 +20,7 @@ export function writeJsonValue(
     case valueKind.number:
       return writeNumber(target, at, source, start, end)
     case valueKind.boolean:
-      return writeAscii(target, at, source[start] === letterT ? 'true' : 'false')
+      return writeBoolean(target, at, source[start] === letterT)
     case valueKind.jsonb:
       return writeBytes(target, at, source, start, end)
     case valueKind.json:
@@ -41,6 +41,17 @@ export function writeJsonValue(
 /** How many bytes a value of so many bytes can become: all of them control characters, and something around it. */
 export function longestJson(length: number): number {
   return 6 * length + 16
+}
+
+function writeBoolean(target: Buffer, at: number, isTrue: boolean): number {
+  const into = targets.viewOf(target)
+  if (isTrue) {
+    into.setInt32(at, wordTrue)
+    return at + 4
+  }
+  into.setInt32(at, wordFals)
+  target[at + 4] = letterE
+  return at + 5
 }
 
 function writeString(target: Buffer, at: number, source: Buffer, start: number, end: number): number {
@@ -146,7 +157,7 @@ function writeTimestamp(
   return stop + 1
 }
 
-/** `2026-01-31 23:59:59.5+00`, as nearly all are. */
+/** `2026-01-31 23:59:59.5+00`, as nearly all are. No other style and no other length of a year has these in these places. */
 function isPlainUtc(kind: ValueKind, source: Buffer, start: number, end: number): boolean {
   return (
     kind === valueKind.timestamptz &&
@@ -154,11 +165,7 @@ function isPlainUtc(kind: ValueKind, source: Buffer, start: number, end: number)
     source[start + 10] === space &&
     source[end - 3] === plus &&
     source[end - 2] === zero &&
-    source[end - 1] === zero &&
-    isDigit(source[start]) &&
-    isDigit(source[start + 1]) &&
-    isDigit(source[start + 2]) &&
-    isDigit(source[start + 3])
+    source[end - 1] === zero
   )
 }
 
@@ -170,8 +177,6 @@ function writePlainUtc(target: Buffer, at: number, source: Buffer, start: number
   target[stop + 1] = quote
   return stop + 2
 }
-
-const isDigit = (byte: number | undefined) => byte !== undefined && byte >= zero && byte <= digitNine
 
 function writeIso(
   target: Buffer,
@@ -215,7 +220,10 @@ const zero = 0x30
 const digitNine = 0x39
 const letterUpperT = 0x54
 const letterZ = 0x5a
+const letterE = 0x65
 const letterT = 0x74
+const wordTrue = 0x74727565
+const wordFals = 0x66616c73
 
 /** Below this a loop beats the call into native code. */
 const shortBytes = 48
