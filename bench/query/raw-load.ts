@@ -1,4 +1,4 @@
-import { connect, type Socket } from 'node:net'
+import { connect } from 'node:net'
 import { percentile } from '../frame/measure.ts'
 
 export type LoadResult = Readonly<{ rate: number; p50Ms: number; p99Ms: number }>
@@ -30,12 +30,22 @@ export async function rawLoad(
 async function client(url: string, deadline: number, latencies: number[]): Promise<void> {
   const { host, hostname, port, pathname, search } = new URL(url)
   const request = Buffer.from(`GET ${pathname}${search} HTTP/1.1\r\nHost: ${host}\r\n\r\n`)
-  const socket = connect(Number(port), hostname).setNoDelay(true)
+  const answer = new Answer()
+  const socket = connect({
+    host: hostname,
+    port: Number(port),
+    noDelay: true,
+    // Reads that nobody keeps need no new memory.
+    onread: { buffer, callback: (length) => answer.read(length) },
+  })
+  socket.on('error', (error) => answer.end(error))
+  socket.on('close', () => answer.end(new Error('the connection was closed')))
   try {
     for (let now = performance.now(); now < deadline; ) {
       const sentAt = now
+      const whole = answer.begin()
       socket.write(request)
-      await answered(socket)
+      await whole
       now = performance.now()
       latencies.push(now - sentAt)
     }
@@ -44,34 +54,48 @@ async function client(url: string, deadline: number, latencies: number[]): Promi
   }
 }
 
-/** Resolves when one whole answer of status 200 has come. */
-function answered(socket: Socket): Promise<void> {
-  return new Promise((resolve, reject) => {
-    let left: number | undefined
-    let tail = ''
-    const onData = (chunk: Buffer) => {
-      if (left === undefined && tail === '') {
-        const headEnd = chunk.indexOf('\r\n\r\n')
-        const head = chunk.toString('latin1', 0, headEnd)
-        if (!head.startsWith('HTTP/1.1 200')) return end(new Error(head.split('\r\n', 1)[0]))
-        const length = /content-length: (\d+)/i.exec(head)?.[1]
-        if (length !== undefined) left = Number(length) + headEnd + 4
-      }
-      if (left !== undefined) {
-        left -= chunk.length
-        if (left === 0) end()
-        return
-      }
-      // A chunked answer ends with a chunk of no bytes.
-      tail = (tail + chunk.toString('latin1', Math.max(0, chunk.length - 7))).slice(-7)
-      if (tail === '\r\n0\r\n\r\n') end()
+const buffer = Buffer.allocUnsafe(256 * 1024)
+
+/** Finds the end of one answer after the other. */
+class Answer {
+  #settle: ((error?: Error) => void) | undefined
+  /** Bytes to come, if the head has told. */
+  #left: number | undefined
+  #tail = ''
+
+  /** Resolves when one whole answer of status 200 has come. */
+  begin(): Promise<void> {
+    this.#left = undefined
+    this.#tail = ''
+    return new Promise((resolve, reject) => {
+      this.#settle = (error) => (error ? reject(error) : resolve())
+    })
+  }
+
+  end(error?: Error): void {
+    this.#settle?.(error)
+    this.#settle = undefined
+  }
+
+  /** What has been read stands at the front of the buffer. */
+  read(length: number): true {
+    if (this.#left === undefined && this.#tail === '') this.#readHead(length)
+    if (this.#left !== undefined) {
+      this.#left -= length
+      if (this.#left === 0) this.end()
+      return true
     }
-    const end = (error?: Error) => {
-      socket.off('data', onData).off('error', end).off('close', onClose)
-      if (error) reject(error)
-      else resolve()
-    }
-    const onClose = () => end(new Error('the connection was closed'))
-    socket.on('data', onData).once('error', end).once('close', onClose)
-  })
+    // A chunked answer ends with a chunk of no bytes.
+    this.#tail = (this.#tail + buffer.toString('latin1', Math.max(0, length - 7), length)).slice(-7)
+    if (this.#tail === '\r\n0\r\n\r\n') this.end()
+    return true
+  }
+
+  #readHead(length: number): void {
+    const headEnd = buffer.subarray(0, length).indexOf('\r\n\r\n')
+    const head = buffer.toString('latin1', 0, headEnd)
+    if (!head.startsWith('HTTP/1.1 200')) this.end(new Error(head.split('\r\n', 1)[0]))
+    const bodyLength = /content-length: (\d+)/i.exec(head)?.[1]
+    if (bodyLength !== undefined) this.#left = Number(bodyLength) + headEnd + 4
+  }
 }
