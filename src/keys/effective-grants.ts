@@ -1,5 +1,4 @@
 import type { Account } from '../auth/account.ts'
-import type { Session } from '../postgres/session.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import type { EffectiveGrants, SchemaGrant } from './grants.ts'
 import type { KeysContext } from './key.ts'
@@ -12,96 +11,81 @@ export async function effectiveGrants(
 ): Promise<(role: string) => EffectiveGrants> {
   if (roles.length === 0) return () => nothing
   const target = adminTarget(databases.hosts, account.hostId, account.database)
-  return databases.admin.use(target, async (session) => {
-    const { rows: mentions } = await session.query<Mention>(mentionsOfRoles, [roles])
-    const byOid = new Map<number, Held>()
-    for (const { roleOid, role } of mentions) byOid.set(roleOid, { role, tables: [], schemas: [] })
-    await addTables(session, mentions, byOid)
-    await addSchemas(session, mentions, byOid)
-    const byRole = new Map([...byOid.values()].map((held) => [held.role, held]))
-    return (role) => byRole.get(role) ?? nothing
-  })
+  const { rows } = await databases.admin.use(target, (session) =>
+    session.look<HeldObject>('grants-of-roles', grantsOfRoles, [roles]),
+  )
+  const byRole = new Map(roles.map((role) => [role, { tables: [], schemas: [] } as Held]))
+  for (const { role, isSchema, ...object } of rows) {
+    const held = byRole.get(role)!
+    if (isSchema) held.schemas.push({ name: object.name, permissions: object.permissions as ['create'] })
+    else held.tables.push(object as EffectiveTable)
+  }
+  return (role) => byRole.get(role) ?? nothing
 }
-
-/** A role owns an object, or stands in its access list. */
-type Mention = Readonly<{ roleOid: number; role: string; isSchema: boolean; objectOid: number }>
 
 type EffectiveTable = EffectiveGrants['tables'][number]
-type Held = { role: string; tables: EffectiveTable[]; schemas: SchemaGrant[] }
+type Held = { tables: EffectiveTable[]; schemas: SchemaGrant[] }
+
+/** A role owns an object, or stands in its access list. */
+type HeldObject = Readonly<{
+  role: string
+  isSchema: boolean
+  /** Of a table. */
+  schema: string | null
+  name: string
+  isOwner: boolean
+  permissions: readonly string[]
+}>
 
 const nothing: EffectiveGrants = { tables: [], schemas: [] }
-
-// Both catalogs are indexed by role, so the cost follows the grants of these roles, not the number of roles or the size of
-// the database. (OFFSET keeps the planner, which knows little of them, from reading all of one.)
-const mentionsOfRoles = `
-  select role.oid as "roleOid", role.rolname::text as role, mention.objid as "objectOid",
-    mention.classid = 'pg_catalog.pg_namespace'::regclass as "isSchema"
-  from pg_catalog.unnest($1::name[]) wanted (role)
-  cross join lateral (
-    select oid, rolname from pg_catalog.pg_authid where rolname = wanted.role offset 0
-  ) role
-  cross join lateral (
-    select * from pg_catalog.pg_shdepend
-    where refclassid = 'pg_catalog.pg_authid'::regclass and refobjid = role.oid
-    offset 0
-  ) mention
-  where mention.classid in ('pg_catalog.pg_class'::regclass, 'pg_catalog.pg_namespace'::regclass)
-    and mention.objsubid = 0 and mention.deptype in ('a', 'o')
-    and mention.dbid = (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database())`
-
-/** Three plain statements are planned in less time than one that does it all, and most keys do not need the last. */
-async function addTables(session: Session, mentions: readonly Mention[], byOid: ByOid): Promise<void> {
-  const tables = mentions.filter(({ isSchema }) => !isSchema)
-  if (tables.length === 0) return
-  const { rows } = await session.query<EffectiveTable & OfRole>(permissionsOnTables, oidsOf(tables))
-  for (const { roleOid, ...table } of rows) byOid.get(roleOid)?.tables.push(table)
-}
-
-async function addSchemas(session: Session, mentions: readonly Mention[], byOid: ByOid): Promise<void> {
-  const schemas = mentions.filter(({ isSchema }) => isSchema)
-  if (schemas.length === 0) return
-  const { rows } = await session.query<SchemaGrant & OfRole>(permissionsOnSchemas, oidsOf(schemas))
-  for (const { roleOid, ...schema } of rows) byOid.get(roleOid)?.schemas.push(schema)
-}
-
-type ByOid = ReadonlyMap<number, Held>
-type OfRole = Readonly<{ roleOid: number }>
-
-function oidsOf(mentions: readonly Mention[]): [objects: number[], roles: number[]] {
-  const [objects, roles] = [new Set<number>(), new Set<number>()]
-  for (const { objectOid, roleOid } of mentions) {
-    objects.add(objectOid)
-    roles.add(roleOid)
-  }
-  return [[...objects], [...roles]]
-}
 
 // A long list of privileges is stored compressed, and aclexplode would unpack it anew for every row it gives.
 const plain = (acl: string) => `${acl} operator(pg_catalog.||) '{}'::aclitem[]`
 
 const isForTenants = `namespace.nspname !~ '^pg_' and namespace.nspname not in ('information_schema', 'cartodb', 'cartage')`
 
-const permissionsOnTables = `
-  select held.role as "roleOid", namespace.nspname::text as schema, class.relname::text as name,
-    class.relowner = held.role as "isOwner",
+// pg_authid and pg_shdepend are indexed by role, so the cost follows the grants of these roles, not the number of roles or
+// the size of the database. An access list has an entry for every role, so each is unpacked once and its entries are looked
+// up in a hash of the roles. The planner knows little of all this: OFFSET keeps it from reading all of a catalog,
+// IS TRUE from joining instead, and the subselect around $1 from making a plan for each number of roles.
+const grantsOfRoles = `
+  with role as materialized (
+    select found.oid from pg_catalog.unnest((select $1::name[])) wanted (name)
+    cross join lateral (select oid from pg_catalog.pg_authid where rolname = wanted.name offset 0) found
+  ), mention as materialized (
+    select distinct found.classid, found.objid from role
+    cross join lateral (
+      select * from pg_catalog.pg_shdepend
+      where refclassid = 'pg_catalog.pg_authid'::regclass and refobjid = role.oid offset 0
+    ) found
+    where found.classid in ('pg_catalog.pg_class'::regclass, 'pg_catalog.pg_namespace'::regclass)
+      and found.objsubid = 0 and found.deptype in ('a', 'o')
+      and found.dbid = (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database())
+  ), object as (
+    select false as is_schema, namespace.nspname as schema, class.relname as name, class.relowner as owner,
+      ${plain("coalesce(class.relacl, pg_catalog.acldefault('r', class.relowner))")} as acl
+    from mention
+    cross join lateral (select * from pg_catalog.pg_class where oid = mention.objid offset 0) class
+    join pg_catalog.pg_namespace namespace on namespace.oid = class.relnamespace
+    where mention.classid = 'pg_catalog.pg_class'::regclass and ${isForTenants}
+      and class.relkind in ('r', 'p', 'v', 'm', 'f') and class.relpersistence <> 't'
+    union all
+    select true, null, namespace.nspname, namespace.nspowner,
+      ${plain("coalesce(namespace.nspacl, pg_catalog.acldefault('n', namespace.nspowner))")}
+    from mention join pg_catalog.pg_namespace namespace on namespace.oid = mention.objid
+    where mention.classid = 'pg_catalog.pg_namespace'::regclass and ${isForTenants}
+  )
+  select pg_catalog.pg_get_userbyid(held.role)::text as role, object.is_schema as "isSchema",
+    object.schema::text, object.name::text, object.owner = held.role as "isOwner",
     coalesce(pg_catalog.array_agg(distinct held.permission) filter (where held.permission is not null), '{}') as permissions
-  from pg_catalog.pg_class class
-  join pg_catalog.pg_namespace namespace on namespace.oid = class.relnamespace
+  from object
   cross join lateral (
     select acl.grantee as role, pg_catalog.lower(acl.privilege_type) as permission
-    from pg_catalog.aclexplode(${plain("coalesce(class.relacl, pg_catalog.acldefault('r', class.relowner))")}) acl
-    where acl.grantee = any($2::oid[]) and acl.privilege_type in ('DELETE', 'INSERT', 'SELECT', 'UPDATE')
+    from pg_catalog.aclexplode(object.acl) acl
+    where (acl.grantee in (select oid from role)) is true
+      and acl.privilege_type in ('CREATE', 'DELETE', 'INSERT', 'SELECT', 'UPDATE')
     union all
-    select class.relowner, null where class.relowner = any($2::oid[])
+    select object.owner, null where object.owner in (select oid from role) and not object.is_schema
   ) held
-  where class.oid = any($1::oid[])
-    and class.relkind in ('r', 'p', 'v', 'm', 'f') and class.relpersistence <> 't' and ${isForTenants}
-  group by namespace.nspname, class.relname, class.relowner, held.role
-  order by namespace.nspname, class.relname`
-
-const permissionsOnSchemas = `
-  select distinct acl.grantee as "roleOid", namespace.nspname::text as name, array['create'] as permissions
-  from pg_catalog.pg_namespace namespace
-  cross join pg_catalog.aclexplode(${plain("coalesce(namespace.nspacl, pg_catalog.acldefault('n', namespace.nspowner))")}) acl
-  where namespace.oid = any($1::oid[]) and acl.grantee = any($2::oid[]) and acl.privilege_type = 'CREATE' and ${isForTenants}
-  order by name`
+  group by object.is_schema, object.schema, object.name, object.owner, held.role
+  order by object.schema, object.name`

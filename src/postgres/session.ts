@@ -56,6 +56,22 @@ export class Session {
     return this.onClient(() => this.#ask(() => this.client.query<R>(text, values)))
   }
 
+  /**
+   * Asks with one statement of ours that only reads. It is planned once on a connection, under its name, and leaves
+   * nothing else behind: a clean session stays clean. For the administrator's sessions: a tenant could exchange what
+   * the name stands for.
+   */
+  async look<R extends QueryResultRow>(
+    name: string,
+    text: string,
+    values: unknown[],
+  ): Promise<QueryResult<R>> {
+    const wasClean = this.#isClean
+    const result = await this.onClient(() => this.#ask(() => this.client.query<R>({ name, text, values })))
+    this.#isClean = wasClean
+    return result
+  }
+
   /** For work on the `pg` client itself, however long it takes. */
   async onClient<T>(work: (client: Client) => Promise<T>): Promise<T> {
     this.#isClean = false
@@ -141,7 +157,7 @@ export class Session {
       for (const text of this.cleaning) await this.client.query(text)
     })
     this.#transactionStatus = 'I'
-    this.#isClean = true
+    this.noteClean()
   }
 
   /**
@@ -155,6 +171,7 @@ export class Session {
   /** The last that the caller sent was the cleaning, and it worked. */
   noteClean(): void {
     this.#isClean = true
+    forgetPrepared(this.client)
   }
 
   async #ask<T>(question: () => Promise<T>): Promise<T> {
@@ -176,6 +193,12 @@ export class Session {
       await Promise.race([this.client.end().catch(() => undefined), destroyLater(stream)])
     }
   }
+}
+
+/** `pg` remembers what it has prepared by name; the server has dropped it. */
+function forgetPrepared(client: Client): void {
+  const { connection } = client as unknown as { connection: { parsedStatements: Record<string, string> } }
+  connection.parsedStatements = {}
 }
 
 const randomSeed = () => randomInt(2 ** 47) / 2 ** 47

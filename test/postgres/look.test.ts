@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { createLog } from '../../src/log.ts'
+import { RolePools } from '../../src/postgres/pools/role-pools.ts'
+import type { Session } from '../../src/postgres/session.ts'
+import { adminTarget } from '../../src/postgres/session-target.ts'
+import { grantsOf, type KeyDocument, keysClient } from '../support/keys-client.ts'
+import { setup } from '../support/setup.ts'
+
+test('a look leaves its session clean: the next one finds it prepared', async (t) => {
+  const admin = await adminOf(t)
+  await admin.use((session) => session.look('one', 'select 1', []))
+  const { prepared: names } = await admin.use(prepared)
+  assert.deepEqual(names, ['one', 'prepared'])
+})
+
+test('a look works on a connection that was cleaned since, in whichever way', async (t) => {
+  const admin = await adminOf(t)
+  const first = await admin.use(prepared)
+  const dirty = 'set statement_timeout = 0; prepare remains as select 1'
+  await admin.use((session) => session.query(dirty))
+  assert.deepEqual(await admin.use(prepared), first)
+  await admin.use(async (session) => {
+    await session.query(dirty)
+    await session.clean()
+    assert.deepEqual(await prepared(session), first)
+  })
+  await admin.use(async (session) => {
+    await session.send([dirty, ...session.cleaning], {}).done
+    session.noteClean()
+    assert.deepEqual(await prepared(session), first)
+  })
+  const timeout = await admin.use((session) =>
+    session.look('timeout', `select current_setting('statement_timeout') as value`, []),
+  )
+  assert.equal(timeout.rows[0]!.value, '1min')
+})
+
+test('a look does not make a session clean that was not', async (t) => {
+  const admin = await adminOf(t)
+  const first = await admin.use(async (session) => {
+    await session.query('prepare remains as select 1')
+    return prepared(session)
+  })
+  assert.deepEqual(first.prepared, ['prepared', 'remains'])
+  assert.deepEqual(await admin.use(prepared), { ...first, prepared: ['prepared'] })
+})
+
+test('a look that fails can be repeated, on a connection that was cleaned', async (t) => {
+  const admin = await adminOf(t)
+  const divide = (by: number) => (session: Session) =>
+    session.look<{ part: number }>('divide', 'select 6 / $1::integer as part', [by])
+  const first = await admin.use(prepared)
+  await assert.rejects(admin.use(divide(0)), { code: '22012' })
+  assert.deepEqual(await admin.use(prepared), first)
+  assert.equal((await admin.use(divide(2))).rows[0]!.part, 3)
+})
+
+test('a page of keys is true before and after other work on its connection', async (t) => {
+  const { user } = await setup(t)
+  const keys = keysClient(user)
+  await user.sql('create table a (id int)')
+  const shown = async () => {
+    const { status, body } = await keys.list('?type=regular&order=name')
+    assert.equal(status, 200, JSON.stringify(body))
+    return (body.result as KeyDocument[]).map(({ name, grants }) => [name, grants[1]!.tables])
+  }
+  const grant = { schema: 'public', name: 'a', owner: false, permissions: ['insert', 'select'] }
+  const expected: unknown[] = []
+  for (const name of ['k1', 'k2', 'k3']) {
+    await keys.make(name, grantsOf({ a: ['select', 'insert'] }))
+    expected.push([name, [grant]])
+    for (let turn = 0; turn < 3; turn++) assert.deepEqual(await shown(), expected)
+  }
+  await user.sql('drop table a')
+  assert.deepEqual(
+    await shown(),
+    ['k1', 'k2', 'k3'].map((name) => [name, []]),
+  )
+})
+
+/** One connection of the administrator, to a database where nobody else works. */
+async function adminOf(t: TestContext) {
+  const { service, user } = await setup(t)
+  const { hosts } = service.services.databases
+  const pools = new RolePools({
+    name: 'test',
+    hosts,
+    passwordOf: ({ hostId }) => hosts.get(hostId).adminPassword,
+    settings: { statement_timeout: 60_000 },
+    maxPerHost: 1,
+    maxPerRole: 1,
+    idleMs: 60_000,
+    waitMs: 20_000,
+    answerMs: 20_000,
+    log: createLog('silent'),
+  })
+  t.after(() => pools.close())
+  const target = adminTarget(hosts, user.account.hostId, user.account.database)
+  return { use: <T>(work: (session: Session) => Promise<T>) => pools.use(target, work) }
+}
+
+async function prepared(session: Session): Promise<{ processId: number; prepared: string[] }> {
+  const { rows } = await session.look<{ name: string }>(
+    'prepared',
+    'select name from pg_prepared_statements order by name',
+    [],
+  )
+  return { processId: session.processId, prepared: rows.map(({ name }) => name) }
+}
