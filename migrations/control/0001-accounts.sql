@@ -70,3 +70,7 @@ create table cartage.api_keys (
   unique (user_id, token_hash)
 );
 create index api_keys_by_token on cartage.api_keys (token_hash);
+-- The orders in which a user's keys are listed.
+create index api_keys_by_name on cartage.api_keys (user_id, type, name collate "C", id);
+create index api_keys_by_creation on cartage.api_keys (user_id, type, created_at, id);
+create index api_keys_by_change on cartage.api_keys (user_id, type, updated_at, id);

@@ -82,20 +82,27 @@ export async function countKeys(
   return rows[0]!.total
 }
 
-/** One page of a user's keys: master first, then default, then regular ones, each in the order asked for. */
+/**
+ * One page of a user's keys: type after type, each in the order asked for. For every order there is an index, so that only
+ * the keys up to the end of the page are read, not all; the rest is counted.
+ */
 export async function readPageOfKeys(
   control: Pool,
   secrets: Secrets,
   userId: number,
   { page, perPage, order, direction, types }: KeyListing,
 ): Promise<{ total: number; records: readonly KeyRecord[] }> {
+  const inOrder = `${orderColumn[order]} ${direction}, id ${direction}`
   const { rows } = await control.query({
     name: `keys-by-${order}-${direction}`,
     text: `
-      select *, (select count(*)::integer from cartage.api_keys where user_id = $1 and type = any($2)) as total
-      from cartage.api_keys where user_id = $1 and type = any($2)
-      order by case type when 'master' then 1 when 'default' then 2 else 3 end,
-        ${orderColumn[order]} ${direction}, id ${direction}
+      select key.*, (select count(*)::integer from cartage.api_keys where user_id = $1 and type = any($2)) as total
+      from unnest($2::text[]) with ordinality wanted (type, place)
+      cross join lateral (
+        select * from cartage.api_keys where user_id = $1 and type = wanted.type
+        order by ${inOrder} limit $3::bigint * $4::bigint
+      ) key
+      order by place, ${inOrder}
       limit $3 offset ($4::bigint - 1) * $3::bigint`,
     values: [userId, types, perPage, page],
   })
@@ -104,14 +111,14 @@ export async function readPageOfKeys(
   return { total, records: rows.map((row) => readKey(secrets, row)) }
 }
 
-/** `token` would leak the secret and `grants` are in the tenant's catalogs: both mean the order of creation. */
+/** `token` would leak the secret, `grants` are elsewhere, and keys of a type have one `type`: the order of creation. */
 const orderColumn = {
   name: 'name collate "C"',
-  type: 'type',
-  token: 'id',
+  type: 'created_at',
+  token: 'created_at',
   created_at: 'created_at',
   updated_at: 'updated_at',
-  grants: 'id',
+  grants: 'created_at',
 } as const satisfies Record<KeyListing['order'], string>
 
 export async function findKeyByName(

@@ -31,5 +31,6 @@ export type KeyListing = Readonly<{
   perPage: number
   order: (typeof keyOrders)[number]
   direction: 'asc' | 'desc'
+  /** Keys of the first come first. */
   types: readonly KeyType[]
 }>

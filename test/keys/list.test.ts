@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { keysClient, send } from '../support/keys-client.ts'
-import { setup } from '../support/setup.ts'
+import { eventually, setup } from '../support/setup.ts'
 
 type List = {
   total: number
@@ -42,6 +42,36 @@ test('an order by token or grants is the order of creation, so that it leaks no 
       (body as unknown as List).result.map((key) => key.name),
       names,
     )
+  }
+})
+
+test('a page is read by an index of its order, whatever the number of keys', async (t) => {
+  const { user, service } = await setup(t, { isIsolated: true })
+  const { databases, secrets } = service.services
+  const { control } = databases
+  const { userId } = user.account
+  await control.query(
+    `insert into cartage.api_keys (user_id, name, type, role_name, token_hash, token_encrypted)
+     select $1, 'k' || n, 'regular', 'none' || n, int4send(n), $2 from generate_series(1, 3000) n`,
+    [userId, secrets.encryptToken('token')],
+  )
+  await control.query('analyze cartage.api_keys')
+  for (const [order, direction, index] of [
+    ['name', 'asc', 'api_keys_by_name'],
+    ['name', 'desc', 'api_keys_by_name'],
+    ['grants', 'asc', 'api_keys_by_creation'],
+    ['updated_at', 'desc', 'api_keys_by_change'],
+  ] as const) {
+    // The list leaves its statement prepared on a connection, most often on the next one that is lent.
+    const plan = await eventually(async () => {
+      const { body } = await keysClient(user).list(`?order=${order}&order_direction=${direction}`)
+      const { total, count } = body as unknown as List
+      assert.deepEqual({ total, count }, { total: 3002, count: 20 })
+      const values = `${userId}, '{master,default,regular}', 20, 1`
+      const { rows } = await control.query(`explain execute "keys-by-${order}-${direction}" (${values})`)
+      return rows.map((row) => row['QUERY PLAN']).join('\n')
+    })
+    assert.match(plan, new RegExp(`Index Scan.* using ${index} on api_keys`), plan)
   }
 })
 
