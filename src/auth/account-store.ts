@@ -53,14 +53,25 @@ export async function holdersOfToken(
 }
 
 /** Whether the caller's token and standing are still what let it in. */
-export async function isStillKnown(control: Queryable, { account, key }: Holder): Promise<boolean> {
-  const { rowCount } = await control.query(
-    `select from cartage.api_keys k join cartage.users u on u.id = k.user_id
-     where k.id = $1 and k.token_hash = $2 and u.state = 'active' and u.org_role is not distinct from $3`,
-    [key.id, key.tokenHash, account.orgRole],
+export async function isStillKnown(control: Queryable, caller: Holder): Promise<boolean> {
+  const { rows } = await control.query<{ known: boolean }>(
+    `select ${stillKnown(1)} as known`,
+    proofOf(caller),
   )
-  return rowCount === 1
+  return rows[0]!.known
 }
+
+/** The same as part of another statement, with `proofOf` the caller as its parameters from number `first` on. */
+export const stillKnown = (first: number) => `exists (
+  select from cartage.api_keys k join cartage.users u on u.id = k.user_id
+  where k.id = $${first} and k.token_hash = $${first + 1} and u.state = 'active'
+    and u.org_role is not distinct from $${first + 2})`
+
+export const proofOf = (caller: Holder | undefined) => [
+  caller?.key.id,
+  caller?.key.tokenHash,
+  caller?.account.orgRole,
+]
 
 /** Users with all that an Account carries; add a where clause on `u`. */
 export const selectAccounts = `

@@ -1,6 +1,6 @@
 import type { ClientBase, Pool, QueryResultRow } from 'pg'
-import type { Account, KeyType } from '../auth/account.ts'
-import { readAccount, selectAccounts } from '../auth/account-store.ts'
+import type { Account, Holder, KeyType } from '../auth/account.ts'
+import { proofOf, readAccount, selectAccounts, stillKnown } from '../auth/account-store.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 import type { Secrets } from '../secrets.ts'
 import { type DataService, defaultScope, masterScope, type Scope, type WantedGrants } from './grants.ts'
@@ -84,31 +84,39 @@ export async function countKeys(
 
 /**
  * One page of a user's keys: type after type, each in the order asked for. For every order there is an index, so that only
- * the keys up to the end of the page are read, not all; the rest is counted.
+ * the keys up to the end of the page are read, not all; the rest is counted. One snapshot has
+ * the tokens and tells whether the caller is still known.
  */
 export async function readPageOfKeys(
   control: Pool,
   secrets: Secrets,
   userId: number,
   { page, perPage, order, direction, types }: KeyListing,
-): Promise<{ total: number; records: readonly KeyRecord[] }> {
+  caller: Holder | undefined,
+): Promise<{ total: number; isCallerKnown: boolean; records: readonly KeyRecord[] }> {
   const inOrder = `${orderColumn[order]} ${direction}, id ${direction}`
   const { rows } = await control.query({
     name: `keys-by-${order}-${direction}`,
     text: `
-      select key.*, (select count(*)::integer from cartage.api_keys where user_id = $1 and type = any($2)) as total
-      from unnest($2::text[]) with ordinality wanted (type, place)
-      cross join lateral (
-        select * from cartage.api_keys where user_id = $1 and type = wanted.type
-        order by ${inOrder} limit $3::bigint * $4::bigint
-      ) key
-      order by place, ${inOrder}
-      limit $3 offset ($4::bigint - 1) * $3::bigint`,
-    values: [userId, types, perPage, page],
+      select id, name, type, role_name, token_encrypted, grants, created_at, updated_at, total, is_caller_known from (
+        select (select count(*)::integer from cartage.api_keys where user_id = $1 and type = any($2)) as total,
+          ${stillKnown(5)} as is_caller_known
+      ) list
+      left join (
+        select * from unnest($2::text[]) with ordinality wanted (wanted_type, place)
+        cross join lateral (
+          select * from cartage.api_keys where user_id = $1 and type = wanted_type
+          order by ${inOrder} limit $3::bigint * $4::bigint
+        ) found
+        order by place, ${inOrder} limit $3 offset ($4::bigint - 1) * $3::bigint
+      ) key on true
+      order by place, ${inOrder}`,
+    values: [userId, types, perPage, page, ...proofOf(caller)],
   })
-  // A page beyond the last has no row that could tell.
-  const total = rows[0] ? rows[0].total : await countKeys(control, userId, types)
-  return { total, records: rows.map((row) => readKey(secrets, row)) }
+  const { total, is_caller_known: isCallerKnown } = rows[0]!
+  // A page beyond the last is one row without a key.
+  const found = rows.filter(({ id }) => id !== null)
+  return { total, isCallerKnown, records: found.map((row) => readKey(secrets, row)) }
 }
 
 /** `token` would leak the secret, `grants` are elsewhere, and keys of a type have one `type`: the order of creation. */

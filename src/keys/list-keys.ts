@@ -1,5 +1,5 @@
 import type { Account } from '../auth/account.ts'
-import { refuseRevoked } from './caller.ts'
+import { errors } from '../errors.ts'
 import { effectiveGrants } from './effective-grants.ts'
 import type { Key, KeyListing, KeysContext } from './key.ts'
 import { readPageOfKeys } from './key-store.ts'
@@ -13,12 +13,16 @@ export async function listKeys(
   account: Account,
   listing: KeyListing,
 ): Promise<{ total: number; keys: readonly Key[] }> {
-  const { control } = context.databases
-  const { total, records } = await readPageOfKeys(control, context.secrets, account.userId, listing)
+  const { caller, databases, secrets } = context
+  const { total, isCallerKnown, records } = await readPageOfKeys(
+    databases.control,
+    secrets,
+    account.userId,
+    listing,
+    caller,
+  )
+  if (caller && !isCallerKnown) throw errors.unauthorized()
   const roles = records.map(({ role }) => role)
-  const [held] = await Promise.all([
-    effectiveGrants(context, account, roles),
-    refuseRevoked(control, context),
-  ])
+  const held = await effectiveGrants(context, account, roles)
   return { total, keys: records.map((record) => ({ ...record, ...held(record.role) })) }
 }

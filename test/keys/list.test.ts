@@ -67,7 +67,7 @@ test('a page is read by an index of its order, whatever the number of keys', asy
       const { body } = await keysClient(user).list(`?order=${order}&order_direction=${direction}`)
       const { total, count } = body as unknown as List
       assert.deepEqual({ total, count }, { total: 3002, count: 20 })
-      const values = `${userId}, '{master,default,regular}', 20, 1`
+      const values = `${userId}, '{master,default,regular}', 20, 1, null, null, null`
       const { rows } = await control.query(`explain execute "keys-by-${order}-${direction}" (${values})`)
       return rows.map((row) => row['QUERY PLAN']).join('\n')
     })
