@@ -84,8 +84,8 @@ export async function countKeys(
 
 /**
  * One page of a user's keys: type after type, each in the order asked for. For every order there is an index, so that only
- * the keys up to the end of the page are read, not all; the rest is counted. One snapshot has
- * the tokens and tells whether the caller is still known.
+ * the keys up to the end of the page are read, not all; the rest is counted. One snapshot has the tokens and tells whether
+ * the caller is still known.
  */
 export async function readPageOfKeys(
   control: Pool,
