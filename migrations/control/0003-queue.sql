@@ -10,12 +10,15 @@ begin
 end
 $$;
 
+-- A worker may have transactions open in which nothing has happened yet, by user: the first statement of a job of such a
+-- user is already in flight there, if it was begun in this epoch of the server. (Its progress says nothing of that; see
+-- readJob.)
+create function cartage.flight_of(owner integer, transactions jsonb, epoch uuid) returns jsonb language sql immutable as $$
+  select case when (transactions -> owner::text ->> 'epoch')::uuid = epoch then transactions -> owner::text end
+$$;
+
 -- Gives a worker the oldest job of the least served user on one of the hosts, as JSON, which also says whether more of
 -- that user are waiting. With a place: only if that user's turn is there.
---
--- The worker may have transactions open in which nothing has happened yet, by user: the first statement of a job of such
--- a user is already in flight there, if it was begun in this epoch of the server. (Its progress says nothing of that; see
--- readJob.)
 create function cartage.take_job(
   claimant integer, per_user integer, hosts integer[], transactions jsonb, epoch uuid, place integer default null
 ) returns json language plpgsql as $$
@@ -35,10 +38,7 @@ begin
       return null;
     end if;
 
-    flight := transactions -> queue.user_id::text;
-    if (flight ->> 'epoch')::uuid is distinct from epoch then
-      flight := null;
-    end if;
+    flight := cartage.flight_of(queue.user_id, transactions, epoch);
     update cartage.jobs j
     set status = 'running', worker_id = claimant, claim = gen_random_uuid(), revision = j.revision + 1, write_id = null,
         updated_at = clock_timestamp(),
@@ -80,11 +80,6 @@ declare
 begin
   claimed := '{}';
   has_more := false;
-  if not exists (select from cartage.job_queues q where q.pending > 0)
-     and not exists (select from cartage.jobs j where j.status = 'running' and j.worker_id is null) then
-    return;
-  end if;
-
   -- Only one claims at a time, so that the limits are exact. Nobody waits for the lock: there may be writes to bring home.
   if not pg_try_advisory_xact_lock(7238010) then
     has_more := true;
@@ -218,7 +213,10 @@ begin
     where q.user_id = owners[number];
   end loop;
 
-  if claimant is null then
+  if claimant is null or not exists (select from cartage.job_queues q where q.pending > 0) and (
+    wanted_orphans = 0
+    or not exists (select from cartage.jobs j where j.status = 'running' and j.worker_id is null)
+  ) then
     return json_build_object('written', results);
   end if;
 
@@ -246,12 +244,53 @@ begin
 end
 $$;
 
+-- Gives a worker a new job that nobody has to wait for, as JSON; it is never pending. Null, and nothing is written: it has
+-- to go through the queue. That is so if anybody waits, or if it has been queued before, as the answer to that was lost.
+create function cartage.start_job(
+  new_job json, claimant integer, per_user integer, per_host integer, open_hosts integer[], transactions jsonb, epoch uuid
+) returns json language plpgsql as $$
+declare
+  owner integer := new_job ->> 'user_id';
+  job_id uuid := new_job ->> 'id';
+  flight jsonb := cartage.flight_of(owner, transactions, epoch);
+  queue cartage.job_queues;
+begin
+  select q.* into queue from cartage.job_queues q
+  where q.user_id = owner and q.pending = 0 and q.running < per_user and q.host_id = any (open_hosts)
+    and not exists (select from cartage.job_queues w where w.pending > 0)
+  for update skip locked;
+  -- As in cartage.claim_jobs: nobody waits for the lock, and who holds it waits for nobody.
+  if not found or not pg_try_advisory_xact_lock(7238010) then
+    return null;
+  end if;
+  if exists (select from cartage.jobs j where j.user_id = owner and j.id = job_id)
+     or not exists (select from cartage.users u where u.id = owner and u.state = 'active')
+     or (select count(*) from cartage.jobs j where j.status = 'running' and j.host_id = queue.host_id) >= per_host then
+    return null;
+  end if;
+
+  update cartage.job_queues q set running = q.running + 1, last_served = clock_timestamp() where q.user_id = owner;
+  insert into cartage.jobs (
+    user_id, host_id, id, definition, idempotency_key, request_hash,
+    status, worker_id, claim, flight_xid, flight_pid, flight_backend_start
+  )
+  values (
+    owner, queue.host_id, job_id, new_job -> 'definition',
+    new_job ->> 'idempotency_key', decode(new_job ->> 'request_hash', 'hex'),
+    'running', claimant, gen_random_uuid(),
+    (flight ->> 'xid')::xid8, (flight ->> 'pid')::integer, (flight ->> 'backend_start')::timestamptz
+  );
+  return (select row_to_json(r) from cartage.runnable_jobs r where r.user_id = owner and r.id = job_id);
+end
+$$;
+
 -- Puts jobs into the queues of their users, which come in order. Answers in `queued` when each was created, in the order
 -- of the jobs; null: the queue was full.
 --
 -- A worker is needed only by the first job that waits, and only if its user has a slot free: a worker that ends a job is
 -- given the next one anyway. The claimant, if there is one, is given at once what it wants (`claimed` and `has_more` as in
 -- cartage.write_jobs), so that a job is queued and claimed with one wait for the disk. If there is none, all are woken.
+-- A job that comes alone while nobody waits does not go through the queue at all.
 create function cartage.enqueue_jobs(
   jobs json, is_patient boolean, queue_limit integer, per_user integer,
   claimant integer, wanted integer, wanted_orphans integer, per_host integer, open_hosts integer[], transactions jsonb
@@ -265,10 +304,24 @@ declare
   known_at timestamptz;
   queued timestamptz[] := '{}';
   is_worker_needed boolean := false;
+  current_epoch uuid;
+  started json;
   given record;
 begin
   if not is_patient then
     perform set_config('lock_timeout', '100ms', true);
+  end if;
+  if claimant is not null then
+    current_epoch := (select l.id from cartage.server_epoch l);
+  end if;
+
+  if wanted > 0 and json_array_length(jobs) = 1 then
+    started := cartage.start_job(jobs -> 0, claimant, per_user, per_host, open_hosts, transactions, current_epoch);
+    if started is not null then
+      return json_build_object(
+        'queued', json_build_array(started -> 'created_at'), 'claimed', json_build_array(started), 'has_more', false
+      );
+    end if;
   end if;
 
   for job in
@@ -302,8 +355,7 @@ begin
     perform cartage.tell('cartage_jobs', '');
   elsif is_worker_needed then
     given := cartage.claim_jobs(
-      claimant, wanted, wanted_orphans, per_user, per_host, open_hosts, transactions,
-      (select l.id from cartage.server_epoch l)
+      claimant, wanted, wanted_orphans, per_user, per_host, open_hosts, transactions, current_epoch
     );
     return json_build_object('queued', queued, 'claimed', given.claimed, 'has_more', given.has_more);
   end if;

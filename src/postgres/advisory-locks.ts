@@ -10,7 +10,7 @@ export const advisoryLocks = {
   organization: 7238005,
   /** Shared, held by every process for as long as it listens for changes of accounts. */
   process: 7238007,
-  /** One worker claims at a time. It is taken in `cartage.claim_jobs`. */
+  /** One worker claims at a time. It is taken in `cartage.claim_jobs` and `cartage.start_job`. */
   claim: 7238010,
   /** With the id of a worker: held for as long as it is alive. */
   worker: 7238011,

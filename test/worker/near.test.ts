@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
 import type { JobDocument } from '../../src/http/jobs/document.ts'
-import { jobApi, runJob } from '../support/job-api.ts'
+import { enqueueJobs } from '../../src/jobs/queue-store.ts'
+import { endOf, writeJobs } from '../../src/jobs/write-store.ts'
+import { endless, jobApi, runJob } from '../support/job-api.ts'
 import { eventually, type Setup, setup } from '../support/setup.ts'
 
 /** Notes in which transaction each write to a job was made. */
@@ -45,8 +48,72 @@ test('a job is queued, given to the worker of its process and announced with one
     await runJob(api, 'select 1')
     await runJob(api, 'select 1')
     const { job_id: id } = await runJob(api, 'select 1')
-    assert.deepEqual(await writesOf(id), ['pending, running', 'done'])
+    assert.deepEqual(await writesOf(id), ['running', 'done'])
   }, 60_000)
+})
+
+test('a job that comes alone waits if its host has no room', async (t) => {
+  const { user, createUser } = await setup(t, {
+    worker: true,
+    isIsolated: true,
+    config: { jobsPerHost: 1, jobsPerWorker: 4 },
+  })
+  const [first, second] = [jobApi(user), jobApi(await createUser())]
+  // So that both have been here before.
+  for (const api of [first, second]) await runJob(api, 'select 1')
+  const { job_id: long } = await first.submit(endless)
+  await eventually(async () => assert.equal((await first.read(long)).status, 'running'))
+  const { job_id: id } = await second.submit('select 1')
+  assert.equal((await second.read(id)).status, 'pending')
+  await first.cancel(long)
+  assert.equal((await second.ended(id)).status, 'done')
+})
+
+test('a job that comes alone overtakes nobody, is started once, and not for a user who is deleted', async (t) => {
+  const { user, createUser, service } = await setup(t, { isIsolated: true })
+  const { databases, config } = service.services
+  const { control } = databases
+  const { account } = await createUser()
+  t.after(() => control.query('delete from cartage.jobs; delete from cartage.job_queues'))
+  const limits = { perUser: 1, perHost: 9, openHosts: [1] }
+  const request = { workerId: 1, wanted: 1, wantedOrphans: 0, transactions: [], ...limits }
+  const newJob = () => ({
+    id: randomUUID(),
+    account,
+    definition: { form: 'string', items: [{ statement: 'select 1' }] } as const,
+    idempotencyKey: null,
+    requestHash: null,
+  })
+  const enqueue = async (job = newJob()) => {
+    const { queued, claimed } = await enqueueJobs(control, config, [job], { isPatient: false, request })
+    return { at: queued[0], claimed }
+  }
+  const end = (jobs: Awaited<ReturnType<typeof enqueue>>['claimed']) =>
+    writeJobs(
+      control,
+      jobs.map((from) => endOf(from, { ...from.job, status: 'done' })),
+    )
+  await end((await enqueue()).claimed)
+
+  const job = newJob()
+  const started = await enqueue(job)
+  assert.deepEqual(
+    started.claimed.map((claimed) => claimed.job.id),
+    [job.id],
+  )
+  await end(started.claimed)
+  assert.deepEqual(await enqueue(job), { at: started.at, claimed: [] }, 'it has ended long ago')
+
+  const { job_id: waiting } = await jobApi(user).submit('select 1')
+  const { claimed } = await enqueue()
+  assert.deepEqual(
+    claimed.map((given) => given.job.id),
+    [waiting],
+  )
+  await control.query('delete from cartage.jobs; update cartage.job_queues set pending = 0, running = 0')
+  await control.query(`update cartage.users set state = 'deleting' where id = $1`, [account.userId])
+  assert.deepEqual((await enqueue()).claimed, [])
+  await control.query(`update cartage.users set state = 'active' where id = $1`, [account.userId])
 })
 
 test('who waits for a job at the process that runs it reads what is in the database', async (t) => {
