@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Entry } from './frame/entry.ts'
 import { type Frame, inFrame } from './frame/frame.ts'
+import { onceAPair } from './frame/measure.ts'
 import { ProcessSampler } from './frame/process-use.ts'
 import { type BenchAccount, prepareAccount } from './query/bench-account.ts'
 import { pgbench } from './query/pgbench.ts'
@@ -127,16 +128,6 @@ function loadOf({ service, urlOf }: BenchAccount, sql: string) {
     return `${connections} connections: p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms, ${peakRssMb.toFixed(0)} MB`
   }
   return { ours, notes }
-}
-
-/** Both figures of a pair come from one run: whichever is asked for first lets it run. */
-function onceAPair<T>(run: () => Promise<T>): () => Promise<T> {
-  let last: T | undefined
-  return async () => {
-    const known = last
-    last = known === undefined ? await run() : undefined
-    return known ?? last!
-  }
 }
 
 async function startBareServer(frame: Frame, database: string): Promise<string> {

@@ -77,6 +77,16 @@ export async function medianOf(count: number, measureOne: () => Promise<number>)
   return median(taken)
 }
 
+/** Both figures of a pair come from one run: whichever is asked for first lets it run. */
+export function onceAPair<T>(run: () => Promise<T>): () => Promise<T> {
+  let last: T | undefined
+  return async () => {
+    const known = last
+    last = known === undefined ? await run() : undefined
+    return known ?? last!
+  }
+}
+
 export function percentile(values: readonly number[], percent: number): number {
   const sorted = [...values].sort((a, b) => a - b)
   const place = (percent / 100) * (sorted.length - 1)

@@ -57,6 +57,23 @@ export async function runJob(client: RawClient, user: JobUser, query = statement
   return milliseconds
 }
 
+/**
+ * The same without a service, on one connection: the job is written down, run, and its end is written down. As with a job,
+ * the first and the last wait for the disk, and the statement between them does not. Answers how long that takes each
+ * time, in milliseconds.
+ */
+export async function prepareJobByHand(client: Client): Promise<() => Promise<number>> {
+  await client.query('create table job_by_hand (id serial primary key, definition json, status text)')
+  const insert = `insert into job_by_hand (definition, status) values ($1, 'running') returning id`
+  const run = async () => {
+    const { rows } = await client.query({ name: 'insert', text: insert, values: [body] })
+    await client.query(`begin; set local synchronous_commit = off; ${statement}; commit`)
+    const update = `update job_by_hand set status = 'done' where id = $1`
+    await client.query({ name: 'update', text: update, values: [rows[0].id] })
+  }
+  return async () => 1000 * (await seconds(run))
+}
+
 /** Submits jobs over some connections, the users in turn; answers how long that took in seconds. */
 export async function submitMany(
   service: RunningService,
