@@ -40,7 +40,7 @@ export const entries: readonly Entry[] = [
   throughput('jobs-twenty-users', '20 users', 20, '0.059 (1/17, four times the classic server) or more'),
   {
     name: 'jobs-latency',
-    title: 'From the POST of a job until its client knows that it is done, nothing else going on',
+    title: 'From the POST of a job until its client knows that it is done, nothing else going on, once warm',
     baseline: 'the job written down, run and its end written down, by hand on one connection',
     unit: 'ms',
     aim: 'p50 4 ms or less and p95 8 ms or less',
@@ -51,6 +51,8 @@ export const entries: readonly Entry[] = [
       await prepareTables(service, [user!])
       const byHand = await prepareJobByHand(await frame.connect(user!.database))
       const client = new RawClient(service.url)
+      // A service runs for days. With the first 1,500 jobs V8 compiles what they need, and p95 is half as long again.
+      for (let turn = 0; turn < 2_000; turn++) await runJob(client, user!)
       const all: number[] = []
       // One by one: how long a process takes to wake up, on which core, differs from second to second.
       const inTurns = onceAPair(async () => {
