@@ -123,7 +123,9 @@ async function passAlone(
 ): Promise<boolean> {
   const files = [...failed]
   const names = files.map((file) => relative(import.meta.dirname, file))
-  if (signal.aborted || names.length > 3) return false
+  // What is in none of the files is a process of several that has ended, or has not come to an end.
+  const isWhole = names.some((name) => name.startsWith('..'))
+  if (signal.aborted || names.length > 3 || isWhole) return false
   console.log(`\nfailed beside others, so run again alone: ${names.join(', ')}\n`)
   return (await runFiles(files.map(compiled), 1, signal)).size === 0
 }
