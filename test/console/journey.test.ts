@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { eventually } from '../support/setup.ts'
 import { inShell } from './in-shell.ts'
-import { onMap } from './map-page.ts'
+import { drawnOf } from './map-page.ts'
 import { fillSignIn, openConsole } from './open-console.ts'
 import { clipboard } from './sql-page.ts'
 
@@ -23,8 +23,7 @@ test('a stranger drops a CSV, sees it on a map, makes a key that may only read i
   await page.getByText('harbours has 3 new rows').waitFor()
   await page.getByRole('link', { name: 'Open on the map' }).click()
   await eventually(async () => {
-    const points = await onMap(page, (map) => map.queryRenderedFeatures({ layers: ['points'] }).length)
-    assert.equal(points, 3)
+    assert.equal((await drawnOf(page, 'points')).length, 3)
   }, 60_000)
 
   await page.getByRole('link', { name: 'Keys' }).click()

@@ -1,9 +1,10 @@
 import type { Page } from 'playwright-core'
 
+type Feature = Readonly<{ id: number; properties: Record<string, unknown> }>
+
 type TestMap = Readonly<{
-  queryRenderedFeatures: (options: {
-    layers: string[]
-  }) => { id: number; properties: Record<string, unknown> }[]
+  getLayer: (name: string) => unknown
+  queryRenderedFeatures: (options: { layers: string[] }) => Feature[]
   loaded: () => boolean
   jumpTo: (view: { center: [number, number]; zoom: number }) => void
   project: (lonLat: [number, number]) => { x: number; y: number }
@@ -21,6 +22,15 @@ export function onMap<T>(page: Page, read: (map: TestMap) => T): Promise<T> {
         Function('map', `return (${text})(map)`)((element as unknown as { map: TestMap }).map),
       String(read),
     ) as Promise<T>
+}
+
+/** What is drawn of a layer. A map that has just come, or changes its theme, does not have its layers yet: it would complain. */
+export function drawnOf(page: Page, layer: string): Promise<Feature[]> {
+  return page.locator('.map').evaluate((element, name) => {
+    const { map } = element as unknown as { map: TestMap }
+    if (!map.getLayer(name)) return []
+    return map.queryRenderedFeatures({ layers: [name] }).map(({ id, properties }) => ({ id, properties }))
+  }, layer)
 }
 
 /** Read in the moment in which it is drawn: afterwards the buffer is empty. */

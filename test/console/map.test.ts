@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { eventually } from '../support/setup.ts'
 import { assertAccessible } from './axe.ts'
-import { colourAt, onMap } from './map-page.ts'
+import { colourAt, drawnOf, onMap } from './map-page.ts'
 import { openConsole } from './open-console.ts'
 import { cells, run } from './sql-page.ts'
 
@@ -19,12 +19,10 @@ test('a map shows the points of a result without the internet, and a point and i
   await page.getByRole('tab', { name: 'Map' }).click()
   await page.getByText('11 shapes').waitFor()
   await eventually(async () => {
-    const drawn = await onMap(page, (map) =>
-      map.queryRenderedFeatures({ layers: ['shape-points'] }).map(({ id }) => id),
-    )
+    const drawn = (await drawnOf(page, 'shape-points')).map(({ id }) => id)
     assert.deepEqual(drawn.sort(byNumber), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
   }, 30_000)
-  const land = await onMap(page, (map) => map.queryRenderedFeatures({ layers: ['land'] }).length)
+  const { length: land } = await drawnOf(page, 'land')
   assert.ok(land > 10, `${land} countries are drawn`)
   assert.deepEqual(
     await colourAt(page, 20, 10),
@@ -69,8 +67,7 @@ test('a geometry is opened as WKT and on a small map, which follows the theme of
   await page.getByRole('gridcell').first().dblclick()
   await page.getByText('POINT(20 10)', { exact: true }).waitFor()
   await eventually(async () => {
-    const drawn = await onMap(page, (map) => map.queryRenderedFeatures({ layers: ['shape-points'] }).length)
-    assert.equal(drawn, 1)
+    assert.equal((await drawnOf(page, 'shape-points')).length, 1)
   }, 60_000)
   const light = await colourAt(page, 20.01, 10.01)
   await page.emulateMedia({ colorScheme: 'dark' })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { eventually } from '../support/setup.ts'
 import { assertAccessible } from './axe.ts'
-import { colourAt, onMap } from './map-page.ts'
+import { colourAt, drawnOf, onMap } from './map-page.ts'
 import { openConsole } from './open-console.ts'
 
 test('a table is drawn by tiles: cells that count every row from afar, points nearby, and the rows where one clicks', async (t) => {
@@ -26,11 +26,8 @@ test('a table is drawn by tiles: cells that count every row from afar, points ne
   await page.getByText('a dot stands for all rows around it').waitFor()
   // The tile of the former zoom is shown until this one is drawn.
   await eventually(async () => {
-    const counted = await onMap(page, (map) =>
-      map
-        .queryRenderedFeatures({ layers: ['cells'] })
-        .reduce((sum, { properties }) => sum + Number(properties.n), 0),
-    )
+    const cells = await drawnOf(page, 'cells')
+    const counted = cells.reduce((sum, { properties }) => sum + Number(properties.n), 0)
     assert.equal(counted, 30_001)
   }, 60_000)
   assert.notDeepEqual(await colourAt(page, 8, 50.7), await colourAt(page, 12, 48))
@@ -38,7 +35,7 @@ test('a table is drawn by tiles: cells that count every row from afar, points ne
 
   await onMap(page, (map) => map.jumpTo({ center: [7.1, 50.1], zoom: 13 }))
   await eventually(async () => {
-    const points = await onMap(page, (map) => map.queryRenderedFeatures({ layers: ['points'] }).length)
+    const { length: points } = await drawnOf(page, 'points')
     assert.ok(points > 20 && points < 200, `${points} points`)
   }, 60_000)
   await page.getByText('a dot stands for all rows around it').waitFor({ state: 'detached' })
