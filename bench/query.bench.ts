@@ -118,7 +118,7 @@ function rowsAs(format: string, title: string, table: string, aim: string): Entr
 function loadOf({ service, urlOf }: BenchAccount, sql: string) {
   const results: (LoadResult & { peakRssMb: number })[] = []
   const ours = async () => {
-    const sampler = new ProcessSampler(service.pid)
+    const sampler = new ProcessSampler(service.pid, 500)
     const result = await rawLoad([urlOf(sql)], connections, seconds * 1000)
     results.push({ ...result, peakRssMb: sampler.stop().peakRssMb })
     return result.rate

@@ -40,7 +40,7 @@ export class ResourceSampler {
       for (const [id, thread] of now.threads) seen.set(id, thread)
       return now
     }
-    const timer = setInterval(lookAgain, 200)
+    const timer = setInterval(lookAgain, lookEveryMs)
     try {
       return await work()
     } finally {
@@ -67,6 +67,9 @@ export class ResourceSampler {
     }
   }
 }
+
+/** Seldom: a look reads hundreds of files, and the load of a benchmark waits meanwhile, in the same process. */
+const lookEveryMs = 5_000
 
 export const parties = ['service', 'postgres', 'client'] as const
 const nothing = (): Record<Party, number> => ({ service: 0, postgres: 0, client: 0 })
