@@ -23,7 +23,7 @@ export function tallyRequests(registry: Registry): (request: FinishedRequest) =>
     values: () => all().flatMap(countsOf),
   })
   register(registry, {
-    name: 'cartage_request_seconds',
+    name: timesName,
     help: 'Time from the first byte of a request to the last of its answer',
     type: 'histogram',
     values: () => all().flatMap(timesOf),
@@ -41,6 +41,7 @@ type Tally = {
   requests: number
 }
 
+const timesName = 'cartage_request_seconds'
 const limits = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120, 600, 3600]
 
 function tallyOf(tallies: Map<string, Map<string, Tally>>, { route, method }: FinishedRequest): Tally {
@@ -82,16 +83,19 @@ function countsOf({ labels, statuses }: Tally): Value[] {
 }
 
 function timesOf({ labels, times, seconds, requests }: Tally): Value[] {
-  const name = 'cartage_request_seconds'
   let sum = 0
   const buckets = times.map((value, place) => {
     sum += value
-    return { metricName: `${name}_bucket`, labels: { le: limits[place] ?? '+Inf', ...labels }, value: sum }
+    return {
+      metricName: `${timesName}_bucket`,
+      labels: { le: limits[place] ?? '+Inf', ...labels },
+      value: sum,
+    }
   })
   return [
     ...buckets,
-    { metricName: `${name}_sum`, labels, value: seconds },
-    { metricName: `${name}_count`, labels, value: requests },
+    { metricName: `${timesName}_sum`, labels, value: seconds },
+    { metricName: `${timesName}_count`, labels, value: requests },
   ]
 }
 

@@ -1,10 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'
-import { chmod, mkdtemp } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Frame } from '../frame/frame.ts'
+import { type Frame, makeFolder } from '../frame/frame.ts'
 
 /** Rows of a kind, as a query with so many of them. */
 export type Kind = Readonly<{ columns: string; rowBytes: number; rows: (count: number) => string }>
@@ -94,9 +92,8 @@ function filesOf(rows: string, variables: Readonly<Record<string, string>>): Pro
 const folders = new Map<string, Promise<string>>()
 
 async function makeFiles(rows: string, variables: Readonly<Record<string, string>>): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'cartage-bench-'))
+  const folder = await makeFolder()
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
-  await chmod(folder, 0o711)
   const query = rows.replaceAll(/\s+/g, ' ')
   await runShell(folder, variables, `$psql -c "\\copy (${query}) to 'source.csv' csv" && gzip -k source.csv`)
   return folder

@@ -42,8 +42,7 @@ export class Frame {
   }
 
   async makeFolder(): Promise<string> {
-    const folder = await mkdtemp(join(tmpdir(), 'cartage-bench-'))
-    await chmod(folder, 0o711)
+    const folder = await makeFolder()
     this.after(() => rm(folder, { recursive: true, force: true }))
     return folder
   }
@@ -109,4 +108,11 @@ export class Frame {
       await cleanup().catch((error: unknown) => console.error('cleaning up failed:', error))
     }
   }
+}
+
+/** The server, which is somebody else, may read files in it. */
+export async function makeFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'cartage-bench-'))
+  await chmod(folder, 0o711)
+  return folder
 }

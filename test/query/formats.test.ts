@@ -237,8 +237,7 @@ test('an answer of any length and any characters arrives byte by byte', async (t
   const some = 'é€😀ÿ\u0080'
   for (const times of [1, 100, 5_000, 50_000]) {
     const text = some.repeat(times)
-    const url = `${user.base}/api/v2/sql?${new URLSearchParams({ q: `select repeat('${some}', ${times}) as t`, api_key: user.masterToken })}`
-    const { rows } = (await (await fetch(url)).json()) as { rows: { t: string }[] }
+    const { rows } = (await ask(user, `select repeat('${some}', ${times}) as t`)).body
     assert.equal(rows[0]!.t, text)
   }
 })

@@ -1,6 +1,6 @@
 import { type ByteWriter, chunkBytes, sources } from './byte-writer.ts'
 import { areShown, type Column } from './columns.ts'
-import { writeAscii, writeBytes, writeHex } from './json-values.ts'
+import { writeAscii, writeBoolean, writeBytes, writeHex } from './json-values.ts'
 import { kindOf, type ValueKind, valueKind } from './pg-types.ts'
 import type { FormatOptions, RowFormat } from './row-format.ts'
 
@@ -82,7 +82,7 @@ export class CsvFormat implements RowFormat {
 
   #value(target: Buffer, at: number, place: number, row: Buffer, start: number, end: number): number {
     if (this.#isBinary[place]) return writeHex(target, writeAscii(target, at, '\\x'), row, start, end)
-    if (this.#isBoolean[place]) return writeAscii(target, at, row[start] === letterT ? 'true' : 'false')
+    if (this.#isBoolean[place]) return writeBoolean(target, at, row, start)
     return !this.#isBare[place] && needsQuotes(row, start, end)
       ? writeQuoted(target, at, row, start, end)
       : writeBytes(target, at, row, start, end)
@@ -157,7 +157,6 @@ const bareKinds: ReadonlySet<ValueKind> = new Set([
 
 const comma = 0x2c
 const quote = 0x22
-const letterT = 0x74
 const sliceBytes = 8192
 const special = '",\r\n'
 const isSpecial = new Uint8Array(256)

@@ -21,7 +21,8 @@ export type ObjectPlan = Readonly<{
   keys: readonly Key[]
   /** The room that a row needs besides its values. */
   keyBytes: number
-  end: '}' | '{}'
+  /** No column is shown, so none opens the object. */
+  isEmpty: boolean
 }>
 
 /** The same twice: `words` are its bytes four at a time, the last ones with zeros behind them. */
@@ -47,7 +48,7 @@ function plan(columns: readonly Column[], skipped: readonly string[]): ObjectPla
     typeOids: columns.map(({ typeOid }) => typeOid),
     keys,
     keyBytes: keys.reduce((sum, key) => sum + key.length + longestJson(0), 2),
-    end: first === -1 ? '{}' : '}',
+    isEmpty: first === -1,
   }
 }
 
@@ -81,7 +82,7 @@ export function writeObject(
 function writeShortObject(
   target: Buffer,
   start: number,
-  { kinds, keys, typeOids }: ObjectPlan,
+  { kinds, keys, typeOids, isEmpty }: ObjectPlan,
   row: Buffer,
   rowStart: number,
 ): number {
@@ -103,8 +104,7 @@ function writeShortObject(
         ? writeAscii(target, to, 'null')
         : writeJsonValue(target, to, kind, typeOids[place]!, row, valueStart, at)
   }
-  // Without any column nothing has opened it.
-  if (to === start) target[to++] = openingBrace
+  if (isEmpty) target[to++] = openingBrace
   target[to++] = closingBrace
   return to
 }
@@ -127,7 +127,7 @@ export function* writeLongObject(
     if (length < 0) out.ascii('null')
     else yield* writeLongValue(out, kind, plan.typeOids[place]!, row, valueStart, at)
   }
-  out.ascii(plan.end)
+  out.ascii(plan.isEmpty ? '{}' : '}')
 }
 
 function* writeLongValue(

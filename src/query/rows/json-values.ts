@@ -20,7 +20,7 @@ export function writeJsonValue(
     case valueKind.number:
       return writeNumber(target, at, source, start, end)
     case valueKind.boolean:
-      return writeBoolean(target, at, source[start] === letterT)
+      return writeBoolean(target, at, source, start)
     case valueKind.jsonb:
       return writeBytes(target, at, source, start, end)
     case valueKind.json:
@@ -43,9 +43,10 @@ export function longestJson(length: number): number {
   return 6 * length + 16
 }
 
-function writeBoolean(target: Buffer, at: number, isTrue: boolean): number {
+/** PostgreSQL writes `t` and `f`. */
+export function writeBoolean(target: Buffer, at: number, source: Buffer, start: number): number {
   const into = targets.viewOf(target)
-  if (isTrue) {
+  if (source[start] === letterT) {
     into.setInt32(at, wordTrue)
     return at + 4
   }
