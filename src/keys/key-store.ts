@@ -1,4 +1,4 @@
-import type { ClientBase, Pool, QueryResultRow } from 'pg'
+import type { ClientBase, Pool } from 'pg'
 import type { Account, Holder, KeyType } from '../auth/account.ts'
 import { proofOf, readAccount, selectAccounts, stillKnown } from '../auth/account-store.ts'
 import type { Queryable } from '../postgres/transaction.ts'
@@ -54,9 +54,9 @@ export async function insertKey(
   account: Account,
   key: Readonly<{ id: number; name: string; role: string; token: string; grants: WantedGrants }>,
 ): Promise<KeyRecord> {
-  const { rows } = await tx.query(
+  const { rows } = await tx.query<{ key: SealedKey }>(
     `insert into cartage.api_keys (id, user_id, name, type, role_name, token_hash, token_encrypted, grants)
-     overriding system value values ($1, $2, $3, 'regular', $4, $5, $6, $7) returning *`,
+     overriding system value values ($1, $2, $3, 'regular', $4, $5, $6, $7) returning to_json(api_keys) as key`,
     [
       key.id,
       account.userId,
@@ -67,7 +67,7 @@ export async function insertKey(
       JSON.stringify(storedGrants(key.grants)),
     ],
   )
-  return readKey(secrets, rows[0]!)
+  return openKey(secrets, rows[0]!.key)
 }
 
 export async function countKeys(
@@ -85,39 +85,44 @@ export async function countKeys(
 /**
  * One page of a user's keys: type after type, each in the order asked for. For every order there is an index, so that only
  * the keys up to the end of the page are read, not all; the rest is counted. One snapshot has the tokens and tells whether
- * the caller is still known.
+ * the caller is still known. PostgreSQL does not look into `asked` when it plans, so that one plan serves all pages.
  */
 export async function readPageOfKeys(
   control: Pool,
-  secrets: Secrets,
   userId: number,
   { page, perPage, order, direction, types }: KeyListing,
   caller: Holder | undefined,
-): Promise<{ total: number; isCallerKnown: boolean; records: readonly KeyRecord[] }> {
+): Promise<PageOfKeys> {
   const inOrder = `${orderColumn[order]} ${direction}, id ${direction}`
-  const { rows } = await control.query({
+  const { rows } = await control.query<PageOfKeys>({
     name: `keys-by-${order}-${direction}`,
     text: `
-      select id, name, type, role_name, token_encrypted, grants, created_at, updated_at, total, is_caller_known from (
-        select (select count(*)::integer from cartage.api_keys where user_id = $1 and type = any($2)) as total,
-          ${stillKnown(5)} as is_caller_known
-      ) list
-      left join (
-        select * from unnest($2::text[]) with ordinality wanted (wanted_type, place)
-        cross join lateral (
-          select * from cartage.api_keys where user_id = $1 and type = wanted_type
-          order by ${inOrder} limit $3::bigint * $4::bigint
-        ) found
-        order by place, ${inOrder} limit $3 offset ($4::bigint - 1) * $3::bigint
-      ) key on true
-      order by place, ${inOrder}`,
+      with asked as materialized (
+        select $1::integer as user_id, $2::text[] as types, $3::bigint as per_page, $4::bigint as page
+      )
+      select
+        (
+          select count(*)::integer from cartage.api_keys
+          where user_id = (select user_id from asked) and type = any ((select types from asked)::text[])
+        ) as total,
+        ${stillKnown(5)} as "isCallerKnown",
+        (
+          select coalesce(json_agg(key), '[]') from (
+            select key.* from asked, unnest(types) with ordinality wanted (wanted_type, place)
+            cross join lateral (
+              select * from cartage.api_keys where user_id = asked.user_id and type = wanted_type
+              order by ${inOrder} limit (select per_page * page from asked)
+            ) key
+            order by place, ${inOrder}
+            limit (select per_page from asked) offset (select (page - 1) * per_page from asked)
+          ) key
+        ) as keys`,
     values: [userId, types, perPage, page, ...proofOf(caller)],
   })
-  const { total, is_caller_known: isCallerKnown } = rows[0]!
-  // A page beyond the last is one row without a key.
-  const found = rows.filter(({ id }) => id !== null)
-  return { total, isCallerKnown, records: found.map((row) => readKey(secrets, row)) }
+  return rows[0]!
 }
+
+export type PageOfKeys = Readonly<{ total: number; isCallerKnown: boolean; keys: readonly SealedKey[] }>
 
 /** `token` would leak the secret, `grants` are elsewhere, and keys of a type have one `type`: the order of creation. */
 const orderColumn = {
@@ -135,11 +140,11 @@ export async function findKeyByName(
   userId: number,
   name: string,
 ): Promise<KeyRecord | undefined> {
-  const { rows } = await control.query(`select * from cartage.api_keys where user_id = $1 and name = $2`, [
-    userId,
-    name,
-  ])
-  return rows[0] && readKey(secrets, rows[0])
+  const { rows } = await control.query<{ key: SealedKey }>(
+    'select to_json(api_keys) as key from cartage.api_keys where user_id = $1 and name = $2',
+    [userId, name],
+  )
+  return rows[0] && openKey(secrets, rows[0].key)
 }
 
 export async function isRoleOfKey(control: Queryable, role: string): Promise<boolean> {
@@ -176,17 +181,29 @@ export async function replaceToken(
   )
 }
 
-function readKey(secrets: Secrets, row: QueryResultRow): KeyRecord {
+/** A row of keys as PostgreSQL writes it in JSON: a page of them is one column of one row, which is read quickly. */
+export type SealedKey = Readonly<{
+  id: number
+  name: string
+  type: KeyType
+  role_name: string
+  token_encrypted: string
+  grants: readonly StoredSection[]
+  created_at: string
+  updated_at: string
+}>
+
+export function openKey(secrets: Secrets, row: SealedKey): KeyRecord {
   return {
     id: row.id,
     name: row.name,
     type: row.type,
     role: row.role_name,
-    token: secrets.decryptToken(row.token_encrypted),
+    token: secrets.decryptToken(Buffer.from(row.token_encrypted.slice('\\x'.length), 'hex')),
     scope:
       row.type === 'regular' ? readScope(row.grants) : row.type === 'master' ? masterScope : defaultScope,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
+    createdAt: new Date(row.created_at),
+    updatedAt: new Date(row.updated_at),
   }
 }
 

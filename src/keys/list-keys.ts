@@ -1,8 +1,10 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Account } from '../auth/account.ts'
 import { errors } from '../errors.ts'
+import type { Secrets } from '../secrets.ts'
 import { effectiveGrants } from './effective-grants.ts'
-import type { Key, KeyListing, KeysContext } from './key.ts'
-import { readPageOfKeys } from './key-store.ts'
+import type { Key, KeyListing, KeyRecord, KeysContext } from './key.ts'
+import { openKey, readPageOfKeys, type SealedKey } from './key-store.ts'
 
 /**
  * One page of a user's keys: master first, then default, then regular ones, each in the order asked for. A caller whose
@@ -14,15 +16,18 @@ export async function listKeys(
   listing: KeyListing,
 ): Promise<{ total: number; keys: readonly Key[] }> {
   const { caller, databases, secrets } = context
-  const { total, isCallerKnown, records } = await readPageOfKeys(
-    databases.control,
-    secrets,
-    account.userId,
-    listing,
-    caller,
-  )
-  if (caller && !isCallerKnown) throw errors.unauthorized()
-  const roles = records.map(({ role }) => role)
-  const held = await effectiveGrants(context, account, roles)
-  return { total, keys: records.map((record) => ({ ...record, ...held(record.role) })) }
+  const page = await readPageOfKeys(databases.control, account.userId, listing, caller)
+  if (caller && !page.isCallerKnown) throw errors.unauthorized()
+  const roles = page.keys.map(({ role_name }) => role_name)
+  const [held, records] = await Promise.all([
+    effectiveGrants(context, account, roles),
+    openMeanwhile(secrets, page.keys),
+  ])
+  return { total: page.total, keys: records.map((record) => ({ ...record, ...held(record.role) })) }
+}
+
+/** Decrypts the tokens once PostgreSQL was asked for the grants. */
+async function openMeanwhile(secrets: Secrets, keys: readonly SealedKey[]): Promise<readonly KeyRecord[]> {
+  await setImmediate()
+  return keys.map((key) => openKey(secrets, key))
 }
