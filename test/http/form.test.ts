@@ -60,8 +60,39 @@ test('bytes that are no UTF-8 are refused in params, wherever these stand, and s
     const { error } = (await inQuery.json()) as { error: string[] }
     assert.deepEqual([inQuery.status, error], [400, ['params is not valid UTF-8']])
   }
+  const broken = multipart({ api_key: user.masterToken, q: 'select $1::text as v', params: '["\xff"]' })
+  const inMultipart = await post(user, broken)
+  assert.deepEqual(
+    [inMultipart.status, inMultipart.body.error],
+    [400, ['The request body is not valid UTF-8']],
+  )
   const fine = await post(user, { headers: form, body: `params=["%EF%BF%BD%C3%B6ö"]${rest}` })
   assert.deepEqual(fine.body.rows, [{ v: '\uFFFDöö' }])
   const classic = await post(user, { headers: form, body: `q=select+'100%,+ö%ff'+as+v` })
   assert.deepEqual(classic.body.rows, [{ v: '100%, ö\uFFFD' }])
 })
+
+test('a multipart field is what its bytes are, whatever its part says of itself', async (t) => {
+  const { user } = await setup(t)
+  for (const type of ['application/json', 'text/plain; charset=utf-16le', 'application/octet-stream']) {
+    const fields = {
+      api_key: user.masterToken,
+      q: 'select $1::int8::text as n',
+      params: '[9007199254740993]',
+    }
+    const { body } = await post(user, multipart(fields, type))
+    assert.deepEqual(body.rows, [{ n: '9007199254740993' }], type)
+  }
+})
+
+/** A body in the bytes of Latin-1. */
+function multipart(fields: Readonly<Record<string, string>>, type?: string) {
+  const parts = Object.entries(fields).map(([name, value]) => {
+    const head = `Content-Disposition: form-data; name="${name}"${type === undefined ? '' : `\r\nContent-Type: ${type}`}`
+    return `--frontier\r\n${head}\r\n\r\n${value}\r\n`
+  })
+  return {
+    headers: { 'content-type': 'multipart/form-data; boundary=frontier' },
+    body: Buffer.from(`${parts.join('')}--frontier--\r\n`, 'latin1'),
+  }
+}

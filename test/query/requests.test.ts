@@ -112,7 +112,11 @@ test('compressed bodies, files and too large bodies are refused', async (t) => {
   assert.equal(compressed.status, 415)
   const file = new FormData()
   file.set('q', new Blob(['select 1']), 'query.sql')
-  assert.equal((await post(user, { body: file })).status, 400)
+  const refused = await post(user, { body: file })
+  assert.deepEqual(
+    [refused.status, refused.body.error],
+    [400, ['A file has no meaning here: send the query as a field']],
+  )
   const large = new FormData()
   large.set('q', `select '${'x'.repeat(20_000)}'`)
   assert.equal((await post(user, { body: large })).status, 413)

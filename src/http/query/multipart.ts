@@ -1,34 +1,45 @@
+import { isUtf8 } from 'node:buffer'
 import type { FastifyRequest } from 'fastify'
 import { errors } from '../../errors.ts'
+import { notUtf8 } from '../frame/body/body.ts'
 import { givenTwice, type Parameters } from '../frame/parameters.ts'
 
-/** The fields of a multipart body. */
-export async function readFields(request: FastifyRequest, maxBytes: number): Promise<Parameters> {
+/** The fields of a multipart body. As in a form, bytes that are no UTF-8 become U+FFFD, but not in the field `strict`. */
+export async function readFields(
+  request: FastifyRequest,
+  maxBytes: number,
+  strict: string,
+): Promise<Parameters> {
   const fields: Record<string, unknown> = Object.create(null)
-  let bytes = 0
-  for await (const part of partsOf(request, maxBytes)) {
-    if (part.type === 'file') throw errors.badRequest('A file has no meaning here: send the query as a field')
-    const value = String(part.value)
-    bytes += Buffer.byteLength(value)
-    if (bytes > maxBytes || part.valueTruncated) throw errors.bodyTooLarge(maxBytes)
-    if (part.fieldname in fields) throw givenTwice(part.fieldname)
-    fields[part.fieldname] = value
+  let length = 0
+  for await (const { name, isFile, bytes, isTruncated } of partsOf(request, maxBytes)) {
+    if (isFile) throw errors.badRequest('A file has no meaning here: send the query as a field')
+    length += bytes.length
+    if (length > maxBytes || isTruncated) throw errors.bodyTooLarge(maxBytes)
+    if (name in fields) throw givenTwice(name)
+    if (name === strict && !isUtf8(bytes)) throw errors.badRequest(notUtf8)
+    fields[name] = bytes.toString('utf8')
   }
   return fields
 }
 
+type Part = Readonly<{ name: string; isFile: boolean; bytes: Buffer; isTruncated: boolean }>
+
 /** Makes a 400 of what the parser throws. It never ends at a part without a name, so there is a time limit. */
-async function* partsOf(request: FastifyRequest, maxBytes: number) {
-  const parts = request.parts({ limits: { fieldSize: maxBytes } })
+async function* partsOf(request: FastifyRequest, maxBytes: number): AsyncGenerator<Part> {
+  // A file is given as its bytes. A field would come decoded by what its part says of itself.
+  const parts = request.files({ limits: { fileSize: maxBytes }, isPartAFile: () => true })
   const stuck = new Promise<never>((_resolve, reject) => {
     request.raw.once('end', () => setTimeout(() => reject(new Error('a part has no name')), stuckMs).unref())
   })
   stuck.catch(() => undefined)
   try {
     for (;;) {
-      const { value, done } = await Promise.race([parts.next(), stuck])
+      const { value: part, done } = await Promise.race([parts.next(), stuck])
       if (done) return
-      yield value
+      const bytes = await Promise.race([part.toBuffer(), stuck])
+      const isFile = part.filename !== undefined
+      yield { name: part.fieldname, isFile, bytes, isTruncated: part.file.truncated }
     }
   } catch (error) {
     if ((error as { statusCode?: number }).statusCode !== undefined) throw error

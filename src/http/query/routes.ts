@@ -38,10 +38,11 @@ export async function queryRoutes(app: FastifyInstance, services: Services): Pro
   app.get('/api/v2/sql', { ...common, exposeHeadRoute: false, schema: queryByGetSchema }, handler)
   // In a scope of its own: what reads multipart bodies would take its time from every GET as well.
   await app.register(async (scope) => {
-    await scope.register(multipart)
+    await scope.register(multipart, { throwFileSizeLimit: false })
     // Early, because the fields may hold the credential.
     scope.addHook('preValidation', async (request) => {
-      if (request.isMultipart()) request.body = await readFields(request, maxBytes)
+      if (request.isMultipart())
+        request.body = await readFields(request, maxBytes, common.config.memberAsText)
     })
     scope.post('/api/v2/sql', { ...common, bodyLimit: maxBytes, schema: queryByPostSchema }, handler)
   })

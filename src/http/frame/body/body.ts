@@ -122,7 +122,7 @@ function refusalOfCompressed(request: FastifyRequest): AppError | undefined {
   return errors.unsupportedMedia(`Content-Encoding ${JSON.stringify(encoding)} is not supported here`)
 }
 
-const notUtf8 = 'The request body is not valid UTF-8'
+export const notUtf8 = 'The request body is not valid UTF-8'
 
 /** As much as is looked at in order to tell what is wrong. */
 const beginningOf = (body: Buffer) => body.toString('utf8', 0, maxParamsLength + 1)
