@@ -22,6 +22,8 @@ export class RawClient {
   }
 
   send(method: string, path: string, body = ''): Promise<RawAnswer> {
+    // One that rests too long is closed by the server.
+    if (this.#socket.destroyed) return Promise.reject(new Error('the server closed the connection'))
     const length = Buffer.byteLength(body)
     const type = length > 0 ? 'Content-Type: application/json\r\n' : ''
     this.#socket.write(
