@@ -46,8 +46,13 @@ begin
         flight_backend_start = (flight ->> 'backend_start')::timestamptz
     from cartage.users u join cartage.databases d on d.id = u.database_id
     where u.id = queue.user_id and j.user_id = queue.user_id and j.id = (
-      select p.id from cartage.jobs p where p.user_id = queue.user_id and p.status = 'pending'
-      order by p.position limit 1 for update skip locked
+      -- None overtakes another: while somebody holds the oldest, such as one who begins to wait for it, its user is passed over.
+      select p.id from cartage.jobs p
+      where p.user_id = queue.user_id and p.status = 'pending' and p.position = (
+        select o.position from cartage.jobs o where o.user_id = queue.user_id and o.status = 'pending'
+        order by o.position limit 1
+      )
+      for update skip locked
     )
     -- As in cartage.runnable_jobs.
     returning j.user_id, j.id, j.status, j.definition, j.progress, j.claim, j.revision, j.created_at, j.updated_at,

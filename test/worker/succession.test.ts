@@ -124,6 +124,28 @@ test('a job that somebody holds delays neither the jobs of others nor their subm
   assert.equal((await jobApi(user).ended((await late).job_id)).status, 'done')
 })
 
+test('a job does not overtake an older one of its user that somebody holds for a moment', async (t) => {
+  const { user, createUser, service } = await setup(t, { worker: true })
+  const { control } = service.services.databases
+  const api = jobApi(user)
+  await user.sql('create table ledger (at serial, item int)')
+  const release = await submitGate(user)
+  const jobs: string[] = []
+  for (const item of [1, 2, 3])
+    jobs.push((await api.submit(`insert into ledger (item) values (${item})`)).job_id)
+  const released = await hold(control, 'select from cartage.jobs where id = $1 for update', [jobs[0]])
+  await release()
+  assert.equal((await runJob(jobApi(await createUser()), 'select pg_sleep(0.5)')).status, 'done')
+  for (const id of jobs) assert.equal((await api.read(id)).status, 'pending')
+  await released()
+  for (const id of jobs) assert.equal((await api.ended(id)).status, 'done')
+  const { rows } = await user.sql('select item from ledger order by at')
+  assert.deepEqual(
+    rows.map(({ item }) => item),
+    [1, 2, 3],
+  )
+})
+
 /** Locks rows until the answer is called. */
 async function hold(control: Pool, lock: string, values: unknown[]): Promise<() => Promise<void>> {
   const client: PoolClient = await control.connect()
