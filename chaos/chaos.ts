@@ -66,7 +66,10 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     // Whoever does not answer any more has been noticed by now, and what is asked below must be answered.
     for (const { process } of stage.servers) process.signal('SIGKILL')
     const findings = await phases.run('verify', 600_000, () =>
-      verify(stage, load, revocations, areGentle(options.only)),
+      verify(stage, load, revocations, {
+        wasGentle: areGentle(options.only),
+        jobsPerUser: options.jobsPerUser,
+      }),
     )
     return {
       options,

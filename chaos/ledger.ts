@@ -15,16 +15,18 @@ export function ledgerOwnedBy(role: string): string {
     alter table public.slow_ledger owner to "${role}"`
 }
 
-/** How often each entry stands in the ledgers of all users. */
-export async function readLedgers(stage: Stage): Promise<Map<string, number>> {
-  const counts = new Map<string, number>()
-  for (const { account } of stage.users) {
-    const { url } = account.hostId === firstHostId ? stage.control : stage.second.primary
-    for (const entry of await entriesIn(url, account.database))
-      counts.set(entry, (counts.get(entry) ?? 0) + 1)
-  }
-  return counts
+/** The entries of each user, in the order in which they were made. */
+export function readLedgers(stage: Stage): Promise<readonly (readonly string[])[]> {
+  return Promise.all(
+    stage.users.map(({ account }) => {
+      const { url } = account.hostId === firstHostId ? stage.control : stage.second.primary
+      return entriesIn(url, account.database)
+    }),
+  )
 }
+
+/** The job whose entry it is. */
+export const keyOf = (entry: string) => entry.split('/', 1)[0]!
 
 /** The entries on one server, in those of the databases that it has. */
 export async function readEntries(url: string, databases: readonly string[]): Promise<Set<string>> {
@@ -38,7 +40,7 @@ async function entriesIn(url: string, database: string): Promise<string[]> {
   const { rows } = await runSql(
     url,
     database,
-    'select entry from public.ledger union all select entry from public.slow_ledger',
+    'select entry from (table public.ledger union all table public.slow_ledger) entries order by at',
   )
   return rows.map(({ entry }) => entry)
 }

@@ -1,5 +1,5 @@
 import { type Evidence, type Judgement, judgeJob } from './judge-job.ts'
-import { readLedgers, recordedEntries } from './ledger.ts'
+import { keyOf, readLedgers, recordedEntries } from './ledger.ts'
 import type { Load } from './load.ts'
 import type { Revocations } from './revocations.ts'
 import type { Stage } from './stage.ts'
@@ -24,11 +24,13 @@ export async function verify(
   stage: Stage,
   load: Load,
   revocations: Revocations,
-  wasGentle: boolean,
+  { wasGentle, jobsPerUser }: Readonly<{ wasGentle: boolean; jobsPerUser: number }>,
 ): Promise<Findings> {
-  const ledger = await readLedgers(stage)
+  const ledgers = await readLedgers(stage)
+  const timesApplied = new Map<string, number>()
+  for (const entry of ledgers.flat()) timesApplied.set(entry, (timesApplied.get(entry) ?? 0) + 1)
   const evidence: Evidence = {
-    timesApplied: (entry) => ledger.get(entry) ?? 0,
+    timesApplied: (entry) => timesApplied.get(entry) ?? 0,
     timesSent: (entry) => stage.sent.times(entry),
     isLostByReplication: await lossesByReplication(stage),
     wasGentle,
@@ -48,7 +50,8 @@ export async function verify(
       ...load.surprises.map(({ plan, what }) => `${plan.key}: ${what}`),
       ...revocations.accepted.values(),
       ...problems,
-      ...unknownEntries(load, ledger.keys()),
+      ...unknownEntries(load, timesApplied.keys()),
+      ...(jobsPerUser === 1 ? await overtakings(stage, ledgers) : []),
       ...(await strayRows(stage, load.jobs.length)),
       ...stage.second.troubles.map((words) => `a fail-over did not succeed: ${words}`),
       ...crashes(stage),
@@ -87,9 +90,24 @@ const everMinutes = 1_000_000
 
 function unknownEntries(load: Load, entries: Iterable<string>): string[] {
   const keys = new Set([...load.jobs, ...load.surprises].map(({ plan }) => plan.key))
-  return [...entries]
-    .filter((entry) => !keys.has(entry.split('/', 1)[0]!))
-    .map((entry) => `${entry}: of no known job`)
+  return [...entries].filter((entry) => !keys.has(keyOf(entry))).map((entry) => `${entry}: of no known job`)
+}
+
+/** One after the other, the jobs of a user run oldest first. (What was given up may have run on beside the next.) */
+async function overtakings(stage: Stage, ledgers: readonly (readonly string[])[]): Promise<string[]> {
+  const { rows } = await stage.admin(
+    `select idempotency_key as key, position::integer from cartage.jobs where status = 'done'`,
+  )
+  const positions = new Map(rows.map(({ key, position }) => [key as string, position as number]))
+  return ledgers.flatMap((entries) => {
+    let newest = 0
+    return entries.flatMap((entry) => {
+      const position = positions.get(keyOf(entry)) ?? newest
+      const isOvertaken = position < newest
+      newest = Math.max(newest, position)
+      return isOvertaken ? [`${entry}: after a younger job of its user`] : []
+    })
+  })
 }
 
 function crashes({ servers, workers }: Stage): string[] {
