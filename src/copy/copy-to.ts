@@ -89,14 +89,15 @@ class Sender {
   /**
    * One read a turn, so that a fast server leaves time for everybody else. And as the server sends 8 KB at a time, a
    * small read is followed by a moment in which more gathers in the kernel: it costs no time, and saves the server and
-   * us most of the work.
+   * us most of the work. Where the kernel keeps little, a fast server would have to wait.
    */
   #rest(bytesRead: number): void {
     this.#run.wire.pause()
     const goOn = () => {
       if (!this.#isHeld && !this.#run.isOver) this.#run.wire.resume()
     }
-    if (bytesRead < fewBytes) setTimeout(goOn, gatherMs)
+    const few = this.#run.wire.isOverTcp ? fewBytes : fewLocalBytes
+    if (bytesRead < few) setTimeout(goOn, gatherMs)
     else setImmediate(goOn)
   }
 }
@@ -104,4 +105,5 @@ class Sender {
 /** Reads on their way to the client; one read has up to 256 KB. */
 const maxUnsent = 3
 const fewBytes = 64 * 1024
+const fewLocalBytes = 16 * 1024
 const gatherMs = 1

@@ -53,6 +53,11 @@ export class WireQuery {
     } else this.#socket.write(queryMessages(texts as string[]))
   }
 
+  /** Over TCP the kernel keeps megabytes for us, over a Unix socket some 200 KB. */
+  get isOverTcp(): boolean {
+    return this.#socket.remoteAddress !== undefined
+  }
+
   /** Stops reading: TCP pushes back on the server. */
   pause(): void {
     this.#socket.pause()
