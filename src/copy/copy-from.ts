@@ -7,14 +7,14 @@ import { adminTarget } from '../postgres/session-target.ts'
 import type { CopyStatement } from '../sql/copy-statement.ts'
 import { clearPages } from './clear-pages.ts'
 import { type Copies, copyLimitMs, openCopySession } from './copies.ts'
-import { CopyRun } from './copy-run.ts'
+import { type CopyHandler, CopyRun } from './copy-run.ts'
 import type { QuotaShare } from './quota-ledger.ts'
 import type { Upload } from './upload.ts'
 import { UploadPump } from './upload-pump.ts'
 
 /**
- * Stores an upload with COPY ... FROM STDIN as the key's own role: all of it or nothing. Nothing of the body is read
- * before PostgreSQL asks for it. Resolves to the rows.
+ * Stores an upload with COPY ... FROM STDIN as the key's own role: all of it or nothing, and so the table
+ * that its statement may make. Nothing of the body is read before PostgreSQL asks for it. Resolves to the rows.
  */
 export async function copyFrom(
   copies: Copies,
@@ -74,7 +74,7 @@ const isOverQuota = (error: unknown) => error instanceof AppError && error.code 
 async function store(
   { databases, limitMs, maxBytes }: Copies,
   session: Session,
-  { text }: CopyStatement,
+  { text, makesTable }: CopyStatement,
   upload: Upload,
   share: QuotaShare,
 ): Promise<number> {
@@ -88,14 +88,15 @@ async function store(
     fail: (reason) => run.stop(reason),
   })
   try {
-    const rows = await run.copy(text, {
+    const handler: CopyHandler = {
       feedCopy: () => pump.start(),
       copyDrained: () => pump.resume(),
       stopped: () => {
         pump.stop()
         run.wire.failCopy('the upload was stopped')
       },
-    })
+    }
+    const rows = await (makesTable ? run.copyIntoNew(text, handler) : run.copy(text, handler))
     if (rows === 0) throw errors.noRowsCopied()
     return rows
   } catch (error) {

@@ -2,6 +2,7 @@ import { type AppError, errors } from '../errors.ts'
 import { sqlstate } from '../postgres/sqlstate.ts'
 import { type RunHandler, StatementRun } from '../postgres/statement-run.ts'
 import { sqlError, toClientError, type WireError } from '../postgres/wire/wire-error.ts'
+import type { WireOutcome } from '../postgres/wire/wire-handler.ts'
 
 /** The two directions differ in what they do with the data. */
 export type CopyHandler = Pick<RunHandler, 'copyData' | 'feedCopy' | 'copyDrained' | 'stopped'>
@@ -9,20 +10,23 @@ export type CopyHandler = Pick<RunHandler, 'copyData' | 'feedCopy' | 'copyDraine
 /** One COPY on one connection, from the statement to the server's last word. */
 export class CopyRun extends StatementRun {
   #isStoring = false
+  #hasCommit = false
 
   /** Answers the rows. By then the session has been given back clean, or destroyed. */
   async copy(text: string, handler: CopyHandler): Promise<number> {
-    let rows = 0
-    const commandComplete = (tag: string) => {
-      rows = Number(/^COPY (\d+)$/.exec(tag)?.[1] ?? 0)
-    }
     try {
-      const sent = this.send(text, { ...handler, commandComplete })
-      const { error } = await sent.catch((lost: unknown) => this.#lost(lost))
-      // The server has stored the data, even if a stop was asked for meanwhile.
-      if (this.#isStoring && !error) return rows
-      if (this.stopReason) throw this.stopReason
-      if (error) throw copyError(error, this.isOverTime)
+      return await this.#transfer([text], handler)
+    } finally {
+      await this.release()
+    }
+  }
+
+  /** The same for a text that makes the table first. Without rows there is no table either. */
+  async copyIntoNew(text: string, handler: CopyHandler): Promise<number> {
+    this.#hasCommit = true
+    try {
+      const rows = await this.#transfer(['begin', text], handler)
+      if (rows > 0) await this.#commit()
       return rows
     } finally {
       await this.release()
@@ -31,8 +35,30 @@ export class CopyRun extends StatementRun {
 
   /** The client has sent everything: let the server store it. */
   store(): void {
-    this.#isStoring = true
+    this.#isStoring = !this.#hasCommit
     this.wire.finishCopy()
+  }
+
+  async #transfer(texts: readonly string[], handler: CopyHandler): Promise<number> {
+    let rows = 0
+    const commandComplete = (tag: string) => {
+      rows = Number(/^COPY (\d+)$/.exec(tag)?.[1] ?? 0)
+    }
+    await this.#succeed(this.send(texts, { ...handler, commandComplete }))
+    return rows
+  }
+
+  #commit(): Promise<void> {
+    this.#isStoring = true
+    return this.#succeed(this.send('commit', {}))
+  }
+
+  async #succeed(sent: Promise<WireOutcome>): Promise<void> {
+    const { error } = await sent.catch((lost: unknown) => this.#lost(lost))
+    // The server has stored the data, even if a stop was asked for meanwhile.
+    if (this.#isStoring && !error) return
+    if (this.stopReason) throw this.stopReason
+    if (error) throw copyError(error, this.isOverTime)
   }
 
   #lost(error: unknown): never {

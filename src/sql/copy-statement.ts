@@ -1,4 +1,5 @@
 import type { CopyStmt } from 'libpg-query'
+import type { ParseFailure } from './grammar.ts'
 import { lexemes } from './lexemes.ts'
 import { parseStatements, taggedNode } from './statements.ts'
 
@@ -9,6 +10,8 @@ export type CopyFormat = 'text' | 'csv' | 'binary'
 export type CopyStatement = {
   readonly ok: true
   readonly text: string
+  /** A CREATE TABLE stands before it in the text. */
+  readonly makesTable: boolean
   readonly direction: CopyDirection
   readonly source: 'table' | 'query'
   /** As it was written; absent for a query. */
@@ -35,17 +38,30 @@ export type CopyRefusal = {
 export function parseCopy(text: string, expected: CopyDirection): CopyStatement | CopyRefusal {
   if (text.trim() === '') return refusals.missing
   const parsed = parseStatements(text)
-  if (!parsed.ok) {
-    if (firstWord(text) !== 'copy') return refusals.notCopy
-    const code = parsed.code === 'unavailable' ? 'unavailable' : 'syntax-error'
-    return { ...parsed, code }
-  }
+  if (!parsed.ok) return firstWord(text) === 'copy' ? unreadable(parsed) : refusals.notCopy
   const [first, ...others] = parsed.statements
   if (!first) return refusals.missing
   if (first.tag !== 'CopyStmt') return refusals.notCopy
   if (others.length > 0) return refusals.severalStatements
   return checkCopy(first.text, first.node, expected)
 }
+
+/** The same for a COPY ... FROM STDIN that may have a CREATE TABLE before it. */
+export function parseLoad(text: string): CopyStatement | CopyRefusal {
+  const parsed = parseStatements(text)
+  if (!parsed.ok) return unreadable(parsed)
+  const [first, ...others] = parsed.statements
+  if (!first) return refusals.missing
+  const [copy, ...more] = first.tag === 'CreateStmt' ? others : parsed.statements
+  if (copy?.tag !== 'CopyStmt' || more.length > 0) return refusals.notLoad
+  const checked = checkCopy(text, copy.node, 'from')
+  return checked.ok ? { ...checked, makesTable: copy !== first } : checked
+}
+
+const unreadable = (failure: ParseFailure): CopyRefusal => ({
+  ...failure,
+  code: failure.code === 'unavailable' ? 'unavailable' : 'syntax-error',
+})
 
 function checkCopy(text: string, copy: CopyStmt, expected: CopyDirection): CopyStatement | CopyRefusal {
   const direction = copy.is_from ? 'from' : 'to'
@@ -56,6 +72,7 @@ function checkCopy(text: string, copy: CopyStmt, expected: CopyDirection): CopyS
   return {
     ok: true,
     text,
+    makesTable: false,
     direction,
     source: copy.query ? 'query' : 'table',
     ...(name !== undefined && { table: { schema, name } }),
@@ -86,6 +103,10 @@ const refusals = {
   missing: refusal('missing', 'SQL is missing'),
   notCopy: refusal('not-copy', 'SQL must start with COPY'),
   severalStatements: refusal('several-statements', 'SQL must be exactly one COPY statement'),
+  notLoad: refusal(
+    'several-statements',
+    'SQL must be one COPY ... FROM STDIN, with nothing but a CREATE TABLE before it',
+  ),
   notFrom: refusal('wrong-direction', 'SQL must be COPY ... FROM STDIN, not COPY ... TO'),
   notTo: refusal('wrong-direction', 'SQL must be COPY ... TO STDOUT, not COPY ... FROM'),
   serverFile: refusal('server-file', 'COPY with a server file is not allowed, use STDIN or STDOUT'),

@@ -46,6 +46,22 @@ test('rows go in and out as streams, plain or compressed', async (t) => {
   }
 })
 
+test('a table is made with its rows, whatever they come as, and a COPY may be longer than an address', async (t) => {
+  const client = clientOf(t, await setup(t))
+  const create = 'create table t (n int) -- ü'
+  await assert.rejects(client.copyFrom('copy t from stdin', 'x\n', { create }), { status: 400 })
+  await assert.rejects(client.sql('select from t'), /does not exist/)
+  assert.equal((await client.copyFrom('copy t from stdin -- ü', '1\n', { create })).total_rows, 1)
+  const again = { create: 'create table if not exists t (n int)' }
+  const gzip = { ...again, contentEncoding: 'gzip' } as const
+  for (const upload of [Buffer.from('2\n'), new Blob(['3\n']), Readable.from(['4\n'])])
+    assert.equal((await client.copyFrom('copy t from stdin', upload, again)).total_rows, 1)
+  await client.copyFrom('copy t from stdin', gzipSync('5\n'), gzip)
+  await client.copyFrom('copy t from stdin', Readable.from([gzipSync('6\n')]), gzip)
+  await client.copyFrom(`copy t from stdin -- ${'long '.repeat(4_000)}`, '7\n')
+  assert.deepEqual((await client.sql('select sum(n)::int as sum from t')).rows, [{ sum: 28 }])
+})
+
 test('an upload that is refused early ends with the reason, not with a broken connection', async (t) => {
   const client = clientOf(t, await setup(t))
   const endless = Readable.from(

@@ -55,7 +55,7 @@ const queries: Readonly<Record<string, string>> = {
   deleteKey: `Argument<Client['keys']['delete'], 1>`,
   regenerateToken: `Argument<Client['keys']['regenerate'], 1>`,
   readJob: `{ wait?: Argument<Client['jobs']['read'], 1>['waitSeconds'] }`,
-  copyFrom: `{ q: Argument<Client['copyFrom'], 0> }`,
+  copyFrom: `CopyUpload['query']`,
   listTables: `Argument<Client['tables']['list'], 0>`,
   listDatasets: `Argument<Client['tables']['datasets'], 0>`,
   listAudit: `Argument<AdminClient['audit'], 0>`,
@@ -152,6 +152,7 @@ function operationOf(id: string, { paths }: Description): Operation {
 }
 
 const preamble = `import type { AdminClient } from '../../../src/client/admin-client.ts'
+import type { CopyUpload } from '../../../src/client/api/copy-upload.ts'
 import type { DownloadOptions } from '../../../src/client/api/data-api.ts'
 import type { Client } from '../../../src/client/user-client.ts'
 

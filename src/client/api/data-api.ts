@@ -2,6 +2,7 @@ import type { CopyAnswer, SqlAnswer } from '../documents.ts'
 import { jsonReader, type Numbers } from '../exact-json.ts'
 import { type Call, type Connection, type OnProgress, sendForBytes, sendForJson } from '../http/send.ts'
 import type { Body } from '../http/transport.ts'
+import { type ContentEncoding, copyUpload } from './copy-upload.ts'
 import type { Waiting } from './jobs-api.ts'
 import { RowStream } from './row-stream.ts'
 import { bodyOf, type SqlValue, type Statement, tagged } from './sql-statement.ts'
@@ -33,7 +34,11 @@ export type DownloadOptions = Omit<SqlOptions, 'numbers'> &
   }>
 export type CopyToOptions = Waiting & Repeating & Readonly<{ onProgress?: OnProgress }>
 export type CopyFromOptions = Omit<CopyToOptions, 'isRepeatable'> &
-  Readonly<{ contentEncoding?: 'gzip' | 'deflate' | 'br' | 'zstd' }>
+  Readonly<{
+    contentEncoding?: ContentEncoding
+    /** A CREATE TABLE for the rows: the table is made with them, or not at all. */
+    create?: string | undefined
+  }>
 
 export type SqlCall = {
   <Row = Record<string, unknown>>(sql: Statement, options?: SqlOptions): Promise<SqlAnswer<Row>>
@@ -61,12 +66,10 @@ export function dataOf(connection: Connection, name: string, clientNumbers: Numb
     rows: tagged(rowStream, {}) as RowsCall,
     download,
     /** Loads rows with `COPY ... FROM STDIN`: all of them, or none. */
-    copyFrom: (q: string, upload: Body, { contentEncoding, signal, onProgress }: CopyFromOptions = {}) => {
-      const headers = {
-        'content-type': 'application/octet-stream',
-        ...(contentEncoding && { 'content-encoding': contentEncoding }),
-      }
-      const call: Call = { parameters, query: { q }, headers, upload, signal, onProgress }
+    copyFrom: (copy: string, data: Body, options: CopyFromOptions = {}) => {
+      const { contentEncoding, create, signal, onProgress } = options
+      const { query, headers, body } = copyUpload({ copy, create }, data, contentEncoding)
+      const call: Call = { parameters, query, headers, upload: body, signal, onProgress }
       return sendForJson<CopyAnswer>(connection, 'copyFrom', call)
     },
     /** The bytes of `COPY ... TO STDOUT`. A copy that fails half-way throws in the middle of them. */

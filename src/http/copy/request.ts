@@ -1,27 +1,78 @@
+import { isUtf8 } from 'node:buffer'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../../config.ts'
+import type { Encoding } from '../../copy/decoder.ts'
 import type { Upload } from '../../copy/upload.ts'
 import { tooLarge } from '../../copy/upload-pump.ts'
 import { errors } from '../../errors.ts'
-import { type CopyDirection, type CopyStatement, parseCopy } from '../../sql/copy-statement.ts'
+import {
+  type CopyDirection,
+  type CopyRefusal,
+  type CopyStatement,
+  parseCopy,
+  parseLoad,
+} from '../../sql/copy-statement.ts'
 import { clientGone } from '../frame/client-gone.ts'
 import { contentDisposition } from '../frame/content-disposition.ts'
 import { readContentEncoding } from '../frame/content-encoding.ts'
-import { type Parameters, parametersOf, textOf, withoutEmpty } from '../frame/parameters.ts'
+import { type Parameters, parametersOf, textOf, wholeOf, withoutEmpty } from '../frame/parameters.ts'
 import { clientWait } from './client-wait.ts'
 import { sendContinue } from './expect-continue.ts'
 import type { FileHeaders } from './file-download.ts'
+import { readStart } from './read-start.ts'
+import { maxSqlBytes } from './schemas.ts'
 
-/** The statement of an upload stands in the query string, because the body is the data. */
-export function readUploadStatement({ query }: FastifyRequest): CopyStatement {
-  return readStatement(query as Parameters, 'from')
+export type UploadRequest = Readonly<{ statement: CopyStatement; upload: Upload }>
+
+/** The statement of an upload stands in the query string, because the body is the data; or the body begins with it. */
+export async function readUploadRequest(
+  config: Config,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<UploadRequest> {
+  const parameters = request.query as Parameters
+  const sqlBytes = wholeOf(parameters, 'sql_bytes', 1, maxSqlBytes)
+  if (sqlBytes !== undefined) return readSqlFirst(config, request, reply, sqlBytes)
+  if (Object.hasOwn(parameters, 'data_encoding')) throw errors.badRequest(encodingOfWhole)
+  const statement = readStatement(parameters, 'from')
+  const encoding = readContentEncoding(request.headers['content-encoding'])
+  return { statement, upload: uploadOf(config, request, reply, encoding) }
 }
 
-export function readUpload(config: Config, request: FastifyRequest, reply: FastifyReply): Upload {
-  if (Number(request.headers['content-length']) > config.copyMaxBytes) throw tooLarge(config.copyMaxBytes)
+async function readSqlFirst(
+  config: Config,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  sqlBytes: number,
+): Promise<UploadRequest> {
+  const parameters = request.query as Parameters
+  refuseParams(parameters)
+  if (Object.hasOwn(parameters, 'q'))
+    throw errors.badRequest('The SQL stands in q or in the body, not in both')
+  if (readContentEncoding(request.headers['content-encoding'])) throw errors.badRequest(encodingOfData)
+  const encoding = readContentEncoding(textOf(parameters, 'data_encoding'), 'data_encoding')
+  const upload = uploadOf(config, request, reply, encoding, sqlBytes)
+  const sql = await readStart(upload, sqlBytes)
+  if (!isUtf8(sql)) throw errors.copyRefused('SQL must be UTF-8: is sql_bytes its length in bytes?')
+  return { statement: accept(parseLoad(sql.toString())), upload }
+}
+
+const encodingOfWhole = 'data_encoding goes with sql_bytes: without it, use the header Content-Encoding'
+const encodingOfData =
+  'The SQL at the beginning of a body is not compressed: tell how the data are with data_encoding, not with Content-Encoding'
+
+function uploadOf(
+  config: Config,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  encoding: Encoding | null,
+  sqlBytes = 0,
+): Upload {
+  if (Number(request.headers['content-length']) - sqlBytes > config.copyMaxBytes)
+    throw tooLarge(config.copyMaxBytes)
   return {
     body: request.raw,
-    encoding: readContentEncoding(request.headers['content-encoding']),
+    encoding,
     begin: () => sendContinue(reply.raw),
     isComplete: () => request.raw.complete,
     wait: clientWait(reply.raw, config.copyIdleMs),
@@ -40,9 +91,16 @@ export function readDownload(request: FastifyRequest): { statement: CopyStatemen
 }
 
 function readStatement(parameters: Parameters, direction: CopyDirection): CopyStatement {
-  // A download without them would hold other rows than were meant.
+  refuseParams(parameters)
+  return accept(parseCopy(textOf(parameters, 'q') ?? '', direction))
+}
+
+/** A download without them would hold other rows than were meant. */
+function refuseParams(parameters: Parameters): void {
   if (Object.hasOwn(parameters, 'params')) throw errors.paramsInvalid('A COPY has no params')
-  const statement = parseCopy(textOf(parameters, 'q') ?? '', direction)
+}
+
+function accept(statement: CopyStatement | CopyRefusal): CopyStatement {
   if (statement.ok) return statement
   if (statement.code === 'unavailable') throw errors.parserUnavailable()
   throw errors.copyRefused(statement.message, statement.position)

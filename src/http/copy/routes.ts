@@ -11,7 +11,7 @@ import { answerWhileUploading } from './answer-while-uploading.ts'
 import { clientWait } from './client-wait.ts'
 import { holdContinue } from './expect-continue.ts'
 import { FileDownload, fileHeaders } from './file-download.ts'
-import { readDownload, readUpload, readUploadStatement } from './request.ts'
+import { readDownload, readUploadRequest } from './request.ts'
 import { copyFromSchema, copyToByGetSchema, copyToByPostSchema } from './schemas.ts'
 
 /** Bulk copy: COPY over HTTP, both ways. */
@@ -50,8 +50,7 @@ async function copyFromRoute(app: FastifyInstance, services: Services): Promise<
 /** The way of uploaded bytes: who sends them, into which COPY, and the body itself straight into it. */
 async function upload(services: Services, request: FastifyRequest, reply: FastifyReply) {
   const principal = await sqlCaller(services, request)
-  const statement = readUploadStatement(request)
-  const body = readUpload(services.config, request, reply)
+  const { statement, upload: body } = await readUploadRequest(services.config, request, reply)
   const { rows, ms } = await measured(services.metrics, request, 'from', () =>
     copyFrom(services.copies, principal, statement, body),
   )

@@ -1,5 +1,8 @@
 import { answered, apiKey, error, text } from '../frame/schemas.ts'
 
+/** Of SQL at the beginning of a body: a table of 1,600 columns with the longest names fits into it. */
+export const maxSqlBytes = 512 * 1024
+
 const copyToParameters = {
   q: {
     ...text('One COPY ... TO STDOUT statement: of a table, some of its columns, or a query.'),
@@ -22,15 +25,24 @@ export const copyFromSchema = {
   tags: ['copy'],
   summary: 'Stream a file into a table',
   description:
-    'The body is the data of the COPY statement, chunked or with a length, of any content type, compressed if Content-Encoding says so. It is stored whole or not at all.',
+    'The body is the data of the COPY statement, chunked or with a length, of any content type, compressed if Content-Encoding says so. It is stored whole or not at all. The SQL stands in `q`, or at the beginning of the body: then a CREATE TABLE may come before the COPY, and the table is made with its rows or not at all.',
   querystring: {
     type: 'object',
-    required: ['q'],
     properties: {
       q: {
         ...text('One COPY ... FROM STDIN statement.'),
         examples: ['COPY airports (name, the_geom) FROM STDIN WITH (FORMAT csv, HEADER true)'],
       },
+      sql_bytes: {
+        type: 'integer',
+        minimum: 1,
+        maximum: maxSqlBytes,
+        description:
+          'Instead of `q`: so many bytes at the beginning of the body are SQL in UTF-8, one COPY ... FROM STDIN or a CREATE TABLE and then the COPY. The data follow.',
+      },
+      data_encoding: text(
+        'How the data are compressed that follow the SQL, in the words of Content-Encoding. Only with `sql_bytes`.',
+      ),
       api_key: apiKey,
     },
   },

@@ -3,8 +3,8 @@ import zlib from 'node:zlib'
 import { type Encoding, encodings } from '../../copy/decoder.ts'
 import { errors } from '../../errors.ts'
 
-/** How an uploaded body is compressed; null if it is not. */
-export function readContentEncoding(header: string | undefined): Encoding | null {
+/** How an uploaded body is compressed, by a header or a parameter; null if it is not. */
+export function readContentEncoding(header: string | undefined, name = 'Content-Encoding'): Encoding | null {
   const codings = (header ?? '')
     .toLowerCase()
     .split(',')
@@ -14,7 +14,7 @@ export function readContentEncoding(header: string | undefined): Encoding | null
   const known = encodings.find((encoding) => encoding === codings[0])
   if (known && codings.length === 1) return known
   throw errors.unsupportedMedia(
-    `Content-Encoding ${JSON.stringify(header)} is not supported: use one of ${encodings.join(', ')}`,
+    `${name} ${JSON.stringify(header)} is not supported: use one of ${encodings.join(', ')}`,
   )
 }
 
