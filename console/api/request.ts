@@ -15,8 +15,6 @@ export type Call = Readonly<{
   json?: unknown
   headers?: Readonly<Record<string, string>>
   signal?: AbortSignal | undefined
-  /** Sent also when the page goes away. */
-  outlivesPage?: boolean
   /** Another credential than the session's: then a 401 is an error like any other. */
   as?: Credential | undefined
 }>
@@ -79,7 +77,6 @@ async function sendOnce(operation: OperationId, call: Call, attempt: number): Pr
       credentials: 'omit',
       ...(call.json === undefined ? {} : { body: JSON.stringify(call.json) }),
       ...(call.signal ? { signal: call.signal } : {}),
-      ...(call.outlivesPage ? { keepalive: true } : {}),
     })
   } catch (error) {
     if (isAbort(error) || call.signal?.aborted) throw error

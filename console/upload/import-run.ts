@@ -1,38 +1,36 @@
 import { computed, signal } from '@preact/signals'
 import type { JobDocument } from '../../src/client/documents.ts'
 import type { ImportStatements } from '../../src/client/import/import-plan.ts'
-import { UnreachableError } from '../api/api-error.ts'
+import { ApiError, UnreachableError } from '../api/api-error.ts'
 import { refreshCatalog } from '../api/catalog.ts'
 import { waitForService } from '../api/connection.ts'
 import { startJob, watchJob } from '../api/jobs.ts'
-import { request } from '../api/request.ts'
 import { session } from '../api/session.ts'
-import { readSql } from '../api/sql.ts'
+import { readRows, readSql } from '../api/sql.ts'
 import { tell } from '../parts/live.tsx'
 import { sendFile } from './send-file.ts'
 
-export type ImportStep = 'create' | 'send' | 'after' | 'done' | 'failed' | 'cancelled'
+export type ImportStep = 'check' | 'send' | 'after' | 'done' | 'failed' | 'cancelled'
 
 type Sent = Readonly<{ bytes: number; atMs: number }>
 
-/** One import on its way: the table, its rows, what comes after them. All of it, or nothing is left. */
+/** One import on its way: the table with its rows, by one transaction, and what comes after them. */
 export class ImportRun {
-  readonly step = signal<ImportStep>('create')
+  readonly step = signal<ImportStep>('check')
   /** Where it was when it failed. */
-  readonly failedAt = signal<ImportStep>('create')
+  readonly failedAt = signal<ImportStep>('check')
   readonly error = signal<unknown>(undefined)
   readonly sent = signal<Sent>({ bytes: 0, atMs: 0 })
   readonly rows = signal<number | undefined>(undefined)
   readonly job = signal<JobDocument | undefined>(undefined)
-  /** Whether a new table could not be taken away again, and why. */
-  readonly leftOver = signal<unknown>(undefined)
+  /** Nobody could tell whether the rows are stored. */
+  readonly isInDoubt = signal(false)
   readonly isOver = computed(() => ['done', 'failed', 'cancelled'].includes(this.step.value))
   readonly totalBytes: number
   readonly #statements: ImportStatements
   readonly #body: Blob
   readonly #isGzip: boolean
   readonly #cancelled = new AbortController()
-  #isCreated = false
 
   constructor(statements: ImportStatements, body: Blob, isGzip: boolean) {
     this.#statements = statements
@@ -48,15 +46,13 @@ export class ImportRun {
   }
 
   async #run(): Promise<void> {
-    addEventListener('pagehide', this.#leave)
     try {
-      await this.#create()
+      await this.#check()
       await this.#send()
     } catch (error) {
-      await this.#giveUp(error)
+      if (this.#cancelled.signal.aborted && !this.isInDoubt.value) this.step.value = 'cancelled'
+      else this.#fail(error)
       return
-    } finally {
-      removeEventListener('pagehide', this.#leave)
     }
     try {
       this.step.value = 'after'
@@ -69,20 +65,17 @@ export class ImportRun {
     void refreshCatalog()
   }
 
-  async #create(): Promise<void> {
-    const { create } = this.#statements
-    if (create === undefined) return
-    // Not to be cut: then nobody would know whether the table is there.
-    await readSql(create)
-    this.#isCreated = true
-    this.#cancelled.signal.throwIfAborted()
+  /** Before the file is sent: browsers read a refusal only after all of it. */
+  async #check(): Promise<void> {
+    const { tryCreate } = this.#statements
+    if (tryCreate !== undefined) await readSql(tryCreate, { signal: this.#cancelled.signal })
   }
 
   async #send(): Promise<void> {
     const begin = performance.now()
     this.step.value = 'send'
-    const { total_rows } = await sendFile({
-      statement: this.#statements.copy,
+    const sent = sendFile({
+      sql: this.#statements,
       body: this.#body,
       isGzip: this.#isGzip,
       signal: this.#cancelled.signal,
@@ -90,7 +83,28 @@ export class ImportRun {
         this.sent.value = { bytes, atMs: performance.now() - begin }
       },
     })
-    this.rows.value = total_rows
+    this.rows.value = await sent.then(
+      ({ total_rows }) => total_rows,
+      (error: unknown) => this.#rowsAfter(error),
+    )
+  }
+
+  /**
+   * A refusal stored nothing. Where no answer came, a new table tells: if it is there, so are its rows. A table that was
+   * not there a moment ago may be ours: browsers send again what got no answer on a connection that they had kept.
+   */
+  async #rowsAfter(error: unknown): Promise<number> {
+    const { tryCreate, count } = this.#statements
+    if (isRefusal(error) && !isTableThere(error)) throw error
+    const isWholeSent = this.sent.value.bytes >= this.totalBytes
+    this.isInDoubt.value = tryCreate !== undefined || isWholeSent || !this.#cancelled.signal.aborted
+    if (tryCreate === undefined || isTableThere(error)) throw error
+    const rows = await countRows(tryCreate, count).catch(() => {
+      throw error
+    })
+    this.isInDoubt.value = false
+    if (rows === undefined) throw error
+    return rows
   }
 
   /** As a job, which may take its time; another key than Master has no jobs, and the time of a request. */
@@ -107,35 +121,33 @@ export class ImportRun {
     if (job.status !== 'done') throw new Error(job.failed_reason ?? `The job is ${job.status}.`)
   }
 
-  async #giveUp(error: unknown): Promise<void> {
-    await this.#takeBack().catch((reason: unknown) => {
-      this.leftOver.value = reason
-    })
-    if (this.#cancelled.signal.aborted) this.step.value = 'cancelled'
-    else this.#fail(error)
-  }
-
-  /** The page goes away, and the COPY with it. */
-  readonly #leave = (): void => {
-    const { dropEmpty } = this.#statements
-    if (!this.#isCreated || dropEmpty === undefined) return
-    void request('query', { json: { q: dropEmpty }, outlivesPage: true }).catch(() => undefined)
-  }
-
   #fail(error: unknown): void {
     this.failedAt.value = this.step.value
     this.error.value = error
     this.step.value = 'failed'
   }
+}
 
-  /** Also where nobody knows how the COPY ended: then the table goes with its rows. */
-  async #takeBack(): Promise<void> {
-    const { drop } = this.#statements
-    if (!this.#isCreated || drop === undefined) return
-    await readSql(drop).catch(async (error: unknown) => {
+/** Who says why has stored nothing; a proxy that lost the service knows nothing, and has no code of ours. */
+const isRefusal = (error: unknown) =>
+  error instanceof ApiError &&
+  (error.status < 500 || (error.code !== undefined && error.code !== 'copy-outcome-unknown'))
+
+/** Undefined: there is no such table. */
+async function countRows(tryCreate: string, count: string): Promise<number | undefined> {
+  try {
+    await readSql(tryCreate).catch(async (error: unknown) => {
       if (!(error instanceof UnreachableError)) throw error
       await waitForService()
-      await readSql(drop)
+      await readSql(tryCreate)
     })
+    return undefined
+  } catch (error) {
+    if (!isTableThere(error)) throw error
+    const [counted] = await readRows<{ rows: number }>(count)
+    return counted!.rows
   }
 }
+
+const isTableThere = (error: unknown) => error instanceof ApiError && error.sqlstate === duplicateTable
+const duplicateTable = '42P07'

@@ -30,8 +30,8 @@ export function RunView(props: RunViewProps) {
     <>
       <ol class="steps" aria-label="Steps">
         {planned.plan.isNew && (
-          <Step run={run} at="create">
-            Make the table {planned.plan.table}
+          <Step run={run} at="check">
+            Check that {planned.plan.table} can be made
           </Step>
         )}
         <Step run={run} at="send">
@@ -41,7 +41,7 @@ export function RunView(props: RunViewProps) {
           <AfterProgress run={run} planned={planned} />
         </Step>
       </ol>
-      {(step === 'create' || step === 'send') && (
+      {(step === 'check' || step === 'send') && (
         <div class="row">
           <button type="button" class="danger" onClick={() => run.cancel()}>
             Cancel the upload
@@ -55,17 +55,11 @@ export function RunView(props: RunViewProps) {
           Cancelled. {planned.plan.isNew ? 'Neither rows nor table are left.' : 'No row was stored.'}
         </Notice>
       )}
-      {run.leftOver.value !== undefined && (
-        <ErrorNotice
-          title={`The table ${planned.plan.table} could not be taken away again`}
-          error={run.leftOver.value}
-        />
-      )}
     </>
   )
 }
 
-const order: readonly ImportStep[] = ['create', 'send', 'after', 'done']
+const order: readonly ImportStep[] = ['check', 'send', 'after', 'done']
 
 function Step({
   run,
@@ -173,14 +167,13 @@ function Failed({ run, chosen, planned, makeText, change, again }: RunViewProps)
     )
   }
   const { line, column } = placeOf(error, planned)
-  const isAppendInDoubt = !planned.plan.isNew && !(error instanceof ApiError)
   return (
     <>
       <ErrorNotice
         title={
-          isAppendInDoubt
+          run.isInDoubt.value
             ? 'Nobody knows whether the rows were stored: look before you send them again'
-            : `Nothing was stored${planned.plan.isNew ? ', and the table is gone again' : ''}`
+            : `Nothing was stored${planned.plan.isNew ? ', and no table was made' : ''}`
         }
         error={error}
         acts={<BackButton change={change} again={again} />}

@@ -1,3 +1,4 @@
+import { type CopySql, copyUpload } from '../../src/client/api/copy-upload.ts'
 import type { CopyAnswer } from '../../src/client/documents.ts'
 import { ApiError, UnreachableError } from '../api/api-error.ts'
 import { waitForService } from '../api/connection.ts'
@@ -6,11 +7,11 @@ import { addressOf, request } from '../api/request.ts'
 import { askToSignIn, credential } from '../api/session.ts'
 
 export type Sending = Readonly<{
-  statement: string
+  sql: CopySql
   body: Blob
   isGzip: boolean
   signal: AbortSignal
-  /** Bytes that have left this computer. */
+  /** Bytes of the file that have left this computer. */
   onProgress: (bytes: number) => void
 }>
 
@@ -27,17 +28,14 @@ export async function sendFile(sending: Sending): Promise<CopyAnswer> {
   }
 }
 
-function sendOnce({ statement, body, isGzip, signal, onProgress }: Sending): Promise<CopyAnswer> {
+function sendOnce({ sql, body, isGzip, signal, onProgress }: Sending): Promise<CopyAnswer> {
+  const upload = copyUpload(sql, body, isGzip ? 'gzip' : undefined)
   return new Promise((resolve, reject) => {
     const xhr = new XMLHttpRequest()
-    xhr.open('POST', addressOf('copyFrom', { query: { q: statement } }))
-    const headers = {
-      'content-type': 'application/octet-stream',
-      ...(credential.value && authorizationOf(credential.value)),
-      ...(isGzip && { 'content-encoding': 'gzip' }),
-    }
+    xhr.open('POST', addressOf('copyFrom', { query: upload.query }))
+    const headers = { ...upload.headers, ...(credential.value && authorizationOf(credential.value)) }
     for (const [name, value] of Object.entries(headers)) xhr.setRequestHeader(name, value)
-    xhr.upload.onprogress = ({ loaded }) => onProgress(loaded)
+    xhr.upload.onprogress = ({ loaded }) => onProgress(Math.max(0, loaded - upload.sqlBytes))
     xhr.onload = () => {
       if (xhr.status === 200) resolve(JSON.parse(xhr.responseText) as CopyAnswer)
       else reject(new ApiError(xhr.status, headersOf(xhr), xhr.responseText))
@@ -50,7 +48,7 @@ function sendOnce({ statement, body, isGzip, signal, onProgress }: Sending): Pro
       xhr.abort()
       reject(signal.reason)
     })
-    xhr.send(body)
+    xhr.send(upload.body as Blob)
   })
 }
 

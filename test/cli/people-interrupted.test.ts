@@ -22,12 +22,32 @@ test('an import shows how far it is, and Ctrl-C leaves neither rows nor table', 
   // Before it, on a busy machine, how far the reading is.
   assert.ok(shown().includes('slow.csv  1 column, 1,000 rows, 20 MB\r\n  name sluggish\r\n'), shown())
   const tables = async () => (await house.user.sql("select 1 from pg_class where relname = 'slow'")).rowCount
-  assert.equal(await tables(), 1)
+  // Nobody sees it before its rows are stored.
+  assert.equal(await tables(), 0)
   terminal.type('\x03')
   assert.equal(await terminal.ended, 130)
   assert.ok(terminal.shown().endsWith('\r\x1b[Kinterrupted\r\n'), terminal.shown())
+  await eventually(async () => assert.equal(await copies(house), 0))
   assert.equal(await tables(), 0)
 })
+
+test('an import that is killed leaves neither rows nor table', async (t) => {
+  const house = await setup(t, withWorker)
+  const file = join(await mkdtemp(join(tmpdir(), 'import-')), 'slow.csv')
+  await house.user.sql('create domain sluggish as text check (pg_sleep(0.02)::text is not null)')
+  await writeFile(file, `name\n${`${'x'.repeat(20_000)}\n`.repeat(1_000)}`)
+  const { child, ended } = beginCartage(connection(house), ['import', file, '--type', 'name=sluggish'])
+  await eventually(async () => assert.equal(await copies(house), 1), 60_000)
+  child.kill('SIGKILL')
+  await ended
+  await eventually(async () => assert.equal(await copies(house), 0))
+  assert.equal((await house.user.sql("select from pg_class where relname = 'slow'")).rowCount, 0)
+})
+
+async function copies({ admin, user }: Setup): Promise<number | null> {
+  const running = `select from pg_stat_activity where datname = $1 and application_name = 'cartage copy' and state <> 'idle'`
+  return (await admin(running, [user.account.database])).rowCount
+}
 
 test('the second Ctrl-C of job run does not wait for the cancel, and tells how to do it', async (t) => {
   const house = await setup(t, withWorker)

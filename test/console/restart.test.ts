@@ -6,7 +6,7 @@ import { type RunningProcess, startProcess } from '../support/processes.ts'
 import { eventually, type Setup } from '../support/setup.ts'
 import { openConsole } from './open-console.ts'
 import { cells, editor, run, summary, write } from './sql-page.ts'
-import { startLargeUpload, tables } from './upload-page.ts'
+import { chooseLarge, slowUploads, startUpload, tables } from './upload-page.ts'
 
 test('a service that is killed during a query says that rows are missing, and after its restart one goes on', async (t) => {
   const { page, signIn, kill, restart } = await openOnProcess(t)
@@ -69,11 +69,14 @@ test('a job is followed to its end over a restart of the service, however long t
 test('a service that is killed during an upload leaves neither rows nor table, and says so when it is back', async (t) => {
   const { page, signInAt, user, kill, restart } = await openOnProcess(t)
   await signInAt('/upload')
-  await startLargeUpload(page, user, 'large')
+  await chooseLarge(page, 'large.csv')
+  await page.getByLabel('Type of n').waitFor()
+  await slowUploads(page)
+  await startUpload(page, user, 'large')
   await kill()
   await away(page).waitFor()
   await restart()
-  await page.getByText('Nothing was stored, and the table is gone again').waitFor()
+  await page.getByText('Nothing was stored, and no table was made').waitFor()
   assert.deepEqual(await tables(user), [])
 })
 

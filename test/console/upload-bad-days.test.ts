@@ -1,21 +1,88 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import type { Page, Route } from 'playwright-core'
 import { basic, eventually, type TestUser } from '../support/setup.ts'
 import { openConsole } from './open-console.ts'
-import { chooseFile, chooseGenerated, startLargeUpload, tables } from './upload-page.ts'
+import { type SlowLine, slowLine } from './slow-line.ts'
+import { chooseFile, chooseGenerated, runningCopies, startUpload, tables } from './upload-page.ts'
 
 test('a tab that is closed in the middle of an upload leaves neither rows nor table', async (t) => {
-  const { page, signInAt, user } = await openConsole(t)
-  await signInAt('/upload')
-  await startLargeUpload(page, user, 'large')
+  const { page, user } = await openMidUpload(t)
   const isClosed = page.waitForEvent('close')
   page.on('dialog', (dialog) => dialog.accept())
   await page.close({ runBeforeUnload: true })
   await isClosed
-  await eventually(async () => assert.deepEqual(await tables(user), []), 60_000)
+  await assertNothingLeft(user)
 })
+
+test('a page that crashes in the middle of an upload, with no last word, leaves neither rows nor table', async (t) => {
+  const { page, context, user } = await openMidUpload(t)
+  const debug = await context.newCDPSession(page)
+  const isCrashed = page.waitForEvent('crash')
+  debug.send('Page.crash').catch(() => undefined)
+  await isCrashed
+  await assertNothingLeft(user)
+})
+
+test('a computer that loses its network in the middle of an upload leaves neither rows nor table', async (t) => {
+  const { user, line } = await openMidUpload(t)
+  line.goSilent()
+  await assertNothingLeft(user)
+})
+
+test('an upload whose answer is lost is looked for, and its rows are stored once', async (t) => {
+  const { page, signInAt, user, line } = await openOnSlowLine(t)
+  await signInAt('/upload')
+  const send = async (name: string, lostAnswers: number) => {
+    await chooseGenerated(page, `${name}.csv`, { lines: 2 ** 15, bytesOfLine: 100 })
+    await page.getByText('32,768 rows, all read').waitFor()
+    await page.getByRole('button', { name: `Make ${name}` }).click()
+    await eventually(async () => assert.equal(await runningCopies(user), 1), 60_000)
+    line.loseAnswers(lostAnswers)
+  }
+  const rows = async (name: string) => (await user.sql(`select from ${name}`)).rowCount
+  // Chromium sends it again as long as it has connections that it had kept.
+  await send('lost', Number.POSITIVE_INFINITY)
+  await page.getByText('lost has 32,768 new rows').waitFor()
+  assert.equal(await rows('lost'), 2 ** 15)
+  await page.getByRole('button', { name: 'Another file' }).click()
+  await send('again', 1)
+  await page
+    .getByText(/Nobody knows whether the rows were stored|again has 32,768 new rows/)
+    .first()
+    .waitFor()
+  assert.equal(await rows('again'), 2 ** 15)
+})
+
+/** A file of 66 MB on its way: far more than waits in the buffers of the system, and would arrive without its sender. */
+async function openMidUpload(t: TestContext) {
+  const opened = await openOnSlowLine(t)
+  const { page, signInAt, user } = opened
+  await signInAt('/upload')
+  await chooseGenerated(page, 'large.csv', { lines: 2 ** 17, bytesOfLine: 500 })
+  await page.getByLabel('Type of n').waitFor()
+  await startUpload(page, user, 'large')
+  return opened
+}
+
+async function openOnSlowLine(t: TestContext) {
+  let line: SlowLine | undefined
+  const opened = await openConsole(t, {
+    setup: { worker: true, config: { copyIdleMs: 3_000 } },
+    expected: /net::ERR_|crash/i,
+    servedAt: async ({ url }) => {
+      line = await slowLine(t, url)
+      return line.url
+    },
+  })
+  return { ...opened, line: line! }
+}
+
+async function assertNothingLeft(user: TestUser): Promise<void> {
+  await eventually(async () => assert.equal(await runningCopies(user), 0), 60_000)
+  assert.deepEqual(await tables(user), [])
+}
 
 test('a key that somebody else replaces before the rows and after them is asked for, and the file arrives once', async (t) => {
   const { page, signInAt, user } = await openConsole(t, { setup: { worker: true } })

@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core'
 import { eventually } from '../support/setup.ts'
 import { assertAccessibleEverywhere } from './axe.ts'
 import { openConsole } from './open-console.ts'
-import { chooseFile, chooseLarge, slowUploads, tables } from './upload-page.ts'
+import { chooseFile, chooseLarge, slowUploads, startUpload, tables } from './upload-page.ts'
 
 const withWorker = { setup: { worker: true } } as const
 
@@ -54,7 +54,7 @@ test('a wrong line is named with the line itself, and mended by one click', asyn
   // Against better knowledge, as it is for one who starts before all is read.
   await page.getByLabel('Type of how_many').selectOption('bigint')
   await page.getByRole('button', { name: 'Make counts' }).click()
-  await page.getByText('Nothing was stored, and the table is gone again').waitFor()
+  await page.getByText('Nothing was stored, and no table was made').waitFor()
   await page.getByText('invalid input syntax for type bigint: "many"').first().waitFor()
   assert.match(await page.locator('.bad-line').innerText(), /Line 4,323 of the file\s+4321,many,place 4321/)
   assert.deepEqual(await tables(user), [])
@@ -118,11 +118,7 @@ test('a large file is sent with progress; cancelled, it leaves neither rows nor 
   await chooseLarge(page, 'big.csv')
   await page.getByLabel('Type of n').waitFor()
   const quicken = await slowUploads(page)
-  await page.getByRole('button', { name: 'Make big' }).click()
-  const progress = page.getByTestId('progress')
-  await eventually(async () =>
-    assert.match(await progress.innerText(), /^[1-9]\d* MB of 13 MB · .*\/s · .* left$/),
-  )
+  await startUpload(page, user, 'big')
   await page.getByRole('button', { name: 'Cancel the upload' }).click()
   await page.getByText('Neither rows nor table are left.').waitFor()
   assert.deepEqual(await tables(user), [])

@@ -28,8 +28,7 @@ export function copyUpload(
     const headers = { ...type, ...(encoding && { 'content-encoding': encoding }) }
     return { query: { q: copy }, headers, body: data, sqlBytes: 0 }
   }
-  // On lines of their own: either may end with a comment.
-  const sql = new TextEncoder().encode(`${create === undefined ? '' : `${create}\n;\n`}${copy}\n`)
+  const sql = new TextEncoder().encode(`${sqlOf({ copy, create })}\n`)
   return {
     query: { sql_bytes: sql.length, ...(encoding && { data_encoding: encoding }) },
     headers: type,
@@ -37,6 +36,9 @@ export function copyUpload(
     sqlBytes: sql.length,
   }
 }
+
+/** As one text, to which the position in an error refers. On lines of their own, as the first may end with a comment. */
+export const sqlOf = ({ copy, create }: CopySql) => (create === undefined ? copy : `${create}\n;\n${copy}`)
 
 /** Proxies before the service take some 8 KB. */
 const maxAddressCharacters = 6_000

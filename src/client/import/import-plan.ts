@@ -30,42 +30,37 @@ export type ImportPlan = Readonly<{
 }>
 
 export type ImportStatements = Readonly<{
+  /** A new table, which is made with its rows. */
   create: string | undefined
   /** For copyfrom, with the file as it is. */
   copy: string
   /** What comes after the rows, as a job: each by itself. */
   after: readonly string[]
-  /** Takes a new table away again. */
-  drop: string | undefined
-  /** The same, for one who cannot know whether its rows came first: then they stay. */
-  dropEmpty: string | undefined
+  /** Whether a new table can be made, and nothing stays of it. Waits for whoever is making one of that name. */
+  tryCreate: string | undefined
+  count: string
 }>
 
 /** Every statement of an import, in their order. */
 export function importStatements(plan: ImportPlan): ImportStatements {
   const name = importTarget(plan)
+  const create = plan.isNew ? createTable(name, plan) : undefined
   return {
-    create: plan.isNew ? createTable(name, plan) : undefined,
+    create,
     copy: copyStatement(name, plan),
     after: [
       ...(plan.points ? [pointsStatement(name, plan.points, plan.isNew)] : []),
       ...(plan.isPrepared ? [`SELECT CDB_CartodbfyTable(${quoteLiteral(name).trim()})`] : []),
       `ANALYZE ${name}`,
     ],
-    drop: plan.isNew ? `DROP TABLE IF EXISTS ${name}` : undefined,
-    dropEmpty: plan.isNew ? dropEmptyTable(name) : undefined,
+    tryCreate: create && `BEGIN;\n${create};\nROLLBACK`,
+    count: `SELECT count(*) AS rows FROM ${name}`,
   }
 }
 
 /** The table as a statement names it. */
 export const importTarget = ({ schema, table }: ImportPlan) =>
   [...(schema === undefined ? [] : [schema]), table].map(shownName).join('.')
-
-/** Behind the lock nobody is about to store rows. */
-function dropEmptyTable(name: string): string {
-  const body = `BEGIN LOCK TABLE ${name}; IF NOT EXISTS (SELECT FROM ${name}) THEN DROP TABLE ${name}; END IF; END`
-  return `DO ${quoteLiteral(body).trim()}`
-}
 
 /** The points of a new table are computed while its rows are stored: filled in afterwards, every row would be written twice. */
 function createTable(name: string, { columns, points }: ImportPlan): string {

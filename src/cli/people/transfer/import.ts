@@ -1,4 +1,5 @@
 import { basename } from 'node:path'
+import { sqlOf } from '../../../client/api/copy-upload.ts'
 import { formatBytes, formatCount, formatDuration, plural } from '../../../client/format.ts'
 import {
   columnNames,
@@ -155,9 +156,7 @@ async function load(call: Call, service: Service, file: ImportFile, plan: Import
   const { client, signal } = service
   const statements = await fittingStatements(service, plan)
   const startedAt = performance.now()
-  if (statements.create) await client.sql(statements.create, { signal })
   const { total_rows } = await upload(call, service, file, statements).catch(async (error: unknown) => {
-    if (statements.drop) await client.sql(statements.drop)
     throw await explainCopy(error, call.args[0]!, file, plan)
   })
   const loaded = performance.now() - startedAt
@@ -186,7 +185,7 @@ async function upload(
   { terminal }: Call,
   { client, signal, url }: Service,
   file: ImportFile,
-  { copy }: ImportStatements,
+  { create, copy }: ImportStatements,
 ) {
   const isFar = !/^(localhost|127\.|\[::1\])/.test(new URL(url).hostname)
   const { stream, contentEncoding } = file.upload(isFar)
@@ -198,6 +197,6 @@ async function upload(
   const onProgress = ({ bytes }: { bytes: number }) => {
     sent = bytes
   }
-  const options = { signal, onProgress, ...(contentEncoding && { contentEncoding }) }
-  return at(wholeText(copy), () => client.copyFrom(copy, stream, options)).finally(stop)
+  const options = { create, signal, onProgress, ...(contentEncoding && { contentEncoding }) }
+  return at(wholeText(sqlOf({ create, copy })), () => client.copyFrom(copy, stream, options)).finally(stop)
 }

@@ -1,0 +1,69 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import type { TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+export type SlowLine = Readonly<{
+  url: string
+  /** From now on nothing passes, and neither end is told: a cable that was pulled. */
+  goSilent: () => void
+  /** So many answers to uploads are lost, with their connections. */
+  loseAnswers: (count: number) => void
+}>
+
+/**
+ * A line to the service that takes 1 MB/s on the way up. The throttle of the debugger is no such line: it ends with the
+ * page, and what was held back then rushes through.
+ */
+export async function slowLine(t: TestContext, serviceUrl: string): Promise<SlowLine> {
+  let isSilent = false
+  let answersToLose = 0
+  const sockets: Socket[] = []
+  const server = createServer({ allowHalfOpen: true }, (client) => {
+    const service = connect({
+      port: Number(new URL(serviceUrl).port),
+      host: '127.0.0.1',
+      allowHalfOpen: true,
+    })
+    sockets.push(client, service)
+    let isUpload = false
+    client.on('data', (chunk) => {
+      isUpload ||= /^POST \S+\/copyfrom\?/.test(chunk.toString('latin1', 0, 200))
+    })
+    service.on('data', () => {
+      if (!isUpload || answersToLose === 0) return
+      answersToLose--
+      client.destroy()
+    })
+    carry(client, service, bytesOfSecond, () => isSilent)
+    carry(service, client, Number.POSITIVE_INFINITY, () => isSilent)
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.after(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  const goSilent = () => {
+    isSilent = true
+  }
+  const loseAnswers = (count: number) => {
+    answersToLose = count
+  }
+  const { port } = server.address() as AddressInfo
+  return { url: `http://127.0.0.1:${port}`, goSilent, loseAnswers }
+}
+
+const bytesOfSecond = 1_000_000
+
+function carry(from: Socket, to: Socket, rate: number, isSilent: () => boolean): void {
+  from.on('data', async (chunk: Buffer) => {
+    from.pause()
+    if (isSilent()) return
+    to.write(chunk)
+    await sleep((chunk.length / rate) * 1000)
+    from.resume()
+  })
+  from.on('end', () => isSilent() || to.end())
+  from.on('close', () => isSilent() || to.destroy())
+  from.on('error', () => undefined)
+}
