@@ -4,12 +4,9 @@ import {
   findPoints,
   type ImportColumn,
   type ImportPlan,
-  importStatements,
   isNumber,
-  isTooLongForRequest,
   type Points,
   tableName,
-  tooManyNames,
 } from '../../src/client/import/import-plan.ts'
 import type { InferredColumn } from '../../src/client/import/infer-types.ts'
 import type { CatalogTable } from '../api/catalog.ts'
@@ -54,7 +51,6 @@ export function planImport(head: FileHead, reading: FileReading, wanted: WantedI
     table: wanted.target?.name ?? wanted.table,
     isNew: wanted.target === undefined,
     columns,
-    tableColumns: wanted.target?.columns.map(({ name }) => name),
     dialect: head.dialect,
     points: wanted.points === null ? undefined : possiblePoints,
     isPrepared: wanted.isPrepared && wanted.target === undefined,
@@ -111,11 +107,6 @@ function problemsOf(plan: ImportPlan, { target }: WantedImport, reading: FileRea
     columns.length > 1600 && `PostgreSQL has 1,600 columns at most, the file has ${columns.length}.`,
     missing.length > 0 &&
       `${target!.name} has no column ${missing.slice(0, 5).join(', ')}: rename it, or choose a new table.`,
-    columns.length <= 1600 &&
-      isTooLongForRequest(importStatements(plan).copy) &&
-      (reading.isWhole
-        ? tooManyNames(plan)
-        : 'The names of columns are too long, until the whole file is read.'),
     !isEncodingRight && 'There are bytes that are not of this encoding: choose another one.',
     badLine &&
       `Line ${badLine.line.toLocaleString('en-US')}: ${badLine.message} PostgreSQL would refuse the file.`,

@@ -121,7 +121,7 @@ test('a file of 2.5 GB is said to be too large before anything is sent, and is n
   assert.ok(grown < 250, `${grown} MB more after 500 MB were read`)
 })
 
-test('a table of 1,600 columns with the longest names gets rows whose columns need not be named; else it is told before', async (t) => {
+test('a table of 1,600 columns with the longest names gets rows, whatever the order of the columns in the file', async (t) => {
   const { page, signInAt, user } = await openConsole(t, { setup: { worker: true } })
   const names = Array.from(
     { length: 1600 },
@@ -129,22 +129,14 @@ test('a table of 1,600 columns with the longest names gets rows whose columns ne
   )
   await user.sql(`create table wide (${names.map((name) => `${name} int`).join(', ')})`)
   await signInAt('/upload')
-  const choose = async (header: readonly string[]) => {
-    await chooseFile(page, 'w.csv', Buffer.from(`${header.join(',')}\n7${','.repeat(1599)}\n`))
-    await page.getByText('1 row, all read').waitFor()
-    await page.getByLabel('Into').selectOption({ label: 'Append to wide' })
-  }
-  await choose([...names].reverse())
-  await page
-    .getByText('The names of these 1,600 columns are too long for one request: let the file have all')
-    .waitFor()
-  assert.ok(await page.getByRole('button', { name: 'Append to wide' }).isDisabled())
-  await page.getByRole('button', { name: 'Another file' }).click()
-  await choose(names)
+  const header = names.toReversed().join(',')
+  await chooseFile(page, 'w.csv', Buffer.from(`${header}\n7${',""'.repeat(1599)}\n`))
+  await page.getByText('1 row, all read').waitFor()
+  await page.getByLabel('Into').selectOption({ label: 'Append to wide' })
   await page.getByRole('button', { name: 'Append to wide' }).click()
   await page.getByText('wide has 1 new row').waitFor()
   const { rows } = await user.sql(`select ${names[0]} as first, ${names[1599]} as last from wide`)
-  assert.deepEqual(rows, [{ first: 7, last: null }])
+  assert.deepEqual(rows, [{ first: null, last: 7 }])
 })
 
 async function regenerate(user: TestUser, token: string): Promise<string> {

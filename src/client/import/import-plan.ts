@@ -20,8 +20,6 @@ export type ImportPlan = Readonly<{
   isNew: boolean
   /** Those of the file, in its order. */
   columns: readonly ImportColumn[]
-  /** All columns of a table that is there, in its order. */
-  tableColumns?: readonly string[] | undefined
   dialect: CsvDialect
   /** The column the_geom is filled from them. */
   points?: Points | undefined
@@ -59,7 +57,7 @@ export function importStatements(plan: ImportPlan): ImportStatements {
 }
 
 /** The table as a statement names it. */
-export const importTarget = ({ schema, table }: ImportPlan) =>
+const importTarget = ({ schema, table }: ImportPlan) =>
   [...(schema === undefined ? [] : [schema]), table].map(shownName).join('.')
 
 /** The points of a new table are computed while its rows are stored: filled in afterwards, every row would be written twice. */
@@ -79,16 +77,10 @@ function pointsStatement(name: string, points: Points, isNew: boolean): string {
 const pointOf = ({ lon, lat }: Points) =>
   `ST_SetSRID(ST_MakePoint(${shownName(lon)}, ${shownName(lat)}), 4326)`
 
-/** A new table has the columns of the file in its order, so that they need not be named: the statement stays short. */
+/** A new table has the columns of the file in its order, so that they need not be named. */
 function copyStatement(name: string, plan: ImportPlan): string {
-  const { columns, tableColumns, isNew } = plan
-  const options = `FROM STDIN WITH (${copyOptions(plan).join(', ')})`
-  const unnamed = `COPY ${name} ${options}`
-  if (isNew) return unnamed
-  const named = `COPY ${name} (${columns.map((column) => shownName(column.name)).join(', ')}) ${options}`
-  const isWholeRow =
-    columns.length === tableColumns?.length && columns.every((column, at) => column.name === tableColumns[at])
-  return isTooLongForRequest(named) && isWholeRow ? unnamed : named
+  const columns = plan.columns.map((column) => shownName(column.name))
+  return `COPY ${name}${plan.isNew ? '' : ` (${columns.join(', ')})`} FROM STDIN WITH (${copyOptions(plan).join(', ')})`
 }
 
 function copyOptions({ columns, dialect }: ImportPlan): string[] {
@@ -103,20 +95,6 @@ function copyOptions({ columns, dialect }: ImportPlan): string[] {
     encoding !== 'UTF8' && `ENCODING '${encoding}'`,
     empties.length > 0 && `FORCE_NULL (${empties.map((column) => shownName(column.name)).join(', ')})`,
   ].filter((option) => typeof option === 'string')
-}
-
-/** The statement of an upload stands in the address, and address and headers together have 16 KB. */
-export const isTooLongForRequest = (statement: string) =>
-  encodeURIComponent(statement).length > maxAddressCharacters
-
-const maxAddressCharacters = 15_000
-
-/** COPY names every column that gets a value, unless all do, and every one in which "" is NULL. */
-export function tooManyNames({ table, columns, isNew }: ImportPlan): string {
-  const names = `The names of these ${columns.length.toLocaleString('en-US')} columns are too long for one request`
-  return isNew
-    ? `${names}: give shorter ones to those in which values are "", or make them text.`
-    : `${names}: let the file have all columns of ${table}, in the same order; or make a new table of it, and INSERT from there.`
 }
 
 /** Names for columns, from what the header says of them: in lower case, without spaces and signs, each once. */

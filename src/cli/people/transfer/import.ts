@@ -8,10 +8,7 @@ import {
   type ImportPlan,
   type ImportStatements,
   importStatements,
-  importTarget,
-  isTooLongForRequest,
   tableName,
-  tooManyNames,
 } from '../../../client/import/import-plan.ts'
 import { TypeInference } from '../../../client/import/infer-types.ts'
 import { UsageError } from '../../command.ts'
@@ -154,7 +151,7 @@ function describePlan(
 async function load(call: Call, service: Service, file: ImportFile, plan: ImportPlan): Promise<number> {
   const { terminal, values } = call
   const { client, signal } = service
-  const statements = await fittingStatements(service, plan)
+  const statements = importStatements(plan)
   const startedAt = performance.now()
   const { total_rows } = await upload(call, service, file, statements).catch(async (error: unknown) => {
     throw await explainCopy(error, call.args[0]!, file, plan)
@@ -168,17 +165,6 @@ async function load(call: Call, service: Service, file: ImportFile, plan: Import
   if (values.json)
     terminal.out.write(`${JSON.stringify({ table: plan.table, rows: total_rows, job_id: job.job_id })}\n`)
   return 0
-}
-
-/** COPY need not name the columns of a table if the file has all of them: that is asked only where the names are too long. */
-async function fittingStatements({ client, signal }: Service, plan: ImportPlan): Promise<ImportStatements> {
-  const statements = importStatements(plan)
-  if (!isTooLongForRequest(statements.copy)) return statements
-  if (plan.isNew) throw new Failed(tooManyNames(plan))
-  const { fields } = await client.sql(`SELECT * FROM ${importTarget(plan)} LIMIT 0`, { signal })
-  const shorter = importStatements({ ...plan, tableColumns: Object.keys(fields) })
-  if (isTooLongForRequest(shorter.copy)) throw new Failed(tooManyNames(plan))
-  return shorter
 }
 
 async function upload(
