@@ -106,10 +106,19 @@ async function receive(response: Response): Promise<Outcome> {
 class News {
   isHeadTold = false
   #toldAt = 0
+  #later: ReturnType<typeof setTimeout> | undefined
 
   tell(): void {
     const isHead = !this.isHeadTold && stored.count > 0
-    if (!isHead && performance.now() - this.#toldAt < progressMs) return
+    const waitMs = isHead ? 0 : this.#toldAt + progressMs - performance.now()
+    if (waitMs <= 0) this.#post(isHead)
+    // The last rows before a pause of the database are told while it lasts.
+    else this.#later ??= setTimeout(() => this.#post(false), waitMs)
+  }
+
+  #post(isHead: boolean): void {
+    clearTimeout(this.#later)
+    this.#later = undefined
     this.#toldAt = performance.now()
     this.isHeadTold ||= isHead
     worker.postMessage({

@@ -32,7 +32,7 @@ test('a service that goes away in the middle of rows leaves those that came, and
   )
   await page.keyboard.press('Control+Enter')
   await summary(page)
-    .filter({ hasText: /[1-9],\d{3} rows/ })
+    .filter({ hasText: /^Running… [1-9],\d{3} rows/ })
     .waitFor()
   await admin(
     `select pg_terminate_backend(pid) from pg_stat_activity where query like '%pg_sleep(case%' and pid <> pg_backend_pid()

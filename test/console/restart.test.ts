@@ -16,7 +16,7 @@ test('a service that is killed during a query says that rows are missing, and af
   await write(page, half)
   await page.keyboard.press('Control+Enter')
   await summary(page)
-    .filter({ hasText: /[1-9],\d{3} rows/ })
+    .filter({ hasText: /^Running… [1-9],\d{3} rows/ })
     .waitFor()
   await kill()
   await page.getByRole('alert').getByText('These are not all rows').waitFor()
