@@ -12,8 +12,10 @@ export async function runToEnd(call: Call, service: Service, job: JobDocument): 
   if (isOver) return report(call, last)
   const { terminal } = call
   const { isTerminal, stream } = terminal.err
+  // Listened for before the person can know of it: a signal that nobody listens for ends the process.
+  const secondInterrupt = nextInterrupt()
   if (!terminal.isQuiet) stream.write(`${isTerminal ? ' ' : ''}cancelling … `)
-  const cancelled = await Promise.race([cancel(service, job.job_id), secondInterrupt()])
+  const cancelled = await Promise.race([cancel(service, job.job_id), secondInterrupt])
   if (!cancelled) {
     terminal.say(`left running. To cancel it: cartage job cancel ${job.job_id}`)
     return 130
@@ -63,7 +65,7 @@ async function cancel({ client }: Service, id: string): Promise<JobDocument> {
   })
 }
 
-function secondInterrupt(): Promise<undefined> {
+function nextInterrupt(): Promise<undefined> {
   return new Promise((resolve) => {
     for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => resolve(undefined))
   })
