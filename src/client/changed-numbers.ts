@@ -86,7 +86,9 @@ type Container = Record<string | number, unknown>
 /** Where the next value stands. */
 type Place = { container: Container | unknown[]; key: string | number; memberCount: number }
 
-const memberOf = ({ container, key }: Place) => (container as Container)[key]
+/** Its own: what stands in the text twice may be missing here, and `__proto__` would be everybody's. */
+const memberOf = ({ container, key }: Place) =>
+  Object.hasOwn(container, key) ? (container as Container)[key] : undefined
 
 const isContainer = (value: unknown): value is Container => typeof value === 'object' && value !== null
 

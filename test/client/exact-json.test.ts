@@ -92,11 +92,27 @@ test('any JSON, with any numbers anywhere, is read as a parser reads it that loo
     fc.assert(
       fc.property(json, (text) => {
         assert.deepEqual(read(text), parse(text, null, options), text)
+        assert.deepEqual(Reflect.ownKeys(Object.prototype), keysOfAll, text)
       }),
       { numRuns: 3_000 },
     )
   }
 })
+
+test('no JSON gives a member to every object', () => {
+  for (const text of [
+    '{"a":{"__proto__":[1.50]},"a":{}}',
+    '{"a":{"__proto__":{"polluted":1.50}},"a":{}}',
+    '{"a":{"__proto__":{"__proto__":{"polluted":1.50}}},"a":{"__proto__":{}}}',
+    '[{"__proto__":{"polluted":1.50},"__proto__":1}]',
+  ]) {
+    const read = JSON.stringify(parseExact(text), (_, value) => (value instanceof ExactNumber ? 1.5 : value))
+    assert.equal(read, JSON.stringify(JSON.parse(text)), text)
+    assert.deepEqual(Reflect.ownKeys(Object.prototype), keysOfAll, text)
+  }
+})
+
+const keysOfAll = Reflect.ownKeys(Object.prototype)
 
 test('of two members with one name the last counts, as for JSON.parse', () => {
   assert.deepEqual(parseExact('{"a":9007199254740993,"b":{"c":1.50,"c":"x"},"a":2}'), { a: 2, b: { c: 'x' } })
