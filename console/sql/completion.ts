@@ -22,9 +22,10 @@ export function sqlLanguage(catalog: Catalog): Extension {
 }
 
 function namespaceOf({ tables }: Catalog): SQLNamespace {
-  const schemas: Record<string, Record<string, SQLNamespace>> = {}
+  // Without a prototype: a schema or a table can be called __proto__.
+  const schemas: Record<string, Record<string, SQLNamespace>> = Object.create(null)
   for (const table of tables) {
-    schemas[table.schema] ??= {}
+    schemas[table.schema] ??= Object.create(null)
     schemas[table.schema]![table.name] = {
       self: { label: table.name, apply: shownName(table.name), detail: table.kind, type: 'type' },
       children: table.columns.map(columnCompletion),
