@@ -16,8 +16,9 @@ export type ParseFailure = {
 export type ParsedTree = { readonly ok: true; readonly tree: ParseResult } | ParseFailure
 
 const maxCharacters = 262_144
-// Parsing blocks the process for some 20 ms at either limit.
+// Parsing blocks the process for some 20 ms at any of these limits.
 const maxLexemes = 16_384
+const maxScanSteps = 5_000_000
 const instancesKept = 3
 
 const instances: PgQueryInstance[] = []
@@ -56,7 +57,8 @@ export function parseTree(text: string): ParsedTree {
   // The parser takes a NUL for the end of the text, and would not see what follows.
   if (text.includes('\0')) return failure('nul-character', 'SQL must not contain NUL characters')
   if (text.length > maxCharacters) return failure('too-large', `SQL is too large: ${text.length} characters`)
-  if (text.length > maxLexemes && isTooComplex(text)) return failure('too-complex', 'SQL is too complex')
+  if (isSlowToScan(text) || (text.length > maxLexemes && isTooComplex(text)))
+    return failure('too-complex', 'SQL is too complex')
   const instance = instances[0]
   if (!instance) {
     replenish()
@@ -80,6 +82,18 @@ function replenish(): void {
 function failure(code: ParseFailure['code'], message: string): ParseFailure {
   return { ok: false, code, message }
 }
+
+/** The scanner reads the rest of a run of operator characters anew after certain ones in it, also inside of a comment. */
+function isSlowToScan(text: string): boolean {
+  let steps = 0
+  for (const [run] of text.matchAll(operatorRuns))
+    steps += run.length * (run.match(newBeginnings)?.length ?? 0)
+  return steps > maxScanSteps
+}
+
+const operatorRuns = /[~!@#^&|`?+\-*/%<>=]{64,}/g
+// Of two hyphens the rest of the line is a comment.
+const newBeginnings = /\/\*|\+|(?<!-)-(?!-)/g
 
 function isTooComplex(text: string): boolean {
   let count = 0

@@ -79,3 +79,17 @@ test('a text nested deeply enough to break the parser is refused, and harms no t
     assert.deepEqual(split('TABLE t'), [['SelectStmt', 'TABLE t']])
   }
 })
+
+test('no text keeps the process busy, whatever its operators and comments are', () => {
+  const pieces = ['/*', '+', '+-', '@-', '-+/*', '*/', '/* ', '--', '-- \n', "'", '(', '<>', '$$']
+  for (const piece of pieces) {
+    for (const length of [16_000, 250_000]) {
+      const start = process.cpuUsage()
+      parseStatements(piece.repeat(length / piece.length))
+      const { user, system } = process.cpuUsage(start)
+      assert.ok(user + system < 500_000, `${piece} ${length}: ${(user + system) / 1000} ms`)
+    }
+  }
+  const banner = `/${'*'.repeat(5_000)}/\n${`${'-'.repeat(100)}\n`.repeat(1_000)}select 1`
+  assert.equal(parseStatements(banner).ok, true)
+})
