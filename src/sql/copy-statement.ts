@@ -1,4 +1,4 @@
-import type { CopyStmt } from 'libpg-query'
+import type { CopyStmt, CreateStmt } from 'libpg-query'
 import type { ParseFailure } from './grammar.ts'
 import { lexemes } from './lexemes.ts'
 import { parseStatements, taggedNode } from './statements.ts'
@@ -52,10 +52,21 @@ export function parseLoad(text: string): CopyStatement | CopyRefusal {
   if (!parsed.ok) return unreadable(parsed)
   const [first, ...others] = parsed.statements
   if (!first) return refusals.missing
-  const [copy, ...more] = first.tag === 'CreateStmt' ? others : parsed.statements
+  const create = first.tag === 'CreateStmt' ? first.node : undefined
+  const [copy, ...more] = create ? others : parsed.statements
   if (copy?.tag !== 'CopyStmt' || more.length > 0) return refusals.notLoad
   const checked = checkCopy(text, copy.node, 'from')
-  return checked.ok ? { ...checked, makesTable: copy !== first } : checked
+  if (!checked.ok || !create) return checked
+  return refusalToMake(create, copy.node) ?? { ...checked, makesTable: true }
+}
+
+function refusalToMake(
+  { relation: made }: CreateStmt,
+  { relation: filled }: CopyStmt,
+): CopyRefusal | undefined {
+  if (made?.relpersistence === 't' || made?.schemaname?.startsWith('pg_temp')) return refusals.temporary
+  const isSame = made?.relname === filled?.relname && made?.schemaname === filled?.schemaname
+  return isSame ? undefined : refusals.otherTable
 }
 
 const unreadable = (failure: ParseFailure): CopyRefusal => ({
@@ -107,6 +118,11 @@ const refusals = {
     'several-statements',
     'SQL must be one COPY ... FROM STDIN, with nothing but a CREATE TABLE before it',
   ),
+  otherTable: refusal(
+    'several-statements',
+    'COPY must name the table as CREATE TABLE does, which makes it with its rows',
+  ),
+  temporary: refusal('several-statements', 'A temporary table would be gone at once, with its rows'),
   notFrom: refusal('wrong-direction', 'SQL must be COPY ... FROM STDIN, not COPY ... TO'),
   notTo: refusal('wrong-direction', 'SQL must be COPY ... TO STDOUT, not COPY ... FROM'),
   serverFile: refusal('server-file', 'COPY with a server file is not allowed, use STDIN or STDOUT'),

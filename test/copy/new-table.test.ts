@@ -4,10 +4,14 @@ import { type OutgoingHttpHeaders, request } from 'node:http'
 import { connect } from 'node:net'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
+import pg from 'pg'
+import { createUser } from '../../src/accounts/create-user.ts'
 import { assertAtRest, csvLines, type Reply, readReply, send } from '../support/copying.ts'
+import { newInstallation } from '../support/installation.ts'
 import { grantsOf, keysClient } from '../support/keys-client.ts'
-import { eventually, type Setup, setup, type TestUser } from '../support/setup.ts'
+import { eventually, randomName, type Setup, setup, type TestUser } from '../support/setup.ts'
 
 const create = 'CREATE TABLE t (id int, name text)'
 const copy = 'COPY t FROM STDIN (FORMAT csv)'
@@ -43,6 +47,47 @@ test('1,600 columns with the longest names are made in one request', async (t) =
   assert.deepEqual([status, body.total_rows], [200, 1], JSON.stringify(body))
 })
 
+test('no row is lost behind SQL that is longer than a Unix socket holds, however slowly the rows come', async (t) => {
+  const { keys, start } = await newInstallation(t)
+  const service = await start({ keys: { adminUrl: await socketUrl(keys.adminUrl) } })
+  const { account, masterToken } = await createUser(service.services.accounts, {
+    username: randomName('user'),
+  })
+  const user = { base: `${service.url}/user/${account.username}`, masterToken }
+  const rows = '123456789\n'.repeat(10)
+  for (const bytes of [240_000, 262_144]) {
+    const sql = `CREATE TABLE t${bytes} (a int); COPY t${bytes} FROM STDIN`.padEnd(bytes)
+    const { sent, answered } = begin(user, sql, rows.slice(0, 20))
+    await sleep(200)
+    sent.end(rows.slice(20))
+    const { status, body } = await readReply((await answered)[0])
+    assert.deepEqual([status, body.total_rows], [200, 10], JSON.stringify(body))
+  }
+})
+
+/** The same server over its Unix socket, where the embedded one is. */
+async function socketUrl(adminUrl: string): Promise<string> {
+  const client = new pg.Client({ connectionString: adminUrl })
+  await client.connect()
+  const { rows } = await client.query('show unix_socket_directories').finally(() => client.end())
+  const { username, password, port, pathname } = new URL(adminUrl)
+  const place = new URLSearchParams({ host: rows[0].unix_socket_directories, port })
+  return `postgres://${username}:${password}@${pathname}?${place}`
+}
+
+test('SQL that comes too slowly is not waited for, though it never stops coming', async (t) => {
+  const { user } = await setup(t, { config: { requestTimeoutMs: 1_000 } })
+  const { sent, answered } = begin(user, both.slice(0, 10), '', 1_000)
+  const drops = setInterval(() => sent.write(' '), 100)
+  t.after(() => clearInterval(drops))
+  await assertRefused(
+    answered.then(([response]) => readReply(response)),
+    408,
+    /did not arrive in time/,
+  )
+  sent.on('error', () => undefined).destroy()
+})
+
 test('whatever goes wrong with the rows, the table is not there either', async (t) => {
   const at = await setup(t, { config: { copyMaxBytes: 6_000_000 } })
   const user = await at.createUser({ quotaBytes: 4 * 1024 ** 2 })
@@ -61,7 +106,6 @@ test('whatever goes wrong with the rows, the table is not there either', async (
       /gunzipping/,
       { data_encoding: 'gzip' },
     ],
-    ['another table', `${create}; COPY nowhere FROM STDIN`, '1\n', /relation "nowhere" does not exist/],
     ['a bad type', `CREATE TABLE t (id nothing); ${copy}`, '1\n', /type "nothing" does not exist/],
   ]
   for (const [what, sql, data, message, parameters] of cases) {
@@ -149,6 +193,11 @@ test('SQL in the body that is none of the two statements, or not there, is refus
     [`DROP TABLE t; ${copy}`, /with nothing but a CREATE TABLE before it/],
     [`${create}; COMMIT; ${copy}`, /with nothing but a CREATE TABLE before it/],
     [`CREATE TABLE t AS SELECT 1; ${copy}`, /with nothing but a CREATE TABLE before it/],
+    [`${create}; COPY nowhere FROM STDIN`, /as CREATE TABLE does/],
+    [`CREATE TABLE "T" (id int, name text); ${copy}`, /as CREATE TABLE does/],
+    [`CREATE TABLE public.t (id int, name text); ${copy}`, /as CREATE TABLE does/],
+    [`CREATE TEMP TABLE t (id int, name text); ${copy}`, /temporary/],
+    ['CREATE TABLE pg_temp.t (id int); COPY pg_temp.t FROM STDIN', /temporary/],
     [`${create}; COPY t TO STDOUT`, /FROM STDIN/],
     [`${create}; COPY t FROM PROGRAM 'id'`, /PROGRAM/],
     [`${create}; COPY t FROM '/etc/passwd'`, /file/],
@@ -217,7 +266,12 @@ const sendLoad = (
 ) => send(loadUrl(user, parameters), { method: 'POST', headers }, body)
 
 /** An upload whose end is still to come. */
-function begin(user: TestUser, sql: string, data: string, sqlBytes = Buffer.byteLength(sql)) {
+function begin(
+  user: Pick<TestUser, 'base' | 'masterToken'>,
+  sql: string,
+  data: string,
+  sqlBytes = Buffer.byteLength(sql),
+) {
   const url = loadUrl(user, { sql_bytes: String(sqlBytes) })
   const sent = request(url, { agent: false, method: 'POST' })
   const answered = once(sent, 'response')

@@ -1,10 +1,15 @@
 import type { Upload } from '../../copy/upload.ts'
 import { type AppError, errors } from '../../errors.ts'
 
-/** Takes so many bytes from the beginning of a body; the rest stays in it. Waits for the client no longer than a copy does. */
-export function readStart({ body, begin, wait }: Upload, bytes: number): Promise<Buffer> {
+/**
+ * Takes so many bytes from the beginning of a body; the rest stays in it. Waits for the client no longer than a copy does,
+ * and for all of them no longer than for any other body that is read whole.
+ */
+export function readStart({ body, begin, wait }: Upload, bytes: number, limitMs: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
+    const limit = setTimeout(() => fail(errors.clientTooSlow()), limitMs)
     const stop = () => {
+      clearTimeout(limit)
       wait.end()
       body.off('readable', look).off('end', cut).off('error', cut).off('close', cut)
     }

@@ -52,7 +52,7 @@ async function readSqlFirst(
   if (readContentEncoding(request.headers['content-encoding'])) throw errors.badRequest(encodingOfData)
   const encoding = readContentEncoding(textOf(parameters, 'data_encoding'), 'data_encoding')
   const upload = uploadOf(config, request, reply, encoding, sqlBytes)
-  const sql = await readStart(upload, sqlBytes)
+  const sql = await readStart(upload, sqlBytes, config.requestTimeoutMs)
   if (!isUtf8(sql)) throw errors.copyRefused('SQL must be UTF-8: is sql_bytes its length in bytes?')
   return { statement: accept(parseLoad(sql.toString())), upload }
 }

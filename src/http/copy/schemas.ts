@@ -1,6 +1,6 @@
 import { answered, apiKey, error, text } from '../frame/schemas.ts'
 
-/** Of SQL at the beginning of a body: a table of 1,600 columns with the longest names fits into it. */
+/** Of SQL at the beginning of a body. The grammar takes 256 Ki characters of it, such as 1,600 columns with the longest names, thrice. */
 export const maxSqlBytes = 512 * 1024
 
 const copyToParameters = {
