@@ -25,7 +25,6 @@ export class UploadPump {
   #compression: string | undefined
   #decoder: Decoder | null = null
   #isFinished = false
-  #isStarted = false
 
   constructor(upload: Upload, maxBytes: number, target: PumpTarget) {
     this.#upload = upload
@@ -40,15 +39,14 @@ export class UploadPump {
 
   start(): void {
     if (this.#isFinished) return
-    this.#isStarted = true
     this.#upload.begin()
     this.#upload.body.on('data', this.#onBody).on('end', this.#onBodyEnd).on('error', this.#onCut)
     this.#listen()
   }
 
-  /** The target has room again. Before the start it was a long statement that had to drain: nobody listens to the body yet. */
+  /** The target has room again. */
   resume(): void {
-    if (this.#isFinished || !this.#isStarted) return
+    if (this.#isFinished) return
     if (this.#decoder) this.#decoder.resume()
     else this.#listen()
   }

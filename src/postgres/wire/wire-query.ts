@@ -44,7 +44,6 @@ export class WireQuery {
     this.done = new Promise((resolve, reject) => {
       this.#settle = { resolve, reject }
     })
-    if (handler.copyDrained) this.#socket.on('drain', this.#onDrain)
     // A connection that was lost a moment ago will not tell again.
     if (this.#socket.closed) process.nextTick(this.#onClose)
     const [first] = texts
@@ -173,6 +172,8 @@ export class WireQuery {
 
   #copyIn(): void {
     if (this.#handler.feedCopy) {
+      // Not before: a long statement drains, too.
+      if (this.#handler.copyDrained) this.#socket.on('drain', this.#onDrain)
       this.#handler.feedCopy()
       return
     }
