@@ -7,7 +7,7 @@ import { adminTarget } from '../postgres/session-target.ts'
 import type { CopyStatement } from '../sql/copy-statement.ts'
 import { clearPages } from './clear-pages.ts'
 import { type Copies, copyLimitMs, openCopySession } from './copies.ts'
-import { type CopyHandler, CopyRun } from './copy-run.ts'
+import { CopyRun } from './copy-run.ts'
 import type { QuotaShare } from './quota-ledger.ts'
 import type { Upload } from './upload.ts'
 import { UploadPump } from './upload-pump.ts'
@@ -74,7 +74,7 @@ const isOverQuota = (error: unknown) => error instanceof AppError && error.code 
 async function store(
   { databases, limitMs, maxBytes }: Copies,
   session: Session,
-  { text, makesTable }: CopyStatement,
+  statement: CopyStatement,
   upload: Upload,
   share: QuotaShare,
 ): Promise<number> {
@@ -88,15 +88,14 @@ async function store(
     fail: (reason) => run.stop(reason),
   })
   try {
-    const handler: CopyHandler = {
+    const rows = await run.copy(statement, {
       feedCopy: () => pump.start(),
       copyDrained: () => pump.resume(),
       stopped: () => {
         pump.stop()
         run.wire.failCopy('the upload was stopped')
       },
-    }
-    const rows = await (makesTable ? run.copyIntoNew(text, handler) : run.copy(text, handler))
+    })
     if (rows === 0) throw errors.noRowsCopied()
     return rows
   } catch (error) {

@@ -3,6 +3,7 @@ import { sqlstate } from '../postgres/sqlstate.ts'
 import { type RunHandler, StatementRun } from '../postgres/statement-run.ts'
 import { sqlError, toClientError, type WireError } from '../postgres/wire/wire-error.ts'
 import type { WireOutcome } from '../postgres/wire/wire-handler.ts'
+import type { CopyStatement } from '../sql/copy-statement.ts'
 
 /** The two directions differ in what they do with the data. */
 export type CopyHandler = Pick<RunHandler, 'copyData' | 'feedCopy' | 'copyDrained' | 'stopped'>
@@ -12,21 +13,18 @@ export class CopyRun extends StatementRun {
   #isStoring = false
   #hasCommit = false
 
-  /** Answers the rows. By then the session has been given back clean, or destroyed. */
-  async copy(text: string, handler: CopyHandler): Promise<number> {
+  /**
+   * Answers the rows. By then the session has been given back clean, or destroyed. A table that the text makes is committed
+   * with its rows; without rows there is none.
+   */
+  async copy(
+    { text, makesTable }: Pick<CopyStatement, 'text' | 'makesTable'>,
+    handler: CopyHandler,
+  ): Promise<number> {
+    this.#hasCommit = makesTable
     try {
-      return await this.#transfer([text], handler)
-    } finally {
-      await this.release()
-    }
-  }
-
-  /** The same for a text that makes the table first. Without rows there is no table either. */
-  async copyIntoNew(text: string, handler: CopyHandler): Promise<number> {
-    this.#hasCommit = true
-    try {
-      const rows = await this.#transfer(['begin', text], handler)
-      if (rows > 0) await this.#commit()
+      const rows = await this.#transfer(makesTable ? ['begin', text] : [text], handler)
+      if (makesTable && rows > 0) await this.#commit()
       return rows
     } finally {
       await this.release()

@@ -24,7 +24,7 @@ export type Download = Readonly<{
 export async function copyTo(
   copies: Copies,
   principal: Principal,
-  { text }: CopyStatement,
+  statement: CopyStatement,
   download: Download,
 ): Promise<number> {
   const { gone } = download
@@ -32,7 +32,7 @@ export async function copyTo(
   const limitMs = copyLimitMs(copies, principal)
   const run = new CopyRun({ databases: copies.databases, session, limitMs, gone })
   const sender = new Sender(run, download)
-  const rows = await blameRevocation(principal, run.copy(text, sender))
+  const rows = await blameRevocation(principal, run.copy(statement, sender))
   sender.open()
   return rows
 }
