@@ -91,12 +91,8 @@ const grants = [
 /** On a connection of sockets and bytes: an HTTP client takes a millisecond of its own. */
 async function timePages({ url, pathOfPage }: User, count = perMeasurement): Promise<number> {
   const client = new RawClient(url)
-  const readPage = async () => {
-    const { status, body } = await client.send('GET', pathOfPage)
-    if (status !== 200) throw new Error(`${status} ${body}`)
-  }
   try {
-    return await time(readPage, count)
+    return await time(() => client.read(pathOfPage), count)
   } finally {
     client.close()
   }

@@ -34,6 +34,12 @@ export class RawClient {
     })
   }
 
+  /** What must be answered with 200. */
+  async read(path: string): Promise<void> {
+    const { status, body } = await this.send('GET', path)
+    if (status !== 200) throw new Error(`${status} ${body}`)
+  }
+
   close(): void {
     this.#waiting = undefined
     this.#socket.destroy()

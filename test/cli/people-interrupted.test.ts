@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { beginCartage, connection, inTerminal, shellLine } from '../support/call.ts'
+import { runningCopies } from '../support/copying.ts'
 import { jobApi } from '../support/job-api.ts'
 import { eventually, type Setup, setup } from '../support/setup.ts'
 
@@ -27,7 +28,7 @@ test('an import shows how far it is, and Ctrl-C leaves neither rows nor table', 
   terminal.type('\x03')
   assert.equal(await terminal.ended, 130)
   assert.ok(terminal.shown().endsWith('\r\x1b[Kinterrupted\r\n'), terminal.shown())
-  await eventually(async () => assert.equal(await copies(house), 0))
+  await eventually(async () => assert.equal(await runningCopies(house.user), 0))
   assert.equal(await tables(), 0)
 })
 
@@ -37,17 +38,12 @@ test('an import that is killed leaves neither rows nor table', async (t) => {
   await house.user.sql('create domain sluggish as text check (pg_sleep(0.02)::text is not null)')
   await writeFile(file, `name\n${`${'x'.repeat(20_000)}\n`.repeat(1_000)}`)
   const { child, ended } = beginCartage(connection(house), ['import', file, '--type', 'name=sluggish'])
-  await eventually(async () => assert.equal(await copies(house), 1), 60_000)
+  await eventually(async () => assert.equal(await runningCopies(house.user), 1), 60_000)
   child.kill('SIGKILL')
   await ended
-  await eventually(async () => assert.equal(await copies(house), 0))
+  await eventually(async () => assert.equal(await runningCopies(house.user), 0))
   assert.equal((await house.user.sql("select from pg_class where relname = 'slow'")).rowCount, 0)
 })
-
-async function copies({ admin, user }: Setup): Promise<number | null> {
-  const running = `select from pg_stat_activity where datname = $1 and application_name = 'cartage copy' and state <> 'idle'`
-  return (await admin(running, [user.account.database])).rowCount
-}
 
 test('the second Ctrl-C of job run does not wait for the cancel, and tells how to do it', async (t) => {
   const house = await setup(t, withWorker)

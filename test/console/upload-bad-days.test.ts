@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { type TestContext, test } from 'node:test'
 import type { Page, Route } from 'playwright-core'
+import { runningCopies } from '../support/copying.ts'
 import { basic, eventually, type TestUser } from '../support/setup.ts'
 import { openConsole } from './open-console.ts'
 import { type SlowLine, slowLine } from './slow-line.ts'
-import { chooseFile, chooseGenerated, runningCopies, startUpload, tables } from './upload-page.ts'
+import { chooseFile, chooseGenerated, startUpload, tables } from './upload-page.ts'
 
 test('a tab that is closed in the middle of an upload leaves neither rows nor table', async (t) => {
   const { page, user } = await openMidUpload(t)

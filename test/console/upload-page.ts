@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Page } from 'playwright-core'
+import { runningCopies } from '../support/copying.ts'
 import { eventually, type TestUser } from '../support/setup.ts'
 
 /** What the tests of the upload do with its page. */
@@ -54,14 +55,6 @@ export async function startUpload(page: Page, user: TestUser, name: string): Pro
 
 /** On its way, and by far not all of it. */
 export const someMegabytes = /^\d+(\.\d)? MB of \d\d MB · .*\/s · .* left$/
-
-/** COPYs that PostgreSQL is at, for this user. */
-export async function runningCopies(user: TestUser): Promise<number> {
-  const { rowCount } = await user.sql(
-    "select from pg_stat_activity where usename = current_user and application_name = 'cartage copy' and state <> 'idle'",
-  )
-  return rowCount ?? 0
-}
 
 export async function tables(user: TestUser): Promise<string[]> {
   const { rows } = await user.sql("select tablename from pg_tables where schemaname = 'public' order by 1")

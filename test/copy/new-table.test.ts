@@ -6,11 +6,11 @@ import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
-import pg from 'pg'
 import { createUser } from '../../src/accounts/create-user.ts'
 import { assertAtRest, csvLines, type Reply, readReply, send } from '../support/copying.ts'
 import { newInstallation } from '../support/installation.ts'
 import { grantsOf, keysClient } from '../support/keys-client.ts'
+import { runSql } from '../support/namespace.ts'
 import { eventually, randomName, type Setup, setup, type TestUser } from '../support/setup.ts'
 
 const create = 'CREATE TABLE t (id int, name text)'
@@ -67,9 +67,7 @@ test('no row is lost behind SQL that is longer than a Unix socket holds, however
 
 /** The same server over its Unix socket, where the embedded one is. */
 async function socketUrl(adminUrl: string): Promise<string> {
-  const client = new pg.Client({ connectionString: adminUrl })
-  await client.connect()
-  const { rows } = await client.query('show unix_socket_directories').finally(() => client.end())
+  const { rows } = await runSql({ connectionString: adminUrl }, 'show unix_socket_directories')
   const { username, password, port, pathname } = new URL(adminUrl)
   const place = new URLSearchParams({ host: rows[0].unix_socket_directories, port })
   return `postgres://${username}:${password}@${pathname}?${place}`

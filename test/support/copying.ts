@@ -81,3 +81,11 @@ export async function assertAtRest({ admin, service }: Setup, user: TestUser): P
     assert.deepEqual(rows, [])
   })
 }
+
+/** COPYs that PostgreSQL is at, for this user. */
+export async function runningCopies(user: TestUser): Promise<number> {
+  const { rowCount } = await user.sql(
+    "select from pg_stat_activity where usename = current_user and application_name = 'cartage copy' and state <> 'idle'",
+  )
+  return rowCount ?? 0
+}
