@@ -14,7 +14,7 @@ import { type CreatedUser, settleUser } from './create-user.ts'
 import { removeOrganization } from './delete-organization.ts'
 import { checkMasterToken, checkQuota } from './new-account.ts'
 import { insertDraftOrganization, type Organization, setOrganizationState } from './organization-store.ts'
-import { insertDraftUser } from './user-store.ts'
+import { insertDraftUser, nextId } from './user-store.ts'
 
 export type NewOrganization = Readonly<{
   name: string
@@ -56,6 +56,7 @@ async function draft(
   const hostId = await emptiestHost(tx, hostIds)
   const organization = await insertDraftOrganization(tx, installation.namespace, name, hostId)
   const account = await insertDraftUser(tx, {
+    id: await nextId(tx, 'users'),
     username: owner.username,
     namespace: installation.namespace,
     organizationId: organization.id,

@@ -15,8 +15,9 @@ import { checkAccountName } from './account-names.ts'
 import { removeUser } from './delete-user.ts'
 import { checkMasterToken, checkQuota } from './new-account.ts'
 import { shareOrganization } from './organization-store.ts'
+import { releaseSpares, reserveSpares, type SpareMember, takeSpare } from './spare-store.ts'
 import { admitToDatabase, createRoles } from './tenant-roles.ts'
-import { type DraftUser, insertDraftUser, setUserState } from './user-store.ts'
+import { type DraftUser, insertDraftUser, nextId, setUserState } from './user-store.ts'
 
 export type NewUser = Readonly<{
   username: string
@@ -37,10 +38,13 @@ export async function createUser(installation: Installation, request: NewUser): 
   const hostIds = request.organization ? [] : await reachableHosts(installation.databases)
   const account = await holdingLocks(installation.databases.control, async (client) => {
     const draft = await onConnection(client, (tx) => draftUser(installation, tx, client, request, hostIds))
-    return finishUser(installation, client, draft, masterToken)
+    await finishUser(installation, client, draft, masterToken)
+    return draft.account
   })
   return { account, masterToken }
 }
+
+type Draft = Readonly<{ account: Account; spares: readonly SpareMember[] }>
 
 async function draftUser(
   installation: Installation,
@@ -48,18 +52,24 @@ async function draftUser(
   client: PoolClient,
   request: NewUser,
   hostIds: readonly number[],
-): Promise<Account> {
+): Promise<Draft> {
+  const { namespace } = installation
   const place = request.organization
     ? await placeInOrganization(tx, request, request.organization)
     : await placeAlone(tx, request, hostIds)
+  const { organizationId } = place
+  const spareId = organizationId === null ? undefined : await takeSpare(tx, organizationId)
   const account = await insertDraftUser(tx, {
+    id: spareId ?? (await nextId(tx, 'users')),
     username: request.username,
-    namespace: installation.namespace,
+    namespace,
     quotaBytes: request.quotaBytes ?? 0,
     ...place,
   })
   await lockUser(client, account.userId)
-  return account
+  const isShort = organizationId !== null && spareId === undefined
+  const spares = isShort ? await reserveSpares(tx, namespace, organizationId, account.userId) : []
+  return { account, spares }
 }
 
 type Place = Pick<DraftUser, 'organizationId' | 'orgRole' | 'databaseId' | 'schema' | 'hostId'>
@@ -91,15 +101,14 @@ async function placeInOrganization(tx: ClientBase, request: NewUser, organizatio
 async function finishUser(
   installation: Installation,
   client: PoolClient,
-  account: Account,
+  { account, spares }: Draft,
   masterToken: string,
-): Promise<Account> {
+): Promise<void> {
   try {
     if (!account.organization) {
       await createTenantDatabase(installation, account.hostId, account.database)
     }
-    await settleUser(installation, client, account, masterToken)
-    return account
+    await settleUser(installation, client, account, masterToken, spares)
   } catch (error) {
     await removeUser(installation, account).catch((again) =>
       installation.log.error({ err: again }, 'an account is left to repair'),
@@ -114,12 +123,14 @@ export async function settleUser(
   client: PoolClient,
   account: Account,
   masterToken: string,
+  spares: readonly SpareMember[] = [],
 ): Promise<void> {
   await createRoles(installation.databases, installation.secrets, account)
-  await admitToDatabase(installation.databases, account)
+  await admitToDatabase(installation.databases, account, spares)
   await onConnection(client, async (tx) => {
     await insertFirstKeys(tx, installation.secrets, account, masterToken)
     await setUserState(tx, account.userId, 'active')
+    if (spares.length > 0) await releaseSpares(tx, account.userId)
     await recordAudit(tx, {
       actor: operator,
       action: 'user.created',

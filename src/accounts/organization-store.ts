@@ -81,9 +81,11 @@ export async function closeOrganization(tx: ClientBase, id: number): Promise<boo
   return true
 }
 
+/** Of its members, and of those to come. */
 export async function masterRolesOf(control: Queryable, organizationId: number): Promise<readonly string[]> {
   const { rows } = await control.query<{ master_role: string }>(
-    'select master_role from cartage.users where organization_id = $1',
+    `select master_role from cartage.users where organization_id = $1
+     union all select master_role from cartage.spare_members where organization_id = $1`,
     [organizationId],
   )
   return rows.map((row) => row.master_role)

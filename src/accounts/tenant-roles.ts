@@ -11,6 +11,7 @@ import { adminTarget } from '../postgres/session-target.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import { otherRolesPattern } from '../postgres/tenant-names.ts'
 import type { Secrets } from '../secrets.ts'
+import type { SpareMember } from './spare-store.ts'
 
 /** What account rows and roles are made from, before the account exists. */
 export type TenantPlace = Pick<
@@ -18,27 +19,37 @@ export type TenantPlace = Pick<
   'username' | 'hostId' | 'database' | 'schema' | 'masterRole' | 'publicRole' | 'organization' | 'quotaBytes'
 >
 
-/** The two LOGIN roles of a user, with no privilege of their own. Roles belong to the whole cluster. */
+/** The two LOGIN roles of a user. Roles belong to the whole cluster. Those of a spare member are there already. */
 export async function createRoles(databases: Databases, secrets: Secrets, place: TenantPlace): Promise<void> {
-  const create = (role: string) =>
-    `create role ${quoteIdentifier(role)} ${tenantRoleAttributes} ${passwordClause(secrets, role)}`
   await databases.admin.use(adminTarget(databases.hosts, place.hostId), async (session) => {
     await holdName(session, place.masterRole)
-    await session.query(`
-      ${create(place.masterRole)};
-      ${create(place.publicRole)};
-      grant ${quoteIdentifier(place.publicRole)} to ${quoteIdentifier(place.masterRole)};`)
+    const { rowCount: isSpare } = await session.query(
+      'select from pg_catalog.pg_roles where rolname = $1 and not rolcanlogin',
+      [place.masterRole],
+    )
+    const verb = isSpare ? 'alter' : 'create'
+    const role = (name: string) =>
+      `${verb} role ${quoteIdentifier(name)} ${tenantRoleAttributes} ${passwordClause(secrets, name)}`
+    await session.query(`${role(place.masterRole)}; ${role(place.publicRole)}; ${membership(place)}`)
   })
 }
+
+const membership = ({ masterRole, publicRole }: SpareMember) =>
+  `grant ${quoteIdentifier(publicRole)} to ${quoteIdentifier(masterRole)}`
 
 export const tenantRoleAttributes =
   'login inherit nosuperuser nocreatedb nocreaterole noreplication nobypassrls connection limit -1'
 
-/** Moves the user into the database: rows, schema and grants, in one transaction, and one user after the other. */
-export async function admitToDatabase(databases: Databases, place: TenantPlace): Promise<void> {
+/**
+ * Moves the user into the database: rows, schema and grants, in one transaction, and one user after the other. Makes the
+ * spare members, too.
+ */
+export async function admitToDatabase(
+  databases: Databases,
+  place: TenantPlace,
+  spares: readonly SpareMember[],
+): Promise<void> {
   const master = quoteIdentifier(place.masterRole)
-  const everyone = quoteIdentifier(place.publicRole)
-  const database = quoteIdentifier(place.database)
   const schema = quoteIdentifier(place.schema)
   await inSharedDatabase(databases, place, async (session) => {
     await session.query(`begin; ${oneByOne}; select cartage.compress_quickly()`)
@@ -57,15 +68,43 @@ export async function admitToDatabase(databases: Databases, place: TenantPlace):
       await session.query(`create schema ${schema} authorization ${master}; select cartage.hide_code()`)
     else
       await session.query(
-        `grant create on database ${database} to ${master}; grant create on schema public to ${master}`,
+        `grant create on database ${quoteIdentifier(place.database)} to ${master};
+         grant create on schema public to ${master}`,
       )
-    await session.query(`
-      grant connect on database ${database} to ${everyone};
-      grant temporary on database ${database} to ${master};
-      grant usage on schema ${schema} to ${everyone};
-      grant execute on function ${masterFunctions.join(', ')} to ${master};
-      commit`)
+    const usage = `grant usage on schema ${schema} to ${quoteIdentifier(place.publicRole)}`
+    await session.query([usage, ...spares.map(creationOfSpare)].join(';'))
+    if (!(await hasMemberRights(session, place)))
+      await grantMemberRights(session, place.database, [place, ...spares])
+    await session.query('commit')
   })
+}
+
+/** Without a login until they are a member's. */
+const creationOfSpare = (spare: SpareMember) =>
+  `create role ${quoteIdentifier(spare.masterRole)}; create role ${quoteIdentifier(spare.publicRole)}; ${membership(spare)}`
+
+/** Those of a spare member were granted when its roles were made. */
+async function hasMemberRights(session: Session, { masterRole }: SpareMember): Promise<boolean> {
+  const { rows } = await session.query<{ has: boolean }>(
+    `select pg_catalog.bool_and(pg_catalog.has_function_privilege($1::name, name::regprocedure, 'execute')) as has
+     from pg_catalog.unnest($2::text[]) name`,
+    [masterRole, masterFunctions],
+  )
+  return rows[0]!.has
+}
+
+/** What stands in the access lists that all members share. */
+async function grantMemberRights(
+  session: Session,
+  database: string,
+  members: readonly SpareMember[],
+): Promise<void> {
+  const masters = members.map(({ masterRole }) => quoteIdentifier(masterRole)).join(', ')
+  const everyone = members.map(({ publicRole }) => quoteIdentifier(publicRole)).join(', ')
+  await session.query(`
+    grant connect on database ${quoteIdentifier(database)} to ${everyone};
+    grant temporary on database ${quoteIdentifier(database)} to ${masters};
+    grant execute on function ${masterFunctions.join(', ')} to ${masters}`)
 }
 
 /** What is taken from everybody in a tenant database, and given to its master roles. */

@@ -8,6 +8,7 @@ import { masterRoleName, publicRoleName } from '../postgres/tenant-names.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 
 export type DraftUser = Readonly<{
+  id: number
   username: string
   namespace: string
   organizationId: number | null
@@ -21,15 +22,14 @@ export type DraftUser = Readonly<{
 /** Reserves the name and writes the user in state `creating`. From here on, repair finds the user by its row. */
 export async function insertDraftUser(tx: ClientBase, draft: DraftUser): Promise<Account> {
   await reserveName(tx, draft.username)
-  const id = await nextId(tx, 'users')
-  const role = masterRoleName(draft.namespace, id)
+  const role = masterRoleName(draft.namespace, draft.id)
   const databaseId = draft.databaseId ?? (await insertDatabase(tx, draft.hostId, role))
   await tx.query(
     `insert into cartage.users
        (id, username, organization_id, org_role, database_id, schema_name, master_role, public_role, quota_in_bytes)
      overriding system value values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
     [
-      id,
+      draft.id,
       draft.username,
       draft.organizationId,
       draft.orgRole,
@@ -40,7 +40,7 @@ export async function insertDraftUser(tx: ClientBase, draft: DraftUser): Promise
       draft.quotaBytes,
     ],
   )
-  const { rows } = await tx.query(`${selectAccounts} where u.id = $1`, [id])
+  const { rows } = await tx.query(`${selectAccounts} where u.id = $1`, [draft.id])
   return readAccount(rows[0]!)
 }
 

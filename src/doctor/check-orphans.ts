@@ -22,7 +22,7 @@ async function checkHost(installation: Installation, host: Host): Promise<readon
   const present = await readPresent(installation, host.id)
   return [
     compare(`host ${host.name}: databases`, known.databases, present.databases),
-    compare(`host ${host.name}: roles`, known.roles, present.roles),
+    compare(`host ${host.name}: roles`, known.roles, present.roles, known.spareRoles),
   ]
 }
 
@@ -37,9 +37,16 @@ async function readPresent({ databases, namespace }: Installation, hostId: numbe
   })
 }
 
-function compare(name: string, known: readonly string[], present: readonly string[]): Check {
-  const missing = known.filter((each) => !present.includes(each))
-  const surplus = present.filter((each) => !known.includes(each))
+function compare(
+  name: string,
+  known: readonly string[],
+  present: readonly string[],
+  mayBePresent: readonly string[] = [],
+): Check {
+  const there = new Set(present)
+  const expected = new Set([...known, ...mayBePresent])
+  const missing = known.filter((each) => !there.has(each))
+  const surplus = present.filter((each) => !expected.has(each))
   if (missing.length > 0) {
     return { name, status: 'fail', advice: `Missing: ${some(missing)}. Restore them from a backup` }
   }
@@ -47,7 +54,7 @@ function compare(name: string, known: readonly string[], present: readonly strin
     const advice = `Belonging to no account: ${some(surplus)}. Left by a restore or a death; drop them when nobody is creating accounts`
     return { name, status: 'warn', advice }
   }
-  return { name, status: 'ok', advice: `${present.length}, each belonging to an account` }
+  return { name, status: 'ok', advice: `${present.length}, each accounted for` }
 }
 
 function some(names: readonly string[]): string {

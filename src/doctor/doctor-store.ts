@@ -2,13 +2,17 @@ import type { Queryable } from '../postgres/transaction.ts'
 
 export type Names = Readonly<{ databases: readonly string[]; roles: readonly string[] }>
 
+/** `spareRoles` are of members to come. They may be missing. */
+type KnownNames = Names & Readonly<{ spareRoles: readonly string[] }>
+
 /** What there should be on a host. Half-made accounts count too: somebody may be at work on them. */
-export async function readKnownNames(control: Queryable, hostId: number): Promise<Names> {
-  const { rows } = await control.query<Names>(
+export async function readKnownNames(control: Queryable, hostId: number): Promise<KnownNames> {
+  const { rows } = await control.query<KnownNames>(
     `with here as (select u.* from cartage.users u join cartage.databases d on d.id = u.database_id where d.host_id = $1)
      select array(select name from cartage.databases where host_id = $1) as databases,
        array(select master_role from here union select public_role from here
-         union select k.role_name from cartage.api_keys k where k.user_id in (select id from here)) as roles`,
+         union select k.role_name from cartage.api_keys k where k.user_id in (select id from here)) as roles,
+       array(select unnest(array[master_role, public_role]) from cartage.spare_members) as "spareRoles"`,
     [hostId],
   )
   return rows[0]!

@@ -7,8 +7,9 @@ import { createUser } from '../../src/accounts/create-user.ts'
 import { deleteOrganization } from '../../src/accounts/delete-organization.ts'
 import { deleteUser } from '../../src/accounts/delete-user.ts'
 import { repairAccounts } from '../../src/accounts/repair-accounts.ts'
-import { insertDraftUser } from '../../src/accounts/user-store.ts'
+import { insertDraftUser, nextId } from '../../src/accounts/user-store.ts'
 import { inTransaction } from '../../src/postgres/transaction.ts'
+import { organizationOf } from '../support/organization.ts'
 import { scriptArgs } from '../support/script.ts'
 import { randomName, type Setup, setup } from '../support/setup.ts'
 
@@ -25,6 +26,22 @@ test('a creation or deletion that was killed at any moment is removed by repair,
     }
   }
   assert.deepEqual(await remains(house), [house.user.account.masterRole, house.user.account.publicRole])
+})
+
+test('a creation that was killed while it made roles ahead leaves nothing that the next members cannot use', async (t) => {
+  const house = await setup(t, { isIsolated: true })
+  const { accounts } = house.service.services
+  const organization = await organizationOf(house, 20)
+  for (const [round, afterMs] of [0, 20, 40, 60, 90, 130].entries()) {
+    const name = `member-${round}`
+    await killedAfter(house, 'user', name, afterMs, [organization])
+    await eventuallyRepaired(house)
+    await removeIfFinished(house, 'user', name)
+    // The spares are used up, or the next round would make none.
+    const usernames = [0, 1, 2].map((number) => `after-${round}-${number}`)
+    for (const username of usernames) await createUser(accounts, { username, organization })
+    for (const username of usernames) await deleteUser(accounts, username)
+  }
 })
 
 test('repair leaves alone what somebody is working on, also when it is finished meanwhile', async (t) => {
@@ -48,8 +65,9 @@ test('a draft that never got a role or a database is removed', async (t) => {
   const house = await setup(t, { isIsolated: true })
   const { accounts, databases } = house.service.services
   const username = randomName('draft')
-  await inTransaction(databases.control, (tx) =>
+  await inTransaction(databases.control, async (tx) =>
     insertDraftUser(tx, {
+      id: await nextId(tx, 'users'),
       username,
       namespace: accounts.namespace,
       organizationId: null,
@@ -67,7 +85,13 @@ test('a draft that never got a role or a database is removed', async (t) => {
 })
 
 /** Runs the act in a process of its own and kills it -9 that long after it began. */
-async function killedAfter(house: Setup, act: string, name: string, afterMs: number): Promise<void> {
+async function killedAfter(
+  house: Setup,
+  act: string,
+  name: string,
+  afterMs: number,
+  organization: readonly string[] = [],
+): Promise<void> {
   const { namespace } = house.service.services.config
   const child = spawn(
     process.execPath,
@@ -78,6 +102,7 @@ async function killedAfter(house: Setup, act: string, name: string, afterMs: num
       namespace,
       act,
       name,
+      ...organization,
     ],
     {
       stdio: ['ignore', 'pipe', 'inherit'],

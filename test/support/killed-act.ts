@@ -6,7 +6,8 @@ import { openInstallation } from '../../src/hosts/open-installation.ts'
 import { createLog } from '../../src/log.ts'
 
 /** A process that says when it begins to make or remove an account, to be killed in the middle of it. */
-const [adminUrl, secret, namespace, act, name] = process.argv.slice(2) as [
+const [adminUrl, secret, namespace, act, name, organization] = process.argv.slice(2) as [
+  string,
   string,
   string,
   string,
@@ -19,7 +20,7 @@ const installation = await openInstallation(
   createLog('silent'),
 )
 process.stdout.write('begin\n')
-if (act === 'user') await createUser(installation, { username: name })
+if (act === 'user') await createUser(installation, { username: name, organization })
 else if (act === 'organization')
   await createOrganization(installation, { name, owner: { username: `${name}-o` } })
 else await deleteUser(installation, name)

@@ -1,0 +1,57 @@
+import type { ClientBase } from 'pg'
+import type { Account } from '../auth/account.ts'
+import { masterRoleName, publicRoleName } from '../postgres/tenant-names.ts'
+
+/**
+ * The members of an organization stand in the access lists of its database and of some functions. PostgreSQL sorts a whole
+ * list for every GRANT, but only once for a GRANT to many roles. So the creation of a member of a large organization
+ * also makes the roles of members to come, which cannot log in yet. Such a spare is the id of a user, reserved in the
+ * control database. Its roles are missing if their making failed.
+ */
+export type SpareMember = Pick<Account, 'masterRole' | 'publicRole'>
+
+/** With fewer than that, a GRANT costs next to nothing. */
+const membersPerSpare = 20
+const mostSpares = 32
+
+/** The id of a spare, which is now the caller's. Not one that somebody is just making. */
+export async function takeSpare(tx: ClientBase, organizationId: number): Promise<number | undefined> {
+  const { rows } = await tx.query<{ user_id: number }>(
+    `delete from cartage.spare_members where user_id = (
+       select user_id from cartage.spare_members where organization_id = $1 and made_with is null
+       order by user_id limit 1 for update skip locked)
+     returning user_id`,
+    [organizationId],
+  )
+  return rows[0]?.user_id
+}
+
+/** As many as the size of the organization is worth, for the creation of this member to make. */
+export async function reserveSpares(
+  tx: ClientBase,
+  namespace: string,
+  organizationId: number,
+  userId: number,
+): Promise<readonly SpareMember[]> {
+  const { rows } = await tx.query<{ id: number }>(
+    `select nextval('cartage.users_id_seq')::integer as id
+     from generate_series(1, least($2, (select count(*) / $3 from cartage.users where organization_id = $1)))`,
+    [organizationId, mostSpares, membersPerSpare],
+  )
+  const spares = rows.map(({ id }) => {
+    const masterRole = masterRoleName(namespace, id)
+    return { id, masterRole, publicRole: publicRoleName(masterRole) }
+  })
+  await tx.query(
+    `insert into cartage.spare_members
+     select spare.id, $1, spare."masterRole", spare."publicRole", $2
+     from json_to_recordset($3) spare (id integer, "masterRole" text, "publicRole" text)`,
+    [organizationId, userId, JSON.stringify(spares)],
+  )
+  return spares
+}
+
+/** Gives out the spares that the creation of this member has made. */
+export async function releaseSpares(tx: ClientBase, userId: number): Promise<void> {
+  await tx.query('update cartage.spare_members set made_with = null where made_with = $1', [userId])
+}
