@@ -58,6 +58,12 @@ export const errors = {
   /** A bug: the log has the cause, the client learns nothing of it. */
   internal: (cause: unknown) => raise('internal', 'broken', 'Internal server error', { cause }),
 
+  requestRepeated: () =>
+    raise(
+      'request-repeated',
+      'conflict',
+      'This request has arrived before and is not run a second time: its answer was lost on the way. Look what it has done.',
+    ),
   clientTooSlow: () => raise('client-too-slow', 'slow', 'The request did not arrive in time'),
 
   // who is asking

@@ -1,5 +1,5 @@
-import { randomId } from '../../src/client/api/random-id.ts'
 import type { JobDocument, JobQuery } from '../../src/client/documents.ts'
+import { randomId } from '../../src/client/http/random-id.ts'
 import { UnreachableError } from './api-error.ts'
 import { waitForService } from './connection.ts'
 import { rememberJob } from './known-jobs.ts'

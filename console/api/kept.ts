@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import { clear, createStore, del, entries, get, set, type UseStore, update } from 'idb-keyval'
-import { randomId } from '../../src/client/api/random-id.ts'
+import { randomId } from '../../src/client/http/random-id.ts'
 import { session } from './session.ts'
 
 /** True when the browser refuses to keep anything: the frame says so, and all works until the tab is closed. */

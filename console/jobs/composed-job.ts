@@ -1,5 +1,5 @@
-import { randomId } from '../../src/client/api/random-id.ts'
 import type { JobDocument, JobQuery, NewItem } from '../../src/client/documents.ts'
+import { randomId } from '../../src/client/http/random-id.ts'
 import { partsOf } from '../../src/client/job-items.ts'
 
 /** A job as somebody is writing it. Fields that are left empty are not sent. */

@@ -1,4 +1,4 @@
-import { randomId } from '../../src/client/api/random-id.ts'
+import { randomId } from '../../src/client/http/random-id.ts'
 import type { Credential } from '../api/credential.ts'
 import { addressOf } from '../api/request.ts'
 

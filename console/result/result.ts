@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals'
+import { onlyOnce } from '../../src/client/http/only-once.ts'
 import { ApiError, UnreachableError } from '../api/api-error.ts'
 import { waitForService } from '../api/connection.ts'
 import { authorizationOf, type Credential } from '../api/credential.ts'
@@ -44,6 +45,7 @@ export class Result {
       url: addressOf('query', { parameters: { name: credential.username } }),
       headers: {
         ...authorizationOf(credential),
+        ...onlyOnce(),
         'content-type': 'application/json',
         accept: 'application/json',
       },

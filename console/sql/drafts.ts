@@ -1,5 +1,5 @@
 import { computed, signal } from '@preact/signals'
-import { randomId } from '../../src/client/api/random-id.ts'
+import { randomId } from '../../src/client/http/random-id.ts'
 import { changeKept, leaveNote, takeNotes } from '../api/kept.ts'
 
 export type Draft = Readonly<{ id: string; name: string; text: string }>

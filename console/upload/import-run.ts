@@ -89,16 +89,13 @@ export class ImportRun {
     )
   }
 
-  /**
-   * A refusal stored nothing. Where no answer came, a new table tells: if it is there, so are its rows. A table that was
-   * not there a moment ago may be ours: browsers send again what got no answer on a connection that they had kept.
-   */
+  /** A refusal stored nothing. Where no answer came, a new table tells: if it is there, so are its rows. */
   async #rowsAfter(error: unknown): Promise<number> {
     const { tryCreate, count } = this.#statements
-    if (isRefusal(error) && !isTableThere(error)) throw error
+    if (isRefusal(error)) throw error
     const isWholeSent = this.sent.value.bytes >= this.totalBytes
     this.isInDoubt.value = tryCreate !== undefined || isWholeSent || !this.#cancelled.signal.aborted
-    if (tryCreate === undefined || isTableThere(error)) throw error
+    if (tryCreate === undefined) throw error
     const rows = await countRows(tryCreate, count).catch(() => {
       throw error
     })
@@ -131,7 +128,11 @@ export class ImportRun {
 /** Who says why has stored nothing; a proxy that lost the service knows nothing, and has no code of ours. */
 const isRefusal = (error: unknown) =>
   error instanceof ApiError &&
-  (error.status < 500 || (error.code !== undefined && error.code !== 'copy-outcome-unknown'))
+  !tellsNothing.has(error.code) &&
+  (error.status < 500 || error.code !== undefined)
+
+/** The second: browsers send again what got no answer on a connection that they had kept. */
+const tellsNothing: ReadonlySet<string | undefined> = new Set(['copy-outcome-unknown', 'request-repeated'])
 
 /** Undefined: there is no such table. */
 async function countRows(tryCreate: string, count: string): Promise<number | undefined> {

@@ -1,5 +1,6 @@
 import { type CopySql, copyUpload } from '../../src/client/api/copy-upload.ts'
 import type { CopyAnswer } from '../../src/client/documents.ts'
+import { onlyOnce } from '../../src/client/http/only-once.ts'
 import { ApiError, UnreachableError } from '../api/api-error.ts'
 import { waitForService } from '../api/connection.ts'
 import { authorizationOf } from '../api/credential.ts'
@@ -33,7 +34,11 @@ function sendOnce({ sql, body, isGzip, signal, onProgress }: Sending): Promise<C
   return new Promise((resolve, reject) => {
     const xhr = new XMLHttpRequest()
     xhr.open('POST', addressOf('copyFrom', { query: upload.query }))
-    const headers = { ...upload.headers, ...(credential.value && authorizationOf(credential.value)) }
+    const headers = {
+      ...upload.headers,
+      ...onlyOnce(),
+      ...(credential.value && authorizationOf(credential.value)),
+    }
     for (const [name, value] of Object.entries(headers)) xhr.setRequestHeader(name, value)
     xhr.upload.onprogress = ({ loaded }) => onProgress(Math.max(0, loaded - upload.sqlBytes))
     xhr.onload = () => {

@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { forgetArrivals } from '../accounts/arrived-request-store.ts'
 import { cleanMarks } from '../jobs/mark-store.ts'
 import { cleanJobs } from '../jobs/queue-store.ts'
 import { firstHostId } from '../postgres/hosts.ts'
 import type { HostHealth } from './host-health.ts'
 import type { WorkerOptions } from './work-context.ts'
 
-/** Removes jobs, and the marks of their flights, that have been kept for long enough. */
+/** Removes jobs, the marks of their flights and the keys of requests that have been kept for long enough. */
 export class JobCleaner {
   readonly #options: WorkerOptions
   readonly #health: HostHealth
@@ -29,13 +30,16 @@ export class JobCleaner {
   async #clean(): Promise<void> {
     const { config, databases, log } = this.#options
     try {
-      while (!this.#isStopped && (await cleanJobs(databases.control, config.jobRetentionDays))) {
-        await sleep(cleanPauseMs, undefined, { ref: false })
-      }
+      await this.#untilClean(() => cleanJobs(databases.control, config.jobRetentionDays))
+      await this.#untilClean(() => forgetArrivals(databases.control, config.copyTimeoutMs + sentAgainMs))
       await this.#cleanMarks()
     } catch (error) {
       log.warn({ err: error }, 'cannot remove old jobs')
     }
+  }
+
+  async #untilClean(cleanSome: () => Promise<boolean>): Promise<void> {
+    while (!this.#isStopped && (await cleanSome())) await sleep(cleanPauseMs, undefined, { ref: false })
   }
 
   /** They outlive their jobs: a control database that was set back may still know a job that had ended. */
@@ -48,4 +52,6 @@ export class JobCleaner {
 
 const cleanMs = 60_000
 const cleanPauseMs = 200
+/** A request is sent again soon after its connection broke, which may be at the end of the longest copy. */
+const sentAgainMs = 3_600_000
 const marksStayDays = 7

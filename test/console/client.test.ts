@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { build } from 'esbuild'
 import type * as Cartage from '../../src/client/browser-client.ts'
 import { setup } from '../support/setup.ts'
 import { browser } from './browser.ts'
+import { bundleClient } from './bundle-client.ts'
 
 test('the client works on a page of another origin: rows, uploads with progress, errors and aborts', async (t) => {
   const { url, user } = await setup(t)
   const context = await (await browser(false)).newContext()
   t.after(() => context.close())
   const page = await context.newPage()
-  await page.addScriptTag({ content: await bundle() })
+  await page.addScriptTag({ content: await bundleClient() })
   const seen = await page.evaluate(useClient, {
     baseUrl: url,
     username: user.username,
@@ -27,19 +27,6 @@ test('the client works on a page of another origin: rows, uploads with progress,
     aborted: 'AbortError',
   })
 })
-
-async function bundle(): Promise<string> {
-  const { outputFiles } = await build({
-    entryPoints: ['src/client/browser-client.ts'],
-    bundle: true,
-    write: false,
-    format: 'iife',
-    globalName: 'Cartage',
-    platform: 'browser',
-  })
-  // What runs the tests marks the functions that are sent to the page.
-  return `${outputFiles[0]!.text}\nglobalThis.__name = (value) => value`
-}
 
 /** Runs in the page. */
 async function useClient(options: Cartage.ClientOptions) {

@@ -7,8 +7,8 @@ export type SlowLine = Readonly<{
   url: string
   /** From now on nothing passes, and neither end is told: a cable that was pulled. */
   goSilent: () => void
-  /** So many answers to uploads are lost, with their connections. */
-  loseAnswers: (count: number) => void
+  /** So many answers to requests of this method and path are lost, with their connections. */
+  loseAnswers: (path: RegExp, count: number) => void
 }>
 
 /**
@@ -17,7 +17,7 @@ export type SlowLine = Readonly<{
  */
 export async function slowLine(t: TestContext, serviceUrl: string): Promise<SlowLine> {
   let isSilent = false
-  let answersToLose = 0
+  let toLose = { path: /^$/, answers: 0 }
   const sockets: Socket[] = []
   const server = createServer({ allowHalfOpen: true }, (client) => {
     const service = connect({
@@ -26,13 +26,13 @@ export async function slowLine(t: TestContext, serviceUrl: string): Promise<Slow
       allowHalfOpen: true,
     })
     sockets.push(client, service)
-    let isUpload = false
+    let asked = ''
     client.on('data', (chunk) => {
-      isUpload ||= /^POST \S+\/copyfrom\?/.test(chunk.toString('latin1', 0, 200))
+      asked = /^[A-Z]+ \/[^ ?]*/.exec(chunk.toString('latin1', 0, 200))?.[0] ?? asked
     })
     service.on('data', () => {
-      if (!isUpload || answersToLose === 0) return
-      answersToLose--
+      if (toLose.answers === 0 || !toLose.path.test(asked)) return
+      toLose.answers--
       client.destroy()
     })
     carry(client, service, bytesOfSecond, () => isSilent)
@@ -46,8 +46,8 @@ export async function slowLine(t: TestContext, serviceUrl: string): Promise<Slow
   const goSilent = () => {
     isSilent = true
   }
-  const loseAnswers = (count: number) => {
-    answersToLose = count
+  const loseAnswers = (path: RegExp, answers: number) => {
+    toLose = { path, answers }
   }
   const { port } = server.address() as AddressInfo
   return { url: `http://127.0.0.1:${port}`, goSilent, loseAnswers }

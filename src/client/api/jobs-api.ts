@@ -1,7 +1,7 @@
 import { CartageError, JobError } from '../cartage-error.ts'
 import type { JobDocument, JobQuery } from '../documents.ts'
+import { randomId } from '../http/random-id.ts'
 import { type Connection, sendForJson } from '../http/send.ts'
-import { randomId } from './random-id.ts'
 
 export type Waiting = Readonly<{ signal?: AbortSignal | undefined }>
 export type Following = Waiting & Readonly<{ onChange?: ((job: JobDocument) => void) | undefined }>

@@ -12,6 +12,7 @@ export const browserTransport: Transport = {
     const body = await bodyOf(request.body)
     return request.onProgress ? exchangeWithProgress(request, body) : exchangeByFetch(request, body)
   },
+  sendsAgain: true,
   close: () => undefined,
 }
 

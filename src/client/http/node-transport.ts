@@ -24,6 +24,7 @@ export function nodeTransport(baseUrl: string): Transport {
   return {
     exchange: (request) =>
       exchange((options, onResponse) => start(request.url, options, onResponse), agent, request),
+    sendsAgain: false,
     close: () => agent.destroy(),
   }
 }

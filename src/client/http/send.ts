@@ -2,6 +2,7 @@ import { cutAnswer, refusal, unreachable } from '../cartage-error.ts'
 import { stringifyExact } from '../exact-json.ts'
 import { type OperationId, operations, pathOf } from '../operations.ts'
 import { checkedStart, checkType, type Look, readAnswer } from './expected-answer.ts'
+import { onlyOnce } from './only-once.ts'
 import { pause, waitBeforeRetry } from './retry.ts'
 import {
   type Body,
@@ -60,21 +61,21 @@ export async function send(
   operation: OperationId,
   call: Call = {},
 ): Promise<HttpResponse> {
-  const isRepeatable =
-    call.isRepeatable ??
-    (operations[operation][0] === 'GET' || call.headers?.['idempotency-key'] !== undefined)
   for (let attempt = 1; ; attempt++) {
     try {
       return await sendOnce(connection, operation, call)
     } catch (error) {
       call.signal?.throwIfAborted()
       const mayTry = attempt <= connection.retries && isReplayable(call.upload)
-      const waitMs = mayTry ? waitBeforeRetry(error, attempt, isRepeatable) : undefined
+      const waitMs = mayTry ? waitBeforeRetry(error, attempt, isRepeatable(operation, call)) : undefined
       if (waitMs === undefined) throw error
       await pause(waitMs, call.signal)
     }
   }
 }
+
+const isRepeatable = (operation: OperationId, { headers, ...call }: Call) =>
+  call.isRepeatable ?? (operations[operation][0] === 'GET' || headers?.['idempotency-key'] !== undefined)
 
 /** Numbers are as exact as the service wrote them. */
 export async function sendForJson<T>(
@@ -126,6 +127,7 @@ async function exchange(
         accept: 'application/json',
         authorization,
         ...(call.json === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(transport.sendsAgain && !isRepeatable(operation, call) && onlyOnce()),
         ...call.headers,
       },
       body: call.json === undefined ? call.upload : stringifyExact(call.json),

@@ -2,6 +2,8 @@
 export type Transport = Readonly<{
   /** Answers as soon as the headers are there, whatever the status. Throws ConnectionLost if there is no answer. */
   exchange: (request: HttpRequest) => Promise<HttpResponse>
+  /** Browsers send a request a second time by themselves, when a connection that they had kept breaks before the answer. */
+  sendsAgain: boolean
   /** Closes the connections that rest. */
   close: () => void
 }>

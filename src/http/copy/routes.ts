@@ -6,6 +6,7 @@ import type { CopyDirection } from '../../sql/copy-statement.ts'
 import { loadGrammar } from '../../sql/grammar.ts'
 import { sqlCaller } from '../frame/authenticate.ts'
 import { clientGone } from '../frame/client-gone.ts'
+import { refuseRepeated } from '../frame/idempotency-key.ts'
 import type { Services } from '../services.ts'
 import { answerWhileUploading } from './answer-while-uploading.ts'
 import { clientWait } from './client-wait.ts'
@@ -51,6 +52,7 @@ async function copyFromRoute(app: FastifyInstance, services: Services): Promise<
 async function upload(services: Services, request: FastifyRequest, reply: FastifyReply) {
   const principal = await sqlCaller(services, request)
   const { statement, upload: body } = await readUploadRequest(services.config, request, reply)
+  await refuseRepeated(services, request, principal)
   const { rows, ms } = await measured(services.metrics, request, 'from', () =>
     copyFrom(services.copies, principal, statement, body),
   )
@@ -61,6 +63,7 @@ async function upload(services: Services, request: FastifyRequest, reply: Fastif
 async function download(services: Services, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const principal = await sqlCaller(services, request)
   const { statement, headers } = readDownload(request)
+  await refuseRepeated(services, request, principal)
   const wait = clientWait(reply.raw, services.config.copyIdleMs)
   const file = new FileDownload(request, reply, headers)
   const target = { open: () => file.open(), wait, gone: clientGone(reply) }

@@ -1,4 +1,4 @@
-import { answered, apiKey, error, text } from '../frame/schemas.ts'
+import { answered, apiKey, error, onceHeaders, repeated, text } from '../frame/schemas.ts'
 
 /** Of SQL at the beginning of a body. The grammar takes 256 Ki characters of it, such as 1,600 columns with the longest names, thrice. */
 export const maxSqlBytes = 512 * 1024
@@ -17,6 +17,7 @@ const refusals = {
   401: { description: 'A wrong credential.', ...error },
   403: { description: 'The key may not do this.', ...error },
   404: { description: 'There is no such account.', ...error },
+  ...repeated,
   429: { description: 'It took longer than 5 hours, or there are too many copies or requests.', ...error },
   503: { description: 'The database is not reachable.', ...error },
 }
@@ -26,6 +27,7 @@ export const copyFromSchema = {
   summary: 'Stream a file into a table',
   description:
     'The body is the data of the COPY statement, chunked or with a length, of any content type, compressed if Content-Encoding says so. It is stored whole or not at all. The SQL stands in `q`, or at the beginning of the body: then a CREATE TABLE may come before the COPY, and the table is made with its rows or not at all.',
+  headers: onceHeaders,
   querystring: {
     type: 'object',
     properties: {
@@ -68,6 +70,7 @@ const copyTo = {
   summary: 'Stream a table or a query out',
   description:
     'Compressed by Accept-Encoding. An error after the first byte breaks the stream, so that no part is taken for the whole. With `TE: trailers` the trailer X-Copy-Rows tells the number of rows.',
+  headers: onceHeaders,
   response: {
     200: {
       description: 'What the COPY statement writes.',

@@ -39,6 +39,23 @@ export const error = {
   },
 }
 
+/** Of an endpoint that calls `refuseRepeated`. */
+export const onceHeaders = {
+  type: 'object',
+  properties: {
+    'idempotency-key': {
+      type: 'string',
+      maxLength: 255,
+      description:
+        'A value of your own, made anew for each request: it runs once at most, though a browser or a proxy may send it again. Without an API key it has no effect.',
+    },
+  },
+} as const
+
+export const repeated = {
+  409: { description: 'A request with this Idempotency-Key has arrived before.', ...error },
+} as const
+
 /** Old clients put both into every body: used or ignored, never stored, never shown again. */
 export const knownExtras = {
   api_key: { description: 'A credential, where there is neither a Basic header nor a query parameter' },

@@ -140,13 +140,6 @@ export function readJobId({ params }: FastifyRequest): string {
   return jobId.toLowerCase()
 }
 
-export function readIdempotencyKey({ headers }: FastifyRequest): string | undefined {
-  const key = headers['idempotency-key']
-  if (key === undefined) return undefined
-  if (typeof key === 'string' && /^[\x20-\x7e]{1,255}$/.test(key)) return key
-  throw errors.badRequest('Idempotency-Key must be 1 to 255 printable ASCII characters')
-}
-
 /** How long the client wants to wait for the end of the job. */
 export function readWaitMs({ query }: FastifyRequest): number {
   const { wait } = query as Parameters

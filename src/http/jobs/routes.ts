@@ -7,9 +7,10 @@ import { updateJob } from '../../jobs/update-job.ts'
 import { pathOf } from '../frame/address.ts'
 import { jobsCaller } from '../frame/authenticate.ts'
 import { clientGone } from '../frame/client-gone.ts'
+import { readIdempotencyKey } from '../frame/idempotency-key.ts'
 import type { Services } from '../services.ts'
 import { jobDocument } from './document.ts'
-import { readIdempotencyKey, readJobId, readJobUpdate, readNewJob, readWaitMs } from './request.ts'
+import { readJobId, readJobUpdate, readNewJob, readWaitMs } from './request.ts'
 import { cancelJobSchema, createJobSchema, readJobSchema, updateJobSchema } from './schemas.ts'
 
 /** Batch SQL jobs of the account in the path, for whoever holds its master key. */

@@ -8,6 +8,7 @@ import { sqlCaller } from '../frame/authenticate.ts'
 import { breakOff } from '../frame/break-off.ts'
 import { clientGone } from '../frame/client-gone.ts'
 import { contentDisposition } from '../frame/content-disposition.ts'
+import { refuseRepeated } from '../frame/idempotency-key.ts'
 import type { Services } from '../services.ts'
 import { readFields } from './multipart.ts'
 import { readQuery, refuseBrokenParams } from './request.ts'
@@ -24,6 +25,7 @@ export async function queryRoutes(app: FastifyInstance, services: Services): Pro
     const principal = await sqlCaller(services, request)
     refuseBrokenParams(request)
     const query = readQuery(request)
+    await refuseRepeated(services, request, principal)
     const client = { gone: clientGone(reply), open: () => openAnswer(reply, query) }
     try {
       const answer = await answerQuery(services.queries, principal, query, client)

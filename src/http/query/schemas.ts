@@ -1,5 +1,5 @@
 import { formats } from '../../query/query.ts'
-import { apiKey, error, text } from '../frame/schemas.ts'
+import { apiKey, error, onceHeaders, repeated, text } from '../frame/schemas.ts'
 
 /** Described, not enforced: bad values are refused by readQuery in the words of this API. */
 const parameters = {
@@ -81,6 +81,7 @@ const responses = {
   401: { description: 'A wrong credential.', ...error },
   403: { description: 'The key may not do this.', ...error },
   404: { description: 'There is no such account.', ...error },
+  ...repeated,
   429: { description: 'The statement took too long, or there were too many requests.', ...error },
 }
 
@@ -89,6 +90,7 @@ const described = {
   summary: 'Run SQL and read its rows',
   description:
     'Runs as the role of the key; without a key, as the public role of the account. Answers are streamed: an error after the first byte breaks the stream.',
+  headers: onceHeaders,
 }
 
 export const queryByGetSchema = {

@@ -1,0 +1,27 @@
+import type { FastifyRequest } from 'fastify'
+import { noteArrival } from '../../accounts/arrived-request-store.ts'
+import type { Principal } from '../../auth/account.ts'
+import { errors } from '../../errors.ts'
+import type { Services } from '../services.ts'
+
+export function readIdempotencyKey({ headers }: FastifyRequest): string | undefined {
+  const key = headers['idempotency-key']
+  if (key === undefined) return undefined
+  if (typeof key === 'string' && /^[\x20-\x7e]{1,255}$/.test(key)) return key
+  throw errors.badRequest('Idempotency-Key must be 1 to 255 printable ASCII characters')
+}
+
+/**
+ * Refuses a request whose key has come before: what it did is not known here, so it is not done again. To be called last
+ * before the work begins. Strangers would fill the control database with their keys: theirs are not looked at.
+ */
+export async function refuseRepeated(
+  { databases }: Pick<Services, 'databases'>,
+  request: FastifyRequest,
+  { account, key }: Principal,
+): Promise<void> {
+  const idempotencyKey = readIdempotencyKey(request)
+  if (idempotencyKey === undefined || key.type === 'default') return
+  const isFirst = await noteArrival(databases.control, account.userId, idempotencyKey)
+  if (!isFirst) throw errors.requestRepeated()
+}

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { forgetArrivals } from '../../src/accounts/arrived-request-store.ts'
+import { basic, randomName, setup, type TestUser } from '../support/setup.ts'
+
+test('a request that arrives again, at whichever process, is refused and runs once', async (t) => {
+  const { user } = await setup(t)
+  const other = await setup(t, { config: { copyIdleMs: 20_000 } })
+  await user.sql('create table log (n int)')
+  const insert = 'insert into log values (1)'
+  const requests = {
+    sql: { path: '/sql', body: new URLSearchParams({ q: insert }) },
+    sqlByGet: { path: `/sql?q=${insert}` },
+    copyfrom: { path: '/sql/copyfrom?q=copy log from stdin', body: '1\n' },
+    copyto: { path: `/sql/copyto?q=copy (${insert} returning n) to stdout` },
+  }
+  for (const [name, request] of Object.entries(requests)) {
+    const key = randomName('once')
+    const send = (base: string) => sendWith(user, base, key, request)
+    const bases = [user.base, `${other.url}/user/${user.username}`]
+    const answers = await Promise.all([...bases, ...bases].map(send))
+    const statuses = answers.map(({ status }) => status).toSorted()
+    assert.deepEqual(statuses, [200, 409, 409, 409], name)
+    const { status, body } = await send(user.base)
+    assert.equal(status, 409, name)
+    assert.deepEqual(JSON.parse(body).code, 'request-repeated', name)
+  }
+  assert.equal((await user.sql('select from log')).rowCount, 4)
+})
+
+test('the Idempotency-Key of one user says nothing of the requests of another, nor does a key that was refused', async (t) => {
+  const { user, createUser } = await setup(t)
+  const stranger = await createUser()
+  const key = randomName('once')
+  const select = { path: '/sql?q=select 1' }
+  for (const each of [user, stranger])
+    assert.equal((await sendWith(each, each.base, key, select)).status, 200)
+  const next = randomName('once')
+  assert.equal((await sendWith(user, user.base, next, { path: '/sql?q=' })).status, 400)
+  assert.equal((await sendWith(user, user.base, next, select)).status, 200)
+  assert.equal((await sendWith(user, user.base, 'x'.repeat(256), select)).status, 400)
+})
+
+test('strangers cannot fill the control database with the keys of their requests', async (t) => {
+  const { user, service } = await setup(t)
+  const headers = { 'idempotency-key': randomName('once') }
+  for (const _ of [1, 2]) {
+    const { status } = await fetch(`${user.base}/api/v2/sql?q=select 1`, { headers })
+    assert.equal(status, 200)
+  }
+  const { control } = service.services.databases
+  const { rowCount } = await control.query('select from cartage.arrived_requests where user_id = $1', [
+    user.account.userId,
+  ])
+  assert.equal(rowCount, 0)
+})
+
+test('a request is remembered for longer than the longest copy, and then forgotten', async (t) => {
+  const { user, service } = await setup(t)
+  const { control } = service.services.databases
+  const key = randomName('once')
+  const send = async () => (await sendWith(user, user.base, key, { path: '/sql?q=select 1' })).status
+  const makeOlder = (hours: number) =>
+    control.query(
+      `update cartage.arrived_requests set arrived_at = arrived_at - make_interval(hours => $2) where user_id = $1`,
+      [user.account.userId, hours],
+    )
+  const limitMs = 6 * 3_600_000
+  assert.equal(await send(), 200)
+  await makeOlder(5)
+  await forgetArrivals(control, limitMs)
+  assert.equal(await send(), 409)
+  await makeOlder(2)
+  await forgetArrivals(control, limitMs)
+  assert.equal(await send(), 200)
+})
+
+type Sent = Readonly<{ path: string; body?: string | URLSearchParams }>
+
+async function sendWith(user: TestUser, base: string, key: string, { path, body }: Sent) {
+  const answer = await fetch(`${base}/api/v2${path}`, {
+    headers: { ...basic(user.username, user.masterToken), 'idempotency-key': key },
+    ...(body === undefined ? {} : { method: 'POST', body }),
+  })
+  return { status: answer.status, body: await answer.text() }
+}
