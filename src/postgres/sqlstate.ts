@@ -13,6 +13,7 @@ export const sqlstate = {
   duplicateDatabase: '42P04',
   duplicateTable: '42P07',
   duplicateSchema: '42P06',
+  duplicateFunction: '42723',
   invalidCatalogName: '3D000',
   invalidPassword: '28P01',
   invalidAuthorization: '28000',

@@ -1,5 +1,6 @@
 import { AppError, errors } from '../../errors.ts'
 import { isConnectionLoss, sqlstate } from '../sqlstate.ts'
+import { explainConflict } from './catalog-conflict.ts'
 
 /** An ErrorResponse or NoticeResponse of the server. */
 export type WireError = Readonly<{
@@ -24,7 +25,7 @@ export function readWireError(buffer: Buffer, start: number, end: number): WireE
     offset = stop + 1
   }
   const position = fields.get('P')
-  return {
+  const error = {
     severity: fields.get('V') ?? fields.get('S') ?? 'ERROR',
     sqlstate: fields.get('C') ?? 'XX000',
     message: fields.get('M') ?? '',
@@ -33,6 +34,7 @@ export function readWireError(buffer: Buffer, start: number, end: number): WireE
     position: position === undefined ? undefined : Number(position),
     context: fields.get('W'),
   }
+  return explainConflict(error, { schema: fields.get('s'), index: fields.get('n') ?? '' })
 }
 
 /**
