@@ -19,7 +19,9 @@ test('whoever waits to change keys while the token is replaced changes nothing',
       answer = act()
       await untilHeldUp(context, /for no key update/)
     })
-    assert.equal((await answer!).status, 401)
+    const { status, headers } = await answer!
+    assert.equal(status, 401)
+    assert.match(headers.get('cartage-hint') ?? '', /^The key was valid when the request came/)
     const { user } = context
     const { body } = await keysClient({ ...user, masterToken: token }).list()
     assert.deepEqual((body.result as { name: string }[]).map(({ name }) => name).sort(), [
@@ -82,7 +84,12 @@ test('what waits for a connection while its token is replaced or its key deleted
       const waited = wait(token)
       await eventually(() => assert.equal(waiting(), 1))
       assert.equal((await end('k')).status, 200)
-      assert.equal((await waited).status, 401)
+      const answer = await waited
+      assert.equal(answer.status, 401)
+      assert.match(
+        ((await answer.json()) as { hint: string }).hint,
+        /^The key was valid when the request came/,
+      )
       await held.then((response) => response.arrayBuffer()).catch(() => undefined)
       await keys.remove('k')
     }

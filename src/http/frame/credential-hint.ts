@@ -14,10 +14,11 @@ export function hintAtNearMisses(app: FastifyInstance): void {
 }
 
 /** Why a credential was refused. Says nothing that the request or the refusal does not show already. */
-export function refusalHint(request: FastifyRequest): string {
+export function refusalHint(request: FastifyRequest, code: string): string {
   const outcome = request.identification?.outcome
   if (outcome === 'wrong-username') return 'The user name of the Basic header is not that of the account'
-  if (outcome === 'known') return 'The key is valid, but not one that may do this'
+  if (outcome === 'known')
+    return code === 'unauthorized' ? revoked : 'The key is valid, but not one that may do this'
   const credential = credentialOf(request)
   if (credential.kind === 'none')
     return nearMissIn(request) ?? `No credential came with the request. ${howToSend}`
@@ -26,6 +27,10 @@ export function refusalHint(request: FastifyRequest): string {
     ? 'The token is damaged: its checksum does not fit. Copy it again, whole'
     : 'No key of this account has this token'
 }
+
+/** A key that was known is not accepted only if it has changed since then. */
+const revoked =
+  'The key was valid when the request came, and is no longer: it was deleted, or its token replaced, or its user changed'
 
 const howToSend =
   'Send "Authorization: Basic" with base64(username:token), or the token as the parameter api_key'

@@ -39,7 +39,8 @@ function respond(thrown: Thrown, request: FastifyRequest, reply: FastifyReply, b
   request.failure = error
   if (status === 401) reply.header('WWW-Authenticate', 'Basic realm="Cartage"')
   if (retryAfterSeconds !== undefined) tellRetry(reply, status, retryAfterSeconds)
-  if (credentialErrors.has(error.code)) reply.header(hintHeader, error.extras.hint ?? refusalHint(request))
+  if (credentialErrors.has(error.code))
+    reply.header(hintHeader, error.extras.hint ?? refusalHint(request, error.code))
   // A stream may have set its own type before it failed.
   reply
     .code(status)
