@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { eventually, type Setup, setup, type TestUser } from '../support/setup.ts'
+import { type TestContext, test } from 'node:test'
+import pg from 'pg'
+import { eventually, randomName, type Setup, setup, type TestUser } from '../support/setup.ts'
+import { openSession } from '../support/tenant-session.ts'
 
 /** No connection is kept, so every request logs in. */
 const config = { connectionIdleMs: 0 }
@@ -57,24 +59,30 @@ test('a role that changed its password is let in again, also when many ask at th
 test('a caller who holds its own role in a transaction does not keep others out', async (t) => {
   const house = await setup(t, { config })
   const { user } = house
-  const hold = () =>
-    ask(
-      user,
-      `begin; alter role current_user set work_mem = '64kB'; alter role current_user password 'x'; commit;
-       begin; alter role current_user set work_mem = '65kB'; alter role current_user password 'y'; select pg_sleep(20)`,
-    ).finally(() => {
-      isHolding = false
-    })
-  let isHolding = false
-  let holding: ReturnType<typeof ask> | undefined
-  await eventually(async () => {
-    // Whoever repairs another role of the cluster ends it, too.
-    if (!isHolding) holding = hold()
-    isHolding = true
-    assert.notEqual((await holdersOf(house, user.account.publicRole)).length, 0)
-  })
+  const holding = ask(
+    user,
+    `begin; alter role current_user set work_mem = '64kB'; alter role current_user password 'x'; commit;
+     begin; alter role current_user set work_mem = '65kB'; alter role current_user password 'y'; select pg_sleep(20)`,
+  )
+  await eventually(async () => assert.notEqual((await holdersOf(house, user.account.publicRole)).length, 0))
   await everyoneIsServed(user, `select current_setting('work_mem') as value`, '4MB')
-  assert.equal((await holding!).status, 503, 'its session was ended')
+  assert.equal((await holding).status, 503, 'its session was ended')
+})
+
+test('a caller whose login is put right ends no session of another account, nor of others on the server', async (t) => {
+  const house = await setup(t, { config })
+  const { user, createUser } = house
+  const stranger = await openSession(t, house, await createUser())
+  await stranger.query(
+    `begin; alter role current_user set work_mem = '65kB'; alter role current_user password 'y'`,
+  )
+  const operator = await openOperator(t, house)
+  await operator.query(`begin; create role "${randomName('never')}"`)
+  for (const round of [1, 2, 3]) {
+    assert.equal((await ask(user, `alter role current_user password 'round ${round}'`)).status, 200)
+    await everyoneIsServed(user, `select 'in' as value`, 'in')
+  }
+  for (const session of [stranger, operator]) await session.query('rollback')
 })
 
 for (const [name, value, usual] of [
@@ -150,6 +158,22 @@ async function leftBehind({ admin }: Setup, role: string): Promise<unknown[]> {
     [role],
   )
   return rows
+}
+
+/** Somebody else who administers the server, by another name than the service. */
+async function openOperator(t: TestContext, { admin, keys }: Setup): Promise<pg.Client> {
+  const name = randomName('operator')
+  await admin(`create role "${name}" superuser login password 'operator'`)
+  const url = new URL(keys.adminUrl)
+  Object.assign(url, { username: name, password: 'operator' })
+  const client = new pg.Client({ connectionString: url.href })
+  client.on('error', () => undefined)
+  await client.connect()
+  t.after(async () => {
+    await client.end()
+    await admin(`drop role "${name}"`)
+  })
+  return client
 }
 
 async function holdersOf({ admin }: Setup, role: string): Promise<unknown[]> {

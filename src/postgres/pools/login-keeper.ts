@@ -69,7 +69,7 @@ export class LoginKeeper implements Keeper {
       await session.query(`begin; set local lock_timeout = '1s'; set local statement_timeout = '5s'`)
       await holdLogins(session, target.database)
       await refuseIfLockedOut(session, target.role)
-      await endRoleChanges(session)
+      await endRoleChanges(session, target.role)
       await session.query(`
         alter role ${role} ${passwordClause(secrets, target.role)};
         alter role ${role} reset all;
@@ -128,14 +128,18 @@ async function refuseIfLockedOut(session: Session, role: string): Promise<void> 
 
 /**
  * A role that is being changed in a transaction that does not end would hold up the repair, and all who need it. A tenant's
- * session may do that as itself or as a role that it is a member of; nothing else of a tenant takes these locks.
+ * session may do that as the role itself or as a member of it; nothing else of a tenant takes these locks. Sessions of other
+ * accounts, and of others who administer the server, hold other roles. (Superusers count as members of every role.)
  */
-async function endRoleChanges(session: Session): Promise<void> {
+async function endRoleChanges(session: Session, role: string): Promise<void> {
   await endBackends(
     session,
-    `usename <> current_user and pid in (
+    `usename <> current_user and pg_catalog.pg_has_role(usesysid, $1, 'member')
+     and not (select rolsuper from pg_catalog.pg_roles where oid = usesysid)
+     and pid in (
        select pid from pg_catalog.pg_locks where mode = 'RowExclusiveLock'
          and relation in ('pg_catalog.pg_authid'::regclass, 'pg_catalog.pg_db_role_setting'::regclass))`,
+    [role],
   )
 }
 
