@@ -12,17 +12,26 @@ export async function endingBlockers<T>(
   session: Session,
   work: () => Promise<T>,
 ): Promise<T> {
-  const look = async () =>
-    admin.use(adminTarget(hosts, session.target.hostId), (other) =>
-      endBackends(other, 'pid = any (pg_catalog.pg_blocking_pids($1)) and usename <> current_user', [
-        session.processId,
-      ]),
-    )
+  let isOver = false
+  let looking: Promise<unknown> = Promise.resolve()
+  const look = () =>
+    admin.use(adminTarget(hosts, session.target.hostId), async (other) => {
+      // It may have waited for its connection: whoever has the session by then may well wait.
+      if (isOver) return
+      looking = endBackends(
+        other,
+        'pid = any (pg_catalog.pg_blocking_pids($1)) and usename <> current_user',
+        [session.processId],
+      )
+      await looking
+    })
   const timer = setInterval(() => look().catch(() => undefined), patienceMs)
   try {
     return await work()
   } finally {
     clearInterval(timer)
+    isOver = true
+    await looking.catch(() => undefined)
   }
 }
 
