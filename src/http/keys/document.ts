@@ -2,8 +2,8 @@ import type { Key, KeyListing } from '../../keys/key.ts'
 import { pageLinks } from '../frame/page.ts'
 import type { Parameters } from '../frame/parameters.ts'
 
-/** The key as clients see it: neither its id nor its role. */
-export function keyDocument(key: Key, username: string) {
+/** The key as clients see it: neither its id nor its role. In a list it has a link to `self`. */
+export function keyDocument(key: Key, username: string, self?: string) {
   const { apis, services, hasTableMetadata } = key.scope
   const tables = key.tables.map(({ schema, name, isOwner, permissions }) => ({
     schema,
@@ -18,15 +18,19 @@ export function keyDocument(key: Key, username: string) {
     token: key.token,
     grants: [
       { type: 'apis', apis },
-      { type: 'database', tables, schemas: key.schemas, ...(hasTableMetadata && { table_metadata: [] }) },
+      { type: 'database', tables, schemas: key.schemas, table_metadata: hasTableMetadata ? [] : undefined },
       ...(services.length > 0 ? [{ type: 'dataservices', services }] : []),
     ],
     created_at: timestamp(key.createdAt),
     updated_at: timestamp(key.updatedAt),
+    _links: self === undefined ? undefined : { self },
   }
 }
 
-const timestamp = (date: Date) => `${date.toISOString().slice(0, 19).replace('T', ' ')} +0000`
+function timestamp(date: Date): string {
+  const text = date.toISOString()
+  return `${text.slice(0, 10)} ${text.slice(11, 19)} +0000`
+}
 
 export type KeyPage = Readonly<{
   keys: readonly Key[]
@@ -44,10 +48,9 @@ export function listDocument({ keys, total, listing, username, address, query }:
   return {
     total,
     count: keys.length,
-    result: keys.map((key) => ({
-      ...keyDocument(key, username),
-      _links: { self: `${address}/${encodeURIComponent(key.name)}${target}` },
-    })),
+    result: keys.map((key) =>
+      keyDocument(key, username, `${address}/${encodeURIComponent(key.name)}${target}`),
+    ),
     _links: pageLinks(address, query, listing, total),
   }
 }
