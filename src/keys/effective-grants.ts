@@ -10,42 +10,53 @@ import {
 } from './grants.ts'
 import type { KeysContext } from './key.ts'
 
-/** What each role may do at this moment, read from the catalogs of the user's database. Answers a look-up by role. */
+/** What each of the roles may do at this moment, read from the catalogs of the user's database. */
 export async function effectiveGrants(
   { databases }: KeysContext,
   account: Account,
   roles: readonly string[],
-): Promise<(role: string) => EffectiveGrants> {
-  if (roles.length === 0) return () => nothing
+): Promise<ReadonlyMap<string, EffectiveGrants>> {
+  if (roles.length === 0) return new Map()
   const target = adminTarget(databases.hosts, account.hostId, account.database)
   const { rows } = await databases.admin.use(target, (session) =>
     session.look<HeldObject>('grants-of-roles', grantsOfRoles, [roles]),
   )
   const byRole = new Map(roles.map((role) => [role, { tables: [], schemas: [] } as Held]))
-  for (const { role, isSchema, schema, name, isOwner, bits } of rows) {
-    const held = byRole.get(role)!
-    if (isSchema) held.schemas.push({ name, permissions: among(schemaPermissions, bits) })
-    else held.tables.push({ schema, name, isOwner, permissions: among(tablePermissions, bits) })
+  for (const object of rows) {
+    for (const role in object.bits) hold(byRole.get(role), object, role)
+    // The owner of a table may have taken every permission from itself.
+    const { isSchema, owner, bits } = object
+    if (!isSchema && !Object.hasOwn(bits, owner)) hold(byRole.get(owner), object, owner)
   }
-  return (role) => byRole.get(role) ?? nothing
+  return byRole
+}
+
+function hold(
+  held: Held | undefined,
+  { isSchema, schema, name, owner, bits }: HeldObject,
+  role: string,
+): void {
+  const permitted = bits[role] ?? 0
+  if (isSchema) held?.schemas.push({ name, permissions: among(schemaPermissions, permitted) })
+  else {
+    const permissions = among(tablePermissions, permitted)
+    held?.tables.push({ schema, name, isOwner: role === owner, permissions })
+  }
 }
 
 type EffectiveTable = EffectiveGrants['tables'][number]
 type Held = { tables: EffectiveTable[]; schemas: SchemaGrant[] }
 
-/** A role owns an object, or stands in its access list. */
+/** A table or schema that one of the roles owns, or in whose access list one of them stands. */
 type HeldObject = Readonly<{
-  role: string
   isSchema: boolean
   /** Of a table. */
   schema: string
   name: string
-  isOwner: boolean
-  /** One for each permission, as in `bitOf`. */
-  bits: number
+  owner: string
+  /** Of each role with a permission: one for each, as in `bitOf`. */
+  bits: Readonly<Record<string, number>>
 }>
-
-const nothing: EffectiveGrants = { tables: [], schemas: [] }
 
 /** An integer gathers permissions faster than an array without repetitions. */
 const bitOf = { insert: 1, select: 2, update: 4, delete: 8, create: 16 } as const satisfies Record<
@@ -58,8 +69,10 @@ type Permission = TablePermission | SchemaPermission
 const among = <P extends Permission>(permissions: readonly P[], bits: number): P[] =>
   permissions.filter((permission) => (bits & bitOf[permission]) !== 0)
 
-const bitOfPrivilege = Object.entries(bitOf)
-  .map(([permission, bit]) => `when '${permission.toUpperCase()}' then ${bit}`)
+const privileges = Object.keys(bitOf).map((permission) => `'${permission.toUpperCase()}'`)
+
+const bitOfPrivilege = Object.values(bitOf)
+  .map((bit, place) => `when ${privileges[place]} then ${bit}`)
   .join(' ')
 
 // A long list of privileges is stored compressed, and aclexplode would unpack it anew for every row it gives.
@@ -67,14 +80,14 @@ const plain = (acl: string) => `${acl} operator(pg_catalog.||) '{}'::aclitem[]`
 
 const isForTenants = `namespace.nspname !~ '^pg_' and namespace.nspname not in ('information_schema', 'cartodb', 'cartage')`
 
-// pg_authid and pg_shdepend are indexed by role, so the cost follows the grants of these roles, not the number of roles or
-// the size of the database. An access list has an entry for every role, so each is unpacked once and its entries are looked
-// up in a hash of the roles. The planner knows little of all this: OFFSET keeps it from reading all of a catalog,
-// IS TRUE from joining instead, and the subselect around $1 from making a plan for each number of roles.
+// pg_shdepend is indexed by role, so the cost follows the grants of these roles, not the number of roles or the size of the
+// database. An access list has an entry for every role, so each is unpacked once and its entries are looked up in a hash of
+// the roles. The planner knows little of all this: OFFSET keeps it from reading all of a catalog, IS TRUE from joining
+// instead, and the subselect around $1 from making a plan for each number of roles.
 const grantsOfRoles = `
   with role as materialized (
-    select found.oid from pg_catalog.unnest((select $1::name[])) wanted (name)
-    cross join lateral (select oid from pg_catalog.pg_authid where rolname = wanted.name offset 0) found
+    select pg_catalog.to_regrole(pg_catalog.quote_ident(name))::oid as oid
+    from pg_catalog.unnest((select $1::text[])) name
   ), mention as materialized (
     select distinct found.classid, found.objid from role
     cross join lateral (
@@ -98,19 +111,17 @@ const grantsOfRoles = `
     from mention join pg_catalog.pg_namespace namespace on namespace.oid = mention.objid
     where mention.classid = 'pg_catalog.pg_namespace'::regclass and ${isForTenants}
   )
-  select pg_catalog.pg_get_userbyid(held.role)::text as role, object.is_schema as "isSchema",
-    object.schema::text, object.name::text, object.owner = held.role as "isOwner", held.bits
+  select object.is_schema as "isSchema", object.schema::text, object.name::text,
+    pg_catalog.pg_get_userbyid(object.owner)::text as owner, held.bits
   from object
   cross join lateral (
-    select entry.role, pg_catalog.bit_or(entry.bit) as bits from (
-      select acl.grantee as role, case acl.privilege_type ${bitOfPrivilege} else 0 end as bit
+    select coalesce(pg_catalog.json_object_agg(pg_catalog.pg_get_userbyid(holder.role), holder.bits), '{}') as bits
+    from (
+      select acl.grantee as role, pg_catalog.bit_or(case acl.privilege_type ${bitOfPrivilege} end) as bits
       from pg_catalog.aclexplode(object.acl) acl
       where acl.grantee between (select pg_catalog.min(oid) from role) and (select pg_catalog.max(oid) from role)
-        and (acl.grantee in (select oid from role)) is true
-      union all
-      select object.owner, 0 where object.owner in (select oid from role) and not object.is_schema
-    ) entry
-    group by entry.role
+        and (acl.grantee in (select oid from role)) is true and acl.privilege_type in (${privileges.join()})
+      group by acl.grantee
+    ) holder
   ) held
-  where held.bits <> 0 or object.owner = held.role and not object.is_schema
   order by object.schema, object.name`

@@ -14,6 +14,6 @@ export async function findKey(
 ): Promise<Key> {
   const record = await findKeyByName(control, context.secrets, account.userId, name)
   if (!record) throw errors.keyNotFound(name)
-  const held = await effectiveGrants(context, account, [record.role])
-  return { ...record, ...held(record.role) }
+  const grants = await effectiveGrants(context, account, [record.role])
+  return { ...record, ...grants.get(record.role)! }
 }

@@ -20,11 +20,11 @@ export async function listKeys(
   const page = await readPageOfKeys(databases.control, account.userId, listing, caller)
   if (caller && !page.isCallerKnown) throw errors.unauthorized()
   const roles = page.keys.map(({ role_name }) => role_name)
-  const [held, records] = await Promise.all([
+  const [grants, records] = await Promise.all([
     effectiveGrants(context, account, roles),
     openMeanwhile(secrets, page.keys),
   ])
-  return { total: page.total, keys: records.map((record) => withGrants(record, held(record.role))) }
+  return { total: page.total, keys: records.map((record) => withGrants(record, grants.get(record.role)!)) }
 }
 
 /** Decrypts the tokens once PostgreSQL was asked for the grants. */

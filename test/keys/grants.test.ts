@@ -83,6 +83,36 @@ test('with create on a schema a key makes tables and views in it', async (t) => 
   assert.equal(await other.refusal('create view more as select * from t'), denied)
 })
 
+test('a key that took every permission from itself still has the tables that it made', async (t) => {
+  const context = await setup(t)
+  const { user } = context
+  const maker = await keyWith(context, user, {}, ['public'])
+  await maker.sql('create table made (id int); revoke all on made from current_user')
+  const { body } = await keysClient(user).read(maker.name)
+  assert.deepEqual(databaseOf(body).tables, [
+    { schema: 'public', name: 'made', owner: true, permissions: [] },
+  ])
+})
+
+test('a permission is shown whoever granted it, but only if a key can be created with it', async (t) => {
+  const context = await setup(t)
+  const { user, admin } = context
+  await user.sql('create table t (id int)')
+  const key = await keyWith(context, user, { t: ['insert', 'select'] })
+  const other = await keyWith(context, user, {})
+  await user.sql(`grant trigger on t to "${key.role}", "${other.role}"`)
+  // No tenant can grant what is another's; a role of the operator can.
+  await admin(
+    `grant usage on schema public to pg_monitor;
+     grant select, delete on public.t to pg_monitor with grant option;
+     set role pg_monitor; grant select, delete on public.t to "${key.role}"`,
+    [],
+    user.account.database,
+  )
+  assert.deepEqual(await key.tables(), { 'public.t': 'delete,insert,select' })
+  assert.deepEqual(await other.tables(), {})
+})
+
 test('create on a schema is enough to make and to cartodbfy a table', async (t) => {
   const context = await setup(t)
   const { user, createOrganization } = context
