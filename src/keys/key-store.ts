@@ -85,7 +85,8 @@ export async function countKeys(
 /**
  * One page of a user's keys: type after type, each in the order asked for. For every order there is an index, so that only
  * the keys up to the end of the page are read, not all; the rest is counted. One snapshot has the tokens and tells whether
- * the caller is still known. PostgreSQL does not look into `asked` when it plans, so that one plan serves all pages.
+ * the caller is still known. PostgreSQL does not look into `asked` when it plans, so that one plan serves all pages. The
+ * tables of a key, which may be many, are not read here but in the catalogs.
  */
 export async function readPageOfKeys(
   control: Pool,
@@ -102,13 +103,18 @@ export async function readPageOfKeys(
       )
       select
         (
-          select count(*)::integer from cartage.api_keys
-          where user_id = (select user_id from asked) and type = any ((select types from asked)::text[])
+          select sum(counted)::integer from asked, unnest(types) wanted_type
+          cross join lateral (
+            select count(*)::integer as counted from cartage.api_keys
+            where user_id = asked.user_id and type = wanted_type
+          ) of_type
         ) as total,
         ${stillKnown(5)} as "isCallerKnown",
         (
           select coalesce(json_agg(key), '[]') from (
-            select key.* from asked, unnest(types) with ordinality wanted (wanted_type, place)
+            select id, name, type, role_name, token_encrypted, created_at, updated_at,
+              grants #- '{1,tables}' as grants
+            from asked, unnest(types) with ordinality wanted (wanted_type, place)
             cross join lateral (
               select * from cartage.api_keys where user_id = asked.user_id and type = wanted_type
               order by ${inOrder} limit (select per_page * page from asked)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { keysClient, send } from '../support/keys-client.ts'
+import { grantsOf, keysClient, send } from '../support/keys-client.ts'
 import { eventually, setup } from '../support/setup.ts'
 
 type List = {
@@ -138,6 +138,22 @@ test('every listed key links to itself', async (t) => {
   for (const { name, _links } of result) {
     const answer = await send(`${_links.self}?api_key=${user.masterToken}`)
     assert.equal(answer.body.name, name)
+  }
+})
+
+test('a list shows every key as it is when it is read by its name', async (t) => {
+  const { user } = await setup(t)
+  const keys = keysClient(user)
+  await user.sql('create table t (id int); create table u (id int)')
+  const apis = { type: 'apis', apis: ['maps'] }
+  const services = { type: 'dataservices', services: ['routing'] }
+  const [, database] = grantsOf({ t: ['select', 'delete'], u: ['insert'] }, ['public'])
+  await keys.make('apis alone', [apis])
+  await keys.make('tables', [services, database, apis])
+  await keys.make('metadata', [{ type: 'database', table_metadata: [] }, apis, services])
+  const { body } = await keys.list()
+  for (const { _links, ...key } of (body as unknown as List).result) {
+    assert.deepEqual(key, (await keys.read(key.name)).body)
   }
 })
 
