@@ -24,9 +24,9 @@ export class Directory {
   readonly #secrets: Secrets
   readonly #catchUp: CatchUp
   readonly #lease: CacheLease
-  readonly #accounts = new LRUCache<string, NamedAccount>({ max: 10_000, ttl: longestMs })
-  readonly #keys = new LRUCache<string, CallerKey>({ max: 20_000, ttl: longestMs })
-  readonly #callers = new LRUCache<string, RememberedCaller>({ max: 20_000 })
+  readonly #accounts = new LRUCache<string, NamedAccount>({ ...atMost(10_000), ttl: longestMs })
+  readonly #keys = new LRUCache<string, CallerKey>({ ...atMost(20_000), ttl: longestMs })
+  readonly #callers = new LRUCache<string, RememberedCaller>(atMost(20_000))
   #epoch = 0
 
   constructor(control: Pool, secrets: Secrets, log: Log, catchUp: CatchUp = async () => undefined) {
@@ -145,6 +145,11 @@ export class Directory {
     this.#keys.clear()
     this.#callers.clear()
   }
+}
+
+/** With `max` instead, a cache has that many places from the start, and writes to all of them whenever it is cleared. */
+function atMost(entries: number) {
+  return { maxSize: entries, sizeCalculation: () => 1 }
 }
 
 /** `until`: by the monotonic clock. */
