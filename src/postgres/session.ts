@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import type { Client, QueryResult, QueryResultRow } from 'pg'
 import type { SessionTarget } from './session-target.ts'
 import { cancelStatement } from './wire/cancel.ts'
-import { dropWhenSilent, socketOf } from './wire/drop-when-silent.ts'
+import { dropWhenSilent, limitSilence, socketOf } from './wire/drop-when-silent.ts'
 import type { WireHandler, WireOutcome } from './wire/wire-handler.ts'
 import { WireQuery, type WireText } from './wire/wire-query.ts'
 
@@ -22,7 +22,6 @@ export class Session {
   onFree: (() => void) | null = null
   readonly #owner: Owner
   readonly #answerMs: number
-  #expectedMs: number
   #transactionStatus: WireOutcome['transactionStatus'] = 'I'
   #running: WireQuery | null = null
   /** An answer is due for which there is a limit. */
@@ -37,7 +36,6 @@ export class Session {
     this.target = target
     this.client = client
     this.#answerMs = answerMs
-    this.#expectedMs = answerMs
     this.#owner = owner
     dropWhenSilent(client, answerMs, () => this.#isAsking)
     client.once('end', () => this.destroy())
@@ -88,9 +86,7 @@ export class Session {
 
   /** Until it is given back, answers are waited for no longer than this. */
   expectAnswersWithin(answerMs: number): void {
-    if (answerMs === this.#expectedMs) return
-    this.#expectedMs = answerMs
-    socketOf(this.client).setTimeout(answerMs)
+    limitSilence(this.client, answerMs)
   }
 
   /** Starts one message, or several at once, whose answers go to `handler` straight from the wire. */

@@ -1,17 +1,48 @@
-import { test } from 'node:test'
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type TestContext, test } from 'node:test'
 import pg from 'pg'
 import { dropWhenSilent, socketOf } from '../../src/postgres/wire/drop-when-silent.ts'
 import { setup } from '../support/setup.ts'
 
 test('a question of the moment in which a connection has been idle for long has its time', async (t) => {
+  const { client, ask } = await watched(t, 60_000)
+  socketOf(client).emit('timeout')
+  await ask('select pg_sleep(0.2)')
+})
+
+test('a question that is asked between the end of an idle time and the word of it has its time', async (t) => {
+  const first = await watched(t, 1_000)
+  const second = await watched(t, 1_000)
+  await Promise.all([first.ask('select 1'), second.ask('select 1')])
+  // Both timers are due in one turn of the event loop, and between them comes what the first one has set going.
+  const asked = once(socketOf(first.client), 'timeout').then(() => second.ask('select pg_sleep(0.3)'))
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_000)
+  await asked
+})
+
+test('a connection that had nothing to do for long, and then does not answer, is dropped', async (t) => {
+  const { client, ask } = await watched(t, 600)
+  await once(socketOf(client), 'timeout')
+  const asked = performance.now()
+  await assert.rejects(ask('select pg_sleep(20)'), { code: 'ETIMEDOUT' })
+  const waited = performance.now() - asked
+  assert.ok(waited > 500 && waited < 10_000, `after ${waited} ms`)
+})
+
+/** A connection with such a limit, and a way to ask on it. */
+async function watched(t: TestContext, limitMs: number) {
   const { keys } = await setup(t)
   const client = new pg.Client({ connectionString: keys.adminUrl })
   client.on('error', () => undefined)
   await client.connect()
-  t.after(() => client.end())
+  t.after(() => client.end().catch(() => undefined))
   let isAsking = false
-  dropWhenSilent(client, 60_000, () => isAsking)
-  socketOf(client).emit('timeout')
-  isAsking = true
-  await client.query('select pg_sleep(0.2)')
-})
+  dropWhenSilent(client, limitMs, () => isAsking)
+  const ask = async (text: string) => {
+    isAsking = true
+    await client.query(text)
+    isAsking = false
+  }
+  return { client, ask }
+}

@@ -5,7 +5,13 @@ import type { Log } from '../../log.ts'
 import type { Host } from '../hosts.ts'
 import { sessionOptions } from '../pools/session-options.ts'
 import { hasSqlstate, isPoolClosed, isPoolFull } from '../sqlstate.ts'
-import { dropWhenSilent, keepAlive, serverKeepAlive, socketOf } from '../wire/drop-when-silent.ts'
+import {
+  dropWhenSilent,
+  keepAlive,
+  limitSilence,
+  serverKeepAlive,
+  socketOf,
+} from '../wire/drop-when-silent.ts'
 import { ScramClient } from '../wire/scram-client.ts'
 
 /** Connections to the control database. Every wait has an end: for a connection, for a lock, for an answer. */
@@ -34,7 +40,7 @@ export class ControlPool extends pg.Pool {
     this.on('connect', (client) => this.#watch(client))
     this.on('release', (_error, client) => {
       this.#releasedAt.set(client, performance.now())
-      socketOf(client).setTimeout(silentMs)
+      limitSilence(client, silentMs)
     })
   }
 
@@ -92,7 +98,7 @@ export class ControlPool extends pg.Pool {
 /** Lifts the limits for the rest of a transaction that may touch any number of rows. */
 export async function allowLongStatements(tx: pg.ClientBase): Promise<void> {
   await tx.query(`set local statement_timeout = ${longMs}`)
-  socketOf(tx).setTimeout(longMs + silentMs)
+  limitSilence(tx, longMs + silentMs)
 }
 
 const longMs = 300_000

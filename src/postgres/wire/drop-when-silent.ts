@@ -4,19 +4,38 @@ import type { ClientBase } from 'pg'
 /**
  * Drops a connection that owes an answer and has said nothing for so long; whoever waits on it hears of a lost
  * connection. TCP finds nothing wrong with a server that is stopped, or with a proxy that has forgotten us.
+ *
+ * The timer of a socket tells only that it is time to look: it also ends for a question that was asked a moment before, if
+ * another timer was due in the same turn. So it ends early, and whoever owes an answer then has nearly all the time anew.
  */
 export function dropWhenSilent(client: ClientBase, limitMs: number, owesAnswer: () => boolean): void {
   const socket = socketOf(client)
-  socket.setTimeout(limitMs, () => {
-    // Nobody has asked for so long. A question of this very moment has all its time before it.
+  limitSilence(client, limitMs)
+  socket.on('timeout', () => {
     if (!owesAnswer()) return
-    const heard = socket.bytesRead
+    const before = traffic(socket)
+    const dropIfSilent = () => {
+      if (owesAnswer() && traffic(socket) === before) socket.destroy(silentConnection())
+    }
+    const limit = limits.get(socket)!
     // It may be us who were stopped: then the answer lies in the socket, and is read first.
-    setImmediate(() => {
-      if (owesAnswer() && socket.bytesRead === heard) socket.destroy(silentConnection())
-    })
+    setTimeout(() => setImmediate(dropIfSilent), limit - firstLookMs(limit)).unref()
   })
 }
+
+/** Another limit, from the next silence on. */
+export function limitSilence(client: ClientBase, limitMs: number): void {
+  const socket = socketOf(client)
+  if (limits.get(socket) === limitMs) return
+  limits.set(socket, limitMs)
+  socket.setTimeout(firstLookMs(limitMs))
+}
+
+const limits = new WeakMap<Socket, number>()
+
+const firstLookMs = (limitMs: number) => limitMs / 12
+
+const traffic = ({ bytesRead, bytesWritten }: Socket) => bytesRead + bytesWritten
 
 /** Where `pg` reads and writes. */
 export function socketOf(client: ClientBase): Socket {
