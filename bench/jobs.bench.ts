@@ -1,6 +1,7 @@
 import type { Entry } from './frame/entry.ts'
 import { type Frame, inFrame } from './frame/frame.ts'
 import { median, medianOf, onceAPair, percentile, seconds } from './frame/measure.ts'
+import { RawClient } from './frame/raw-client.ts'
 import {
   emptyQueue,
   fillQueue,
@@ -12,7 +13,6 @@ import {
   submitMany,
   untilIdle,
 } from './jobs/job-load.ts'
-import { RawClient } from './jobs/raw-client.ts'
 import { startWorkers } from './jobs/worker-pair.ts'
 import { pgbench } from './query/pgbench.ts'
 

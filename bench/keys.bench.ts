@@ -1,8 +1,8 @@
 import type { Entry } from './frame/entry.ts'
 import { type Frame, inFrame } from './frame/frame.ts'
 import { medianOf, seconds } from './frame/measure.ts'
+import { RawClient } from './frame/raw-client.ts'
 import type { RunningService } from './frame/service.ts'
-import { RawClient } from './jobs/raw-client.ts'
 
 const many = 1000
 const few = 10

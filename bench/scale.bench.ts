@@ -2,9 +2,9 @@ import type { Entry } from './frame/entry.ts'
 import { type Frame, inFrame } from './frame/frame.ts'
 import { median, seconds } from './frame/measure.ts'
 import { processUse } from './frame/process-use.ts'
+import { RawClient } from './frame/raw-client.ts'
 import { type RunningService, secret, spawnService } from './frame/service.ts'
 import { type JobUser, makeUsers, prepareTables, runJob, submitMany } from './jobs/job-load.ts'
-import { RawClient } from './jobs/raw-client.ts'
 import { makeCrowd, makeHistory, memberName, memberToken, organization } from './scale/crowd.ts'
 
 const members = 10_000

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from 'pg'
 import type { Frame } from '../frame/frame.ts'
 import { seconds } from '../frame/measure.ts'
+import { RawClient } from '../frame/raw-client.ts'
 import type { RunningService } from '../frame/service.ts'
-import { RawClient } from './raw-client.ts'
 
 export type JobUser = Readonly<{ id: number; path: string; query: string; database: string }>
 
