@@ -1,4 +1,5 @@
 import type { Grant, KeyDocument, KeyList } from '../../src/client/documents.ts'
+import { onlyOnce } from '../../src/client/http/only-once.ts'
 import { type Call, requestJson } from './request.ts'
 
 /** Whose keys: the session's own, or, for owners and admins of an organization, those of a member. */
@@ -20,7 +21,7 @@ export const readKey = (name: string, of: KeysOf = {}) =>
   requestJson<KeyDocument>('readKey', callFor(of, { parameters: { key: name } }))
 
 export const createKey = (key: Readonly<{ name: string; grants: readonly Grant[] }>, of: KeysOf = {}) =>
-  requestJson<KeyDocument>('createKey', callFor(of, { json: key }))
+  requestJson<KeyDocument>('createKey', callFor(of, { json: key, headers: onlyOnce() }))
 
 export const regenerateToken = (name: string, of: KeysOf = {}) =>
   requestJson<KeyDocument>('regenerateToken', callFor(of, { parameters: { key: name } }))

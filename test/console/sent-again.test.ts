@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import type * as Cartage from '../../src/client/browser-client.ts'
+import { keysClient } from '../support/keys-client.ts'
 import { setup } from '../support/setup.ts'
 import { browser } from './browser.ts'
 import { bundleClient } from './bundle-client.ts'
@@ -33,6 +34,16 @@ test('a statement of the editor runs once, though the browser sends it again', a
   await run(page, 'insert into log values (1)')
   await page.getByRole('region', { name: 'Results' }).getByText('This request has arrived before').waitFor()
   assert.equal((await user.sql('select from log')).rowCount, 1)
+})
+
+test('a new key is not said to be taken by another one, though the browser asks for it again', async (t) => {
+  const { page, signInAt, user, line } = await openOnLine(t)
+  await signInAt('/keys/new')
+  await page.getByRole('textbox', { name: 'Name' }).fill('reader')
+  line.loseAnswers(/^POST .*api_keys$/, 1)
+  await page.getByRole('button', { name: 'Make the key' }).click()
+  await page.getByText('This request has arrived before').first().waitFor()
+  assert.equal((await keysClient(user).read('reader')).status, 200)
 })
 
 test('the client in a page changes nothing twice, though the browser sends it again', async (t) => {

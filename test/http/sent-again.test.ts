@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { forgetArrivals } from '../../src/accounts/arrived-request-store.ts'
+import { grantsOf } from '../support/keys-client.ts'
 import { basic, randomName, setup, type TestUser } from '../support/setup.ts'
 
 test('a request that arrives again, at whichever process, is refused and runs once', async (t) => {
@@ -26,6 +27,24 @@ test('a request that arrives again, at whichever process, is refused and runs on
     assert.deepEqual(JSON.parse(body).code, 'request-repeated', name)
   }
   assert.equal((await user.sql('select from log')).rowCount, 4)
+})
+
+test('a key that is asked for again under the same Idempotency-Key is not told that its name is taken', async (t) => {
+  const { user } = await setup(t)
+  const create = () =>
+    fetch(`${user.base}/api/v3/api_keys`, {
+      method: 'POST',
+      headers: {
+        ...basic(user.username, user.masterToken),
+        'content-type': 'application/json',
+        'idempotency-key': user.username,
+      },
+      body: JSON.stringify({ name: 'k', grants: grantsOf() }),
+    })
+  assert.equal((await create()).status, 201)
+  const again = await create()
+  assert.equal(again.status, 409)
+  assert.match(((await again.json()) as { errors: string }).errors, /^This request has arrived before/)
 })
 
 test('the Idempotency-Key of one user says nothing of the requests of another, nor does a key that was refused', async (t) => {

@@ -17,7 +17,7 @@ const refusals = {
   401: { description: 'A wrong credential.', ...error },
   403: { description: 'The key may not do this.', ...error },
   404: { description: 'There is no such account.', ...error },
-  ...repeated,
+  409: { description: repeated, ...error },
   429: { description: 'It took longer than 5 hours, or there are too many copies or requests.', ...error },
   503: { description: 'The database is not reachable.', ...error },
 }

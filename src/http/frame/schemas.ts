@@ -52,9 +52,7 @@ export const onceHeaders = {
   },
 } as const
 
-export const repeated = {
-  409: { description: 'A request with this Idempotency-Key has arrived before.', ...error },
-} as const
+export const repeated = 'A request with this Idempotency-Key has arrived before.'
 
 /** Old clients put both into every body: used or ignored, never stored, never shown again. */
 export const knownExtras = {

@@ -11,6 +11,7 @@ import { addressOf } from '../frame/address.ts'
 import { keysCaller } from '../frame/authenticate.ts'
 import { respondWithKeyError } from '../frame/error-response.ts'
 import { forbidStoring } from '../frame/guard-answers.ts'
+import { refuseRepeated } from '../frame/idempotency-key.ts'
 import { type Parameters, textOf } from '../frame/parameters.ts'
 import type { Services } from '../services.ts'
 import { keyDocument, listDocument } from './document.ts'
@@ -38,6 +39,7 @@ export async function keysRoutes(app: FastifyInstance, services: Services): Prom
   app.post(list, { ...common, schema: createSchema }, async (request, reply) => {
     const account = await addressedAccount(services, request)
     const wanted = { ...readNewKey(request.body), defaultQuota: services.config.apiKeyQuota }
+    await refuseRepeated(services, request, await keysCaller(services, request))
     const key = await keysMutex(account.userId, () => createKey(actingIn(request), account, wanted))
     return reply.code(201).send(keyDocument(key, account.username))
   })

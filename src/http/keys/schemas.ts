@@ -1,5 +1,5 @@
 import { keyOrders } from '../../keys/key.ts'
-import { answered, pageLinks } from '../frame/schemas.ts'
+import { answered, onceHeaders, pageLinks, repeated } from '../frame/schemas.ts'
 import { grantShapes, newKeyShape } from './shapes.ts'
 
 const grants = { type: 'array', items: { title: 'Grant', oneOf: Object.values(grantShapes) } } as const
@@ -130,7 +130,13 @@ export const createSchema = {
       },
     ],
   },
-  response: { 201: keyDocument, ...refusals, 422: failure('The name or a grant is not valid') },
+  headers: onceHeaders,
+  response: {
+    201: keyDocument,
+    ...refusals,
+    409: failure(repeated),
+    422: failure('The name or a grant is not valid'),
+  },
 } as const
 
 export const readSchema = {

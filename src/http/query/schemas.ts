@@ -81,7 +81,7 @@ const responses = {
   401: { description: 'A wrong credential.', ...error },
   403: { description: 'The key may not do this.', ...error },
   404: { description: 'There is no such account.', ...error },
-  ...repeated,
+  409: { description: repeated, ...error },
   429: { description: 'The statement took too long, or there were too many requests.', ...error },
 }
 
