@@ -12,9 +12,10 @@ import { holdingLocks, lockOrganization, lockUser } from './account-lock.ts'
 import { checkAccountName } from './account-names.ts'
 import { type CreatedUser, settleUser } from './create-user.ts'
 import { removeOrganization } from './delete-organization.ts'
+import { nextFreeId } from './free-ids.ts'
 import { checkMasterToken, checkQuota } from './new-account.ts'
 import { insertDraftOrganization, type Organization, setOrganizationState } from './organization-store.ts'
-import { insertDraftUser, nextId } from './user-store.ts'
+import { insertDraftUser } from './user-store.ts'
 
 export type NewOrganization = Readonly<{
   name: string
@@ -54,9 +55,10 @@ async function draft(
   hostIds: readonly number[],
 ) {
   const hostId = await emptiestHost(tx, hostIds)
-  const organization = await insertDraftOrganization(tx, installation.namespace, name, hostId)
+  const id = await nextFreeId(installation, tx, 'organizations', hostId)
+  const organization = await insertDraftOrganization(tx, installation.namespace, id, name, hostId)
   const account = await insertDraftUser(tx, {
-    id: await nextId(tx, 'users'),
+    id: await nextFreeId(installation, tx, 'users', hostId),
     username: owner.username,
     namespace: installation.namespace,
     organizationId: organization.id,

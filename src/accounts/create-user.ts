@@ -13,11 +13,12 @@ import { onConnection } from '../postgres/transaction.ts'
 import { holdingLocks, lockUser } from './account-lock.ts'
 import { checkAccountName } from './account-names.ts'
 import { removeUser } from './delete-user.ts'
+import { isSomebodys, nextFreeId } from './free-ids.ts'
 import { checkMasterToken, checkQuota } from './new-account.ts'
 import { shareOrganization } from './organization-store.ts'
 import { releaseSpares, reserveSpares, type SpareMember, takeSpare } from './spare-store.ts'
 import { admitToDatabase, createRoles } from './tenant-roles.ts'
-import { type DraftUser, insertDraftUser, nextId, setUserState } from './user-store.ts'
+import { type DraftUser, insertDraftUser, setUserState } from './user-store.ts'
 
 export type NewUser = Readonly<{
   username: string
@@ -57,10 +58,11 @@ async function draftUser(
   const place = request.organization
     ? await placeInOrganization(tx, request, request.organization)
     : await placeAlone(tx, request, hostIds)
-  const { organizationId } = place
-  const spareId = organizationId === null ? undefined : await takeSpare(tx, organizationId)
+  const { organizationId, hostId } = place
+  const spareId =
+    organizationId === null ? undefined : await spareIn(installation, tx, organizationId, hostId)
   const account = await insertDraftUser(tx, {
-    id: spareId ?? (await nextId(tx, 'users')),
+    id: spareId ?? (await nextFreeId(installation, tx, 'users', hostId)),
     username: request.username,
     namespace,
     quotaBytes: request.quotaBytes ?? 0,
@@ -68,8 +70,20 @@ async function draftUser(
   })
   await lockUser(client, account.userId)
   const isShort = organizationId !== null && spareId === undefined
-  const spares = isShort ? await reserveSpares(tx, namespace, organizationId, account.userId) : []
+  const spares = isShort ? await reserveSpares(installation, tx, organizationId, account) : []
   return { account, spares }
+}
+
+async function spareIn(
+  installation: Installation,
+  tx: ClientBase,
+  organizationId: number,
+  hostId: number,
+): Promise<number | undefined> {
+  for (;;) {
+    const id = await takeSpare(tx, organizationId)
+    if (id === undefined || !(await isSomebodys(installation, hostId, id))) return id
+  }
 }
 
 type Place = Pick<DraftUser, 'organizationId' | 'orgRole' | 'databaseId' | 'schema' | 'hostId'>

@@ -2,7 +2,7 @@ import type { ClientBase, QueryResultRow } from 'pg'
 import { deleteDatabaseRow, insertDatabase } from '../hosts/database-store.ts'
 import { organizationDatabaseName } from '../postgres/tenant-names.ts'
 import type { Queryable } from '../postgres/transaction.ts'
-import { nextId, reserveName } from './user-store.ts'
+import { reserveName } from './user-store.ts'
 
 export type Organization = Readonly<{
   id: number
@@ -18,11 +18,11 @@ export type Organization = Readonly<{
 export async function insertDraftOrganization(
   tx: ClientBase,
   namespace: string,
+  id: number,
   name: string,
   hostId: number,
 ): Promise<Organization> {
   await reserveName(tx, name)
-  const id = await nextId(tx, 'organizations')
   const databaseId = await insertDatabase(tx, hostId, organizationDatabaseName(namespace, id))
   await tx.query(
     'insert into cartage.organizations (id, name, database_id) overriding system value values ($1, $2, $3)',

@@ -1,6 +1,8 @@
 import type { ClientBase } from 'pg'
 import type { Account } from '../auth/account.ts'
+import type { Installation } from '../hosts/installation.ts'
 import { masterRoleName, publicRoleName } from '../postgres/tenant-names.ts'
+import { nextFreeIds } from './free-ids.ts'
 
 /**
  * The members of an organization stand in the access lists of its database and of some functions. PostgreSQL sorts a whole
@@ -28,18 +30,20 @@ export async function takeSpare(tx: ClientBase, organizationId: number): Promise
 
 /** As many as the size of the organization is worth, for the creation of this member to make. */
 export async function reserveSpares(
+  installation: Installation,
   tx: ClientBase,
-  namespace: string,
   organizationId: number,
-  userId: number,
+  { userId, hostId }: Account,
 ): Promise<readonly SpareMember[]> {
-  const { rows } = await tx.query<{ id: number }>(
-    `select nextval('cartage.users_id_seq')::integer as id
-     from generate_series(1, least($2, (select count(*) / $3 from cartage.users where organization_id = $1)))`,
+  const { rows } = await tx.query<{ count: number }>(
+    'select least($2, count(*) / $3)::integer as count from cartage.users where organization_id = $1',
     [organizationId, mostSpares, membersPerSpare],
   )
-  const spares = rows.map(({ id }) => {
-    const masterRole = masterRoleName(namespace, id)
+  const { count } = rows[0]!
+  if (count === 0) return []
+  const ids = await nextFreeIds(installation, tx, 'users', hostId, count)
+  const spares = ids.map((id) => {
+    const masterRole = masterRoleName(installation.namespace, id)
     return { id, masterRole, publicRole: publicRoleName(masterRole) }
   })
   await tx.query(

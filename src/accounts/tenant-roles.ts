@@ -165,15 +165,17 @@ export async function rolesOf(session: Session, masterRole: string): Promise<rea
   return rows.map((row) => row.rolname)
 }
 
-/** Ends the sessions of a user and removes what it has in a shared database; then the roles themselves can go. */
+/**
+ * Ends the sessions of a user and removes what it has in a shared database; then the roles themselves can go. The schema goes
+ * with the role that owns it: by its name it may be another's, whose existence made the creation of this user fail.
+ */
 export async function evictFromDatabase(databases: Databases, place: TenantPlace): Promise<void> {
   await inSharedDatabase(databases, place, async (session) => {
     const roles = await lockOut(session, place.masterRole)
     await session.query(`begin; ${oneByOne}; select cartage.compress_quickly()`)
-    await session.query(`drop schema if exists ${quoteIdentifier(place.schema)} cascade`)
     if (roles.length > 0)
       await session.query(`drop owned by ${roles.map(quoteIdentifier).join(', ')} cascade`)
-    await session.query('delete from cartage.accounts where username = $1', [place.username])
+    await session.query('delete from cartage.accounts where master_role = $1', [place.masterRole])
     await session.query('commit')
   })
 }

@@ -50,11 +50,6 @@ export async function reserveName(tx: ClientBase, name: string): Promise<void> {
   })
 }
 
-export async function nextId(tx: ClientBase, table: 'users' | 'organizations'): Promise<number> {
-  const { rows } = await tx.query<{ id: number }>(`select nextval('cartage.${table}_id_seq')::integer as id`)
-  return rows[0]!.id
-}
-
 export type UserState = 'creating' | 'active' | 'deleting'
 
 export async function setUserState(tx: Queryable, userId: number, state: UserState): Promise<void> {

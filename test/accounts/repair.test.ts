@@ -6,8 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createUser } from '../../src/accounts/create-user.ts'
 import { deleteOrganization } from '../../src/accounts/delete-organization.ts'
 import { deleteUser } from '../../src/accounts/delete-user.ts'
+import { nextFreeId } from '../../src/accounts/free-ids.ts'
 import { repairAccounts } from '../../src/accounts/repair-accounts.ts'
-import { insertDraftUser, nextId } from '../../src/accounts/user-store.ts'
+import { insertDraftUser } from '../../src/accounts/user-store.ts'
 import { inTransaction } from '../../src/postgres/transaction.ts'
 import { organizationOf } from '../support/organization.ts'
 import { scriptArgs } from '../support/script.ts'
@@ -67,7 +68,7 @@ test('a draft that never got a role or a database is removed', async (t) => {
   const username = randomName('draft')
   await inTransaction(databases.control, async (tx) =>
     insertDraftUser(tx, {
-      id: await nextId(tx, 'users'),
+      id: await nextFreeId(accounts, tx, 'users', 1),
       username,
       namespace: accounts.namespace,
       organizationId: null,

@@ -1,0 +1,73 @@
+import type { ClientBase } from 'pg'
+import type { Installation } from '../hosts/installation.ts'
+import { answerWithin } from '../postgres/answer-within.ts'
+import { adminTarget } from '../postgres/session-target.ts'
+import { masterRoleName, organizationDatabaseName } from '../postgres/tenant-names.ts'
+
+/**
+ * A control database that was set back to an earlier time gives out ids once more, whose names somebody bears on the host: an
+ * account that it has forgotten. What fails to be made is removed by its name. So whose name is taken is never begun.
+ */
+export async function nextFreeId(
+  installation: Installation,
+  tx: ClientBase,
+  table: Table,
+  hostId: number,
+): Promise<number> {
+  for (;;) {
+    const [id] = await nextFreeIds(installation, tx, table, hostId, 1)
+    if (id !== undefined) return id
+  }
+}
+
+/** As many, or fewer. */
+export async function nextFreeIds(
+  { databases, namespace }: Installation,
+  tx: ClientBase,
+  table: Table,
+  hostId: number,
+  count: number,
+): Promise<readonly number[]> {
+  const { rows } = await tx.query<{ id: number }>(
+    `select nextval('cartage.${table}_id_seq')::integer as id from generate_series(1, $1)`,
+    [count],
+  )
+  const names = new Map(rows.map(({ id }) => [nameOf[table](namespace, id), id]))
+  const taken = await readNames(databases, hostId, takenNames, [...names.keys()])
+  for (const name of taken) names.delete(name)
+  return [...names.values()]
+}
+
+/** Whether the roles of a spare member have become somebody's since the control database was as it is. */
+export async function isSomebodys(
+  { databases, namespace }: Installation,
+  hostId: number,
+  userId: number,
+): Promise<boolean> {
+  const names = await readNames(databases, hostId, loginNames, [masterRoleName(namespace, userId)])
+  return names.length > 0
+}
+
+type Table = 'users' | 'organizations'
+const nameOf = { users: masterRoleName, organizations: organizationDatabaseName }
+
+const loginNames =
+  'select rolname::text as name from pg_catalog.pg_roles where rolname = any ($1) and rolcanlogin'
+const takenNames = `
+  select rolname::text as name from pg_catalog.pg_roles where rolname = any ($1)
+  union select datname from pg_catalog.pg_database where datname = any ($1)`
+
+/** Soon: a transaction on the control database waits for it. */
+async function readNames(
+  { admin, hosts }: Installation['databases'],
+  hostId: number,
+  text: string,
+  names: readonly string[],
+): Promise<readonly string[]> {
+  const answer = admin.use(adminTarget(hosts, hostId), (session) =>
+    session.query<{ name: string }>(text, [names]),
+  )
+  return (await answerWithin(patienceMs, answer)).rows.map(({ name }) => name)
+}
+
+const patienceMs = 5_000
