@@ -1,11 +1,15 @@
 import { createHash } from 'node:crypto'
 import type { Queryable } from '../postgres/transaction.ts'
 
-/** Notes that a request with this key has come. False: one had come before, to whichever process. */
-export async function noteArrival(control: Queryable, userId: number, key: string): Promise<boolean> {
+/** Notes that a request of this API key has come. False: it had come before, to whichever process. */
+export async function noteArrival(
+  control: Queryable,
+  apiKeyId: number,
+  idempotencyKey: string,
+): Promise<boolean> {
   const { rowCount } = await control.query(
-    'insert into cartage.arrived_requests (user_id, key_hash) values ($1, $2) on conflict do nothing',
-    [userId, createHash('sha256').update(key).digest()],
+    'insert into cartage.arrived_requests (api_key_id, key_hash) values ($1, $2) on conflict do nothing',
+    [apiKeyId, createHash('sha256').update(idempotencyKey).digest()],
   )
   return rowCount === 1
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { forgetArrivals } from '../../src/accounts/arrived-request-store.ts'
+import { createClient } from '../../src/client/client.ts'
 import { grantsOf } from '../support/keys-client.ts'
 import { basic, randomName, setup, type TestUser } from '../support/setup.ts'
 
@@ -60,6 +61,21 @@ test('the Idempotency-Key of one user says nothing of the requests of another, n
   assert.equal((await sendWith(user, user.base, 'x'.repeat(256), select)).status, 400)
 })
 
+test('whoever holds another API key of the user cannot have its requests refused by coming first', async (t) => {
+  const { user, service } = await setup(t)
+  const client = createClient({ baseUrl: service.url, username: user.username, token: user.masterToken })
+  const grants = [{ type: 'apis' as const, apis: ['sql' as const] }]
+  const { token } = await client.keys.create({ name: 'reader', grants })
+  const select = { path: '/sql?q=select 1' }
+  const key = randomName('once')
+  const send = async (masterToken: string) =>
+    (await sendWith({ ...user, masterToken }, user.base, key, select)).status
+  for (const status of [200, 409]) {
+    assert.equal(await send(token), status)
+    assert.equal(await send(user.masterToken), status)
+  }
+})
+
 test('strangers cannot fill the control database with the keys of their requests', async (t) => {
   const { user, service } = await setup(t)
   const headers = { 'idempotency-key': randomName('once') }
@@ -68,7 +84,7 @@ test('strangers cannot fill the control database with the keys of their requests
     assert.equal(status, 200)
   }
   const { control } = service.services.databases
-  const { rowCount } = await control.query('select from cartage.arrived_requests where user_id = $1', [
+  const { rowCount } = await control.query(`select from cartage.arrived_requests where ${isOfUser}`, [
     user.account.userId,
   ])
   assert.equal(rowCount, 0)
@@ -81,7 +97,7 @@ test('a request is remembered for longer than the longest copy, and then forgott
   const send = async () => (await sendWith(user, user.base, key, { path: '/sql?q=select 1' })).status
   const makeOlder = (hours: number) =>
     control.query(
-      `update cartage.arrived_requests set arrived_at = arrived_at - make_interval(hours => $2) where user_id = $1`,
+      `update cartage.arrived_requests set arrived_at = arrived_at - make_interval(hours => $2) where ${isOfUser}`,
       [user.account.userId, hours],
     )
   const limitMs = 6 * 3_600_000
@@ -93,6 +109,8 @@ test('a request is remembered for longer than the longest copy, and then forgott
   await forgetArrivals(control, limitMs)
   assert.equal(await send(), 200)
 })
+
+const isOfUser = 'api_key_id in (select id from cartage.api_keys where user_id = $1)'
 
 type Sent = Readonly<{ path: string; body?: string | URLSearchParams }>
 

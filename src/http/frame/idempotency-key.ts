@@ -18,10 +18,10 @@ export function readIdempotencyKey({ headers }: FastifyRequest): string | undefi
 export async function refuseRepeated(
   { databases }: Pick<Services, 'databases'>,
   request: FastifyRequest,
-  { account, key }: Principal,
+  { key }: Principal,
 ): Promise<void> {
   const idempotencyKey = readIdempotencyKey(request)
   if (idempotencyKey === undefined || key.type === 'default') return
-  const isFirst = await noteArrival(databases.control, account.userId, idempotencyKey)
+  const isFirst = await noteArrival(databases.control, key.id, idempotencyKey)
   if (!isFirst) throw errors.requestRepeated()
 }
