@@ -16,6 +16,7 @@ export async function checkSafety(installation: Installation, hostId: number): P
     checkPasswords(openings),
     // A database that is being made is open for a moment.
     checkConnect(openings.open.filter((name) => stillOpen.includes(name))),
+    checkPrepared(openings),
     checkNotifyQueue(pressure),
     checkXids(pressure),
     checkSnapshots(pressure),
@@ -32,6 +33,7 @@ type Openings = Readonly<{
   weakRoles: number
   /** Databases that PUBLIC may connect to. */
   open: readonly string[]
+  mostPrepared: number
 }>
 
 async function readOpenings({ databases, namespace }: Installation, hostId: number): Promise<Openings> {
@@ -48,7 +50,8 @@ async function readOpenings({ databases, namespace }: Installation, hostId: numb
          (select count(*)::integer from pg_catalog.pg_authid
            where rolname ~ $1 and rolpassword !~ '^SCRAM-SHA-256\\$') as "weakRoles",
          array(select datname::text from pg_catalog.pg_database where datallowconn
-           and pg_catalog.has_database_privilege('public', oid, 'connect') order by datname) as open`,
+           and pg_catalog.has_database_privilege('public', oid, 'connect') order by datname) as open,
+         pg_catalog.current_setting('max_prepared_transactions')::integer as "mostPrepared"`,
       [tenantRolePattern(namespace)],
     )
     return rows[0]!
@@ -99,6 +102,14 @@ function checkConnect(open: readonly string[]): Check {
   }
   const advice = `PUBLIC, and so every tenant, may connect to ${open.join(', ')}: revoke connect on database ... from public`
   return { name: 'connect', status: 'warn', advice }
+}
+
+/** PostgreSQL lets every role prepare one, which keeps its locks when its session is gone. There is nothing to end, then. */
+function checkPrepared({ mostPrepared }: Openings): Check {
+  const name = 'prepared transactions'
+  if (mostPrepared === 0) return { name, status: 'ok', advice: 'Nobody can leave a transaction behind' }
+  const advice = `max_prepared_transactions is ${mostPrepared}: everybody, also a caller without a key, can leave transactions whose locks nobody ends. Set 0; meanwhile see pg_prepared_xacts`
+  return { name, status: 'warn', advice }
 }
 
 function checkNotifyQueue({ notifyQueue }: HostPressure): Check {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import type { Config } from '../../src/config.ts'
 import type { Check } from '../../src/doctor/check.ts'
 import { doctor } from '../../src/doctor/doctor.ts'
@@ -76,22 +76,8 @@ test('a database that every tenant could enter is found, and a password that is 
 })
 
 test('a line of pg_hba.conf that needs no SCRAM is found', async (t) => {
-  const dataDir = await mkdtemp(join(tmpdir(), 'cartage-doctor-'))
-  await chmod(dataDir, 0o711)
-  const cluster = await startEmbeddedCluster({
-    dataDir,
-    log: createLog('warn'),
-    isEphemeral: true,
-    settings: { fsync: 'off' },
-  })
-  t.after(async () => {
-    await cluster.stop()
-    await rm(dataDir, { recursive: true, force: true })
-  })
   const bundle = await setup(t, { isIsolated: true })
-  const { databases } = bundle.service.services
-  databases.hosts.register(hostFromUrl(99, 'far', cluster.url))
-  t.after(() => databases.hosts.forget(99))
+  const cluster = await startFarHost(t, bundle)
   const hba = join(cluster.directory, 'data/pg_hba.conf')
   const before = await readFile(hba, 'utf8')
   for (const [line, advice] of [
@@ -105,6 +91,33 @@ test('a line of pg_hba.conf that needs no SCRAM is found', async (t) => {
     assert.match((await examine(bundle))['host far: logins']!.advice, advice, line)
   }
 })
+
+test('a host where tenants could leave prepared transactions is found', async (t) => {
+  const bundle = await setup(t, { isIsolated: true })
+  await startFarHost(t, bundle, { max_prepared_transactions: '2' })
+  const checks = await examine(bundle)
+  assert.equal(checks['host local: prepared transactions']?.status, 'ok')
+  assert.equal(checks['host far: prepared transactions']?.status, 'warn')
+})
+
+async function startFarHost(t: TestContext, { service }: Setup, settings: Record<string, string> = {}) {
+  const dataDir = await mkdtemp(join(tmpdir(), 'cartage-doctor-'))
+  await chmod(dataDir, 0o711)
+  const cluster = await startEmbeddedCluster({
+    dataDir,
+    log: createLog('warn'),
+    isEphemeral: true,
+    settings: { fsync: 'off', ...settings },
+  })
+  const { hosts } = service.services.databases
+  hosts.register(hostFromUrl(99, 'far', cluster.url))
+  t.after(async () => {
+    hosts.forget(99)
+    await cluster.stop()
+    await rm(dataDir, { recursive: true, force: true })
+  })
+  return cluster
+}
 
 async function examine(
   { service }: Setup,
