@@ -67,7 +67,11 @@ async function settableControl({ config, keys }: Installation) {
   const run = (text: string) => runSql({ connectionString: keys.adminUrl }, text)
   const [now, earlier, later] = [config.namespace, `${config.namespace}_earlier`, `${config.namespace}_later`]
   return {
-    keep: () => run(`create database ${earlier} template ${now}`),
+    keep: async () => {
+      await run(`create database ${earlier} template ${now}`)
+      // The doctor of another test looks for databases that everybody may enter.
+      await run(`revoke connect on database ${earlier} from public`)
+    },
     setBack: async () => {
       await run(`alter database ${now} rename to ${later}`)
       await run(`alter database ${earlier} rename to ${now}`)
