@@ -4,8 +4,8 @@ import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import type { AuditAction } from '../client/admin-names.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import { lockForCaller, recordKeyAudit } from './caller.ts'
-import { findKey } from './find-key.ts'
 import type { Key, KeysContext } from './key.ts'
+import { findKey } from './reading/find-key.ts'
 
 /**
  * Changes the record of a key under the lock of its user, with its audit record. Answers the key as it was, once no

@@ -7,9 +7,9 @@ import { quoteIdentifier } from '../postgres/quote.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { changeKey } from './change-key.ts'
 import { endRequests } from './end-sessions.ts'
-import { findKey } from './find-key.ts'
 import type { Key, KeysContext } from './key.ts'
 import { replaceToken } from './key-store.ts'
+import { findKey } from './reading/find-key.ts'
 
 /** Gives the key a new token. The old one fails at the next request, and the requests that it opened are ended. */
 export async function regenerateToken(context: KeysContext, account: Account, name: string): Promise<Key> {

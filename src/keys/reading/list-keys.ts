@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises'
-import type { Account } from '../auth/account.ts'
-import { errors } from '../errors.ts'
-import type { Secrets } from '../secrets.ts'
+import type { Account } from '../../auth/account.ts'
+import { errors } from '../../errors.ts'
+import type { Secrets } from '../../secrets.ts'
+import type { EffectiveGrants } from '../grants.ts'
+import type { Key, KeyListing, KeyRecord, KeysContext } from '../key.ts'
+import { openKey, readPageOfKeys, type SealedKey } from '../key-store.ts'
 import { effectiveGrants } from './effective-grants.ts'
-import type { EffectiveGrants } from './grants.ts'
-import type { Key, KeyListing, KeyRecord, KeysContext } from './key.ts'
-import { openKey, readPageOfKeys, type SealedKey } from './key-store.ts'
 
 /**
  * One page of a user's keys: master first, then default, then regular ones, each in the order asked for. A caller whose

@@ -1,9 +1,9 @@
-import type { Account } from '../auth/account.ts'
-import { errors } from '../errors.ts'
-import type { Queryable } from '../postgres/transaction.ts'
+import type { Account } from '../../auth/account.ts'
+import { errors } from '../../errors.ts'
+import type { Queryable } from '../../postgres/transaction.ts'
+import type { Key, KeysContext } from '../key.ts'
+import { findKeyByName } from '../key-store.ts'
 import { effectiveGrants } from './effective-grants.ts'
-import type { Key, KeysContext } from './key.ts'
-import { findKeyByName } from './key-store.ts'
 
 /** The user's key of that name with what it may do; throws when there is none. */
 export async function findKey(

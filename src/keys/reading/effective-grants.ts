@@ -1,5 +1,5 @@
-import type { Account } from '../auth/account.ts'
-import { adminTarget } from '../postgres/session-target.ts'
+import type { Account } from '../../auth/account.ts'
+import { adminTarget } from '../../postgres/session-target.ts'
 import {
   type EffectiveGrants,
   type SchemaGrant,
@@ -7,8 +7,8 @@ import {
   schemaPermissions,
   type TablePermission,
   tablePermissions,
-} from './grants.ts'
-import type { KeysContext } from './key.ts'
+} from '../grants.ts'
+import type { KeysContext } from '../key.ts'
 
 /** What each of the roles may do at this moment, read from the catalogs of the user's database. */
 export async function effectiveGrants(
