@@ -1,10 +1,10 @@
-import type { ClientBase, Pool } from 'pg'
-import type { Account, Holder, KeyType } from '../auth/account.ts'
-import { proofOf, readAccount, selectAccounts, stillKnown } from '../auth/account-store.ts'
+import type { ClientBase } from 'pg'
+import type { Account, KeyType } from '../auth/account.ts'
+import { readAccount, selectAccounts } from '../auth/account-store.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 import type { Secrets } from '../secrets.ts'
 import { type DataService, defaultScope, masterScope, type Scope, type WantedGrants } from './grants.ts'
-import type { KeyListing, KeyRecord } from './key.ts'
+import type { KeyRecord } from './key.ts'
 
 /**
  * Whoever makes or removes keys of a user holds the user's row: one at a time. (NO KEY, so that jobs can still be
@@ -81,64 +81,6 @@ export async function countKeys(
   )
   return rows[0]!.total
 }
-
-/**
- * One page of a user's keys: type after type, each in the order asked for. For every order there is an index, so that only
- * the keys up to the end of the page are read, not all; the rest is counted. One snapshot has the tokens and tells whether
- * the caller is still known. PostgreSQL does not look into `asked` when it plans, so that one plan serves all pages. The
- * tables of a key, which may be many, are not read here but in the catalogs.
- */
-export async function readPageOfKeys(
-  control: Pool,
-  userId: number,
-  { page, perPage, order, direction, types }: KeyListing,
-  caller: Holder | undefined,
-): Promise<PageOfKeys> {
-  const inOrder = `${orderColumn[order]} ${direction}, id ${direction}`
-  const { rows } = await control.query<PageOfKeys>({
-    name: `keys-by-${order}-${direction}`,
-    text: `
-      with asked as materialized (
-        select $1::integer as user_id, $2::text[] as types, $3::bigint as per_page, $4::bigint as page
-      )
-      select
-        (
-          select sum(counted)::integer from asked, unnest(types) wanted_type
-          cross join lateral (
-            select count(*)::integer as counted from cartage.api_keys
-            where user_id = asked.user_id and type = wanted_type
-          ) of_type
-        ) as total,
-        ${stillKnown(5)} as "isCallerKnown",
-        (
-          select coalesce(json_agg(key), '[]') from (
-            select id, name, type, role_name, token_encrypted, created_at, updated_at,
-              grants #- '{1,tables}' as grants
-            from asked, unnest(types) with ordinality wanted (wanted_type, place)
-            cross join lateral (
-              select * from cartage.api_keys where user_id = asked.user_id and type = wanted_type
-              order by ${inOrder} limit (select per_page * page from asked)
-            ) key
-            order by place, ${inOrder}
-            limit (select per_page from asked) offset (select (page - 1) * per_page from asked)
-          ) key
-        ) as keys`,
-    values: [userId, types, perPage, page, ...proofOf(caller)],
-  })
-  return rows[0]!
-}
-
-export type PageOfKeys = Readonly<{ total: number; isCallerKnown: boolean; keys: readonly SealedKey[] }>
-
-/** `token` would leak the secret, `grants` are elsewhere, and keys of a type have one `type`: the order of creation. */
-const orderColumn = {
-  name: 'name collate "C"',
-  type: 'created_at',
-  token: 'created_at',
-  created_at: 'created_at',
-  updated_at: 'updated_at',
-  grants: 'created_at',
-} as const satisfies Record<KeyListing['order'], string>
 
 export async function findKeyByName(
   control: Queryable,

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { grantsOf, keysClient, send } from '../support/keys-client.ts'
+import { inTransaction } from '../../src/postgres/transaction.ts'
+import { grantsOf, type KeyDocument, keysClient, send, tablesOf } from '../support/keys-client.ts'
 import { eventually, setup } from '../support/setup.ts'
 
 type List = {
   total: number
   count: number
-  result: { name: string; token: string; _links: { self: string } }[]
+  result: (KeyDocument & { _links: { self: string } })[]
   _links: Record<'first' | 'last' | 'prev' | 'next', { href: string } | undefined>
 }
 
@@ -155,6 +156,36 @@ test('a list shows every key as it is when it is read by its name', async (t) =>
   for (const { _links, ...key } of (body as unknown as List).result) {
     assert.deepEqual(key, (await keys.read(key.name)).body)
   }
+})
+
+test('a key that comes into the page while it is read is shown with its grants', async (t) => {
+  const { user, service, admin } = await setup(t, { isIsolated: true })
+  const { config, databases } = service.services
+  const keys = keysClient(user)
+  await user.sql('create table t (id int)')
+  await keys.make('a', grantsOf({ t: ['select'] }))
+  await keys.make('b', grantsOf({ t: ['insert'] }))
+  const list = () => keys.list('?type=regular&order=name&per_page=1')
+  // Whoever was let in a moment ago is let in without a look at the users.
+  await list()
+  let answer: ReturnType<typeof list> | undefined
+  await inTransaction(databases.control, async (tx) => {
+    await tx.query('lock table cartage.users in access exclusive mode')
+    answer = list()
+    await eventually(async () => {
+      const { rows } = await admin(
+        `select query from pg_stat_activity where wait_event_type = 'Lock' and datname = $1`,
+        [config.namespace],
+      )
+      assert.ok(rows.some(({ query }) => /isCallerKnown/.test(query)))
+    })
+    await tx.query(`update cartage.api_keys set name = 'c' where name = 'a'`)
+  })
+  const { result } = (await answer!).body as unknown as List
+  assert.deepEqual(
+    result.map((key) => [key.name, tablesOf(key)]),
+    [['b', { 'public.t': 'insert' }]],
+  )
 })
 
 test('a page beyond the last is 200 with an empty result', async (t) => {
