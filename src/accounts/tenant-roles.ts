@@ -1,4 +1,5 @@
 import type { Account } from '../auth/account.ts'
+import { errors } from '../errors.ts'
 import { holdName } from '../postgres/advisory-locks.ts'
 import type { Databases } from '../postgres/databases.ts'
 import { dropOwnedElsewhere } from '../postgres/drop-owned-elsewhere.ts'
@@ -53,13 +54,7 @@ export async function admitToDatabase(
   const schema = quoteIdentifier(place.schema)
   await inSharedDatabase(databases, place, async (session) => {
     await session.query(`begin; ${oneByOne}; select cartage.compress_quickly()`)
-    await session.query('insert into cartage.accounts values ($1, $2, $3, $4, $5)', [
-      place.username,
-      place.schema,
-      place.masterRole,
-      place.publicRole,
-      place.quotaBytes,
-    ])
+    await insertAccount(session, place)
     await session.query(
       `insert into cartage.roles values ($1, $3, 'master', '{${allServices}}'), ($2, $3, 'default', '{}')`,
       [place.masterRole, place.publicRole, place.username],
@@ -77,6 +72,22 @@ export async function admitToDatabase(
       await grantMemberRights(session, place.database, [place, ...spares])
     await session.query('commit')
   })
+}
+
+/** The name may be that of a member whom the control database has forgotten, as it was set back. */
+async function insertAccount(session: Session, place: TenantPlace): Promise<void> {
+  const { username, schema, masterRole, publicRole, quotaBytes } = place
+  await session
+    .query('insert into cartage.accounts values ($1, $2, $3, $4, $5)', [
+      username,
+      schema,
+      masterRole,
+      publicRole,
+      quotaBytes,
+    ])
+    .catch((error: unknown) => {
+      throw hasSqlstate(error, sqlstate.uniqueViolation) ? errors.accountTaken(username) : error
+    })
 }
 
 /** Without a login until they are a member's. */

@@ -41,7 +41,9 @@ test('accounts that a control database has forgotten, as it was set back, are ha
     })
 
     await t.test('a member of the same name is refused and takes nothing with it', async () => {
-      await assert.rejects(createUser(accounts, { username: 'member', organization }))
+      await assert.rejects(createUser(accounts, { username: 'member', organization }), {
+        code: 'account-taken',
+      })
       await assertAllThere(installation, forgotten)
     })
 
