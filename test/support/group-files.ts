@@ -2,8 +2,8 @@ import { writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 
 /**
- * A few files of a folder share a process and so the services that they start, which cost more than most tests. The folders
- * that take longest go first, so that none of them is left alone at the end; those that wait are spread over the run.
+ * A few files of a folder share a process and so the services that they start, which cost more than most tests. Browsers, tests
+ * that wait and the others are spread over the run; what takes longest goes first, so that none of it is left alone at the end.
  */
 export async function groupFiles(
   files: readonly string[],
@@ -12,7 +12,7 @@ export async function groupFiles(
 ): Promise<string[]> {
   const byFolder = new Map<string, string[]>()
   for (const file of files) byFolder.set(dirname(file), [...(byFolder.get(dirname(file)) ?? []), file])
-  const groups = [...byFolder.values()].flatMap(inGroups).sort((one, other) => rankOf(one) - rankOf(other))
+  const groups = [...byFolder.values()].flatMap(inGroups)
   return Promise.all(
     spread(groups).map(async ([first, ...others], index) => {
       if (others.length === 0) return compiled(first!)
@@ -31,24 +31,36 @@ function inGroups(files: string[]): Group[] {
   return Array.from({ length: count }, (_, index) => files.filter((_, place) => place % count === index))
 }
 
-function rankOf(group: Group): number {
-  const rank = slowFolders.indexOf(folderOf(group))
-  return rank < 0 ? slowFolders.length : rank
-}
-
-/** Groups that work and groups that wait, evenly mixed: several that wait at a time would leave a core idle. */
+/** Of each kind evenly over its part of the run: several browsers at a time are slow, several that wait leave a core idle. */
 function spread(groups: readonly Group[]): Group[] {
-  const waits = (group: Group) => waitingFolders.includes(folderOf(group))
-  const lists = [groups.filter((group) => !waits(group)), groups.filter(waits)]
-  return lists
-    .flatMap((list) => list.map((group, at) => ({ group, place: at / list.length })))
+  return kinds
+    .flatMap((kind) => {
+      const list = groups.filter((group) => kindOf(group) === kind).sort(byRankIn(kind.folders))
+      return list.map((group, at) => ({ group, place: (kind.part * at) / list.length }))
+    })
     .sort((one, other) => one.place - other.place)
     .map(({ group }) => group)
+}
+
+const kindOf = (group: Group) => kinds.find(({ folders }) => folders.includes(folderOf(group))) ?? others
+
+function byRankIn(folders: readonly string[]): (one: Group, other: Group) => number {
+  const rankOf = (group: Group) => {
+    const rank = folders.indexOf(folderOf(group))
+    return rank < 0 ? folders.length : rank
+  }
+  return (one, other) => rankOf(one) - rankOf(other)
 }
 
 const folderOf = ([file]: Group) => basename(dirname(file!))
 
 const filesPerProcess = 5
+
+/** Folders whose tests take longest come first. */
+type Kind = Readonly<{ folders: readonly string[]; part: number }>
+
+const browsers: Kind = { folders: ['console'], part: 0.7 }
 /** Their tests are of leases, outages and time limits. */
-const waitingFolders = ['operations', 'chaos', 'hostile', 'faults', 'worker']
-const slowFolders = ['console', ...waitingFolders]
+const waiting: Kind = { folders: ['operations', 'hostile', 'chaos', 'worker', 'faults'], part: 0.9 }
+const others: Kind = { folders: ['keys', 'cli', 'copy', 'postgres', 'jobs', 'query', 'tables'], part: 1 }
+const kinds = [browsers, waiting, others]
