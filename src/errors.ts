@@ -62,7 +62,7 @@ export const errors = {
     raise(
       'request-repeated',
       'conflict',
-      'This request has arrived before and is not run a second time: its answer was lost on the way. Look what it has done.',
+      'This request has arrived before and is not run a second time. Look what it has done.',
     ),
   clientTooSlow: () => raise('client-too-slow', 'slow', 'The request did not arrive in time'),
 
