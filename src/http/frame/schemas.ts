@@ -39,18 +39,17 @@ export const error = {
   },
 }
 
+/** Of an endpoint that calls `readIdempotencyKey`. */
+export const idempotencyHeaders = (description: string) =>
+  ({
+    type: 'object',
+    properties: { 'idempotency-key': { type: 'string', maxLength: 255, description } },
+  }) as const
+
 /** Of an endpoint that calls `refuseRepeated`. */
-export const onceHeaders = {
-  type: 'object',
-  properties: {
-    'idempotency-key': {
-      type: 'string',
-      maxLength: 255,
-      description:
-        'A value of your own, made anew for each request: it runs once at most, though a browser or a proxy may send it again. Without an API key it has no effect.',
-    },
-  },
-} as const
+export const onceHeaders = idempotencyHeaders(
+  'A value of your own, made anew for each request: it runs once at most, though a browser or a proxy may send it again. Without an API key it has no effect.',
+)
 
 export const repeated = 'A request with this Idempotency-Key has arrived before.'
 

@@ -1,3 +1,5 @@
+import { idempotencyHeaders } from '../frame/schemas.ts'
+
 const sql = { type: 'string', minLength: 1 } as const
 
 const fallbacks = {
@@ -123,17 +125,9 @@ export const createJobSchema = {
   description:
     'Queues one statement or a chain of up to 16384 characters as JSON. There is no list of jobs: keep the job_id.',
   params: accountParams,
-  headers: {
-    type: 'object',
-    properties: {
-      'idempotency-key': {
-        type: 'string',
-        maxLength: 255,
-        description:
-          'The same request with the same key answers the same job, for as long as the job is kept: CARTAGE_JOB_RETENTION_DAYS (30) after its end',
-      },
-    },
-  },
+  headers: idempotencyHeaders(
+    'The same request with the same key answers the same job, for as long as the job is kept: CARTAGE_JOB_RETENTION_DAYS (30) after its end',
+  ),
   body,
   response: {
     201: {
