@@ -1,6 +1,6 @@
 import type { QueryResultRow } from 'pg'
 import type { Queryable } from '../postgres/transaction.ts'
-import type { Account, Api, CallerKey, Holder, KeyType } from './account.ts'
+import type { Account, CallerKey, Holder, KeyType } from './account.ts'
 
 /** What a name in a path stands for. */
 export type NamedAccount =
@@ -100,16 +100,14 @@ export function readAccount(row: QueryResultRow): Account {
 }
 
 function readCallerKey(row: QueryResultRow): CallerKey {
-  const grants = row.grants as ReadonlyArray<Record<string, unknown>>
   const type = row.type as KeyType
-  const section = (name: string) => grants.find((grant) => grant.type === name)
   return {
     id: row.id,
     name: row.name,
     type,
     role: row.role_name,
-    apis: type === 'regular' ? ((section('apis')?.apis ?? []) as Api[]) : ['sql', 'maps'],
-    hasTableMetadata: type === 'master' || section('database')?.table_metadata !== undefined,
+    apis: type === 'regular' ? row.apis : ['sql', 'maps'],
+    hasTableMetadata: type === 'master' || row.has_table_metadata,
     tokenHash: row.token_hash,
   }
 }

@@ -6,7 +6,7 @@ import type { AuditAction } from '../client/admin-names.ts'
 import { errors } from '../errors.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 import type { KeysContext } from './key.ts'
-import { lockOwner } from './key-store.ts'
+import { type KeyOwner, lockOwner } from './key-store.ts'
 
 /** Part of the transaction that changes or shows the key. Whoever asked is the actor, or the operator. */
 export async function recordKeyAudit(
@@ -22,13 +22,13 @@ export async function recordKeyAudit(
 
 /**
  * The first step of every change to the keys of a user: takes the lock, then asks whether the caller is still allowed,
- * since its token may have been replaced while it waited. Answers the user's own limit of keys.
+ * since its token may have been replaced while it waited.
  */
 export async function lockForCaller(
   tx: ClientBase,
   context: KeysContext,
   account: Account,
-): Promise<{ keyQuota: number | null }> {
+): Promise<KeyOwner> {
   const owner = await lockOwner(tx, account.userId)
   if (!owner) throw errors.userUnknown(account.username)
   await refuseRevoked(tx, context)

@@ -9,7 +9,7 @@ import { lockForCaller, recordKeyAudit } from './caller.ts'
 import { asGranted, type WantedGrants } from './grants.ts'
 import type { Key, KeyRecord, KeysContext } from './key.ts'
 import { createKeyRole, type GrantFault } from './key-role.ts'
-import { countKeys, findKeyByName, insertKey, isRoleOfKey, nextKeyId } from './key-store.ts'
+import { findKeyByName, insertKey, isRoleOfKey, nextKeyId } from './key-store.ts'
 import { removeKeyRole } from './remove-key-role.ts'
 import { allowTemporaryTables } from './temporary-tables.ts'
 
@@ -32,7 +32,8 @@ export async function createKey(context: KeysContext, account: Account, request:
     await inTransaction(control, async (tx) => {
       const id = await reserveKeyId(tx, context, account, request)
       const role = keyRoleName(account.masterRole, id)
-      record = await insertKey(tx, context.secrets, account, { id, role, token: newToken(), name, grants })
+      const key = { id, role, token: newToken(), name, scope: grants }
+      record = await insertKey(tx, context.secrets, account, key)
       refuseFaults(await createKeyRole(context, account, role, grants))
       await allowTemporaryTables(context, account, role)
       await recordKeyAudit(tx, context, 'key.created', account.username, name)
@@ -53,9 +54,9 @@ async function reserveKeyId(
   account: Account,
   { name, defaultQuota }: NewKey,
 ): Promise<number> {
-  const { keyQuota } = await lockForCaller(tx, context, account)
+  const { keyQuota, keyCount } = await lockForCaller(tx, context, account)
   const quota = keyQuota ?? defaultQuota
-  if (quota > 0 && (await countKeys(tx, account.userId, ['regular'])) >= quota) throw errors.keyQuotaReached()
+  if (quota > 0 && keyCount >= quota) throw errors.keyQuotaReached()
   if (await findKeyByName(tx, context.secrets, account.userId, name)) {
     throw errors.keyInvalid(['Name has already been taken'])
   }

@@ -3,22 +3,23 @@ import type { Account, KeyType } from '../auth/account.ts'
 import { readAccount, selectAccounts } from '../auth/account-store.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 import type { Secrets } from '../secrets.ts'
-import { type DataService, defaultScope, masterScope, type Scope, type WantedGrants } from './grants.ts'
+import { defaultScope, masterScope, type Scope } from './grants.ts'
 import type { KeyRecord } from './key.ts'
+
+/** A user whose keys are about to change: its own limit of regular keys, and how many it has. */
+export type KeyOwner = Readonly<{ keyQuota: number | null; keyCount: number }>
 
 /**
  * Whoever makes or removes keys of a user holds the user's row: one at a time. (NO KEY, so that jobs can still be
- * queued.) Answers the user's own limit of keys, or undefined when the user is being made or removed.
+ * queued.) Undefined when the user is being made or removed.
  */
-export async function lockOwner(
-  tx: ClientBase,
-  userId: number,
-): Promise<{ keyQuota: number | null } | undefined> {
-  const { rows } = await tx.query<{ api_key_quota: number | null }>(
-    `select api_key_quota from cartage.users where id = $1 and state = 'active' for no key update`,
+export async function lockOwner(tx: ClientBase, userId: number): Promise<KeyOwner | undefined> {
+  const { rows } = await tx.query<KeyOwner>(
+    `select api_key_quota as "keyQuota", regular_keys as "keyCount" from cartage.users
+     where id = $1 and state = 'active' for no key update`,
     [userId],
   )
-  return rows[0] && { keyQuota: rows[0].api_key_quota }
+  return rows[0]
 }
 
 /** The same lock, unless somebody has it: false then, and when the user is being made or removed. */
@@ -52,11 +53,13 @@ export async function insertKey(
   tx: ClientBase,
   secrets: Secrets,
   account: Account,
-  key: Readonly<{ id: number; name: string; role: string; token: string; grants: WantedGrants }>,
+  key: Readonly<{ id: number; name: string; role: string; token: string; scope: Scope }>,
 ): Promise<KeyRecord> {
   const { rows } = await tx.query<{ key: SealedKey }>(
-    `insert into cartage.api_keys (id, user_id, name, type, role_name, token_hash, token_encrypted, grants)
-     overriding system value values ($1, $2, $3, 'regular', $4, $5, $6, $7) returning to_json(api_keys) as key`,
+    `insert into cartage.api_keys (id, user_id, name, type, role_name, token_hash, token_encrypted,
+       apis, services, has_table_metadata)
+     overriding system value values ($1, $2, $3, 'regular', $4, $5, $6, $7, $8, $9)
+     returning to_json(api_keys) as key`,
     [
       key.id,
       account.userId,
@@ -64,22 +67,12 @@ export async function insertKey(
       key.role,
       secrets.hashToken(key.token),
       secrets.encryptToken(key.token),
-      JSON.stringify(storedGrants(key.grants)),
+      key.scope.apis,
+      key.scope.services,
+      key.scope.hasTableMetadata,
     ],
   )
   return openKey(secrets, rows[0]!.key)
-}
-
-export async function countKeys(
-  control: Queryable,
-  userId: number,
-  types: readonly KeyType[],
-): Promise<number> {
-  const { rows } = await control.query<{ total: number }>(
-    'select count(*)::integer as total from cartage.api_keys where user_id = $1 and type = any($2)',
-    [userId, types],
-  )
-  return rows[0]!.total
 }
 
 export async function findKeyByName(
@@ -136,7 +129,9 @@ export type SealedKey = Readonly<{
   type: KeyType
   role_name: string
   token_encrypted: string
-  grants: readonly StoredSection[]
+  apis: Scope['apis']
+  services: Scope['services']
+  has_table_metadata: boolean
   created_at: string
   updated_at: string
 }>
@@ -148,36 +143,17 @@ export function openKey(secrets: Secrets, row: SealedKey): KeyRecord {
     type: row.type,
     role: row.role_name,
     token: secrets.decryptToken(Buffer.from(row.token_encrypted.slice('\\x'.length), 'hex')),
-    scope:
-      row.type === 'regular' ? readScope(row.grants) : row.type === 'master' ? masterScope : defaultScope,
+    scope: row.type === 'regular' ? scopeOf(row) : row.type === 'master' ? masterScope : defaultScope,
     createdAt: new Date(row.created_at),
     updatedAt: new Date(row.updated_at),
   }
 }
 
-type StoredSection = Readonly<{
-  type: string
-  apis?: Scope['apis']
-  services?: DataService[]
-  table_metadata?: []
-}>
-
-function readScope(stored: readonly StoredSection[]): Scope {
-  const section = (type: string) => stored.find((each) => each.type === type)
-  return {
-    apis: section('apis')?.apis ?? [],
-    services: section('dataservices')?.services ?? [],
-    hasTableMetadata: section('database')?.table_metadata !== undefined,
-  }
-}
-
-function storedGrants({ apis, services, tables, schemas, hasTableMetadata }: WantedGrants) {
-  return [
-    { type: 'apis', apis },
-    { type: 'database', tables, schemas, ...(hasTableMetadata && { table_metadata: [] }) },
-    ...(services.length > 0 ? [{ type: 'dataservices', services }] : []),
-  ]
-}
+const scopeOf = ({ apis, services, has_table_metadata: hasTableMetadata }: SealedKey): Scope => ({
+  apis,
+  services,
+  hasTableMetadata,
+})
 
 /** The backends on which statements of the user's jobs run. Start in text, as dates of JavaScript have no microseconds. */
 export async function findFlights(

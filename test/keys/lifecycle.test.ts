@@ -158,6 +158,7 @@ test('a creation whose last commit fails leaves neither key nor role', async (t)
   assert.equal((await keysClient(user).read('doomed')).status, 404)
   assert.deepEqual(await keyRolesOf(context, user), [])
   assert.equal((await keysClient(user).create('fine', grantsOf())).status, 201)
+  assert.equal((await keysClient(user).list('?type=regular')).body.total, 1)
 })
 
 test('repair removes a role without a key, and hands what it made to the user', async (t) => {

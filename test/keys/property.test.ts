@@ -115,6 +115,7 @@ async function perform(context: Setup, user: TestUser, model: Model, command: Co
 /** Catalogs, control database and answers tell the same story as the model. */
 async function check(context: Setup, user: TestUser, model: Model): Promise<void> {
   const { body } = await keysClient(user).list('?type=regular&order=name')
+  assert.equal(body.total, model.keys.size)
   const documents = body.result as Parameters<typeof tablesOf>[0][]
   assert.deepEqual(
     documents.map((document) => [document.name, document.token, tablesOf(document)]),

@@ -6,7 +6,7 @@ import type { SealedKey } from '../key-store.ts'
 
 /**
  * One page of a user's keys: type after type, each in the order asked for. One snapshot has the tokens and tells whether
- * the caller is still known. The tables of a key, which may be many, are not read here but in the catalogs.
+ * the caller is still known.
  */
 export async function readPageOfKeys(
   control: Pool,
@@ -20,37 +20,19 @@ export async function readPageOfKeys(
       with ${asked}
       select
         (
-          select sum(counted)::integer from asked, unnest(types) wanted_type
-          cross join lateral (
-            select count(*)::integer as counted from cartage.api_keys
-            where user_id = asked.user_id and type = wanted_type
-          ) of_type
+          select cardinality(array_remove(types, 'regular')) + case when 'regular' = any(types) then regular_keys else 0 end
+          from asked join cartage.users on users.id = asked.user_id
         ) as total,
         ${stillKnown(5)} as "isCallerKnown",
         (
           select coalesce(json_agg(key), '[]') from (
-            select id, name, type, role_name, token_encrypted, created_at, updated_at,
-              grants #- '{1,tables}' as grants
+            select id, name, type, role_name, token_encrypted, apis, services, has_table_metadata, created_at, updated_at
             ${fromPage(listing)}
           ) key
         ) as keys`,
     values: [...valuesOf(userId, listing), ...proofOf(caller)],
   })
   return rows[0]!
-}
-
-/** The roles of that page alone, which takes a third of the time. */
-export async function readRolesOfPage(
-  control: Pool,
-  userId: number,
-  listing: KeyListing,
-): Promise<readonly string[]> {
-  const { rows } = await control.query<{ role: string }>({
-    name: `roles-by-${listing.order}-${listing.direction}`,
-    text: `with ${asked} select role_name as role ${fromPage(listing)}`,
-    values: valuesOf(userId, listing),
-  })
-  return rows.map(({ role }) => role)
 }
 
 /** PostgreSQL does not look into it when it plans, so that one plan serves all pages. */
