@@ -4,6 +4,7 @@ import { isBusy } from '../postgres/sqlstate.ts'
 import { holdingLocks, lockOrganization, lockUser } from './account-lock.ts'
 import { removeOrganization } from './delete-organization.ts'
 import { removeUser } from './delete-user.ts'
+import { isInUse, type Place } from './in-use.ts'
 import { listUnfinishedOrganizations, organizationState } from './organization-store.ts'
 import { listUnfinishedUsers, userState } from './user-store.ts'
 
@@ -20,8 +21,9 @@ async function repairOrganizations(installation: Installation): Promise<string[]
   for (const organization of await listUnfinishedOrganizations(installation.databases.control)) {
     await holdingLocks(installation.databases.control, async (client) => {
       if (!(await lockOrganization(client, organization.id))) return
-      if (!isUnfinished(await organizationState(client, organization.id))) return
-      if (await succeeds(installation, removeOrganization(installation, organization)))
+      const state = await organizationState(client, organization.id)
+      const remove = () => removeOrganization(installation, organization)
+      if (await finish(installation, { state, place: organization, role: installation.namespace, remove }))
         removed.push(organization.name)
     })
   }
@@ -33,20 +35,36 @@ async function repairUsers(installation: Installation): Promise<string[]> {
   for (const { account } of await listUnfinishedUsers(installation.databases.control)) {
     await holdingLocks(installation.databases.control, async (client) => {
       if (!(await lockUser(client, account.userId))) return
-      if (!isUnfinished(await userState(client, account.userId))) return
-      if (await succeeds(installation, removeUser(installation, account))) removed.push(account.username)
+      const state = await userState(client, account.userId)
+      const remove = () => removeUser(installation, account)
+      if (await finish(installation, { state, place: account, role: account.masterRole, remove }))
+        removed.push(account.username)
     })
   }
   return removed
 }
 
-/** Whoever worked on it may have finished before we had the lock. */
-const isUnfinished = (state: string | undefined) => state === 'creating' || state === 'deleting'
+type Unfinished = Readonly<{
+  /** Whoever worked on it may have finished before we had the lock. */
+  state: string | undefined
+  place: Place
+  /** Whose tables tell that it was finished once: only the operator may delete it then. */
+  role: string
+  remove: () => Promise<void>
+}>
 
-/** An account on a host that does not answer, or that a tenant holds, is left for the next repair. */
-async function succeeds({ log }: Installation, removal: Promise<void>): Promise<boolean> {
+/** Whether it is removed. On a host that does not answer, or while a tenant holds it, it is left for the next repair. */
+async function finish(
+  { databases, log }: Installation,
+  { state, place, role, remove }: Unfinished,
+): Promise<boolean> {
+  if (state !== 'creating' && state !== 'deleting') return false
   try {
-    await removal
+    if (state === 'creating' && (await isInUse(databases, place, role))) {
+      log.error({ role }, 'what is recorded as half-made has tables: it is not removed')
+      return false
+    }
+    await remove()
     return true
   } catch (error) {
     if (!isOutOfReach(error) && !isBusy(error)) throw error

@@ -4,6 +4,7 @@ import { createOrganization } from '../../src/accounts/create-organization.ts'
 import { createUser } from '../../src/accounts/create-user.ts'
 import { deleteOrganization } from '../../src/accounts/delete-organization.ts'
 import { deleteUser } from '../../src/accounts/delete-user.ts'
+import { repairAccounts } from '../../src/accounts/repair-accounts.ts'
 import type { Account } from '../../src/auth/account.ts'
 import type { Installation as Opened } from '../../src/hosts/installation.ts'
 import { type Installation, newInstallation } from '../support/installation.ts'
@@ -53,6 +54,29 @@ test('accounts that a control database has forgotten, as it was set back, are ha
     await assertAllThere(installation, forgotten)
   })
   await control.setForward()
+})
+
+test('repair keeps what has tables though it is recorded as half-made, as after a restore to its creation', async (t) => {
+  const installation = await newInstallation(t)
+  await acting(installation, async (accounts) => {
+    const organization = 'all'
+    await createOrganization(accounts, { name: organization, owner: { username: 'owner' } })
+    const { account: member } = await createUser(accounts, { username: 'member', organization })
+    const { account: alone } = await createUser(accounts, { username: 'alone' })
+    await createUser(accounts, { username: 'empty' })
+    for (const account of [member, alone]) await leaveData(installation, account)
+    const { control } = accounts.databases
+
+    await control.query(`update cartage.users set state = 'creating' where username <> 'owner'`)
+    assert.deepEqual(await repairAccounts(accounts), ['empty'])
+    await control.query(`update cartage.organizations set state = 'creating'`)
+    assert.deepEqual(await repairAccounts(accounts), [])
+    await assertAllThere(installation, [member, alone])
+
+    await deleteUser(accounts, alone.username)
+    await inDatabase(installation, member, `drop table ${member.schema}.data`)
+    assert.deepEqual(await repairAccounts(accounts), [organization])
+  })
 })
 
 /** With a process that ends before the control database is changed under it. */
