@@ -26,6 +26,7 @@ import { keysRoutes } from './keys/routes.ts'
 import { meRoutes } from './me/routes.ts'
 import { describeApi } from './openapi/describe-api.ts'
 import { openapiRoutes } from './openapi/routes.ts'
+import { PromptResponse } from './prompt-response.ts'
 import { queryRoutes } from './query/routes.ts'
 import type { Services } from './services.ts'
 
@@ -116,7 +117,11 @@ function createApp({ config, log }: Services): FastifyInstance {
     return503OnClosing: false,
     // A body may take hours (copyfrom); small ones are timed in acceptBodies.
     requestTimeout: 0,
-    http: { headersTimeout: config.requestTimeoutMs, connectionsCheckingInterval: 5_000 },
+    http: {
+      headersTimeout: config.requestTimeoutMs,
+      connectionsCheckingInterval: 5_000,
+      ServerResponse: PromptResponse,
+    },
   }) as unknown as FastifyInstance
   app.decorateRequest('identification', null)
   app.decorateRequest('failure', null)

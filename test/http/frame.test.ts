@@ -37,6 +37,39 @@ test('a request id is taken over only if it is harmless, and always echoed', asy
   }
 })
 
+test('requests that come at once on one connection are answered one after the other, each whole', async (t) => {
+  const { url, user } = await setup(t)
+  const { hostname, port, pathname } = new URL(user.base)
+  const ask = (sql: string, rest = '') =>
+    `GET ${pathname}/api/v2/sql?q=${encodeURIComponent(sql)}&api_key=${user.masterToken} HTTP/1.1\r\nHost: x\r\n${rest}\r\n`
+  const socket = connect(Number(port), hostname).setEncoding('utf8')
+  socket.write(
+    ask(`select 'late' as a from pg_sleep(0.2)`) +
+      ask(`select 'é€' as a`) +
+      `HEAD ${new URL(url).pathname}health/live HTTP/1.1\r\nHost: x\r\n\r\n` +
+      ask('select no_column') +
+      ask(`select 'last' as a`, 'Connection: close\r\n'),
+  )
+  let text = ''
+  for await (const chunk of socket) text += chunk
+  const answers = text.split(/(?=HTTP\/1\.1 )/).map((answer) => {
+    const [head, body] = answer.split('\r\n\r\n') as [string, string]
+    return { status: head.slice(9, 12), length: Number(/content-length: (\d+)/i.exec(head)?.[1]), body }
+  })
+  for (const [place, { length, body }] of answers.entries())
+    if (place !== 2) assert.equal(Buffer.byteLength(body), length)
+  assert.deepEqual(
+    answers.map(({ status, body }) => [status, /"(late|é€|last)"/.exec(body)?.[1]]),
+    [
+      ['200', 'late'],
+      ['200', 'é€'],
+      ['200', undefined],
+      ['400', undefined],
+      ['200', 'last'],
+    ],
+  )
+})
+
 test('a bad percent-encoding in the path is 400, and nothing more', async (t) => {
   const { url } = await setup(t)
   const response = await fetch(`${url}/user/%E0%A4%A/api/v2/sql`)

@@ -58,18 +58,9 @@ function openAnswer(reply: FastifyReply, query: Query): ServerResponse {
   return reply.hijack().raw.writeHead(200, headers as OutgoingHttpHeaders)
 }
 
-/**
- * In one write, at once: Node joins the head with a body that is text. `end` with a body would add an empty write to learn
- * when all is written, and `write` alone waits for the next turn unless the socket is corked by its caller.
- */
 function sendAnswer(reply: FastifyReply, query: Query, body: string): void {
   reply.header('content-length', body.length)
-  const answer = openAnswer(reply, query)
-  const { socket } = answer
-  socket?.cork()
-  answer.write(body, 'latin1')
-  socket?.uncork()
-  answer.end()
+  openAnswer(reply, query).end(body, 'latin1')
 }
 
 function setHeaders(reply: FastifyReply, { format, filename }: Query): FastifyReply {
