@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { endless, jobApi, runJob } from '../support/job-api.ts'
 import { untilRunning } from '../support/running-statement.ts'
 import { eventually, setup } from '../support/setup.ts'
+import { whileStopped } from '../support/stopped-backend.ts'
 
 test('many who wait for a job that is being cancelled in vain hold up nobody else', async (t) => {
   const bundle = await setup(t, { worker: true })
@@ -40,13 +41,3 @@ test('many who wait for a job that is being cancelled in vain hold up nobody els
   assert.equal((await cancelled.cancelling).status, 'cancelled')
   for (const { status } of await Promise.all(cancelled.waiting)) assert.equal(status, 'cancelled')
 })
-
-/** Works while a process is stopped; then it goes on. */
-async function whileStopped<T>(pid: number, work: () => Promise<T>): Promise<T> {
-  process.kill(pid, 'SIGSTOP')
-  try {
-    return await work()
-  } finally {
-    process.kill(pid, 'SIGCONT')
-  }
-}

@@ -4,6 +4,7 @@ import type { Client, Pool } from 'pg'
 import { jobApi, runJob, statusesOf } from '../support/job-api.ts'
 import { findRunning, untilRunning } from '../support/running-statement.ts'
 import { eventually, type Setup, setup } from '../support/setup.ts'
+import { wakeBackend } from '../support/stopped-backend.ts'
 
 test('a write that was repeated and then arrives once more, late, changes nothing', async (t) => {
   const bundle = await setup(t, { worker: true, isIsolated: true })
@@ -24,12 +25,12 @@ test('a write that was repeated and then arrives once more, late, changes nothin
   await holder.query('select from cartage.jobs where id = $1 for update', [id])
   const stopped = await eventually(() => waitingWriter(bundle))
   process.kill(stopped, 'SIGSTOP')
-  t.after(() => wake(stopped))
+  t.after(() => wakeBackend(stopped))
   await holder.query('commit')
   holder.release()
   cut(control, stopped)
   const running = await untilRunning(bundle, id, 3, 30_000)
-  wake(stopped)
+  wakeBackend(stopped)
   await eventually(async () => {
     assert.equal((await admin('select from pg_stat_activity where pid = $1', [stopped])).rowCount, 0)
   })
@@ -56,11 +57,3 @@ function cut(control: Pool, pid: number): void {
 }
 
 type PgInternals = { processID: number; connection: { stream: { destroy(): void } } }
-
-function wake(pid: number): void {
-  try {
-    process.kill(pid, 'SIGCONT')
-  } catch {
-    // It has ended.
-  }
-}
