@@ -17,7 +17,7 @@ import { createLog } from '../../src/log.ts'
 import { startEmbeddedCluster } from '../../src/postgres/cluster/embedded-cluster.ts'
 import { type Service, startService } from '../../src/service.ts'
 import { watchJobInvariants } from './job-invariants.ts'
-import { copyTemplate, dropNamespace, runSql, testKeys, withDatabase } from './namespace.ts'
+import { copyTemplate, dropNamespace, isLook, look, runSql, testKeys, withDatabase } from './namespace.ts'
 
 export type SetupOptions = Readonly<{
   /** Over the defaults of the configuration. */
@@ -71,8 +71,13 @@ export async function setup(t: TestContext, options: SetupOptions = {}): Promise
     url: service.url,
     service,
     keys,
-    admin: (text, values, database) =>
-      runSql({ connectionString: withDatabase(keys.adminUrl, database) }, text, values),
+    admin: (text, values, database) => {
+      const connectionString = withDatabase(keys.adminUrl, database)
+      // Databases of tenants are dropped, copied and counted by their sessions.
+      const isOurs = database === undefined || database === service.services.config.namespace
+      if (isOurs && isLook(text)) return look(connectionString, text, values)
+      return runSql({ connectionString }, text, values)
+    },
     user: await newUser(),
     createUser: newUser,
     createOrganization: newOrganization,
@@ -91,15 +96,15 @@ async function undoAll(undo: (() => Promise<void>)[]): Promise<void> {
 
 export const randomName = (prefix: string) => `${prefix}-${randomBytes(5).toString('hex')}`
 
-/** Repeats `check` until it passes; fails with its last error after the time is over. */
+/** Repeats `check` until it passes, less often the longer it takes; fails with its last error after the time is over. */
 export async function eventually<T>(check: () => T | Promise<T>, timeoutMs = 15_000): Promise<T> {
   const deadline = Date.now() + timeoutMs
-  for (;;) {
+  for (let pauseMs = 20; ; pauseMs = Math.min(pauseMs * 1.2, 100)) {
     try {
       return await check()
     } catch (error) {
       if (Date.now() > deadline) throw error
-      await sleep(20)
+      await sleep(pauseMs)
     }
   }
 }
