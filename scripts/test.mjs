@@ -8,6 +8,7 @@ import { provideShells } from './shells.mjs'
 const filters = process.argv.slice(2)
 /** Whoever names a test wants its answer now: types, lint and the build are for the whole. */
 const isWhole = filters.length === 0
+const projects = ['.', 'console', 'test/console']
 const bin = (name) => join(root, 'node_modules/.bin', name)
 
 await runScript(async () => {
@@ -18,14 +19,7 @@ await runScript(async () => {
     await provideHeadlessChromium()
   })
   if (isWhole) {
-    await timed('types', async () => {
-      for (const project of ['.', 'console', 'test/console']) {
-        await check(bin('tsc'), ['--noEmit', '--project', project])
-      }
-    })
-    await timed('lint and format', () =>
-      check(bin('biome'), ['ci', ...(process.stdout.isTTY ? [] : ['--colors=off'])]),
-    )
+    await timed('types, lint and format', () => all([...projects.map(checkTypes), checkStyle()]))
   }
   // Last, and without a word after it: the runner's summary closes the output.
   return run(process.execPath, ['--import', 'tsx', 'test/run.ts', ...filters], {
@@ -37,6 +31,20 @@ async function timed(name, step) {
   const start = performance.now()
   await step()
   say(`${name}: ${((performance.now() - start) / 1000).toFixed(1)} s`)
+}
+
+/** Side by side, as each uses one core. What fails ends the command after all have said their part. */
+async function all(checks) {
+  await Promise.allSettled(checks)
+  await Promise.all(checks)
+}
+
+function checkTypes(project) {
+  return check(bin('tsc'), ['--noEmit', '--project', project])
+}
+
+function checkStyle() {
+  return check(bin('biome'), ['ci', ...(process.stdout.isTTY ? [] : ['--colors=off'])])
 }
 
 async function check(program, args) {
