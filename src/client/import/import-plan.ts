@@ -43,21 +43,20 @@ export type ImportStatements = Readonly<{
 export function importStatements(plan: ImportPlan): ImportStatements {
   const name = importTarget(plan)
   const create = plan.isNew ? createTable(name, plan) : undefined
+  const points = plan.points ? [pointsStatement(name, plan.points, plan.isNew)] : []
+  const prepare = plan.isPrepared ? [`SELECT CDB_CartodbfyTable(${quoteLiteral(name).trim()})`] : []
   return {
     create,
     copy: copyStatement(name, plan),
-    after: [
-      ...(plan.points ? [pointsStatement(name, plan.points, plan.isNew)] : []),
-      ...(plan.isPrepared ? [`SELECT CDB_CartodbfyTable(${quoteLiteral(name).trim()})`] : []),
-      `ANALYZE ${name}`,
-    ],
+    // A table that was there may get its the_geom by being prepared.
+    after: [...(plan.isNew ? [...points, ...prepare] : [...prepare, ...points]), `ANALYZE ${name}`],
     tryCreate: create && `BEGIN;\n${create};\nROLLBACK`,
     count: `SELECT count(*) AS rows FROM ${name}`,
   }
 }
 
 /** The table as a statement names it. */
-const importTarget = ({ schema, table }: ImportPlan) =>
+export const importTarget = ({ schema, table }: Pick<ImportPlan, 'schema' | 'table'>) =>
   [...(schema === undefined ? [] : [schema]), table].map(shownName).join('.')
 
 /** The points of a new table are computed while its rows are stored: filled in afterwards, every row would be written twice. */

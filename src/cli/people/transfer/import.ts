@@ -16,6 +16,7 @@ import { type Call, listOf, type PeopleCommand, textOf } from '../command.ts'
 import { at, Failed, wholeText } from '../explain.ts'
 import { showProgress, transferLine } from '../progress.ts'
 import { type Service, withService } from '../service.ts'
+import { columnsOf, fitPlan } from './append.ts'
 import { explainCopy, showLine } from './failed-line.ts'
 import { type ImportFile, openImportFile } from './import-file.ts'
 
@@ -54,13 +55,24 @@ export const importCommand: PeopleCommand = {
     const [path] = call.args as [string, string?]
     const file = await openImportFile(path, textOf(call.values, 'encoding'), headerTold(call))
     const { plan, rows } = await planImport(call, file)
+    if (!plan.isNew) return withService(call, (service) => append(call, service, file, plan, rows))
     describePlan(call, file, plan, rows)
-    if (!call.values['dry-run']) return withService(call, (service) => load(call, service, file, plan))
-    const statements = importStatements(plan)
-    const texts = [statements.create, statements.copy, ...statements.after].filter(Boolean)
-    call.terminal.out.write(`${texts.join(';\n')};\n`)
-    return 0
+    if (call.values['dry-run']) return showStatements(call, plan)
+    return withService(call, (service) => load(call, service, file, plan))
   },
+}
+
+/** What there is already decides on types and points. */
+async function append(call: Call, service: Service, file: ImportFile, read: ImportPlan, rows: number) {
+  const plan = fitPlan(read, await columnsOf(service, read), call.values.points !== undefined)
+  describePlan(call, file, plan, rows)
+  return call.values['dry-run'] ? showStatements(call, plan) : load(call, service, file, plan)
+}
+
+function showStatements({ terminal }: Call, plan: ImportPlan): number {
+  const { create, copy, after } = importStatements(plan)
+  terminal.out.write(`${[create, copy, ...after].filter(Boolean).join(';\n')};\n`)
+  return 0
 }
 
 /** Undefined: it is to be guessed. */
@@ -126,7 +138,7 @@ function typesTold({ values }: Call, names: readonly string[]): ReadonlyMap<stri
 
 function pointsOf({ values }: Call, columns: readonly ImportColumn[]) {
   const told = textOf(values, 'points')
-  if (told === undefined) return values.append ? undefined : findPoints(columns)
+  if (told === undefined) return findPoints(columns)
   const [lon = '', lat = ''] = told.split(',')
   for (const name of [lon, lat]) {
     if (!columns.some((column) => column.name === name))
