@@ -1,10 +1,15 @@
+import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import { breakOff } from './break-off.ts'
 
-/** No browser may guess the type of an answer. */
+/** No browser may guess the type of an answer, and no client shall take an answer to something else for its own. */
 export function guardAnswers(app: FastifyInstance): void {
-  app.addHook('onRequest', (_request, reply, done) => {
+  // By default Node keeps the first 1000 headers and drops the others, an Idempotency-Key among them. Their size is limited.
+  app.server.maxHeadersCount = 0
+  app.addHook('onRequest', (request, reply, done) => {
     forbidSniffing(reply)
+    noteUnanswered(request.raw.socket, reply.raw)
     done()
   })
 }
@@ -19,18 +24,52 @@ export function forbidSniffing<Reply extends Pick<FastifyReply, 'header'>>(reply
   return reply
 }
 
-/** Answers bytes that are not HTTP: there is no request, so no route and no hook sees them. */
+/**
+ * Answers bytes that are not HTTP: there is no request, so no route and no hook sees them. When they follow a whole request
+ * that still waits for its answer, the client would take this for that answer, and a request that was done for refused. So it gets
+ * its own, and then the connection is closed.
+ */
 export function refuseNonsense(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || socket.destroyed) return
-  const { line, text } = refusals[error.code ?? ''] ?? nonsense
-  const body = JSON.stringify({ error: [text] })
-  if (socket.writable) {
-    socket.write(
-      `HTTP/1.1 ${line}\r\nContent-Type: application/json; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
-    )
-  }
+  if (error.code === 'ECONNRESET' || socket.destroyed || closing.has(socket)) return
+  const answers = [...(unanswered.get(socket) ?? [])]
+  const lastWhole = answers.findLast(({ req }) => req.complete)
+  const begun = answers.find(({ headersSent }) => headersSent)
+  if (lastWhole) closeAfter(lastWhole, socket)
+  else if (begun) breakOff(begun)
+  else refuse(error, socket)
+}
+
+function closeAfter(answer: ServerResponse, socket: Socket): void {
+  closing.add(socket)
+  answer.shouldKeepAlive = false
+  answer.once('close', () => socket.destroySoon())
+}
+
+function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (socket.writable) socket.write(refusalOf(error))
   socket.destroy(error)
 }
+
+function refusalOf({ code = '' }: NodeJS.ErrnoException): string {
+  const { line, text } = refusals[code] ?? nonsense
+  const body = JSON.stringify({ error: [text] })
+  return `HTTP/1.1 ${line}\r\nContent-Type: application/json; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`
+}
+
+function noteUnanswered(socket: Socket, answer: ServerResponse): void {
+  let answers = unanswered.get(socket)
+  if (!answers) {
+    answers = new Set()
+    unanswered.set(socket, answers)
+  }
+  answers.add(answer)
+  answer.once('close', () => unanswered.get(socket)?.delete(answer))
+}
+
+/** A client may send several requests before it reads the first answer. */
+const unanswered = new WeakMap<Socket, Set<ServerResponse>>()
+/** Those that are closed with the answer that is on its way. */
+const closing = new WeakSet<Socket>()
 
 const nonsense = { line: '400 Bad Request', text: 'This is not HTTP' }
 const refusals: Record<string, typeof nonsense> = {
