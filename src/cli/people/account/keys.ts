@@ -6,6 +6,7 @@ import { type Call, type PeopleCommand, textOf } from '../command.ts'
 import { readNamedFile } from '../named-file.ts'
 import { printList, printRecord } from '../output/list.ts'
 import { type Service, withService } from '../service.ts'
+import { readTableName, usualSchema } from '../table-name.ts'
 import { keyCan } from './key-can.ts'
 
 const keyArgument = [{ name: 'KEY', kind: 'key' }] as const
@@ -114,14 +115,6 @@ async function readGrants(file: string): Promise<readonly Grant[]> {
   throw new UsageError(`${file} must hold a JSON array of grants`)
 }
 
-/** Where names without a schema lead: `public`, or the schema of the member of an organization. */
-async function usualSchema({ client, signal }: Service): Promise<string> {
-  const { rows } = await client.sql<{ schema: string }>('select pg_catalog.current_schema() as schema', {
-    signal,
-  })
-  return rows[0]!.schema
-}
-
 function tablesIn(
   names: string | undefined,
   usual: string,
@@ -131,8 +124,8 @@ function tablesIn(
     .split(',')
     .filter(Boolean)
     .map((name) => {
-      const [schema, table] = name.includes('.') ? name.split('.', 2) : [usual, name]
-      return { schema: schema!, name: table!, permissions: held }
+      const { schema = usual, name: table } = readTableName(name)
+      return { schema, name: table, permissions: held }
     })
 }
 

@@ -1,9 +1,10 @@
 import { formatBytes, formatCount } from '../../../client/format.ts'
-import { quoteLiteral, shownName } from '../../../client/quote.ts'
+import { quoteLiteral } from '../../../client/quote.ts'
 import type { Call, PeopleCommand } from '../command.ts'
 import { runToEnd } from '../jobs/follow-job.ts'
 import { printList } from '../output/list.ts'
 import { type Service, withService } from '../service.ts'
+import { findTable, readTableName, usualSchema } from '../table-name.ts'
 
 const tableArgument = [{ name: 'TABLE', kind: 'table' }] as const
 
@@ -12,19 +13,25 @@ const list: PeopleCommand = {
   summary: 'list the tables that the key may see',
   run: (call) =>
     withService(call, async ({ client }) => {
-      const rows = []
-      for (let page = 1; ; page++) {
-        const { visualizations, total_entries } = await client.tables.list({
-          page,
-          per_page: 100,
-          order: 'name',
-        })
-        rows.push(...visualizations.map((one) => tableRow(call, one)))
-        if (visualizations.length === 0 || rows.length >= total_entries) break
-      }
+      const rows = (await allTables(client)).map((one) => tableRow(call, one))
       await printList(call, rows, 'No tables yet: cartage import makes one of a file')
       return 0
     }),
+}
+
+/** By name, on as many pages as there are. */
+export async function allTables(client: Service['client']): Promise<readonly Listed[]> {
+  const tables: Listed[] = []
+  for (let page = 1; ; page++) {
+    const { visualizations, total_entries } = await client.tables.list({
+      page,
+      per_page: 100,
+      order: 'name',
+      order_direction: 'asc',
+    })
+    tables.push(...visualizations)
+    if (visualizations.length === 0 || tables.length >= total_entries) return tables
+  }
 }
 
 type Listed = Awaited<ReturnType<Service['client']['tables']['read']>>
@@ -49,8 +56,9 @@ const show: PeopleCommand = {
   run: (call) => withService(call, (service) => showTable(call, service, call.args[0]!)),
 }
 
-export async function showTable(call: Call, { client, signal }: Service, table: string): Promise<number> {
-  const { rows } = await client.sql(columnsSql(table), { signal })
+export async function showTable(call: Call, service: Service, table: string): Promise<number> {
+  const { client, signal } = service
+  const { rows } = await client.sql(columnsSql(await findTable(service, table)), { signal })
   await printList(call, rows, 'It has no columns')
   return 0
 }
@@ -72,12 +80,21 @@ function privacyCommand(verb: string, summary: string, privacy: 'PUBLIC' | 'PRIV
     summary,
     arguments: tableArgument,
     run: (call) =>
-      withService(call, async ({ client }) => {
-        const { name } = await client.tables.setPrivacy(call.args[0]!, privacy)
+      withService(call, async (service) => {
+        const { name } = await service.client.tables.setPrivacy(
+          await ownTable(service, call.args[0]!),
+          privacy,
+        )
         call.terminal.say(`${name} is ${verb}`)
         return 0
       }),
   }
+}
+
+/** As the service lists it: by its name alone, unless it lies in another schema. */
+async function ownTable(service: Service, text: string): Promise<string> {
+  const { schema, name } = readTableName(text)
+  return schema === undefined || schema === (await usualSchema(service)) ? name : `${schema}.${name}`
 }
 
 const prepare: PeopleCommand = {
@@ -86,9 +103,9 @@ const prepare: PeopleCommand = {
   arguments: tableArgument,
   run: (call) =>
     withService(call, async (service) => {
-      const table = call.args[0]!
+      const table = await findTable(service, call.args[0]!)
       const statement = `select CDB_CartodbfyTable(${quoteLiteral(table)}::regclass)`
-      const analyze = `analyze ${table.includes('"') ? table : table.split('.').map(shownName).join('.')}`
+      const analyze = `analyze ${table}`
       return runToEnd(
         call,
         service,

@@ -1,13 +1,13 @@
 import { text } from 'node:stream/consumers'
 import type { JobDocument, JobQuery, NewItem } from '../../../client/documents.ts'
 import { firstStatementOf, partsOf } from '../../../client/job-items.ts'
-import { shownName } from '../../../client/quote.ts'
 import { splitStatements } from '../../../client/statements.ts'
 import { UsageError } from '../../command.ts'
 import { type Call, type PeopleCommand, textOf, wrongCall } from '../command.ts'
 import { readNamedFile } from '../named-file.ts'
 import { printList } from '../output/list.ts'
 import { type Service, withService } from '../service.ts'
+import { readTableName, tableInSql } from '../table-name.ts'
 import { printJob, runToEnd, waitForEnd } from './follow-job.ts'
 import { cutAtWord, JobView } from './job-view.ts'
 import { knownJobs, rememberJob } from './known-jobs.ts'
@@ -69,7 +69,8 @@ function jobQuery({ values }: Call, statements: readonly string[]): JobQuery {
   const into = textOf(values, 'into')
   if (into !== undefined && statements.length > 1)
     throw wrongCall(run, '--into stores the rows of one statement')
-  const texts = into === undefined ? statements : [`create table ${nameIn(into)} as ${statements[0]}`]
+  const texts =
+    into === undefined ? statements : [`create table ${tableInSql(readTableName(into))} as ${statements[0]}`]
   const timeout = milliseconds(textOf(values, 'timeout'))
   const [onsuccess, onerror] = [textOf(values, 'on-success'), textOf(values, 'on-error')]
   return {
@@ -78,15 +79,6 @@ function jobQuery({ values }: Call, statements: readonly string[]): JobQuery {
     ...(onerror !== undefined && { onerror }),
   }
 }
-
-/** A name as one writes it in SQL, with or without its schema. */
-const nameIn = (name: string) =>
-  name.includes('"')
-    ? name
-    : name
-        .split('.')
-        .map((part) => shownName(part))
-        .join('.')
 
 function milliseconds(time: string | undefined): number | undefined {
   if (time === undefined) return undefined

@@ -1,13 +1,13 @@
 import { createReadStream } from 'node:fs'
 import { basename } from 'node:path'
 import { formatBytes, formatDuration } from '../../../client/format.ts'
-import { quoteName } from '../../../client/quote.ts'
 import { UsageError } from '../../command.ts'
 import { type Call, type PeopleCommand, textOf } from '../command.ts'
 import { at, wholeText } from '../explain.ts'
 import { statNamedFile } from '../named-file.ts'
 import { showProgress, transferLine } from '../progress.ts'
 import { type Service, withService } from '../service.ts'
+import { readTableName, tableInSql } from '../table-name.ts'
 import { passOn, writeTo } from '../whole-file.ts'
 
 const exportFormats = ['csv', 'text', 'binary', 'geojson', 'ndjson', 'json'] as const
@@ -85,8 +85,7 @@ const endings: ReadonlyMap<string, ExportFormat> = new Map([
 /** One word is a table, with or without its schema; anything else is SQL. */
 function queryOf(source: string): string {
   if (/^\s*(select|with|values|table)\s/i.test(source)) return source.replace(/;\s*$/, '')
-  if (source.includes('"')) return `select * from ${source}`
-  return `select * from ${source.split('.').map(quoteName).join('.')}`
+  return `select * from ${tableInSql(readTableName(source))}`
 }
 
 type OnProgress = (progress: Readonly<{ bytes: number }>) => void

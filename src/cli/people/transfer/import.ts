@@ -16,6 +16,7 @@ import { type Call, listOf, type PeopleCommand, textOf } from '../command.ts'
 import { at, Failed, wholeText } from '../explain.ts'
 import { showProgress, transferLine } from '../progress.ts'
 import { type Service, withService } from '../service.ts'
+import { readTableName } from '../table-name.ts'
 import { columnsOf, fitPlan } from './append.ts'
 import { explainCopy, showLine } from './failed-line.ts'
 import { type ImportFile, openImportFile } from './import-file.ts'
@@ -82,7 +83,7 @@ function headerTold({ values }: Call): boolean | undefined {
 }
 
 async function planImport(call: Call, file: ImportFile) {
-  const [path, table = tableName(basename(path))] = call.args as [string, string?]
+  const [path, given] = call.args as [string, string?]
   if (call.values.append && !file.dialect.hasHeader) throw new UsageError(namesMissing(path))
   const inference = new TypeInference(file.dialect)
   const stop = showProgress(
@@ -109,7 +110,7 @@ async function planImport(call: Call, file: ImportFile) {
     const { type = 'text', hasQuotedEmpty = false } = inferred[place] ?? {}
     return { name, type: told.get(name) ?? type, hasQuotedEmpty }
   })
-  const [schema, name] = table.includes('.') ? (table.split('.', 2) as [string, string]) : [undefined, table]
+  const { schema, name } = given === undefined ? { name: tableName(basename(path)) } : readTableName(given)
   const plan: ImportPlan = {
     schema,
     table: name,

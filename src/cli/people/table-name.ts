@@ -1,0 +1,48 @@
+import { quoteLiteral, quoteName, shownName } from '../../client/quote.ts'
+import { UsageError } from '../command.ts'
+import type { Service } from './service.ts'
+
+export type TableName = Readonly<{ schema: string | undefined; name: string }>
+
+/** A table as a person names it: as the lists show it, its schema before a dot; with quotation marks, as in SQL. */
+export function readTableName(text: string): TableName {
+  const parts = text.includes('"') ? partsOfSql(text) : text.split('.')
+  const [first = '', second] = parts
+  if (parts.length > 2 || parts.length === 0 || parts.includes(''))
+    throw new UsageError(`'${text}' is not the name of a table: a name with a dot is written '"a.b"'`)
+  return second === undefined ? { schema: undefined, name: first } : { schema: first, name: second }
+}
+
+/** None: it is not a name in SQL. */
+function partsOfSql(text: string): readonly string[] {
+  const part = '("(?:[^"]|"")+"|[^".]+)'
+  const found = new RegExp(`^${part}(?:\\.${part})?$`).exec(text)?.slice(1) ?? []
+  return found
+    .filter((one) => one !== undefined)
+    .map((one) => (one.startsWith('"') ? one.slice(1, -1).replaceAll('""', '"') : one.toLowerCase()))
+}
+
+/** For a statement. */
+export const tableInSql = ({ schema, name }: TableName) =>
+  [...(schema === undefined ? [] : [schema]), name].map(shownName).join('.')
+
+/** The name of a table that is there, for a statement. `Places` is `places` where there is none in capitals, as in SQL. */
+export async function findTable({ client, signal }: Service, text: string): Promise<string> {
+  const { schema, name } = readTableName(text)
+  const parts = schema === undefined ? [name] : [schema, name]
+  const exact = parts.map(quoteName).join('.')
+  const folded = parts.map((part) => quoteName(part.toLowerCase())).join('.')
+  const { rows } = await client.sql<{ table: string }>(
+    `select coalesce(pg_catalog.to_regclass(${quoteLiteral(exact)}), ${quoteLiteral(folded)}::text::pg_catalog.regclass)::text as "table"`,
+    { signal },
+  )
+  return rows[0]!.table
+}
+
+/** Where names without a schema lead: `public`, or the schema of the member of an organization. */
+export async function usualSchema({ client, signal }: Service): Promise<string> {
+  const { rows } = await client.sql<{ schema: string }>('select pg_catalog.current_schema() as schema', {
+    signal,
+  })
+  return rows[0]!.schema
+}
