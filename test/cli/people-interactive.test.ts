@@ -28,9 +28,29 @@ test('the shell edits a statement, repeats it until Ctrl-C, and runs it as a job
   await typing('\x03', /cancelled\r\n.*=> /)
   await typing('create table made as select 1 as id\r', prompt('-'))
   await typing('\\job\r', /job [0-9a-f-]{36}\r\n[\s\S]*✓ 1 {2}create table made as select 1 …[\s\S]*=> /)
+  await typing('insert into made values (2);\r', prompt('='))
+  await typing('\\job insert into made values (3)\r', /✓ 1 {2}insert into made values \(3\)[\s\S]*=> /)
+  await typing('\\e made\r', '\\e takes no argument')
+  await typing('\\constructor\r', '\\constructor is not known')
   terminal.type('\\q\r')
   assert.equal(await terminal.ended, 0)
-  assert.equal((await house.user.sql('select * from made')).rowCount, 1)
+  const { rows } = await house.user.sql('select id from made order by id')
+  assert.deepEqual(rows, [{ id: 1 }, { id: 2 }, { id: 3 }])
+})
+
+test('the shell lists every table, by name', async (t) => {
+  const house = await setup(t, withWorker)
+  await house.user.sql(
+    "do $$ begin for n in 100..220 loop execute format('create table t%s (id int)', n); end loop; end $$",
+  )
+  const terminal = inTerminal(t, connection(house), shellLine('sql'))
+  const names = () => [...terminal.shown().matchAll(/^(t\d+) {2}private/gm)].map(([, name]) => name)
+  await eventually(() => assert.ok(terminal.shown().includes('=> ')), 60_000)
+  terminal.type('\\dt\r')
+  const all = Array.from({ length: 121 }, (_, n) => `t${100 + n}`)
+  await eventually(() => assert.deepEqual(names(), all), 60_000)
+  terminal.type('\\q\r')
+  assert.equal(await terminal.ended, 0)
 })
 
 test('rows that are taller than the terminal go through the pager, which one may leave early', async (t) => {

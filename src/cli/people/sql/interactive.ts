@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { splitStatements } from '../../../client/statements.ts'
 import { Interrupted } from '../../interrupt.ts'
 import { printable } from '../../printable.ts'
-import { showTable } from '../account/tables.ts'
+import { allTables, showTable } from '../account/tables.ts'
 import type { Call } from '../command.ts'
 import { exitCodeOf, explain, wholeText } from '../explain.ts'
 import { runToEnd } from '../jobs/follow-job.ts'
@@ -33,7 +33,7 @@ const help = [
   '\\x            rows as tables or line by line    \\format F    another format',
   '\\o [FILE]     rows into a file, or back here    \\timing      tell times or not',
   '\\e            write the statement in $EDITOR    \\watch N     run it every N seconds',
-  '\\job          the statement as a batch job      \\q           end',
+  '\\job [SQL]    the statement as a batch job      \\q           end',
 ]
 
 type Act = (shell: Shell, argument: string) => unknown
@@ -49,8 +49,11 @@ const acts: Readonly<Record<string, Act>> = {
   o: (shell, file) => shell.chooseFile(file),
   e: (shell) => shell.edit(),
   watch: (shell, seconds) => shell.watch(Number(seconds || 2)),
-  job: (shell) => shell.submitJob(),
+  job: (shell, statement) => shell.submitJob(statement),
 }
+
+/** The others take no argument, and do nothing rather than something else than what was asked. */
+const withArgument: ReadonlySet<string> = new Set(['d', 'format', 'o', 'watch', 'job'])
 
 class Shell {
   call: Call
@@ -94,10 +97,10 @@ class Shell {
   async #take(line: string): Promise<boolean> {
     const [, name, argument = ''] = /^\s*\\(\S+)\s*(.*?);?\s*$/.exec(line) ?? []
     if (name === 'q') return false
-    const act = name === undefined ? undefined : acts[name]
-    if (act) await act(this, argument)
-    else if (name !== undefined) this.call.terminal.say(`\\${name} is not known: \\? helps`)
-    else await this.#takeSql(line)
+    if (name === undefined) await this.#takeSql(line)
+    else if (!Object.hasOwn(acts, name)) tell(`\\${name} is not known: \\? helps`)
+    else if (argument && !withArgument.has(name)) tell(`\\${name} takes no argument: \\? helps`)
+    else await acts[name]!(this, argument)
     return true
   }
 
@@ -144,10 +147,10 @@ class Shell {
   }
 
   async listTables({ client }: Service): Promise<void> {
-    const { visualizations } = await client.tables.list({ per_page: 100, order: 'name' })
-    for (const { name, privacy } of visualizations)
+    const tables = await allTables(client)
+    for (const { name, privacy } of tables)
       this.call.terminal.out.write(`${name}  ${privacy.toLowerCase()}\n`)
-    if (visualizations.length === 0) this.call.terminal.say('No tables yet')
+    if (tables.length === 0) this.call.terminal.say('No tables yet')
   }
 
   chooseFormat(name: string): void {
@@ -199,8 +202,8 @@ class Shell {
     })
   }
 
-  async submitJob(): Promise<void> {
-    const statement = this.#buffer()
+  async submitJob(told: string): Promise<void> {
+    const statement = told || this.#buffer()
     if (!statement) return this.call.terminal.say('\\job queues the last statement')
     this.#typed = ''
     await this.guard(async (service) =>
