@@ -1,6 +1,7 @@
 import { stringifyExact } from '../client/exact-json.ts'
 import { readVersion } from '../version.ts'
 import { type Command, parseCall, UsageError } from './command.ts'
+import { commandsOf, unknownCommand, wordsToExplain } from './command-group.ts'
 import { auditCommand } from './commands/audit.ts'
 import { backupCommands } from './commands/backup.ts'
 import { doctorCommand } from './commands/doctor.ts'
@@ -14,6 +15,7 @@ import { userCommands } from './commands/users.ts'
 import { explainError } from './explain-error.ts'
 import { Interrupted } from './interrupt.ts'
 import { visible } from './printable.ts'
+import { serviceCommands } from './service-commands.ts'
 import { talk } from './talk.ts'
 
 /** `serve` and `worker` are not among them: they run until they are told to stop. */
@@ -33,13 +35,13 @@ export const commands: readonly Command[] = [
 /** Exit codes: 0 it is done, 1 it could not be done, 2 it was called wrongly, 130 it was interrupted. */
 export async function runCommandLine(args: readonly string[]): Promise<number> {
   process.stdout.on('error', endWithReader)
-  if (args.length === 0 || ['help', '--help', '-h'].includes(args[0]!)) return print(help())
+  const explained = wordsToExplain(args)
+  if (args.length === 0 || explained?.length === 0) return print(help())
   if (args[0] === '--version') return print([readVersion()])
   try {
+    if (explained) return print(explain(explained))
     const { command, rest } = findCommand(args)
-    const { positionals, options } =
-      rest.includes('--help') || rest.includes('-h') ? helpCall : parseCall(command, rest)
-    if (options.help) return print([`usage: cartage ${command.name} ${command.usage}`, command.summary])
+    const { positionals, options } = parseCall(command, rest)
     const { document, lines, exitCode = 0 } = await command.run(positionals, options)
     print(options.json ? [stringifyExact(document)] : lines)
     return exitCode
@@ -48,25 +50,44 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
   }
 }
 
-const helpCall = { positionals: [], options: { help: true, json: undefined } }
-
 function findCommand(args: readonly string[]): { command: Command; rest: readonly string[] } {
-  const command = commands.find(({ name }) => name.split(' ').every((word, place) => args[place] === word))
-  if (!command)
-    throw new UsageError(`unknown command '${args.slice(0, 2).join(' ')}'; cartage --help lists them`)
-  return { command, rest: args.slice(command.name.split(' ').length) }
+  const command = commands.find(beginsWith(args))
+  if (command) return { command, rest: args.slice(command.name.split(' ').length) }
+  const running = processes.find(({ name }) => name === args[0])
+  if (running) throw new UsageError(`usage: ${usageOf(running)}`)
+  throw unknownCommand(Object.keys(serviceCommands), args)
+}
+
+type Described = Pick<Command, 'name' | 'usage' | 'summary'>
+
+const processes: readonly Described[] = [
+  { name: 'serve', usage: '[--no-worker]', summary: 'serve the API, with or without running jobs' },
+  { name: 'worker', usage: '', summary: 'run jobs alone' },
+]
+
+const beginsWith =
+  (words: readonly string[]) =>
+  ({ name }: Described) =>
+    name.split(' ').every((word, place) => words[place] === word)
+
+const usageOf = ({ name, usage }: Described) => `cartage ${name} ${usage}`.trim()
+
+/** One command, or all of a word such as `user`. */
+function explain(words: readonly string[]): readonly string[] {
+  const all = [...processes, ...commands]
+  const command = all.find(beginsWith(words))
+  const meant = command ? [command] : commandsOf(all, words.join(' '))
+  if (meant.length === 0) throw unknownCommand(Object.keys(serviceCommands), words)
+  return meant.flatMap((one) => [`usage: ${usageOf(one)}`, one.summary])
 }
 
 function help(): readonly string[] {
-  const rows = [
-    ['serve [--no-worker]', 'serve the API, with or without running jobs'],
-    ['worker', 'run jobs alone'],
-    ...commands.map(({ name, usage, summary }) => [`${name} ${usage}`.trim(), summary]),
-  ] as const
   return [
     'usage: cartage COMMAND',
     '',
-    ...rows.map(([call, summary]) => `  ${call}\n      ${summary}`),
+    ...[...processes, ...commands].map(
+      ({ name, usage, summary }) => `  ${`${name} ${usage}`.trim()}\n      ${summary}`,
+    ),
     '',
     'Every command takes --json (one JSON document) and --help. Configuration: docs/configuration.md.',
   ]

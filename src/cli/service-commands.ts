@@ -25,7 +25,8 @@ export const serviceCommands = {
 } as const satisfies Record<string, string>
 
 /** `table` is for people, but for `table share` and `table unshare`; everything else is told by its first word. */
-export function isForService([first = '', second = '']: readonly string[]): boolean {
+export function isForService([first = '', second = '', ...rest]: readonly string[]): boolean {
+  if (first === 'help') return second !== 'help' && isForService([second, ...rest])
   if (first === 'table') return second === 'share' || second === 'unshare'
   return Object.keys(serviceCommands).some((name) => name.split(' ')[0] === first)
 }

@@ -1,9 +1,10 @@
 import { UsageError } from '../command.ts'
+import { commandsOf } from '../command-group.ts'
 import { keyCommands } from './account/keys.ts'
 import { tableCommands } from './account/tables.ts'
 import type { PeopleCommand } from './command.ts'
 import { completionCommand } from './completion.ts'
-import { explainCommand, overview, topics } from './help.ts'
+import { explainCommand, explainGroup, overview, topics } from './help.ts'
 import { jobCommands } from './jobs/commands.ts'
 import { openCommand } from './open.ts'
 import { profileCommands } from './profile/commands.ts'
@@ -17,10 +18,11 @@ const help: PeopleCommand = {
   arguments: [{ name: 'COMMAND', kind: 'text', isOptional: true, isMany: true }],
   run: async ({ args, terminal }) => {
     const topic = topics[args.join(' ')]
-    const command = commands.find(({ name }) => name === args.join(' '))
+    const [command, ...others] = commandsOf(commands, args.join(' '))
     if (args.length > 0 && !topic && !command)
       throw new UsageError(`there is no help for '${args.join(' ')}'`)
-    const lines = topic ?? (command ? explainCommand(command) : overview(commands))
+    const one = command && (others.length > 0 ? explainGroup([command, ...others]) : explainCommand(command))
+    const lines = topic ?? one ?? overview(commands)
     terminal.out.write(lines.map((line) => `${line}\n`).join(''))
     return 0
   },

@@ -31,6 +31,13 @@ export function explainCommand(command: PeopleCommand): readonly string[] {
   ]
 }
 
+/** All of a word such as `job`. */
+export const explainGroup = (commands: readonly PeopleCommand[]): readonly string[] => [
+  ...inColumns(commands.map(({ name, summary }) => [name, summary])),
+  '',
+  `cartage help ${commands[0]!.name} explains one.`,
+]
+
 function optionLines(options: Options): readonly string[] {
   return inColumns(
     Object.entries(options).map(([name, { short, value = '', help }]) => {

@@ -2,12 +2,13 @@ import { readPeopleConfig, unknownVariables } from '../../config.ts'
 import { ConfigError } from '../../config-variables.ts'
 import { readVersion } from '../../version.ts'
 import { UsageError } from '../command.ts'
-import { isForService } from '../service-commands.ts'
+import { commandsOf, unknownCommand, wordsToExplain } from '../command-group.ts'
+import { isForService, serviceCommands } from '../service-commands.ts'
 import { type PeopleCommand, parseCall } from './command.ts'
 import { commands, findCommand } from './commands.ts'
 import { complete } from './completion.ts'
 import { exitCodeOf, explain } from './explain.ts'
-import { explainCommand, overview } from './help.ts'
+import { explainCommand, explainGroup, overview } from './help.ts'
 import { openTerminal, tell } from './terminal.ts'
 
 /** What `cartage` does for people, over HTTP alone; answers the exit code, of which `cartage help exit-codes` tells. */
@@ -19,6 +20,9 @@ export async function main(args: readonly string[]): Promise<number> {
     if (args.length === 0 || ['--help', '-h'].includes(args[0]!)) return print(overview(commands))
     if (args[0] === '--version') return print([readVersion()])
     if (args[0] === '__complete') return print(await complete(commands, args.slice(1)).catch(() => []))
+    const group = wordsToExplain(args)?.join(' ') ?? ''
+    if (group && !findCommand(args) && commandsOf(commands, group).length > 0)
+      return print(explainGroup(commandsOf(commands, group)))
     const { command, rest } = find(args)
     return await run(command, rest)
   } catch (error) {
@@ -28,13 +32,14 @@ export async function main(args: readonly string[]): Promise<number> {
 
 function find(args: readonly string[]) {
   if (isForService(args)) {
+    const [first] = args[0] === 'help' ? args.slice(1) : args
     throw new UsageError(
-      `'cartage ${args[0]}' is for the machine of the service: install the whole package there`,
+      `'cartage ${first}' is for the machine of the service: install the whole package there`,
     )
   }
   const found = findCommand(args)
   if (!found)
-    throw new UsageError(`unknown command '${args.slice(0, 2).join(' ')}'; cartage --help lists them`)
+    throw unknownCommand([...commands.map(({ name }) => name), ...Object.keys(serviceCommands)], args)
   return found
 }
 
