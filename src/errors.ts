@@ -228,6 +228,13 @@ export const errors = {
     ),
 
   // the SQL endpoint
+  statementOutcomeUnknown: (cause: unknown) =>
+    raise(
+      'statement-outcome-unknown',
+      'unavailable',
+      'The database connection was lost while the statement ran: if it writes, look whether it was applied before you send it again',
+      { cause },
+    ),
   copyElsewhere: () =>
     raise('copy-elsewhere', 'invalid', 'COPY is not possible here', {
       hint: 'Use the endpoints /api/v2/sql/copyfrom and /api/v2/sql/copyto',

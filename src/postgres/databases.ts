@@ -3,8 +3,10 @@ import type { Config } from '../config.ts'
 import type { Log } from '../log.ts'
 import type { Secrets } from '../secrets.ts'
 import { ControlPool, controlConnections } from './control/control-pool.ts'
+import { endBackend } from './end-backend.ts'
 import { firstHostId, Hosts, hostFromUrl } from './hosts.ts'
-import { type FindBackends, LingeringBackends } from './pools/lingering-backends.ts'
+import type { EndBackend, LookAtBackends } from './pools/forgotten-sessions.ts'
+import { LingeringBackends } from './pools/lingering-backends.ts'
 import { LoginKeeper } from './pools/login-keeper.ts'
 import { RolePools } from './pools/role-pools.ts'
 import { adminTarget, type SessionTarget } from './session-target.ts'
@@ -69,7 +71,8 @@ function openTenantPools(
   const common = {
     ...commonOptions(config, hosts, log),
     passwordOf: ({ role }: SessionTarget) => secrets.rolePassword(role),
-    lingering: new LingeringBackends(findBackends(admin, hosts)),
+    lingering: new LingeringBackends(lookAtBackends(admin, hosts)),
+    backends: { look: lookAtBackends(admin, hosts), end: endBackendOn(admin, hosts) },
     keeper: new LoginKeeper({ admin, hosts, secrets, tempFileMaxBytes: config.tempFileMaxBytes }),
   }
   const reads = Buffer.allocUnsafeSlow(readBytes)
@@ -115,16 +118,22 @@ function commonOptions(config: Config, hosts: Hosts, log: Log) {
   }
 }
 
-function findBackends(admin: RolePools, hosts: Hosts): FindBackends {
+function lookAtBackends(admin: RolePools, hosts: Hosts): LookAtBackends {
   return (hostId, processIds) =>
     admin.use(adminTarget(hosts, hostId), async (session) => {
-      const { rows } = await session.query<{ pid: number; role: string; start: string }>(
-        `select pid, usename as role, backend_start::text as start from pg_catalog.pg_stat_activity
-         where pid = any ($1)`,
+      const { rows } = await session.query<Awaited<ReturnType<LookAtBackends>>[number]>(
+        `select pid, usename as role, backend_start::text as start,
+           state <> 'active' or coalesce(wait_event in ('ClientRead', 'ClientWrite'), false) as is_waiting
+         from pg_catalog.pg_stat_activity where pid = any ($1)`,
         [processIds],
       )
       return rows
     })
+}
+
+function endBackendOn(admin: RolePools, hosts: Hosts): EndBackend {
+  return (hostId, pid, backendStart) =>
+    admin.use(adminTarget(hosts, hostId), (session) => endBackend(session, { pid, backendStart }, 0))
 }
 
 /** What every pool of this process is doing. (A pg.Pool does not count what it closes.) */

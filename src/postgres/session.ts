@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import type { Client, QueryResult, QueryResultRow } from 'pg'
 import type { SessionTarget } from './session-target.ts'
 import { cancelStatement } from './wire/cancel.ts'
-import { dropWhenSilent, limitSilence, socketOf } from './wire/drop-when-silent.ts'
+import { dropWhenSilent, limitSilence, socketOf, traffic } from './wire/drop-when-silent.ts'
 import type { WireHandler, WireOutcome } from './wire/wire-handler.ts'
 import { WireQuery, type WireText } from './wire/wire-query.ts'
 
@@ -48,6 +48,11 @@ export class Session {
 
   get isAlive(): boolean {
     return this.#ended === null
+  }
+
+  /** Bytes that have gone either way, while a statement of a caller waits for the server; else undefined. */
+  get trafficWhileWaiting(): number | undefined {
+    return this.#running?.isServersTurn ? traffic(socketOf(this.client)) : undefined
   }
 
   query<R extends QueryResultRow>(text: string, values?: unknown[]): Promise<QueryResult<R>> {

@@ -1,5 +1,6 @@
 import type { Writable } from 'node:stream'
 import { errors } from '../errors.ts'
+import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import type { RunHandler, StatementRun } from '../postgres/statement-run.ts'
 import type { WireError } from '../postgres/wire/wire-error.ts'
 import type { WireOutcome } from '../postgres/wire/wire-handler.ts'
@@ -232,7 +233,9 @@ export class QueryRun implements RunHandler {
   #lose(error: unknown): void {
     this.#run.end()
     this.#longRow?.drop()
-    this.#fail(this.#run.stopReason ?? error)
+    // Without a last word of the server it may have been applied: nobody shall send it again unseen.
+    const isWordless = hasSqlstate(error, sqlstate.connectionFailure)
+    this.#fail(this.#run.stopReason ?? (isWordless ? errors.statementOutcomeUnknown(error) : error))
     void this.#options.judge?.()
   }
 

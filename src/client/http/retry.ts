@@ -4,6 +4,7 @@ import { CartageError } from '../cartage-error.ts'
 export function waitBeforeRetry(error: unknown, attempt: number, isRepeatable: boolean): number | undefined {
   if (!(error instanceof CartageError)) return undefined
   if (error.status === 0) return isRepeatable || hasNotArrived(error.cause) ? backoffMs(attempt) : undefined
+  if (isRepeatable && outcomeUnknown.has(error.code ?? '')) return backoffMs(attempt)
   const waitMs = (error.retryAfterSeconds ?? Number.NaN) * 1000
   const isSafe = isRepeatable || wasNotBegun(error)
   return isSafe && waitMs <= longestWaitMs ? waitMs : undefined
@@ -19,6 +20,9 @@ const notBegun: ReadonlySet<string> = new Set([
   'shutting-down',
   'parser-unavailable',
 ])
+
+/** The service lost its own connection, and does not say that the request may be sent again. */
+const outcomeUnknown: ReadonlySet<string> = new Set(['statement-outcome-unknown'])
 
 /** Nobody listens there. Browsers do not tell. */
 function hasNotArrived(cause: unknown): boolean {

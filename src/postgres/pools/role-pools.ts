@@ -2,6 +2,7 @@ import { errors } from '../../errors.ts'
 import { remembered } from '../../remembered.ts'
 import { Session } from '../session.ts'
 import type { SessionTarget } from '../session-target.ts'
+import { type EndBackend, ForgottenSessions, type LookAtBackends } from './forgotten-sessions.ts'
 import { type Interruption, throwIfAborted } from './interruption.ts'
 import type { LingeringBackends } from './lingering-backends.ts'
 import { type LogInOptions, logIn } from './log-in.ts'
@@ -20,6 +21,8 @@ export type RolePoolsOptions = LogInOptions &
     answerMs: number
     /** Tells when the backend of a connection that was cut has ended; without it nobody waits for that. */
     lingering?: LingeringBackends
+    /** How connections are found that were forgotten on the way; without it nobody looks for them. */
+    backends?: Readonly<{ look: LookAtBackends; end: EndBackend }>
   }>
 
 type RolePool = { target: SessionTarget; open: number; idle: Session[] }
@@ -35,11 +38,14 @@ export class RolePools {
   readonly #pools = new Map<string, RolePool>()
   readonly #hosts = new Map<number, HostState>()
   readonly #sessions = new Set<Session>()
+  readonly #forgotten: ForgottenSessions | undefined
   #closed = false
   #destroyed = 0
 
   constructor(options: RolePoolsOptions) {
     this.#options = options
+    const { backends } = options
+    if (backends) this.#forgotten = new ForgottenSessions(this.#sessions, backends.look, backends.end)
   }
 
   /**
@@ -99,6 +105,7 @@ export class RolePools {
   /** Refuses new work, ends every connection. */
   async close(): Promise<void> {
     this.#closed = true
+    this.#forgotten?.stop()
     for (const { slots } of this.#hosts.values()) slots.refuseAll(errors.shuttingDown())
     await this.#destroyWhere(() => true)
   }

@@ -24,6 +24,7 @@ const pinned = {
   row_security: 'on',
   lock_timeout: 0,
   idle_in_transaction_session_timeout: 0,
+  idle_session_timeout: 0,
   // Lets the backend of a vanished process notice and die within a second.
   client_connection_check_interval: 1000,
   // Of extensions. Before the library is loaded nobody can see that a role has set them, so they are given at the start.

@@ -35,7 +35,8 @@ const limits = new WeakMap<Socket, number>()
 
 const firstLookMs = (limitMs: number) => limitMs / 12
 
-const traffic = ({ bytesRead, bytesWritten }: Socket) => bytesRead + bytesWritten
+/** Bytes that have gone either way. */
+export const traffic = ({ bytesRead, bytesWritten }: Socket) => bytesRead + bytesWritten
 
 /** Where `pg` reads and writes. */
 export function socketOf(client: ClientBase): Socket {

@@ -32,6 +32,8 @@ export class WireQuery {
   /** What had been read when `hold` was called. */
   #unread: Buffer = empty
   #error: WireError | null = null
+  /** The server waits for COPY data. */
+  #isFed = false
   #settle: { resolve: (outcome: WireOutcome) => void; reject: (error: Error) => void } | null = null
 
   constructor(client: Client, texts: readonly WireText[], handler: WireHandler) {
@@ -55,6 +57,11 @@ export class WireQuery {
   /** Over TCP the kernel keeps megabytes for us, over a Unix socket some 200 KB. */
   get isOverTcp(): boolean {
     return this.#socket.remoteAddress !== undefined
+  }
+
+  /** It is for the server to do something: all that we have was sent, or waits to be, and we listen. */
+  get isServersTurn(): boolean {
+    return !this.#socket.isPaused() && (!this.#isFed || this.#socket.writableLength > 0)
   }
 
   /** Stops reading: TCP pushes back on the server. */
@@ -94,11 +101,13 @@ export class WireQuery {
 
   /** All data has been sent: the server may store it. */
   finishCopy(): void {
+    this.#isFed = false
     this.#socket.write(copyDone)
   }
 
   /** The server throws away what it got. */
   failCopy(reason: string): void {
+    this.#isFed = false
     this.#socket.write(copyFail(reason))
   }
 
@@ -174,6 +183,7 @@ export class WireQuery {
     if (this.#handler.feedCopy) {
       // Not before: a long statement drains, too.
       if (this.#handler.copyDrained) this.#socket.on('drain', this.#onDrain)
+      this.#isFed = true
       this.#handler.feedCopy()
       return
     }
