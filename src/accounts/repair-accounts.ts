@@ -53,7 +53,10 @@ type Unfinished = Readonly<{
   remove: () => Promise<void>
 }>
 
-/** Whether it is removed. On a host that does not answer, or while a tenant holds it, it is left for the next repair. */
+/**
+ * Whether it is removed. What cannot go, as a tenant holds it or its host is silent, is left for the next repair, and holds
+ * up no other.
+ */
 async function finish(
   { databases, log }: Installation,
   { state, place, role, remove }: Unfinished,
@@ -67,8 +70,8 @@ async function finish(
     await remove()
     return true
   } catch (error) {
-    if (!isOutOfReach(error) && !isBusy(error)) throw error
-    log.warn({ err: error }, 'an account is left to repair')
+    const level = isOutOfReach(error) || isBusy(error) ? 'warn' : 'error'
+    log[level]({ err: error }, 'an account is left to repair')
     return false
   }
 }

@@ -2,7 +2,7 @@ import type { Account } from '../auth/account.ts'
 import { errors } from '../errors.ts'
 import { holdName } from '../postgres/advisory-locks.ts'
 import type { Databases } from '../postgres/databases.ts'
-import { dropOwnedElsewhere } from '../postgres/drop-owned-elsewhere.ts'
+import { dropInSteps, dropOwnedElsewhere } from '../postgres/drop-owned.ts'
 import { endBackends, endBackendsUntilGone } from '../postgres/end-backend.ts'
 import { endingBlockers } from '../postgres/end-blockers.ts'
 import { passwordClause } from '../postgres/password-clause.ts'
@@ -183,6 +183,7 @@ export async function rolesOf(session: Session, masterRole: string): Promise<rea
 export async function evictFromDatabase(databases: Databases, place: TenantPlace): Promise<void> {
   await inSharedDatabase(databases, place, async (session) => {
     const roles = await lockOut(session, place.masterRole)
+    await dropInSteps(session, roles)
     await session.query(`begin; ${oneByOne}; select cartage.compress_quickly()`)
     if (roles.length > 0)
       await session.query(`drop owned by ${roles.map(quoteIdentifier).join(', ')} cascade`)

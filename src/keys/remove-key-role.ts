@@ -1,5 +1,5 @@
 import type { Account } from '../auth/account.ts'
-import { dropOwnedElsewhere } from '../postgres/drop-owned-elsewhere.ts'
+import { dropOwnedElsewhere } from '../postgres/drop-owned.ts'
 import { endingBlockers } from '../postgres/end-blockers.ts'
 import { quoteIdentifier } from '../postgres/quote.ts'
 import { adminTarget } from '../postgres/session-target.ts'
@@ -58,14 +58,21 @@ async function shutOut({ databases }: KeysContext, account: Account, role: strin
   return true
 }
 
+/** In steps, each a transaction of its own: one that took all the locks of the cluster would harm every account. */
 async function handOver({ databases }: KeysContext, account: Account, role: string): Promise<void> {
   const target = adminTarget(databases.hosts, account.hostId, account.database)
-  await databases.admin.use(target, ({ client }) =>
-    onConnection(client, async (tx) => {
-      await tx.query(`set local lock_timeout = '500ms'`)
-      await tx.query('select cartage.hand_over($1, $2)', [role, account.masterRole])
-    }),
-  )
+  const handOverSome = () =>
+    databases.admin.use(target, ({ client }) =>
+      onConnection(client, async (tx) => {
+        await tx.query(`set local lock_timeout = '500ms'`)
+        const { rows } = await tx.query<{ more: boolean }>('select cartage.hand_over_some($1, $2) as more', [
+          role,
+          account.masterRole,
+        ])
+        return rows[0]!.more
+      }),
+    )
+  while (await handOverSome());
 }
 
 async function dropRole({ databases }: KeysContext, account: Account, role: string): Promise<void> {

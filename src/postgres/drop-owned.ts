@@ -1,0 +1,55 @@
+import type { Databases } from './databases.ts'
+import { quoteIdentifier } from './quote.ts'
+import type { Session } from './session.ts'
+import { adminTarget } from './session-target.ts'
+
+/**
+ * Takes roles out of every database of their host but their home, so that they can be dropped. Roles belong to the
+ * whole cluster: any tenant can name another's role in a GRANT, and nobody else could undo that.
+ */
+export async function dropOwnedElsewhere(
+  { admin, hosts }: Databases,
+  session: Session,
+  roles: readonly string[],
+  home?: string,
+): Promise<void> {
+  const { rows } = await session.query<{ datname: string; roles: string[] }>(
+    `select datname, pg_catalog.array_agg(distinct rolname::text) as roles
+     from pg_catalog.pg_shdepend
+     join pg_catalog.pg_authid role on refclassid = 'pg_catalog.pg_authid'::regclass and refobjid = role.oid
+     join pg_catalog.pg_database database on database.oid = dbid
+     where rolname = any($1) and datname is distinct from $2
+     group by datname`,
+    [roles, home ?? null],
+  )
+  for (const { datname, roles: mentioned } of rows) {
+    await admin.use(adminTarget(hosts, session.target.hostId, datname), async (there) => {
+      await there.query(`set lock_timeout = '500ms'`)
+      await dropInSteps(there, mentioned)
+      await there.query(`drop owned by ${mentioned.map(quoteIdentifier).join(', ')} cascade`)
+    })
+  }
+}
+
+/**
+ * Drops what roles own in a database, and takes them out of policies, as far as that is too much for one transaction: it
+ * would take all the locks of the cluster, or longer than a statement may. What it leaves is for `DROP OWNED`.
+ */
+export async function dropInSteps(session: Session, roles: readonly string[]): Promise<void> {
+  if (!(await hasOurFunction(session))) return
+  const dropSome = async () => {
+    const { rows } = await session.query<{ more: boolean }>('select cartage.drop_some($1) as more', [roles])
+    return rows[0]!.more
+  }
+  while (await dropSome());
+}
+
+/** Not in a database that is not up to date; and in one of somebody else the name may stand for anything. */
+async function hasOurFunction(session: Session): Promise<boolean> {
+  const { rowCount } = await session.query(
+    `select from pg_catalog.pg_proc join pg_catalog.pg_namespace namespace on namespace.oid = pronamespace
+     join pg_catalog.pg_roles administrator on administrator.oid = nspowner and administrator.oid = proowner
+     where nspname = 'cartage' and proname = 'drop_some' and rolname = current_user`,
+  )
+  return rowCount === 1
+}
