@@ -105,7 +105,12 @@ test('a key cannot be used to get round row security, nor a view that asks who r
     create view by_role as select * from plain where not pg_has_role('${masterRole}', 'member');
     create view by_setting as select * from plain where current_setting('role') <> '${masterRole}';
     create view by_function as select * from plain where reader() <> '${masterRole}';
-    create view for_all as select lower(x) as x from plain;
+    create view by_alias as select * from plain where getpgusername() <> '${masterRole}';
+    create view by_settings as select * from plain where exists (select from pg_settings where name = 'search_path');
+    create view by_schema as select * from plain where current_schema <> '${bert.username}';
+    create view by_family as select * from plain where not cartodb._CDB_MayPrepare('${masterRole}');
+    create view by_services as select * from plain where cartodb.CDB_Services() = '{}';
+    create view for_all as select lower(x) as x, cartodb.CDB_LatLng(1, 2) as place from plain;
     create materialized view kept as select x from rl where not priv`)
   const asking = [
     'rl',
@@ -116,6 +121,11 @@ test('a key cannot be used to get round row security, nor a view that asks who r
     'by_role',
     'by_setting',
     'by_function',
+    'by_alias',
+    'by_settings',
+    'by_schema',
+    'by_family',
+    'by_services',
   ]
   const open = ['plain', 'for_all', 'kept']
   await share(`select on ${[...asking, ...open].join()}`)
