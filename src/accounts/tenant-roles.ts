@@ -192,13 +192,16 @@ export async function evictFromDatabase(databases: Databases, place: TenantPlace
   })
 }
 
+/** Sessions of other accounts that hold the roles are ended: any tenant can name them in a GRANT, and not commit. */
 export async function dropRoles(databases: Databases, hostId: number, masterRole: string): Promise<void> {
   await databases.admin.use(adminTarget(databases.hosts, hostId), async (session) => {
     await holdName(session, masterRole)
     const roles = await lockOut(session, masterRole)
     if (roles.length === 0) return
     await dropOwnedElsewhere(databases, session, roles)
-    await session.query(`drop role ${roles.map(quoteIdentifier).join(', ')}`)
+    await endingBlockers(databases, session, () =>
+      session.query(`drop role ${roles.map(quoteIdentifier).join(', ')}`),
+    )
   })
 }
 

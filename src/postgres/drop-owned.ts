@@ -1,18 +1,21 @@
 import type { Databases } from './databases.ts'
+import { endingBlockers } from './end-blockers.ts'
 import { quoteIdentifier } from './quote.ts'
 import type { Session } from './session.ts'
 import { adminTarget } from './session-target.ts'
 
 /**
  * Takes roles out of every database of their host but their home, so that they can be dropped. Roles belong to the
- * whole cluster: any tenant can name another's role in a GRANT, and nobody else could undo that.
+ * whole cluster: any tenant can name another's role in a GRANT, and nobody else could undo that. Whoever holds such an object
+ * there is ended.
  */
 export async function dropOwnedElsewhere(
-  { admin, hosts }: Databases,
+  databases: Databases,
   session: Session,
   roles: readonly string[],
   home?: string,
 ): Promise<void> {
+  const { admin, hosts } = databases
   const { rows } = await session.query<{ datname: string; roles: string[] }>(
     `select datname, pg_catalog.array_agg(distinct rolname::text) as roles
      from pg_catalog.pg_shdepend
@@ -23,11 +26,13 @@ export async function dropOwnedElsewhere(
     [roles, home ?? null],
   )
   for (const { datname, roles: mentioned } of rows) {
-    await admin.use(adminTarget(hosts, session.target.hostId, datname), async (there) => {
-      await there.query(`set lock_timeout = '500ms'`)
-      await dropInSteps(there, mentioned)
-      await there.query(`drop owned by ${mentioned.map(quoteIdentifier).join(', ')} cascade`)
-    })
+    await admin.use(adminTarget(hosts, session.target.hostId, datname), (there) =>
+      endingBlockers(databases, there, async () => {
+        await there.query(`set lock_timeout = '2s'`)
+        await dropInSteps(there, mentioned)
+        await there.query(`drop owned by ${mentioned.map(quoteIdentifier).join(', ')} cascade`)
+      }),
+    )
   }
 }
 

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { deleteUser } from '../../src/accounts/delete-user.ts'
+import { jobSession } from '../support/job-session.ts'
 import { grantsOf, keysClient, roleOf } from '../support/keys-client.ts'
 import { eventually, type Setup, setup, type TestUser } from '../support/setup.ts'
 import { sleepingBackend, whileStopped } from '../support/stopped-backend.ts'
@@ -149,6 +151,20 @@ async function inTime<T>(work: () => Promise<T>): Promise<T> {
   assert.ok(ms < 10_000, `took ${ms} ms`)
   return result
 }
+
+test('nobody keeps another account from being deleted by a grant to its role that is not committed', async (t) => {
+  const house = await setup(t)
+  const { user, createUser, service, admin } = house
+  const leaving = await createUser()
+  await user.sql('create table t (a int)')
+  const holder = await jobSession(t, house, user)
+  const { masterRole, publicRole } = leaving.account
+  await user.sql(`grant select on t to "${publicRole}"`)
+  await holder.query(`begin; grant insert on t to "${masterRole}", "${publicRole}"`)
+  await deleteUser(service.services.accounts, leaving.username)
+  const { rows } = await admin('select rolname from pg_roles where rolname like $1', [`${masterRole}%`])
+  assert.deepEqual(rows, [])
+})
 
 async function ask({ base }: TestUser, q: string, token: string, signal?: AbortSignal) {
   const response = await fetch(`${base}/api/v2/sql`, {
