@@ -105,8 +105,8 @@ export type TableDocument = Readonly<{
     privacy: 'PUBLIC' | 'PRIVATE'
     updated_at: string | null
     size: number | null
-    /** Estimated. */
-    row_count: number
+    /** Estimated; null if PostgreSQL has not counted them yet. */
+    row_count: number | null
   }>
 }>
 

@@ -16,7 +16,8 @@ export type TableInfo = Readonly<{
   hasGeometry: boolean
   updatedAt: Date | null
   bytes: number
-  estimatedRows: number
+  /** Null: PostgreSQL has not counted them yet, or never does, as of a view. */
+  estimatedRows: number | null
 }>
 
 export type TableFilter = Readonly<{
@@ -74,7 +75,8 @@ const tablesSql = `
       where a.attrelid = c.oid and a.attname = 'the_geom_webmercator' and not a.attisdropped) as is_prepared,
     exists (select from pg_catalog.pg_attribute a
       where a.attrelid = c.oid and a.attname = 'the_geom' and not a.attisdropped) as has_geometry,
-    m.updated_at, cartodb._CDB_StoredBytes(c.oid) as bytes, greatest(c.reltuples, 0) as estimated_rows
+    m.updated_at, cartodb._CDB_StoredBytes(c.oid) as bytes,
+    case when c.reltuples > 0 or c.reltuples = 0 and c.relkind in ('r', 'm') then c.reltuples end as estimated_rows
   from pg_catalog.pg_class c
   join pg_catalog.pg_namespace n on n.oid = c.relnamespace
   left join cartodb.CDB_TableMetadata m on m.tabname = c.oid
@@ -95,7 +97,7 @@ type TableRow = {
   has_geometry: boolean
   updated_at: Date | null
   bytes: string
-  estimated_rows: number
+  estimated_rows: number | null
   total: string
 }
 

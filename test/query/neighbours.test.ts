@@ -49,6 +49,19 @@ test('every table has a time of its last change, as clients sort by it', async (
   assert.equal(table!.updated_at, user.account.createdAt.toISOString())
 })
 
+test('rows that PostgreSQL has not counted yet are unknown, not none', async (t) => {
+  const { user } = await setup(t)
+  await user.sql('create table fresh as select 1 as x; create view seen as select * from fresh')
+  await user.sql('create table counted as select 1 as x')
+  await user.sql('analyze counted')
+  const { body } = await getJson(withKey(user, '/api/v1/viz?order=name&order_direction=asc&'))
+  const rows = (body.visualizations as { name: string; table: Json }[]).map((one) => [
+    one.name,
+    one.table.row_count,
+  ])
+  assert.deepEqual(Object.fromEntries(rows), { counted: 1, fresh: null, seen: null })
+})
+
 test('without a credential of somebody, nobody is asking', async (t) => {
   const { url, user } = await setup(t)
   for (const [query, headers] of [

@@ -39,7 +39,7 @@ export function tableDocument(table: TableInfo, account: Account, url: string) {
       privacy,
       updated_at: updatedAt,
       size: table.bytes,
-      row_count: Math.round(table.estimatedRows),
+      row_count: table.estimatedRows === null ? null : Math.round(table.estimatedRows),
     },
   }
 }

@@ -40,7 +40,7 @@ const table = {
       privacy: { enum: ['PUBLIC', 'PRIVATE'] },
       updated_at: time,
       size: bytes,
-      row_count: { type: 'integer', description: 'Estimated' },
+      row_count: { type: ['integer', 'null'], description: 'Estimated; null if not counted yet' },
     }),
   }),
 } as const

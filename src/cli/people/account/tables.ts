@@ -38,12 +38,13 @@ type Listed = Awaited<ReturnType<Service['client']['tables']['read']>>
 
 /** Figures for people on a terminal, plain ones elsewhere. */
 function tableRow({ terminal, values }: Call, { name, privacy, updated_at, table }: Listed) {
-  const { size = 0, row_count = 0 } = table
+  const { size, row_count } = table
+  const rows = row_count === null ? 'not counted yet' : `about ${formatCount(Number(row_count))}`
   const isForPeople = terminal.out.isTerminal && !values.json
   return {
     name,
     privacy: privacy.toLowerCase(),
-    rows: isForPeople ? `about ${formatCount(Number(row_count))}` : row_count,
+    rows: isForPeople ? rows : row_count,
     size: isForPeople ? formatBytes(Number(size)) : size,
     updated_at,
   }
