@@ -30,6 +30,26 @@ for (const page of pages) {
   })
 }
 
+test('the examples of one page do not stand in the way of those of another', async () => {
+  const made = await Promise.all(
+    [...pages, 'docs/guide/client.md'].map(async (page) => {
+      const markdown = await readFile(new URL(`../${page}`, import.meta.url), 'utf8')
+      const text = [...markdown.matchAll(/^```(?:sh|js|python)\n([\s\S]*?)^```$/gm)]
+        .map(([, code]) => code)
+        .join('\n')
+      const tables = [...text.matchAll(/create table (?:if not exists )?(\w+)/gi)]
+      const keys = [...text.matchAll(/"?name"?: ?["']([\w-]+)["'],\s*"?grants/g)]
+      return [...new Set([...tables, ...keys].map(([, name]) => name!))]
+    }),
+  )
+  const all = made.flat()
+  assert.ok(all.includes('reader') && all.includes('volcanoes'))
+  assert.deepEqual(
+    all.filter((name, at) => all.indexOf(name) !== at),
+    [],
+  )
+})
+
 type Example = Readonly<{ language: string; code: string }>
 
 function examplesOf(markdown: string): readonly Example[] {

@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { basename } from 'node:path'
-import { formatBytes, formatDuration } from '../../../client/format.ts'
+import { formatBytes, formatDuration, plural } from '../../../client/format.ts'
 import { UsageError } from '../../command.ts'
 import { type Call, type PeopleCommand, textOf } from '../command.ts'
 import { at, wholeText } from '../explain.ts'
@@ -141,7 +141,9 @@ const copyFrom: PeopleCommand = {
         client.copyFrom(statement, rows, { signal, onProgress }),
       ).finally(stop)
       const { out } = call.terminal
-      const text = call.values.json ? JSON.stringify(answer) : `${answer.total_rows} rows in ${answer.time} s`
+      const text = call.values.json
+        ? JSON.stringify(answer)
+        : `${plural(answer.total_rows, 'row')} in ${answer.time} s`
       out.write(`${text}\n`)
       return 0
     }),
