@@ -16,9 +16,13 @@ export async function serve(parts: Partial<ServiceParts>): Promise<void> {
     await runService(config, cluster?.url, parts, log, signal)
   } finally {
     await cluster?.stop()
+    // What took too long to stop was left behind, and must not keep the process.
+    setTimeout(() => process.exit(), leftBehindMs).unref()
   }
   log.info('stopped')
 }
+
+const leftBehindMs = 500
 
 /** Nine tenths of the code, which the cluster does without. */
 const loadService = () => import('./run-service.ts')

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { Agent, get, type IncomingMessage } from 'node:http'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { test } from 'node:test'
+import { createUser } from '../../src/accounts/create-user.ts'
 import { newInstallation } from '../support/installation.ts'
 import { startProcess } from '../support/processes.ts'
-import { eventually, setup } from '../support/setup.ts'
+import { eventually, randomName, setup } from '../support/setup.ts'
 import { silentProxy } from '../support/silent-proxy.ts'
 
 async function freePort(): Promise<number> {
@@ -55,4 +57,37 @@ test('a process ends when it is told to, although its control database says noth
   assert.equal(await running.stop(), 0)
   assert.ok(performance.now() - begun < 45_000)
   proxy.speak()
+})
+
+test('a process that is told to stop answers what it was asked, and waits for no other request on the same connection', async (t) => {
+  const { admin } = await setup(t)
+  const installation = await newInstallation(t)
+  const service = await installation.start()
+  const username = randomName('user')
+  const { account, masterToken } = await createUser(service.services.accounts, { username })
+  const agent = new Agent({ keepAlive: true })
+  const openedAhead = connect(Number(new URL(service.url).port), '127.0.0.1')
+  t.after(() => {
+    agent.destroy()
+    openedAhead.destroy()
+  })
+  const ask = async (path: string, q: string) => {
+    const query = new URLSearchParams({ q, api_key: masterToken })
+    const asked = get(`${service.url}/user/${username}/api/v2/${path}?${query}`, { agent })
+    const [answer] = (await once(asked, 'response')) as [IncomingMessage]
+    await once(answer.resume(), 'end')
+    return { status: answer.statusCode, connection: answer.headers.connection }
+  }
+  const answers = [ask('sql', 'select pg_sleep(2)'), ask('sql/copyto', 'copy (select pg_sleep(2)) to stdout')]
+  await eventually(async () => {
+    const { rowCount } = await admin(
+      "select from pg_stat_activity where datname = $1 and state = 'active' and query like '%pg_sleep%'",
+      [account.database],
+    )
+    assert.equal(rowCount, 2)
+  })
+  const begun = performance.now()
+  await service.stop()
+  assert.ok(performance.now() - begun < 8_000)
+  assert.deepEqual(await Promise.all(answers), Array(2).fill({ status: 200, connection: 'close' }))
 })

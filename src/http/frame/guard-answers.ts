@@ -3,13 +3,35 @@ import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { breakOff } from './break-off.ts'
 
+/** Answers that are owed on the connections of one server. A client may send several requests before it reads the first. */
+export type Unanswered = Set<ServerResponse>
+
 /** No browser may guess the type of an answer, and no client shall take an answer to something else for its own. */
-export function guardAnswers(app: FastifyInstance): void {
+export function guardAnswers(app: FastifyInstance, unanswered: Unanswered): void {
   // By default Node keeps the first 1000 headers and drops the others, an Idempotency-Key among them. Their size is limited.
   app.server.maxHeadersCount = 0
-  app.addHook('onRequest', (request, reply, done) => {
+  app.addHook('onRequest', (_request, reply, done) => {
     forbidSniffing(reply)
-    noteUnanswered(request.raw.socket, reply.raw)
+    unanswered.add(reply.raw)
+    reply.raw.once('close', () => unanswered.delete(reply.raw))
+    done()
+  })
+  closeWithLastAnswers(app, unanswered)
+}
+
+/**
+ * When the server stops it closes what is idle. It would keep a connection that is busy then for the next request, and
+ * wait for the first request of one that was opened ahead.
+ */
+function closeWithLastAnswers(app: FastifyInstance, unanswered: Unanswered): void {
+  const connections = new Set<Socket>()
+  app.server.on('connection', (socket) => {
+    connections.add(socket)
+    socket.once('close', () => connections.delete(socket))
+  })
+  app.addHook('preClose', (done) => {
+    for (const answer of unanswered) closeAfter(answer)
+    for (const socket of connections) if (socket.bytesRead === 0) socket.destroy()
     done()
   })
 }
@@ -29,20 +51,25 @@ export function forbidSniffing<Reply extends Pick<FastifyReply, 'header'>>(reply
  * that still waits for its answer, the client would take this for that answer, and a request that was done for refused. So it gets
  * its own, and then the connection is closed.
  */
-export function refuseNonsense(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || socket.destroyed || closing.has(socket)) return
-  const answers = [...(unanswered.get(socket) ?? [])]
+export function refuseNonsense(
+  error: NodeJS.ErrnoException,
+  socket: Socket,
+  unanswered: ReadonlySet<ServerResponse>,
+): void {
+  if (error.code === 'ECONNRESET' || socket.destroyed) return
+  const answers = [...unanswered].filter(({ req }) => req.socket === socket)
   const lastWhole = answers.findLast(({ req }) => req.complete)
   const begun = answers.find(({ headersSent }) => headersSent)
-  if (lastWhole) closeAfter(lastWhole, socket)
+  if (lastWhole) closeAfter(lastWhole)
   else if (begun) breakOff(begun)
   else refuse(error, socket)
 }
 
-function closeAfter(answer: ServerResponse, socket: Socket): void {
-  closing.add(socket)
+function closeAfter(answer: ServerResponse): void {
+  if (closing.has(answer)) return
+  closing.add(answer)
   answer.shouldKeepAlive = false
-  answer.once('close', () => socket.destroySoon())
+  answer.once('close', () => answer.req.socket.destroySoon())
 }
 
 function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
@@ -56,20 +83,8 @@ function refusalOf({ code = '' }: NodeJS.ErrnoException): string {
   return `HTTP/1.1 ${line}\r\nContent-Type: application/json; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`
 }
 
-function noteUnanswered(socket: Socket, answer: ServerResponse): void {
-  let answers = unanswered.get(socket)
-  if (!answers) {
-    answers = new Set()
-    unanswered.set(socket, answers)
-  }
-  answers.add(answer)
-  answer.once('close', () => unanswered.get(socket)?.delete(answer))
-}
-
-/** A client may send several requests before it reads the first answer. */
-const unanswered = new WeakMap<Socket, Set<ServerResponse>>()
-/** Those that are closed with the answer that is on its way. */
-const closing = new WeakSet<Socket>()
+/** Those with which their connections are closed. */
+const closing = new WeakSet<ServerResponse>()
 
 const nonsense = { line: '400 Bad Request', text: 'This is not HTTP' }
 const refusals: Record<string, typeof nonsense> = {
