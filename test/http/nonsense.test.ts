@@ -48,6 +48,18 @@ test('an Idempotency-Key behind a thousand other headers has its effect', async 
   assert.equal(await countLog(user), 1)
 })
 
+test('an upload whose Transfer-Encoding compresses it is refused, not stored as it is', async (t) => {
+  const { url, user } = await setup(t)
+  await user.sql('create table log (n int)')
+  const path = `/sql/copyfrom?q=${encodeURIComponent('copy log from stdin')}`
+  const chunks = requestFor(user, path, '2\r\n1\n\r\n0\r\n\r\n', 'Connection: close')
+  const send = (coding: string) =>
+    exchange(url, chunks.replace(/Content-Length: \d+/, `Transfer-Encoding: ${coding}`))
+  assert.match(await send('gzip, chunked'), /^HTTP\/1.1 415 /)
+  assert.match(await send('Chunked'), /^HTTP\/1.1 200 /)
+  assert.equal(await countLog(user), 1)
+})
+
 function requestFor(
   { base, username, masterToken }: TestUser,
   path: string,

@@ -68,6 +68,7 @@ function uploadOf(
   encoding: Encoding | null,
   sqlBytes = 0,
 ): Upload {
+  refuseTransferCoding(request.headers['transfer-encoding'])
   if (Number(request.headers['content-length']) - sqlBytes > config.copyMaxBytes)
     throw tooLarge(config.copyMaxBytes)
   return {
@@ -78,6 +79,14 @@ function uploadOf(
     wait: clientWait(reply.raw, config.copyIdleMs),
     gone: clientGone(reply),
   }
+}
+
+/** Node undoes the chunks and nothing else: compressed data would be stored as they are. */
+function refuseTransferCoding(coding: string | undefined): void {
+  if (coding === undefined || /^\s*chunked\s*$/i.test(coding)) return
+  throw errors.unsupportedMedia(
+    'Transfer-Encoding can only be chunked: tell how the data are compressed with Content-Encoding',
+  )
 }
 
 export function readDownload(request: FastifyRequest): { statement: CopyStatement; headers: FileHeaders } {
