@@ -1,5 +1,5 @@
 import type { Account } from '../auth/account.ts'
-import { dropOwnedElsewhere } from '../postgres/drop-owned.ts'
+import { dropOwnedElsewhere, inSteps } from '../postgres/drop-owned.ts'
 import { endingBlockers } from '../postgres/end-blockers.ts'
 import { quoteIdentifier } from '../postgres/quote.ts'
 import { adminTarget } from '../postgres/session-target.ts'
@@ -72,7 +72,7 @@ async function handOver({ databases }: KeysContext, account: Account, role: stri
         return rows[0]!.more
       }),
     )
-  while (await handOverSome());
+  await inSteps(handOverSome)
 }
 
 async function dropRole({ databases }: KeysContext, account: Account, role: string): Promise<void> {

@@ -46,8 +46,15 @@ export async function dropInSteps(session: Session, roles: readonly string[]): P
     const { rows } = await session.query<{ more: boolean }>('select cartage.drop_some($1) as more', [roles])
     return rows[0]!.more
   }
-  while (await dropSome());
+  await inSteps(dropSome)
 }
+
+/** Until there is no more. It ends also should a step not get on with it: what is left fails the DROP that follows. */
+export async function inSteps(doSome: () => Promise<boolean>): Promise<void> {
+  for (let step = 0; step < mostSteps && (await doSome()); step++);
+}
+
+const mostSteps = 10_000
 
 /** Not in a database that is not up to date; and in one of somebody else the name may stand for anything. */
 async function hasOurFunction(session: Session): Promise<boolean> {
