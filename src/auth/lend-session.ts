@@ -31,4 +31,6 @@ export function blameRevocation<T>(
 }
 
 const isLoss = (error: unknown) =>
-  error instanceof AppError ? error.code === 'database-unavailable' : isConnectionLoss(error)
+  error instanceof AppError ? lossCodes.has(error.code) : isConnectionLoss(error)
+
+const lossCodes: ReadonlySet<string> = new Set(['database-unavailable', 'statement-outcome-unknown'])

@@ -129,13 +129,13 @@ test('bad compressed data is told as such, and nothing stays', async (t) => {
   await createTable(user)
   const good = gzipSync('1,one\n'.repeat(100_000))
   const corrupt = Buffer.from(good)
-  corrupt.fill(0x55, 300, 340)
+  corrupt.fill(0x55, good.length - 8, good.length - 4)
   const cases: [Buffer, RegExp][] = [
     [Buffer.from('1,one\n'), /^Error while gunzipping: incorrect header check$/],
     [good.subarray(0, good.length - 5), /^Error while gunzipping: unexpected end of file$/],
     [good.subarray(0, 1), /^Error while gunzipping: /],
     [Buffer.alloc(0), /^Error while gunzipping: unexpected end of file$/],
-    [corrupt, /^Error while gunzipping: /],
+    [corrupt, /^Error while gunzipping: incorrect data check$/],
     [Buffer.concat([good, Buffer.from('and more')]), /^Error while gunzipping: /],
     [Buffer.concat([good, Buffer.alloc(3), good]), /^Error while gunzipping: there is data after the end/],
   ]
@@ -144,6 +144,9 @@ test('bad compressed data is told as such, and nothing stays', async (t) => {
     assert.equal(reply.status, 400)
     assert.match((reply.body.error as string[])[0]!, message)
   }
+  // What comes of bytes that were changed in the midst may be refused by PostgreSQL before the end of the stream is seen.
+  const changed = Buffer.from(good).fill(0x55, 300, 340)
+  assert.equal((await copyfrom(user, csv, changed, { 'content-encoding': 'gzip' })).status, 400)
   const brotli = await copyfrom(user, csv, 'not brotli', { 'content-encoding': 'br' })
   assert.match((brotli.body.error as string[])[0]!, /^Error while decompressing br: /)
   assert.equal(await countRows(user), 0)

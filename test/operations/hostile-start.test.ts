@@ -3,7 +3,6 @@ import { test } from 'node:test'
 import pg from 'pg'
 import { createUser } from '../../src/accounts/create-user.ts'
 import { createKey } from '../../src/keys/create-key.ts'
-import { deleteKey } from '../../src/keys/delete-key.ts'
 import { newInstallation } from '../support/installation.ts'
 
 test('a process becomes ready whatever locks tenants hold in their databases', async (t) => {
@@ -30,12 +29,12 @@ test('a process becomes ready whatever locks tenants hold in their databases', a
   await holder.query('select pg_advisory_lock(7238001), pg_advisory_lock(7238003, hashtext($1))', [
     account.masterRole,
   ])
-  await deleteKey(accounts, victim!.account, 'k')
+  // As after a death in the midst of its deletion: repair finds a role without a key.
+  await databases.control.query('delete from cartage.api_keys where role_name = $1', [key.role])
   await databases.control.query('update cartage.databases set migrated_to = null')
   await first.stop()
   const before = Date.now()
   const second = await installation.start()
   assert.ok(Date.now() - before < 20_000, 'ready at once')
   assert.equal((await fetch(`${second.url}/health/ready`)).status, 200)
-  await holder.query('rollback')
 })
