@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import type { Socket } from 'node:net'
 import { parse as parseQuery } from 'node:querystring'
 import { type FastifyInstance, fastify, LogController } from 'fastify'
 import { errors } from '../errors.ts'
@@ -14,7 +13,7 @@ import { refuseNul } from './frame/body/refuse-nul.ts'
 import { allowOtherOrigins } from './frame/cors.ts'
 import { hintAtNearMisses } from './frame/credential-hint.ts'
 import { respondWithError, respondWithKeyError } from './frame/error-response.ts'
-import { forbidSniffing, guardAnswers, refuseNonsense, type Unanswered } from './frame/guard-answers.ts'
+import { forbidSniffing, guardAnswers, refuseNonsense } from './frame/guard-answers.ts'
 import { observeRequests } from './frame/observe-requests.ts'
 import { limitRates, requireRateGroups } from './frame/rate-limit.ts'
 import { acceptedRequestId } from './frame/request-id.ts'
@@ -81,7 +80,6 @@ async function add(app: FastifyInstance, routes: Routes, services: Services, pre
 }
 
 function createApp({ config, log }: Services): FastifyInstance {
-  const unanswered: Unanswered = new Set()
   const app = fastify({
     loggerInstance: new LazyLog(log.level, () => log),
     logController: new LogController({ disableRequestLogging: true }),
@@ -96,7 +94,7 @@ function createApp({ config, log }: Services): FastifyInstance {
       const error = errors.badRequest(isLong ? 'A part of the path is too long' : 'The path is no valid URL')
       respond(error, request, forbidSniffing(reply))
     },
-    clientErrorHandler: (error, socket) => refuseNonsense(error, socket as Socket, unanswered),
+    clientErrorHandler: refuseNonsense,
     trustProxy: config.trustedProxies || false,
     routerOptions: {
       ignoreTrailingSlash: true,
@@ -129,7 +127,7 @@ function createApp({ config, log }: Services): FastifyInstance {
   app.decorateRequest('failure', null)
   app.setErrorHandler(respondWithError)
   refuseUnknownRoutes(app)
-  guardAnswers(app, unanswered)
+  guardAnswers(app)
   return app
 }
 

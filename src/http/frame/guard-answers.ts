@@ -3,35 +3,33 @@ import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { breakOff } from './break-off.ts'
 
-/** Answers that are owed on the connections of one server. A client may send several requests before it reads the first. */
-export type Unanswered = Set<ServerResponse>
-
 /** No browser may guess the type of an answer, and no client shall take an answer to something else for its own. */
-export function guardAnswers(app: FastifyInstance, unanswered: Unanswered): void {
+export function guardAnswers(app: FastifyInstance): void {
   // By default Node keeps the first 1000 headers and drops the others, an Idempotency-Key among them. Their size is limited.
   app.server.maxHeadersCount = 0
-  app.addHook('onRequest', (_request, reply, done) => {
+  app.addHook('onRequest', (request, reply, done) => {
     forbidSniffing(reply)
-    unanswered.add(reply.raw)
-    reply.raw.once('close', () => unanswered.delete(reply.raw))
+    noteAnswer(request.raw.socket, reply.raw)
     done()
   })
-  closeWithLastAnswers(app, unanswered)
+  closeWithLastAnswers(app)
 }
 
 /**
  * When the server stops it closes what is idle. It would keep a connection that is busy then for the next request, and
  * wait for the first request of one that was opened ahead.
  */
-function closeWithLastAnswers(app: FastifyInstance, unanswered: Unanswered): void {
+function closeWithLastAnswers(app: FastifyInstance): void {
   const connections = new Set<Socket>()
   app.server.on('connection', (socket) => {
     connections.add(socket)
     socket.once('close', () => connections.delete(socket))
   })
   app.addHook('preClose', (done) => {
-    for (const answer of unanswered) closeAfter(answer)
-    for (const socket of connections) if (socket.bytesRead === 0) socket.destroy()
+    for (const socket of connections) {
+      for (const answer of owedOn(socket)) closeAfter(answer)
+      if (socket.bytesRead === 0) socket.destroy()
+    }
     done()
   })
 }
@@ -51,13 +49,9 @@ export function forbidSniffing<Reply extends Pick<FastifyReply, 'header'>>(reply
  * that still waits for its answer, the client would take this for that answer, and a request that was done for refused. So it gets
  * its own, and then the connection is closed.
  */
-export function refuseNonsense(
-  error: NodeJS.ErrnoException,
-  socket: Socket,
-  unanswered: ReadonlySet<ServerResponse>,
-): void {
+export function refuseNonsense(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed) return
-  const answers = [...unanswered].filter(({ req }) => req.socket === socket)
+  const answers = owedOn(socket)
   const lastWhole = answers.findLast(({ req }) => req.complete)
   const begun = answers.find(({ headersSent }) => headersSent)
   if (lastWhole) closeAfter(lastWhole)
@@ -82,6 +76,21 @@ function refusalOf({ code = '' }: NodeJS.ErrnoException): string {
   const body = JSON.stringify({ error: [text] })
   return `HTTP/1.1 ${line}\r\nContent-Type: application/json; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`
 }
+
+/** Not by a listener to each, which would take some percent of the time of a short request. */
+function noteAnswer(socket: Socket, answer: ServerResponse): void {
+  const answers = answersOn.get(socket)
+  if (!answers) answersOn.set(socket, [answer])
+  else {
+    while (answers[0]?.closed) answers.shift()
+    answers.push(answer)
+  }
+}
+
+/** Those that a client waits for. It may send several requests before it reads the first answer; they are sent in this order. */
+const owedOn = (socket: Socket) => (answersOn.get(socket) ?? []).filter(({ closed }) => !closed)
+
+const answersOn = new WeakMap<Socket, ServerResponse[]>()
 
 /** Those with which their connections are closed. */
 const closing = new WeakSet<ServerResponse>()
