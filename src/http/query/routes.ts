@@ -25,7 +25,7 @@ export async function queryRoutes(app: FastifyInstance, services: Services): Pro
     const principal = await sqlCaller(services, request)
     refuseBrokenParams(request)
     const query = readQuery(request)
-    await refuseRepeated(services, request, principal)
+    if (request.headers['idempotency-key'] !== undefined) await refuseRepeated(services, request, principal)
     const client = { gone: clientGone(reply), open: () => openAnswer(reply, query) }
     try {
       const answer = await answerQuery(services.queries, principal, query, client)
