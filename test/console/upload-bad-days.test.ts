@@ -92,15 +92,22 @@ test('a key that somebody else replaces before the rows and after them is asked 
   await chooseFile(page, 'n.csv', Buffer.from('n\n1\n2\n'))
   await page.getByText('2 rows, all read').waitFor()
   await page.getByLabel('Into').selectOption({ label: 'Append to twice' })
-  let token = await regenerate(user, user.masterToken)
-  const replaceAgain = async (route: Route) => {
-    token = await regenerate(user, token)
-    await route.continue()
+  let token = user.masterToken
+  const replaceBefore = async (url: RegExp) => {
+    const former = token
+    const replace = async (route: Route) => {
+      token = await regenerate(user, former)
+      await route.continue()
+    }
+    await page.route(url, replace, { times: 1 })
+    return () => eventually(() => assert.notEqual(token, former), 60_000)
   }
+  const first = await replaceBefore(/\/sql\/copyfrom/)
   await page.getByRole('button', { name: 'Append to twice' }).click()
-  await signInAgain(page, token, () => page.route('**/sql/job', replaceAgain, { times: 1 }))
-  const former = token
-  await eventually(async () => assert.notEqual(token, former), 60_000)
+  await first()
+  const second = await replaceBefore(/\/sql\/job$/)
+  await signInAgain(page, token)
+  await second()
   await signInAgain(page, token)
   await page.getByText('twice has 2 new rows').waitFor()
   assert.equal((await user.sql('select from twice')).rowCount, 2)
@@ -148,14 +155,8 @@ async function regenerate(user: TestUser, token: string): Promise<string> {
   return ((await answer.json()) as { token: string }).token
 }
 
-async function signInAgain(
-  page: Page,
-  token: string,
-  before = async () => undefined as unknown,
-): Promise<void> {
+async function signInAgain(page: Page, token: string): Promise<void> {
   const dialog = page.getByRole('dialog', { name: 'Your key is no longer accepted' })
-  await dialog.waitFor()
-  await before()
   await dialog.getByLabel('API key').fill(token)
   await dialog.getByRole('button', { name: 'Sign in', exact: true }).click()
   await dialog.waitFor({ state: 'detached' })
