@@ -144,8 +144,8 @@ export function openKey(secrets: Secrets, row: SealedKey): KeyRecord {
     role: row.role_name,
     token: secrets.decryptToken(Buffer.from(row.token_encrypted.slice('\\x'.length), 'hex')),
     scope: row.type === 'regular' ? scopeOf(row) : row.type === 'master' ? masterScope : defaultScope,
-    createdAt: new Date(row.created_at),
-    updatedAt: new Date(row.updated_at),
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
   }
 }
 

@@ -17,8 +17,9 @@ export type KeyRecord = Readonly<{
   role: string
   token: string
   scope: Scope
-  createdAt: Date
-  updatedAt: Date
+  /** As PostgreSQL writes them in JSON. */
+  createdAt: string
+  updatedAt: string
 }>
 
 /** A key with what its role may do at this moment. */

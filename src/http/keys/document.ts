@@ -27,8 +27,9 @@ export function keyDocument(key: Key, username: string, self?: string) {
   }
 }
 
-function timestamp(date: Date): string {
-  const text = date.toISOString()
+/** Most servers keep the time of UTC, and a page has forty: those need no calendar. */
+function timestamp(time: string): string {
+  const text = time.endsWith('+00:00') ? time : new Date(time).toISOString()
   return `${text.slice(0, 10)} ${text.slice(11, 19)} +0000`
 }
 
