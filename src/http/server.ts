@@ -26,6 +26,7 @@ import { keysRoutes } from './keys/routes.ts'
 import { meRoutes } from './me/routes.ts'
 import { describeApi } from './openapi/describe-api.ts'
 import { openapiRoutes } from './openapi/routes.ts'
+import { PromptRequest } from './prompt-request.ts'
 import { PromptResponse } from './prompt-response.ts'
 import { queryRoutes } from './query/routes.ts'
 import type { Services } from './services.ts'
@@ -120,6 +121,7 @@ function createApp({ config, log }: Services): FastifyInstance {
     http: {
       headersTimeout: config.requestTimeoutMs,
       connectionsCheckingInterval: 5_000,
+      IncomingMessage: PromptRequest,
       ServerResponse: PromptResponse,
     },
   }) as unknown as FastifyInstance

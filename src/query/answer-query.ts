@@ -82,9 +82,18 @@ async function answerOnce(
   const { skippedFields, params } = query
   const bind = params && binding(params, (oids) => parameterTypes.syntaxes(session.target, oids))
   const judge = principal.key.type === 'default' ? undefined : () => unwatched.judge(principal)
-  const shared = { columnLists, typeNames, maxRowBytes, judge }
-  const options = { statement, bind, format, open, skippedFields, ...shared }
-  return new QueryRun(run, options).answer
+  const options = {
+    statement,
+    bind,
+    format,
+    open,
+    skippedFields,
+    columnLists,
+    typeNames,
+    maxRowBytes,
+    judge,
+  }
+  return await new QueryRun(run, options).answer
 }
 
 async function learnTypes(

