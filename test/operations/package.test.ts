@@ -41,7 +41,14 @@ async function pack(folder: string): Promise<Packed> {
   return (JSON.parse(stdout) as [Packed])[0]
 }
 
-const quietly = { timeout: 300_000, env: { ...process.env, npm_config_loglevel: 'error' } }
+const quietly = {
+  timeout: 300_000,
+  env: {
+    ...process.env,
+    NODE_EXTRA_CA_CERTS: process.env.CARTAGE_TEST_CA_CERTS,
+    npm_config_loglevel: 'error',
+  },
+}
 
 /** Answers why it could not be tried: what the package depends on comes from npm's cache, or from the registry. */
 async function install(folder: string, filename: string): Promise<string | undefined> {
