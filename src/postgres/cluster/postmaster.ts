@@ -84,9 +84,12 @@ export async function stopPostmaster(pid: number, way: 'gently' | 'at once'): Pr
     way === 'gently' ? (['SIGINT', 'SIGQUIT', 'SIGKILL'] as const) : (['SIGQUIT', 'SIGKILL'] as const)
   for (const name of signals) {
     signal(pid, name)
-    if (await hasEnded(pid, name === 'SIGINT' ? 30_000 : 5_000)) return
+    if (await hasEnded(pid, patienceMs[name])) return
   }
 }
+
+/** After SIGQUIT it waits 5 s for its backends, kills those that hear nothing, and only then gives back its shared memory. */
+const patienceMs = { SIGINT: 30_000, SIGQUIT: 15_000, SIGKILL: 5_000 } as const
 
 /** The port the cluster had last, if it is free, so that its address stays the same; else another one. */
 export async function choosePort(home: ClusterHome): Promise<number> {
