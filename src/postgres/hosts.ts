@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { ClientConfig } from 'pg'
 import { parse } from 'pg-connection-string'
 import { errors } from '../errors.ts'
@@ -34,13 +35,23 @@ export const addressOf = ({ address }: Host) => `${address.host}:${address.port}
 /** The clusters known to this process. Host 1 is the one that holds the control database. */
 export class Hosts {
   readonly #hosts = new Map<number, Host>()
+  readonly #listeners: ((id: number) => void)[] = []
 
+  /** The same host again, as every change of accounts tells it, changes nothing. */
   register(host: Host): void {
+    const before = this.#hosts.get(host.id)
+    if (isDeepStrictEqual(before, host)) return
     this.#hosts.set(host.id, host)
+    if (before) this.#tellMoved(host.id)
   }
 
   forget(id: number): void {
-    this.#hosts.delete(id)
+    if (this.#hosts.delete(id)) this.#tellMoved(id)
+  }
+
+  /** Calls `listener` whenever a host has another address or administrator than before, or none. */
+  onMoved(listener: (id: number) => void): void {
+    this.#listeners.push(listener)
   }
 
   get(id: number): Host {
@@ -54,8 +65,17 @@ export class Hosts {
     return this.#hosts.has(id)
   }
 
+  /** Whether it still is as it was when it was got. */
+  isCurrent(host: Host): boolean {
+    return this.#hosts.get(host.id) === host
+  }
+
   all(): readonly Host[] {
     return [...this.#hosts.values()]
+  }
+
+  #tellMoved(id: number): void {
+    for (const listener of this.#listeners) listener(id)
   }
 }
 

@@ -146,10 +146,16 @@ export class JobRun {
   /** Drops the connection, which was lost before anything was sent. Answers how often that was so in a row. */
   async dropUnsent(): Promise<number> {
     this.abortStep()
-    await this.#session?.destroy()
-    this.#session = null
+    await this.dropSession()
     this.#unsent += 1
     return this.#unsent
+  }
+
+  /** Gives up the connection between two steps, with the transaction that was begun on it for the next one. */
+  async dropSession(): Promise<void> {
+    this.#ahead = null
+    await this.#session?.destroy()
+    this.#session = null
   }
 
   /** The connection was lost in this step, and the statement itself may have done that. Answers how often. */

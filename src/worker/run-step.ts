@@ -13,6 +13,7 @@ import type { WorkContext } from './work-context.ts'
 
 /** Runs the next step of a job: connects; begins, announces and sends its statement; settles how that ended. */
 export async function runStep(context: WorkContext, run: JobRun): Promise<Interruption | undefined> {
+  if (run.session?.isLeftBehind) await run.dropSession()
   const opened = await openSession(context, run)
   if (opened.kind === 'vanished') return abandonJob(run, opened.reason)
   if (opened.kind === 'unreachable') return release(context, run)

@@ -44,7 +44,8 @@ export class RolePools {
 
   constructor(options: RolePoolsOptions) {
     this.#options = options
-    const { backends } = options
+    const { backends, hosts } = options
+    hosts.onMoved((hostId) => this.#leave(hostId))
     if (backends) this.#forgotten = new ForgottenSessions(this.#sessions, backends.look, backends.end)
   }
 
@@ -115,6 +116,16 @@ export class RolePools {
     await Promise.all(chosen.map((session) => session.destroy()))
   }
 
+  /** What is connected to the former address of a host is closed, or used to its end and closed then. */
+  #leave(hostId: number): void {
+    const idle = new Set([...this.#pools.values()].flatMap((pool) => pool.idle))
+    for (const session of this.#sessions) {
+      if (session.target.hostId !== hostId) continue
+      if (idle.has(session)) session.destroy()
+      else session.isLeftBehind = true
+    }
+  }
+
   #takeSlot(target: SessionTarget, signal?: Interruption): GiveBack | Promise<GiveBack> {
     const { waitMs } = this.#options
     const { slots } = this.#host(target.hostId)
@@ -165,12 +176,15 @@ export class RolePools {
     const pool = this.#pool(target)
     this.#count(pool, 1)
     try {
+      const { hosts } = this.#options
+      const host = hosts.get(target.hostId)
       const client = await logIn(this.#options, target)
       const session = new Session(target, client, this.#options.answerMs, {
         onClean: (clean) => this.#takeBack(clean),
         onGone: (gone, isCut) => this.#forget(gone, isCut),
       })
       this.#sessions.add(session)
+      session.isLeftBehind = !hosts.isCurrent(host)
       if (this.#closed) await session.destroy()
       return session
     } catch (error) {
@@ -186,7 +200,7 @@ export class RolePools {
   }
 
   #takeBack(session: Session): void {
-    if (this.#closed) {
+    if (this.#closed || session.isLeftBehind) {
       session.destroy()
       return
     }

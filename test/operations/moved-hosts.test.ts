@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createClient } from '../../src/client/client.ts'
+import { addHost } from '../../src/hosts/add-host.ts'
+import { eventually } from '../support/setup.ts'
+import { startProxy } from '../support/tcp-proxy.ts'
+import { admin, newUser, startHost, startWithTwoHosts } from '../support/two-hosts.ts'
+
+test('a new address of a host must lead to its databases, whatever is still connected to the old one', async (t) => {
+  const empty = await startHost(t)
+  const { service } = await startWithTwoHosts(t)
+  await newUser(service, 'first')
+  const client = await newUser(service, 'second')
+  await assert.rejects(
+    addHost(service.services.accounts, 'second', empty.url),
+    /This cluster has not the databases of 'second'/,
+  )
+  assert.equal((await client.sql('select 1')).total_rows, 1)
+})
+
+test('once a host has a new address nothing begins at the old one, in any process', async (t) => {
+  const { service, installation, cluster } = await startWithTwoHosts(t)
+  const other = await installation.start()
+  await newUser(service, 'first')
+  const { api_key: token } = await admin(service).users.create({ username: 'second' })
+  const clients = [service, other].map(({ url: baseUrl }) =>
+    createClient({ baseUrl, username: 'second', token }),
+  )
+  const backends = () => Promise.all(clients.map((client) => client.sql('select pg_backend_pid() as pid')))
+  const pids = async () => (await backends()).map(({ rows }) => rows[0]!.pid)
+  await clients[0]!.sql('create table seen (item int, pid int)')
+  const before = await pids()
+  assert.deepEqual(await pids(), before)
+  const { job_id } = await clients[0]!.jobs.create([
+    'insert into seen select 1, pg_backend_pid() from pg_sleep(3)',
+    'insert into seen select 2, pg_backend_pid()',
+  ])
+  await eventually(async () => assert.equal((await clients[0]!.jobs.read(job_id)).status, 'running'))
+  const proxy = await startProxy(t, cluster.url)
+  await addHost(service.services.accounts, 'second', proxy.url)
+  const after = await pids()
+  assert.notEqual(after[0], before[0])
+  assert.notEqual(after[1], before[1])
+  assert.equal((await clients[0]!.jobs.finished(job_id)).status, 'done')
+  const { rows } = await clients[0]!.sql(
+    'select count(distinct pid) as backends, count(*) as items from seen',
+  )
+  assert.deepEqual(rows, [{ backends: 2, items: 2 }])
+})
