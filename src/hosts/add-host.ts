@@ -2,6 +2,7 @@ import { operator, recordAudit } from '../audit/audit-store.ts'
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import { errors } from '../errors.ts'
 import { oldestSupportedMajor } from '../postgres/cluster/find-binaries.ts'
+import { isControlDatabase } from '../postgres/control/control-database.ts'
 import { addressOf, type Host, hostFromUrl } from '../postgres/hosts.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { inTransaction } from '../postgres/transaction.ts'
@@ -41,7 +42,10 @@ function checkHost(name: string, url: string): void {
   if (!/^postgres(ql)?:\/\/./.test(url)) throw errors.hostInvalid('The address must begin with postgres://')
 }
 
-/** Checks that we are superuser there, that no other host is the same cluster, and that a known host has its databases. */
+/**
+ * Checks that we are superuser there, that neither another host nor another installation is there, and that a known host
+ * has its databases.
+ */
 async function checkCluster(
   installation: Installation,
   host: Host,
@@ -60,6 +64,11 @@ async function checkCluster(
     if (known?.identifier === cluster.identifier) {
       throw errors.hostInvalid(`This cluster is the host '${other.name}' already`)
     }
+  }
+  if (cluster.databases.includes(databases.namespace) && (await isControlDatabase(databases, host.id))) {
+    throw errors.hostInvalid(
+      `This cluster is the home of another installation '${databases.namespace}': give one of them another CARTAGE_NAMESPACE`,
+    )
   }
   const missing = expected.filter((name) => !cluster.databases.includes(name))
   if (missing.length > 0) {

@@ -20,10 +20,11 @@ export async function prepareLater(
   installation: Installation,
   left: readonly number[],
   signal: AbortSignal,
+  everyMs = retryMs,
 ): Promise<void> {
   let waiting = left
   while (waiting.length > 0) {
-    await sleep(retryMs, undefined, { signal, ref: false }).catch(() => undefined)
+    await sleep(everyMs, undefined, { signal, ref: false }).catch(() => undefined)
     if (signal.aborted) return
     waiting = await prepareEach(installation, waiting).catch((error: unknown) => {
       installation.log.error({ err: error }, 'cannot bring a database host up to date')
@@ -34,14 +35,15 @@ export async function prepareLater(
 
 async function prepareEach(installation: Installation, ids: readonly number[]): Promise<readonly number[]> {
   const left: number[] = []
-  for (const id of ids) {
+  // One that was removed needs nothing any more.
+  const known = installation.databases.hosts.all().filter(({ id }) => ids.includes(id))
+  for (const { id, name: host } of known) {
     try {
       const isComplete = await prepareHost(installation, id)
       await moveRolePasswords(installation, id)
       if (!isComplete) left.push(id)
     } catch (error) {
       if (id === firstHostId || !isOutOfReach(error)) throw error
-      const host = installation.databases.hosts.get(id).name
       installation.log.warn({ host, err: error }, 'a database host does not answer: its tenants must wait')
       left.push(id)
     }

@@ -1,6 +1,7 @@
 import { operator, recordAudit } from '../audit/audit-store.ts'
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import { errors } from '../errors.ts'
+import { isControlDatabase } from '../postgres/control/control-database.ts'
 import { templateName } from '../postgres/tenant-names.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import { deleteHostRow, lockHost } from './host-store.ts'
@@ -8,7 +9,7 @@ import type { Installation } from './installation.ts'
 import { isOutOfReach } from './out-of-reach.ts'
 import { dropDatabase } from './tenant-databases.ts'
 
-/** Forgets a PostgreSQL cluster that has no tenants. Our template goes from it if it answers; nothing else of ours is there. */
+/** Forgets a PostgreSQL cluster that has no tenants. What else is ours there goes if it answers. */
 export async function removeHost(installation: Installation, name: string): Promise<void> {
   const { control, hosts } = installation.databases
   const id = await inTransaction(control, async (tx) => {
@@ -25,12 +26,16 @@ export async function removeHost(installation: Installation, name: string): Prom
     return host.id
   })
   await awaitCaches(control, installation.log)
-  await dropTemplate(installation, id)
+  await dropOurs(installation, id)
   hosts.forget(id)
 }
 
-async function dropTemplate({ databases, namespace }: Installation, hostId: number): Promise<void> {
-  await dropDatabase(databases, hostId, templateName(namespace)).catch((error: unknown) => {
+/** The template, and the service's own database. If that is the control database of others, so is the template. */
+async function dropOurs({ databases, namespace }: Installation, hostId: number): Promise<void> {
+  try {
+    if (await isControlDatabase(databases, hostId)) return
+    for (const name of [templateName(namespace), namespace]) await dropDatabase(databases, hostId, name)
+  } catch (error) {
     if (!isOutOfReach(error)) throw error
-  })
+  }
 }

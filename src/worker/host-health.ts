@@ -70,6 +70,10 @@ export class HostHealth {
   }
 
   async #look(hostId: number, trouble: Trouble): Promise<void> {
+    if (!this.#databases.hosts.has(hostId)) {
+      this.#troubles.delete(hostId)
+      return
+    }
     if (await this.#answers(hostId)) {
       trouble.isOpen = true
       this.#onOpen()

@@ -23,6 +23,17 @@ export async function prepareHostDatabase(
   await prepareDatabase(databases, hostId, databases.namespace, migrations)
 }
 
+/** Whether the service's own database on a host is the control database of an installation. */
+export async function isControlDatabase(
+  { admin, hosts, namespace }: Databases,
+  hostId: number,
+): Promise<boolean> {
+  const { rowCount } = await admin.use(adminTarget(hosts, hostId, namespace), (session) =>
+    session.query(`select from pg_catalog.pg_tables where schemaname = 'cartage' and tablename = 'users'`),
+  )
+  return rowCount === 1
+}
+
 async function prepareDatabase(
   databases: Databases,
   hostId: number,
