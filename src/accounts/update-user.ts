@@ -30,7 +30,8 @@ export async function updateUser(
   const changed = await inTransaction(control, async (tx) => {
     const { quotaBytes, apiKeyQuota, limits } = changes
     const orgRole = newOrgRole(account, changes)
-    await updateUserRow(tx, account.userId, { quotaBytes, apiKeyQuota, limits, orgRole })
+    const isChanged = await updateUserRow(tx, account.userId, { quotaBytes, apiKeyQuota, limits, orgRole })
+    if (!isChanged) throw errors.accountNotFound('User', username)
     await recordAudit(tx, {
       actor: operator,
       action: 'user.changed',

@@ -73,16 +73,16 @@ export type UserColumns = Readonly<{
   limits?: Readonly<Record<string, unknown>> | undefined
 }>
 
-/** Changes what is given; the rest stays. */
-export async function updateUserRow(tx: ClientBase, userId: number, changes: UserColumns): Promise<void> {
-  await tx.query(
+/** Changes what is given; the rest stays. False: the user is being removed, or gone. */
+export async function updateUserRow(tx: ClientBase, userId: number, changes: UserColumns): Promise<boolean> {
+  const { rowCount } = await tx.query(
     `update cartage.users set
        quota_in_bytes = coalesce($2, quota_in_bytes),
        api_key_quota = case when $3 then $4 else api_key_quota end,
        org_role = coalesce($5, org_role),
        limits = coalesce($6, limits),
        updated_at = now()
-     where id = $1`,
+     where id = $1 and state = 'active'`,
     [
       userId,
       changes.quotaBytes ?? null,
@@ -92,6 +92,7 @@ export async function updateUserRow(tx: ClientBase, userId: number, changes: Use
       changes.limits === undefined ? null : JSON.stringify(changes.limits),
     ],
   )
+  return rowCount === 1
 }
 
 /** Forgets the user, its keys and jobs, its name, and its database if nobody else lives there. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { randomName, type Setup, setup } from '../support/setup.ts'
+import { eventually, randomName, type Setup, setup } from '../support/setup.ts'
 
 test('POST /admin/v1/users answers 201 with the master key, and the key works', async (t) => {
   const house = await setup(t)
@@ -239,6 +239,32 @@ test('PATCH changes quota, key quota and organization role; the tenant database 
   assert.equal(Number(rows[0].quota_in_bytes), 5_000)
   assert.equal((await call(house, 'PATCH', `/users/${house.user.username}`, { org_admin: true })).status, 422)
   assert.equal((await call(house, 'PATCH', '/users/nobody-here', { quota_in_bytes: 1 })).status, 404)
+})
+
+test('a user that is deleted while it is changed is not found', async (t) => {
+  const house = await setup(t, { isIsolated: true })
+  const { username, account } = await house.createUser()
+  const holder = await house.service.services.databases.control.connect()
+  try {
+    await holder.query('begin')
+    await holder.query('select from cartage.users where id = $1 for update', [account.userId])
+    const waiting = async (count: number) => {
+      const { rowCount } = await house.admin(
+        `select from pg_stat_activity where datname = $1 and wait_event_type = 'Lock'
+           and query like '%update cartage.users set%'`,
+        [house.service.services.config.namespace],
+      )
+      assert.equal(rowCount, count)
+    }
+    const deleted = call(house, 'DELETE', `/users/${username}`)
+    await eventually(() => waiting(1))
+    const changed = call(house, 'PATCH', `/users/${username}`, { quota_in_bytes: 1_000 })
+    await eventually(() => waiting(2))
+    await holder.query('commit')
+    assert.deepEqual([(await deleted).status, (await changed).status], [200, 404])
+  } finally {
+    holder.release(true)
+  }
 })
 
 test('a wrong or missing admin token is 401', async (t) => {
