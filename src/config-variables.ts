@@ -65,6 +65,21 @@ export function whole(
   return { name, meaning, fallback: String(fallback), read }
 }
 
+/** How many of something. PostgreSQL counts in 32 bits, and we ask for twice as many at most. */
+export function count(name: string, fallback: number, meaning: string, min: number): Variable<number> {
+  return whole(name, fallback, meaning, min, 1_000_000_000)
+}
+
+/** A time. One of more than 24 days is refused by PostgreSQL, and over at once for a timer of Node. */
+export function milliseconds(name: string, fallback: number, meaning: string, min: number): Variable<number> {
+  return whole(name, fallback, meaning, min, 2_000_000_000)
+}
+
+/** Before a hundred years PostgreSQL's calendar does not end. */
+export function days(name: string, fallback: number, meaning: string, min: number): Variable<number> {
+  return whole(name, fallback, meaning, min, 36_500)
+}
+
 export function oneOf<T extends string>(
   name: string,
   fallback: T,

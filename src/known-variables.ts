@@ -1,6 +1,9 @@
 import {
+  count,
   databaseAddress,
+  days,
   flag,
+  milliseconds,
   name,
   oneOf,
   path,
@@ -17,6 +20,8 @@ const peopleVariables = {
   clientKey: text('CARTAGE_API_KEY', '', 'for the command line: token of the key to use'),
   clientProfile: text('CARTAGE_PROFILE', '', 'for the command line: which of its profiles'),
 } as const
+
+const dayMs = 86_400_000
 
 /** Every variable that Cartage knows. docs/configuration.md has the same list; a test holds them together. */
 export const variables = {
@@ -62,7 +67,7 @@ export const variables = {
     '',
     'addresses or networks, by comma, whose X-Forwarded-For is believed',
   ),
-  auditRetentionDays: whole('CARTAGE_AUDIT_RETENTION_DAYS', 365, 'the audit record is kept for', 31),
+  auditRetentionDays: days('CARTAGE_AUDIT_RETENTION_DAYS', 365, 'the audit record is kept for', 31),
 
   worker: flag('CARTAGE_WORKER', 'on', 'run batch jobs inside `cartage serve`'),
   shutdownGraceMs: whole(
@@ -70,12 +75,14 @@ export const variables = {
     10_000,
     'time for running work to end after SIGTERM',
     0,
+    dayMs,
   ),
   shutdownDelayMs: whole(
     'CARTAGE_SHUTDOWN_DELAY_MS',
     0,
     'after SIGTERM the API still serves for so long while /health/ready says no; longer than a load balancer needs to see it',
     0,
+    dayMs,
   ),
   workerPort: whole(
     'CARTAGE_WORKER_PORT',
@@ -84,39 +91,44 @@ export const variables = {
     0,
     65535,
   ),
-  requestTimeoutMs: whole(
+  requestTimeoutMs: milliseconds(
     'CARTAGE_REQUEST_TIMEOUT_MS',
     30_000,
     'time for a client to send its headers and a small body',
     100,
   ),
 
-  connectionsPerHost: whole(
+  connectionsPerHost: count(
     'CARTAGE_CONNECTIONS_PER_HOST',
     40,
     'SQL connections of one process to one database host',
     1,
   ),
-  connectionsPerRole: whole(
+  connectionsPerRole: count(
     'CARTAGE_CONNECTIONS_PER_ROLE',
     8,
     'SQL connections of one process as one role',
     1,
   ),
-  connectionsPerAccount: whole(
+  connectionsPerAccount: count(
     'CARTAGE_CONNECTIONS_PER_ACCOUNT',
     16,
     'SQL connections of one process for all keys of one user',
     1,
   ),
-  anonymousConnections: whole(
+  anonymousConnections: count(
     'CARTAGE_ANONYMOUS_CONNECTIONS',
     4,
     'those of them that callers without a key may take',
     1,
   ),
-  connectionIdleMs: whole('CARTAGE_CONNECTION_IDLE_MS', 30_000, 'an idle connection is closed after', 0),
-  connectionWaitMs: whole(
+  connectionIdleMs: milliseconds(
+    'CARTAGE_CONNECTION_IDLE_MS',
+    30_000,
+    'an idle connection is closed after',
+    0,
+  ),
+  connectionWaitMs: milliseconds(
     'CARTAGE_CONNECTION_WAIT_MS',
     5_000,
     'longest wait for a free connection, then 503',
@@ -128,9 +140,16 @@ export const variables = {
     4 * 1024 ** 3,
     'temporary files of one session of a tenant',
     1024 ** 2,
+    // PostgreSQL counts them in KB.
+    1024 * (2 ** 31 - 1),
   ),
 
-  queryTimeoutMs: whole('CARTAGE_QUERY_TIMEOUT_MS', 25_000, 'longest statement on the SQL endpoint', 1),
+  queryTimeoutMs: milliseconds(
+    'CARTAGE_QUERY_TIMEOUT_MS',
+    25_000,
+    'longest statement on the SQL endpoint',
+    1,
+  ),
   queryMaxBodyBytes: whole(
     'CARTAGE_QUERY_MAX_BODY_BYTES',
     16 * 1024 ** 2,
@@ -152,44 +171,44 @@ export const variables = {
   rateLimitSql: rate('CARTAGE_RATE_LIMIT_SQL', 'requests of one user to the SQL endpoint'),
   rateLimitTables: rate('CARTAGE_RATE_LIMIT_TABLES', 'requests of one user to viz, datasets and me'),
 
-  apiKeyQuota: whole('CARTAGE_API_KEY_QUOTA', 0, 'regular keys of one user; 0 is unlimited', 0),
+  apiKeyQuota: count('CARTAGE_API_KEY_QUOTA', 0, 'regular keys of one user; 0 is unlimited', 0),
 
-  jobTimeoutMs: whole('CARTAGE_JOB_TIMEOUT_MS', 12 * 3_600_000, 'longest statement of a job', 1),
-  jobQueueLimit: whole('CARTAGE_JOB_QUEUE_LIMIT', 64, 'pending jobs of one user', 1),
-  jobsPerUser: whole('CARTAGE_JOBS_PER_USER', 1, 'running jobs of one user', 1),
-  jobsPerHost: whole('CARTAGE_JOBS_PER_HOST', 16, 'running jobs on one database host', 1),
-  jobsPerWorker: whole('CARTAGE_JOBS_PER_WORKER', 8, 'running jobs of one process', 1),
-  jobConnectionsPerHost: whole(
+  jobTimeoutMs: milliseconds('CARTAGE_JOB_TIMEOUT_MS', 12 * 3_600_000, 'longest statement of a job', 1),
+  jobQueueLimit: count('CARTAGE_JOB_QUEUE_LIMIT', 64, 'pending jobs of one user', 1),
+  jobsPerUser: count('CARTAGE_JOBS_PER_USER', 1, 'running jobs of one user', 1),
+  jobsPerHost: count('CARTAGE_JOBS_PER_HOST', 16, 'running jobs on one database host', 1),
+  jobsPerWorker: count('CARTAGE_JOBS_PER_WORKER', 8, 'running jobs of one process', 1),
+  jobConnectionsPerHost: count(
     'CARTAGE_JOB_CONNECTIONS_PER_HOST',
     24,
     'job connections of one process to one database host, those kept warm included',
     1,
   ),
-  jobRetentionDays: whole('CARTAGE_JOB_RETENTION_DAYS', 30, 'finished jobs are kept for', 1),
+  jobRetentionDays: days('CARTAGE_JOB_RETENTION_DAYS', 30, 'finished jobs are kept for', 1),
 
-  copyTimeoutMs: whole('CARTAGE_COPY_TIMEOUT_MS', 5 * 3_600_000, 'longest copy', 1),
+  copyTimeoutMs: milliseconds('CARTAGE_COPY_TIMEOUT_MS', 5 * 3_600_000, 'longest copy', 1),
   copyMaxBytes: whole('CARTAGE_COPY_MAX_BYTES', 2 * 1024 ** 3, 'largest body of one copyfrom, as sent', 1),
-  copyIdleMs: whole(
+  copyIdleMs: milliseconds(
     'CARTAGE_COPY_IDLE_MS',
     60_000,
     'a copy client that neither sends nor reads is cut after',
     1,
   ),
-  copiesPerUser: whole('CARTAGE_COPIES_PER_USER', 8, 'copies of one user at once in one process', 1),
-  copiesPerProcess: whole('CARTAGE_COPIES_PER_PROCESS', 16, 'copies at once in one process', 1),
-  anonymousCopies: whole(
+  copiesPerUser: count('CARTAGE_COPIES_PER_USER', 8, 'copies of one user at once in one process', 1),
+  copiesPerProcess: count('CARTAGE_COPIES_PER_PROCESS', 16, 'copies at once in one process', 1),
+  anonymousCopies: count(
     'CARTAGE_ANONYMOUS_COPIES',
     2,
     'those of a user that callers without a key may take',
     1,
   ),
-  anonymousCopyTimeoutMs: whole(
+  anonymousCopyTimeoutMs: milliseconds(
     'CARTAGE_ANONYMOUS_COPY_TIMEOUT_MS',
     300_000,
     'longest copy of a caller without a key',
     1,
   ),
-  copyWaitMs: whole('CARTAGE_COPY_WAIT_MS', 2_000, 'longest wait for a free copy slot, then 429', 0),
+  copyWaitMs: milliseconds('CARTAGE_COPY_WAIT_MS', 2_000, 'longest wait for a free copy slot, then 429', 0),
 
   backupPassphrase: text(
     'CARTAGE_BACKUP_PASSPHRASE',

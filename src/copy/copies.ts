@@ -30,8 +30,8 @@ export function openCopies(config: Config, databases: Databases): Copies {
     }),
     waitMs: config.copyWaitMs,
     quotas: new QuotaLedger(),
-    limitMs: Math.min(config.copyTimeoutMs, longestTimerMs),
-    anonymousLimitMs: Math.min(config.anonymousCopyTimeoutMs, config.copyTimeoutMs, longestTimerMs),
+    limitMs: config.copyTimeoutMs,
+    anonymousLimitMs: Math.min(config.anonymousCopyTimeoutMs, config.copyTimeoutMs),
     maxBytes: config.copyMaxBytes,
   }
 }
@@ -56,6 +56,3 @@ export async function openCopySession(
 export function copyLimitMs({ limitMs, anonymousLimitMs }: Copies, { key }: Principal): number {
   return key.type === 'default' ? anonymousLimitMs : limitMs
 }
-
-/** A timer that is set for longer would fire at once. */
-const longestTimerMs = 2 ** 31 - 1

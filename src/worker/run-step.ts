@@ -36,7 +36,7 @@ function abandonJob(run: JobRun, reason: string): undefined {
 
 function statementOf(context: WorkContext, run: JobRun): Statement {
   const { job, step } = run
-  const limitMs = Math.min(context.config.jobTimeoutMs, longestTimeoutMs)
+  const { jobTimeoutMs: limitMs } = context.config
   return {
     text: step.kind === 'item' ? step.statement : renderFallback(step.statement, valuesOf(job, step)),
     timeoutMs: step.kind === 'item' ? Math.min(step.timeoutMs ?? limitMs, limitMs) : limitMs,
@@ -45,8 +45,6 @@ function statementOf(context: WorkContext, run: JobRun): Statement {
     isFollowed: isFollowed(context, run),
   }
 }
-
-const longestTimeoutMs = 2 ** 31 - 1
 
 function valuesOf(job: Job, step: Step) {
   const failed = step.kind === 'item-fallback' ? job.items[step.index]! : job

@@ -35,7 +35,7 @@ export class StatementWatch {
     this.#session = session
     this.#interrupted = interrupted
     // PostgreSQL's own limit comes first, unless the statement has lifted it.
-    this.#timer = setTimeout(() => this.#timeOut(), Math.min(timeoutMs + slackMs, longestTimerMs))
+    this.#timer = setTimeout(() => this.#timeOut(), timeoutMs + slackMs)
     interrupted.addEventListener('abort', this.#cut, { once: true })
     if (interrupted.aborted) this.#cut()
   }
@@ -77,4 +77,3 @@ function firstValue(row: Buffer, start: number, end: number): string {
 }
 
 const slackMs = 250
-const longestTimerMs = 2 ** 31 - 1

@@ -109,6 +109,18 @@ test('a configuration that makes no sense is told in a sentence', async () => {
   const { code, err } = await cartage({ CARTAGE_PORT: 'eighty' }, 'user', 'list')
   assert.equal(code, 1)
   assert.match(err, /^cartage: CARTAGE_PORT must be a whole number/)
+  // Nobody could log in with them, and a timer that is set for so long is over at once.
+  for (const [name, value] of [
+    ['CARTAGE_JOB_TIMEOUT_MS', '2592000000'],
+    ['CARTAGE_CONNECTION_WAIT_MS', '2592000000'],
+    ['CARTAGE_JOBS_PER_WORKER', '2147483647'],
+    ['CARTAGE_JOB_RETENTION_DAYS', '99999999'],
+    ['CARTAGE_TEMP_FILE_MAX_BYTES', String(2 ** 42)],
+  ] as const) {
+    const { code, err } = await cartage({ [name]: value }, 'user', 'list')
+    assert.equal(code, 1)
+    assert.match(err, new RegExp(`^cartage: ${name} must be a whole number of \\d+ or more up to \\d+, not`))
+  }
   const unreachable = { CARTAGE_DATABASE_URL: 'postgres://u@127.0.0.1:1/x', CARTAGE_SECRET: 'x'.repeat(32) }
   for (const command of [['user', 'list'], ['serve']]) {
     const { code, err } = await cartage(unreachable, ...command)
