@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import type { Log } from '../log.ts'
 import { cleanAudit, recordAudit } from './audit-store.ts'
@@ -26,6 +27,7 @@ export class AuditRefusals {
   #budget = { hour: 0, left: 0 }
   #timers: readonly NodeJS.Timeout[] = []
   #flushing: Promise<void> = Promise.resolve()
+  #isStopped = false
 
   constructor(control: Pool, retentionDays: number, log: Log) {
     this.#control = control
@@ -41,6 +43,7 @@ export class AuditRefusals {
   }
 
   async stop(): Promise<void> {
+    this.#isStopped = true
     for (const timer of this.#timers) clearInterval(timer)
     await this.flush()
   }
@@ -87,13 +90,18 @@ export class AuditRefusals {
     }
   }
 
-  #clean(): void {
-    cleanAudit(this.#control, this.#retentionDays).catch((error: unknown) => {
+  async #clean(): Promise<void> {
+    try {
+      while (!this.#isStopped && (await cleanAudit(this.#control, this.#retentionDays))) {
+        await sleep(cleanPauseMs, undefined, { ref: false })
+      }
+    } catch (error) {
       this.#log.warn({ err: error }, 'cannot clean the audit record')
-    })
+    }
   }
 }
 
 const flushMs = 10_000
 const cleanMs = 3_600_000
+const cleanPauseMs = 200
 const rowsPerHour = 200

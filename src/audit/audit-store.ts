@@ -51,9 +51,18 @@ export async function listAudit(control: Queryable, filter: AuditFilter): Promis
   return rows
 }
 
-/** Forgets what is older than the retention. The database itself keeps everything for thirty days at least. */
-export async function cleanAudit(control: Queryable, retentionDays: number): Promise<void> {
-  await control.query('delete from cartage.audit where at < now() - make_interval(days => $1)', [
-    Math.max(retentionDays, 31),
-  ])
+/**
+ * Forgets some of what is older than the retention. True: there may be more. All of it in one statement could take longer
+ * than a statement may. The database itself keeps everything for thirty days at least.
+ */
+export async function cleanAudit(control: Queryable, retentionDays: number): Promise<boolean> {
+  const { rowCount } = await control.query(
+    `delete from cartage.audit where id = any (array(
+       select id from cartage.audit where at < now() - make_interval(days => $1) order by at limit ${stepRecords}
+     ))`,
+    [Math.max(retentionDays, 31)],
+  )
+  return rowCount === stepRecords
 }
+
+const stepRecords = 5_000

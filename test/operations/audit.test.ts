@@ -116,5 +116,18 @@ test('what is recorded cannot be changed, nor removed before its time', async (t
   )
 })
 
+test('of a long record the old part goes in steps, each of which is short', async (t) => {
+  const bundle = await setup(t, { isIsolated: true })
+  const { control } = bundle.service.services.databases
+  await control.query(
+    `insert into cartage.audit (at, actor, action, account)
+     select now() - interval '400 days', 'operator', 'user.deleted', 'old' from generate_series(1, 5500)`,
+  )
+  assert.equal(await cleanAudit(control, 365), true)
+  assert.equal((await auditOf(bundle, 'old')).length, 500)
+  assert.equal(await cleanAudit(control, 365), false)
+  assert.equal((await auditOf(bundle, 'old')).length, 0)
+})
+
 const auditOf = ({ service }: Setup, account: string) =>
   listAudit(service.services.databases.control, { account, limit: 1_000 })
