@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readdir, readFile, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { tarEntry } from '../../src/cli/backup/tar-entry.ts'
 import { createAdminClient, createClient } from '../../src/client/client.ts'
 import { cartage, installation } from '../support/call.ts'
 import { newDataDir } from '../support/data-dir.ts'
@@ -96,6 +97,28 @@ test('a cluster of one’s own is saved and restored the same way; a damaged fil
   assert.deepEqual((await client.sql('select answer from t')).rows, [{ answer: 42 }])
   client.close()
   assert.equal(await process.stop(), 0)
+})
+
+test('what is no backup is refused in a sentence', async (t) => {
+  const folder = await newDataDir(t)
+  const note = { format: 1, postgres: 1, has_secret: true }
+  const contents: Readonly<Record<string, Buffer>> = {
+    'empty.tar': Buffer.alloc(0),
+    'note.txt': Buffer.from('buy milk'),
+    'broken.tar.gz': Buffer.from([0x1f, 0x8b, 8, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
+    'broken-note.tar': tarEntry('cartage.json', Buffer.from('{')),
+    'broken-secret.tar': Buffer.concat([
+      tarEntry('cartage.json', Buffer.from(JSON.stringify(note))),
+      tarEntry('cartage.secret', Buffer.from('short')),
+    ]),
+  }
+  for (const [name, content] of Object.entries(contents)) await writeFile(join(folder, name), content)
+  const env = { CARTAGE_DATA_DIR: join(folder, 'data'), ...passphrase }
+  for (const name of ['missing.tar', '.', ...Object.keys(contents)]) {
+    const { code, err } = await cartage(env, 'restore', join(folder, name))
+    assert.ok(code === 1 || code === 2, name)
+    assert.match(err, /^cartage: .+\n$/, name)
+  }
 })
 
 type User = ReturnType<typeof createClient>

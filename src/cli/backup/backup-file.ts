@@ -40,8 +40,9 @@ export async function writeBackup(
       const steps: Transform[] = isCompressed(file) ? [createGzip({ level: 1, chunkSize: 256 * 1024 })] : []
       await pipeline([whole, ...steps, createWriteStream(part, { flags: 'wx', mode: 0o600 })])
     })
-    for (const path of [part, dirname(file)]) await syncPath(path)
+    await syncPath(part)
     await rename(part, file)
+    await syncPath(dirname(file))
   } catch (error) {
     await rm(part, { force: true })
     throw error
@@ -52,14 +53,25 @@ export type OpenBackup = Readonly<{ note: BackupNote; secret: Buffer | undefined
 
 /** Reads what a backup says of itself; `tar` is what remains: the cluster. */
 export async function openBackup(file: string): Promise<OpenBackup> {
+  // Before there is a stream: nobody would hear of the error of one that cannot be opened.
+  const isPacked = await beginsWithGzip(file)
   const source = createReadStream(file, { highWaterMark: 1024 ** 2 })
-  const tar = (await beginsWithGzip(file)) ? unpacked(source) : source
-  const first = await readTarEntry(tar, 64 * 1024)
-  const note =
-    first?.name === 'cartage.json' ? (JSON.parse(first.content.toString('utf8')) as BackupNote) : undefined
+  const tar = isPacked ? unpacked(source) : source
+  const note = await readNote(tar).catch(nothingIfDamaged)
   if (note?.format !== 1) throw new UsageError(`${file} is not a backup of Cartage`)
   const secret = note.has_secret ? await readTarEntry(tar, 64 * 1024) : undefined
   return { note, secret: secret?.content, tar }
+}
+
+async function readNote(tar: Readable): Promise<BackupNote | undefined> {
+  const first = await readTarEntry(tar, 64 * 1024)
+  if (first?.name !== 'cartage.json') return undefined
+  return JSON.parse(first.content.toString('utf8')) as BackupNote
+}
+
+/** What is neither gzip nor JSON, though it begins like that. */
+function nothingIfDamaged(error: NodeJS.ErrnoException): undefined {
+  if (!(error instanceof SyntaxError) && !error.code?.startsWith('Z_')) throw error
 }
 
 function unpacked(source: Readable): Readable {
@@ -86,6 +98,7 @@ async function isThere(path: string): Promise<boolean> {
 async function beginsWithGzip(path: string): Promise<boolean> {
   const file = await open(path, 'r')
   try {
+    if (!(await file.stat()).isFile()) throw new UsageError(`${path} is not a file`)
     const { buffer } = await file.read(Buffer.alloc(2), 0, 2, 0)
     return buffer[0] === 0x1f && buffer[1] === 0x8b
   } finally {

@@ -8,15 +8,12 @@ export function sealWithPassphrase(passphrase: string, text: string): Buffer {
   return Buffer.concat([salt, nonce, cipher.getAuthTag(), body])
 }
 
-/** Undefined if the passphrase is another one. */
+/** Undefined if the passphrase is another one, or what was sealed is damaged. */
 export function openWithPassphrase(passphrase: string, sealed: Buffer): string | undefined {
-  const decipher = createDecipheriv(
-    'aes-256-gcm',
-    keyOf(passphrase, sealed.subarray(0, 16)),
-    sealed.subarray(16, 28),
-  )
-  decipher.setAuthTag(sealed.subarray(28, 44))
+  const key = keyOf(passphrase, sealed.subarray(0, 16))
   try {
+    const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(16, 28))
+    decipher.setAuthTag(sealed.subarray(28, 44))
     return Buffer.concat([decipher.update(sealed.subarray(44)), decipher.final()]).toString('utf8')
   } catch {
     return undefined

@@ -40,27 +40,29 @@ export async function readTarEntry(
 
 const padding = (size: number) => (block - (size % block)) % block
 
-async function take(stream: Readable, bytes: number): Promise<Buffer | undefined> {
-  if (bytes === 0) return Buffer.alloc(0)
-  for (;;) {
-    const chunk = stream.read(bytes) as Buffer | null
-    if (chunk) return chunk.length === bytes ? chunk : undefined
-    if (stream.readableEnded || stream.destroyed) return undefined
-    await change(stream)
-  }
-}
-
-function change(stream: Readable): Promise<void> {
+/** Undefined if there are fewer. */
+function take(stream: Readable, bytes: number): Promise<Buffer | undefined> {
+  if (bytes === 0) return Promise.resolve(Buffer.alloc(0))
   return new Promise((resolve, reject) => {
-    const settle = (act: () => void) => () => {
-      for (const [event, listener] of listeners) stream.off(event, listener)
-      act()
+    const stop = () => stream.off('readable', look).off('end', tooFew).off('close', tooFew).off('error', fail)
+    const tooFew = () => {
+      stop()
+      resolve(undefined)
     }
-    const listeners: [string, (error?: Error) => void][] = [
-      ['readable', settle(resolve)],
-      ['end', settle(resolve)],
-      ['error', (error) => settle(() => reject(error))()],
-    ]
-    for (const [event, listener] of listeners) stream.on(event, listener)
+    const fail = (error: Error) => {
+      stop()
+      reject(error)
+    }
+    const look = () => {
+      // Fewer only at the end.
+      const chunk: Buffer | null = stream.read(bytes)
+      if (!chunk) return
+      stop()
+      resolve(chunk.length === bytes ? chunk : undefined)
+    }
+    // One listener to the end: with a new one for each look, the end of a stream can be missed.
+    stream.on('readable', look).on('end', tooFew).on('close', tooFew).on('error', fail)
+    if (stream.readableEnded || stream.destroyed) tooFew()
+    else look()
   })
 }
