@@ -19,6 +19,16 @@ test('a new job is answered with 201, pending, and with its location', async (t)
   assert.deepEqual(found.body, body)
 })
 
+test('behind a proxy the location of a job is the one that clients see', async (t) => {
+  const { user } = await setup(t, { config: { publicUrl: 'https://maps.example/cartage/' } })
+  const api = jobApi(user)
+  const { headers, body } = await api.call<JobDocument>('POST', api.path(), { query: 'select 1' })
+  assert.equal(
+    headers.get('location'),
+    `https://maps.example/cartage/user/${user.username}/api/v2/sql/job/${body.job_id}`,
+  )
+})
+
 test('each form of query is shown as it was sent, with the status of its items', async (t) => {
   const { user } = await setup(t)
   const api = jobApi(user)

@@ -19,6 +19,11 @@ export function addressOf(request: FastifyRequest, config: Public): string {
   return `${baseUrlOf(request, config)}${pathOf(request)}`
 }
 
-export function pathOf({ url }: FastifyRequest): string {
+/** The same for a header: without a public address it is the path, whatever the client calls the host. */
+export function locationOf(request: FastifyRequest, config: Public): string {
+  return config.publicUrl ? addressOf(request, config) : pathOf(request)
+}
+
+function pathOf({ url }: FastifyRequest): string {
   return url.split('?', 1)[0]!.replace(/\/$/, '')
 }

@@ -25,15 +25,17 @@ export async function healthRoutes(app: FastifyInstance, services: Services): Pr
 
 async function readinessChecks({ databases }: Services) {
   const { control, admin, hosts } = databases
+  // One may be added or removed meanwhile.
+  const known = hosts.all()
   const [controlVerdict, ...hostVerdicts] = await Promise.all([
     verdict(control.query('select 1')),
-    ...hosts
-      .all()
-      .map((host) => verdict(admin.use(adminTarget(hosts, host.id), (session) => session.query('select 1')))),
+    ...known.map(({ id }) =>
+      verdict(admin.use(adminTarget(hosts, id), (session) => session.query('select 1'))),
+    ),
   ])
   return {
     control: controlVerdict,
-    hosts: Object.fromEntries(hosts.all().map((host, place) => [host.name, hostVerdicts[place]])),
+    hosts: Object.fromEntries(known.map((host, place) => [host.name, hostVerdicts[place]])),
   }
 }
 

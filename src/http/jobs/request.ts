@@ -114,7 +114,6 @@ function readText(value: unknown, place: string): string {
   if (typeof value !== 'string' || value.trim() === '') {
     throw errors.jobInvalid(`${place} must be a non-empty string`)
   }
-  // With the u flag only a surrogate without its partner counts as one.
   if (!value.isWellFormed()) throw errors.jobInvalid(`${place} must be valid Unicode`)
   return value
 }

@@ -4,7 +4,7 @@ import { cancelJob } from '../../jobs/cancel-job.ts'
 import { findJob } from '../../jobs/job-store.ts'
 import { submitJob } from '../../jobs/submit-job.ts'
 import { updateJob } from '../../jobs/update-job.ts'
-import { pathOf } from '../frame/address.ts'
+import { locationOf } from '../frame/address.ts'
 import { jobsCaller } from '../frame/authenticate.ts'
 import { clientGone } from '../frame/client-gone.ts'
 import { readIdempotencyKey } from '../frame/idempotency-key.ts'
@@ -15,7 +15,7 @@ import { cancelJobSchema, createJobSchema, readJobSchema, updateJobSchema } from
 
 /** Batch SQL jobs of the account in the path, for whoever holds its master key. */
 export async function jobsRoutes(app: FastifyInstance, services: Services): Promise<void> {
-  const { databases, jobWaiter } = services
+  const { config, databases, jobWaiter } = services
   // The schemas describe; bodies and parameters are refused in the words of this API.
   app.setValidatorCompiler(() => () => true)
 
@@ -26,7 +26,7 @@ export async function jobsRoutes(app: FastifyInstance, services: Services): Prom
     if (isReplay) reply.header('Idempotency-Replayed', 'true')
     return reply
       .code(201)
-      .header('Location', `${pathOf(request)}/${job.id}`)
+      .header('Location', `${locationOf(request, config)}/${job.id}`)
       .send(jobDocument(job))
   })
 
