@@ -14,7 +14,7 @@ import { holdingLocks, lockUser } from './account-lock.ts'
 import { checkAccountName } from './account-names.ts'
 import { removeUser } from './delete-user.ts'
 import { isSomebodys, nextFreeId } from './free-ids.ts'
-import { checkMasterToken, checkQuota } from './new-account.ts'
+import { checkMasterToken, checkQuota, reserveMasterToken } from './new-account.ts'
 import { shareOrganization } from './organization-store.ts'
 import { releaseSpares, reserveSpares, type SpareMember, takeSpare } from './spare-store.ts'
 import { admitToDatabase, createRoles } from './tenant-roles.ts'
@@ -142,6 +142,7 @@ export async function settleUser(
   await createRoles(installation.databases, installation.secrets, account)
   await admitToDatabase(installation.databases, account, spares)
   await onConnection(client, async (tx) => {
+    await reserveMasterToken(tx, installation.secrets, masterToken)
     await insertFirstKeys(tx, installation.secrets, account, masterToken)
     await setUserState(tx, account.userId, 'active')
     if (spares.length > 0) await releaseSpares(tx, account.userId)

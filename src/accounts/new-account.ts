@@ -1,7 +1,10 @@
+import type { ClientBase } from 'pg'
 import { defaultToken } from '../auth/token.ts'
-import { isTokenInUse } from '../auth/token-store.ts'
+import { isTokenInUse, lockToken } from '../auth/token-store.ts'
 import { errors } from '../errors.ts'
 import type { Installation } from '../hosts/installation.ts'
+import type { Queryable } from '../postgres/transaction.ts'
+import type { Secrets } from '../secrets.ts'
 
 export function checkQuota(quotaBytes: number | undefined): void {
   if (quotaBytes === undefined) return
@@ -18,7 +21,16 @@ export async function checkMasterToken(installation: Installation, token: string
       'api_key must be 16 to 255 printable ASCII characters without blanks and colons',
     )
   }
-  if (await isTokenInUse(installation.databases.control, installation.secrets.hashToken(token))) {
-    throw errors.accountInvalid('api_key is in use already')
-  }
+  await refuseUsed(installation.databases.control, installation.secrets.hashToken(token))
+}
+
+/** The same when it is about to be stored: another account may have brought it along since. */
+export async function reserveMasterToken(tx: ClientBase, secrets: Secrets, token: string): Promise<void> {
+  const hash = secrets.hashToken(token)
+  await lockToken(tx, hash)
+  await refuseUsed(tx, hash)
+}
+
+async function refuseUsed(control: Queryable, hash: Buffer): Promise<void> {
+  if (await isTokenInUse(control, hash)) throw errors.accountInvalid('api_key is in use already')
 }

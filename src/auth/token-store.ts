@@ -1,4 +1,5 @@
 import type { ClientBase } from 'pg'
+import { advisoryLocks } from '../postgres/advisory-locks.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Account } from './account.ts'
@@ -34,6 +35,14 @@ export async function insertFirstKeys(
 export async function isTokenInUse(control: Queryable, hash: Buffer): Promise<boolean> {
   const { rowCount } = await control.query('select from cartage.api_keys where token_hash = $1', [hash])
   return rowCount !== 0
+}
+
+/** Until the transaction ends, nobody else stores a token with this hash that was asked for here. */
+export async function lockToken(tx: ClientBase, hash: Buffer): Promise<void> {
+  await tx.query('select pg_catalog.pg_advisory_xact_lock($1, pg_catalog.hashtext($2))', [
+    advisoryLocks.token,
+    hash.toString('hex'),
+  ])
 }
 
 export type SealedToken = Readonly<{ keyId: number; encrypted: Buffer; hash: Buffer }>

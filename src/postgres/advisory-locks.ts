@@ -8,6 +8,8 @@ export const advisoryLocks = {
   /** With the id of a user or organization: whoever makes or removes it. */
   user: 7238004,
   organization: 7238005,
+  /** With the hash of a token that an account brings along: whoever is about to store it. */
+  token: 7238006,
   /** Shared, held by every process for as long as it listens for changes of accounts. */
   process: 7238007,
   /** One worker claims at a time. It is taken in `cartage.claim_jobs` and `cartage.start_job`. */

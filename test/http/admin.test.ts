@@ -33,6 +33,18 @@ test('a master key may be brought along', async (t) => {
   await call(house, 'DELETE', `/users/${username}`)
 })
 
+test('of two users that bring the same master key along at the same moment one is refused', async (t) => {
+  const house = await setup(t)
+  const api_key = `brought-by-both-${randomName('key')}`
+  const names = [randomName('moved'), randomName('moved')]
+  const both = await Promise.all(
+    names.map((username) => call(house, 'POST', '/users', { username, api_key })),
+  )
+  assert.deepEqual(both.map(({ status }) => status).sort(), [201, 422])
+  const left = await Promise.all(names.map((username) => call(house, 'DELETE', `/users/${username}`)))
+  assert.deepEqual(left.map(({ status }) => status).sort(), [200, 404])
+})
+
 test('the operator can look at a master key and replace it; both are audited and cached nowhere', async (t) => {
   const house = await setup(t)
   const { username, masterToken, base } = house.user
