@@ -1,7 +1,7 @@
 import type { Account } from '../auth/account.ts'
 import { isOutOfReach } from '../hosts/out-of-reach.ts'
 import { adminTarget } from '../postgres/session-target.ts'
-import { isBusy } from '../postgres/sqlstate.ts'
+import { isBusy, isOvertaken } from '../postgres/sqlstate.ts'
 import { keyRolePattern, masterRoleOfKey } from '../postgres/tenant-names.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import type { KeysContext } from './key.ts'
@@ -28,7 +28,9 @@ async function isRemoved(context: KeysContext, account: Account, role: string): 
   try {
     return (await isLeftover(context, account, role)) && (await removeKeyRole(context, account, role))
   } catch (error) {
-    context.log[isBusy(error) ? 'warn' : 'error']({ err: error, role }, 'the role of a key cannot be removed')
+    // The process that deleted the key may be at it, too.
+    const isExpected = isBusy(error) || isOvertaken(error)
+    context.log[isExpected ? 'warn' : 'error']({ err: error, role }, 'the role of a key cannot be removed')
     return false
   }
 }
