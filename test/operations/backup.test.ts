@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { tarEntry } from '../../src/cli/backup/tar-entry.ts'
 import { createAdminClient, createClient } from '../../src/client/client.ts'
-import { cartage, installation } from '../support/call.ts'
+import { beginCartage, cartage, installation } from '../support/call.ts'
 import { newDataDir } from '../support/data-dir.ts'
 import { startCartage } from '../support/processes.ts'
-import { setup } from '../support/setup.ts'
+import { eventually, setup } from '../support/setup.ts'
 
 const passphrase = { CARTAGE_BACKUP_PASSPHRASE: 'a long passphrase for tests' }
 
@@ -119,6 +119,20 @@ test('what is no backup is refused in a sentence', async (t) => {
     assert.ok(code === 1 || code === 2, name)
     assert.match(err, /^cartage: .+\n$/, name)
   }
+})
+
+test('a backup that is interrupted leaves no part of its file', async (t) => {
+  const house = await setup(t)
+  const folder = await newDataDir(t)
+  const args = ['backup', join(folder, 'backup.tar.gz'), '--without-secret']
+  const { child, ended } = beginCartage(installation(house), args)
+  await eventually(async () => assert.equal((await readdir(folder)).length, 1), 60_000)
+  child.kill('SIGINT')
+  const { code, err } = await ended
+  assert.deepEqual(
+    { code, err, left: await readdir(folder) },
+    { code: 130, err: 'cartage: interrupted\n', left: [] },
+  )
 })
 
 type User = ReturnType<typeof createClient>

@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
 import { UsageError } from '../command.ts'
 import { freshName } from '../fresh-name.ts'
+import { untilInterrupted } from '../interrupt.ts'
 import { readTarEntry, tarEntry } from './tar-entry.ts'
 
 /**
@@ -21,7 +22,7 @@ export type BackupNote = Readonly<{
   has_secret: boolean
 }>
 
-/** Writes the file whole or not at all; it is on the disk when this returns. */
+/** Writes the file whole or not at all, also when it is interrupted; it is on the disk when this returns. */
 export async function writeBackup(
   file: string,
   note: BackupNote,
@@ -35,11 +36,13 @@ export async function writeBackup(
     ...(secret ? [tarEntry('cartage.secret', secret)] : []),
   ]
   try {
-    await fill(async (tar) => {
-      const whole = Readable.from(concatenate(entries, tar))
-      const steps: Transform[] = isCompressed(file) ? [createGzip({ level: 1, chunkSize: 256 * 1024 })] : []
-      await pipeline([whole, ...steps, createWriteStream(part, { flags: 'wx', mode: 0o600 })])
-    })
+    await untilInterrupted((signal) =>
+      fill(async (tar) => {
+        const whole = Readable.from(concatenate(entries, tar))
+        const steps: Transform[] = isCompressed(file) ? [createGzip({ level: 1, chunkSize: 256 * 1024 })] : []
+        await pipeline([whole, ...steps, createWriteStream(part, { flags: 'wx', mode: 0o600 })], { signal })
+      }),
+    )
     await syncPath(part)
     await rename(part, file)
     await syncPath(dirname(file))
