@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ClientBase } from 'pg'
 import type { Account } from '../auth/account.ts'
 import { errors } from '../errors.ts'
+import { whileAskingHost } from '../postgres/control/while-asking-host.ts'
 import type { Databases } from '../postgres/databases.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import { findJob, lockJob, type StoredJob } from './job-store.ts'
@@ -18,11 +19,13 @@ export async function withLockedJob<T>(
   work: (tx: ClientBase, found: StoredJob) => Promise<T | undefined>,
 ): Promise<T> {
   for (const deadline = Date.now() + patienceMs; ; ) {
-    const result = await inTransaction(control, async (tx) => {
-      await tx.query(`set local idle_in_transaction_session_timeout = '${3 * patienceMs}ms'`)
-      const found = await lockJob(tx, account, id)
-      return found && work(tx, found)
-    })
+    const attempt = () =>
+      inTransaction(control, async (tx) => {
+        await tx.query(`set local idle_in_transaction_session_timeout = '${3 * patienceMs}ms'`)
+        const found = await lockJob(tx, account, id)
+        return found && work(tx, found)
+      })
+    const result = await whileAskingHost(control, account.hostId, attempt)
     if (result !== undefined) return result
     if (!(await findJob(control, account, id))) throw errors.jobNotFound(id)
     if (Date.now() > deadline) throw errors.statementNotStopped()

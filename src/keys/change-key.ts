@@ -2,6 +2,7 @@ import type { ClientBase } from 'pg'
 import type { Account } from '../auth/account.ts'
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import type { AuditAction } from '../client/admin-names.ts'
+import { whileAskingHost } from '../postgres/control/while-asking-host.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import { lockForCaller, recordKeyAudit } from './caller.ts'
 import type { Key, KeysContext } from './key.ts'
@@ -19,14 +20,15 @@ export async function changeKey(
   change: (tx: ClientBase, key: Key) => Promise<void>,
 ): Promise<Key> {
   const { control } = context.databases
-  const key = await inTransaction(control, async (tx) => {
+  const changeRecord = async (tx: ClientBase) => {
     await lockForCaller(tx, context, account)
     const found = await findKey(context, account, name, tx)
     await change(tx, found)
     await recordKeyAudit(tx, context, action, account.username, name)
     await announceChange(tx)
     return found
-  })
+  }
+  const key = await whileAskingHost(control, account.hostId, () => inTransaction(control, changeRecord))
   await awaitCaches(control, context.log)
   return key
 }

@@ -3,6 +3,7 @@ import type { Account } from '../auth/account.ts'
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import { newToken } from '../auth/token.ts'
 import { AppError, errors } from '../errors.ts'
+import { whileAskingHost } from '../postgres/control/while-asking-host.ts'
 import { keyRoleName } from '../postgres/tenant-names.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import { lockForCaller, recordKeyAudit } from './caller.ts'
@@ -29,7 +30,7 @@ export async function createKey(context: KeysContext, account: Account, request:
   const { name, grants } = request
   let record: KeyRecord | undefined
   try {
-    await inTransaction(control, async (tx) => {
+    const create = async (tx: ClientBase) => {
       const id = await reserveKeyId(tx, context, account, request)
       const role = keyRoleName(account.masterRole, id)
       const key = { id, role, token: newToken(), name, scope: grants }
@@ -38,7 +39,8 @@ export async function createKey(context: KeysContext, account: Account, request:
       await allowTemporaryTables(context, account, role)
       await recordKeyAudit(tx, context, 'key.created', account.username, name)
       await announceChange(tx)
-    })
+    }
+    await whileAskingHost(control, account.hostId, () => inTransaction(control, create))
   } catch (error) {
     // What we refuse ourselves is refused before the role is committed.
     if (!record || error instanceof AppError || !(await isKept(context, account, record.role))) throw error
