@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { UserDocument } from '../../src/client/documents.ts'
-import { describeQuota } from '../../src/client/sizes.ts'
+import { describeKeyQuota, describeQuota } from '../../src/client/sizes.ts'
 import { listUsers } from '../api/operator.ts'
 import { useActs } from '../parts/acts.ts'
 import { FilterField, LeftOut } from '../parts/filter-field.tsx'
@@ -45,7 +45,7 @@ function Found({ users, filter }: Readonly<{ users: readonly UserDocument[]; fil
             </td>
             <td>{user.organization && `${user.organization} (${user.org_role})`}</td>
             <td>{describeQuota(user.quota_in_bytes)}</td>
-            <td>{user.api_key_quota === null ? 'as configured' : `at most ${user.api_key_quota}`}</td>
+            <td>{describeKeyQuota(user.api_key_quota)}</td>
             <td title={formatTime(user.created_at)}>{formatAge(user.created_at)}</td>
           </tr>
         ))}

@@ -1,9 +1,11 @@
+import type { ClientBase } from 'pg'
 import { operator, recordAudit } from '../audit/audit-store.ts'
 import type { Account } from '../auth/account.ts'
 import { userByName } from '../auth/account-store.ts'
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import { errors } from '../errors.ts'
 import type { Installation } from '../hosts/installation.ts'
+import { whileAskingHost } from '../postgres/control/while-asking-host.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import { checkQuota } from './new-account.ts'
@@ -23,11 +25,11 @@ export async function updateUser(
   username: string,
   changes: UserChanges,
 ): Promise<Account> {
-  const { control, admin, hosts } = installation.databases
+  const { control } = installation.databases
   const account = await userByName(control, username)
   if (!account) throw errors.accountNotFound('User', username)
   checkChanges(account, changes)
-  const changed = await inTransaction(control, async (tx) => {
+  const change = async (tx: ClientBase) => {
     const { quotaBytes, apiKeyQuota, limits } = changes
     const orgRole = newOrgRole(account, changes)
     const isChanged = await updateUserRow(tx, account.userId, { quotaBytes, apiKeyQuota, limits, orgRole })
@@ -44,18 +46,24 @@ export async function updateUser(
       },
     })
     await announceChange(tx)
+    // While the row is locked: of two changes at once, the last one is the last one there, too.
+    if (quotaBytes !== undefined) await tellQuota(installation, account, quotaBytes)
     return userByName(tx, username)
-  })
-  if (changes.quotaBytes !== undefined) {
-    await admin.use(adminTarget(hosts, account.hostId, account.database), (session) =>
-      session.query('update cartage.accounts set quota_in_bytes = $2 where username = $1', [
-        username,
-        changes.quotaBytes,
-      ]),
-    )
   }
+  const changed = await whileAskingHost(control, account.hostId, () => inTransaction(control, change))
   await awaitCaches(control, installation.log)
   return changed!
+}
+
+/** To the tenant's own database, which counts. */
+async function tellQuota(
+  { databases: { admin, hosts } }: Installation,
+  { username, hostId, database }: Account,
+  bytes: number,
+): Promise<void> {
+  await admin.use(adminTarget(hosts, hostId, database), (session) =>
+    session.query('update cartage.accounts set quota_in_bytes = $2 where username = $1', [username, bytes]),
+  )
 }
 
 /** The owner of an organization stays its owner. */

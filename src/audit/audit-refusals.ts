@@ -4,7 +4,7 @@ import type { Log } from '../log.ts'
 import { cleanAudit, recordAudit } from './audit-store.ts'
 
 export type Refusal = Readonly<{
-  /** The account that was asked for; `/admin` for the admin API. */
+  /** The account that was asked for; `/admin` for the admin API, `/me` where the token alone says who is asking. */
   account: string
   /** Where the request came from. */
   address: string

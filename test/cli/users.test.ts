@@ -26,6 +26,8 @@ test('a user is shown with its limits and its host; the master key on demand, an
   assert.ok(!shown.out.includes(masterToken))
   for (const line of ['quota         1536 MB', 'keys          at most 7', 'rates         sql=100/60'])
     assert.ok(shown.out.includes(`${line}\n`), shown.out)
+  const freed = await cartage(operator, 'user', 'set', username, '--keys', '0')
+  assert.ok(freed.out.includes('keys          unlimited\n'), freed.out)
   const { address } = house.service.services.databases.hosts.get(house.user.account.hostId)
   assert.ok(shown.out.includes(`host          local (${address.host}:${address.port})\n`), shown.out)
   assert.ok(

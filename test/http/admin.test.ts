@@ -253,6 +253,21 @@ test('PATCH changes quota, key quota and organization role; the tenant database 
   assert.equal((await call(house, 'PATCH', '/users/nobody-here', { quota_in_bytes: 1 })).status, 404)
 })
 
+test('of many changes of a quota at once, the tenant database has the one that the control database has', async (t) => {
+  const house = await setup(t)
+  const { username, account } = house.user
+  for (let round = 0; round < 3; round += 1) {
+    const quotas = Array.from({ length: 12 }, (_, place) => 1_000 * (place + 1) + round)
+    const changes = quotas.map((quota) =>
+      call(house, 'PATCH', `/users/${username}`, { quota_in_bytes: quota }),
+    )
+    for (const { status } of await Promise.all(changes)) assert.equal(status, 200)
+    const told = await call(house, 'GET', `/users/${username}`)
+    const { rows } = await house.admin('select quota_in_bytes from cartage.accounts', [], account.database)
+    assert.equal(Number(rows[0].quota_in_bytes), told.body.quota_in_bytes)
+  }
+})
+
 test('a user that is deleted while it is changed is not found', async (t) => {
   const house = await setup(t, { isIsolated: true })
   const { username, account } = await house.createUser()

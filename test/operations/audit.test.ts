@@ -62,6 +62,7 @@ test('refused authentications are counted and recorded with where they came from
   await fetch(`${user.base}/api/v2/sql?q=select+1`, { headers: basic('someone-else', user.masterToken) })
   await fetch(`${user.base}/api/v2/sql?q=select+1`)
   await fetch(`${url}/admin/v1/users`, { headers: { authorization: 'Bearer not-the-token' } })
+  for (const version of ['v3', 'v4']) await fetch(`${url}/api/${version}/me?api_key=not-the-token`)
   await service.services.refusals.flush()
   const records = await auditOf(bundle, user.username)
   assert.deepEqual(
@@ -75,7 +76,9 @@ test('refused authentications are counted and recorded with where they came from
   )
   const [admin] = await auditOf(bundle, '/admin')
   assert.equal(admin?.action, 'authentication.refused')
-  assert.ok(!JSON.stringify([...records, admin]).includes('not-the-token'))
+  const [me] = await auditOf(bundle, '/me')
+  assert.deepEqual([me?.action, me?.details.count], ['authentication.refused', 2])
+  assert.ok(!JSON.stringify([...records, admin, me]).includes('not-the-token'))
 })
 
 test('a flood of refused authentications is recorded in few rows', async (t) => {

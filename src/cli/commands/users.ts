@@ -3,7 +3,7 @@ import { deleteUser } from '../../accounts/delete-user.ts'
 import { listAccounts } from '../../accounts/user-store.ts'
 import type { Account } from '../../auth/account.ts'
 import { userByName } from '../../auth/account-store.ts'
-import { describeQuota } from '../../client/sizes.ts'
+import { describeKeyQuota, describeQuota } from '../../client/sizes.ts'
 import { errors } from '../../errors.ts'
 import { resetMasterKey, showMasterKey } from '../../keys/master-key.ts'
 import { addressOf, type Host } from '../../postgres/hosts.ts'
@@ -137,7 +137,7 @@ export function describeUser(account: Account, host: Host): readonly string[] {
     `user          ${account.username}`,
     ...(organization ? [`organization  ${organization.name} (${orgRole})`] : []),
     `quota         ${describeQuota(quotaBytes)}`,
-    `keys          ${apiKeyQuota === null ? 'as configured' : `at most ${apiKeyQuota}`}`,
+    `keys          ${describeKeyQuota(apiKeyQuota)}`,
     `rates         ${describeRates(limits)}`,
     `host          ${host.name} (${addressOf(host)})`,
     `database      ${account.database}, schema ${account.schema}`,

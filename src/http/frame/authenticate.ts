@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import type { Account, Principal } from '../../auth/account.ts'
 import { requireMasterForJobs, requireMasterForKeys, requireSqlAccess } from '../../auth/authorize.ts'
 import { type Credential, readCredential } from '../../auth/credential.ts'
+import type { Directory } from '../../auth/directory.ts'
 import { type Identification, identify, recall } from '../../auth/identify.ts'
 import { defaultToken } from '../../auth/token.ts'
 import { errors } from '../../errors.ts'
@@ -69,26 +70,28 @@ function credentialIn({ headers: { authorization }, query, body }: FastifyReques
 }
 
 /** Whose token it is, where the path names no account. */
-export async function accountOfHolder(
-  { directory }: Pick<Services, 'directory'>,
-  request: FastifyRequest,
-): Promise<Account> {
+export async function accountOfHolder(services: CallerServices, request: FastifyRequest): Promise<Account> {
   const credential = readCredential({
     authorization: request.headers.authorization,
     query: request.query as Record<string, unknown>,
   })
   // Everybody has the token of the public key: it says nothing about who is asking.
   if (credential.kind !== 'token' || credential.token === defaultToken) throw errors.unauthorized()
-  if (credential.username === undefined) {
-    const holder = await directory.findHolder(credential.token)
-    if (!holder) throw errors.unauthorized()
-    return holder.account
-  }
-  const named = await directory.findAccount(credential.username)
-  const identification = named && (await identify(directory, credential.username, credential))
-  if (identification?.outcome !== 'known') throw errors.unauthorized()
-  return identification.principal.account
+  const account = await holderOf(services.directory, credential)
+  if (account) return account
+  noteRefusal(services, request, credential.username ?? '/me', 'wrong-credential')
+  throw errors.unauthorized()
 }
+
+async function holderOf(directory: Directory, credential: TokenCredential): Promise<Account | undefined> {
+  const { token, username } = credential
+  if (username === undefined) return (await directory.findHolder(token))?.account
+  const named = await directory.findAccount(username)
+  const identification = named && (await identify(directory, username, credential))
+  return identification?.outcome === 'known' ? identification.principal.account : undefined
+}
+
+type TokenCredential = Extract<Credential, { kind: 'token' }>
 
 export function noteRefusal(
   { metrics, refusals }: Pick<Services, 'metrics' | 'refusals'>,
