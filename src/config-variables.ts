@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 
 /** One variable of the environment: what it is called, what it means, and how its text becomes a value. */
@@ -36,6 +37,26 @@ export function databaseAddress(name: string, fallback: string, meaning: string)
   return { name, meaning, fallback, read }
 }
 
+/** Addresses and networks by comma, as Fastify's `trustProxy` takes them. */
+export function networks(name: string, fallback: string, meaning: string): Variable<string> {
+  const read = (value: string) => {
+    const parts = value.split(/[\s,]+/).filter((part) => part !== '')
+    const wrong = parts.find((part) => !isNetwork(part))
+    if (wrong === undefined) return parts.join(',')
+    throw new ConfigError(
+      `${name} must be addresses or networks such as 10.0.0.0/8, by comma, not '${wrong}'`,
+    )
+  }
+  return { name, meaning, fallback, read }
+}
+
+function isNetwork(part: string): boolean {
+  if (['loopback', 'linklocal', 'uniquelocal'].includes(part)) return true
+  const [, address = '', bits] = /^([^/%]+)(?:\/([1-9]\d{0,2}))?$/.exec(part) ?? []
+  const widest = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0
+  return widest > 0 && Number(bits ?? 1) <= widest
+}
+
 export function path(name: string, fallback: string, meaning: string): Variable<string> {
   return { name, meaning, fallback, read: (value) => resolve(value) }
 }
@@ -58,9 +79,7 @@ export function whole(
   const read = (value: string) => {
     const number = Number(value)
     if (/^\d+$/.test(value) && number >= min && number <= max) return number
-    throw new ConfigError(
-      `${name} must be a whole number of ${min} or more${max < Number.MAX_SAFE_INTEGER ? ` up to ${max}` : ''}, not '${value}'`,
-    )
+    throw new ConfigError(`${name} must be a whole number from ${min} to ${max}, not '${value}'`)
   }
   return { name, meaning, fallback: String(fallback), read }
 }

@@ -5,6 +5,7 @@ import {
   flag,
   milliseconds,
   name,
+  networks,
   oneOf,
   path,
   rate,
@@ -22,6 +23,9 @@ const peopleVariables = {
 } as const
 
 const dayMs = 86_400_000
+
+/** What is held as one string: V8 has none of 512 MiB. */
+const longestTextBytes = 500 * 1024 ** 2
 
 /** Every variable that Cartage knows. docs/configuration.md has the same list; a test holds them together. */
 export const variables = {
@@ -62,7 +66,7 @@ export const variables = {
     'text',
   ]),
 
-  trustedProxies: text(
+  trustedProxies: networks(
     'CARTAGE_TRUSTED_PROXIES',
     '',
     'addresses or networks, by comma, whose X-Forwarded-For is believed',
@@ -155,12 +159,14 @@ export const variables = {
     16 * 1024 ** 2,
     'largest body of the SQL endpoint',
     1,
+    longestTextBytes,
   ),
   queryMaxRowBytes: whole(
     'CARTAGE_QUERY_MAX_ROW_BYTES',
     32 * 1024 ** 2,
     'largest row of an answer of the SQL endpoint; each connection may need so much memory',
     1024 ** 2,
+    longestTextBytes,
   ),
 
   rateLimitKeys: rate('CARTAGE_RATE_LIMIT_KEYS', 'requests of one user to the API-key endpoints'),

@@ -3,6 +3,7 @@ import { repairAccounts } from './accounts/repair-accounts.ts'
 import { AuditRefusals } from './audit/audit-refusals.ts'
 import { Directory } from './auth/directory.ts'
 import type { Config } from './config.ts'
+import { ConfigError } from './config-variables.ts'
 import { openCopies } from './copy/copies.ts'
 import { isWrongSecret } from './hosts/check-secret.ts'
 import type { Installation } from './hosts/installation.ts'
@@ -177,8 +178,22 @@ async function openDoor(
     await Promise.all([services.jobWaiter.stop(), server.close()])
   }
   started.push({ name: 'requests', limitMs: shutdownDelayMs + shutdownGraceMs, stop })
-  const address = await server.listen({ host, port: http ? port : workerPort })
+  const address = await server.listen({ host, port: http ? port : workerPort }).catch((error: unknown) => {
+    throw listenError(error, host, http ? 'CARTAGE_PORT' : 'CARTAGE_WORKER_PORT')
+  })
   return http ? address : ''
+}
+
+/** What is wrong with the address, by the variable that has it; a name that nobody knows is not the database's. */
+function listenError(error: unknown, host: string, portVariable: string): unknown {
+  const { code, syscall, port } = error as NodeJS.ErrnoException & { port?: number }
+  const say = (sentence: string) => new ConfigError(sentence, { cause: error })
+  if (code === 'EADDRINUSE')
+    return say(`port ${port} is in use by another program: set ${portVariable} to a free one`)
+  if (code === 'EACCES')
+    return say(`port ${port} is not for this user: set ${portVariable} to one above 1023`)
+  const isHostWrong = syscall === 'getaddrinfo' || code === 'EADDRNOTAVAIL' || code === 'EINVAL'
+  return isHostWrong ? say(`CARTAGE_HOST must be an address of this machine, not '${host}'`) : error
 }
 
 async function openWorker(services: Services, started: StartedParts): Promise<void> {

@@ -29,7 +29,7 @@ const floors = [
     'client',
   ],
   ['known-variables.ts', 'request-tally.ts'],
-  ['config-variables.ts', 'package-file.ts'],
+  ['config-variables.ts', 'make-folder.ts', 'package-file.ts'],
 ]
 
 test('a file imports from its own folder or from a floor below', async () => {
@@ -78,6 +78,7 @@ test('the command line for people reaches nothing of the service but its client'
     'config-variables.ts',
     'version.ts',
     'package-file.ts',
+    'make-folder.ts',
   ]
   assert.deepEqual(
     [...reached].filter((file) => !known.includes(partOf(file))),

@@ -6,18 +6,11 @@ import { explainFile, isFileTrouble } from './file-trouble.ts'
 /** What a person at a terminal gets, the sentence first; undefined if the error is a bug, to be shown whole. */
 export function explainError(error: unknown): string | undefined {
   if (error instanceof ConfigError || error instanceof ClusterError) return error.message
-  const trouble = error as NodeJS.ErrnoException & { port?: number }
-  if (trouble?.syscall === 'listen') return explainListening(trouble)
+  const trouble = error as NodeJS.ErrnoException
   // Its own text holds the whole address, and with it the password.
   if (trouble?.code === 'ERR_INVALID_URL') return 'the address that was given is not a URL'
   if (isFileTrouble(error)) return explainFile(error)
   return explainDatabase(error)
-}
-
-function explainListening({ code, message, port }: NodeJS.ErrnoException & { port?: number }): string {
-  return code === 'EADDRINUSE'
-    ? `port ${port} is in use by another program: set CARTAGE_PORT to a free one`
-    : message
 }
 
 function explainDatabase(error: unknown): string | undefined {

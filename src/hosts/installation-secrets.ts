@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
+import { link, open, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../config.ts'
+import { makeFolder } from '../make-folder.ts'
 
 /** What a process must be told besides its configuration. */
 export type InstallationSecrets = Readonly<{
@@ -77,7 +78,7 @@ async function readKept(dataDir: string, name: string): Promise<string | undefin
 
 /** The file is on the disk when this returns (fsync). */
 async function keep(dataDir: string, name: string, text: string, put: typeof rename): Promise<void> {
-  await mkdir(dataDir, { recursive: true })
+  await makeFolder(dataDir)
   const draft = join(dataDir, `${name}.${process.pid}`)
   const file = await open(draft, 'w', 0o600)
   try {

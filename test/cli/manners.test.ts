@@ -4,6 +4,8 @@ import { mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { readConfig } from '../../src/config.ts'
+import { variables } from '../../src/known-variables.ts'
 import { beginCartage, cartage, connection, installation } from '../support/call.ts'
 import { eventually, setup } from '../support/setup.ts'
 
@@ -46,6 +48,56 @@ test('the line of a COPY that is wrong is shown', async (t) => {
     torn.err,
     'error: invalid input syntax for type integer: "two"\ncontext: COPY places, line 2, column id: "two"\n',
   )
+})
+
+test('a host, a port, a folder and proxies that cannot be are a sentence each', async (t) => {
+  const house = await setup(t)
+  const { port } = new URL(house.url)
+  for (const [env, command, sentence] of [
+    [
+      { CARTAGE_HOST: 'no.such.invalid' },
+      'serve',
+      "CARTAGE_HOST must be an address of this machine, not 'no.such.invalid'",
+    ],
+    [
+      { CARTAGE_HOST: '192.0.2.1' },
+      'serve',
+      "CARTAGE_HOST must be an address of this machine, not '192.0.2.1'",
+    ],
+    [
+      { CARTAGE_WORKER_PORT: port },
+      'worker',
+      `port ${port} is in use by another program: set CARTAGE_WORKER_PORT to a free one`,
+    ],
+    [
+      { CARTAGE_DATABASE_URL: '', CARTAGE_DATA_DIR: '/proc/x' },
+      'serve',
+      '/proc/x: no such file or directory',
+    ],
+    [
+      { CARTAGE_TRUSTED_PROXIES: 'abc' },
+      'serve',
+      "CARTAGE_TRUSTED_PROXIES must be addresses or networks such as 10.0.0.0/8, by comma, not 'abc'",
+    ],
+  ] as const) {
+    const whole = { ...installation(house), CARTAGE_PORT: '0', CARTAGE_LOG_LEVEL: 'silent', ...env }
+    const { code, err } = await cartage(whole, command)
+    assert.deepEqual([code, err], [1, `cartage: ${sentence}\n`])
+  }
+})
+
+test('a list of proxies is addresses, networks and the names of some', () => {
+  const proxies = (list: string) => readConfig({ CARTAGE_TRUSTED_PROXIES: list }).trustedProxies
+  assert.equal(proxies('loopback, 10.0.0.0/8,::1,'), 'loopback,10.0.0.0/8,::1')
+  for (const list of ['10.0.0.0/99', '10.0.0.0/8,::1/129', '1.2.3', '0.0.0.0/0', '::1%lo'])
+    assert.throws(() => proxies(list), /CARTAGE_TRUSTED_PROXIES must be addresses or networks/)
+})
+
+test('no number is larger than what it is used for can be', () => {
+  const timed = Object.values(variables).filter(({ name }) => /_(MS|DAYS)$|_PER_|_LIMIT$|_QUOTA$/.test(name))
+  assert.ok(timed.length > 20)
+  for (const { name } of timed)
+    assert.throws(() => readConfig({ [name]: '9999999999' }), /must be a whole number from \d+ to \d+, not/)
 })
 
 test('a port in use, an address without scheme and one that is none are a sentence each', async (t) => {

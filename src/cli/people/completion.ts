@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createClient } from '../../client/client.ts'
 import { readPeopleConfig } from '../../config.ts'
+import { makeFolder } from '../../make-folder.ts'
 import { UsageError } from '../command.ts'
 import { serviceCommands } from '../service-commands.ts'
 import { type ArgumentKind, type Call, commonOptions, type Options, type PeopleCommand } from './command.ts'
@@ -80,7 +81,7 @@ async function remembered(folder: string, account: string, ask: () => Promise<Na
   const kept = await readFile(path, 'utf8').then(JSON.parse, () => undefined)
   if (kept && Date.now() - kept.at < 60_000) return kept as Names
   const names = await ask()
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await makeFolder(folder, 0o700)
   await writeFile(path, JSON.stringify({ at: Date.now(), ...names }), { mode: 0o600 })
   return names
 }

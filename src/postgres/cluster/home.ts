@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process'
-import { chmod, chown, lstat, mkdir, mkdtemp, realpath, rmdir, stat, symlink } from 'node:fs/promises'
+import { chmod, chown, lstat, mkdtemp, realpath, rmdir, stat, symlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Log } from '../../log.ts'
+import { makeFolder } from '../../make-folder.ts'
 import { ClusterError } from './cluster-error.ts'
 import { findSocketDirectory } from './socket-directory.ts'
 
@@ -62,7 +63,7 @@ export async function openHome(dataDir: string, log: Pick<Log, 'info'>): Promise
 
 async function makeHome(path: string, log: Pick<Log, 'info'>): Promise<void> {
   await makeSearchable(dirname(path))
-  const made = await mkdir(path, { mode: 0o700, recursive: true })
+  const made = await makeFolder(path, 0o700)
   // Another process that starts at the same moment may have been first.
   if (made === undefined || !isRoot()) return
   const postgres = await postgresUser()
@@ -83,7 +84,7 @@ async function makeHome(path: string, log: Pick<Log, 'info'>): Promise<void> {
 
 /** Others may pass through but not look around, whatever the umask; a folder that exists stays as it is. */
 async function makeSearchable(directory: string): Promise<void> {
-  const made = await mkdir(directory, { recursive: true })
+  const made = await makeFolder(directory)
   if (made !== undefined) await chmod(directory, 0o711)
 }
 

@@ -1,6 +1,7 @@
-import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { appendFile, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { PeopleConfig } from '../../../config.ts'
+import { makeFolder } from '../../../make-folder.ts'
 
 /** A job that was queued from this computer: the service keeps no list. */
 export type KnownJob = Readonly<{ id: string; url: string; user: string; at: string; statement: string }>
@@ -8,7 +9,7 @@ export type KnownJob = Readonly<{ id: string; url: string; user: string; at: str
 const mostKept = 1_000
 
 export async function rememberJob(config: PeopleConfig, job: KnownJob): Promise<void> {
-  await mkdir(config.stateFolder, { recursive: true, mode: 0o700 })
+  await makeFolder(config.stateFolder, 0o700)
   await appendFile(pathOf(config), `${JSON.stringify(job)}\n`, { mode: 0o600 })
   const lines = await readLines(config)
   if (lines.length > mostKept * 2) await writeFile(pathOf(config), `${lines.slice(-mostKept).join('\n')}\n`)

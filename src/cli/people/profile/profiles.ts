@@ -1,6 +1,7 @@
-import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { PeopleConfig } from '../../../config.ts'
+import { makeFolder } from '../../../make-folder.ts'
 import { UsageError } from '../../command.ts'
 
 /** An account of a service. Instead of the key there may be a command that prints it, such as `pass show cartage/demo`. */
@@ -29,7 +30,7 @@ export async function readProfiles(config: PeopleConfig): Promise<Profiles> {
 /** Under its own name the file is whole, and nobody else's at any moment. */
 export async function writeProfiles(config: PeopleConfig, profiles: Profiles): Promise<void> {
   const path = profilesPath(config)
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  await makeFolder(dirname(path), 0o700)
   await writeFile(`${path}.new`, `${JSON.stringify(profiles, null, 2)}\n`, { mode: 0o600 })
   await rename(`${path}.new`, path)
 }

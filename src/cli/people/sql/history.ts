@@ -1,5 +1,6 @@
-import { appendFile, mkdir, readFile } from 'node:fs/promises'
+import { appendFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeFolder } from '../../../make-folder.ts'
 
 const nameOf = (folder: string) => join(folder, 'sql-history')
 
@@ -12,6 +13,6 @@ export async function readHistory(folder: string): Promise<string[]> {
 /** What looks like a token is not kept. */
 export async function remember(folder: string, line: string): Promise<void> {
   if (line.trim() === '' || /cartage_[\w-]{20,}/.test(line)) return
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await makeFolder(folder, 0o700)
   await appendFile(nameOf(folder), `${line}\n`, { mode: 0o600 })
 }
