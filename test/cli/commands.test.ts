@@ -119,7 +119,7 @@ test('a configuration that makes no sense is told in a sentence', async () => {
   ] as const) {
     const { code, err } = await cartage({ [name]: value }, 'user', 'list')
     assert.equal(code, 1)
-    assert.match(err, new RegExp(`^cartage: ${name} must be a whole number of \\d+ or more up to \\d+, not`))
+    assert.match(err, new RegExp(`^cartage: ${name} must be a whole number from \\d+ to \\d+, not`))
   }
   const unreachable = { CARTAGE_DATABASE_URL: 'postgres://u@127.0.0.1:1/x', CARTAGE_SECRET: 'x'.repeat(32) }
   for (const command of [['user', 'list'], ['serve']]) {

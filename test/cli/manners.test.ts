@@ -86,6 +86,19 @@ test('a host, a port, a folder and proxies that cannot be are a sentence each', 
   }
 })
 
+test('a full disk is a sentence with the name of the file', async (t) => {
+  const house = await setup(t)
+  const rows = `select repeat('x', 1000) from generate_series(1, 2000)`
+  for (const args of [
+    ['export', rows, '-o', '/dev/full', '--format', 'csv'],
+    ['sql', rows, '-o', '/dev/full'],
+    ['copy', 'to', `copy (${rows}) to stdout`, '/dev/full'],
+  ]) {
+    const { code, err } = await cartage(connection(house), ...args, '--no-progress')
+    assert.deepEqual([code, err], [1, 'error: /dev/full: no space left on device\n'], args[0])
+  }
+})
+
 test('a list of proxies is addresses, networks and the names of some', () => {
   const proxies = (list: string) => readConfig({ CARTAGE_TRUSTED_PROXIES: list }).trustedProxies
   assert.equal(proxies('loopback, 10.0.0.0/8,::1,'), 'loopback,10.0.0.0/8,::1')

@@ -5,6 +5,7 @@ import { Readable, type Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
 import { UsageError } from '../command.ts'
+import { withFile } from '../file-trouble.ts'
 import { freshName } from '../fresh-name.ts'
 import { untilInterrupted } from '../interrupt.ts'
 import { readTarEntry, tarEntry } from './tar-entry.ts'
@@ -48,7 +49,7 @@ export async function writeBackup(
     await syncPath(dirname(file))
   } catch (error) {
     await rm(part, { force: true })
-    throw error
+    throw withFile(error, file)
   }
 }
 

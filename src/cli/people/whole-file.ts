@@ -3,6 +3,7 @@ import { createWriteStream } from 'node:fs'
 import { realpath, rename, rm, stat } from 'node:fs/promises'
 import type { Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
+import { withFile } from '../file-trouble.ts'
 import { freshName } from '../fresh-name.ts'
 import { visibleTexts } from '../printable.ts'
 
@@ -14,7 +15,11 @@ export async function writeWhole<T>(file: string, write: (target: Writable) => P
   const part = isSpecial ? file : freshName(target)
   // Exclusively: whatever has that name, a link among others, is not ours to write to.
   const stream = createWriteStream(part, { flags: isSpecial ? 'w' : 'wx' })
-  await once(stream, 'open')
+  await once(stream, 'open').catch((error) => {
+    throw withFile(error, file)
+  })
+  // Told to whoever writes next, or by `finished`: between two writes nobody listens.
+  stream.on('error', () => undefined)
   try {
     const result = await write(stream)
     stream.end()
@@ -24,7 +29,7 @@ export async function writeWhole<T>(file: string, write: (target: Writable) => P
   } catch (error) {
     stream.destroy()
     if (!isSpecial) await rm(part, { force: true })
-    throw error
+    throw withFile(error, file)
   }
 }
 
@@ -42,6 +47,7 @@ export function passOn(chunks: AsyncIterable<Uint8Array | string>, target: Writa
 /** The same with what is known to be harmless, and may have colours. */
 export async function writeAll(chunks: AsyncIterable<Uint8Array | string>, target: Writable): Promise<void> {
   for await (const chunk of chunks) {
+    if (target.errored) throw target.errored
     if (!target.write(chunk)) await once(target, 'drain')
   }
 }
