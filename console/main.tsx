@@ -2,7 +2,7 @@ import './styles/tokens.css'
 import './styles/base.css'
 import './styles/parts.css'
 import './styles/frame.css'
-import { render } from 'preact'
+import { options, render } from 'preact'
 import { restoreSession } from './api/session.ts'
 import { Frame } from './frame/frame.tsx'
 import { guardSinks } from './frame/trusted-types.ts'
@@ -10,6 +10,8 @@ import { listenForKeys } from './parts/acts.ts'
 import { followLinks } from './parts/route.ts'
 import { showTheme } from './parts/theme.ts'
 
+// What is seen works: effects attach its keys and open its dialogs before the next key or click, not after the next frame.
+options.requestAnimationFrame = queueMicrotask
 guardSinks()
 showTheme()
 followLinks()

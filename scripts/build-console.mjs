@@ -98,7 +98,7 @@ const oneCore = {
   name: 'one-core',
   setup(build) {
     build.onLoad(
-      { filter: /\/console\/[^/]+\/(page|palette|map-view|table-map|small-map|chart-view)\.tsx$/ },
+      { filter: /\/console\/[^/]+\/(page|more-acts|map-view|table-map|small-map|chart-view)\.tsx?$/ },
       ({ path }) => ({
         contents: `${readFileSync(path, 'utf8')}\nimport * as core from '../core.ts'\nexport { core }\n`,
         loader: 'tsx',

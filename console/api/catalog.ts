@@ -18,14 +18,16 @@ export const catalog = signal<Catalog>({ searchPath: ['public'], tables: [] })
 let reading: Promise<void> | undefined
 
 export function refreshCatalog(): Promise<void> {
-  reading = readCatalog().then(
+  const mine = readCatalog().then(
     (read) => {
-      catalog.value = read
+      // One that was asked for later knows more, whichever answer is the last.
+      if (reading === mine) catalog.value = read
     },
     // Completion then knows less; the page itself says what is wrong.
     () => undefined,
   )
-  return reading
+  reading = mine
+  return mine
 }
 
 /** Read once, when somebody needs it first. */

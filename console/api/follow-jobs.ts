@@ -1,7 +1,7 @@
 import { toast } from '../parts/toast.tsx'
 import { ApiError } from './api-error.ts'
 import { isFinal, readJob } from './jobs.ts'
-import { isOpen, knownJobs, markGone, openKnownJobs, rememberJob } from './known-jobs.ts'
+import { isOpen, knownJobs, markGone, openKnownJobs, updateKnownJob } from './known-jobs.ts'
 
 const everyMs = 3_000
 
@@ -29,7 +29,7 @@ async function readOpenJobs(signal: AbortSignal): Promise<void> {
       return undefined
     })
     if (!job || job.status === known.status) continue
-    await rememberJob(job)
+    await updateKnownJob(job)
     if (isFinal(job)) toast(`A job is ${job.status}`)
   }
 }

@@ -38,6 +38,13 @@ export async function addKnownJobs(jobs: readonly KnownJob[]): Promise<void> {
   })
 }
 
+/** What was read of it, unless it was forgotten meanwhile, or has ended as another has read. */
+export async function updateKnownJob(job: JobDocument): Promise<void> {
+  await change((former) =>
+    former.map((known) => (known.id === job.job_id && isOpen(known) ? knownOf(job) : known)),
+  )
+}
+
 export async function markGone(id: string): Promise<void> {
   await change((former) => former.map((job) => (job.id === id ? { ...job, status: 'gone' } : job)))
 }

@@ -8,7 +8,6 @@ import { changeSettings, openSettings } from '../api/settings.ts'
 import { type Act, useActs } from '../parts/acts.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { LiveRegion } from '../parts/live.tsx'
-import { Load, useLoaded } from '../parts/loading.tsx'
 import { Menu } from '../parts/menu.tsx'
 import { hrefOf, navigate, path, segmentsOf } from '../parts/route.ts'
 import { Toasts } from '../parts/toast.tsx'
@@ -16,6 +15,7 @@ import { Brand } from './brand.tsx'
 import { FileDrop } from './file-drop.tsx'
 import { KeysHelp } from './keys-help.tsx'
 import { shownPages, whyNot } from './pages.ts'
+import { Palette } from './palette.tsx'
 import { ShownPage } from './shown-page.tsx'
 import { SignInForm, SignInPage } from './sign-in.tsx'
 import { ThemeMenu, UserMenu } from './top-menus.tsx'
@@ -72,18 +72,10 @@ function SignedIn() {
         <ShownPage />
       </main>
       {session.value !== null && <FileDrop />}
-      {opened.value === 'palette' && <LazyPalette close={close} />}
+      {opened.value === 'palette' && <Palette close={close} />}
       {opened.value === 'keys' && <KeysHelp close={close} />}
     </div>
   )
-}
-
-const loadPalette = () => import('./palette.tsx')
-
-/** With the first page comes only what everybody needs. */
-function LazyPalette({ close }: Readonly<{ close: () => void }>) {
-  const loaded = useLoaded(loadPalette, [])
-  return <Load from={loaded}>{({ default: Palette }) => <Palette close={close} />}</Load>
 }
 
 /** `/console/` itself is no page: the one that was open last is shown, or the first. */

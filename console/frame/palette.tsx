@@ -1,21 +1,18 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
-import { catalog } from '../api/catalog.ts'
-import { readHistory } from '../api/history.ts'
-import { session } from '../api/session.ts'
-import { packStatement } from '../api/share.ts'
 import { type Act, acts } from '../parts/acts.ts'
-import { shorten } from '../parts/format.ts'
 import { useLoaded } from '../parts/loading.tsx'
-import { navigate, pathTo } from '../parts/route.ts'
+
+// Not with the first page, but the field is there at once: what is typed before they have come is not lost.
+const loadMore = () => import('./more-acts.ts').then(({ moreActs }) => moreActs())
 
 /** Everything by its name: what can be done here, the tables, and what was run in this browser. */
-export default function Palette({ close }: Readonly<{ close: () => void }>) {
+export function Palette({ close }: Readonly<{ close: () => void }>) {
   const element = useRef<HTMLDialogElement>(null)
   const [text, setText] = useState('')
   const [at, setAt] = useState(0)
   const id = useId()
-  const history = useLoaded(historyActs, [])
-  const found = find(text, [...acts.value, ...tableActs(), ...(history.value ?? [])])
+  const more = useLoaded(loadMore, [])
+  const found = find(text, [...acts.value, ...(more.value ?? [])])
   useEffect(() => element.current?.showModal(), [])
   const run = (act: Act | undefined) => {
     close()
@@ -70,21 +67,6 @@ export default function Palette({ close }: Readonly<{ close: () => void }>) {
       </div>
     </dialog>
   )
-}
-
-const tableActs = (): Act[] =>
-  catalog.value.tables.map(({ schema, name, kind }) => ({
-    name: `${schema}.${name}, ${kind}`,
-    run: () => navigate(pathTo('tables', schema, name)),
-  }))
-
-/** Into a new draft, as a link would: never run by itself. */
-async function historyActs(): Promise<Act[]> {
-  const entries = session.value ? await readHistory() : []
-  return entries.map(({ text }) => ({
-    name: `Run before: ${shorten(text, 120)}`,
-    run: () => void packStatement(text).then((packed) => navigate(`/sql#s=${packed}`)),
-  }))
 }
 
 /** Those that have all words, in the order in which they were offered; no more than a person reads. */

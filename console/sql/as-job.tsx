@@ -7,6 +7,7 @@ import { Dialog } from '../parts/dialog.tsx'
 import { Field } from '../parts/field.tsx'
 import { formatDuration } from '../parts/format.ts'
 import { ErrorNotice, Notice } from '../parts/notice.tsx'
+import { useWork } from '../parts/work.ts'
 import { addDraft } from './drafts.ts'
 
 /** Too long for a request: the same statement as a job, as it is or into a table, and its way to the end. */
@@ -42,11 +43,11 @@ type AskProps = Readonly<{
 
 function AskForTable({ text, close, started }: AskProps) {
   const [table, setTable] = useState('')
-  const [error, setError] = useState<unknown>(undefined)
-  const submit = async (event: Event) => {
+  const { isBusy, error, begin } = useWork()
+  const submit = (event: Event) => {
     event.preventDefault()
     const name = table.trim()
-    await startJob(name ? intoTable(text, name) : text).then((job) => started(job, name), setError)
+    void begin(async () => started(await startJob(name ? intoTable(text, name) : text), name))
   }
   return (
     <Dialog title="Run as a job" onClose={close}>
@@ -65,8 +66,8 @@ function AskForTable({ text, close, started }: AskProps) {
           <button type="button" onClick={close}>
             Cancel
           </button>
-          <button type="submit" class="primary">
-            Start the job
+          <button type="submit" class="primary" disabled={isBusy}>
+            {isBusy ? 'Sending…' : 'Start the job'}
           </button>
         </div>
       </form>
@@ -80,6 +81,7 @@ const intoTable = (text: string, name: string) =>
 function JobProgress({ started, table }: Readonly<{ started: JobDocument; table: string }>) {
   const [job, setJob] = useState(started)
   const [error, setError] = useState<unknown>(undefined)
+  const cancelling = useWork()
   useEffect(() => {
     const left = new AbortController()
     watchJob(started.job_id, left.signal, setJob).catch(
@@ -99,8 +101,13 @@ function JobProgress({ started, table }: Readonly<{ started: JobDocument; table:
       {job.failed_reason && <p>{job.failed_reason}</p>}
       <div class="row">
         {!isFinal(job) && (
-          <button type="button" class="danger" onClick={() => cancelJob(job.job_id).catch(setError)}>
-            Cancel the job
+          <button
+            type="button"
+            class="danger"
+            disabled={cancelling.isBusy}
+            onClick={() => cancelling.begin(async () => void (await cancelJob(job.job_id)))}
+          >
+            {cancelling.isBusy ? 'Cancelling…' : 'Cancel the job'}
           </button>
         )}
         {job.status === 'done' && table && (
@@ -109,6 +116,7 @@ function JobProgress({ started, table }: Readonly<{ started: JobDocument; table:
           </button>
         )}
       </div>
+      {cancelling.error !== undefined && !isFinal(job) && <ErrorNotice error={cancelling.error} />}
     </Notice>
   )
 }

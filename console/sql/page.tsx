@@ -88,7 +88,7 @@ export default function SqlPage() {
     { name: 'Run the statement at the cursor, or the selection', keys: 'Ctrl+Enter', run: runCurrent },
     { name: 'Run all statements', keys: 'Ctrl+Shift+Enter', run: runAll },
     { name: 'Stop what is running', keys: 'Ctrl+.', run: stopRunning },
-    { name: 'New draft', keys: 'Alt+n', run: () => addDraft('') },
+    { name: 'New draft', keys: 'Alt+n', run: () => void (isOpen && addDraft('')) },
     { name: 'Explain the statement', keys: 'Ctrl+Shift+e', run: explain(false) },
     { name: 'Explain and carry out the statement', run: explain(true) },
     { name: 'History', run: () => setHistoryOpen(true) },

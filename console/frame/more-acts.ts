@@ -1,0 +1,24 @@
+import { catalog, openCatalog } from '../api/catalog.ts'
+import { readHistory } from '../api/history.ts'
+import { session } from '../api/session.ts'
+import { packStatement } from '../api/share.ts'
+import type { Act } from '../parts/acts.ts'
+import { shorten } from '../parts/format.ts'
+import { navigate, pathTo } from '../parts/route.ts'
+
+/** What the palette finds beside the acts of the page: the tables, and what was run in this browser. */
+export async function moreActs(): Promise<readonly Act[]> {
+  if (!session.peek()) return []
+  const [history] = await Promise.all([readHistory(), openCatalog()])
+  return [
+    ...catalog.peek().tables.map(({ schema, name, kind }) => ({
+      name: `${schema}.${name}, ${kind}`,
+      run: () => navigate(pathTo('tables', schema, name)),
+    })),
+    // Into a new draft, as a link would: never run by itself.
+    ...history.map(({ text }) => ({
+      name: `Run before: ${shorten(text, 120)}`,
+      run: () => void packStatement(text).then((packed) => navigate(`/sql#s=${packed}`)),
+    })),
+  ]
+}
