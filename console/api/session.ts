@@ -83,6 +83,8 @@ channel.onmessage = ({ data }: MessageEvent<Message>) => {
     onAnswer()
   } else if (data.kind === 'signed-out') {
     sessionStorage.removeItem(storageName)
+    // Until this page is gone it may still be asked, by the tab that has signed out and is loaded anew.
+    take({ session: null, adminToken: null })
     // Nothing of the former person stays in the memory of this tab, and no open database hinders its deletion.
     location.reload()
   }

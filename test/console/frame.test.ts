@@ -38,6 +38,24 @@ test('a new tab is signed in by the open one, and signing out takes both out and
   })
 })
 
+test('a tab that hears of the signing out gives the key to nobody, even while it is still there', async (t) => {
+  const { page, context, url, signInAt } = await openConsole(t)
+  await signInAt('/account')
+  await page.getByText('Signed in with the Master key').waitFor()
+  const other = await context.newPage()
+  await other.goto(`${url}/health`)
+  const heard = await other.evaluateHandle(() => {
+    const messages: unknown[] = []
+    const channel = new BroadcastChannel('cartage.session')
+    channel.onmessage = ({ data }) => messages.push(data)
+    for (const kind of ['signed-out', 'ask']) channel.postMessage({ kind })
+    return messages
+  })
+  await page.getByLabel('API key').waitFor()
+  // The page that is loaded anew asks too, after all that the former one has said.
+  await eventually(async () => assert.deepEqual(await heard.jsonValue(), [{ kind: 'ask' }]))
+})
+
 test('somebody without a key looks around as nobody, and sees what is not theirs to do', async (t) => {
   const { page, goTo, user } = await openConsole(t)
   await goTo('/account')
