@@ -6,18 +6,14 @@ import { dirname } from 'node:path'
  * for ever, past every signal, where a folder is there and still refuses as if it were not (`/proc/x`).
  */
 export async function makeFolder(path: string, mode = 0o777): Promise<string | undefined> {
+  if (await isFolder(path)) return undefined
+  const above = await makeFolder(dirname(path), mode)
   try {
     await mkdir(path, { mode })
-    return path
+    return above ?? path
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'ENOENT' && !(await isFolder(dirname(path)))) {
-      const above = await makeFolder(dirname(path), mode)
-      const made = await makeFolder(path, mode)
-      return above ?? made
-    }
-    // Others may be first, and a system that cannot be written to says so of what is there as well.
-    if (code !== 'ENOENT' && (await isFolder(path))) return undefined
+    // Others may be first.
+    if (await isFolder(path)) return above
     throw error
   }
 }
