@@ -52,6 +52,7 @@ export function planImport(head: FileHead, reading: FileReading, wanted: WantedI
     isNew: wanted.target === undefined,
     columns,
     dialect: head.dialect,
+    hasNullMark: reading.inference.hasNullMark,
     points: wanted.points === null ? undefined : possiblePoints,
     isPrepared: wanted.isPrepared && wanted.target === undefined,
   }

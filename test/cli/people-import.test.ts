@@ -62,6 +62,38 @@ hint: --type größe=text loads it as it is.\n`,
   assert.equal((await cartage(me, 'export', 'quakes', '-o', parquet, '--format', 'csv')).code, 0)
 })
 
+test('what `--format tsv` wrote is imported with its NULLs and its empty texts', async (t) => {
+  const house = await setup(t, { worker: true })
+  const me = connection(house)
+  const file = join(await mkdtemp(join(tmpdir(), 'import-')), 'kept.tsv')
+  const rows = `select * from (values (1::bigint, 'x', null::bigint), (2, '', 7), (null, null, 8)) v (id, name, size)`
+  assert.equal((await cartage(me, 'sql', rows, '--format', 'tsv', '-o', file)).code, 0)
+  const imported = await cartage(me, 'import', file, '--no-prepare')
+  assert.match(imported.err, /\n {2}id bigint · name text · size bigint\n/)
+  const kept = await house.user.sql('select id, name, size from kept order by id')
+  assert.deepEqual(kept.rows, (await house.user.sql(`${rows} order by id`)).rows)
+  assert.equal((await cartage(me, 'import', file, 'kept', '--append', '--no-prepare')).code, 0)
+  assert.equal((await house.user.sql('select * from kept where name is null')).rowCount, 2)
+})
+
+test('what import does not read, and an empty line, are told as that', async (t) => {
+  const house = await setup(t)
+  const me = connection(house)
+  const folder = await mkdtemp(join(tmpdir(), 'import-'))
+  const inLines = join(folder, 'x.ndjson')
+  await writeFile(inLines, '{"a":1}\n{"a":2}\n')
+  const blank = join(folder, 'blank.csv')
+  await writeFile(blank, 'a,b\n1,2\n\n3,4\n')
+  for (const [file, code, sentence] of [
+    ['-', 2, 'standard input can be read once, but import reads first for the types: save it to a file'],
+    [inLines, 2, `${inLines}: import reads GeoJSON in one document (.geojson, .json), CSV and TSV, not this`],
+    [blank, 1, 'This line is empty: take it out, PostgreSQL would refuse it.'],
+  ] as const) {
+    const refused = await cartage(me, 'import', file)
+    assert.deepEqual([refused.code, refused.err.split('\n')[0]], [code, `error: ${sentence}`])
+  }
+})
+
 test('--header and --no-header say what the first line is, whatever it looks like', async (t) => {
   const me = connection(await setup(t, { worker: true }))
   const folder = await mkdtemp(join(tmpdir(), 'import-'))

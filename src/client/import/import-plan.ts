@@ -21,6 +21,8 @@ export type ImportPlan = Readonly<{
   /** Those of the file, in its order. */
   columns: readonly ImportColumn[]
   dialect: CsvDialect
+  /** Of Inference. */
+  hasNullMark?: boolean | undefined
   /** The column the_geom is filled from them. */
   points?: Points | undefined
   /** CDB_CartodbfyTable: a key, both geometries, their indexes. */
@@ -82,7 +84,7 @@ function copyStatement(name: string, plan: ImportPlan): string {
   return `COPY ${name}${plan.isNew ? '' : ` (${columns.join(', ')})`} FROM STDIN WITH (${copyOptions(plan).join(', ')})`
 }
 
-function copyOptions({ columns, dialect }: ImportPlan): string[] {
+function copyOptions({ columns, dialect, hasNullMark }: ImportPlan): string[] {
   const { delimiter, quote, hasHeader, encoding } = dialect
   const empties = columns.filter(({ type, hasQuotedEmpty }) => hasQuotedEmpty && type !== 'text')
   return [
@@ -91,6 +93,7 @@ function copyOptions({ columns, dialect }: ImportPlan): string[] {
     delimiter === '\t' ? "DELIMITER E'\\t'" : delimiter !== ',' && `DELIMITER '${delimiter}'`,
     // A character that no text has.
     quote === '' && "QUOTE E'\\x01'",
+    hasNullMark && "NULL '\\N'",
     encoding !== 'UTF8' && `ENCODING '${encoding}'`,
     empties.length > 0 && `FORCE_NULL (${empties.map((column) => shownName(column.name)).join(', ')})`,
   ].filter((option) => typeof option === 'string')

@@ -43,6 +43,8 @@ export type Inference = Readonly<{
   /** Records without the header. */
   rows: number
   badLine: BadLine | undefined
+  /** In a file with tabs: NULL is written `\N`, as by COPY and by `--format tsv`, and what is empty is an empty text. */
+  hasNullMark: boolean
 }>
 
 /**
@@ -53,6 +55,8 @@ export class TypeInference {
   readonly #records: CsvRecords
   readonly #columns: SeenColumn[] = []
   #isHeaderNext: boolean
+  readonly #marksNull: boolean
+  #hasNullMark = false
   #rows = 0
   #badLine: BadLine | undefined
   readonly #utf8: InstanceType<typeof TextDecoder> | undefined
@@ -64,6 +68,7 @@ export class TypeInference {
     ...form
   }: CsvForm & Readonly<{ hasHeader: boolean; encoding: string }>) {
     this.#isHeaderNext = hasHeader
+    this.#marksNull = form.delimiter === '\t'
     this.#records = new CsvRecords(form, (record) => this.#see(record))
     if (encoding === 'UTF8') this.#utf8 = new TextDecoder('utf-8', { fatal: true })
   }
@@ -91,7 +96,8 @@ export class TypeInference {
   }
 
   get result(): Inference {
-    return { columns: this.#columns.map(inferredOf), rows: this.#rows, badLine: this.#badLine }
+    const columns = this.#columns.map((column) => inferredOf(column, this.#hasNullMark))
+    return { columns, rows: this.#rows, badLine: this.#badLine, hasNullMark: this.#hasNullMark }
   }
 
   #checkEncoding(chunk: Uint8Array | undefined): void {
@@ -114,7 +120,10 @@ export class TypeInference {
   #see(record: CsvRecord): void {
     const { bytes, starts, ends, quotes, count, line } = record
     if (this.#columns.length === 0) for (let at = 0; at < count; at++) this.#columns.push(new SeenColumn())
-    if (count !== this.#columns.length) throw new CsvError(line, wrongCount(count, this.#columns.length))
+    if (count !== this.#columns.length) {
+      const isEmpty = count === 1 && starts[0] === ends[0]
+      throw new CsvError(line, isEmpty ? emptyLine : wrongCount(count, this.#columns.length))
+    }
     if (count === 1 && isEndMark(record)) throw new CsvError(line, 'For PostgreSQL a line of \\. is the end.')
     if (this.#isHeaderNext) {
       this.#isHeaderNext = false
@@ -125,12 +134,22 @@ export class TypeInference {
       const column = this.#columns[at]!
       const start = starts[at]!
       const end = ends[at]!
+      if (start === end) column.hasEmpty = true
+      else if (this.#marksNull && end - start === 2 && bytes[start] === BACKSLASH && bytes[start + 1] === N) {
+        this.#hasNullMark = true
+        continue
+      }
       if (start === end || column.isSettled) continue
       if (quotes[at] === 0) column.see(bytes, start, end, line)
       else column.seeQuoted(fieldBytes(record, at), line)
     }
   }
 }
+
+const BACKSLASH = 92
+const N = 78
+
+const emptyLine = 'This line is empty: take it out, PostgreSQL would refuse it.'
 
 const wrongCount = (found: number, wanted: number) =>
   found === 1 ? `This line has one value, not ${wanted}.` : `This line has ${found} values, not ${wanted}.`
@@ -141,6 +160,7 @@ const isEndMark = ({ bytes, starts, ends }: CsvRecord) =>
 class SeenColumn {
   types = ALL_TYPES
   values = 0
+  hasEmpty = false
   hasQuotedEmpty = false
   /** The value after which only text was left, and what the column could be before it. */
   last: { types: number; line: number; value: string } | undefined
@@ -181,8 +201,10 @@ const choices: readonly (readonly [bit: number, type: ColumnType, words: string]
   [GEOMETRY, 'geometry', 'a geometry'],
 ]
 
-function inferredOf(column: SeenColumn): InferredColumn {
+function inferredOf(column: SeenColumn, hasNullMark: boolean): InferredColumn {
   const { types, values, hasQuotedEmpty } = column
+  if (hasNullMark && (column.hasEmpty || hasQuotedEmpty) && types !== 0)
+    return { type: 'text', reason: 'NULL is \\N here, so an empty value is text', hasQuotedEmpty }
   const choice = types === ALL_TYPES ? undefined : choices.find(([bit]) => (types & bit) !== 0)
   const reason = choice ? reasonOf(choice[1], choice[2], values) : reasonForText(column)
   return { type: choice?.[1] ?? 'text', reason, hasQuotedEmpty }

@@ -38,9 +38,15 @@ export async function openImportFile(
   encoding: string | undefined,
   hasHeader: boolean | undefined,
 ): Promise<ImportFile> {
-  const { size, isPipe } = await statNamedFile(path)
-  if (isPipe)
-    throw new UsageError(`${path} can be read once, but import reads first for the types: save it to a file`)
+  const { size, isPipe } = path === '-' ? standardInput : await statNamedFile(path)
+  if (isPipe) {
+    const what = path === '-' ? 'standard input' : path
+    throw new UsageError(`${what} can be read once, but import reads first for the types: save it to a file`)
+  }
+  if (otherJson.test(path))
+    throw new UsageError(
+      `${path}: import reads GeoJSON in one document (.geojson, .json), CSV and TSV, not this`,
+    )
   if (/\.(geo)?json$/i.test(path)) {
     if (hasHeader !== undefined) throw new UsageError(`${path}: GeoJSON has no header`)
     return openGeojson(path, size)
@@ -69,6 +75,11 @@ export async function openImportFile(
     },
   }
 }
+
+const standardInput = { size: 0, isPipe: true }
+
+/** JSON that would be taken for a CSV: in lines, or compressed. */
+const otherJson = /\.(ndjson|jsonl|geojsonl|geojsons)(\.gz)?$|\.(geo)?json\.gz$/i
 
 /** Large ones go over HTTP with half the work of 64 KB. */
 const chunkBytes = 1024 * 1024

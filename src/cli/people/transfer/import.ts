@@ -99,7 +99,7 @@ async function planImport(call: Call, file: ImportFile) {
   } finally {
     stop()
   }
-  const { columns: inferred, rows, badLine } = inference.result
+  const { columns: inferred, rows, badLine, hasNullMark } = inference.result
   if (badLine) throw new Failed([badLine.message, ...(await showLine(path, file, badLine.line))].join('\n'))
   if (!inference.isEncodingRight)
     throw new UsageError(`${path} is not UTF-8: say what it is, such as --encoding WIN1252`)
@@ -117,6 +117,7 @@ async function planImport(call: Call, file: ImportFile) {
     isNew: call.values.append !== true,
     columns,
     dialect: file.dialect,
+    hasNullMark,
     points: pointsOf(call, columns),
     isPrepared: call.values['no-prepare'] !== true,
   }
