@@ -154,6 +154,13 @@ export const errors = {
       'unavailable',
       `The database server wants the password ${way} and does not get it: let its pg_hba.conf say scram-sha-256`,
     ),
+  notSuperuser: (cause: unknown) =>
+    raise(
+      'not-superuser',
+      'unavailable',
+      'The administrative role must be a superuser and is none: look at CARTAGE_DATABASE_URL, or at the address of the host',
+      { cause },
+    ),
   connectionsExhausted: (waitedMs: number) =>
     raise(
       'connections-exhausted',

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { tmpdir } from 'node:os'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
+import pg from 'pg'
 import { userByName } from '../../src/auth/account-store.ts'
 import { createClient } from '../../src/client/client.ts'
 import { doctor } from '../../src/doctor/doctor.ts'
@@ -140,6 +141,12 @@ test('a host must be a cluster of its own where the administrator is a superuser
   const wrongPassword = cluster.url.replace(/:[^:@/]+@/, ':wrong@')
   await assert.rejects(addHost(accounts, 'again', wrongPassword), /not reachable/)
   await assert.rejects(addHost(accounts, 'second', wrongPassword), /not reachable/)
+  const owner = new pg.Client(cluster.url)
+  await owner.connect()
+  await owner.query(`create role plain login createdb createrole password 'plain'`)
+  await owner.end()
+  const plain = cluster.url.replace(/\/\/[^@]+@/, '//plain:plain@')
+  await assert.rejects(addHost(accounts, 'second', plain), /must be a superuser and is none/)
   await addHost(accounts, 'second', cluster.url)
   await newUser(service, 'first')
   assert.equal((await (await newUser(service, 'second')).sql('select 1')).total_rows, 1)

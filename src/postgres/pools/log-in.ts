@@ -52,6 +52,9 @@ async function attemptLogin(
     if (!options.keeper || (await isSound(options.keeper, client))) return client
     if (isLast) throw new Error(`the role ${target.role} keeps changing itself`)
   } catch (error) {
+    // Nobody keeps the administrator's login, and some of its settings are for superusers.
+    if (!options.keeper && hasSqlstate(error, sqlstate.insufficientPrivilege))
+      throw errors.notSuperuser(error)
     if (isLast || !options.keeper || isUnavailable(error)) throw loginError(error)
   }
   return undefined
