@@ -1,4 +1,5 @@
-import { statfs } from 'node:fs/promises'
+import { realpath, statfs } from 'node:fs/promises'
+import { join } from 'node:path'
 import { countProcesses } from '../auth/lease-store.ts'
 import { newestTokens, type SealedToken } from '../auth/token-store.ts'
 import type { Config } from '../config.ts'
@@ -45,12 +46,14 @@ function checkProcesses(processes: number): Check {
 /** The disk of a database on another machine cannot be seen from here. */
 async function checkDisk({ databaseUrl, dataDir }: Config): Promise<readonly Check[]> {
   if (databaseUrl) return []
-  const disk = await statfs(dataDir).catch((error: Error) => error)
+  // The cluster may be a link to another disk.
+  const folder = await realpath(join(dataDir, 'postgres')).catch(() => dataDir)
+  const disk = await statfs(folder).catch((error: Error) => error)
   if (disk instanceof Error) {
-    return [{ name: 'disk', status: 'warn', advice: `${dataDir} cannot be looked at: ${disk.message}` }]
+    return [{ name: 'disk', status: 'warn', advice: `${folder} cannot be looked at: ${disk.message}` }]
   }
   const { bavail, blocks, bsize } = disk
-  const free = `${Math.round((bavail * bsize) / 1024 ** 3)} GiB (${Math.round((100 * bavail) / blocks)} %) free under ${dataDir}`
+  const free = `${Math.round((bavail * bsize) / 1024 ** 3)} GiB (${Math.round((100 * bavail) / blocks)} %) free under ${folder}`
   const share = bavail / blocks
   if (share >= 0.1) return [{ name: 'disk', status: 'ok', advice: free }]
   const advice = `${free}: PostgreSQL stops when the disk is full; make room, or move CARTAGE_DATA_DIR`

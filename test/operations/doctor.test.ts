@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -20,6 +20,15 @@ test('a healthy installation passes every check', async (t) => {
   if (status !== 'ok') assert.match(advice, /^fsync, .*off: after a crash/)
   const troubled = Object.values(checks).filter((check) => check.status !== 'ok' && check.advice !== advice)
   assert.deepEqual(troubled, [])
+})
+
+test('the disk that is looked at is the one the cluster lies on', async (t) => {
+  const bundle = await setup(t)
+  const dataDir = await mkdtemp(join(tmpdir(), 'data-'))
+  const elsewhere = await mkdtemp(join(tmpdir(), 'cluster-'))
+  await symlink(elsewhere, join(dataDir, 'postgres'))
+  const { disk } = await examine(bundle, {}, { dataDir, databaseUrl: '' })
+  assert.ok(disk?.advice.includes(` free under ${elsewhere}`), disk?.advice)
 })
 
 test('databases and roles that belong to no account are found, and those that are missing', async (t) => {

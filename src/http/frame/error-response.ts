@@ -65,16 +65,17 @@ function understand(thrown: Thrown): AppError {
   if (statusCode === 413) return new AppError('body-too-large', 'too-large', message, { cause: thrown })
   if (statusCode === 415) return errors.unsupportedMedia(message)
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) return errors.badRequest(message)
-  // Errors of a tenant's SQL do not come here as they are. This was a statement of ours that waited too long.
-  if (hasSqlstate(thrown, sqlstate.queryCanceled, sqlstate.lockNotAvailable)) {
-    return errors.databaseUnavailable(thrown)
-  }
+  // Errors of a tenant's SQL do not come here as they are. This was a statement of ours.
+  if (hasSqlstate(thrown, ...waitedTooLong, ...outOfResources)) return errors.databaseUnavailable(thrown)
   try {
     return toClientError(thrown)
   } catch {
     return errors.internal(thrown)
   }
 }
+
+const waitedTooLong = [sqlstate.queryCanceled, sqlstate.lockNotAvailable]
+const outOfResources = [sqlstate.diskFull, sqlstate.outOfMemory, sqlstate.ioError]
 
 const statusByKind: Record<ErrorKind, number> = {
   invalid: 400,

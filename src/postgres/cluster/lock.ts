@@ -13,6 +13,8 @@ export async function takeLock(path: string): Promise<Lock> {
   const ownText = JSON.stringify(own)
   // A link appears with its content, so nobody ever reads a lock that is half written.
   const draft = `${path}.${process.pid}`
+  // Before anything is written: commands join a cluster whose disk is full, too.
+  refuseIfHeld(path, await readHolder(path))
   await writeFile(draft, ownText)
   try {
     for (let attempt = 0; attempt < 5; attempt++) {

@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import { mkdir, mkdtemp, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { createUser } from '../../src/accounts/create-user.ts'
+import { ClusterHeld } from '../../src/postgres/cluster/cluster-error.ts'
+import { takeLock } from '../../src/postgres/cluster/lock.ts'
+import { startTime } from '../../src/postgres/cluster/processes.ts'
+import { newInstallation } from '../support/installation.ts'
+
+test('a full disk of the control database is 503, and tells nothing of our own SQL', async (t) => {
+  const installation = await newInstallation(t)
+  const { url, services } = await installation.start()
+  const { masterToken } = await createUser(services.accounts, { username: 'alice' })
+  await services.databases.control.query(`
+    create function cartage.no_room() returns trigger language plpgsql as $$
+      begin raise exception 'could not extend file "base/1/2"' using errcode = '53100'; end $$;
+    create trigger no_room before insert or update on cartage.job_queues execute function cartage.no_room()`)
+  const answer = await fetch(`${url}/user/alice/api/v2/sql/job?api_key=${masterToken}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: '{"query":"select 1"}',
+  })
+  assert.equal(answer.status, 503)
+  assert.ok(answer.headers.get('retry-after'))
+  assert.deepEqual(await answer.json(), {
+    error: ['The database is not reachable at the moment'],
+    code: 'database-unavailable',
+  })
+})
+
+test('a command joins a cluster that others look after without writing anything first', async () => {
+  const lock = join(await mkdtemp(join(tmpdir(), 'lock-')), 'service.lock')
+  await writeFile(lock, JSON.stringify({ pid: process.pid, startTime: startTime(process.pid) }))
+  // What would be written cannot be, as on a full disk.
+  await mkdir(`${lock}.${process.pid}`)
+  await assert.rejects(takeLock(lock), ClusterHeld)
+})
