@@ -31,7 +31,7 @@ export function editorSetup(): Extension {
     highlightActiveLineGutter(),
     highlightSpecialChars(),
     history(),
-    drawSelection(),
+    drawSelection({ cursorBlinkRate: isStill() ? 0 : 1200 }),
     EditorState.allowMultipleSelections.of(true),
     indentOnInput(),
     syntaxHighlighting(highlighting),
@@ -62,6 +62,9 @@ export function editorSetup(): Extension {
     ]),
   ]
 }
+
+/** For who wants no motion the cursor does not blink: the styles of the page do not reach into the editor. */
+const isStill = () => matchMedia('(prefers-reduced-motion: reduce)').matches
 
 /** Chromium writes the style of what is replaced into the new text, which the policy of the page refuses and reports. */
 const replaceWithoutStyle = EditorView.domEventHandlers({

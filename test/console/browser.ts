@@ -15,6 +15,8 @@ const launch = (drawsMaps: boolean) =>
   chromium.launch({
     executablePath: process.env.CARTAGE_TEST_CHROMIUM || installed(),
     args: [
+      // A page after another in one process: what is compiled for one is there for the next.
+      '--process-per-site',
       ...(drawsMaps ? ['--enable-unsafe-swiftshader', '--use-angle=swiftshader'] : ['--disable-gpu']),
       ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
     ],

@@ -34,10 +34,10 @@ export async function openConsole(t: TestContext, options: OpenOptions = {}): Pr
   await provideConsole()
   const house = await setup(t, options.setup)
   const started = { ...house, url: (await options.servedAt?.(house)) ?? house.url }
-  const context = await sharedContext(options)
+  const context = await sharedContext(options, started.url)
   const problems = watchProblems(context, new URL(started.url).origin)
   t.after(async () => {
-    for (const page of context.pages()) await page.close()
+    for (const page of context.pages().slice(1)) await page.close()
     context.removeAllListeners()
     assert.deepEqual(
       problems.filter((problem) => !options.expected?.test(problem)),
@@ -58,16 +58,23 @@ export async function openConsole(t: TestContext, options: OpenOptions = {}): Pr
 }
 
 /** Of all tests of a file that want the same: what was loaded once is there. Users differ, and so does what is kept of them. */
-function sharedContext({ drawsMaps = false, context = {} }: OpenOptions): Promise<BrowserContext> {
+function sharedContext(
+  { drawsMaps = false, context = {} }: OpenOptions,
+  url: string,
+): Promise<BrowserContext> {
   const name = JSON.stringify({ drawsMaps, context })
-  const known = contexts.get(name) ?? openContext(drawsMaps, context)
+  const known = contexts.get(name) ?? openContext(drawsMaps, context, url)
   contexts.set(name, known)
   return known
 }
 
 const contexts = new Map<string, Promise<BrowserContext>>()
 
-async function openContext(drawsMaps: boolean, options: BrowserContextOptions): Promise<BrowserContext> {
+async function openContext(
+  drawsMaps: boolean,
+  options: BrowserContextOptions,
+  url: string,
+): Promise<BrowserContext> {
   const context = await (await browser(drawsMaps)).newContext({
     // Every pixel of a map is work for the processor.
     viewport: drawsMaps ? { width: 800, height: 600 } : { width: 1280, height: 800 },
@@ -76,6 +83,8 @@ async function openContext(drawsMaps: boolean, options: BrowserContextOptions): 
     ...options,
   })
   context.setDefaultTimeout(60_000)
+  // A page without a script, which keeps the process of the pages of all tests alive.
+  await (await context.newPage()).goto(`${url}/health`)
   return context
 }
 

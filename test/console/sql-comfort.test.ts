@@ -126,3 +126,15 @@ test('without HTTPS, where a browser gives less, drafts, results, copying and do
   await other.goto('about:blank')
   assert.equal(await clipboard(other).catch(() => 'copied'), 'copied')
 })
+
+test('for who wants no motion nothing moves, not even the cursor of the editor', async (t) => {
+  const { page, signInAt } = await openConsole(t)
+  await signInAt('/sql')
+  await editor(page).focus()
+  const moving = await page
+    .locator('.editor')
+    .evaluate(({ shadowRoot }) =>
+      [...document.getAnimations(), ...shadowRoot!.getAnimations()].map(({ playState }) => playState),
+    )
+  assert.deepEqual(moving, [])
+})

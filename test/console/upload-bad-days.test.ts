@@ -123,10 +123,10 @@ test('a file of 2.5 GB is said to be too large before anything is sent, and is n
   assert.ok(await page.getByRole('button', { name: 'Make huge' }).isDisabled())
   await page
     .getByTestId('reading')
-    .filter({ hasText: /, [2-9]\d %$/ })
+    .filter({ hasText: /, \d\d %$/ })
     .waitFor()
   const grown = rendererMegabytes() - before
-  assert.ok(grown < 250, `${grown} MB more after 500 MB were read`)
+  assert.ok(grown < 150, `${grown} MB more after 250 MB were read`)
 })
 
 test('a table of 1,600 columns with the longest names gets rows, whatever the order of the columns in the file', async (t) => {
