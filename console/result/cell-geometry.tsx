@@ -2,6 +2,7 @@ import { hasMore, readEwkb, toLonLat } from '../geo/ewkb.ts'
 import { writeWkt } from '../geo/wkt.ts'
 import { formatCount } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
+import { ifMapsAreDrawn } from './drawing.ts'
 
 const longestShown = 100_000
 
@@ -31,7 +32,7 @@ export function CellGeometry({ hex }: Readonly<{ hex: string }>) {
 
 type SmallMapProps = Readonly<{ shape: NonNullable<ReturnType<typeof toLonLat>> }>
 
-const load = () => import('./small-map.tsx')
+const load = () => ifMapsAreDrawn(() => import('./small-map.tsx'))
 
 function SmallMap(props: SmallMapProps) {
   const loaded = useLoaded(load, [])

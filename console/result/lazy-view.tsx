@@ -1,5 +1,6 @@
 import type { ComponentType } from 'preact'
 import { Load, useLoaded } from '../parts/loading.tsx'
+import { ifMapsAreDrawn } from './drawing.ts'
 import type { Result } from './result.ts'
 import type { ResultLook } from './result-look.ts'
 
@@ -12,10 +13,10 @@ export function LazyView({ load, ...props }: ViewProps & Readonly<{ load: Loader
   return <Load from={loaded}>{({ default: View }) => <View {...props} />}</Load>
 }
 
-export const loadMap: Loader = () => import('./map-view.tsx')
+export const loadMap: Loader = () => ifMapsAreDrawn(() => import('./map-view.tsx'))
 export const loadChart: Loader = () => import('./chart-view.tsx')
 
-const loadTableMap = () => import('./table-map.tsx')
+const loadTableMap = () => ifMapsAreDrawn(() => import('./table-map.tsx'))
 
 /** A table on a map, whatever its size, for `/tables/{schema}/{name}/map`. */
 export function LazyTableMap(props: Readonly<{ schema: string; name: string }>) {

@@ -89,6 +89,27 @@ test('a geometry of another system is not drawn in a wrong place: the map says w
   await page.getByText('put ST_Transform(…, 4326) into the statement').waitFor()
 })
 
+test('a browser that cannot draw maps says so, and takes nothing else away', async (t) => {
+  const { page, signIn, goTo, user } = await openConsole(t)
+  await user.sql('create table places as select st_setsrid(st_point(20, 10), 4326) as the_geom')
+  await page.addInitScript(() => {
+    const { getContext } = HTMLCanvasElement.prototype
+    HTMLCanvasElement.prototype.getContext = function get(this: HTMLCanvasElement, ...about: unknown[]) {
+      return about[0] === 'webgl2' ? null : Reflect.apply(getContext, this, about)
+    } as typeof getContext
+  })
+  await signIn()
+  await run(page, 'select the_geom from places')
+  await page.getByRole('tab', { name: 'Map' }).click()
+  await page.getByText('This browser cannot draw maps').waitFor()
+  await page.getByRole('tab', { name: 'Grid' }).click()
+  await page.getByRole('gridcell').first().dblclick()
+  await page.getByText('POINT(20 10)', { exact: true }).waitFor()
+  await goTo('/tables/public/places/map')
+  await page.getByText('This browser cannot draw maps').waitFor()
+  await page.getByRole('heading', { name: 'places' }).waitFor()
+})
+
 test('a chart is drawn of two columns or three, and their names stay text', async (t) => {
   const { page, signIn } = await openConsole(t)
   await signIn()

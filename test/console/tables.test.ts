@@ -85,3 +85,13 @@ test('a table with 1,600 columns and a name that is markup and SQL is shown; one
   await goTo(`/tables/public/${encodeURIComponent(name)}/columns`)
   await page.getByText('It may have been dropped meanwhile').waitFor()
 })
+
+test('the longest name of a table stays on the screen of a telephone', async (t) => {
+  const { page, signInAt, user } = await openConsole(t)
+  const name = 'long_'.repeat(13).slice(0, 63)
+  await user.sql(`create table ${name} (n int)`)
+  await signInAt(`/tables/public/${name}/preview`)
+  await page.setViewportSize({ width: 360, height: 740 })
+  const note = await page.getByText('The first 10,000 rows at most').boundingBox()
+  assert.ok(note && note.x + note.width <= 348, `it ends at ${note && note.x + note.width} of 360 px`)
+})
