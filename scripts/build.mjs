@@ -40,12 +40,20 @@ export async function build() {
   } catch (error) {
     rmSync(draft, { recursive: true, force: true })
     throw error
+  } finally {
+    await stopCompiler()
   }
   writeFileSync(join(draft, stampName), stamp)
   rmSync(former, { recursive: true, force: true })
   if (existsSync(dist)) renameSync(dist, former)
   renameSync(draft, dist)
   rmSync(former, { recursive: true, force: true })
+}
+
+/** It is a process of its own, and would live as long as this one: as the service does that `npm start` begins here. */
+async function stopCompiler() {
+  const { stop } = await import('esbuild')
+  await stop()
 }
 
 function hashSources() {
