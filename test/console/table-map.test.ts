@@ -30,7 +30,10 @@ test('a table is drawn by tiles: cells that count every row from afar, points ne
     const counted = cells.reduce((sum, { properties }) => sum + Number(properties.n), 0)
     assert.equal(counted, 30_001)
   }, 60_000)
-  assert.notDeepEqual(await colourAt(page, 8, 50.7), await colourAt(page, 12, 48))
+  // What a layer has is known before it is drawn.
+  await eventually(async () =>
+    assert.notDeepEqual(await colourAt(page, 8, 50.7), await colourAt(page, 12, 48)),
+  )
   await assertAccessible(page)
 
   await onMap(page, (map) => map.jumpTo({ center: [7.1, 50.1], zoom: 13 }))
