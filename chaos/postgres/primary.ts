@@ -23,7 +23,9 @@ export type Primary = Readonly<{
 }>
 
 export async function startPrimary(dataDir: string): Promise<Primary> {
-  const cluster = await startEmbeddedCluster({ dataDir, log: createLog('silent'), isOnTcp: true })
+  // Its shared memory lies in its folder, where nothing of it outlives a server that is killed for good.
+  const settings = { dynamic_shared_memory_type: 'mmap' }
+  const cluster = await startEmbeddedCluster({ dataDir, log: createLog('silent'), isOnTcp: true, settings })
   const dataPath = join(cluster.directory, 'data')
   const signal = (name: NodeJS.Signals, pid = cluster.pid) => {
     if (!isServerProcess(pid, dataPath)) throw new Error('the process has gone')

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { serverProcesses, signal } from '../../src/postgres/cluster/processes.ts'
-import { giveBack, sharedMemoryOf } from './shared-memory.ts'
+import { giveBack, segmentsOf } from './shared-memory.ts'
 
 /** Stops processes and lets them go on after a while, except those that something else has ended meanwhile. */
 export async function stopForAWhile(pids: readonly number[], ms: number): Promise<void> {
@@ -16,12 +16,12 @@ export function continueAll(dataPath: string): void {
 
 /** Nothing of the server lives on: no backend that has not noticed, none that is stopped. */
 export async function killAll(dataPath: string): Promise<void> {
-  const shared = sharedMemoryOf(serverProcesses(dataPath))
   for (;;) {
     const pids = serverProcesses(dataPath)
-    if (pids.length === 0) break
+    if (pids.length === 0) return
+    const segments = segmentsOf(pids)
     for (const pid of pids) signal(pid, 'SIGKILL')
     await sleep(10)
+    await giveBack(segments)
   }
-  await giveBack(shared)
 }
