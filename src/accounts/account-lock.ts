@@ -1,8 +1,6 @@
 import type { Pool, PoolClient } from 'pg'
-import { errors } from '../errors.ts'
 import { advisoryLocks } from '../postgres/advisory-locks.ts'
-import { Slots } from '../postgres/pools/slots.ts'
-import { remembered } from '../remembered.ts'
+import { controlTurns } from '../postgres/control/control-turns.ts'
 
 /**
  * Whoever makes or removes an account holds its lock on a control connection. The lock dies with the process, so a
@@ -11,24 +9,12 @@ import { remembered } from '../remembered.ts'
  * A few do so at once, and the others wait for their turn: `work` takes further connections while it holds this one, and
  * among too many nobody would get them, nor would any request.
  */
-export async function holdingLocks<T>(control: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
-  const late = () => errors.connectionsExhausted(turnWaitMs)
-  const leave = await turnsOf(control).take({}, turnWaitMs, late)
-  try {
-    return await onOwnConnection(control, work)
-  } finally {
-    leave()
-  }
+export function holdingLocks<T>(control: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
+  return inTurn(control, {}, () => onOwnConnection(control, work))
 }
 
 /** Fewer than the administrator's connections to one database. */
-const atOnce = 3
-const turnWaitMs = 60_000
-
-const turnsOf = remembered(
-  (_control: Pool) =>
-    new Slots({ total: atOnce, perRole: atOnce, perAccount: atOnce, anonymousPerAccount: atOnce }),
-)
+const inTurn = controlTurns({ total: 3, waitMs: 60_000 })
 
 async function onOwnConnection<T>(control: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
   const client = await control.connect()

@@ -1,0 +1,25 @@
+import type { Pool } from 'pg'
+import { errors } from '../../errors.ts'
+import { remembered } from '../../remembered.ts'
+import { type Holder, Slots } from '../pools/slots.ts'
+
+type Turns = Readonly<{ total: number; perRole?: number; waitMs: number }>
+
+/**
+ * For work that holds a connection to the control database while it waits for something else: a few do so at once, the
+ * others wait for their turn, or are refused when they have waited for too long. Each pool has turns of its own.
+ */
+export function controlTurns({ total, perRole = total, waitMs }: Turns) {
+  const slotsOf = remembered(
+    (_control: Pool) => new Slots({ total, perRole, perAccount: total, anonymousPerAccount: total }),
+  )
+  const late = () => errors.connectionsExhausted(waitMs)
+  return async <T>(control: Pool, holder: Holder, work: () => Promise<T>): Promise<T> => {
+    const leave = await slotsOf(control).take(holder, waitMs, late)
+    try {
+      return await work()
+    } finally {
+      leave()
+    }
+  }
+}
