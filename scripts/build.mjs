@@ -20,6 +20,9 @@ export function isBuilt() {
   }
 }
 
+/** Whether there is a dist/, made from whatever sources. */
+export const hasBuild = () => existsSync(join(dist, stampName))
+
 /** Compiles into a folder aside and then exchanges it, so that a half-made dist/ is never run. */
 export async function build() {
   say('building dist/')

@@ -1,11 +1,14 @@
-import { build, isBuilt } from './build.mjs'
+import { build, hasBuild, isBuilt } from './build.mjs'
 import { areDependenciesInstalled, installDependencies } from './dependencies.mjs'
 import { oneAtATime } from './one-at-a-time.mjs'
 import { providePostgres } from './postgres.mjs'
 
-/** What every command needs first: npm packages, dist/, and a PostgreSQL unless one is configured. Quick when all is there. */
+/**
+ * What every command needs first: npm packages, dist/, and a PostgreSQL unless one is configured. Quick when all is there.
+ * Without `needsBuild` an older dist/ will do, but there must be one: it finds PostgreSQL.
+ */
 export async function prepare({ needsBuild = true } = {}) {
-  const isToBuild = () => needsBuild && !isBuilt()
+  const isToBuild = () => (needsBuild ? !isBuilt() : !hasBuild())
   if (!areDependenciesInstalled() || isToBuild()) {
     await oneAtATime(async () => {
       if (!areDependenciesInstalled()) await installDependencies()
