@@ -20,8 +20,14 @@ async function onOwnConnection<T>(control: Pool, work: (client: PoolClient) => P
   const client = await control.connect()
   try {
     const result = await work(client)
-    await client.query('select pg_catalog.pg_advisory_unlock_all()')
-    client.release()
+    // A connection that was lost meanwhile has given its locks back.
+    const unlocked = client.query('select pg_catalog.pg_advisory_unlock_all()')
+    client.release(
+      await unlocked.then(
+        () => false,
+        () => true,
+      ),
+    )
     return result
   } catch (error) {
     client.release(true)

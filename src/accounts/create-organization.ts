@@ -7,14 +7,19 @@ import { emptiestHost } from '../hosts/host-store.ts'
 import type { Installation } from '../hosts/installation.ts'
 import { reachableHosts } from '../hosts/reachable-hosts.ts'
 import { createTenantDatabase } from '../hosts/tenant-databases.ts'
-import { onConnection } from '../postgres/transaction.ts'
+import { inTransaction, onConnection } from '../postgres/transaction.ts'
 import { holdingLocks, lockOrganization, lockUser } from './account-lock.ts'
 import { checkAccountName } from './account-names.ts'
 import { type CreatedUser, settleUser } from './create-user.ts'
 import { removeOrganization } from './delete-organization.ts'
 import { nextFreeId } from './free-ids.ts'
 import { checkMasterToken, checkQuota } from './new-account.ts'
-import { insertDraftOrganization, type Organization, setOrganizationState } from './organization-store.ts'
+import {
+  closeDraftOrganization,
+  insertDraftOrganization,
+  type Organization,
+  setOrganizationState,
+} from './organization-store.ts'
 import { insertDraftUser } from './user-store.ts'
 
 export type NewOrganization = Readonly<{
@@ -93,9 +98,19 @@ async function finish(
       })
     })
   } catch (error) {
-    await removeOrganization(installation, organization).catch((again) =>
-      installation.log.error({ err: again }, 'an organization is left to repair'),
-    )
-    throw error
+    if (!(await isMadeAfterAll(installation, organization))) throw error
   }
+}
+
+/** After a failure: a commit whose answer was lost may still have happened. If it has not, what there is goes. */
+async function isMadeAfterAll(installation: Installation, organization: Organization): Promise<boolean> {
+  const { control } = installation.databases
+  try {
+    const isDraft = await inTransaction(control, (tx) => closeDraftOrganization(tx, organization.id))
+    if (!isDraft) return true
+    await removeOrganization(installation, organization)
+  } catch (again) {
+    installation.log.error({ err: again }, 'an organization is left to repair')
+  }
+  return false
 }

@@ -18,7 +18,7 @@ import { checkMasterToken, checkQuota, reserveMasterToken } from './new-account.
 import { shareOrganization } from './organization-store.ts'
 import { releaseSpares, reserveSpares, type SpareMember, takeSpare } from './spare-store.ts'
 import { admitToDatabase, createRoles } from './tenant-roles.ts'
-import { type DraftUser, insertDraftUser, setUserState } from './user-store.ts'
+import { closeDraftUser, type DraftUser, insertDraftUser, setUserState } from './user-store.ts'
 
 export type NewUser = Readonly<{
   username: string
@@ -124,11 +124,19 @@ async function finishUser(
     }
     await settleUser(installation, client, account, masterToken, spares)
   } catch (error) {
-    await removeUser(installation, account).catch((again) =>
-      installation.log.error({ err: again }, 'an account is left to repair'),
-    )
-    throw error
+    if (!(await isMadeAfterAll(installation, account))) throw error
   }
+}
+
+/** After a failure: a commit whose answer was lost may still have happened. If it has not, what there is goes. */
+async function isMadeAfterAll(installation: Installation, account: Account): Promise<boolean> {
+  try {
+    if (!(await closeDraftUser(installation.databases.control, account.userId))) return true
+    await removeUser(installation, account)
+  } catch (again) {
+    installation.log.error({ err: again }, 'an account is left to repair')
+  }
+  return false
 }
 
 /** Roles, rows and grants in an existing database, then the keys; the last commit makes the user visible. */

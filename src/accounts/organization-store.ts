@@ -81,6 +81,17 @@ export async function closeOrganization(tx: ClientBase, id: number): Promise<boo
   return true
 }
 
+/** Closes one that is half-made, and its owner, as `closeDraftUser` does. False: the organization is active. */
+export async function closeDraftOrganization(tx: ClientBase, id: number): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `update cartage.organizations set state = 'deleting' where id = $1 and state = 'creating'`,
+    [id],
+  )
+  if (rowCount === 0) return false
+  await tx.query(`update cartage.users set state = 'deleting' where organization_id = $1`, [id])
+  return true
+}
+
 /** Of its members, and of those to come. */
 export async function masterRolesOf(control: Queryable, organizationId: number): Promise<readonly string[]> {
   const { rows } = await control.query<{ master_role: string }>(

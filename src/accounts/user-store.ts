@@ -56,6 +56,18 @@ export async function setUserState(tx: Queryable, userId: number, state: UserSta
   await tx.query('update cartage.users set state = $2, updated_at = now() where id = $1', [userId, state])
 }
 
+/**
+ * Closes a user that is half-made. Waits for a transaction that is about to make it active: its commit may have been sent, and
+ * the answer lost. False: the user is active.
+ */
+export async function closeDraftUser(control: Queryable, userId: number): Promise<boolean> {
+  const { rowCount } = await control.query(
+    `update cartage.users set state = 'deleting', updated_at = now() where id = $1 and state = 'creating'`,
+    [userId],
+  )
+  return rowCount === 1
+}
+
 /** Under the user's lock: what was read before may be over by now. Undefined: the user is gone. */
 export async function userState(control: Queryable, userId: number): Promise<UserState | undefined> {
   const { rows } = await control.query<{ state: UserState }>(

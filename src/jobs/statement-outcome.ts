@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { errors } from '../errors.ts'
+import { awaitReplicas } from '../hosts/await-replicas.ts'
 import type { Databases } from '../postgres/databases.ts'
 import { endBackend } from '../postgres/end-backend.ts'
 import { firstHostId } from '../postgres/hosts.ts'
@@ -31,7 +32,8 @@ export type Patience = Readonly<{ attempts: number; waitMs: number }>
 
 /**
  * Settles a flight: ends the backend that the statement was sent to, if it is still there, and asks PostgreSQL what
- * became of the statement. A backend that does not end within the patience is an error.
+ * became of the statement. A backend that does not end within the patience is an error, and so is a commit that the
+ * synchronous replicas do not confirm: after a fail-over it would not have happened.
  */
 export async function settleFlight(
   databases: Databases,
@@ -54,7 +56,9 @@ export async function settleFlight(
     }
     const status = await finalStatus(session, flight.xid)
     if (status === null) return { kind: 'unknown', reason: outcomeTooOld }
-    return status === 'committed' ? { kind: 'committed' } : aborted()
+    if (status === 'aborted') return aborted()
+    if (!(await awaitReplicas(session, patience.waitMs))) throw errors.statementNotStopped()
+    return { kind: 'committed' }
   })
 }
 

@@ -10,7 +10,7 @@ import { lockForCaller, recordKeyAudit } from './caller.ts'
 import { asGranted, type WantedGrants } from './grants.ts'
 import type { Key, KeyRecord, KeysContext } from './key.ts'
 import { createKeyRole, type GrantFault } from './key-role.ts'
-import { findKeyByName, insertKey, isRoleOfKey, nextKeyId } from './key-store.ts'
+import { findKeyByName, insertKey, isRoleOfKey, lockOwner, nextKeyId } from './key-store.ts'
 import { removeKeyRole } from './remove-key-role.ts'
 import { allowTemporaryTables } from './temporary-tables.ts'
 
@@ -75,10 +75,17 @@ export const faultTexts: Readonly<Record<GrantFault, string>> = {
   schemas: 'Grants can only grant schema permissions you have',
 }
 
-/** After a failure: a commit whose answer was lost may still have happened. If it has not, the role goes too. */
+/**
+ * After a failure: a commit whose answer was lost may still have happened, or come late. The lock of the user is free when
+ * the transaction has ended. If the key was not made then, its role goes too.
+ */
 async function isKept(context: KeysContext, account: Account, role: string): Promise<boolean> {
   try {
-    if (await isRoleOfKey(context.databases.control, role)) return true
+    const isMade = await inTransaction(context.databases.control, async (tx) => {
+      await lockOwner(tx, account.userId)
+      return isRoleOfKey(tx, role)
+    })
+    if (isMade) return true
     await removeKeyRole(context, account, role)
   } catch (again) {
     context.log.error({ err: again, role }, 'the role of a key that was not made is left to repair')

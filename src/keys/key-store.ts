@@ -106,6 +106,21 @@ export async function rolesWithoutKey(
   return rows.map(({ role }) => role)
 }
 
+/** The roles of the keys on a host that are not among those that are there. */
+export async function keysWithoutRole(
+  control: Queryable,
+  hostId: number,
+  roles: readonly string[],
+): Promise<readonly string[]> {
+  const { rows } = await control.query<{ role: string }>(
+    `select k.role_name as role from cartage.api_keys k
+     join cartage.users u on u.id = k.user_id join cartage.databases d on d.id = u.database_id
+     where d.host_id = $1 and k.type = 'regular' and u.state = 'active' and k.role_name <> all ($2::text[])`,
+    [hostId, roles],
+  )
+  return rows.map(({ role }) => role)
+}
+
 export async function deleteKeyRow(tx: ClientBase, id: number): Promise<void> {
   await tx.query('delete from cartage.api_keys where id = $1', [id])
 }

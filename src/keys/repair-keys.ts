@@ -4,23 +4,64 @@ import { adminTarget } from '../postgres/session-target.ts'
 import { isBusy, isOvertaken } from '../postgres/sqlstate.ts'
 import { keyRolePattern, masterRoleOfKey } from '../postgres/tenant-names.ts'
 import { inTransaction } from '../postgres/transaction.ts'
+import { defaultScope } from './grants.ts'
 import type { KeysContext } from './key.ts'
-import { findOwner, isRoleOfKey, rolesWithoutKey, tryLockOwner } from './key-store.ts'
+import { createKeyRole } from './key-role.ts'
+import { findOwner, isRoleOfKey, keysWithoutRole, rolesWithoutKey, tryLockOwner } from './key-store.ts'
 import { removeKeyRole } from './remove-key-role.ts'
 
 /**
- * Removes the roles of keys that were not made to the end, or not removed to the end, and answers their names. What
- * somebody holds or works on right now is left for the next time.
+ * Removes the roles of keys that were not made to the end, or not removed to the end, and answers their names. Gives a key
+ * that has lost its role a new one. What somebody holds or works on right now is left for the next time.
  */
 export async function repairKeys(context: KeysContext): Promise<readonly string[]> {
   const removed: string[] = []
   for (const { id: hostId } of context.databases.hosts.all()) {
-    for (const role of await rolesIfReachable(context, hostId)) {
+    const { surplus, missing } = await rolesIfReachable(context, hostId)
+    for (const role of surplus) {
       const account = await ownerOf(context, hostId, role)
       if (account && (await isRemoved(context, account, role))) removed.push(role)
     }
+    for (const role of missing) {
+      const account = await ownerOf(context, hostId, role)
+      if (account) await replaceRole(context, account, role)
+    }
   }
   return removed
+}
+
+/** Nobody knows what was granted, so nothing is: the user sees a key without tables and can delete it. */
+async function replaceRole(context: KeysContext, account: Account, role: string): Promise<void> {
+  const { databases, log } = context
+  try {
+    await inTransaction(databases.control, async (tx) => {
+      const isOurs = (await tryLockOwner(tx, account.userId)) && (await isRoleOfKey(tx, role))
+      if (!isOurs || !(await isMissing(context, account, role))) return
+      await forgetRole(context, account, role)
+      await createKeyRole(context, account, role, { ...defaultScope, tables: [], schemas: [] })
+      log.warn(
+        { role, username: account.username },
+        'a key had lost its role: it has one again, without grants',
+      )
+    })
+  } catch (error) {
+    log.error({ err: error, role }, 'a key without a role cannot be repaired')
+  }
+}
+
+/** What the tenant's database knows of a role that somebody has dropped by hand. */
+async function forgetRole({ databases }: KeysContext, account: Account, role: string): Promise<void> {
+  const target = adminTarget(databases.hosts, account.hostId, account.database)
+  await databases.admin.use(target, (session) =>
+    session.query('delete from cartage.roles where role_name = $1', [role]),
+  )
+}
+
+async function isMissing({ databases }: KeysContext, { hostId }: Account, role: string): Promise<boolean> {
+  return databases.admin.use(adminTarget(databases.hosts, hostId), async (session) => {
+    const { rowCount } = await session.query('select from pg_catalog.pg_roles where rolname = $1', [role])
+    return rowCount === 0
+  })
 }
 
 /** One role that cannot go yet does not hold up the others. */
@@ -43,27 +84,28 @@ async function isLeftover({ databases }: KeysContext, account: Account, role: st
 }
 
 /** A host that does not answer is looked at another time. */
-async function rolesIfReachable(context: KeysContext, hostId: number): Promise<readonly string[]> {
-  return leftoverRoles(context, hostId).catch((error: unknown) => {
+async function rolesIfReachable(context: KeysContext, hostId: number): Promise<Mismatch> {
+  return compareRoles(context, hostId).catch((error: unknown) => {
     if (!isOutOfReach(error)) throw error
     context.log.warn({ err: error, hostId }, 'the roles of a database host cannot be repaired')
-    return []
+    return { surplus: [], missing: [] }
   })
 }
 
-async function leftoverRoles(
-  { databases, namespace }: KeysContext,
-  hostId: number,
-): Promise<readonly string[]> {
+/** Roles without a key, and those of keys that are not there. */
+type Mismatch = Readonly<{ surplus: readonly string[]; missing: readonly string[] }>
+
+async function compareRoles({ databases, namespace }: KeysContext, hostId: number): Promise<Mismatch> {
   const onHost = await databases.admin.use(adminTarget(databases.hosts, hostId), (session) =>
     session.query<{ rolname: string }>('select rolname from pg_catalog.pg_roles where rolname ~ $1', [
       keyRolePattern(namespace),
     ]),
   )
-  return rolesWithoutKey(
-    databases.control,
-    onHost.rows.map((row) => row.rolname),
-  )
+  const there = onHost.rows.map((row) => row.rolname)
+  return {
+    surplus: await rolesWithoutKey(databases.control, there),
+    missing: await keysWithoutRole(databases.control, hostId, there),
+  }
 }
 
 /** A user that is being made or removed is repaired by `repairAccounts`. */

@@ -13,15 +13,19 @@ export class StatementWatch {
   isInnocent = false
   /** The one value that the last message has answered, if it was to be read. */
   lastValue = ''
+  /** The messages that were answered with a warning. */
+  readonly warned = new Set<string>()
   readonly #session: Session
   readonly #interrupted: AbortSignal
   readonly #timer: NodeJS.Timeout
+  #texts: readonly string[] = []
   #answered = 0
   /** The message whose value is to be read, by its number. */
   #valueOf: number | undefined
   readonly #handler: WireHandler = {
-    notice: ({ sqlstate: state }) => {
+    notice: ({ sqlstate: state, severity }) => {
       if (state === sqlstate.crashShutdown) this.isInnocent = true
+      if (severity === 'WARNING') this.warned.add(this.#texts[this.#answered] ?? '')
     },
     answered: () => {
       this.#answered += 1
@@ -45,6 +49,7 @@ export class StatementWatch {
    * connection is lost before `needed` of them are answered.
    */
   async run(texts: readonly string[], needed: number, readsLast = false): Promise<readonly WireOutcome[]> {
+    this.#texts = texts
     this.#answered = 0
     this.#valueOf = readsLast ? texts.length - 1 : undefined
     const query = this.#session.send(texts, this.#handler)

@@ -112,11 +112,21 @@ async function sendInside(
   const [, ran, committed, cleaned, begun] = await sendAndCommit(watch, statement, flight.xid)
   if (ran?.error) return isRefusal(statement, ran.error) ? { kind: 'refused' } : failed(ran.error, false)
   if (committed?.error) return failed(committed.error, false)
+  if (watch.warned.has(commit(statement, flight.xid))) return doubted(flight)
   const isCleaned = cleaned?.error === null
   if (isCleaned && !begun) session.noteClean()
   const isBegun = isCleaned && begun?.error === null
   const ahead = isBegun ? { ...flight, xid: watch.lastValue } : null
   return { kind: 'succeeded', isOutside: false, ahead }
+}
+
+/**
+ * The commit came with a warning. PostgreSQL gives one when a cancel ends the wait for the synchronous replicas: the
+ * transaction is committed, and a fail-over may lose it. Settling the flight waits for the replicas.
+ */
+function doubted(flight: Flight): Loss {
+  const reason = 'the commit was not confirmed by the replicas'
+  return { kind: 'lost', flight, reason, isTimedOut: false, isInnocent: true }
 }
 
 /** In one go, so that between the statement and its commit nobody can be waited for, stopped or killed. */

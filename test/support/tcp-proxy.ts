@@ -9,6 +9,8 @@ export type Flow = {
   readonly isOpen: () => boolean
   /** The network forgets the connection: the server sees it closed, the process sees nothing, for ever. */
   readonly halfOpen: () => void
+  /** The process sees the connection closed. What it is sending reaches the server later, and nothing after it. */
+  readonly deliverLate: (delayMs: number) => void
   /** Keeps back what the server sends, until `release`. */
   readonly holdAnswers: () => void
   readonly heldBytes: () => number
@@ -59,12 +61,17 @@ function joinSockets(client: Socket, host: Socket, onSent: (flow: Flow, text: st
   let sent = ''
   let isCut = false
   let held: Buffer[] | undefined
+  let lateMs: number | undefined
   const flow: Flow = {
     sent: () => sent,
     isOpen: () => !client.destroyed && !isCut,
     halfOpen: () => {
       isCut = true
       host.destroy()
+    },
+    deliverLate: (delayMs) => {
+      isCut = true
+      lateMs = delayMs
     },
     holdAnswers: () => {
       held ??= []
@@ -80,12 +87,17 @@ function joinSockets(client: Socket, host: Socket, onSent: (flow: Flow, text: st
     sent += text
     onSent(flow, text)
     if (!isCut) host.write(chunk)
+    if (lateMs === undefined) return
+    setTimeout(() => host.end(chunk), lateMs)
+    client.destroy()
   })
   host.on('data', (chunk) => {
     if (held) held.push(chunk)
     else if (!isCut) client.write(chunk)
   })
-  client.on('close', () => host.destroy())
+  client.on('close', () => {
+    if (lateMs === undefined) host.destroy()
+  })
   host.on('close', () => {
     if (!isCut) client.end()
   })

@@ -1,0 +1,53 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Session } from '../postgres/session.ts'
+
+/**
+ * Waits until the synchronous replicas of a host have confirmed all that is committed there by now; false if they have not
+ * within `waitMs`. PostgreSQL calls a transaction committed when the backend that waited for the replicas is ended, and a
+ * fail-over may lose it then. Without synchronous replication there is nothing to wait for.
+ */
+export async function awaitReplicas(administrator: Session, waitMs: number): Promise<boolean> {
+  const needed = await countNeeded(administrator)
+  if (needed === 0) return true
+  const position = await writeToLog(administrator)
+  for (const deadline = performance.now() + waitMs; ; ) {
+    if ((await countConfirmed(administrator, position)) >= needed) return true
+    if (performance.now() > deadline) return false
+    await sleep(askAgainMs)
+  }
+}
+
+const askAgainMs = 20
+
+/** How many replicas have to confirm a commit: `ANY 2 (a, b, c)`, `FIRST 2 (a, b)`, `2 (a, b)`, or 1 of a plain list. */
+async function countNeeded(administrator: Session): Promise<number> {
+  const { rows } = await administrator.query<{ names: string }>(
+    `select pg_catalog.current_setting('synchronous_standby_names') as names`,
+  )
+  const names = rows[0]!.names.trim()
+  if (names === '') return 0
+  const [, count] = /^(?:(?:any|first)\s+)?(\d+)\s*\(/i.exec(names) ?? []
+  return Number(count ?? 1)
+}
+
+/**
+ * Answers a position in the log behind all that is committed by now. The record is flushed here, but the commit does not
+ * wait for the replicas: a wait that is cut short would look like one that succeeded.
+ */
+async function writeToLog(administrator: Session): Promise<string> {
+  await administrator.query('begin; set local synchronous_commit = local')
+  const { rows } = await administrator.query<{ position: string }>(
+    `select pg_catalog.pg_logical_emit_message(true, 'cartage', '') as position`,
+  )
+  await administrator.query('commit')
+  return rows[0]!.position
+}
+
+async function countConfirmed(administrator: Session, position: string): Promise<number> {
+  const { rows } = await administrator.query<{ confirmed: number }>(
+    `select pg_catalog.count(*)::integer as confirmed from pg_catalog.pg_stat_replication
+     where sync_state in ('sync', 'quorum') and flush_lsn >= $1::pg_lsn`,
+    [position],
+  )
+  return rows[0]!.confirmed
+}

@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import type { CartageError } from '../../src/client/cartage-error.ts'
+import { findBinaries } from '../../src/postgres/cluster/find-binaries.ts'
+import { eventually } from '../support/setup.ts'
+import { newUser, startWithTwoHosts } from '../support/two-hosts.ts'
+
+test('a job is done only when the synchronous replica has its commit, whatever ended the wait for it', async (t) => {
+  const { service, cluster } = await startWithTwoHosts(t)
+  await newUser(service, 'first')
+  const client = await newUser(service, 'second')
+  t.after(() => client.close())
+  await client.sql('create table ledger (entry text)')
+  const host = new pg.Client(cluster.url)
+  await host.connect()
+  const replica = await newReplica(t, cluster.url)
+  await replica.start()
+  await host.query(`alter system set synchronous_standby_names = 'replica'`)
+  await host.query('select pg_reload_conf()')
+
+  /** A job whose COMMIT waits for a replica that is not there any more. */
+  const waitingAtCommit = async (entry: string, timeout?: number) => {
+    await replica.start()
+    await eventually(async () => assert.equal((await host.query(isSynchronous)).rowCount, 1))
+    const query = `insert into ledger values ('${entry}'); select pg_sleep(0.7)`
+    const { job_id } = await client.jobs.create({ query: [{ query, ...(timeout && { timeout }) }] })
+    await eventually(async () => assert.equal((await host.query(sleeping)).rowCount, 1))
+    await replica.stop()
+    await eventually(async () => assert.equal((await host.query(waiting)).rowCount, 1))
+    return job_id
+  }
+  /** Nobody calls it done before the replica is back; then it is, once. */
+  const isDoneWithReplica = async (id: string, entry: string) => {
+    await eventually(async () => assert.equal((await host.query(waiting)).rowCount, 0))
+    await sleep(300)
+    assert.equal((await client.jobs.read(id)).status, 'running')
+    await replica.start()
+    assert.equal((await client.jobs.finished(id)).status, 'done')
+    const { rows } = await client.sql(`select count(*)::int as n from ledger where entry = '${entry}'`)
+    assert.deepEqual(rows, [{ n: 1 }])
+  }
+
+  await t.test('when its time is over', async () => {
+    await isDoneWithReplica(await waitingAtCommit('late', 1_000), 'late')
+  })
+  await t.test('when its connection is lost', async () => {
+    const id = await waitingAtCommit('lost')
+    await host.query(`select pg_terminate_backend(pid) from (${waiting}) found`)
+    await isDoneWithReplica(id, 'lost')
+  })
+  await t.test('when the wait is cancelled', async () => {
+    const id = await waitingAtCommit('interrupted')
+    await host.query(`select pg_cancel_backend(pid) from (${waiting}) found`)
+    await isDoneWithReplica(id, 'interrupted')
+  })
+  await t.test('when the job is cancelled', async () => {
+    const id = await waitingAtCommit('cancelled')
+    const refused = assert.rejects(client.jobs.cancel(id), (error: CartageError) =>
+      /job status is done/.test(error.message),
+    )
+    await isDoneWithReplica(id, 'cancelled')
+    await refused
+  })
+  // A server that is stopped, and the service in it, would wait for the replica.
+  await host.query('alter system reset synchronous_standby_names')
+  await host.query('select pg_reload_conf()')
+  await replica.stop()
+  await host.end()
+})
+
+const ofTenant = `usename like '%\\_u%' and backend_type = 'client backend'`
+const sleeping = `select pid from pg_stat_activity where ${ofTenant} and wait_event = 'PgSleep'`
+const waiting = `select pid from pg_stat_activity where ${ofTenant} and wait_event = 'SyncRep'`
+const isSynchronous = `select from pg_stat_replication where sync_state = 'sync'`
+
+/** A program that stores the log and confirms it, as a synchronous replica does. */
+async function newReplica(t: TestContext, url: string) {
+  const folder = await mkdtemp(join(tmpdir(), 'cartage-replica-'))
+  const [binaries] = await findBinaries()
+  const { port, password, username } = new URL(url)
+  const options = ['-h', '127.0.0.1', '-p', port, '-U', username, '-D', folder, '--synchronous', '--no-loop']
+  const env = { PATH: process.env.PATH, PGPASSWORD: password, PGAPPNAME: 'replica' }
+  let running: ChildProcess | undefined
+  const stop = async () => {
+    const stopped = running && once(running, 'exit')
+    running?.kill('SIGKILL')
+    running = undefined
+    await stopped
+  }
+  const start = async () => {
+    if (running) return
+    running = spawn(join(binaries!.directory, 'pg_receivewal'), options, { env, stdio: 'ignore' })
+  }
+  t.after(async () => {
+    await stop()
+    await rm(folder, { recursive: true, force: true })
+  })
+  return { start, stop }
+}
