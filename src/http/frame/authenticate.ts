@@ -1,12 +1,13 @@
 import type { FastifyRequest } from 'fastify'
 import type { Account, Principal } from '../../auth/account.ts'
 import { requireMasterForJobs, requireMasterForKeys, requireSqlAccess } from '../../auth/authorize.ts'
-import { type Credential, readCredential } from '../../auth/credential.ts'
+import type { Credential } from '../../auth/credential.ts'
 import type { Directory } from '../../auth/directory.ts'
 import { type Identification, identify, recall } from '../../auth/identify.ts'
 import { defaultToken } from '../../auth/token.ts'
 import { errors } from '../../errors.ts'
 import type { Services } from '../services.ts'
+import { credentialIn } from './credential/request-credential.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -65,16 +66,9 @@ async function identifyOnce(services: CallerServices, request: FastifyRequest): 
 
 const nameIn = ({ params }: FastifyRequest) => (params as { name: string }).name
 
-function credentialIn({ headers: { authorization }, query, body }: FastifyRequest): Credential {
-  return readCredential({ authorization, query: query as Record<string, unknown>, body })
-}
-
 /** Whose token it is, where the path names no account. */
 export async function accountOfHolder(services: CallerServices, request: FastifyRequest): Promise<Account> {
-  const credential = readCredential({
-    authorization: request.headers.authorization,
-    query: request.query as Record<string, unknown>,
-  })
+  const credential = credentialIn(request)
   // Everybody has the token of the public key: it says nothing about who is asking.
   if (credential.kind !== 'token' || credential.token === defaultToken) throw errors.unauthorized()
   const account = await holderOf(services.directory, credential)
