@@ -144,7 +144,7 @@ export function parseRate(text: unknown): Rate | null | undefined {
   return count && seconds && burst ? { count, seconds, burst } : undefined
 }
 
-export function rate(name: string, meaning: string): Variable<Rate | null> {
+export function rate(name: string, meaning: string, fallback = 'off'): Variable<Rate | null> {
   const read = (value: string) => {
     const found = parseRate(value)
     if (found !== undefined) return found
@@ -152,5 +152,5 @@ export function rate(name: string, meaning: string): Variable<Rate | null> {
       `${name} must be 'off', COUNT/SECONDS or COUNT/SECONDS+BURST, such as 100/60+20, not '${value}'`,
     )
   }
-  return { name, meaning: `${meaning}: COUNT/SECONDS or COUNT/SECONDS+BURST`, fallback: 'off', read }
+  return { name, meaning: `${meaning}: COUNT/SECONDS or COUNT/SECONDS+BURST`, fallback, read }
 }

@@ -83,6 +83,13 @@ export const errors = {
       'You are over the limits: too many requests. Wait a moment before the next one.',
       { context: 'limit', detail: 'rate-limit', retryAfterSeconds },
     ),
+  wrongTokensLimited: (retryAfterSeconds: number) =>
+    raise(
+      'wrong-tokens-limited',
+      'limited',
+      'Too many requests with a wrong token came from your address. Check the token and wait a moment.',
+      { context: 'limit', detail: 'rate-limit', retryAfterSeconds },
+    ),
 
   // accounts
   userUnknown: (name: string) =>

@@ -176,6 +176,11 @@ export const variables = {
   rateLimitCopyto: rate('CARTAGE_RATE_LIMIT_COPYTO', 'requests of one user to copyto'),
   rateLimitSql: rate('CARTAGE_RATE_LIMIT_SQL', 'requests of one user to the SQL endpoint'),
   rateLimitTables: rate('CARTAGE_RATE_LIMIT_TABLES', 'requests of one user to viz, datasets and me'),
+  rateLimitWrongTokens: rate(
+    'CARTAGE_RATE_LIMIT_WRONG_TOKENS',
+    'wrong tokens of one address (IPv6: of its /64), for each process',
+    '100/60',
+  ),
 
   apiKeyQuota: count('CARTAGE_API_KEY_QUOTA', 0, 'regular keys of one user; 0 is unlimited', 0),
 

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { repairAccounts } from './accounts/repair-accounts.ts'
 import { AuditRefusals } from './audit/audit-refusals.ts'
 import { Directory } from './auth/directory.ts'
+import { KnownTokens } from './auth/known-tokens.ts'
 import type { Config } from './config.ts'
 import { ConfigError } from './config-variables.ts'
 import { openCopies } from './copy/copies.ts'
@@ -11,6 +12,7 @@ import type { InstallationSecrets } from './hosts/installation-secrets.ts'
 import { loadHosts } from './hosts/load-hosts.ts'
 import { connectInstallation } from './hosts/open-installation.ts'
 import { prepareHosts, prepareLater } from './hosts/prepare-hosts.ts'
+import { WrongTokens } from './http/frame/credential/wrong-tokens.ts'
 import { buildServer, buildWorkerServer } from './http/server.ts'
 import type { Services } from './http/services.ts'
 import { JobQueue } from './jobs/job-queue.ts'
@@ -132,18 +134,23 @@ function startAudit(
 /** What all requests share, whichever of its addresses an account is called by: built once per process. */
 function buildShared(config: Config, installation: Installation) {
   const { databases, secrets, log } = installation
+  const metrics = watchedMetrics(databases)
+  const knownTokens = new KnownTokens(databases.control, secrets)
   return {
     config,
     log,
     databases,
     secrets,
     accounts: installation,
-    metrics: watchedMetrics(databases),
+    metrics,
     queries: openQueries(config, databases, log),
     copies: openCopies(config, databases),
     jobQueue: new JobQueue(databases.control, config),
     jobWaiter: new JobWaiter(databases.control, log),
     keysMutex: createPerUserMutex(),
+    wrongTokens: new WrongTokens(config.rateLimitWrongTokens, knownTokens, () =>
+      metrics.rateLimited('wrong_tokens'),
+    ),
   }
 }
 

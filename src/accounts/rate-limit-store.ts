@@ -10,6 +10,9 @@ export type RateVerdict = Readonly<{
   retrySeconds: number
 }>
 
+/** Callers without a key are counted by themselves: they must not use up what the user has. */
+export type RateBucket = EndpointGroup | `${EndpointGroup} without a key`
+
 /**
  * Counts one request against a rate (GCRA), for all processes at once: one statement, on one small row. A refused
  * request counts for nothing.
@@ -17,7 +20,7 @@ export type RateVerdict = Readonly<{
 export async function takeRequest(
   control: Queryable,
   userId: number,
-  group: EndpointGroup,
+  bucket: RateBucket,
   rate: Rate,
 ): Promise<RateVerdict> {
   const interval = rate.seconds / rate.count
@@ -28,13 +31,13 @@ export async function takeRequest(
        set due_at = greatest(known.due_at, now()) + make_interval(secs => $3)
        where known.due_at + make_interval(secs => $3) <= now() + make_interval(secs => $4)
      returning extract(epoch from due_at - now())::float8 as ahead`,
-    [userId, group, interval, interval * rate.burst],
+    [userId, bucket, interval, interval * rate.burst],
   )
   if (taken.rows[0]) return { isAllowed: true, resetSeconds: taken.rows[0].ahead, retrySeconds: 0 }
   const { rows } = await control.query<{ ahead: number }>(
     `select extract(epoch from due_at - now())::float8 as ahead
      from cartage.rate_limits where user_id = $1 and endpoint_group = $2`,
-    [userId, group],
+    [userId, bucket],
   )
   const ahead = Math.max(rows[0]?.ahead ?? 0, 0)
   return {

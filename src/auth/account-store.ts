@@ -52,6 +52,18 @@ export async function holdersOfToken(
   )
 }
 
+/** Which of these hashes are of tokens that somebody has, in hexadecimal. */
+export async function knownHashes(
+  control: Queryable,
+  hashes: readonly Buffer[],
+): Promise<ReadonlySet<string>> {
+  const { rows } = await control.query<{ hash: Buffer }>(
+    'select token_hash as hash from cartage.api_keys where token_hash = any ($1::bytea[])',
+    [hashes],
+  )
+  return new Set(rows.map(({ hash }) => hash.toString('hex')))
+}
+
 /** Whether the caller's token and standing are still what let it in. */
 export async function isStillKnown(control: Queryable, caller: Holder): Promise<boolean> {
   const { rows } = await control.query<{ known: boolean }>(

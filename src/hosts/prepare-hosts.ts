@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { prepareHostDatabase } from '../postgres/control/control-database.ts'
 import { firstHostId } from '../postgres/hosts.ts'
+import { closeDatabases } from './close-databases.ts'
 import type { Installation } from './installation.ts'
 import { isOutOfReach } from './out-of-reach.ts'
 import { moveRolePasswords } from './role-passwords.ts'
@@ -55,7 +56,8 @@ async function prepareEach(installation: Installation, ids: readonly number[]): 
 export async function prepareHost(installation: Installation, id: number): Promise<boolean> {
   if (id !== firstHostId) await prepareHostDatabase(installation.databases, id, installation.hostMigrations)
   await prepareTemplate(installation, id)
-  return migrateTenants(installation, id)
+  const isClosed = await closeDatabases(installation, id)
+  return (await migrateTenants(installation, id)) && isClosed
 }
 
 const retryMs = 30_000

@@ -11,6 +11,7 @@ import type { Metrics } from '../metrics.ts'
 import type { Databases } from '../postgres/databases.ts'
 import type { Queries } from '../query/answer-query.ts'
 import type { Secrets } from '../secrets.ts'
+import type { WrongTokens } from './frame/credential/wrong-tokens.ts'
 
 /** What the routes are given. Each exists once per process. */
 export type Services = Readonly<{
@@ -29,6 +30,8 @@ export type Services = Readonly<{
   keysMutex: PerUserMutex
   /** Wrong credentials, on their way to the audit record. */
   refusals: AuditRefusals
+  /** Limits wrong credentials by where they come from. */
+  wrongTokens: WrongTokens
   /** Empty: the admin API is off. */
   adminToken: string
   /** False while the service is starting or draining: load balancers look elsewhere. */

@@ -5,7 +5,7 @@ import { isStillKnown } from '../auth/account-store.ts'
 import type { AuditAction } from '../client/admin-names.ts'
 import { errors } from '../errors.ts'
 import type { Queryable } from '../postgres/transaction.ts'
-import type { KeysContext } from './key.ts'
+import type { Key, KeysContext } from './key.ts'
 import { type KeyOwner, lockOwner } from './key-store.ts'
 
 /** Part of the transaction that changes or shows the key. Whoever asked is the actor, or the operator. */
@@ -41,6 +41,27 @@ export async function readForCaller<T>(context: KeysContext, read: Promise<T>): 
   await refuseRevoked(context.databases.control, context)
   return found
 }
+
+/** An owner or admin of an organization gets tokens of another member: recorded before they are answered. */
+export async function recordShownKeys(
+  { caller, databases }: KeysContext,
+  { userId, username }: Account,
+  keys: readonly Pick<Key, 'name' | 'type'>[],
+): Promise<void> {
+  // Everybody knows the token of the default key.
+  const names = keys.filter(({ type }) => type !== 'default').map(({ name }) => name)
+  if (!caller || caller.account.userId === userId || names.length === 0) return
+  await recordAudit(databases.control, {
+    actor: caller.account.username,
+    action: 'key.shown',
+    account: username,
+    subject: names.length === 1 ? names[0]! : null,
+    details: names.length === 1 ? {} : { count: names.length, names: names.slice(0, maxNames) },
+  })
+}
+
+/** So that no record is too long. The master key is the first of a list. */
+const maxNames = 100
 
 /** To be asked after the tokens were read. */
 export async function refuseRevoked(control: Queryable, { caller }: KeysContext): Promise<void> {

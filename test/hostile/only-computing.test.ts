@@ -84,6 +84,21 @@ test('strangers take no advisory locks, hold no object by a GRANT, and read no s
   assert.equal((await sql(user, 'select pg_advisory_xact_lock(1)', user.masterToken)).status, 200)
 })
 
+test('no function of PostgreSQL that takes an advisory lock is open to strangers or keys', async (t) => {
+  const { user, admin } = await setup(t)
+  const { rows } = await admin(
+    `select oid::regprocedure::text as name, has_function_privilege($1, oid, 'execute') as open
+     from pg_proc where proname ~ 'advisory(_xact)?_lock'`,
+    [user.account.publicRole],
+    user.account.database,
+  )
+  assert.ok(rows.length >= 16, String(rows.length))
+  assert.deepEqual(
+    rows.filter(({ open }) => open),
+    [],
+  )
+})
+
 test('master puts no extension into a schema of the service', async (t) => {
   const { user } = await setup(t)
   for (const schema of ['cartage', 'cartodb', 'postgis', 'pg_catalog']) {

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { deleteUser } from '../../src/accounts/delete-user.ts'
 import { updateUser } from '../../src/accounts/update-user.ts'
 import { AuditRefusals } from '../../src/audit/audit-refusals.ts'
-import { cleanAudit, listAudit, recordAudit } from '../../src/audit/audit-store.ts'
+import { type AuditRecord, cleanAudit, listAudit, recordAudit } from '../../src/audit/audit-store.ts'
 import { createClient } from '../../src/client/client.ts'
 import { createLog } from '../../src/log.ts'
 import { basic, randomName, type Setup, setup } from '../support/setup.ts'
@@ -54,6 +54,73 @@ test('key changes are recorded with the user whose key asked, never with a token
   )
   assert.ok(!JSON.stringify(records).includes(token))
 })
+
+test('tokens of a member that an owner or admin reads are recorded, the own ones are not', async (t) => {
+  const bundle = await setup(t)
+  const { name: organization, owner } = await bundle.createOrganization()
+  const admin = await bundle.createUser({ organization, isOrgAdmin: true })
+  const read = async (path: string) => {
+    const headers = basic(admin.username, admin.masterToken)
+    const answer = await fetch(`${admin.base}/api/v3/api_keys${path}`, { headers })
+    assert.equal(answer.status, 200, path)
+    return answer.text()
+  }
+  assert.match(await read(`?target_user=${owner.username}`), new RegExp(owner.masterToken))
+  await read(`/Master?target_user=${owner.username}`)
+  await read(`/Default%20public?target_user=${owner.username}`)
+  await read('')
+  const client = createClient({ baseUrl: bundle.url, username: owner.username, token: owner.masterToken })
+  await client.keys.create({ name: 'k', grants: [{ type: 'apis', apis: ['sql'] }] })
+  client.close()
+  await read(`?target_user=${owner.username}`)
+  const shown = async (username: string) =>
+    (await auditOf(bundle, username)).filter(({ action }) => action === 'key.shown')
+  const records = await shown(owner.username)
+  assert.deepEqual(
+    records.map(({ actor, subject, details }) => [actor, subject, details]),
+    [
+      [admin.username, null, { count: 2, names: ['Master', 'k'] }],
+      [admin.username, 'Master', {}],
+      [admin.username, 'Master', {}],
+    ],
+  )
+  assert.deepEqual(await shown(admin.username), [])
+  assert.ok(!JSON.stringify(records).includes(owner.masterToken))
+})
+
+test('what a client calls itself is recorded only if it is the name of an account, its address only if it is one', async (t) => {
+  const bundle = await setup(t, { config: { trustedProxies: '127.0.0.1' } })
+  const { user, service, url } = bundle
+  const { control } = service.services.databases
+  const { rows } = await control.query<{ last: number }>('select max(id)::float8 as last from cartage.audit')
+  const invented = [
+    'x\n2026-01-01 operator user.deleted alice',
+    user.masterToken,
+    'a'.repeat(9_000),
+    'cafe0123456789abcdef0123456789abcdef0123',
+    '\u202eecila',
+  ]
+  for (const name of [...invented, user.username]) {
+    for (const path of ['/api/v4/me', `/user/${user.username}/api/v3/api_keys`, '/admin/v1/users']) {
+      await fetch(`${url}${path}`, {
+        headers: {
+          ...basic(name, 'not-the-token'),
+          'x-forwarded-for': name === user.username ? '2001:db8::7' : `fe80::1%${'z'.repeat(5_000)}`,
+        },
+      })
+    }
+    const headers = { ...basic('a', 'b'), 'x-forwarded-for': `operator ${name.length}` }
+    await fetch(`${url}/api/v4/me`, { headers })
+  }
+  await service.services.refusals.flush()
+  const records = (await listAudit(control, { limit: 1_000 })).filter(({ id }) => id > rows[0]!.last)
+  const told = (field: 'actor' | 'account') =>
+    [...new Set(records.filter(isRefusal).map((record) => record[field]))].sort()
+  assert.deepEqual(told('account'), ['/admin', '/me', user.username])
+  assert.deepEqual(told('actor'), ['127.0.0.1', '2001:db8::7', 'fe80::1'])
+})
+
+const isRefusal = ({ action }: AuditRecord) => action === 'authentication.refused'
 
 test('refused authentications are counted and recorded with where they came from, without the token', async (t) => {
   const bundle = await setup(t)

@@ -7,6 +7,7 @@ import { userByName } from '../../src/auth/account-store.ts'
 import { createClient } from '../../src/client/client.ts'
 import { doctor } from '../../src/doctor/doctor.ts'
 import { addHost } from '../../src/hosts/add-host.ts'
+import { runSql } from '../support/namespace.ts'
 import { startProcess } from '../support/processes.ts'
 import { eventually } from '../support/setup.ts'
 import { admin, isError, newUser, startHost, startWithTwoHosts } from '../support/two-hosts.ts'
@@ -15,7 +16,14 @@ test('every process knows a new host at once, and new users are placed on the em
   const { service, installation, second } = await startWithTwoHosts(t)
   const other = await installation.start()
   const third = await startHost(t)
+  const { namespace } = service.services.accounts
+  await runSql({ connectionString: third.url }, `create database "${namespace}"`)
   const host = await addHost(service.services.accounts, 'third', third.url)
+  const { rows: open } = await runSql(
+    { connectionString: third.url },
+    `select datname from pg_database where has_database_privilege('public', oid, 'connect') and datname <> 'template0'`,
+  )
+  assert.deepEqual(open, [], 'also one that was there before')
   assert.ok(other.services.databases.hosts.has(host.id))
   const placed = []
   for (const username of ['a', 'b', 'c', 'd']) {

@@ -61,6 +61,18 @@ test('a request with a wrong credential counts for nobody', async (t) => {
   assert.equal(limitsOf(await ask(user)).remaining, '1')
 })
 
+test('callers without a key have a limit of their own, and use up nothing of the owner', async (t) => {
+  const { user } = await setup(t, limited)
+  const stranger = (key = '') => fetch(`${user.base}/api/v2/sql?q=select+1&api_key=${key}`)
+  assert.deepEqual(await statuses([() => stranger(), () => stranger('default_public')]), [200, 200])
+  for (const key of ['', 'default_public']) {
+    const refused = await stranger(key)
+    assert.equal(refused.status, 429)
+    assert.ok(Number(limitsOf(refused).retry) > 1700)
+  }
+  assert.deepEqual(await statuses([() => ask(user), () => ask(user), () => ask(user)]), [200, 200, 429])
+})
+
 test('a limit of the user stands in place of the configured one, and can lift it', async (t) => {
   const { url, user, keys } = await setup(t, limited)
   const change = (limits: unknown) =>
@@ -147,6 +159,12 @@ function limitsOf({ headers }: Response) {
     reset: headers.get('carto-rate-limit-reset'),
     retry: headers.get('retry-after'),
   }
+}
+
+async function statuses(asked: readonly (() => Promise<Response>)[]): Promise<number[]> {
+  const seen: number[] = []
+  for (const each of asked) seen.push((await each()).status)
+  return seen
 }
 
 async function outcomes(take: () => Promise<{ isAllowed: boolean }>, times: number): Promise<boolean[]> {

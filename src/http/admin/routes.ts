@@ -11,6 +11,7 @@ import { userByName } from '../../auth/account-store.ts'
 import { errors } from '../../errors.ts'
 import { resetMasterKey, showMasterKey } from '../../keys/master-key.ts'
 import { noteRefusal } from '../frame/authenticate.ts'
+import { clientAddress } from '../frame/credential/client-address.ts'
 import { forbidStoring } from '../frame/guard-answers.ts'
 import type { Services } from '../services.ts'
 import { organizationDocument, userDocument } from './document.ts'
@@ -46,7 +47,10 @@ function requireAdmin(services: Services, request: FastifyRequest): void {
   if (!adminToken) throw errors.adminOff()
   const offered = /^bearer (.+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? ''
   if (timingSafeEqual(sha256(offered), sha256(adminToken))) return
-  if (request.headers.authorization) noteRefusal(services, request, '/admin', 'wrong-credential')
+  if (request.headers.authorization) {
+    services.wrongTokens.count(clientAddress(request))
+    noteRefusal(services, request, '/admin', 'wrong-credential')
+  }
   throw errors.unauthorized('Send the admin token as "Authorization: Bearer <token>"')
 }
 

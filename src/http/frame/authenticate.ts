@@ -1,12 +1,14 @@
 import type { FastifyRequest } from 'fastify'
 import type { Account, Principal } from '../../auth/account.ts'
 import { requireMasterForJobs, requireMasterForKeys, requireSqlAccess } from '../../auth/authorize.ts'
-import { type Credential, readCredential } from '../../auth/credential.ts'
+import type { Credential } from '../../auth/credential.ts'
 import type { Directory } from '../../auth/directory.ts'
 import { type Identification, identify, recall } from '../../auth/identify.ts'
 import { defaultToken } from '../../auth/token.ts'
 import { errors } from '../../errors.ts'
 import type { Services } from '../services.ts'
+import { clientAddress } from './credential/client-address.ts'
+import { credentialIn } from './credential/request-credential.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -32,7 +34,7 @@ export async function keysCaller(services: CallerServices, request: FastifyReque
   return requireMasterForKeys(await identifyCaller(services, request))
 }
 
-type CallerServices = Pick<Services, 'directory' | 'metrics' | 'refusals'>
+type CallerServices = Pick<Services, 'directory' | 'metrics' | 'refusals' | 'wrongTokens'>
 
 /** Who is asking for the account named in the path. Answered once per request, however often it is asked. */
 export async function identifyCaller(
@@ -55,43 +57,59 @@ export function recallCaller(
 async function identifyOnce(services: CallerServices, request: FastifyRequest): Promise<Identification> {
   const name = nameIn(request)
   const credential = credentialIn(request)
-  const identification = await identify(services.directory, name, credential)
-  const { outcome } = identification
-  if (credential.kind !== 'none' && (outcome === 'wrong-credential' || outcome === 'wrong-username')) {
-    noteRefusal(services, request, name, outcome)
+  const find = () => identify(services.directory, name, credential)
+  const identification = await services.wrongTokens.attempt(
+    clientAddress(request),
+    credential,
+    find,
+    isRefused,
+  )
+  if (credential.kind !== 'none' && isRefused(identification)) {
+    noteRefusal(services, request, name, identification.outcome)
   }
   return identification
 }
 
-const nameIn = ({ params }: FastifyRequest) => (params as { name: string }).name
+const isRefused = ({ outcome }: Identification) =>
+  outcome === 'wrong-credential' || outcome === 'wrong-username'
 
-function credentialIn({ headers: { authorization }, query, body }: FastifyRequest): Credential {
-  return readCredential({ authorization, query: query as Record<string, unknown>, body })
-}
+const nameIn = ({ params }: FastifyRequest) => (params as { name: string }).name
 
 /** Whose token it is, where the path names no account. */
 export async function accountOfHolder(services: CallerServices, request: FastifyRequest): Promise<Account> {
-  const credential = readCredential({
-    authorization: request.headers.authorization,
-    query: request.query as Record<string, unknown>,
-  })
+  const credential = credentialIn(request)
   // Everybody has the token of the public key: it says nothing about who is asking.
   if (credential.kind !== 'token' || credential.token === defaultToken) throw errors.unauthorized()
-  const account = await holderOf(services.directory, credential)
+  const find = () => holderOf(services.directory, credential)
+  const { account, named } = await services.wrongTokens.attempt(
+    clientAddress(request),
+    credential,
+    find,
+    (found) => !found.account,
+  )
   if (account) return account
-  noteRefusal(services, request, credential.username ?? '/me', 'wrong-credential')
+  noteRefusal(services, request, named, 'wrong-credential')
   throw errors.unauthorized()
 }
 
-async function holderOf(directory: Directory, credential: TokenCredential): Promise<Account | undefined> {
+/** `named`: for the record. A user name that no account has may be anything, a token too. */
+async function holderOf(
+  directory: Directory,
+  credential: TokenCredential,
+): Promise<{ account?: Account | undefined; named: string }> {
   const { token, username } = credential
-  if (username === undefined) return (await directory.findHolder(token))?.account
-  const named = await directory.findAccount(username)
-  const identification = named && (await identify(directory, username, credential))
-  return identification?.outcome === 'known' ? identification.principal.account : undefined
+  if (username === undefined)
+    return { account: (await directory.findHolder(token))?.account, named: withoutName }
+  if (!(await directory.findAccount(username))) return { named: withoutName }
+  const identification = await identify(directory, username, credential)
+  return {
+    account: identification.outcome === 'known' ? identification.principal.account : undefined,
+    named: username,
+  }
 }
 
 type TokenCredential = Extract<Credential, { kind: 'token' }>
+const withoutName = '/me'
 
 export function noteRefusal(
   { metrics, refusals }: Pick<Services, 'metrics' | 'refusals'>,
@@ -100,5 +118,5 @@ export function noteRefusal(
   reason: string,
 ): void {
   metrics.authenticationRefused()
-  refusals.note({ account, address: request.ip, reason })
+  refusals.note({ account, address: clientAddress(request), reason })
 }

@@ -1,7 +1,10 @@
+import { harmlessName } from './download/harmless-name.ts'
+
 /** `attachment` with a file name for every client: a plain one in ASCII, and the true one after RFC 5987 if it differs. */
 export function contentDisposition(filename: string): string {
-  const name = filename.replace(/[\p{Cc}/]/gu, '_')
-  const plain = name.replace(/[^\x20-\x7e]|\\/g, '_').replaceAll('"', "'")
+  const name = harmlessName(filename)
+  // Some browsers decode %2E and =?utf-8?Q?=2E?= in the plain name.
+  const plain = name.replace(/[^\x20-\x7e]|[\\%?]/g, '_').replaceAll('"', "'")
   const header = `attachment; filename="${plain}"`
   return plain === name ? header : `${header}; filename*=UTF-8''${encodeExtended(name)}`
 }

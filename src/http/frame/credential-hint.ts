@@ -1,13 +1,14 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { readCredential } from '../../auth/credential.ts'
 import { isDamaged } from '../../auth/token.ts'
+import { isSentByAnotherSite } from './credential/browsers.ts'
+import { credentialIn } from './credential/request-credential.ts'
 
 export const hintHeader = 'Cartage-Hint'
 
 /** A credential under a wrong name (`apikey`) is not read. The answer, whatever it is, says so in a header. */
 export function hintAtNearMisses(app: FastifyInstance): void {
   app.addHook('preHandler', (request, reply, done) => {
-    const hint = credentialOf(request).kind === 'none' ? nearMissIn(request) : undefined
+    const hint = credentialIn(request).kind === 'none' ? nearMissIn(request) : undefined
     if (hint !== undefined) reply.header(hintHeader, hint)
     done()
   })
@@ -19,9 +20,9 @@ export function refusalHint(request: FastifyRequest, code: string): string {
   if (outcome === 'wrong-username') return 'The user name of the Basic header is not that of the account'
   if (outcome === 'known')
     return code === 'unauthorized' ? revoked : 'The key is valid, but not one that may do this'
-  const credential = credentialOf(request)
+  const credential = credentialIn(request)
   if (credential.kind === 'none')
-    return nearMissIn(request) ?? `No credential came with the request. ${howToSend}`
+    return ignoredIn(request) ?? nearMissIn(request) ?? `No credential came with the request. ${howToSend}`
   if (credential.kind === 'malformed') return malformedHint(request.headers.authorization)
   return isDamaged(credential.token)
     ? 'The token is damaged: its checksum does not fit. Copy it again, whole'
@@ -35,11 +36,11 @@ const revoked =
 const howToSend =
   'Send "Authorization: Basic" with base64(username:token), or the token as the parameter api_key'
 
-function credentialOf({ headers, query, body }: FastifyRequest) {
-  return readCredential({ authorization: headers.authorization, query: query as Members, body })
+function ignoredIn({ headers }: FastifyRequest): string | undefined {
+  return headers.authorization !== undefined && isSentByAnotherSite(headers)
+    ? 'The Authorization header was ignored: a page of another site may send it with fetch (CORS) only'
+    : undefined
 }
-
-type Members = Readonly<Record<string, unknown>>
 
 function malformedHint(authorization: string | undefined): string {
   if (authorization === undefined) return 'api_key must be one text of at most 1024 characters'

@@ -2,6 +2,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError, type ErrorKind, errors } from '../../errors.ts'
 import { hasSqlstate, sqlstate } from '../../postgres/sqlstate.ts'
 import { toClientError } from '../../postgres/wire/wire-error.ts'
+import { challengeFor } from './credential/browsers.ts'
 import { hintHeader, refusalHint } from './credential-hint.ts'
 
 declare module 'fastify' {
@@ -37,7 +38,7 @@ function respond(thrown: Thrown, request: FastifyRequest, reply: FastifyReply, b
   const { retryAfterSeconds } = error.extras
   if (error.kind === 'broken') request.log.error({ err: thrown }, 'request failed')
   request.failure = error
-  if (status === 401) reply.header('WWW-Authenticate', 'Basic realm="Cartage"')
+  if (status === 401) reply.header('WWW-Authenticate', challengeFor(request.headers))
   if (retryAfterSeconds !== undefined) tellRetry(reply, status, retryAfterSeconds)
   if (credentialErrors.has(error.code))
     reply.header(hintHeader, error.extras.hint ?? refusalHint(request, error.code))

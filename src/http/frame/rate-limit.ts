@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, preHandlerHookHandler } from 'fastify'
 import { LRUCache } from 'lru-cache'
-import { type RateVerdict, takeRequest } from '../../accounts/rate-limit-store.ts'
+import { type RateBucket, type RateVerdict, takeRequest } from '../../accounts/rate-limit-store.ts'
 import type { Account } from '../../auth/account.ts'
 import type { Identification } from '../../auth/identify.ts'
 import type { EndpointGroup } from '../../client/admin-names.ts'
@@ -25,9 +25,10 @@ export function requireRateGroups(app: FastifyInstance): void {
 }
 
 /**
- * Limits the requests of a user in each group of endpoints. The count is kept in the control database, so that the
- * limit and the figures in the headers are the same whichever process answers. Only an allowed request costs a
- * statement there: a user over the limit is refused from memory until the time is over, so a flood stays here.
+ * Limits the requests of a user in each group of endpoints, and by themselves those of its callers without a key. The count
+ * is kept in the control database, so that the limit and the figures in the headers are the same whichever process answers.
+ * Only an allowed request costs a statement there: a user over the limit is refused from memory until the time is over, so a
+ * flood stays here.
  */
 export function limitRates(app: FastifyInstance, services: Services): void {
   const refused: Refusals = new LRUCache({ max: 10_000 })
@@ -46,8 +47,8 @@ export function limitRates(app: FastifyInstance, services: Services): void {
 /** Most callers are known, and have no limit: they need not wait for anything. */
 function isUnlimited(services: Services, request: FastifyRequest, group: EndpointGroup): boolean {
   const known = isOfAccount(request) ? recallCaller(services, request) : undefined
-  const account = known && actingAccount(known)
-  return account !== undefined && rateOf(services.config, account, group) === null
+  const caller = known && countedCaller(known)
+  return caller !== undefined && rateOf(services.config, caller.account, group) === null
 }
 
 async function limitRate(
@@ -58,10 +59,11 @@ async function limitRate(
   group: EndpointGroup,
 ): Promise<void> {
   // A request that will be refused for its credential counts for nobody.
-  const account = await accountOf(services, request)
-  const rate = account && rateOf(services.config, account, group)
+  const caller = await callerOf(services, request)
+  const rate = caller && rateOf(services.config, caller.account, group)
   if (!rate) return
-  const verdict = await judge(services, refused, account, group, rate)
+  const bucket = caller.isStranger ? (`${group} without a key` as const) : group
+  const verdict = await judge(services, refused, caller.account, bucket, rate)
   tellLimits(reply, rate, verdict)
   if (verdict.isAllowed) return
   services.metrics.rateLimited(group)
@@ -70,16 +72,22 @@ async function limitRate(
 
 type Refusals = LRUCache<string, Readonly<{ retryAt: number; resetAt: number }>>
 
-async function accountOf(services: Services, request: FastifyRequest): Promise<Account | undefined> {
-  if (!isOfAccount(request)) return accountOfHolder(services, request)
-  return actingAccount(await identifyCaller(services, request))
+type CountedCaller = Readonly<{ account: Account; isStranger: boolean }>
+
+async function callerOf(services: Services, request: FastifyRequest): Promise<CountedCaller | undefined> {
+  if (!isOfAccount(request)) {
+    return { account: await accountOfHolder(services, request), isStranger: false }
+  }
+  return countedCaller(await identifyCaller(services, request))
 }
 
 const isOfAccount = ({ params }: FastifyRequest) => (params as { name?: string }).name !== undefined
 
-function actingAccount(identification: Identification): Account | undefined {
-  if (identification.outcome === 'known') return identification.principal.account
-  return identification.outcome === 'anonymous' ? identification.account : undefined
+function countedCaller(identification: Identification): CountedCaller | undefined {
+  if (identification.outcome === 'anonymous') return { account: identification.account, isStranger: true }
+  if (identification.outcome !== 'known') return undefined
+  const { account, key } = identification.principal
+  return { account, isStranger: key.type === 'default' }
 }
 
 /** The user's own limit if the operator has set one, else everybody's. */
@@ -103,10 +111,10 @@ async function judge(
   { databases, log }: Services,
   refused: Refusals,
   account: Account,
-  group: EndpointGroup,
+  bucket: RateBucket,
   rate: Rate,
 ): Promise<RateVerdict> {
-  const key = `${account.userId} ${group} ${rate.count}/${rate.seconds}+${rate.burst}`
+  const key = `${account.userId} ${bucket} ${rate.count}/${rate.seconds}+${rate.burst}`
   const now = Date.now()
   const known = refused.get(key)
   if (known && known.retryAt > now) {
@@ -114,7 +122,7 @@ async function judge(
     return { isAllowed: false, retrySeconds: seconds(known.retryAt), resetSeconds: seconds(known.resetAt) }
   }
   try {
-    const verdict = await takeRequest(databases.control, account.userId, group, rate)
+    const verdict = await takeRequest(databases.control, account.userId, bucket, rate)
     if (!verdict.isAllowed) {
       refused.set(key, {
         retryAt: now + verdict.retrySeconds * 1000,

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest, RouteShorthandOptions } from 'fastify'
 import type { Account } from '../../auth/account.ts'
 import { errors } from '../../errors.ts'
-import { readForCaller } from '../../keys/caller.ts'
+import { readForCaller, recordShownKeys } from '../../keys/caller.ts'
 import { createKey } from '../../keys/create-key.ts'
 import { deleteKey } from '../../keys/delete-key.ts'
 import { findKey } from '../../keys/reading/find-key.ts'
@@ -32,6 +32,7 @@ export async function keysRoutes(app: FastifyInstance, services: Services): Prom
     const query = request.query as Parameters
     const listing = readListing(query)
     const { total, keys } = await listKeys(actingIn(request), account, listing)
+    await recordShownKeys(actingIn(request), account, keys)
     const address = addressOf(request, services.config)
     return listDocument({ keys, total, listing, username: account.username, address, query })
   })
@@ -47,6 +48,7 @@ export async function keysRoutes(app: FastifyInstance, services: Services): Prom
   app.get(one, { ...common, schema: readSchema }, async (request) => {
     const account = await addressedAccount(services, request)
     const key = await readForCaller(actingIn(request), findKey(context, account, readKeyName(request)))
+    await recordShownKeys(actingIn(request), account, [key])
     return keyDocument(key, account.username)
   })
 

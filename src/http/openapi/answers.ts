@@ -38,7 +38,12 @@ type Status = keyof typeof meanings
 
 const whole = { type: 'integer' } as const
 const headers: Partial<Record<Status, Record<string, OpenApi.HeaderObject>>> = {
-  401: { 'WWW-Authenticate': { schema: { type: 'string' }, description: 'Basic realm="Cartage"' } },
+  401: {
+    'WWW-Authenticate': {
+      schema: { type: 'string' },
+      description: 'Basic realm="Cartage"; to browsers a scheme for which they ask nobody for a password',
+    },
+  },
   429: {
     'Retry-After': { schema: whole, description: 'Seconds until the next request may come' },
     'Carto-Rate-Limit-Limit': { schema: whole, description: 'Requests at once' },

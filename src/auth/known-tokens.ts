@@ -1,0 +1,47 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Queryable } from '../postgres/transaction.ts'
+import type { Secrets } from '../secrets.ts'
+import { knownHashes } from './account-store.ts'
+
+/**
+ * Tells tokens that somebody has from others. Questions that come within a moment are one statement, and one runs at a time:
+ * a flood of wrong tokens costs the database next to nothing, and a right one among them is late, not lost.
+ */
+export class KnownTokens {
+  readonly #control: Queryable
+  readonly #secrets: Secrets
+  #gathering: Question | undefined
+  #lastAnswer: Promise<unknown> = Promise.resolve()
+
+  constructor(control: Queryable, secrets: Secrets) {
+    this.#control = control
+    this.#secrets = secrets
+  }
+
+  /** A token that comes when too many are asked for counts as unknown. */
+  async isKnown(token: string): Promise<boolean> {
+    this.#gathering ??= this.#gather()
+    const { hashes, known } = this.#gathering
+    if (hashes.length >= maxHashes) return false
+    const hash = this.#secrets.hashToken(token)
+    hashes.push(hash)
+    return (await known).has(hash.toString('hex'))
+  }
+
+  #gather(): Question {
+    const hashes: Buffer[] = []
+    const known = this.#lastAnswer
+      .then(() => sleep(gatherMs))
+      .then(() => {
+        this.#gathering = undefined
+        return knownHashes(this.#control, hashes)
+      })
+    this.#lastAnswer = known.catch(() => undefined)
+    return { hashes, known }
+  }
+}
+
+type Question = Readonly<{ hashes: Buffer[]; known: Promise<ReadonlySet<string>> }>
+
+const gatherMs = 100
+const maxHashes = 2_000

@@ -1,0 +1,53 @@
+import { holdName } from '../postgres/advisory-locks.ts'
+import { quoteIdentifier } from '../postgres/quote.ts'
+import type { Session } from '../postgres/session.ts'
+import { adminTarget } from '../postgres/session-target.ts'
+import { isBusy } from '../postgres/sqlstate.ts'
+import { templateName, tenantDatabasePattern } from '../postgres/tenant-names.ts'
+import type { Installation } from './installation.ts'
+
+/**
+ * Takes from PUBLIC what it may do in the databases of the installation on a host: its own one, the template and those of
+ * tenants. PostgreSQL lets PUBLIC connect to every new database, also to one that an operator made, or a restore. False: some
+ * could not be closed because of what a tenant holds.
+ */
+export async function closeDatabases(
+  { databases, namespace, log }: Installation,
+  hostId: number,
+): Promise<boolean> {
+  return databases.admin.use(adminTarget(databases.hosts, hostId), async (session) => {
+    let isComplete = true
+    for (const name of await openDatabases(session, namespace)) {
+      const isClosed = await closeDatabase(session, name)
+      if (!isClosed)
+        log.error({ database: name }, 'PUBLIC may connect to a database, and it cannot be revoked now')
+      isComplete &&= isClosed
+    }
+    return isComplete
+  })
+}
+
+async function openDatabases(session: Session, namespace: string): Promise<readonly string[]> {
+  const { rows } = await session.query<{ name: string }>(
+    `select datname::text as name from pg_catalog.pg_database
+     where (datname = any ($1) or datname ~ $2) and exists (
+       select from pg_catalog.aclexplode(coalesce(datacl, pg_catalog.acldefault('d', datdba))) where grantee = 0)
+     order by datname`,
+    [[namespace, templateName(namespace)], tenantDatabasePattern(namespace)],
+  )
+  return rows.map(({ name }) => name)
+}
+
+/** One that another process is making is closed by that process first. */
+async function closeDatabase(session: Session, name: string): Promise<boolean> {
+  await holdName(session, name)
+  try {
+    await session.query(
+      `set local lock_timeout = '2s'; revoke all on database ${quoteIdentifier(name)} from public`,
+    )
+    return true
+  } catch (error) {
+    if (isBusy(error)) return false
+    throw error
+  }
+}

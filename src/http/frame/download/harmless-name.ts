@@ -1,0 +1,37 @@
+/**
+ * A file name that a person can open without running anything: whoever makes a link chooses name and contents, and the
+ * download comes from our address. Endings of programs get `.txt` behind them.
+ */
+export function harmlessName(filename: string): string {
+  const name = withoutHiddenEnd(filename.replace(misleading, '_'))
+  return programs.has(endingOf(name)) ? `${name}.txt` : name
+}
+
+/** Control characters, those that turn the direction of text, line ends, halves of characters, and what separates folders or streams. */
+const misleading = /^\.|[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}\p{Cs}/:]/gu
+
+/** Windows drops dots and spaces at the end. */
+function withoutHiddenEnd(name: string): string {
+  let end = name.length
+  while (end > 0 && /[.\s]/.test(name[end - 1]!)) end -= 1
+  return name.slice(0, end) || '_'
+}
+
+/** As a browser may read it, which drops what has no width. */
+const endingOf = (name: string) =>
+  name
+    .slice(name.lastIndexOf('.') + 1)
+    .replace(/\p{Default_Ignorable_Code_Point}/gu, '')
+    .trim()
+    .toLowerCase()
+
+/** What a double click runs, installs or opens as a page, on some system. */
+const programs = new Set(
+  `ade adp app appimage application appref-ms appx appxbundle bas bash bat cab cgi chm cjs cmd com command cpl crt csh deb
+  desktop diagcab dll dmg docm dotm drv dylib elf exe fileloc fish flatpakref fxp gadget hlp hta htm html htt img inetloc inf
+  ini inx iqy iso isp isu jar jnlp job js jse ksh lnk library-ms mht mhtml mjs mobileconfig mpkg msc msh msh1 msh2 mshxml msi
+  msix msixbundle msp mst ocx ops oqy osd out pcd pif pkg pl plg potm ppam ppsm pptm prf prg ps1 ps1xml ps2 ps2xml psc1
+  psc2 psd1 psm1 py pyc pyo pyw pyz rb reg rgs rpm rqy run scf scpt scptd scr sct search-ms service settingcontent-ms sh
+  shb shs shtml slk snap so svg svgz swf sys tcsh terminal theme themepack tool udf url vb vbe vbs vbscript vhd vhdx vxd wcx
+  webloc website workflow ws wsc wsf wsh xap xbap xht xhtml xla xlam xll xlsm xltm xnk zsh`.split(/\s+/),
+)
