@@ -179,6 +179,12 @@ export const errors = {
     ),
   shuttingDown: () =>
     raise('shutting-down', 'unavailable', 'The service is shutting down', { retryAfterSeconds: 1 }),
+  lockNotAllowed: (act: string, what: string) =>
+    raise(
+      'lock-not-allowed',
+      'forbidden',
+      `The statement was ended: it ${act} a lock on ${what}, which others need`,
+    ),
   statementTimeout: () =>
     raise(
       'statement-timeout',

@@ -14,6 +14,9 @@ export type Metrics = Readonly<{
   watchPools: (read: () => readonly PoolStats[]) => void
   watchQueue: (read: () => Promise<QueueStats>) => void
   watchHosts: (read: () => Promise<ReadonlyMap<string, HostStats>>) => void
+  /** The guard of a host has ended something, by the name of the look that found it. */
+  guardEnded: (look: string) => void
+  watchGuard: (read: () => number) => void
   /** The Prometheus text format. */
   render: () => Promise<Readonly<{ type: string; text: string }>>
 }>
@@ -52,6 +55,7 @@ export function createMetrics(): Metrics {
     ...copyInstruments(registry),
     ...poolInstruments(registry),
     ...hostInstruments(registry),
+    ...guardInstruments(registry),
     render: async () => ({ type: registry.contentType, text: await registry.metrics() }),
   }
 }
@@ -240,6 +244,30 @@ function hostInstruments(registry: Registry) {
   )
   return {
     watchHosts: (read: typeof source.read) => {
+      source.read = read
+    },
+  }
+}
+
+function guardInstruments(registry: Registry) {
+  const source = { read: () => 0 }
+  const ended = new Counter({
+    name: 'cartage_guard_ended_total',
+    help: 'What the guard of the hosts has ended, by what it looked at',
+    labelNames: ['look'],
+    registers: [registry],
+  })
+  new Gauge({
+    name: 'cartage_guard_hosts',
+    help: 'Database hosts that this process watches at the moment',
+    registers: [registry],
+    collect() {
+      this.set(source.read())
+    },
+  })
+  return {
+    guardEnded: (look: string) => ended.inc({ look }),
+    watchGuard: (read: () => number) => {
       source.read = read
     },
   }

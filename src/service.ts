@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { repairAccounts } from './accounts/repair-accounts.ts'
+import { AuditEndings } from './audit/audit-endings.ts'
 import { AuditRefusals } from './audit/audit-refusals.ts'
 import { Directory } from './auth/directory.ts'
 import { KnownTokens } from './auth/known-tokens.ts'
@@ -23,6 +24,9 @@ import { repairKeys } from './keys/repair-keys.ts'
 import type { Log } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { connectionStats, type Databases } from './postgres/databases.ts'
+import { HostGuard } from './postgres/guard/host-guard.ts'
+import { lookAtLocks } from './postgres/guard/lock-look.ts'
+import type { Look } from './postgres/guard/look.ts'
 import { hostPressures } from './postgres/host-pressure.ts'
 import { openQueries } from './query/answer-query.ts'
 import { loadGrammar } from './sql/grammar.ts'
@@ -88,6 +92,7 @@ async function startParts(
   ])
   const url = server ? await openDoor(server, services, parts, started) : ''
   if (parts.worker) await openWorker(services, started)
+  startGuard(services, started)
   startRepair(installation, hostsLeft, started)
   started.push({
     name: 'readiness',
@@ -106,6 +111,26 @@ function startRepair(installation: Installation, hostsLeft: readonly number[], s
   started.push({ name: 'repair', limitMs: 0, stop: () => stopping.abort() })
   void keepRepairing(installation, stopping.signal)
   void prepareLater(installation, hostsLeft, stopping.signal)
+}
+
+/** Before the doors open would be too early: the hosts are known only then. It stops with the work that it watches. */
+function startGuard({ databases, metrics, log }: Services, started: StartedParts): void {
+  const endings = new AuditEndings(databases.control, log)
+  const looks: readonly Look[] = [lookAtLocks(databases)]
+  const guard = new HostGuard({
+    hosts: databases.hosts,
+    looks,
+    log,
+    onEnded: ({ name: look }, { name: host }, ended) => {
+      metrics.guardEnded(look)
+      endings.note(host, ended.role, ended.why)
+      log.warn({ look, host, ...ended }, 'the guard of a database host has ended something')
+    },
+  })
+  metrics.watchGuard(() => guard.watched().length)
+  guard.start()
+  started.push({ name: 'audit of the guard', limitMs: 1_000, stop: () => endings.flush() })
+  started.push({ name: 'guard', limitMs: 1_000, stop: () => guard.stop() })
 }
 
 function makeDirectory(installation: Installation, lost: AbortController, started: StartedParts): Directory {

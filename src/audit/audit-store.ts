@@ -31,6 +31,30 @@ export async function recordAudit(tx: Queryable, entry: AuditEntry): Promise<voi
   )
 }
 
+/** What the guard of a host has ended, of one role and for one reason. */
+export type Ending = Readonly<{ masterRole: string; role: string; host: string; why: string; count: number }>
+
+export async function recordEnding(control: Queryable, { masterRole, ...details }: Ending): Promise<void> {
+  await control.query(
+    `insert into cartage.audit (actor, action, account, subject, details)
+     values ('guard', $1, (select username from cartage.users where master_role = $2), $3, $4)`,
+    ['session.ended' satisfies AuditAction, masterRole, details.role, JSON.stringify(details)],
+  )
+}
+
+/** How much the guard has ended in the last day, and of which accounts. */
+export async function countEndings(
+  control: Queryable,
+): Promise<Readonly<{ count: number; accounts: readonly string[] }>> {
+  const { rows } = await control.query<{ count: number; accounts: string[] }>(
+    `select coalesce(sum((details ->> 'count')::integer), 0)::integer as count,
+       coalesce(array_agg(distinct account) filter (where account is not null), '{}') as accounts
+     from cartage.audit where action = $1 and at > now() - interval '1 day'`,
+    ['session.ended' satisfies AuditAction],
+  )
+  return rows[0]!
+}
+
 export type AuditFilter = Readonly<{
   account?: string | undefined
   action?: string | undefined

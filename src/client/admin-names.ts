@@ -15,6 +15,7 @@ export const auditActions = [
   'host.removed',
   'secret.rotated',
   'authentication.refused',
+  'session.ended',
 ] as const
 export type AuditAction = (typeof auditActions)[number]
 

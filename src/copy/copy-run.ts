@@ -56,12 +56,12 @@ export class CopyRun extends StatementRun {
     // The server has stored the data, even if a stop was asked for meanwhile.
     if (this.#isStoring && !error) return
     if (this.stopReason) throw this.stopReason
-    if (error) throw copyError(error, this.isOverTime)
+    if (error) throw this.failReason ?? copyError(error, this.isOverTime)
   }
 
   #lost(error: unknown): never {
     if (this.#isStoring) throw errors.copyOutcomeUnknown(error)
-    throw this.stopReason ?? toClientError(error)
+    throw this.failReason ?? toClientError(error)
   }
 }
 

@@ -1,5 +1,6 @@
 import { realpath, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
+import { countEndings } from '../audit/audit-store.ts'
 import { countProcesses } from '../auth/lease-store.ts'
 import { newestTokens, type SealedToken } from '../auth/token-store.ts'
 import type { Config } from '../config.ts'
@@ -20,6 +21,7 @@ export async function doctor(installation: Installation, config: Config): Promis
     checkSecret(installation),
     checkMigrations(installation),
     checkUnfinished(installation),
+    checkGuard(installation),
     checkHosts(installation, config, Math.max(processes, 1)),
     checkOrphans(installation),
   ])
@@ -92,4 +94,14 @@ async function checkUnfinished({ databases }: Installation): Promise<Check> {
     status: 'warn',
     advice: `Half-made or half-removed: ${names.join(', ')}. Run cartage repair`,
   }
+}
+
+/** What tenants did that held up others. */
+async function checkGuard({ databases }: Installation): Promise<Check> {
+  const name = 'guard'
+  const { count, accounts } = await countEndings(databases.control)
+  if (count === 0) return { name, status: 'ok', advice: 'Nothing had to be ended in the last 24 hours' }
+  const some = accounts.slice(0, 5).join(', ') + (accounts.length > 5 ? ' and others' : '')
+  const advice = `${count} statements held up others and were ended in the last 24 hours${some && `, of ${some}`}: cartage audit --action session.ended tells why`
+  return { name, status: 'warn', advice }
 }

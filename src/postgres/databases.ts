@@ -148,7 +148,12 @@ export function connectionStats({ control, admin, query, copy, job }: Databases)
 /** The most connections that one process opens to one host. */
 export function connectionBudget(config: Config, hostId: number): number {
   const forTenants = config.connectionsPerHost + config.copiesPerProcess + jobConnections(config)
-  return forTenants + adminConnectionsPerHost + (hostId === firstHostId ? controlConnections : 0)
+  return (
+    forTenants +
+    adminConnectionsPerHost +
+    guardConnections +
+    (hostId === firstHostId ? controlConnections : 0)
+  )
 }
 
 /** A worker may have twice its share of jobs when it goes on with those of a dead one. */
@@ -157,6 +162,9 @@ export function jobConnections({ jobConnectionsPerHost, jobsPerWorker }: Config)
 }
 
 const adminConnectionsPerHost = 8
+
+/** The one that is always open. */
+const guardConnections = 1
 
 /** What one read of an answer may bring: as much as the system hands over at once. */
 const readBytes = 256 * 1024

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { Client, QueryResult, QueryResultRow } from 'pg'
+import type { AppError } from '../errors.ts'
 import type { SessionTarget } from './session-target.ts'
 import { cancelStatement } from './wire/cancel.ts'
 import { dropWhenSilent, limitSilence, socketOf, traffic } from './wire/drop-when-silent.ts'
@@ -32,6 +33,7 @@ export class Session {
   #isIdle = false
   #idleTimer: NodeJS.Timeout | undefined
   #ended: Promise<void> | null = null
+  #endReason: AppError | null = null
 
   /** `answerMs`: the longest silence before an answer to `query`, and while it is cleaned. */
   constructor(target: SessionTarget, client: Client, answerMs: number, owner: Owner) {
@@ -55,6 +57,15 @@ export class Session {
   /** Bytes that have gone either way, while a statement of a caller waits for the server; else undefined. */
   get trafficWhileWaiting(): number | undefined {
     return this.#running?.isServersTurn ? traffic(socketOf(this.client)) : undefined
+  }
+
+  /** Why its backend was ended, or is about to be, if somebody of ours does that: what its caller is to be told. */
+  get endReason(): AppError | null {
+    return this.#endReason
+  }
+
+  endFor(reason: AppError | null): void {
+    this.#endReason = reason
   }
 
   query<R extends QueryResultRow>(text: string, values?: unknown[]): Promise<QueryResult<R>> {
@@ -118,7 +129,7 @@ export class Session {
 
   /** Cleans the connection and gives it back; what cannot be cleaned is destroyed. */
   release(): void {
-    if (this.#running) {
+    if (this.#running || this.#endReason) {
       this.destroy()
       return
     }

@@ -61,6 +61,11 @@ export class StatementRun {
     return this.#stopReason
   }
 
+  /** Why it failed, once it has, if that was our doing. */
+  get failReason(): AppError | null {
+    return this.#stopReason ?? this.session.endReason
+  }
+
   /** It has been answered: the connection may be somebody else's, and must not be touched any more. */
   get isOver(): boolean {
     return this.#isOver

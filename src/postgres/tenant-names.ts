@@ -14,6 +14,9 @@ export const keyRoleName = (masterRole: string, keyId: number) => `${masterRole}
 /** The other way round: whose key has that role. */
 export const masterRoleOfKey = (keyRole: string) => keyRole.replace(/_k\d+$/, '')
 
+/** Of any role of a user. */
+export const masterRoleOf = (role: string) => role.replace(/_(public|k\d+)$/, '')
+
 export const organizationDatabaseName = (namespace: string, organizationId: number) =>
   `${namespace}_o${organizationId}`
 

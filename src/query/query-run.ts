@@ -125,8 +125,9 @@ export class QueryRun implements RunHandler {
     if (this.#run.isOver) return
     this.#run.end()
     const { statement } = this.#options
-    const failure =
-      this.#run.stopReason ?? this.#refusal ?? (outcome.error && databaseError(outcome.error, statement))
+    const { error } = outcome
+    const reason = error ? this.#run.failReason : this.#run.stopReason
+    const failure = reason ?? this.#refusal ?? (error && databaseError(error, statement))
     if (failure) this.#fail(failure)
     else this.#finish()
   }
@@ -235,7 +236,7 @@ export class QueryRun implements RunHandler {
     this.#longRow?.drop()
     // Without a last word of the server it may have been applied: nobody shall send it again unseen.
     const isWordless = hasSqlstate(error, sqlstate.connectionFailure)
-    this.#fail(this.#run.stopReason ?? (isWordless ? errors.statementOutcomeUnknown(error) : error))
+    this.#fail(this.#run.failReason ?? (isWordless ? errors.statementOutcomeUnknown(error) : error))
     void this.#options.judge?.()
   }
 

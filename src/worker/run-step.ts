@@ -119,6 +119,9 @@ async function settleLoss(context: WorkContext, run: JobRun, loss: Loss): Promis
   if (!outcome) return release(context, run)
   if (outcome.kind === 'committed') run.advance(stepSettled(run.job, outcome))
   else if (loss.isTimedOut) run.advance(stepFailed(run.job, timeoutText, new Date(), sqlstate.queryCanceled))
+  // As certain as any error: the backend was told to end, and has ended.
+  else if (loss.endReason)
+    run.advance(stepFailed(run.job, loss.endReason, new Date(), sqlstate.insufficientPrivilege))
   else if (outcome.kind === 'unknown') run.advance(stepSettled(run.job, outcome))
   else if (context.interrupted.aborted) run.abortStep()
   else retryStep(run, loss, loss.isInnocent || outcome.isServerRestarted)

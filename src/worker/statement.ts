@@ -34,6 +34,8 @@ export type Loss = Readonly<{
   isTimedOut: boolean
   /** The statement cannot have caused it. */
   isInnocent: boolean
+  /** Why we ended its backend, if we did. */
+  endReason?: string | undefined
 }>
 
 export type Outcome =
@@ -92,12 +94,16 @@ export async function sendStatement(
 ): Promise<Outcome> {
   const watch = new StatementWatch(session, statement.timeoutMs, interrupted)
   try {
-    return flight.xid === null
-      ? await sendOutside(watch, statement)
-      : await sendInside(session, watch, statement, { ...flight, xid: flight.xid })
+    const outcome =
+      flight.xid === null
+        ? await sendOutside(watch, statement)
+        : await sendInside(session, watch, statement, { ...flight, xid: flight.xid })
+    if (outcome.kind !== 'failed' || !session.endReason) return outcome
+    return { ...outcome, reason: session.endReason.message }
   } catch (error) {
     const { isTimedOut, isInnocent } = watch
-    return { kind: 'lost', flight, reason: (error as Error).message, isTimedOut, isInnocent }
+    const endReason = session.endReason?.message
+    return { kind: 'lost', flight, reason: (error as Error).message, isTimedOut, isInnocent, endReason }
   } finally {
     watch.end()
   }

@@ -63,17 +63,15 @@ export class LoginKeeper implements Keeper {
 
   async #repairOnce(target: SessionTarget): Promise<void> {
     const { admin, hosts, secrets } = this.#options
-    const role = quoteIdentifier(target.role)
-    const database = quoteIdentifier(target.database)
     await admin.use(adminTarget(hosts, target.hostId), async (session) => {
       await session.query(`begin; set local lock_timeout = '1s'; set local statement_timeout = '5s'`)
       await holdLogins(session, target.database)
       await refuseIfLockedOut(session, target.role)
       await endRoleChanges(session, target.role)
-      await session.query(`
-        alter role ${role} ${passwordClause(secrets, target.role)};
-        alter role ${role} reset all;
-        alter role ${role} in database ${database} reset all`)
+      await session.query(
+        `alter role ${quoteIdentifier(target.role)} ${passwordClause(secrets, target.role)}`,
+      )
+      await resetSettings(session, target.role)
       await this.#limitTempFiles(session, target.database)
       await session.query('commit')
     })
@@ -139,6 +137,18 @@ async function endRoleChanges(session: Session, role: string): Promise<void> {
      and pid in (
        select pid from pg_catalog.pg_locks where mode = 'RowExclusiveLock'
          and relation in ('pg_catalog.pg_authid'::regclass, 'pg_catalog.pg_db_role_setting'::regclass))`,
+    [role],
+  )
+}
+
+/**
+ * In every database, also those that the role cannot enter. `ALTER ROLE ... IN DATABASE ... RESET` would lock each
+ * database, and others can hold that lock up.
+ */
+async function resetSettings(session: Session, role: string): Promise<void> {
+  await session.query(
+    `delete from pg_catalog.pg_db_role_setting
+     where setrole = (select oid from pg_catalog.pg_roles where rolname = $1)`,
     [role],
   )
 }

@@ -95,6 +95,13 @@ export class RolePools {
     return this.#destroyWhere((target) => target.hostId === hostId && target.database === database)
   }
 
+  /** The session with this backend. */
+  find(hostId: number, processId: number): Session | undefined {
+    for (const session of this.#sessions)
+      if (session.processId === processId && session.target.hostId === hostId) return session
+    return undefined
+  }
+
   stats(): Readonly<{ name: string; open: number; idle: number; waiting: number; destroyed: number }> {
     let idle = 0
     for (const pool of this.#pools.values()) idle += pool.idle.length

@@ -1,0 +1,55 @@
+import type { Host } from '../hosts.ts'
+import { HostWatch } from './host-watch.ts'
+import type { GuardOptions } from './look.ts'
+
+/**
+ * Looks at every host from a connection of the administrator's that is always open: what tenants do to a cluster may keep
+ * everybody from logging in, the administrator too. Each process looks for itself; a look costs some milliseconds.
+ */
+export class HostGuard {
+  readonly #options: GuardOptions
+  readonly #watches = new Map<number, HostWatch>()
+  #timer: NodeJS.Timeout | undefined
+  #isStopped = false
+
+  constructor(options: GuardOptions) {
+    this.#options = options
+    options.hosts.onMoved((id) => this.#leave(id))
+  }
+
+  start(): void {
+    this.#follow()
+    this.#timer = setInterval(() => this.#follow(), followMs).unref()
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    clearInterval(this.#timer)
+    await Promise.all([...this.#watches.values()].map((watch) => watch.stop()))
+  }
+
+  /** Hosts that it watches at this moment: those whose connection is open. */
+  watched(): readonly Host[] {
+    return [...this.#watches.values()].filter(({ isConnected }) => isConnected).map(({ host }) => host)
+  }
+
+  /** Hosts are added while the service runs. */
+  #follow(): void {
+    const { hosts, looks, onEnded, log } = this.#options
+    for (const host of hosts.all()) {
+      if (this.#isStopped || this.#watches.has(host.id)) continue
+      const watch = new HostWatch({ host, hosts, looks, onEnded, log })
+      this.#watches.set(host.id, watch)
+      watch.start()
+    }
+  }
+
+  /** It has another address, or is removed. */
+  #leave(id: number): void {
+    void this.#watches.get(id)?.stop()
+    this.#watches.delete(id)
+    this.#follow()
+  }
+}
+
+const followMs = 1_000

@@ -1,0 +1,235 @@
+import { errors } from '../../errors.ts'
+import type { Databases } from '../databases.ts'
+import type { Session } from '../session.ts'
+import { adminTarget } from '../session-target.ts'
+import { hasSqlstate, sqlstate } from '../sqlstate.ts'
+import { tenantRolePattern } from '../tenant-names.ts'
+import { mayLock } from './lock-rights.ts'
+import { isForSharedRow, isStrong, type LockRow, nameOf, type Place, placeOf } from './lock-rules.ts'
+import type { Ended, GuardedHost, Look } from './look.ts'
+
+/**
+ * Ends backends of tenants that keep others from what belongs to all. PostgreSQL takes some locks before it looks at
+ * rights, and all who come later wait behind whoever waits for a strong one:
+ * - a backend that waits for more than RowExclusive on a catalog, a shared object, a database or a relation that its role
+ *   has no right on is ended at once;
+ * - one that holds a lock there is ended when others have waited for it for two seconds.
+ */
+export function lookAtLocks(databases: Databases): Look {
+  const watches = new Map<number, LockWatch>()
+  return {
+    name: 'locks',
+    everyMs: 1_000,
+    // Whoever was ended may try again at once.
+    alertMs: 100,
+    look: (guarded) => {
+      const { id } = guarded.host
+      const watch = watches.get(id) ?? new LockWatch(databases, id)
+      watches.set(id, watch)
+      return watch.look(guarded.ask)
+    },
+  }
+}
+
+type Ask = GuardedHost['ask']
+
+/** A lock, and the backend of a tenant that has it or waits for it. */
+type Suspect = Readonly<{
+  lock: SeenLock
+  act: 'waited for' | 'held'
+  place: Place
+  role: string
+  /** Undefined: of another process. */
+  session: Session | undefined
+}>
+
+type SeenLock = LockRow & Readonly<{ backendStart: string; roleId: number | null }>
+
+/** The locks of one host. */
+class LockWatch {
+  readonly #databases: Databases
+  readonly #hostId: number
+  readonly #isTenant: RegExp
+  /** Names of roles, by their ids: while a catalog is locked they cannot be asked for. */
+  #roles: ReadonlyMap<number, string> = new Map()
+  #catalogs: ReadonlyMap<number, string> = new Map()
+  /** When backends of other processes were first seen: those look after their own. */
+  readonly #foreign = new Map<string, number>()
+  /** Until when a backend need not be judged again, by backend and lock. */
+  readonly #judged = new Map<string, number>()
+  readonly #cancelled = new WeakSet<Session>()
+  /** What was ended since the last look. */
+  #ended: Ended[] = []
+
+  constructor(databases: Databases, hostId: number) {
+    this.#databases = databases
+    this.#hostId = hostId
+    this.#isTenant = new RegExp(tenantRolePattern(databases.namespace))
+  }
+
+  async look(ask: Ask): Promise<readonly Ended[]> {
+    const locks = await ask<SeenLock>(waiting)
+    const waits = locks.filter(({ granted }) => !granted)
+    const waiters = this.#suspects(waits.filter(isStrong), 'waited for')
+    const culprits = waiters.filter(({ place }) => place === 'everybodys').map(({ lock }) => lock.pid)
+    const long = waits.filter(({ pid, waitedMs }) => waitedMs > patienceMs && !culprits.includes(pid))
+    await this.#endAll(ask, waiters)
+    if (long.length > 0) await this.#endAll(ask, await this.#holders(ask, long, locks))
+    // Else the catalog of roles may be the one that is locked.
+    if (culprits.length === 0) await this.#learn(ask)
+    const ended = this.#ended
+    this.#ended = []
+    return ended
+  }
+
+  async #holders(ask: Ask, waits: readonly SeenLock[], locks: readonly LockRow[]) {
+    const pids = waits.filter((wait) => placeOf(wait) || isForSharedRow(wait, locks)).map(({ pid }) => pid)
+    return pids.length === 0 ? [] : this.#suspects(await ask<SeenLock>(blocking, [pids]), 'held')
+  }
+
+  /** Those of tenants, where it matters what is locked. */
+  #suspects(locks: readonly SeenLock[], act: Suspect['act']): readonly Suspect[] {
+    const { query, copy, job } = this.#databases
+    return locks.flatMap((lock) => {
+      const place = isRowHeld(lock, act) ? 'everybodys' : placeOf(lock)
+      const session = [query, copy, job].map((pools) => pools.find(this.#hostId, lock.pid)).find(Boolean)
+      const role = session?.target.role ?? this.#roles.get(lock.roleId ?? 0) ?? ''
+      return place && this.#isTenant.test(role) ? [{ lock, act, place, role, session }] : []
+    })
+  }
+
+  async #endAll(ask: Ask, suspects: readonly Suspect[]): Promise<void> {
+    for (const suspect of suspects) if (suspect.place === 'somebodys') this.#judge(suspect)
+    const due = suspects.filter((suspect) => suspect.place === 'everybodys' && this.#isDue(suspect))
+    // To end a backend PostgreSQL reads the catalog of roles, which may be the very one that they lock. For a cancel it
+    // reads none: then all of them leave the queue for a moment, and the guard has its turn.
+    const cancelAll = () => {
+      for (const { session } of due) if (session?.endReason) this.#cancel(session)
+    }
+    const timer = setInterval(cancelAll, lateMs)
+    const startedAt = performance.now()
+    try {
+      for (const suspect of due) {
+        if (performance.now() - startedAt < longestMs) await this.#end(suspect, ask).catch(ignoreLockTimeout)
+      }
+    } finally {
+      clearInterval(timer)
+    }
+  }
+
+  /** Another process knows better what its client is to be told, so it has the first second. */
+  #isDue({ session, lock }: Suspect): boolean {
+    if (session) return true
+    const now = performance.now()
+    for (const [key, at] of this.#foreign) if (now - at > forgetMs) this.#foreign.delete(key)
+    const key = keyOf(lock)
+    const since = this.#foreign.get(key) ?? now
+    this.#foreign.set(key, since)
+    return now - since > othersTurnMs
+  }
+
+  /** In the background: the database has to be asked, where a tenant may hold up more than the guard may wait for. */
+  #judge(suspect: Suspect): void {
+    const { lock, act, role, session } = suspect
+    const key = `${keyOf(lock)} ${lock.relation ?? lock.objid} ${act}`
+    const now = performance.now()
+    for (const [each, until] of this.#judged) if (until < now) this.#judged.delete(each)
+    if (!session || this.#judged.has(key)) return
+    this.#judged.set(key, now + judgedMs)
+    const { admin, hosts } = this.#databases
+    const judged = admin.use(
+      adminTarget(hosts, this.#hostId, session.target.database),
+      async (administrator) => {
+        const isRightful = await mayLock(administrator, role, lock, act === 'waited for')
+        if (isRightful) return
+        await this.#end(
+          suspect,
+          async (text, values) => (await administrator.query(text, values)).rows as never,
+        )
+      },
+    )
+    judged.catch(() => this.#judged.delete(key))
+  }
+
+  /** If it still is as it was. The client's own process tells it why. */
+  async #end({ lock, act, role, session }: Suspect, ask: Ask): Promise<void> {
+    const what = nameOf(lock, this.#catalogs)
+    session?.endFor(errors.lockNotAllowed(act, what))
+    const { pid, backendStart, locktype, relation, classid, objid } = lock
+    const values = [pid, backendStart, act === 'held', locktype, relation, classid, objid]
+    const [found] = await ask<{ ended: boolean }>(ending, values)
+    if (found || (session && this.#cancelled.has(session)))
+      this.#ended.push({ role, why: `${act} a lock on ${what}` })
+    else session?.endFor(null)
+  }
+
+  #cancel(session: Session): void {
+    this.#cancelled.add(session)
+    session.cancel().catch(() => undefined)
+  }
+
+  /** Reads what is needed while catalogs are locked; PostgreSQL itself keeps the roles, too, that it has to read to end a backend. */
+  async #learn(ask: Ask): Promise<void> {
+    if (this.#catalogs.size === 0) {
+      const rows = await ask<{ oid: number; name: string }>(catalogNames)
+      this.#catalogs = new Map(rows.map(({ oid, name }) => [oid, name]))
+    }
+    const roles = await ask<{ id: number; role: string }>(connectedRoles)
+    this.#roles = new Map(roles.map(({ id, role }) => [id, role]))
+  }
+}
+
+/** That of a transaction which has changed the row of a shared catalog. */
+const isRowHeld = ({ locktype }: SeenLock, act: Suspect['act']) =>
+  locktype === 'transactionid' && act === 'held'
+
+/** The next look tries again. */
+function ignoreLockTimeout(error: unknown): void {
+  if (!hasSqlstate(error, sqlstate.lockNotAvailable)) throw error
+}
+
+const keyOf = ({ pid, backendStart }: SeenLock) => `${pid} ${backendStart}`
+
+/** These read the memory of PostgreSQL and no catalog that a tenant could lock. */
+const waiting = `
+  select lock.pid, locktype, database, relation, classid, objid, mode, granted,
+    coalesce(extract(epoch from pg_catalog.clock_timestamp() - waitstart) * 1000, 0)::float8 as "waitedMs",
+    backend_start::text as "backendStart", usesysid as "roleId"
+  from pg_catalog.pg_lock_status() lock join pg_catalog.pg_stat_get_activity(null) activity on activity.pid = lock.pid
+  where not granted or locktype = 'tuple'`
+
+/** Locks that others wait for, and who has them. */
+const blocking = `
+  with locks as materialized (select * from pg_catalog.pg_lock_status())
+  select distinct on (held.pid, held.relation, held.objid) held.pid, held.locktype, held.database, held.relation,
+    held.classid, held.objid, held.mode, held.granted, 0 as "waitedMs",
+    backend_start::text as "backendStart", usesysid as "roleId"
+  from pg_catalog.unnest($1::int[]) waiting (pid)
+  cross join lateral pg_catalog.unnest(pg_catalog.pg_blocking_pids(waiting.pid)) blocker (pid)
+  join locks wanted on wanted.pid = waiting.pid and not wanted.granted
+  join locks held on held.pid = blocker.pid and held.granted and held.locktype = wanted.locktype
+    and row(held.database, held.relation, held.transactionid, held.classid, held.objid, held.objsubid)
+      is not distinct from row(wanted.database, wanted.relation, wanted.transactionid, wanted.classid, wanted.objid, wanted.objsubid)
+  join pg_catalog.pg_stat_get_activity(null) activity on activity.pid = held.pid`
+
+const ending = `
+  select pg_catalog.pg_terminate_backend(activity.pid) as ended
+  from pg_catalog.pg_stat_get_activity($1) activity
+  where backend_start = $2::timestamptz and exists (
+    select from pg_catalog.pg_lock_status() lock
+    where pid = $1 and granted = $3 and locktype = $4
+      and row(relation, classid, objid) is not distinct from row($5::oid, $6::oid, $7::oid))`
+
+const catalogNames = `
+  select oid, 'the catalog ' || relname as name from pg_catalog.pg_class where oid < 16384`
+
+const connectedRoles = `
+  select distinct usesysid as id, pg_catalog.pg_get_userbyid(usesysid) as role
+  from pg_catalog.pg_stat_get_activity(null) where usesysid is not null`
+
+const patienceMs = 2_000
+const othersTurnMs = 1_000
+const lateMs = 150
+const longestMs = 2_000
+const forgetMs = 60_000
+const judgedMs = 5_000
