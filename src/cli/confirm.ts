@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline/promises'
 import { type OptionValues, UsageError } from './command.ts'
 import { Interrupted } from './interrupt.ts'
+import { printable } from './printable.ts'
 
 export const confirmation = { yes: { type: 'boolean', short: 'y' } } as const
 
@@ -15,7 +16,7 @@ export async function confirmLoss(name: string, what: string, { yes }: OptionVal
   )
   try {
     const answer = await Promise.race([
-      terminal.question(`${what} is for good. Type ${name} to do it: `),
+      terminal.question(printable(`${what} is for good. Type ${name} to do it: `)),
       left,
     ])
     if (answer.trim() !== name) throw new UsageError('nothing was deleted')

@@ -10,6 +10,13 @@ export const visible = (text: string) =>
       : `\\u${code.toString(16).padStart(4, '0')}`
   })
 
+/** Can be shown and typed as it is, in one line. */
+export const isPlainLine = (text: string) => !/[\t\r\n]/.test(text) && visible(text) === text
+
+/** A word of a line that a person may copy into a shell. */
+export const shellWord = (text: string) =>
+  /^[\w@%+:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
+
 /** C0 and C1, marks of direction, and the two line ends that only some programs know. */
 const steering =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.

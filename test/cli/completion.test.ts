@@ -32,6 +32,8 @@ test(
       '--analyze',
       'create',
       './data.csv',
+      // As a list. Fish quotes what it puts into the line.
+      'evil$(touch ran)',
       '',
     ])
     assert.deepEqual(await readdir(folder), ['cartage', 'data.csv'])
@@ -71,6 +73,7 @@ test(
         'cartage sql $(touch ran) --analyze',
         'cartage help key create',
         'cartage import ./data.csv',
+        'cartage table show evil\\$\\(touch\\ ran\\)',
         '',
       ],
     )
@@ -85,11 +88,13 @@ const typed = [
   'cartage sql $(touch ran) --ana',
   'cartage help key cr',
   'cartage import ./da',
+  'cartage table show evil',
 ]
 
 async function newFolder(t: TestContext) {
   const house = await setup(t)
-  await house.user.sql('create table places_of_note as select 1 as id')
+  await house.user.sql(`create table places_of_note as select 1 as id;
+    create table "evil$(touch ran)" (); create table "evil\x1b]52;c;YQ==\x07" ()`)
   const folder = await mkdtemp(join(tmpdir(), 'bin-'))
   await symlink(peopleProgram, join(folder, 'cartage'))
   await writeFile(join(folder, 'data.csv'), '')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdtemp, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { cartage, connection, inTerminal, shellLine } from '../support/call.ts'
-import { setup } from '../support/setup.ts'
+import { eventually, setup } from '../support/setup.ts'
 
 const evil = '\x1b]0;pwn\x07\u009b2J\u202e\r'
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there.
@@ -36,6 +36,58 @@ test('no value, name, argument or file steers the terminal; in a pipe every byte
   assert.doesNotMatch(shown, steers)
   const { out } = await cartage(me, 'sql', query, '--format', 'csv')
   assert.ok(out.includes(evil), JSON.stringify(out))
+})
+
+test('names of tables, columns and keys, notices and errors steer no terminal, by whichever command they come', async (t) => {
+  const house = await setup(t, { worker: true })
+  const me = connection(house)
+  const name = evil.replace('\r', '')
+  await house.user.sql(`create table "pwn${name}" ("pwn${name}" text default 'pwn${name}');
+    comment on column "pwn${name}"."pwn${name}" is 'pwn${name}'`)
+  const notice = `do $$ begin raise notice 'pwn${name}'; raise exception 'pwn${name}' using detail = 'pwn${name}', hint = 'pwn${name}'; end $$`
+  const table = `"pwn${name}"`
+  const calls = [
+    ['table', 'list'],
+    ['table', 'list', '--json'],
+    ['table', 'show', table],
+    ['table', 'show', table, '--json'],
+    ['table', 'public', table],
+    ['table', 'prepare', table],
+    ['key', 'create', `pwn\u202e`, '--read', table],
+    ['key', 'list'],
+    ['key', 'show', `pwn\u202e`],
+    ['key', 'show', `pwn\u202e`, '--json'],
+    ['key', 'can', `pwn\u202e`],
+    ['sql', notice],
+    ['sql', `select 1 as "pwn${name}"`, '--explain'],
+    ['job', 'run', notice],
+    ['job', 'list'],
+    ['export', table],
+    ['__complete', 'table', 'show', 'pwn'],
+    ['__complete', 'key', 'show', 'pwn'],
+  ]
+  const terminal = inTerminal(t, me, calls.map((call) => shellLine(...call)).join('; '))
+  await terminal.ended
+  assert.ok(terminal.shown().split('pwn').length > 20, terminal.shown())
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: as above.
+  assert.doesNotMatch(terminal.shown().replace(/\r?\x1b\[(K|\d+A)/g, ''), steers)
+})
+
+test('in the SQL shell the Tab key offers names that can be typed, and no others', async (t) => {
+  const house = await setup(t)
+  await house.user.sql(`create table "pwn${evil.replace('\r', '')}" (pwned_a int, pwned_b int)`)
+  const terminal = inTerminal(t, connection(house), shellLine('sql'))
+  await eventually(() => assert.match(terminal.shown(), /=> /), 60_000)
+  terminal.type('pwn')
+  await eventually(() => assert.match(terminal.shown(), /pwn$/))
+  // Until the names have been learned, the key offers nothing.
+  await eventually(() => {
+    terminal.type('\t')
+    assert.match(terminal.shown(), /pwned_a +pwned_b/)
+  }, 60_000)
+  terminal.type('\x15\\q\r')
+  await terminal.ended
+  assert.doesNotMatch(terminal.shown(), /\]0;/)
 })
 
 test('what is said of wrong calls and files is harmless in a log too', async () => {
@@ -73,6 +125,22 @@ test('a file is written under a fresh name, whatever lies in wait there', async 
   assert.equal(await readFile(join(folder, 'x.csv'), 'utf8'), 'a\n1\n')
   assert.equal(await readFile(victim, 'utf8'), 'precious')
   assert.deepEqual((await readdir(folder)).sort(), ['victim', 'x.csv', 'x.csv.part'])
+})
+
+test('a file that is written again keeps its rights, and a new one has the usual', async (t) => {
+  const me = connection(await setup(t))
+  const folder = await mkdtemp(join(tmpdir(), 'cli-'))
+  const file = join(folder, 'x.csv')
+  for (const mode of [0o600, 0o640, 0o666]) {
+    await writeFile(file, 'old')
+    await chmod(file, mode)
+    assert.equal((await cartage(me, 'export', 'select 1 as a', '-o', file)).code, 0)
+    assert.equal(await readFile(file, 'utf8'), 'a\n1\n')
+    assert.equal((await stat(file)).mode & 0o777, mode)
+  }
+  const fresh = join(folder, 'fresh.csv')
+  assert.equal((await cartage(me, 'sql', 'select 1 as a', '--format', 'csv', '-o', fresh)).code, 0)
+  assert.equal((await stat(fresh)).mode & 0o777, 0o666 & ~process.umask())
 })
 
 test('coordinates that are none are told with the number of their feature', async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { chmod, mkdtemp, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdtemp, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -85,6 +85,81 @@ test('a folder names service and user, but neither holds a key nor leads one to 
   }
   assert.deepEqual(await call({ url: 'http://127.0.0.1:9', user }), stranger)
   assert.deepEqual(await call({ url: 'http://127.0.0.1:9', user }, { CARTAGE_API_KEY: key }), stranger)
+})
+
+test('login sends no key to the address of a folder before the person has seen it', async (t) => {
+  const { home, url, user, key } = await newHome(t)
+  const folder = await mkdtemp(join(tmpdir(), 'folder-'))
+  await writeFile(join(folder, '.cartage.json'), JSON.stringify({ url, user }))
+  const login = `cd '${folder}' && ${shellLine('login')}`
+  const piped = await promisify(execFile)(
+    'sh',
+    ['-c', `echo '${key}' | ${shellLine('login', '--key-stdin')}`],
+    {
+      cwd: folder,
+      env: { ...process.env, ...home },
+    },
+  ).catch(({ code, stderr }) => ({ code, stderr }))
+  assert.deepEqual(piped, { code: 2, stderr: `error: nobody can be asked here: add --url ${url}\n` })
+
+  const refused = inTerminal(t, home, login)
+  await eventually(
+    () => assert.ok(refused.shown().includes(`Service, as .cartage.json says [${url}]: `)),
+    60_000,
+  )
+  refused.type('\x03')
+  assert.equal(await refused.ended, 130)
+
+  const agreed = inTerminal(t, home, login)
+  await eventually(() => assert.match(agreed.shown(), /Service, as .cartage.json says/), 60_000)
+  agreed.type('\n')
+  await eventually(() => assert.match(agreed.shown(), /Key \(not shown\): /), 60_000)
+  agreed.type(`${key}\n`)
+  assert.equal(await agreed.ended, 0)
+  assert.match(agreed.shown(), /logged in as /)
+})
+
+test('.cartage.json of another user of the machine is not read', {
+  skip: process.getuid?.() !== 0,
+}, async (t) => {
+  const { home, url, user, key } = await newHome(t)
+  await beginCartage(home, ['login', '--url', url, '--user', user, '--key-stdin'], key).ended
+  const folder = await mkdtemp(join(tmpdir(), 'folder-'))
+  const file = join(folder, '.cartage.json')
+  await writeFile(file, JSON.stringify({ url: 'http://127.0.0.1:9' }))
+  await chown(file, 65534, 65534)
+  const { stdout, stderr } = await promisify(execFile)(
+    process.execPath,
+    [peopleProgram, 'sql', 'select 1 as n'],
+    {
+      cwd: folder,
+      env: { ...process.env, ...home },
+    },
+  )
+  assert.equal(stdout, '{"n":1}\n')
+  assert.match(stderr, /^warning: .cartage.json belongs to another user, so it is not read\n/)
+})
+
+test('bash runs nothing of a name that it completes, and the terminal gets no name that would steer it', async (t) => {
+  const { home, house } = await newHome(t)
+  const folder = await mkdtemp(join(tmpdir(), 'bin-'))
+  await symlink(peopleProgram, join(folder, 'cartage'))
+  const names = ['a$(touch ran)', 'b;touch ran', 'c`touch ran`', `d' "x`, 'e\\$x *', '~f']
+  const steering = ['z\n;touch ran', 'z\x1b]52;c;YQ==\x07', 'z\u009b2J', 'z\u202eb']
+  for (const name of [...names, ...steering])
+    await house.user.sql(`create table "${name.replaceAll('"', '""')}" ()`)
+  // As if the line were run after each completion.
+  const script = `source <(cartage completion bash)
+    for word in a b c d e '~' z; do
+      COMP_WORDS=(cartage table show "$word"); COMP_CWORD=3; _cartage
+      for line in "\${COMPREPLY[@]}"; do eval "printf '%s\\n' $line"; done
+    done`
+  const { stdout } = await promisify(execFile)('bash', ['-c', script, 'bash'], {
+    cwd: folder,
+    env: { ...process.env, ...home, ...connection(house), PATH: `${folder}:${process.env.PATH}` },
+  })
+  assert.deepEqual(stdout.trimEnd().split('\n'), names)
+  assert.deepEqual(await readdir(folder), ['cartage'])
 })
 
 test('bash completes commands, options, tables and keys, and runs nothing of what was typed', async (t) => {

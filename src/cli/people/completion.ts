@@ -5,6 +5,7 @@ import { createClient } from '../../client/client.ts'
 import { readPeopleConfig } from '../../config.ts'
 import { makeFolder } from '../../make-folder.ts'
 import { UsageError } from '../command.ts'
+import { isPlainLine } from '../printable.ts'
 import { serviceCommands } from '../service-commands.ts'
 import { type ArgumentKind, type Call, commonOptions, type Options, type PeopleCommand } from './command.ts'
 import { knownJobs } from './jobs/known-jobs.ts'
@@ -12,7 +13,10 @@ import { findAccess } from './profile/access.ts'
 import { readProfiles } from './profile/profiles.ts'
 import { openTerminal } from './terminal.ts'
 
-/** What the words could go on with. What was typed reaches us as arguments and is never run. */
+/**
+ * What the words could go on with, a line each. What was typed reaches us as arguments and is never run. A name may be of
+ * anybody's making: the scripts quote it for their shell, and one that would steer the terminal is left out.
+ */
 export async function complete(
   commands: readonly PeopleCommand[],
   typed: readonly string[],
@@ -21,7 +25,7 @@ export async function complete(
   const last = words.at(-1) ?? ''
   const before = words.slice(0, -1)
   const candidates = await candidatesFor(commands, before, last)
-  return [...new Set(candidates)].filter((candidate) => candidate.startsWith(last))
+  return [...new Set(candidates)].filter((candidate) => candidate.startsWith(last) && isPlainLine(candidate))
 }
 
 async function candidatesFor(
@@ -110,8 +114,14 @@ async function askNames(baseUrl: string, username: string, token: string): Promi
 const scripts: Readonly<Record<string, string>> = {
   bash: `_cartage() {
   local line
+  local -a words=("\${COMP_WORDS[@]:1:COMP_CWORD}")
+  # What was completed before is quoted with backslashes.
+  words[COMP_CWORD-1]="\${words[COMP_CWORD-1]//\\\\/}"
   COMPREPLY=()
-  while IFS= read -r line; do COMPREPLY+=("$line"); done < <(cartage __complete "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+  while IFS= read -r line; do
+    printf -v line %q "$line"
+    COMPREPLY+=("$line")
+  done < <(cartage __complete "\${words[@]}" 2>/dev/null)
 }
 complete -o default -F _cartage cartage
 `,
@@ -137,7 +147,11 @@ complete -c cartage -f -a '(__cartage_complete)'
   param($word, $ast, $position)
   $words = @($ast.CommandElements | Select-Object -Skip 1 | ForEach-Object { "$_" })
   if ($word -eq '') { $words += ' ' }
-  cartage __complete @words 2>$null | ForEach-Object { [System.Management.Automation.CompletionResult]::new($_) }
+  cartage __complete @words 2>$null | ForEach-Object {
+    $quoted = "'" + [System.Management.Automation.Language.CodeGeneration]::EscapeSingleQuotedStringContent($_) + "'"
+    $text = if ($_ -cmatch '^[A-Za-z0-9_.-]+$') { $_ } else { $quoted }
+    [System.Management.Automation.CompletionResult]::new($text, $_, 'ParameterValue', $_)
+  }
 }
 `,
 }

@@ -3,6 +3,7 @@ import { ConfigError } from '../../config-variables.ts'
 import { readVersion } from '../../version.ts'
 import { UsageError } from '../command.ts'
 import { commandsOf, unknownCommand, wordsToExplain } from '../command-group.ts'
+import { visible } from '../printable.ts'
 import { isForService, serviceCommands } from '../service-commands.ts'
 import { type PeopleCommand, parseCall } from './command.ts'
 import { commands, findCommand } from './commands.ts'
@@ -51,7 +52,8 @@ async function run(command: PeopleCommand, rest: readonly string[]): Promise<num
 }
 
 function print(lines: readonly string[]): number {
-  process.stdout.write(lines.map((line) => `${line}\n`).join(''))
+  const text = lines.map((line) => `${line}\n`).join('')
+  process.stdout.write(process.stdout.isTTY ? visible(text) : text)
   return 0
 }
 

@@ -1,4 +1,5 @@
 import { formatBytes, formatDuration } from '../../client/format.ts'
+import { printable } from '../printable.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Keeps a line on a terminal's stderr up to date, from half a second on; in a log there is none. Answers how to end it. */
@@ -10,7 +11,7 @@ export function showProgress(terminal: Terminal, line: () => string): () => void
   const timer = setInterval(() => {
     if (performance.now() - startedAt < 500) return
     isShown = true
-    stream.write(`\r\x1b[K${line().slice(0, terminal.err.columns - 1)}`)
+    stream.write(`\r\x1b[K${printable(line()).slice(0, terminal.err.columns - 1)}`)
   }, 100)
   return () => {
     clearInterval(timer)

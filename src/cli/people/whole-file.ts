@@ -1,6 +1,6 @@
 import { once } from 'node:events'
-import { createWriteStream } from 'node:fs'
-import { realpath, rename, rm, stat } from 'node:fs/promises'
+import { createWriteStream, type Stats } from 'node:fs'
+import { chmod, chown, realpath, rename, rm, stat } from 'node:fs/promises'
 import type { Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { withFile } from '../file-trouble.ts'
@@ -14,7 +14,7 @@ export async function writeWhole<T>(file: string, write: (target: Writable) => P
   const target = await realpath(file).catch(() => file)
   const part = isSpecial ? file : freshName(target)
   // Exclusively: whatever has that name, a link among others, is not ours to write to.
-  const stream = createWriteStream(part, { flags: isSpecial ? 'w' : 'wx' })
+  const stream = createWriteStream(part, isSpecial ? {} : { flags: 'wx', ...(known && { mode: 0o600 }) })
   await once(stream, 'open').catch((error) => {
     throw withFile(error, file)
   })
@@ -24,13 +24,29 @@ export async function writeWhole<T>(file: string, write: (target: Writable) => P
     const result = await write(stream)
     stream.end()
     await finished(stream)
-    if (!isSpecial) await rename(part, target)
+    if (!isSpecial) {
+      if (known) await giveRights(part, known)
+      await rename(part, target)
+    }
     return result
   } catch (error) {
     stream.destroy()
     if (!isSpecial) await rm(part, { force: true })
     throw withFile(error, file)
   }
+}
+
+/** Those of the file that was there: who could not read it, cannot read what takes its place. */
+async function giveRights(file: string, { mode, uid, gid }: Stats): Promise<void> {
+  const made = await stat(file)
+  const isSameGroup =
+    made.gid === gid ||
+    (await chown(file, made.uid, gid).then(
+      () => true,
+      () => false,
+    ))
+  if (made.uid !== uid) await chown(file, uid, isSameGroup ? gid : made.gid).catch(() => undefined)
+  await chmod(file, mode & (isSameGroup ? 0o777 : 0o707))
 }
 
 /** Standard output, or a file that appears when it is whole. */

@@ -1,6 +1,7 @@
 import type { DatabaseGrant, Grant, KeyDocument } from '../../../client/documents.ts'
 import { permissions } from '../../../client/rights-sql.ts'
 import { UsageError } from '../../command.ts'
+import { shellWord } from '../../printable.ts'
 import { confirm } from '../ask.ts'
 import { type Call, type PeopleCommand, textOf } from '../command.ts'
 import { readNamedFile } from '../named-file.ts'
@@ -131,7 +132,7 @@ function tablesIn(
 
 async function made(call: Call, { token: _hidden, ...key }: KeyDocument): Promise<number> {
   if (call.values.json || !call.terminal.out.isTerminal) await printRecord(call, key)
-  call.terminal.say(`${key.name} is made. Its token: cartage key token ${key.name}`)
+  call.terminal.say(`${key.name} is made. Its token: cartage key token ${shellWord(key.name)}`)
   return 0
 }
 
@@ -157,7 +158,7 @@ const regenerate: PeopleCommand = {
     await confirm(call.terminal, name, `A new token for ${name}`, call.values.yes === true)
     return withService(call, async ({ client }) => {
       await client.keys.regenerate(name)
-      call.terminal.say(`${name} has a new token: cartage key token ${name}`)
+      call.terminal.say(`${name} has a new token: cartage key token ${shellWord(name)}`)
       return 0
     })
   },

@@ -12,7 +12,8 @@ export async function rememberJob(config: PeopleConfig, job: KnownJob): Promise<
   await makeFolder(config.stateFolder, 0o700)
   await appendFile(pathOf(config), `${JSON.stringify(job)}\n`, { mode: 0o600 })
   const lines = await readLines(config)
-  if (lines.length > mostKept * 2) await writeFile(pathOf(config), `${lines.slice(-mostKept).join('\n')}\n`)
+  if (lines.length > mostKept * 2)
+    await writeFile(pathOf(config), `${lines.slice(-mostKept).join('\n')}\n`, { mode: 0o600 })
 }
 
 /** Those of an account, the newest first. */

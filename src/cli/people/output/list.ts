@@ -35,5 +35,7 @@ export async function printRecord(
   await loadWidths()
   const text = stringifyExact(record)
   const isForPeople = out.isTerminal && !values.json
-  out.stream.write(isForPeople ? recordText(cellsOf(membersOf(text)), undefined, out.style) : `${text}\n`)
+  // The text for people is harmless already, and may have colours.
+  if (isForPeople) out.stream.write(recordText(cellsOf(membersOf(text)), undefined, out.style))
+  else out.write(`${text}\n`)
 }

@@ -2,6 +2,7 @@ import { exec } from 'node:child_process'
 import { promisify } from 'node:util'
 import { isWebAddress } from '../../../config-variables.ts'
 import { UsageError } from '../../command.ts'
+import { shellWord } from '../../printable.ts'
 import { readSecretFile } from '../../secret-input.ts'
 import { type Call, textOf, type Values } from '../command.ts'
 import { Failed, NoKey } from '../explain.ts'
@@ -64,7 +65,9 @@ function profileName(values: Values, fromEnvironment: string, folder: FolderSett
 /** A folder may come from anybody: it must not lead a key to a service that its owner never chose. */
 function refuseStranger(url: string, { profiles }: Profiles): void {
   if (Object.values(profiles).some((profile) => profile.url === url)) return
-  throw new NoKey(`.cartage.json names ${url}, where you have not logged in: cartage login --url ${url}`)
+  throw new NoKey(
+    `.cartage.json names ${url}, where you have not logged in: cartage login --url ${shellWord(url)}`,
+  )
 }
 
 async function findKey(

@@ -3,6 +3,7 @@ import { createClient } from '../../../client/client.ts'
 import { formatBytes } from '../../../client/format.ts'
 import { isWebAddress } from '../../../config-variables.ts'
 import { UsageError } from '../../command.ts'
+import { shellWord } from '../../printable.ts'
 import { ask, askSecretly } from '../ask.ts'
 import { type Call, type PeopleCommand, textOf } from '../command.ts'
 import { NoKey } from '../explain.ts'
@@ -22,7 +23,7 @@ const login: PeopleCommand = {
   run: async (call) => {
     const { terminal, config, values } = call
     const known = await readProfiles(config)
-    const account = await askAccount(call)
+    const account = await askAccount(call, known)
     const client = createClient({ baseUrl: account.url, username: account.user, token: account.key })
     const user = await client.me().finally(() => client.close())
     if (user.username !== account.user)
@@ -37,11 +38,11 @@ const login: PeopleCommand = {
   },
 }
 
-async function askAccount(call: Call) {
+async function askAccount(call: Call, known: Profiles) {
   const { terminal, values, config } = call
   const folder = await readFolderSettings()
-  const given = textOf(values, 'url') || config.url || folder.url
-  const url = (given || (await ask(terminal, 'Service', '--url', usualUrl))).replace(/\/+$/, '')
+  const given = textOf(values, 'url') || config.url
+  const url = (given || (await askService(terminal, folder.url, known))).replace(/\/+$/, '')
   if (!isWebAddress(url)) throw new UsageError(`--url must begin with http:// or https://, not '${url}'`)
   const user = textOf(values, 'user') || config.user || folder.user || (await ask(terminal, 'User', '--user'))
   const key = values['key-stdin']
@@ -49,6 +50,13 @@ async function askAccount(call: Call) {
     : await askSecretly(terminal, 'Key (not shown)', '--key-stdin')
   if (!key) throw new NoKey('there is no key')
   return { url, user, key }
+}
+
+/** A key goes to the address that a folder names only if the person has been there, or has seen the address and agreed. */
+async function askService(terminal: Call['terminal'], ofFolder: string | undefined, { profiles }: Profiles) {
+  if (ofFolder === undefined) return ask(terminal, 'Service', '--url', usualUrl)
+  if (Object.values(profiles).some(({ url }) => url === ofFolder)) return ofFolder
+  return ask(terminal, 'Service, as .cartage.json says', `--url ${shellWord(ofFolder)}`, ofFolder)
 }
 
 /** The name of the user; with the host, if that is taken by another account. */

@@ -3,6 +3,8 @@ import { dirname, join } from 'node:path'
 import type { PeopleConfig } from '../../../config.ts'
 import { makeFolder } from '../../../make-folder.ts'
 import { UsageError } from '../../command.ts'
+import { freshName } from '../../fresh-name.ts'
+import { tell } from '../terminal.ts'
 
 /** An account of a service. Instead of the key there may be a command that prints it, such as `pass show cartage/demo`. */
 export type Profile = Readonly<{ url: string; user: string; key?: string; key_command?: string }>
@@ -31,16 +33,23 @@ export async function readProfiles(config: PeopleConfig): Promise<Profiles> {
 export async function writeProfiles(config: PeopleConfig, profiles: Profiles): Promise<void> {
   const path = profilesPath(config)
   await makeFolder(dirname(path), 0o700)
-  await writeFile(`${path}.new`, `${JSON.stringify(profiles, null, 2)}\n`, { mode: 0o600 })
-  await rename(`${path}.new`, path)
+  const part = freshName(path)
+  await writeFile(part, `${JSON.stringify(profiles, null, 2)}\n`, { mode: 0o600, flag: 'wx' })
+  await rename(part, path)
 }
 
 /** What the folder says in which the command is called: where and who, never a key. */
 export type FolderSettings = Readonly<{ url?: string; user?: string; profile?: string }>
 
+/** A file of another user is not read: it would choose where this person's commands go. */
 export async function readFolderSettings(): Promise<FolderSettings> {
-  const text = await readFile('.cartage.json', 'utf8').catch(nothingIfMissing)
-  if (text === undefined) return {}
+  const file = await stat('.cartage.json').catch(nothingIfMissing)
+  if (file === undefined) return {}
+  if (process.getuid && ![process.getuid(), 0].includes(file.uid)) {
+    tell('warning: .cartage.json belongs to another user, so it is not read')
+    return {}
+  }
+  const text = await readFile('.cartage.json', 'utf8')
   const found = parseObject(text, '.cartage.json')
   for (const [name, value] of Object.entries(found)) {
     if (name.startsWith('key'))

@@ -1,13 +1,14 @@
 import { appendFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makeFolder } from '../../../make-folder.ts'
+import { isPlainLine } from '../../printable.ts'
 
 const nameOf = (folder: string) => join(folder, 'sql-history')
 
 /** The lines of former sessions, the newest first. */
 export async function readHistory(folder: string): Promise<string[]> {
   const text = await readFile(nameOf(folder), 'utf8').catch(() => '')
-  return text.split('\n').filter(Boolean).slice(-1_000).reverse()
+  return text.split('\n').filter(isPlainLine).filter(Boolean).slice(-1_000).reverse()
 }
 
 /** What looks like a token is not kept. */

@@ -237,7 +237,8 @@ class Shell {
       (answer) => answer.rows,
       () => [],
     )
-    this.#names = rows.map(({ name }) => name)
+    // Others would have to be quoted, and may steer the terminal that lists them.
+    this.#names = rows.map(({ name }) => name).filter((name) => /^[a-z_][a-z0-9_$]*$/.test(name))
   }
 }
 
