@@ -4,6 +4,7 @@ import type {
   AuditFilter,
   CheckDocument,
   HostDocument,
+  HostVerdict,
   NewOrganization,
   NewUser,
   OrganizationDocument,
@@ -58,7 +59,7 @@ export const readActivity = (signal: AbortSignal, limit?: number) =>
 
 export type Readiness = Readonly<{
   status: 'ok' | 'unavailable'
-  hosts: Readonly<Record<string, 'ok' | 'unreachable'>>
+  hosts: Readonly<Record<string, HostVerdict>>
 }>
 
 /** Of the process that answers. */

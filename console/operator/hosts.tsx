@@ -1,3 +1,4 @@
+import type { HostVerdict } from '../../src/client/documents.ts'
 import { listHosts, readReadiness } from '../api/operator.ts'
 import { formatCount } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
@@ -33,7 +34,8 @@ export function HostsPage() {
   )
 }
 
-function Answers({ verdict }: Readonly<{ verdict: 'ok' | 'unreachable' | undefined }>) {
+function Answers({ verdict }: Readonly<{ verdict: HostVerdict | undefined }>) {
   if (verdict === undefined) return <>…</>
+  if (verdict === 'standby') return <span class="badge error">standby</span>
   return verdict === 'ok' ? <span class="badge good">yes</span> : <span class="badge error">no</span>
 }

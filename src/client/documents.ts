@@ -159,9 +159,22 @@ export type MeDocument = Readonly<{
 
 export type Readiness = Readonly<{
   status: 'ok' | 'unavailable'
-  control: 'ok' | 'unreachable'
+  control: HostVerdict
   /** By name. */
-  hosts: Readonly<Record<string, 'ok' | 'unreachable'>>
+  hosts: Readonly<Record<string, HostVerdict>>
+  /** Of the hosts that answer, by name. */
+  replication: Readonly<Record<string, ReplicationDocument>>
+}>
+
+/** `standby`: it takes no writes, so it is not used. */
+export type HostVerdict = 'ok' | 'standby' | 'unreachable'
+
+export type ReplicationDocument = Readonly<{
+  role: 'primary' | 'standby'
+  standbys?: number
+  synchronous?: number
+  lag_bytes?: number | null
+  lag_ms?: number | null
 }>
 
 export type UserDocument = Readonly<{

@@ -1,14 +1,16 @@
 import type { Config } from '../config.ts'
+import { hostRole, type Replication } from '../hosts/host-role.ts'
 import type { Installation } from '../hosts/installation.ts'
 import { answerWithin } from '../postgres/answer-within.ts'
 import { oldestSupportedMajor } from '../postgres/cluster/find-binaries.ts'
 import { connectionBudget } from '../postgres/databases.ts'
 import { addressOf, type Host } from '../postgres/hosts.ts'
 import { adminTarget } from '../postgres/session-target.ts'
+import { isStandby, standbyRefused } from '../postgres/wire/standby.ts'
 import { type Check, patienceMs } from './check.ts'
 import { checkSafety } from './check-safety.ts'
 
-/** Every host: does it answer, is it new enough, does it keep what it commits, has it room for our connections. */
+/** Every host: does it answer, is it the primary, is it new enough, does it keep what it commits, has it room for our connections. */
 export async function checkHosts(
   installation: Installation,
   config: Config,
@@ -30,10 +32,16 @@ async function checkHost(
     const checks = await answerWithin(patienceMs, examineHost(installation, config, host.id, processes))
     return checks.map((check) => ({ ...check, name: `host ${host.name}: ${check.name}` }))
   } catch (error) {
+    if (isStandby(error)) return [standbyCheck(host)]
     const { message } = ((error as Error).cause ?? error) as Error
     const advice = `${addressOf(host)} does not answer: ${message}. Its users get 503 and their jobs wait`
     return [{ name: `host ${host.name}`, status: 'fail', advice }]
   }
+}
+
+function standbyCheck(host: Host): Check {
+  const advice = `${addressOf(host)} is a standby and takes no writes. Its users get 503 and their jobs wait until it is promoted, or until its address leads to the primary (cartage host add ${host.name})`
+  return { name: `host ${host.name}: role`, status: 'fail', advice }
 }
 
 async function examineHost(
@@ -42,8 +50,12 @@ async function examineHost(
   hostId: number,
   processes: number,
 ): Promise<readonly Check[]> {
+  const role = await hostRole(installation.databases, hostId)
+  if (role.role === 'standby') throw standbyRefused()
   const state = await readState(installation, hostId)
   return [
+    { name: 'role', status: 'ok', advice: 'primary' },
+    checkReplication(role.replication),
     checkVersion(state),
     checkPostgis(state),
     checkDurability(state),
@@ -101,6 +113,24 @@ function checkDurability({ settings }: HostState): Check {
   const advice = `${off.join(', ')} off: after a crash, jobs told as done may be undone. Switch on`
   return { name: 'durability', status: off.includes('fsync') ? 'fail' : 'warn', advice }
 }
+
+function checkReplication({ standbys, synchronous, isSynchronous, lagBytes, lagMs }: Replication): Check {
+  const name = 'replication'
+  if (isSynchronous && synchronous === 0) {
+    const advice =
+      'synchronous_standby_names is set and no such standby is connected: every commit waits. Start one, or empty the setting'
+    return { name, status: 'fail', advice }
+  }
+  if (standbys === 0) return { name, status: 'ok', advice: 'no standby is connected' }
+  const behind = `${Math.round((lagBytes ?? 0) / 1024 ** 2)} MiB and ${Math.round(lagMs ?? 0)} ms behind`
+  const seen = `${standbys} standbys, ${synchronous} of them synchronous; the last is ${behind}`
+  if ((lagBytes ?? 0) < farBehindBytes) return { name, status: 'ok', advice: seen }
+  const advice = `${seen}: a fail-over to it now would lose that, or take long`
+  return { name, status: 'warn', advice }
+}
+
+/** What a standby gets in some seconds. */
+const farBehindBytes = 256 * 1024 ** 2
 
 function checkConnections({ settings }: HostState, wanted: number, processes: number): Check {
   const room = Number(settings.max_connections) - Number(settings.superuser_reserved_connections)

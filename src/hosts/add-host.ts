@@ -6,6 +6,7 @@ import { isControlDatabase } from '../postgres/control/control-database.ts'
 import { addressOf, type Host, hostFromUrl } from '../postgres/hosts.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { inTransaction } from '../postgres/transaction.ts'
+import { isStandby } from '../postgres/wire/standby.ts'
 import { findHost, nextHostId, saveHost } from './host-store.ts'
 import type { Installation } from './installation.ts'
 import { prepareHost } from './prepare-hosts.ts'
@@ -52,7 +53,11 @@ async function checkCluster(
   expected: readonly string[],
 ): Promise<void> {
   const { databases } = installation
-  const cluster = await describeCluster(installation, host.id)
+  const cluster = await describeCluster(installation, host.id).catch((error: unknown) => {
+    if (isStandby(error))
+      throw errors.hostInvalid(`${addressOf(host)} is a standby: give the address of its primary`)
+    throw error
+  })
   if (!cluster.isSuperuser) throw errors.hostInvalid(`${host.adminRole} is not a superuser there`)
   if (cluster.version < oldestSupportedMajor * 10_000) {
     throw errors.hostInvalid(`PostgreSQL there is older than version ${oldestSupportedMajor}`)

@@ -9,7 +9,8 @@ import { migrateTenants, prepareTemplate } from './tenant-databases.ts'
 
 /**
  * Brings the template and the tenants of every host up to date. Without the first host nothing works; another one
- * that does not answer, or has a tenant's database that cannot be changed now, is left for later: its id is in the answer.
+ * that does not answer, is a standby, or cannot be changed now for any other reason is left for later: its id is in the
+ * answer. So one bad host stops no process and no command, such as the one that gives it another address.
  */
 export async function prepareHosts(installation: Installation): Promise<readonly number[]> {
   const ids = installation.databases.hosts.all().map(({ id }) => id)
@@ -44,8 +45,9 @@ async function prepareEach(installation: Installation, ids: readonly number[]): 
       await moveRolePasswords(installation, id)
       if (!isComplete) left.push(id)
     } catch (error) {
-      if (id === firstHostId || !isOutOfReach(error)) throw error
-      installation.log.warn({ host, err: error }, 'a database host does not answer: its tenants must wait')
+      if (id === firstHostId) throw error
+      const level = isOutOfReach(error) ? 'warn' : 'error'
+      installation.log[level]({ host, err: error }, 'a database host is not ready: its tenants must wait')
       left.push(id)
     }
   }

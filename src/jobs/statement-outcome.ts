@@ -15,7 +15,7 @@ import { findMark } from './mark-store.ts'
 /** What became of a statement; afterwards nothing can change it. */
 export type Outcome =
   | Readonly<{ kind: 'committed' }>
-  /** `isServerRestarted`: the server has been started anew since, so the backend did not end by its own doing. */
+  /** `isServerRestarted`: the server was started anew or took over since, so the backend did not end by its own doing. */
   | Readonly<{ kind: 'aborted'; isServerRestarted: boolean }>
   | Readonly<{ kind: 'unknown'; reason: string }>
 
@@ -119,11 +119,19 @@ async function transactionStatus(
 
 async function isServerRestarted(session: Session, { backendStart }: Flight): Promise<boolean> {
   const { rows } = await session.query<{ restarted: boolean }>(
-    'select pg_postmaster_start_time() > $1::timestamptz as restarted',
+    `select pg_postmaster_start_time() > $1::timestamptz
+       or coalesce(history.modification + interval '1 s' > $1::timestamptz, false) as restarted
+     from pg_stat_file(${historyFile}, true) as history`,
     [backendStart],
   )
   return rows[0]!.restarted
 }
+
+/**
+ * A server writes it when it is promoted, and may have been started long before. The first timeline has none. Its time has
+ * no fractions of a second.
+ */
+const historyFile = `'pg_wal/' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) || '.history'`
 
 /** Why nobody can tell whether a statement happened. */
 const outcomeTooOld =

@@ -8,8 +8,8 @@ import { adminTarget, type SessionTarget } from '../postgres/session-target.ts'
 type Trouble = { pauseMs: number; isOpen: boolean; timer?: NodeJS.Timeout }
 
 /**
- * Which hosts can be worked on. One that does not answer the administrator is closed, and tried again with backoff; when it
- * answers it is open. The backoff is forgotten when a job has begun there. A tenant can break its own logins and end its
+ * Which hosts can be worked on. One that does not answer the administrator, or is a standby, is closed, and tried again with
+ * backoff; when it answers it is open. The backoff is forgotten when a job has begun there. A tenant can break its own logins and end its
  * own sessions: then only its own jobs wait.
  */
 export class HostHealth {
@@ -37,17 +37,18 @@ export class HostHealth {
 
   /**
    * A tenant could not log in, or its connection was lost before it was used. Resolves when it may be tried again: if the
-   * host does not answer either, that is closed; else after a pause, which grows.
+   * host does not answer either, that is closed, and this is false; else after a pause, which grows.
    */
-  async tenantFailed({ hostId, role }: SessionTarget, cause: unknown, signal: AbortSignal): Promise<void> {
+  async tenantFailed({ hostId, role }: SessionTarget, cause: unknown, signal: AbortSignal): Promise<boolean> {
     if (!(await this.#answers(hostId))) {
       this.failed(hostId, cause)
-      return
+      return false
     }
     const pauseMs = Math.min((this.#pausesMs.get(role) ?? 0) * 2 || shortestMs, longestMs)
     this.#pausesMs.set(role, pauseMs)
     this.#log.info({ hostId, role, pauseMs, err: cause }, 'a user cannot be connected: its job waits')
     await sleep(pauseMs, undefined, { signal }).catch(() => undefined)
+    return true
   }
 
   /** The administrator could not do what has to be done there. */

@@ -14,8 +14,8 @@ import type { WorkContext } from './work-context.ts'
 /** Why we stop before the job has ended. */
 export type Interruption = 'released' | 'no longer ours' | 'other epoch'
 
-/** Why a statement must not be sent. */
-export type Stop = Interruption | SettledOutcome
+/** Why a statement must not be sent. `gone`: its host does not know the backend of its connection. */
+export type Stop = Interruption | SettledOutcome | 'gone'
 
 /** From what the database says, after the server has crashed: what we knew besides may no longer be so. */
 export async function reloadRun(context: WorkContext, run: JobRun): Promise<JobRun | undefined> {
@@ -48,7 +48,7 @@ async function mark(
   for (;;) {
     const marked = await markPatiently(context, run, flight, settled)
     if (marked === 'marked') return undefined
-    if (marked === 'gone') return 'other epoch'
+    if (marked === 'gone') return 'gone'
     if (!(await isStillOurs(context, run))) return 'no longer ours'
     if (!isNotToBeSent(marked)) {
       const outcome = await settleUntilKnown(context, run.claimed, marked)

@@ -22,6 +22,7 @@ export async function runStep(context: WorkContext, run: JobRun): Promise<Interr
   const begun = await beginStatement(opened.session, statement, run.takeAhead())
   if (begun.kind === 'not-sent') return beginStepAgain(context, run, begun.cause)
   const stop = await announce(context, run, begun.flight)
+  if (stop === 'gone') return beginStepAgain(context, run, new Error('its host does not know the connection'))
   if (stop) return stopStep(run, stop)
   return settle(
     context,
@@ -60,15 +61,19 @@ function isFollowed({ begunTransactions }: WorkContext, run: JobRun): boolean {
   return run.isBesideControl && begunTransactions.isWorthwhile && isExpected
 }
 
-/** The connection was lost before it was used. Another one may do, or the next attempt to connect tells what is wrong. */
+/**
+ * The connection was lost before it was used, or leads to another server than the administrator's, as for a while after a
+ * fail-over. Another one may do, or the next attempt to connect tells what is wrong. Then there is a pause, which grows.
+ */
 async function beginStepAgain(
   context: WorkContext,
   run: JobRun,
   cause: unknown,
 ): Promise<Interruption | undefined> {
   if ((await run.dropUnsent()) < mostUnsent) return undefined
-  await context.health.tenantFailed(run.claimed.target, cause, context.interrupted)
-  if (run.countRestart() <= mostRestarts) return release(context, run)
+  const { health, interrupted } = context
+  const isHostThere = await health.tenantFailed(run.claimed.target, cause, interrupted)
+  if (!isHostThere || run.countRestart() <= mostRestarts) return release(context, run)
   const begun = accepted(beginStep(run.job, new Date()))
   run.advance(stepFailed(begun, 'The connection was lost again and again before the statement', new Date()))
   return undefined
@@ -77,7 +82,7 @@ async function beginStepAgain(
 const mostUnsent = 3
 
 /** The statement was not sent: the job is not ours to go on with, or its step had been sent before. */
-function stopStep(run: JobRun, stop: Stop): Interruption | undefined {
+function stopStep(run: JobRun, stop: Exclude<Stop, 'gone'>): Interruption | undefined {
   if (typeof stop === 'string') return stop
   run.advance(stepSettled(run.job, stop))
   return undefined

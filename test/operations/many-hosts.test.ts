@@ -123,6 +123,9 @@ test('a host that is down hurts nobody on the others, and is back when it is bac
       status: 'ok',
       control: 'ok',
       hosts: { local: 'ok', second: 'unreachable' },
+      replication: {
+        local: { role: 'primary', standbys: 0, synchronous: 0, lag_bytes: null, lag_ms: null },
+      },
     })
   }
   assert.equal((await first.sql('select 1')).total_rows, 1)

@@ -14,6 +14,9 @@ test('a process that only runs jobs tells its health and figures on a port of it
     status: 'ok',
     control: 'ok',
     hosts: { local: 'ok' },
+    replication: {
+      local: { role: 'primary', standbys: 0, synchronous: 0, lag_bytes: null, lag_ms: null },
+    },
   })
   assert.match(await (await ask('/metrics')).text(), /^cartage_jobs\{state="running"\} 0$/m)
   for (const path of ['/admin/v1/users', '/user/alice/api/v2/sql?q=select+1', '/openapi.json']) {

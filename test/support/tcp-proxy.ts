@@ -21,13 +21,15 @@ export type TcpProxy = Readonly<{
   /** The given address, by way of the proxy. */
   url: string
   flows: () => readonly Flow[]
+  /** New connections lead to another server from now on. Those that are open are cut, unless they are kept. */
+  leadTo: (upstreamUrl: string, options?: Readonly<{ keepsOpen?: boolean }>) => void
   /** Called with every message of a process, before it is passed on. */
   watch: (onSent: (flow: Flow, text: string) => void) => void
 }>
 
 /** Stands between a process and PostgreSQL. */
 export async function startProxy(t: TestContext, upstreamUrl: string): Promise<TcpProxy> {
-  const upstream = new URL(upstreamUrl)
+  let upstream = new URL(upstreamUrl)
   const flows: Flow[] = []
   const sockets = new Set<Socket>()
   let onSent: (flow: Flow, text: string) => void = () => undefined
@@ -51,6 +53,10 @@ export async function startProxy(t: TestContext, upstreamUrl: string): Promise<T
   return {
     url: url.href,
     flows: () => flows,
+    leadTo: (otherUrl, { keepsOpen = false } = {}) => {
+      upstream = new URL(otherUrl)
+      if (!keepsOpen) for (const socket of sockets) socket.destroy()
+    },
     watch: (listener) => {
       onSent = listener
     },

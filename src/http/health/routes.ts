@@ -1,6 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
-import { adminTarget } from '../../postgres/session-target.ts'
+import { type HostRole, hostRole } from '../../hosts/host-role.ts'
+import { answerWithin } from '../../postgres/answer-within.ts'
+import { isStandby } from '../../postgres/wire/standby.ts'
 import type { Services } from '../services.ts'
 import { liveSchema, metricsSchema, readySchema } from './schemas.ts'
 
@@ -24,33 +25,38 @@ export async function healthRoutes(app: FastifyInstance, services: Services): Pr
 }
 
 async function readinessChecks({ databases }: Services) {
-  const { control, admin, hosts } = databases
+  const { control, hosts } = databases
   // One may be added or removed meanwhile.
   const known = hosts.all()
-  const [controlVerdict, ...hostVerdicts] = await Promise.all([
-    verdict(control.query('select 1')),
-    ...known.map(({ id }) =>
-      verdict(admin.use(adminTarget(hosts, id), (session) => session.query('select 1'))),
-    ),
+  const [controlState, ...hostStates] = await Promise.all([
+    stateOf(control.query('select 1').then(() => undefined)),
+    ...known.map(({ id }) => stateOf(hostRole(databases, id))),
   ])
+  const byName = <T>(tell: (state: State) => T) =>
+    Object.fromEntries(known.map(({ name }, place) => [name, tell(hostStates[place]!)]))
   return {
-    control: controlVerdict,
-    hosts: Object.fromEntries(known.map((host, place) => [host.name, hostVerdicts[place]])),
+    control: controlState.verdict,
+    hosts: byName(({ verdict }) => verdict),
+    replication: byName(({ role }) => role && replicationDocument(role)),
   }
 }
 
+type State = Readonly<{ verdict: 'ok' | 'standby' | 'unreachable'; role?: HostRole | undefined }>
+
 /** Whoever asks has little patience: no answer in time counts as none. */
-async function verdict(check: Promise<unknown>): Promise<'ok' | 'unreachable'> {
-  const time = new AbortController()
-  const late = sleep(patienceMs, 'unreachable' as const, { signal: time.signal, ref: false })
-  const answered = check.then(
-    () => 'ok' as const,
-    () => 'unreachable' as const,
-  )
-  const outcome = await Promise.race([answered, late])
-  late.catch(() => undefined)
-  time.abort()
-  return outcome
+async function stateOf(answer: Promise<HostRole | undefined>): Promise<State> {
+  try {
+    const role = await answerWithin(patienceMs, answer)
+    return { verdict: role?.role === 'standby' ? 'standby' : 'ok', role }
+  } catch (error) {
+    return { verdict: isStandby(error) ? 'standby' : 'unreachable' }
+  }
+}
+
+function replicationDocument({ role, replication }: HostRole) {
+  if (!replication) return { role }
+  const { standbys, synchronous, lagBytes, lagMs } = replication
+  return { role, standbys, synchronous, lag_bytes: lagBytes, lag_ms: lagMs }
 }
 
 const patienceMs = 2_000

@@ -8,14 +8,41 @@ export const liveSchema = {
   },
 } as const
 
-const verdictSchema = { enum: ['ok', 'unreachable'] } as const
+const verdictSchema = {
+  enum: ['ok', 'standby', 'unreachable'],
+  description: 'standby: it follows another server and takes no writes, so it is not used',
+} as const
+const replicationSchema = answered(
+  {
+    role: { enum: ['primary', 'standby'] },
+    standbys: { type: 'integer', description: 'Standbys that follow it' },
+    synchronous: { type: 'integer', description: 'Of those, the ones that commits wait for' },
+    lag_bytes: { type: ['number', 'null'], description: 'How far the last of them is behind' },
+    lag_ms: { type: ['number', 'null'], description: 'The same in time' },
+  },
+  ['standbys', 'synchronous', 'lag_bytes', 'lag_ms'],
+)
 const readiness = {
   ...answered({
     status: { enum: ['ok', 'unavailable'] },
     control: verdictSchema,
     hosts: { type: 'object', additionalProperties: verdictSchema, description: 'Tenant hosts by name' },
+    replication: {
+      type: 'object',
+      additionalProperties: replicationSchema,
+      description: 'The role of each host that answers, and the standbys of a primary',
+    },
   }),
-  examples: [{ status: 'ok', control: 'ok', hosts: { local: 'ok' } }],
+  examples: [
+    {
+      status: 'ok',
+      control: 'ok',
+      hosts: { local: 'ok' },
+      replication: {
+        local: { role: 'primary', standbys: 1, synchronous: 0, lag_bytes: 0, lag_ms: null },
+      },
+    },
+  ],
 } as const
 
 export const readySchema = {

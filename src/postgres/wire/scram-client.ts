@@ -1,23 +1,45 @@
 import pg from 'pg'
 import { errors } from '../../errors.ts'
+import { isStandbyStatus, standbyRefused } from './standby.ts'
 
 /**
- * A client that logs in by SCRAM only. `pg` would send the password in clear, or as an MD5 hash that is as good, to any
- * server that asks for it.
+ * A client that logs in by SCRAM only, and to a primary only. `pg` would send the password in clear, or as an MD5 hash
+ * that is as good, to any server that asks for it. A standby is refused before the first statement.
  */
 export class ScramClient extends pg.Client {
+  constructor(config?: string | pg.ClientConfig) {
+    super(config)
+    this.#connection.on('parameterStatus', ({ parameterName, parameterValue }) => {
+      if (isStandbyStatus(parameterName, parameterValue)) this.#drop(standbyRefused())
+    })
+  }
+
   /** What `pg` calls when the server asks. */
   _handleAuthCleartextPassword(): void {
-    this.#refuse('in clear')
+    this.#drop(errors.passwordNotShown('in clear'))
   }
 
   _handleAuthMD5Password(): void {
-    this.#refuse('as an MD5 hash')
+    this.#drop(errors.passwordNotShown('as an MD5 hash'))
   }
 
-  #refuse(way: string): void {
-    const { stream } = (this as unknown as { connection: { stream: { destroy(error: Error): void } } })
-      .connection
-    stream.destroy(errors.passwordNotShown(way))
+  #drop(reason: Error): void {
+    // The same read may say that the server is ready, and `pg` would take the login for done.
+    this.#connection.removeAllListeners('readyForQuery')
+    this.#connection.stream.destroy(reason)
+  }
+
+  get #connection(): Connection {
+    return (this as unknown as { connection: Connection }).connection
   }
 }
+
+/** Of `pg`, which hands on every message under its own name. */
+type Connection = Readonly<{
+  stream: Readonly<{ destroy: (reason: Error) => void }>
+  removeAllListeners: (name: 'readyForQuery') => void
+  on: (
+    name: 'parameterStatus',
+    listener: (message: Readonly<{ parameterName: string; parameterValue: string }>) => void,
+  ) => void
+}>

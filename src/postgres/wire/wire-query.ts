@@ -5,6 +5,7 @@ import { copyDataHeader, copyDone, copyFail } from './copy-messages.ts'
 import { MessageReader } from './message-reader.ts'
 import { queryMessages } from './query-messages.ts'
 import { RecyclingSocket } from './recycling-socket.ts'
+import { isStandbyStatus, standbyRefused } from './standby.ts'
 import { readWireError, type WireError } from './wire-error.ts'
 import type { WireHandler, WireOutcome } from './wire-handler.ts'
 import { messages } from './wire-messages.ts'
@@ -195,6 +196,7 @@ export class WireQuery {
 
   #parameterStatus(buffer: Buffer, start: number, end: number): void {
     const [name = '', value = ''] = buffer.toString('utf8', start, end).split('\0')
+    if (isStandbyStatus(name, value)) throw standbyRefused()
     this.#handler.parameterStatus?.(name, value)
   }
 

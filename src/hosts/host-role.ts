@@ -1,0 +1,45 @@
+import type { Databases } from '../postgres/databases.ts'
+import { adminTarget } from '../postgres/session-target.ts'
+import { isStandby } from '../postgres/wire/standby.ts'
+
+/** The standbys that follow a primary at this moment. */
+export type Replication = Readonly<{
+  standbys: number
+  /** Of those, the ones for which a commit waits. */
+  synchronous: number
+  /** Commits wait for a synchronous standby, whether there is one or not. */
+  isSynchronous: boolean
+  /** How far the last of them is behind; null if there is none. */
+  lagBytes: number | null
+  /** The same in time; null also where nothing has been written for a while. */
+  lagMs: number | null
+}>
+
+/** Which part a host plays. Of a standby nothing else is asked: a connection to it counts as none. */
+export type HostRole =
+  | Readonly<{ role: 'primary'; replication: Replication }>
+  | Readonly<{ role: 'standby'; replication?: never }>
+
+/** Rejects if the host does not answer. */
+export async function hostRole({ admin, hosts }: Databases, hostId: number): Promise<HostRole> {
+  try {
+    const { rows } = await admin.use(adminTarget(hosts, hostId), (session) =>
+      session.query<Replication>(replicationSql),
+    )
+    return { role: 'primary', replication: rows[0]! }
+  } catch (error) {
+    if (isStandby(error)) return { role: 'standby' }
+    throw error
+  }
+}
+
+/** Neither a base backup nor a logical subscriber is a standby. */
+const replicationSql = `
+  select count(*)::integer as standbys,
+    (count(*) filter (where r.sync_state in ('sync', 'quorum')))::integer as synchronous,
+    pg_catalog.current_setting('synchronous_standby_names') <> '' as "isSynchronous",
+    max(pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_lsn(), r.replay_lsn))::float8 as "lagBytes",
+    (max(pg_catalog.extract('epoch', r.replay_lag)) * 1000)::float8 as "lagMs"
+  from pg_catalog.pg_stat_replication r
+  left join pg_catalog.pg_replication_slots s on s.active_pid = r.pid
+  where r.state <> 'backup' and s.slot_type is distinct from 'logical'`
