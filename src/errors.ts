@@ -255,6 +255,13 @@ export const errors = {
       'The database connection was lost while the statement ran: if it writes, look whether it was applied before you send it again',
       { cause },
     ),
+  statementNotAllowed: () =>
+    raise(
+      'statement-not-allowed',
+      'forbidden',
+      'Without an API key only SELECT, VALUES, TABLE, WITH, INSERT, UPDATE, DELETE, MERGE, EXPLAIN of these, SHOW, cursors and transactions can be run',
+      { hint: 'Send the key as api_key, or with Basic authentication' },
+    ),
   copyElsewhere: () =>
     raise('copy-elsewhere', 'invalid', 'COPY is not possible here', {
       hint: 'Use the endpoints /api/v2/sql/copyfrom and /api/v2/sql/copyto',

@@ -1,11 +1,13 @@
 import { type Principal, sessionTargetOf } from '../auth/account.ts'
 import { lendSession } from '../auth/lend-session.ts'
+import { requireListed } from '../auth/listed-statements.ts'
 import type { Config } from '../config.ts'
 import { errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
 import { type Interruption, throwIfAborted } from '../postgres/pools/interruption.ts'
 import { Slots } from '../postgres/pools/slots.ts'
 import type { Session } from '../postgres/session.ts'
+import type { CopyStatement } from '../sql/copy-statement.ts'
 import { QuotaLedger } from './quota-ledger.ts'
 
 /** What all copies of a process share. */
@@ -40,8 +42,10 @@ export function openCopies(config: Config, databases: Databases): Copies {
 export async function openCopySession(
   { databases, slots, waitMs }: Copies,
   principal: Principal,
+  { text }: Pick<CopyStatement, 'text'>,
   gone: Interruption,
 ): Promise<Session> {
+  requireListed(principal, text)
   throwIfAborted(gone)
   const target = sessionTargetOf(principal)
   const late = () => errors.tooManyCopies(Math.max(1, Math.ceil(waitMs / 1000)))

@@ -22,7 +22,7 @@ export async function copyFrom(
   statement: CopyStatement,
   upload: Upload,
 ): Promise<number> {
-  const session = await openCopySession(copies, principal, upload.gone)
+  const session = await openCopySession(copies, principal, statement, upload.gone)
   const share = await joinQuota(copies, principal, statement).catch((error: unknown) => {
     session.release()
     throw error

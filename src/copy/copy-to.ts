@@ -28,7 +28,7 @@ export async function copyTo(
   download: Download,
 ): Promise<number> {
   const { gone } = download
-  const session = await openCopySession(copies, principal, gone)
+  const session = await openCopySession(copies, principal, statement, gone)
   const limitMs = copyLimitMs(copies, principal)
   const run = new CopyRun({ databases: copies.databases, session, limitMs, gone })
   const sender = new Sender(run, download)

@@ -7,7 +7,7 @@ import { whileAskingHost } from '../postgres/control/while-asking-host.ts'
 import { keyRoleName } from '../postgres/tenant-names.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import { lockForCaller, recordKeyAudit } from './caller.ts'
-import { asGranted, type WantedGrants } from './grants.ts'
+import { asGranted, type WantedGrants, writes } from './grants.ts'
 import type { Key, KeyRecord, KeysContext } from './key.ts'
 import { createKeyRole, type GrantFault } from './key-role.ts'
 import { findKeyByName, insertKey, isRoleOfKey, lockOwner, nextKeyId } from './key-store.ts'
@@ -36,7 +36,7 @@ export async function createKey(context: KeysContext, account: Account, request:
       const key = { id, role, token: newToken(), name, scope: grants }
       record = await insertKey(tx, context.secrets, account, key)
       refuseFaults(await createKeyRole(context, account, role, grants))
-      await allowTemporaryTables(context, account, role)
+      if (writes(grants)) await allowTemporaryTables(context, account, role)
       await recordKeyAudit(tx, context, 'key.created', account.username, name)
       await announceChange(tx)
     }

@@ -48,4 +48,10 @@ export function asGranted({ tables, schemas }: WantedGrants): EffectiveGrants {
   }
 }
 
+/** A key that only reads needs no tables, not even temporary ones. */
+export function writes({ tables, schemas }: WantedGrants): boolean {
+  const canWrite = tables.some(({ permissions }) => permissions.some((each) => each !== 'select'))
+  return canWrite || schemas.some(({ permissions }) => permissions.includes('create'))
+}
+
 const byBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))

@@ -6,7 +6,7 @@ import type { KeysContext } from './key.ts'
 import { untilFree } from './until-free.ts'
 
 /**
- * Lets the role of a new key make temporary tables. What a database gives to whom stands in one row of the catalog, which
+ * Lets the role of a new key that writes make temporary tables. What a database gives to whom stands in one row of the catalog, which
  * whoever may connect can hold: then it is given later, in the background.
  */
 export async function allowTemporaryTables(

@@ -6,6 +6,7 @@ export const sqlstate = {
   diskFull: '53100',
   outOfMemory: '53200',
   ioError: '58030',
+  syntaxError: '42601',
   undefinedTable: '42P01',
   undefinedObject: '42704',
   undefinedFunction: '42883',

@@ -1,6 +1,7 @@
 import type { Writable } from 'node:stream'
 import { type Principal, sessionTargetOf } from '../auth/account.ts'
 import { blameRevocation, lendSession } from '../auth/lend-session.ts'
+import { requireListed } from '../auth/listed-statements.ts'
 import type { Config } from '../config.ts'
 import type { Log } from '../log.ts'
 import type { Databases } from '../postgres/databases.ts'
@@ -73,6 +74,7 @@ async function answerOnce(
   { gone, open }: Client,
 ): Promise<Answer> {
   const statement = prepareStatement(query)
+  requireListed(principal, query.sql)
   const format = createFormat(query)
   const target = sessionTargetOf(principal)
   const session =

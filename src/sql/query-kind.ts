@@ -42,7 +42,7 @@ function writes(select: SelectStmt): boolean {
 }
 
 /** In a UNION, it is the first SELECT that has the INTO. */
-function hasInto(select: SelectStmt): boolean {
+export function hasInto(select: SelectStmt): boolean {
   return select.intoClause !== undefined || (select.larg !== undefined && hasInto(select.larg))
 }
 

@@ -168,9 +168,12 @@ test('a key makes tables where it may create them, and nowhere else', async (t) 
     { type: 'database', tables: [], schemas: [{ name: 'public', permissions: ['create'] }] },
   ])
   const { token: reader } = await keys.make('reader')
-  for (const token of [reader, 'default_public']) {
+  for (const [token, code] of [
+    [reader, 'database'],
+    ['default_public', 'statement-not-allowed'],
+  ] as const) {
     const { status, body } = await load({ ...user, masterToken: token }, both, csvLines(10))
-    assert.deepEqual([status, body.sqlstate], [403, '42501'])
+    assert.deepEqual([status, body.code], [403, code])
   }
   await user.sql('create function code() returns int language sql as $$ select 1 $$')
   const coded = `CREATE TABLE t (id int DEFAULT code(), name text); ${copy}`

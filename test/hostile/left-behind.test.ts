@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import pg from 'pg'
+import { keysClient, roleOf } from '../support/keys-client.ts'
 import { eventually, randomName, type Setup, setup, type TestUser } from '../support/setup.ts'
 import { openSession } from '../support/tenant-session.ts'
 
@@ -23,22 +24,23 @@ const settings: readonly (readonly [name: string, value: string])[] = [
 ]
 
 for (const [name, value] of settings) {
-  test(`an anonymous caller who sets ${name} for its role changes nothing for the others`, async (t) => {
+  test(`a caller who sets ${name} for its role changes nothing for the others with its key`, async (t) => {
     const house = await setup(t, { config })
     const { user } = house
-    const usual = (await ask(user, readSetting(name))).value
+    const { key, role } = await makeKey(house)
+    const usual = (await ask(user, readSetting(name), key)).value
     for (const place of ['', `in database "${user.account.database}"`]) {
       const text = `do $$ begin end $$; alter role current_user ${place} set ${name} = ${value}`
-      assert.equal((await ask(user, text)).status, 200)
-      await everyoneIsServed(user, readSetting(name), usual)
-      assert.deepEqual(await leftBehind(house, user.account.publicRole), [])
+      assert.equal((await ask(user, text, key)).status, 200)
+      await everyoneIsServed(user, readSetting(name), usual, key)
+      assert.deepEqual(await leftBehind(house, role), [])
     }
   })
 }
 
 test('a caller without a key who sets the seed of random() does not choose the numbers of the next', async (t) => {
   const { user } = await setup(t, { config: { connectionsPerRole: 1 } })
-  const ways = ['select setseed(0.42)', 'set seed to 0.42', "select set_config('se' || 'ed', '0.42', false)"]
+  const ways = ['select setseed(0.42)', "select set_config('se' || 'ed', '0.42', false)"]
   const open = ways.map((way) => `begin; ${way}; commit`)
   const numbers = new Set<unknown>()
   for (const way of [...ways, ...open]) {
@@ -49,29 +51,34 @@ test('a caller without a key who sets the seed of random() does not choose the n
 })
 
 test('a role that changed its password is let in again, also when many ask at the same time', async (t) => {
-  const { user } = await setup(t, { config })
+  const house = await setup(t, { config })
+  const { user } = house
+  const { key } = await makeKey(house)
   for (const round of [1, 2, 3]) {
-    assert.equal((await ask(user, `alter role current_user password 'round ${round}'`)).status, 200)
-    await everyoneIsServed(user, `select 'in' as value`, 'in')
+    assert.equal((await ask(user, `alter role current_user password 'round ${round}'`, key)).status, 200)
+    await everyoneIsServed(user, `select 'in' as value`, 'in', key)
   }
 })
 
 test('a caller who holds its own role in a transaction does not keep others out', async (t) => {
   const house = await setup(t, { config })
   const { user } = house
+  const { key, role } = await makeKey(house)
   const holding = ask(
     user,
     `begin; alter role current_user set work_mem = '64kB'; alter role current_user password 'x'; commit;
      begin; alter role current_user set work_mem = '65kB'; alter role current_user password 'y'; select pg_sleep(20)`,
+    key,
   )
-  await eventually(async () => assert.notEqual((await holdersOf(house, user.account.publicRole)).length, 0))
-  await everyoneIsServed(user, `select current_setting('work_mem') as value`, '4MB')
+  await eventually(async () => assert.notEqual((await holdersOf(house, role)).length, 0))
+  await everyoneIsServed(user, `select current_setting('work_mem') as value`, '4MB', key)
   assert.equal((await holding).status, 503, 'its session was ended')
 })
 
 test('a caller whose login is put right ends no session of another account, nor of others on the server', async (t) => {
   const house = await setup(t, { config })
   const { user, createUser } = house
+  const { key } = await makeKey(house)
   const stranger = await openSession(t, house, await createUser())
   await stranger.query(
     `begin; alter role current_user set work_mem = '65kB'; alter role current_user password 'y'`,
@@ -79,8 +86,8 @@ test('a caller whose login is put right ends no session of another account, nor 
   const operator = await openOperator(t, house)
   await operator.query(`begin; create role "${randomName('never')}"`)
   for (const round of [1, 2, 3]) {
-    assert.equal((await ask(user, `alter role current_user password 'round ${round}'`)).status, 200)
-    await everyoneIsServed(user, `select 'in' as value`, 'in')
+    assert.equal((await ask(user, `alter role current_user password 'round ${round}'`, key)).status, 200)
+    await everyoneIsServed(user, `select 'in' as value`, 'in', key)
   }
   for (const session of [stranger, operator]) await session.query('rollback')
 })
@@ -90,7 +97,9 @@ for (const [name, value, usual] of [
   ['plpgsql.check_asserts', 'off', 'on'],
 ] as const) {
   test(`a caller who sets and resets ${name} without end bends no answer of others`, async (t) => {
-    const { user } = await setup(t, { config })
+    const house = await setup(t, { config })
+    const { user } = house
+    const { key } = await makeKey(house)
     const loop = ask(
       user,
       `do $$ begin
@@ -99,9 +108,10 @@ for (const [name, value, usual] of [
            alter role current_user reset ${name}; commit;
          end loop;
        end $$`,
+      key,
     )
     const answers = []
-    for (let turn = 0; turn < 20; turn += 1) answers.push(await ask(user, readSetting(name)))
+    for (let turn = 0; turn < 20; turn += 1) answers.push(await ask(user, readSetting(name), key))
     await loop
     const values = answers.filter(({ status }) => status === 200).map(({ value }) => value)
     assert.deepEqual(new Set(values), new Set([usual]))
@@ -127,10 +137,17 @@ test('temporary files of every tenant have a limit that no tenant can lift', asy
     ]) {
       assert.notEqual((await ask(user, lift, key)).status, 200, lift)
     }
-    assert.equal((await ask(user, 'alter role current_user reset all', key)).status, 200)
+    const reset = await ask(user, 'alter role current_user reset all', key)
+    assert.equal(reset.status, key ? 200 : 403)
     assert.equal((await ask(user, `select current_setting('temp_file_limit') as value`, key)).value, '1MB')
   }
 })
+
+/** Strangers get statements from a list; all who have the same key are one role to PostgreSQL, too. */
+async function makeKey(house: Setup): Promise<{ key: string; role: string }> {
+  const { token: key } = await keysClient(house.user).make('k')
+  return { key, role: await roleOf(house, house.user, 'k') }
+}
 
 type Answer = Readonly<{ status: number; value: unknown; error: string | undefined }>
 
@@ -144,8 +161,8 @@ async function ask(user: TestUser, q: string, key?: string): Promise<Answer> {
 const readSetting = (name: string) => `do $$ begin end $$; select current_setting('${name}', true) as value`
 
 /** Six at a time: as many as may log in at once. */
-async function everyoneIsServed(user: TestUser, q: string, expected: unknown): Promise<void> {
-  const answers = await Promise.all(Array.from({ length: 6 }, () => ask(user, q)))
+async function everyoneIsServed(user: TestUser, q: string, expected: unknown, key: string): Promise<void> {
+  const answers = await Promise.all(Array.from({ length: 6 }, () => ask(user, q, key)))
   assert.deepEqual(
     answers.map(({ status, value, error }) => [status, value, error]),
     answers.map(() => [200, expected, undefined]),
