@@ -1,6 +1,7 @@
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import type { OpenAPIV3 } from 'openapi-types'
 import { errors } from '../../errors.ts'
+import { loadReference } from './load-reference.ts'
 
 /** The description of the API: for programs, and for people to read and try out. Everything it needs comes from here. */
 export async function openapiRoutes(app: FastifyInstance): Promise<void> {
@@ -21,17 +22,14 @@ export async function openapiRoutes(app: FastifyInstance): Promise<void> {
 
 /** An application of its own, as nothing can be added to one that has started. */
 async function openReference(description: unknown): Promise<FastifyInstance> {
-  const [{ default: fastify }, { default: swagger }, { default: swaggerUi }] = await Promise.all([
-    import('fastify'),
-    import('@fastify/swagger'),
-    import('@fastify/swagger-ui'),
-  ])
+  const { fastify, swagger, swaggerUi, folder } = await loadReference()
   const reference = fastify()
   // Its types know no later version.
   const document = description as OpenAPIV3.Document
   await reference.register(swagger, { mode: 'static', specification: { document } })
   await reference.register(swaggerUi, {
     routePrefix: '/docs',
+    baseDir: folder,
     theme: { title: 'Cartage API' },
     uiConfig: { deepLinking: true, docExpansion: 'list', tryItOutEnabled: true, validatorUrl: null },
     staticCSP: {
