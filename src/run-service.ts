@@ -3,7 +3,7 @@ import { createUser } from './accounts/create-user.ts'
 import type { Config } from './config.ts'
 import type { InstallationSecrets } from './hosts/installation-secrets.ts'
 import { requireInstallation } from './hosts/require-installation.ts'
-import { loadReference } from './http/openapi/load-reference.ts'
+import { holdReference } from './http/openapi/reference.ts'
 import type { Log } from './log.ts'
 import { fitConnections } from './postgres/fit-connections.ts'
 import { type Service, type ServiceParts, startService } from './service.ts'
@@ -12,7 +12,7 @@ import { unlessAborted } from './unless-aborted.ts'
 
 /** Loads what else is loaded when it is first needed: afterwards this process may not be allowed to read it. */
 export async function prepareForUser(): Promise<void> {
-  await Promise.all([loadGrammar(), loadReference()])
+  await Promise.all([loadGrammar(), holdReference()])
 }
 
 /** Runs the service on its cluster, or on the one that the configuration names, until the signal fires. */
