@@ -41,9 +41,14 @@ export async function stageSecret(config: Config, fresh: string): Promise<void> 
 export async function settleSecret(config: Config, isRotated: boolean): Promise<void> {
   if (isConfigured(config)) return
   const next = join(config.dataDir, nextSecretFile)
-  if (!isRotated) return rm(next, { force: true })
-  await rename(next, join(config.dataDir, secretFile))
-  await syncFolder(config.dataDir)
+  try {
+    if (!isRotated) return await rm(next, { force: true })
+    await rename(next, join(config.dataDir, secretFile))
+    await syncFolder(config.dataDir)
+  } catch (error) {
+    // A service that has given up root leaves that to the next command of root: with both files every start knows which counts.
+    if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error
+  }
 }
 
 /** Puts the secrets of a restored installation into its data directory. */
