@@ -1,6 +1,6 @@
 import type { Flight } from '../jobs/job-store.ts'
 import type { Session } from '../postgres/session.ts'
-import { sqlstate } from '../postgres/sqlstate.ts'
+import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import type { WireError } from '../postgres/wire/wire-error.ts'
 import type { WireOutcome } from '../postgres/wire/wire-handler.ts'
 import { classifyJobItem } from '../sql/job-statement.ts'
@@ -34,6 +34,8 @@ export type Loss = Readonly<{
   isTimedOut: boolean
   /** The statement cannot have caused it. */
   isInnocent: boolean
+  /** The connection ended without a last word of the server: if the backend goes on, something on the way has cut it. */
+  isCut: boolean
 }>
 
 export type Outcome =
@@ -97,7 +99,8 @@ export async function sendStatement(
       : await sendInside(session, watch, statement, { ...flight, xid: flight.xid })
   } catch (error) {
     const { isTimedOut, isInnocent } = watch
-    return { kind: 'lost', flight, reason: (error as Error).message, isTimedOut, isInnocent }
+    const isCut = hasSqlstate(error, sqlstate.connectionFailure)
+    return { kind: 'lost', flight, reason: (error as Error).message, isTimedOut, isInnocent, isCut }
   } finally {
     watch.end()
   }

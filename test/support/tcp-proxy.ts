@@ -9,6 +9,8 @@ export type Flow = {
   readonly isOpen: () => boolean
   /** The network forgets the connection: the server sees it closed, the process sees nothing, for ever. */
   readonly halfOpen: () => void
+  /** Closes both sides, as a proxy does whose idle time is over. The server notices when it looks at the client next. */
+  readonly cut: () => void
   /** Keeps back what the server sends, until `release`. */
   readonly holdAnswers: () => void
   readonly heldBytes: () => number
@@ -70,6 +72,10 @@ function joinSockets(client: Socket, host: Socket, onSent: (flow: Flow, text: st
     isOpen: () => !client.destroyed && !isCut,
     halfOpen: () => {
       isCut = true
+      host.destroy()
+    },
+    cut: () => {
+      client.destroy()
       host.destroy()
     },
     holdAnswers: () => {
