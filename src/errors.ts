@@ -196,6 +196,14 @@ export const errors = {
       },
     ),
 
+  statementCancelled: (cause: unknown) =>
+    raise(
+      'statement-cancelled',
+      'conflict',
+      'The statement was cancelled by the owner of the account or by the operator (pg_cancel_backend)',
+      { cause },
+    ),
+
   // batch jobs
   jobInvalid: (text: string) => raise('job-invalid', 'invalid', text),
   jobNotFound: (id: string) => raise('job-not-found', 'not-found', `Job with id ${id} not found`),
@@ -243,7 +251,7 @@ export const errors = {
     raise(
       'copy-outcome-unknown',
       'unavailable',
-      'The database connection was lost while the copy was being stored: look whether the rows are there before you send them again',
+      'The database connection was lost while the copy was being stored, or no replica confirmed it: look whether the rows are there before you send them again',
       { cause },
     ),
 
@@ -252,7 +260,7 @@ export const errors = {
     raise(
       'statement-outcome-unknown',
       'unavailable',
-      'The database connection was lost while the statement ran: if it writes, look whether it was applied before you send it again',
+      'The database connection was lost while the statement ran, or no replica confirmed its commit: if it writes, look whether it was applied before you send it again',
       { cause },
     ),
   statementNotAllowed: () =>
@@ -261,6 +269,15 @@ export const errors = {
       'forbidden',
       'Without an API key only SELECT, VALUES, TABLE, WITH, INSERT, UPDATE, DELETE, MERGE, EXPLAIN of these, SHOW, cursors and transactions can be run',
       { hint: 'Send the key as api_key, or with Basic authentication' },
+    ),
+  transactionOpen: () =>
+    raise(
+      'transaction-open',
+      'invalid',
+      'The text leaves a transaction open: it was rolled back and nothing is stored',
+      {
+        hint: 'Send BEGIN and COMMIT in the same text',
+      },
     ),
   copyElsewhere: () =>
     raise('copy-elsewhere', 'invalid', 'COPY is not possible here', {

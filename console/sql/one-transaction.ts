@@ -1,14 +1,13 @@
 import { signal } from '@preact/signals'
-import { type Statement, wordsOf } from '../../src/client/statements.ts'
+import { controlsTransaction, type Statement } from '../../src/client/statements.ts'
 
 /** Whether all statements are sent as one message: PostgreSQL then runs them in one transaction. */
 export const isOneTransaction = signal(false)
 
-/** Where a transaction is begun, the statements must share a session. */
+/** Where a transaction is begun or ended, the statements must share a session. */
 export const isRunAsOne = (statements: readonly Statement[]) =>
   statements.length > 1 &&
-  (isOneTransaction.value ||
-    statements.some(({ text }) => /^(BEGIN|START TRANSACTION)\b/.test(wordsOf(text).join(' '))))
+  (isOneTransaction.value || statements.some(({ text }) => controlsTransaction(text)))
 
 /** From the first statement to the end of the last, as one. */
 export function wholeOf(statements: readonly Statement[], text: string): Statement[] {

@@ -56,6 +56,17 @@ export function whatItRisks(text: string): string | undefined {
   return isBroad ? `${first} without WHERE changes every row of the table.` : undefined
 }
 
+/**
+ * Whether it begins or ends a transaction, or a part of one. Sent by itself such a statement does not mean what it says: each
+ * text has a session of its own.
+ */
+export function controlsTransaction(text: string): boolean {
+  const [first = '', second] = wordsOf(text)
+  if (first === 'START' || first === 'PREPARE') return second === 'TRANSACTION'
+  const isControl = /^(BEGIN|COMMIT|END|ROLLBACK|ABORT|SAVEPOINT|RELEASE)$/.test(first)
+  return isControl && second !== 'PREPARED'
+}
+
 /** Whether tables or columns may be others afterwards. */
 export const changesCatalog = (text: string) =>
   /^(CREATE|ALTER|DROP|SELECT|DO|CALL)$/.test(wordsOf(text)[0] ?? '') &&

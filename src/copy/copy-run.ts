@@ -1,7 +1,14 @@
 import { type AppError, errors } from '../errors.ts'
 import { sqlstate } from '../postgres/sqlstate.ts'
 import { type RunHandler, StatementRun } from '../postgres/statement-run.ts'
-import { sqlError, toClientError, type WireError } from '../postgres/wire/wire-error.ts'
+import {
+  cancelError,
+  isCancel,
+  isUnconfirmed,
+  sqlError,
+  toClientError,
+  type WireError,
+} from '../postgres/wire/wire-error.ts'
 import type { WireOutcome } from '../postgres/wire/wire-handler.ts'
 import type { CopyStatement } from '../sql/copy-statement.ts'
 
@@ -10,8 +17,13 @@ export type CopyHandler = Pick<RunHandler, 'copyData' | 'feedCopy' | 'copyDraine
 
 /** One COPY on one connection, from the statement to the server's last word. */
 export class CopyRun extends StatementRun {
+  /** Some of the data was not passed on. */
+  hasDropped = false
   #isStoring = false
   #hasCommit = false
+  #isDownload = false
+  /** It is stored here, and no replica has confirmed that. */
+  #isUnconfirmed = false
 
   /**
    * Answers the rows. By then the session has been given back clean, or destroyed. A table that the text makes is committed
@@ -42,32 +54,39 @@ export class CopyRun extends StatementRun {
     const commandComplete = (tag: string) => {
       rows = Number(/^COPY (\d+)$/.exec(tag)?.[1] ?? 0)
     }
-    await this.#succeed(this.send(texts, { ...handler, commandComplete }))
+    this.#isDownload = handler.copyData !== undefined
+    await this.#succeed(this.send(texts, { ...handler, commandComplete, notice: this.#onNotice }))
     return rows
   }
 
   #commit(): Promise<void> {
     this.#isStoring = true
-    return this.#succeed(this.send('commit', {}))
+    return this.#succeed(this.send('commit', { notice: this.#onNotice }))
   }
 
   async #succeed(sent: Promise<WireOutcome>): Promise<void> {
     const { error } = await sent.catch((lost: unknown) => this.#lost(lost))
-    // The server has stored the data, even if a stop was asked for meanwhile.
-    if (this.#isStoring && !error) return
-    if (this.stopReason) throw this.stopReason
-    if (error) throw this.failReason ?? copyError(error, this.isOverTime)
+    if (!error && this.#isUnconfirmed) throw errors.copyOutcomeUnknown(undefined)
+    // The server has stored the data, or sent all of it, even if a stop was asked for meanwhile.
+    if (!error && (this.#isStoring || (this.#isDownload && !this.hasDropped))) return
+    const hasOwnEnd = this.isTimedOut && error && error.sqlstate !== sqlstate.queryCanceled
+    if (this.stopReason && !hasOwnEnd) throw this.stopReason
+    if (error) throw this.session.endReason ?? copyError(error, this.isOverTime)
+  }
+
+  readonly #onNotice = (notice: WireError): void => {
+    this.#isUnconfirmed ||= isUnconfirmed(notice)
   }
 
   #lost(error: unknown): never {
-    if (this.#isStoring) throw errors.copyOutcomeUnknown(error)
+    if (this.#isStoring || this.#isUnconfirmed) throw errors.copyOutcomeUnknown(error)
     throw this.failReason ?? toClientError(error)
   }
 }
 
 /** What PostgreSQL's answer to a COPY means to the client. */
 function copyError(error: WireError, isOverTime: boolean): AppError {
-  if (error.sqlstate === sqlstate.queryCanceled && isOverTime) return errors.statementTimeout()
+  if (isCancel(error)) return cancelError(error, isOverTime)
   if (error.sqlstate === sqlstate.quotaExceeded) return errors.quotaExceeded(error)
   return sqlError(error)
 }

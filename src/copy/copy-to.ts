@@ -44,6 +44,7 @@ class Sender {
   #sink: Writable | null = null
   #unsent = 0
   #isHeld = false
+  #isDropping = false
 
   constructor(run: CopyRun, download: Download) {
     this.#run = run
@@ -56,7 +57,8 @@ class Sender {
   }
 
   readonly copyData = (data: Buffer, giveBack: () => void): void => {
-    if (this.#run.stopReason) {
+    if (this.#isDropping) {
+      this.#run.hasDropped = true
       giveBack()
       return
     }
@@ -70,9 +72,18 @@ class Sender {
     else this.#rest(data.length)
   }
 
-  readonly stopped = (): void => this.#download.wait.end()
+  /** At the time limit data is still passed on, if the client takes it: the statement may end well. */
+  readonly stopped = (): void => {
+    this.#isDropping = !this.#run.isTimedOut || this.#isHeld
+    this.#download.wait.end()
+  }
 
   #hold(): void {
+    // A server that is held back does not hear the cancel.
+    if (this.#run.stopReason) {
+      this.#isDropping = true
+      return
+    }
     this.#isHeld = true
     this.#run.wire.pause()
     this.#download.wait.begin(() => this.#run.stop(errors.clientLeft()))

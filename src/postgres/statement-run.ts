@@ -33,13 +33,14 @@ export class StatementRun {
   #wire: WireQuery | null = null
   #isOver = false
   #stopReason: AppError | null = null
+  #isTimedOut = false
   /** Settles when no cancel is on its way any more. */
   #stopped: Promise<void> | null = null
 
   constructor(options: StatementRunOptions) {
     this.session = options.session
     this.#options = options
-    this.#watchdog = setTimeout(() => this.stop(errors.statementTimeout()), options.limitMs)
+    this.#watchdog = setTimeout(() => this.#timeOut(), options.limitMs)
     options.gone.addEventListener('abort', this.#onGone)
   }
 
@@ -64,6 +65,11 @@ export class StatementRun {
   /** Why it failed, once it has, if that was our doing. */
   get failReason(): AppError | null {
     return this.#stopReason ?? this.session.endReason
+  }
+
+  /** It was stopped by its time limit. If it has ended all the same, its own outcome counts. */
+  get isTimedOut(): boolean {
+    return this.#isTimedOut
   }
 
   /** It has been answered: the connection may be somebody else's, and must not be touched any more. */
@@ -103,6 +109,11 @@ export class StatementRun {
     this.end()
     if (this.#stopped) return this.#stopped.then(() => this.session.release())
     this.session.release()
+  }
+
+  #timeOut(): void {
+    this.#isTimedOut = this.#stopReason === null
+    this.stop(errors.statementTimeout())
   }
 
   readonly #onGone = () => this.stop(errors.clientLeft())

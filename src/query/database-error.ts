@@ -1,13 +1,13 @@
-import { type AppError, errors } from '../errors.ts'
+import type { AppError } from '../errors.ts'
 import { sqlstate } from '../postgres/sqlstate.ts'
-import { sqlError, type WireError } from '../postgres/wire/wire-error.ts'
+import { cancelError, isCancel, sqlError, type WireError } from '../postgres/wire/wire-error.ts'
 import { wrongCount } from './params/bind-values.ts'
 import { highestParameter } from './params/highest-parameter.ts'
 import type { PreparedStatement } from './prepare-statement.ts'
 
 /** What PostgreSQL's answer to a query means to the client. */
-export function databaseError(error: WireError, statement: PreparedStatement): AppError {
-  if (error.sqlstate === sqlstate.queryCanceled) return errors.statementTimeout()
+export function databaseError(error: WireError, statement: PreparedStatement, isOverTime: boolean): AppError {
+  if (isCancel(error)) return cancelError(error, isOverTime)
   const { text, valueCount } = statement
   // PostgreSQL complains of a parameter that is left out before it tells how many there are.
   if (error.sqlstate === sqlstate.indeterminateDatatype && valueCount !== undefined) {

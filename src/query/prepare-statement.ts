@@ -30,7 +30,7 @@ export function prepareStatement(query: Query): PreparedStatement {
 
 /**
  * The cleaning of the connection travels with the text, in one packet. Not with a text that may leave a transaction
- * open, which would be lost to it before its types are known, nor with a COPY, which would take it for data.
+ * open, in which it would fail, nor with a COPY, which would take it for data.
  */
 export function messagesOf(
   text: string,

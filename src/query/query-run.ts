@@ -1,8 +1,8 @@
 import type { Writable } from 'node:stream'
-import { errors } from '../errors.ts'
+import { AppError, errors } from '../errors.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import type { RunHandler, StatementRun } from '../postgres/statement-run.ts'
-import type { WireError } from '../postgres/wire/wire-error.ts'
+import { isUnconfirmed, type WireError } from '../postgres/wire/wire-error.ts'
 import type { WireOutcome } from '../postgres/wire/wire-handler.ts'
 import { databaseError } from './database-error.ts'
 import { Notices } from './notices.ts'
@@ -54,6 +54,10 @@ export class QueryRun implements RunHandler {
   #longRow: SteppedRow | null = null
   /** The client is slower than we are. */
   #isHeldBack = false
+  /** What still comes from the wire is dropped. */
+  #isDropping = false
+  /** It is committed here, and no replica has confirmed that. */
+  #isUnconfirmed = false
   /** Why the statement did not run: its values do not fit. */
   #refusal: unknown = null
   #ranUnwatched = false
@@ -76,20 +80,21 @@ export class QueryRun implements RunHandler {
       .catch((error: unknown) => this.#lose(error))
   }
 
-  /** What still comes from the wire is dropped. */
+  /** At the time limit rows are still passed on, if the client takes them: the statement may end well. */
   stopped(): void {
+    this.#isDropping = !this.#run.isTimedOut || this.#isHeldBack || this.#longRow !== null
     this.#goOn()
   }
 
   rowDescription(buffer: Buffer, start: number, end: number): void {
-    if (this.#run.stopReason) return
+    if (this.#isDropping) return
     const columns = this.#options.columnLists.read(buffer, start, end)
     if (columns.length > 0) this.#columns = columns
     this.#options.format.columns(this.#out, columns)
   }
 
   dataRow(buffer: Buffer, start: number, end: number): void {
-    if (this.#run.stopReason) return
+    if (this.#isDropping) return
     const { format } = this.#options
     if (end - start <= longRowBytes) format.row(this.#out, buffer, start, end)
     else this.#writeInSteps(format.longRow(this.#out, buffer, start))
@@ -106,6 +111,7 @@ export class QueryRun implements RunHandler {
   }
 
   notice(notice: WireError): void {
+    this.#isUnconfirmed ||= isUnconfirmed(notice)
     this.#notices.add(notice)
   }
 
@@ -124,16 +130,29 @@ export class QueryRun implements RunHandler {
   answered(outcome: WireOutcome): void {
     if (this.#run.isOver) return
     this.#run.end()
-    const { statement } = this.#options
-    const { error } = outcome
-    const reason = error ? this.#run.failReason : this.#run.stopReason
-    const failure = reason ?? this.#refusal ?? (error && databaseError(error, statement))
+    const failure = this.#refusal ?? this.#failureOf(outcome)
     if (failure) this.#fail(failure)
     else this.#finish()
   }
 
+  /** How the statement ended says more than why it was to be stopped. */
+  #failureOf({ error, transactionStatus }: WireOutcome): AppError | undefined {
+    const { session, stopReason, isTimedOut, isOverTime } = this.#run
+    if (error) {
+      const isStopped = stopReason && !(isTimedOut && error.sqlstate !== sqlstate.queryCanceled)
+      if (isStopped) return stopReason
+      return session.endReason ?? databaseError(error, this.#options.statement, isOverTime)
+    }
+    if (this.#isUnconfirmed) return errors.statementOutcomeUnknown(undefined)
+    if (transactionStatus !== 'I') return stopReason ?? errors.transactionOpen()
+    return stopReason && this.#isDropping ? ranToItsEnd(stopReason) : undefined
+  }
+
   #bind(types: readonly number[]): readonly (string | null)[] | null {
-    if (this.#run.stopReason) return null
+    if (this.#run.stopReason) {
+      this.#refusal = this.#run.stopReason
+      return null
+    }
     try {
       return this.#options.bind!(types)
     } catch (error) {
@@ -147,6 +166,9 @@ export class QueryRun implements RunHandler {
     this.#unsent += 1
     this.#sink.write(chunk, (error) => this.#sent(chunk, error))
     if (this.#unsent < mostUnsent || this.#isHeldBack) return
+    // A server that is held back does not hear the cancel.
+    if (this.#run.stopReason) this.#isDropping = true
+    if (this.#isDropping) return
     this.#isHeldBack = true
     if (!this.#run.isOver) this.#run.wire.pause()
   }
@@ -235,8 +257,11 @@ export class QueryRun implements RunHandler {
     this.#run.end()
     this.#longRow?.drop()
     // Without a last word of the server it may have been applied: nobody shall send it again unseen.
-    const isWordless = hasSqlstate(error, sqlstate.connectionFailure)
-    this.#fail(this.#run.failReason ?? (isWordless ? errors.statementOutcomeUnknown(error) : error))
+    const isUnknown = this.#isUnconfirmed || hasSqlstate(error, sqlstate.connectionFailure)
+    const { endReason } = this.#run.session
+    this.#fail(
+      endReason ?? (isUnknown ? errors.statementOutcomeUnknown(error) : (this.#run.stopReason ?? error)),
+    )
     void this.#options.judge?.()
   }
 
@@ -250,6 +275,12 @@ export class QueryRun implements RunHandler {
 const mostUnsent = 8
 /** A row that is longer than this is longer than any read as well. */
 const longRowBytes = 1024 ** 2
+
+/** A limit of the answer was met, and by then the statement had run to its end. */
+function ranToItsEnd({ code, kind, message, extras }: AppError): AppError {
+  const detail = 'The statement itself has run to its end: what it wrote is stored'
+  return new AppError(code, kind, message, { ...extras, detail })
+}
 
 const sameNames = (hidden: number, all: number) =>
   `${hidden} of ${all} columns not shown: later ones have the same names`

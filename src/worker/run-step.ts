@@ -2,7 +2,7 @@ import { renderFallback } from '../jobs/fallback-template.ts'
 import { isFinal, type Job } from '../jobs/job.ts'
 import { abandon, accepted, beginStep, stepFailed, stepSucceeded } from '../jobs/job-state.ts'
 import type { Step } from '../jobs/job-step.ts'
-import { stepSettled } from '../jobs/statement-outcome.ts'
+import { isInFlight, stepSettled } from '../jobs/statement-outcome.ts'
 import { sqlstate } from '../postgres/sqlstate.ts'
 import type { JobRun } from './job-run.ts'
 import { openSession } from './open-session.ts'
@@ -115,10 +115,12 @@ export async function settleTakenOver(context: WorkContext, run: JobRun): Promis
   const { flight, isAnnounced } = run
   if (!flight || isAnnounced) return undefined
   const reason = 'its worker was lost'
-  return settleLoss(context, run, { kind: 'lost', flight, reason, isTimedOut: false, isInnocent: true })
+  const loss = { isTimedOut: false, isInnocent: true, isCut: false }
+  return settleLoss(context, run, { kind: 'lost', flight, reason, ...loss })
 }
 
 async function settleLoss(context: WorkContext, run: JobRun, loss: Loss): Promise<Interruption | undefined> {
+  const isInnocent = loss.isInnocent || (loss.isCut && (await goesOn(context, run, loss)))
   const outcome = await settleUntilKnown(context, run.claimed, loss.flight)
   // Whoever takes the job next asks again.
   if (!outcome) return release(context, run)
@@ -129,15 +131,20 @@ async function settleLoss(context: WorkContext, run: JobRun, loss: Loss): Promis
     run.advance(stepFailed(run.job, loss.endReason, new Date(), sqlstate.insufficientPrivilege))
   else if (outcome.kind === 'unknown') run.advance(stepSettled(run.job, outcome))
   else if (context.interrupted.aborted) run.abortStep()
-  else retryStep(run, loss, loss.isInnocent || outcome.isServerRestarted)
+  else retryStep(run, loss, isInnocent || outcome.isServerRestarted)
   return undefined
+}
+
+/** The backend is still at work: the connection was cut on the way, as by the idle limit of a proxy, not by the statement. */
+function goesOn({ databases }: WorkContext, { claimed }: JobRun, { flight }: Loss): Promise<boolean> {
+  return isInFlight(databases, claimed.target.hostId, flight).catch(() => false)
 }
 
 const timeoutText = 'canceling statement due to statement timeout'
 
 /**
  * Tries the step again, but not for ever, whatever ended it: not many times if the statement itself may have ended its
- * backend, more often if its worker or all of the server went down.
+ * backend, more often if its worker or all of the server went down, or if its connection was cut on the way.
  */
 function retryStep(run: JobRun, loss: Loss, isInnocent: boolean): void {
   const times = isInnocent ? run.countRestart() : run.countLoss()
@@ -146,7 +153,7 @@ function retryStep(run: JobRun, loss: Loss, isInnocent: boolean): void {
     return
   }
   const what = isInnocent
-    ? `PostgreSQL or the worker stopped ${times} times while this statement ran`
+    ? `PostgreSQL, the worker or the network stopped ${times} times while this statement ran`
     : `The connection was lost ${times} times while this statement ran`
   const reason = clip(`${what}: ${loss.reason}`)
   run.advance(stepFailed(run.job, reason, new Date(), sqlstate.connectionFailure))

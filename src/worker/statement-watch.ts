@@ -1,5 +1,6 @@
 import type { Session } from '../postgres/session.ts'
 import { sqlstate } from '../postgres/sqlstate.ts'
+import { isUnconfirmed } from '../postgres/wire/wire-error.ts'
 import type { WireHandler, WireOutcome } from '../postgres/wire/wire-handler.ts'
 
 /**
@@ -13,19 +14,18 @@ export class StatementWatch {
   isInnocent = false
   /** The one value that the last message has answered, if it was to be read. */
   lastValue = ''
-  /** The messages that were answered with a warning. */
-  readonly warned = new Set<string>()
+  /** A commit did not wait for the synchronous replicas. */
+  isUnconfirmed = false
   readonly #session: Session
   readonly #interrupted: AbortSignal
   readonly #timer: NodeJS.Timeout
-  #texts: readonly string[] = []
   #answered = 0
   /** The message whose value is to be read, by its number. */
   #valueOf: number | undefined
   readonly #handler: WireHandler = {
-    notice: ({ sqlstate: state, severity }) => {
-      if (state === sqlstate.crashShutdown) this.isInnocent = true
-      if (severity === 'WARNING') this.warned.add(this.#texts[this.#answered] ?? '')
+    notice: (notice) => {
+      if (notice.sqlstate === sqlstate.crashShutdown) this.isInnocent = true
+      this.isUnconfirmed ||= isUnconfirmed(notice)
     },
     answered: () => {
       this.#answered += 1
@@ -49,7 +49,6 @@ export class StatementWatch {
    * connection is lost before `needed` of them are answered.
    */
   async run(texts: readonly string[], needed: number, readsLast = false): Promise<readonly WireOutcome[]> {
-    this.#texts = texts
     this.#answered = 0
     this.#valueOf = readsLast ? texts.length - 1 : undefined
     const query = this.#session.send(texts, this.#handler)

@@ -1,6 +1,6 @@
 import type { Flight } from '../jobs/job-store.ts'
 import type { Session } from '../postgres/session.ts'
-import { sqlstate } from '../postgres/sqlstate.ts'
+import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import type { WireError } from '../postgres/wire/wire-error.ts'
 import type { WireOutcome } from '../postgres/wire/wire-handler.ts'
 import { classifyJobItem } from '../sql/job-statement.ts'
@@ -36,6 +36,8 @@ export type Loss = Readonly<{
   isInnocent: boolean
   /** Why we ended its backend, if we did. */
   endReason?: string | undefined
+  /** The connection ended without a last word of the server: if the backend goes on, something on the way has cut it. */
+  isCut: boolean
 }>
 
 export type Outcome =
@@ -102,8 +104,17 @@ export async function sendStatement(
     return { ...outcome, reason: session.endReason.message }
   } catch (error) {
     const { isTimedOut, isInnocent } = watch
+    const isCut = hasSqlstate(error, sqlstate.connectionFailure)
     const endReason = session.endReason?.message
-    return { kind: 'lost', flight, reason: (error as Error).message, isTimedOut, isInnocent, endReason }
+    return {
+      kind: 'lost',
+      flight,
+      reason: (error as Error).message,
+      isTimedOut,
+      isInnocent,
+      isCut,
+      endReason,
+    }
   } finally {
     watch.end()
   }
@@ -118,7 +129,7 @@ async function sendInside(
   const [, ran, committed, cleaned, begun] = await sendAndCommit(watch, statement, flight.xid)
   if (ran?.error) return isRefusal(statement, ran.error) ? { kind: 'refused' } : failed(ran.error, false)
   if (committed?.error) return failed(committed.error, false)
-  if (watch.warned.has(commit(statement, flight.xid))) return doubted(flight)
+  if (watch.isUnconfirmed) return doubted(flight)
   const isCleaned = cleaned?.error === null
   if (isCleaned && !begun) session.noteClean()
   const isBegun = isCleaned && begun?.error === null
@@ -127,12 +138,12 @@ async function sendInside(
 }
 
 /**
- * The commit came with a warning. PostgreSQL gives one when a cancel ends the wait for the synchronous replicas: the
- * transaction is committed, and a fail-over may lose it. Settling the flight waits for the replicas.
+ * A cancel has ended the wait for the synchronous replicas: the transaction is committed, and a fail-over may lose it.
+ * Settling the flight waits for the replicas.
  */
 function doubted(flight: Flight): Loss {
   const reason = 'the commit was not confirmed by the replicas'
-  return { kind: 'lost', flight, reason, isTimedOut: false, isInnocent: true }
+  return { kind: 'lost', flight, reason, isTimedOut: false, isInnocent: true, isCut: false }
 }
 
 /** In one go, so that between the statement and its commit nobody can be waited for, stopped or killed. */

@@ -97,6 +97,31 @@ test('a job whose administrator meets a standby pauses before its next statement
   assert.deepEqual((await client.sql('select n from t')).rows, [{ n: 1 }])
 })
 
+test('a commit that no synchronous standby confirms in time has an unknown outcome', async (t) => {
+  const { service, pair } = await startBehindProxy(t, { queryTimeoutMs: 1_000 })
+  const client = await newUserOnSecond(service, 'waits')
+  await client.sql('create table t (n int)')
+  const primary = (text: string) => runSql({ connectionString: pair.primaryUrl }, text)
+  const waitFor = async (standby: string) => {
+    await primary(`alter system set synchronous_standby_names = '${standby}'`)
+    await primary('select pg_reload_conf()')
+    const shown = () => primary('show synchronous_standby_names')
+    await eventually(async () => assert.equal((await shown()).rows[0].synchronous_standby_names, standby))
+  }
+  try {
+    await waitFor('nobody')
+    await assert.rejects(client.sql('insert into t values (1)'), (error) => {
+      const facts = { status: 503, code: 'statement-outcome-unknown', hasRetryAfter: false }
+      assert.deepEqual(factsOf(error), facts)
+      return true
+    })
+    assert.match(await adviceOf(service, 'host second: replication'), /^fail .*every commit waits/)
+  } finally {
+    await waitFor('')
+  }
+  assert.deepEqual((await client.sql('select n from t')).rows, [{ n: 1 }])
+})
+
 test('a control database that leads to a standby makes the process not ready, until it leads to the primary', async (t) => {
   const { service, proxy, pair } = await startWhollyBehindProxy(t)
   const client = await newUser(service, 'alone')

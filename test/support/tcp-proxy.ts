@@ -11,6 +11,8 @@ export type Flow = {
   readonly halfOpen: () => void
   /** The process sees the connection closed. What it is sending reaches the server later, and nothing after it. */
   readonly deliverLate: (delayMs: number) => void
+  /** Closes both sides, as a proxy does whose idle time is over. The server notices when it looks at the client next. */
+  readonly cut: () => void
   /** Keeps back what the server sends, until `release`. */
   readonly holdAnswers: () => void
   readonly heldBytes: () => number
@@ -78,6 +80,10 @@ function joinSockets(client: Socket, host: Socket, onSent: (flow: Flow, text: st
     deliverLate: (delayMs) => {
       isCut = true
       lateMs = delayMs
+    },
+    cut: () => {
+      client.destroy()
+      host.destroy()
     },
     holdAnswers: () => {
       held ??= []

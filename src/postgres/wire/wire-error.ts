@@ -11,6 +11,8 @@ export type WireError = Readonly<{
   hint?: string | undefined
   position?: number | undefined
   context?: string | undefined
+  /** The source file of PostgreSQL that raised it. Errors of a caller's own function have that of its language. */
+  file?: string | undefined
 }>
 
 /** Reads the fields of an ErrorResponse or NoticeResponse payload; the last one may be cut off. */
@@ -33,6 +35,7 @@ export function readWireError(buffer: Buffer, start: number, end: number): WireE
     hint: fields.get('H'),
     position: position === undefined ? undefined : Number(position),
     context: fields.get('W'),
+    file: fields.get('F'),
   }
   return explainConflict(error, { schema: fields.get('s'), index: fields.get('n') ?? '' })
 }
@@ -43,9 +46,25 @@ export function readWireError(buffer: Buffer, start: number, end: number): WireE
  */
 export function sqlError(error: WireError, cause: unknown = error): AppError {
   const kind = error.sqlstate === sqlstate.insufficientPrivilege ? 'forbidden' : 'invalid'
-  const { severity: _, message, ...details } = error
+  const { severity: _, file: _file, message, ...details } = error
   return errors.database(kind, message, { ...details, cause })
 }
+
+/** PostgreSQL itself has cancelled the statement. (A function of the caller can raise the same SQLSTATE.) */
+export const isCancel = ({ sqlstate: state, file }: WireError) =>
+  state === sqlstate.queryCanceled && file === 'postgres.c'
+
+/**
+ * What a cancel means that we have not asked for: a time limit of PostgreSQL, which the caller may have set shorter, or
+ * `pg_cancel_backend` by somebody who may. PostgreSQL has one SQLSTATE for both; where the time does not tell, its words do.
+ */
+export function cancelError(error: WireError, isOverTime: boolean): AppError {
+  const isTimeout = isOverTime || error.message.includes('statement timeout')
+  return isTimeout ? errors.statementTimeout() : errors.statementCancelled(error)
+}
+
+/** The commit waited for a synchronous standby, and was cut short: it stands here, and may be lost in a fail-over. */
+export const isUnconfirmed = ({ file }: WireError) => file === 'syncrep.c'
 
 /**
  * What any error of a database means to the client, whether it came from `pg` or from the wire. Errors of our own pass

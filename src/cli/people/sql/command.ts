@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers'
 import { type ExplainStep, explainStatement, whyNotExplained } from '../../../client/explain-statement.ts'
-import { splitStatements } from '../../../client/statements.ts'
+import { controlsTransaction, splitStatements } from '../../../client/statements.ts'
 import { UsageError } from '../../command.ts'
 import { type Call, type PeopleCommand, textOf, wrongCall } from '../command.ts'
 import { at, type StatementPlace, wholeText } from '../explain.ts'
@@ -26,7 +26,8 @@ export const sqlCommand: PeopleCommand = {
   },
   details: [
     'An argument goes as one message, and so in one transaction. A file or stdin goes statement by',
-    'statement, and stops at the first error. With nothing given, on a terminal, it is interactive.',
+    'statement, and stops at the first error; one that has BEGIN, COMMIT or ROLLBACK goes as one message.',
+    'With nothing given, on a terminal, it is interactive.',
     '',
     "  cartage sql 'select name, pop from places order by pop desc limit 2'",
     "  cartage sql 'select * from places' --format csv -o places.csv",
@@ -72,7 +73,8 @@ async function readTexts({ args: [statement], values }: Call): Promise<readonly 
   const content = file === undefined || file === '-' ? await text(process.stdin) : await readNamedFile(file)
   const statements = splitStatements(content)
   if (statements.length === 0) throw new UsageError(`there is no statement in ${file ?? 'standard input'}`)
-  if (values['1']) return [wholeText(content)]
+  const hasTransaction = statements.some(({ text: one }) => controlsTransaction(one))
+  if (values['1'] || hasTransaction) return [wholeText(content)]
   return statements.map(({ from, text: one }) => ({ text: content, from, statement: one }))
 }
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface, type Interface } from 'node:readline/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { splitStatements } from '../../../client/statements.ts'
+import { controlsTransaction, splitStatements } from '../../../client/statements.ts'
 import { Interrupted } from '../../interrupt.ts'
 import { printable } from '../../printable.ts'
 import { allTables, showTable } from '../account/tables.ts'
@@ -111,6 +111,7 @@ class Shell {
     const isOpen = last !== undefined && !this.#typed.slice(last.to).includes(';')
     const whole = isOpen ? statements.slice(0, -1) : statements
     this.#typed = isOpen ? this.#typed.slice(last.from) : ''
+    if (whole.some(({ text }) => controlsTransaction(text))) return tell(noTransactions)
     for (const { text } of whole) {
       this.#last = text
       if (!(await this.#runOne(text))) break
@@ -241,6 +242,9 @@ class Shell {
     this.#names = rows.map(({ name }) => name).filter((name) => /^[a-z_][a-z0-9_$]*$/.test(name))
   }
 }
+
+const noTransactions =
+  'nothing was run: each statement has a session of its own here, so BEGIN, COMMIT and ROLLBACK would do nothing. Write the transaction into a file: cartage sql -f FILE'
 
 const words = 'select insert update delete create table from where group by order limit join'.split(' ')
 
