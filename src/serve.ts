@@ -1,6 +1,6 @@
 import { type Config, readConfig } from './config.ts'
 import { giveUpRoot } from './give-up-root.ts'
-import { loadOrCreateSecrets } from './hosts/installation-secrets.ts'
+import { loadOrCreateSecrets } from './hosts/secret/installation-secrets.ts'
 import { createLog, type Log } from './log.ts'
 import { requireCluster } from './postgres/cluster/installations.ts'
 import { type SharedCluster, shareCluster } from './postgres/cluster/shared-cluster.ts'

@@ -1,8 +1,8 @@
 import { type Hosts, hostFromUrl } from '../postgres/hosts.ts'
 import type { Queryable } from '../postgres/transaction.ts'
-import { checkSecret } from './check-secret.ts'
 import { readSealedHosts } from './host-store.ts'
 import type { Installation } from './installation.ts'
+import { checkSecret } from './secret/check-secret.ts'
 
 /**
  * Makes the hosts of the control database known to this process. Host 1 is known from the configuration. A process

@@ -5,11 +5,11 @@ import { prepareControlDatabase } from '../postgres/control/control-database.ts'
 import { type Databases, openDatabases } from '../postgres/databases.ts'
 import { readMigrations } from '../postgres/migrate.ts'
 import { deriveSecrets } from '../secrets.ts'
-import { isSecret } from './check-secret.ts'
 import type { Installation } from './installation.ts'
-import { type InstallationSecrets, settleSecret } from './installation-secrets.ts'
 import { loadHosts } from './load-hosts.ts'
 import { prepareHosts } from './prepare-hosts.ts'
+import { isSecret } from './secret/check-secret.ts'
+import { type InstallationSecrets, settleSecret } from './secret/installation-secrets.ts'
 
 export type ConnectedInstallation = Readonly<{ installation: Installation; isFirstStart: boolean }>
 

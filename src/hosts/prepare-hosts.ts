@@ -4,7 +4,7 @@ import { firstHostId } from '../postgres/hosts.ts'
 import { closeDatabases } from './close-databases.ts'
 import type { Installation } from './installation.ts'
 import { isOutOfReach } from './out-of-reach.ts'
-import { moveRolePasswords } from './role-passwords.ts'
+import { moveRolePasswords } from './secret/role-passwords.ts'
 import { migrateTenants, prepareTemplate } from './tenant-databases.ts'
 
 /**

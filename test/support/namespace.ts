@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { readConfig } from '../../src/config.ts'
-import type { InstallationSecrets } from '../../src/hosts/installation-secrets.ts'
 import { openInstallation } from '../../src/hosts/open-installation.ts'
+import type { InstallationSecrets } from '../../src/hosts/secret/installation-secrets.ts'
 import { createLog } from '../../src/log.ts'
 
 export const testKeys = (adminUrl: string): InstallationSecrets => ({

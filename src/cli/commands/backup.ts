@@ -1,5 +1,5 @@
 import { readConfig } from '../../config.ts'
-import { keepSecrets, loadOrCreateSecrets } from '../../hosts/installation-secrets.ts'
+import { keepSecrets, loadOrCreateSecrets } from '../../hosts/secret/installation-secrets.ts'
 import { createLog } from '../../log.ts'
 import { takeBaseBackup } from '../../postgres/cluster/base-backup.ts'
 import { chooseBinaries } from '../../postgres/cluster/embedded-cluster.ts'

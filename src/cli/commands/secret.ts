@@ -1,5 +1,5 @@
-import { newSecret, settleSecret, stageSecret } from '../../hosts/installation-secrets.ts'
-import { rotateSecret } from '../../hosts/rotate-secret.ts'
+import { newSecret, settleSecret, stageSecret } from '../../hosts/secret/installation-secrets.ts'
+import { rotateSecret } from '../../hosts/secret/rotate-secret.ts'
 import { deriveSecrets } from '../../secrets.ts'
 import { type Command, UsageError } from '../command.ts'
 import { asOperator } from '../operator.ts'

@@ -1,9 +1,9 @@
-import { passwordClause } from '../postgres/password-clause.ts'
-import { quoteIdentifier } from '../postgres/quote.ts'
-import { adminTarget } from '../postgres/session-target.ts'
-import { tenantRolePattern } from '../postgres/tenant-names.ts'
-import { hasOldPasswords, markPasswordsMoved } from './host-store.ts'
-import type { Installation } from './installation.ts'
+import { passwordClause } from '../../postgres/password-clause.ts'
+import { quoteIdentifier } from '../../postgres/quote.ts'
+import { adminTarget } from '../../postgres/session-target.ts'
+import { tenantRolePattern } from '../../postgres/tenant-names.ts'
+import { hasOldPasswords, markPasswordsMoved } from '../host-store.ts'
+import type { Installation } from '../installation.ts'
 
 /**
  * Gives the roles of a host the passwords that follow from a rotated secret, so that the old ones end here and not at

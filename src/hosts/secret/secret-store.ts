@@ -1,5 +1,5 @@
 import type { ClientBase, QueryResultRow } from 'pg'
-import type { Queryable } from '../postgres/transaction.ts'
+import type { Queryable } from '../../postgres/transaction.ts'
 
 /** The verifier is derived from the secret of the installation: it recognises the secret and does not reveal it. */
 export type KnownSecret = Readonly<{ verifier: Buffer; rotatedAt: Date | null }>

@@ -1,7 +1,7 @@
-import { newestTokens } from '../auth/token-store.ts'
-import { AppError, errors } from '../errors.ts'
-import type { Queryable } from '../postgres/transaction.ts'
-import { deriveSecrets, type Secrets } from '../secrets.ts'
+import { newestTokens } from '../../auth/token-store.ts'
+import { AppError, errors } from '../../errors.ts'
+import type { Queryable } from '../../postgres/transaction.ts'
+import { deriveSecrets, type Secrets } from '../../secrets.ts'
 import { insertVerifier, readVerifier } from './secret-store.ts'
 
 /**
