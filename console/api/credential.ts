@@ -1,7 +1,7 @@
 /** Who asks: a key of an account (no token: as nobody, so as the account's public role), or the operator. */
-export type Credential =
-  | Readonly<{ kind: 'key'; username: string; token: string | null }>
-  | Readonly<{ kind: 'operator'; adminToken: string }>
+export type Credential = KeyCredential | Readonly<{ kind: 'operator'; adminToken: string }>
+
+export type KeyCredential = Readonly<{ kind: 'key'; username: string; token: string | null }>
 
 export function authorizationOf(credential: Credential): Record<string, string> {
   if (credential.kind === 'operator') return { authorization: `Bearer ${credential.adminToken}` }

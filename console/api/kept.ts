@@ -78,7 +78,23 @@ type Place = Readonly<{ memory: Map<string, unknown>; store: () => UseStore }>
 const prefix = 'cartage:'
 const places = new Map<string, Place>()
 const notesOf = (name: string) => `${prefix}${currentUser()}:${name}:`
-const currentUser = () => session.value?.username ?? 'operator'
+
+/** Each key has a place of its own, and so has somebody without one: they do not see what was written with another. */
+function currentUser(): string {
+  if (!session.value) return 'operator'
+  const { username, token, isMaster } = session.value
+  if (isMaster) return username
+  return token === null ? `${username} without a key` : `${username} ${fingerprintOf(token)}`
+}
+
+/** Tells keys apart, and is no way back to the token (FNV-1a, as crypto.subtle is missing without TLS). */
+function fingerprintOf(token: string): string {
+  let hash = 0xcbf29ce484222325n
+  for (const byte of new TextEncoder().encode(token)) {
+    hash = ((hash ^ BigInt(byte)) * 0x100000001b3n) & 0xffffffffffffffffn
+  }
+  return hash.toString(16)
+}
 
 function placeOf(user: string): Place {
   const known = places.get(user)

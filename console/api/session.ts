@@ -1,4 +1,5 @@
 import { computed, signal } from '@preact/signals'
+import { randomId } from '../../src/client/http/random-id.ts'
 import type { Credential } from './credential.ts'
 
 /** A person who has signed in with a key of an account, or looks around without one. */
@@ -22,11 +23,20 @@ export const credential = computed<Credential | null>(() =>
     : { kind: 'key', username: session.value.username, token: session.value.token },
 )
 
+/** Where somebody else was signed in, the page begins anew: nothing of theirs is shown to the next. */
 export function signIn(next: Session): void {
+  const former = session.value
   session.value = next
   keep()
-  endExpiry(true)
+  if (former && !isSamePerson(former, next)) location.reload()
+  else endExpiry(true)
 }
+
+/** The same with a new token goes on; a weaker key, or none, does not. */
+const isSamePerson = (former: Session, next: Session) =>
+  former.username === next.username &&
+  former.isMaster === next.isMaster &&
+  (former.token === null) === (next.token === null)
 
 export function signInAsOperator(token: string): void {
   adminToken.value = token
@@ -34,8 +44,9 @@ export function signInAsOperator(token: string): void {
   endExpiry(true)
 }
 
-/** Here and in the other tabs. */
+/** Here and in the other tabs: those that show another page now find it out when they come back. */
 export function signOut(): void {
+  localStorage.removeItem(signInName)
   session.value = null
   adminToken.value = null
   sessionStorage.removeItem(storageName)
@@ -45,8 +56,10 @@ export function signOut(): void {
 
 /** What this tab has, or what another tab tells. */
 export async function restoreSession(): Promise<void> {
-  const kept = sessionStorage.getItem(storageName)
-  if (kept !== null) return take(JSON.parse(kept) as Kept)
+  for (const event of ['storage', 'pageshow', 'visibilitychange']) addEventListener(event, leaveIfSignedOut)
+  const kept = readKeptSession()
+  if (kept && isValid(kept)) return take(kept)
+  sessionStorage.removeItem(storageName)
   channel.postMessage({ kind: 'ask' })
   await new Promise<void>((resolve) => {
     onAnswer = resolve
@@ -65,10 +78,13 @@ export function endExpiry(isSignedIn: boolean): void {
   for (const resolve of waiting.splice(0)) resolve(isSignedIn)
 }
 
-type Kept = Readonly<{ session: Session | null; adminToken: string | null }>
+/** What a tab has, and the signing in that it goes back to: signing out ends that for all tabs. */
+type Kept = Readonly<{ session: Session | null; adminToken: string | null; signIn: string | null }>
 type Message = Readonly<{ kind: 'ask' | 'signed-out' }> | Readonly<{ kind: 'answer'; kept: Kept }>
 
 const storageName = 'cartage.session'
+/** In localStorage, which all tabs share: a random name, no secret. */
+const signInName = 'cartage.sign-in'
 const answerMs = 120
 const channel = new BroadcastChannel('cartage.session')
 const waiting: ((isSignedIn: boolean) => void)[] = []
@@ -77,26 +93,47 @@ let onAnswer: () => void = () => undefined
 channel.onmessage = ({ data }: MessageEvent<Message>) => {
   if (data.kind === 'ask' && (session.value || adminToken.value)) {
     channel.postMessage({ kind: 'answer', kept: current() })
-  } else if (data.kind === 'answer' && !session.value && !adminToken.value) {
+  } else if (data.kind === 'answer' && !session.value && !adminToken.value && isValid(data.kept)) {
     take(data.kept)
     keep()
     onAnswer()
   } else if (data.kind === 'signed-out') {
-    sessionStorage.removeItem(storageName)
-    // Until this page is gone it may still be asked, by the tab that has signed out and is loaded anew.
-    take({ session: null, adminToken: null })
-    // Nothing of the former person stays in the memory of this tab, and no open database hinders its deletion.
-    location.reload()
+    leaveThisTab()
   }
 }
 
-const current = (): Kept => ({ session: session.value, adminToken: adminToken.value })
+function leaveThisTab(): void {
+  sessionStorage.removeItem(storageName)
+  // Until this page is gone it may still be asked, by the tab that has signed out and is loaded anew.
+  take({ session: null, adminToken: null })
+  // Nothing of the former person stays in the memory of this tab, and no open database hinders its deletion.
+  location.reload()
+}
+
+function leaveIfSignedOut(): void {
+  const kept = readKeptSession()
+  if (kept && !isValid(kept)) leaveThisTab()
+}
+
+const current = (): Kept => ({
+  session: session.value,
+  adminToken: adminToken.value,
+  signIn: localStorage.getItem(signInName),
+})
+
+const isValid = ({ signIn }: Kept) => signIn !== null && signIn === localStorage.getItem(signInName)
+
+function readKeptSession(): Kept | undefined {
+  const kept = sessionStorage.getItem(storageName)
+  return kept === null ? undefined : (JSON.parse(kept) as Kept)
+}
 
 function keep(): void {
+  if (localStorage.getItem(signInName) === null) localStorage.setItem(signInName, randomId())
   sessionStorage.setItem(storageName, JSON.stringify(current()))
 }
 
-function take(kept: Kept): void {
+function take(kept: Pick<Kept, 'session' | 'adminToken'>): void {
   session.value = kept.session
   adminToken.value = kept.adminToken
 }

@@ -1,4 +1,4 @@
-/** A statement in the fragment of an address, which no browser sends: `#s=…`, packed. */
+/** A statement in the fragment of an address, which no browser sends: `#s=…`, packed. `&as=…` names a key to run it with. */
 
 /** Of the text in bytes: a link that unpacks to more would hold up the page of whoever opens it. */
 export const longestShared = 1_000_000
@@ -14,7 +14,7 @@ export async function packStatement(text: string): Promise<string> {
 
 /** Undefined if there is none, if it was damaged on the way, or if it is too long. */
 export async function unpackStatement(fragment: string): Promise<string | undefined> {
-  const packed = /^#s=([\w-]+)$/.exec(fragment)?.[1]
+  const packed = /^#s=([\w-]+)(&as=[^&]*)?$/.exec(fragment)?.[1]
   if (!packed) return undefined
   try {
     const characters = atob(packed.replaceAll('-', '+').replaceAll('_', '/'))

@@ -15,6 +15,8 @@ export type Table = TableId &
     geometry: string | null
     isPrepared: boolean
     isOwned: boolean
+    /** Another user of the database owns it: reading it may run that user's code. */
+    isOfAnother: boolean
     comment: string | null
     /** Of a prepared table, whose changes are noted. */
     changedAt: string | null
@@ -87,7 +89,8 @@ select n.nspname as schema, c.relname as name, c.reltuples as rows, pg_catalog.p
     where a.attrelid = c.oid and t.typname = 'geometry' and not a.attisdropped order by a.attname <> 'the_geom', a.attnum limit 1) as geometry,
   exists (select from pg_catalog.pg_attribute a where a.attrelid = c.oid and a.attname = 'the_geom_webmercator'
     and not a.attisdropped) as "isPrepared",
-  pg_catalog.pg_has_role(c.relowner, 'member') as "isOwned", pg_catalog.obj_description(c.oid, 'pg_class') as comment,
+  pg_catalog.pg_has_role(c.relowner, 'member') as "isOwned",
+  cartodb._CDB_IsOfAnotherUser(c.relowner) as "isOfAnother", pg_catalog.obj_description(c.oid, 'pg_class') as comment,
   m.updated_at as "changedAt"
 from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 left join cartodb.CDB_TableMetadata m on m.tabname = c.oid

@@ -91,4 +91,13 @@ function Outcome({ trial }: Readonly<{ trial: Trial }>) {
 }
 
 const shownValue = (value: unknown) =>
-  value === null ? 'NULL' : typeof value === 'string' ? value : JSON.stringify(value)
+  value === null ? 'NULL' : typeof value === 'string' ? value : jsonOf(value)
+
+/** A browser does not write every depth that PostgreSQL reads. */
+function jsonOf(value: unknown): string {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    return '(too deep to be shown)'
+  }
+}

@@ -9,7 +9,7 @@ const longestShown = 100_000
 /** A geometry as WKT and on a small map; what is none that can be read stays its text. */
 export function CellGeometry({ hex }: Readonly<{ hex: string }>) {
   const found = readEwkb(hex)
-  if (!found) return <pre>{hex}</pre>
+  if (!found) return <pre>{hex.slice(0, longestShown)}</pre>
   const wkt = writeWkt(found.geometry)
   const drawn = toLonLat(found)
   return (

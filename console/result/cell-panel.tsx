@@ -1,3 +1,4 @@
+import { useState } from 'preact/hooks'
 import { CopyButton } from '../parts/copy-button.tsx'
 import { formatCount } from '../parts/format.ts'
 import { useLoaded } from '../parts/loading.tsx'
@@ -41,8 +42,13 @@ function Value({ text, column }: Readonly<{ text: string | null; column: Column 
   if (text === null) return <em class="muted">NULL</em>
   if (text === '') return <em class="muted">empty text</em>
   if (column.type === 'geometry') return <CellGeometry hex={text} />
-  const tree = /^jsonb?$/.test(column.pgtype ?? '') ? parse(text) : undefined
-  return typeof tree === 'object' && tree !== null ? <Tree value={tree} isOpen /> : <pre>{text}</pre>
+  const isJson = /^jsonb?$/.test(column.pgtype ?? '') && text.length <= longestTree
+  const tree = isJson ? parse(text) : undefined
+  return typeof tree === 'object' && tree !== null ? (
+    <Tree value={tree} isOpenAtFirst />
+  ) : (
+    <LongText text={text} />
+  )
 }
 
 function parse(text: string): unknown {
@@ -63,37 +69,58 @@ class Digits {
   }
 }
 
-function Tree({ name, value, isOpen }: Readonly<{ name?: string; value: unknown; isOpen?: boolean }>) {
-  const label = name === undefined ? null : <span class="tree-name">{name}: </span>
-  if (value instanceof Digits)
+type TreeProps = Readonly<{ name?: string; value: unknown; isOpenAtFirst?: boolean }>
+
+/** What is closed is not drawn, so the depth and the size of a value cost nothing until somebody looks. */
+function Tree({ name, value, isOpenAtFirst = false }: TreeProps) {
+  const [isOpen, setOpen] = useState(isOpenAtFirst)
+  const label = name === undefined ? null : <span class="tree-name">{cut(name)}: </span>
+  if (typeof value !== 'object' || value === null || value instanceof Digits)
     return (
       <div>
         {label}
-        {value.text}
+        {cut(value instanceof Digits ? value.text : JSON.stringify(value))}
       </div>
     )
-  if (typeof value !== 'object' || value === null)
-    return (
-      <div>
-        {label}
-        {JSON.stringify(value)}
-      </div>
-    )
-  const entries = Object.entries(value)
+  const names = Object.keys(value)
   return (
-    <details open={isOpen}>
+    <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
         {label}
-        <span class="muted">{Array.isArray(value) ? `[${entries.length}]` : `{${entries.length}}`}</span>
+        <span class="muted">{Array.isArray(value) ? `[${names.length}]` : `{${names.length}}`}</span>
       </summary>
-      <div class="tree">
-        {entries.slice(0, 1000).map(([key, each]) => (
-          <Tree key={key} name={key} value={each} />
-        ))}
-        {entries.length > 1000 && (
-          <p class="muted">and {formatCount(entries.length - 1000)} more: Copy has them all</p>
-        )}
-      </div>
+      {isOpen && (
+        <div class="tree">
+          {names.slice(0, mostMembers).map((key) => (
+            <Tree key={key} name={key} value={(value as Record<string, unknown>)[key]} />
+          ))}
+          {names.length > mostMembers && (
+            <p class="muted">and {formatCount(names.length - mostMembers)} more: Copy has them all</p>
+          )}
+        </div>
+      )}
     </details>
   )
 }
+
+/** Reading more than that would hold up the page. */
+const longestTree = 4_000_000
+const mostMembers = 1_000
+const longestText = 10_000
+const cut = (text: string) => (text.length > longestText ? `${text.slice(0, longestText)}…` : text)
+
+/** A browser takes long to break a text of many megabytes into lines. */
+function LongText({ text }: Readonly<{ text: string }>) {
+  return (
+    <>
+      <pre>{text.slice(0, mostCharacters)}</pre>
+      {text.length > mostCharacters && (
+        <p class="muted">
+          and {formatCount(text.length - mostCharacters)} more characters: Copy has them all
+        </p>
+      )}
+    </>
+  )
+}
+
+const mostCharacters = 200_000

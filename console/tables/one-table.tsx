@@ -1,5 +1,6 @@
-import { useId } from 'preact/hooks'
-import { session } from '../api/session.ts'
+import { useId, useState } from 'preact/hooks'
+import type { Credential, KeyCredential } from '../api/credential.ts'
+import { credential, session } from '../api/session.ts'
 import { readTables, shownTable, type Table, type TableId } from '../api/tables.ts'
 import { formatAge, formatBytes } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
@@ -8,6 +9,7 @@ import { hrefOf, navigate, pathTo } from '../parts/route.ts'
 import { Tabs, tabPanel } from '../parts/tabs.tsx'
 import { LazyTableMap } from '../result/lazy-view.tsx'
 import { AccessView } from './access-view.tsx'
+import { AskBeforeReading } from './ask-before-reading.tsx'
 import { ColumnsView, RulesView } from './columns-view.tsx'
 import { Preview } from './preview.tsx'
 import { TableActs } from './table-acts.tsx'
@@ -52,7 +54,7 @@ type KnownProps = Readonly<{ table: Table; view: string | undefined; reload: () 
 function KnownTable({ table, view, reload }: KnownProps) {
   const id = useId()
   const offered = views.filter((each) => each !== 'map' || table.geometry !== null)
-  const chosen = offered.find((each) => each === view) ?? 'preview'
+  const chosen = offered.find((each) => each === view) ?? (table.isOfAnother ? 'columns' : 'preview')
   const choose = (next: View) => navigate(pathTo('tables', table.schema, table.name, next), { replace: true })
   return (
     <>
@@ -91,13 +93,21 @@ function KnownTable({ table, view, reload }: KnownProps) {
   )
 }
 
+const keyOf = (who: Credential | null) => (who?.kind === 'key' ? who : null)
+
 const labels = { preview: 'Preview', columns: 'Columns', indexes: 'Indexes', map: 'Map', access: 'Access' }
 
 function Shown({ table, view }: Readonly<{ table: Table; view: View }>) {
+  const own = keyOf(credential.value)
+  const [reader, read] = useState<KeyCredential | null>(null)
   if (view === 'columns') return <ColumnsView table={table} />
   if (view === 'indexes') return <RulesView table={table} />
   if (view === 'access') return <AccessView table={table} />
-  if (view === 'preview') return <Preview table={table} />
+  const who = reader ?? (table.isOfAnother ? null : own)
+  // The map reads with the session's own key.
+  const isAgreed = view === 'map' ? who?.token === own?.token : who !== null
+  if (!who || !isAgreed) return <AskBeforeReading table={table} view={view} read={read} />
+  if (view === 'preview') return <Preview table={table} who={who} />
   return (
     <div class="table-map">
       <LazyTableMap schema={table.schema} name={table.name} />

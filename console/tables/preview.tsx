@@ -1,5 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
-import { credential } from '../api/session.ts'
+import type { KeyCredential } from '../api/credential.ts'
+import { narrowKeyName } from '../api/narrow-key.ts'
+import { session } from '../api/session.ts'
 import { quotedTable, shownTable, type Table } from '../api/tables.ts'
 import { useActs } from '../parts/acts.ts'
 import { Result } from '../result/result.ts'
@@ -9,18 +11,16 @@ import { ResultView } from '../result/result-view.tsx'
 const mostRows = 10_000
 
 /** The first rows, as they arrive. */
-export function Preview({ table }: Readonly<{ table: Table }>) {
-  const who = credential.value
+export function Preview({ table, who }: Readonly<{ table: Table; who: KeyCredential }>) {
   const [shown, show] = useState<Readonly<{ result: Result; look: ResultLook }> | undefined>(undefined)
   useEffect(() => {
-    if (who?.kind !== 'key') return undefined
     const result = new Result(`select * from ${quotedTable(table)} limit ${mostRows}`, who)
     show({ result, look: new ResultLook(result) })
     return () => result.drop()
   }, [who, table.schema, table.name])
   const stop = () => shown?.result.stop()
   useActs([{ name: 'Stop reading rows', keys: 'Ctrl+.', run: stop }])
-  if (!shown || who?.kind !== 'key') return null
+  if (!shown) return null
   const isRunning = shown.result.state.value === 'running'
   return (
     <>
@@ -37,7 +37,9 @@ export function Preview({ table }: Readonly<{ table: Table }>) {
       <ResultView
         result={shown.result}
         look={shown.look}
-        asLabel={who.token === null ? 'nobody' : 'you'}
+        asLabel={
+          who.token === null ? 'nobody' : who.token === session.value?.token ? 'you' : narrowKeyName(table)
+        }
         source={{ text: `select * from ${quotedTable(table)}`, credential: who }}
       />
     </>

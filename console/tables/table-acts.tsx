@@ -1,4 +1,5 @@
 import { startJob } from '../api/jobs.ts'
+import { narrowKeyFor } from '../api/narrow-key.ts'
 import { session } from '../api/session.ts'
 import { packStatement } from '../api/share.ts'
 import { quoteLiteral } from '../api/sql.ts'
@@ -36,6 +37,12 @@ export function TableActs({ table, reload }: Readonly<{ table: Table; reload: ()
       const columns = await readColumns(table, new AbortController().signal)
       navigate(`/sql#s=${await packStatement(statementsFor(table, columns).select)}`)
     })
+  const writeNarrowSelect = () =>
+    begin(async () => {
+      const { name } = await narrowKeyFor(table)
+      const { select } = statementsFor(table, await readColumns(table, new AbortController().signal))
+      navigate(`/sql#s=${await packStatement(select)}&as=${encodeURIComponent(name)}`)
+    })
   const { createIndex, alter, drop } = statementsFor(table, [])
   return (
     <>
@@ -52,7 +59,7 @@ export function TableActs({ table, reload }: Readonly<{ table: Table; reload: ()
           </label>
         )}
         <span class="grow" />
-        {table.kind === 'table' && !table.isPrepared && (
+        {table.kind === 'table' && !table.isPrepared && !table.isOfAnother && (
           <button
             type="button"
             disabled={isBusy || !isMaster}
@@ -67,6 +74,9 @@ export function TableActs({ table, reload }: Readonly<{ table: Table; reload: ()
           items={[
             { note: 'Nothing is run before you press Run.' },
             { label: 'SELECT', run: writeSelect },
+            ...(table.isOfAnother && isMaster
+              ? [{ label: 'SELECT with a key for this table only', run: () => void writeNarrowSelect() }]
+              : []),
             { label: 'CREATE INDEX', run: () => void write(createIndex) },
             { label: 'ALTER TABLE', run: () => void write(alter) },
             'line',

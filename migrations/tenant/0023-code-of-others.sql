@@ -330,3 +330,10 @@ begin
   end if;
 end
 $$;
+
+-- Does a role belong to another user than the caller? The console reads nothing of theirs unless it is asked to.
+create function cartodb._CDB_IsOfAnotherUser(role oid) returns boolean
+language sql stable security definer set search_path = pg_catalog, pg_temp
+return exists (
+  select from cartage.roles
+  where role_name = pg_catalog.pg_get_userbyid(role) and username is distinct from cartodb.CDB_Username());

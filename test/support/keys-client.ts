@@ -63,7 +63,7 @@ export async function send(
   const response = await fetch(url, {
     method,
     headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
-    ...(body !== undefined && { body: isRaw ? body : JSON.stringify(body) }),
+    ...(body !== undefined && { body: isRaw ? (body as string) : JSON.stringify(body) }),
   })
   const text = await response.text()
   return {

@@ -1,0 +1,27 @@
+import type { DatabaseGrant, Grant, KeyDocument } from '../../src/client/documents.ts'
+import { createKey, listAllKeys } from './keys.ts'
+import type { TableId } from './tables.ts'
+
+/** A key that can read one table and do nothing else: whatever code the table runs, it has these rights alone. */
+export async function narrowKeyFor(table: TableId): Promise<KeyDocument> {
+  const known = (await listAllKeys()).find(({ name }) => name === narrowKeyName(table))
+  if (!known) return createKey({ name: narrowKeyName(table), grants: grantsFor(table) })
+  if (!readsOnly(known, table))
+    throw new Error(`The key “${known.name}” has other rights than to read this table. Rename or delete it`)
+  return known
+}
+
+export const narrowKeyName = ({ schema, name }: TableId) => `reads only ${schema}.${name}`
+
+const grantsFor = ({ schema, name }: TableId): readonly Grant[] => [
+  { type: 'apis', apis: ['sql'] },
+  { type: 'database', tables: [{ schema, name, permissions: ['select'] }] },
+]
+
+function readsOnly({ grants }: KeyDocument, { schema, name }: TableId): boolean {
+  const { tables = [], schemas = [] } =
+    grants.find((grant): grant is DatabaseGrant => grant.type === 'database') ?? {}
+  const [table, ...others] = tables
+  const isThis = table?.schema === schema && table.name === name && table.permissions.join() === 'select'
+  return isThis && others.length === 0 && schemas.length === 0
+}
