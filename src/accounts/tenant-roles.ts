@@ -134,6 +134,11 @@ export const masterFunctions: readonly string[] = [
   'pg_advisory_xact_lock(integer, integer)',
   'pg_try_advisory_xact_lock(bigint)',
   'pg_try_advisory_xact_lock(integer, integer)',
+  'xpath(text, xml)',
+  'xpath(text, xml, text[])',
+  'xpath_exists(text, xml)',
+  'xpath_exists(text, xml, text[])',
+  'xmlexists(text, xml)',
 ].map((signature) => `pg_catalog.${signature}`)
 
 /**

@@ -176,10 +176,13 @@ export class Session {
 
   /**
    * Temp tables, settings, prepared statements, cursors, LISTEN and advisory locks all go with DISCARD ALL. The seed of
-   * random() does not, and strangers share a role, and so its connections.
+   * random() does not, nor does what the libraries of some extensions keep. Strangers share a role, and so its connections:
+   * the procedure sets a new seed, and fails where such an extension is installed, so that the connection is destroyed.
    */
   get cleaning(): readonly string[] {
-    return this.target.isAnonymous ? ['discard all', `set seed to ${randomSeed()}`] : ['discard all']
+    return this.target.isAnonymous
+      ? ['discard all', `call cartodb._CDB_ReuseSession(${randomSeed()})`]
+      : ['discard all']
   }
 
   /** The last that the caller sent was the cleaning, and it worked. */

@@ -1,0 +1,361 @@
+-- What a tenant may call was looked through: for paths, recursion without an end, state that DISCARD ALL leaves, SQL given
+-- as text, and memory or time that a number chooses. What failed is closed here. test/hostile/functions has the list.
+
+do $$
+declare
+  routine regprocedure;
+begin
+  for routine in
+    select oid from pg_proc
+    where pronamespace = 'pg_catalog'::regnamespace and (
+        -- For pg_upgrade, for replication, for the log, for extensions' scripts: PostgreSQL refuses tenants inside them.
+        proname ~ '^binary_upgrade_' or proname ~ '_replication_slot' or proname ~ '^pg_(logical_slot|replication_slot)_'
+        or proname in ('pg_read_file_old', 'pg_rotate_logfile_old', 'pg_import_system_collations', 'pg_nextoid',
+          'pg_stop_making_pinned_objects', 'pg_extension_config_dump',
+          -- Writes a file for each call.
+          'pg_export_snapshot',
+          -- Lock what they are given before they look whose it is, roles and databases too.
+          'pg_get_object_address', 'gin_clean_pending_list', 'brin_summarize_new_values', 'brin_summarize_range',
+          'brin_desummarize_range',
+          -- Compare each point with each, and look at no signal.
+          'path_distance', 'path_inter', 'poly_same', 'poly_overlap', 'poly_contain', 'poly_contained', 'poly_distance',
+          -- An expression of a line takes years, and looks at no signal. Master roles are given them.
+          'xpath', 'xpath_exists', 'xmlexists'))
+      or pronamespace = 'postgis'::regnamespace and (
+        -- Open any path that a text names: PROJ's +init, +nadgrids, +grids, +file.
+        proname ~ '^postgis_transform_' or proname ~ '^st_(inverse)?transformpipeline$'
+        -- Read memory that is not theirs where the bytes are not FlatGeobuf.
+        or proname ~ '^st_fromflatgeobuf'
+        -- Run DDL for old ways of work.
+        or proname in ('postgis_extensions_upgrade', 'addauth', 'checkauth', 'checkauthtrigger', 'enablelongtransactions',
+          'disablelongtransactions', 'longtransactionsenabled', 'gettransactionid', 'lockrow', 'unlockrows')
+        -- Behind the safe forms below.
+        or proname in ('_st_geomfromgml', '_st_voronoi', '_st_asx3d', '_st_asgml', 'geometry_typmod_in', 'geography_typmod_in'))
+  loop
+    execute format('revoke execute on function %s from public', routine);
+  end loop;
+end
+$$;
+
+do $$
+declare
+  master name;
+  routine regprocedure;
+begin
+  for master in select master_role from cartage.accounts loop
+    for routine in
+      select oid from pg_proc
+      where pronamespace = 'pg_catalog'::regnamespace and proname in ('xpath', 'xpath_exists', 'xmlexists')
+    loop
+      execute format('grant execute on function %s to %I', routine, master);
+    end loop;
+  end loop;
+end
+$$;
+
+-- Safe forms: functions of the same name in schema cartodb, which comes before postgis in every search path. Each looks at
+-- what it was given, and calls PostGIS as the operator. (Some of PostGIS is SQL with plain names, so postgis is in the path.)
+
+-- PostGIS reads TWKB by recursion without a limit. A level takes a byte that ends in 7 and one below 32 after it, so as many
+-- of them are the most levels there can be. Only collections nest.
+create function cartage.check_twkb(twkb bytea) returns void
+language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
+declare
+  -- In memory once, not read from a table anew for each byte.
+  bytes constant bytea := twkb || ''::bytea;
+begin
+  if length(bytes) < 3 * 1000 or get_byte(bytes, 0) & 15 <> 7 then
+    return;
+  end if;
+  if (select count(*) from generate_series(0, length(bytes) - 2) at
+      where get_byte(bytes, at) & 15 = 7 and get_byte(bytes, at + 1) < 32) > 1000 then
+    raise exception 'this TWKB may be nested too deeply' using errcode = 'program_limit_exceeded',
+      hint = 'Send its parts by themselves, or as WKB.';
+  end if;
+end
+$$;
+
+-- PROJ opens files that a definition names. Parameters that name none are on this list.
+create function cartage.check_projection(definition text) returns void
+language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
+declare
+  parameter text;
+begin
+  if definition ~* '^(EPSG|ESRI|OGC|IGNF|NKG|IAU_[0-9]+):[A-Za-z0-9]{1,32}$' then
+    return;
+  end if;
+  if length(definition) > 1000 or definition !~ '^\s*\+' then
+    raise exception 'a spatial reference system is AUTHORITY:CODE or a PROJ string such as +proj=utm +zone=33'
+      using errcode = 'invalid_parameter_value';
+  end if;
+  foreach parameter in array regexp_split_to_array(btrim(definition), '\s+') loop
+    if parameter !~ ('^\+(proj|ellps|datum|pm|units|vunits|axis|type|zone|a|b|rf|f|R|es|k|k_0|lat_[0-3]|lat_b|lat_t[0-3]|'
+        || 'lat_ts|lon_[0-3]|lon_t[0-3]|lon_wrap|lonc|x_0|y_0|z_0|to_meter|vto_meter|alpha|gamma|azi|h|tilt|sweep|towgs84)'
+        || '=[-+.,_A-Za-z0-9]{1,64}$')
+      and parameter not in ('+nadgrids=@null', '+wktext', '+no_defs', '+south', '+over', '+no_off', '+no_uoff', '+no_rot',
+        '+north_square=0', '+south_square=0') then
+      raise exception 'parameter % of a PROJ string is not allowed here', left(parameter, 80)
+        using errcode = 'invalid_parameter_value', hint = 'Parameters that name files are not. AUTHORITY:CODE is.';
+    end if;
+  end loop;
+end
+$$;
+
+-- PostGIS follows references of GML in circles. A name in the text may be written by other means than its letters only in
+-- a document type, or in another encoding.
+create function cartage.check_gml(gml text) returns void
+language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
+begin
+  if gml ~ 'href|<!DOCTYPE|<!ENTITY' or gml ~* '<\?xml[^>]*encoding' and gml !~* '<\?xml[^>]*encoding\s*=\s*["'']utf-8["'']' then
+    raise exception 'GML with references (xlink:href), a document type or an encoding other than UTF-8 is not read here'
+      using errcode = 'feature_not_supported';
+  end if;
+end
+$$;
+
+create function cartage.check_radius(radius double precision) returns void
+language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
+begin
+  if abs(radius) >= 1e300 then
+    raise exception 'the radius is not finite' using errcode = 'invalid_parameter_value';
+  end if;
+end
+$$;
+
+create function cartage.check_segments(segments integer) returns void
+language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
+begin
+  if segments > 4096 then
+    raise exception 'a quarter of a circle has at most 4096 segments' using errcode = 'program_limit_exceeded';
+  end if;
+end
+$$;
+
+-- The parameters of ST_Buffer, such as 'quad_segs=8 join=mitre'.
+create function cartage.check_segments(parameters text) returns void
+language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
+begin
+  if length(parameters) > 1000 or parameters ~* 'quad_segs\s*=[^0-9]*[0-9]{5,}' then
+    raise exception 'a quarter of a circle has at most 4096 segments' using errcode = 'program_limit_exceeded';
+  end if;
+end
+$$;
+
+-- GEOS compares each point with each, by recursion over both, after it has put 1 / fraction points on each segment.
+create function cartage.check_pairs(a postgis.geometry, b postgis.geometry, fraction double precision) returns void
+language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
+declare
+  parts constant double precision := case when fraction > 0 then 1 / greatest(fraction, 1e-100) else 1 end;
+  points constant double precision := postgis.ST_NPoints(a) * parts;
+  others constant double precision := postgis.ST_NPoints(b) * parts;
+begin
+  if points + others > 10000 then
+    raise exception 'the distance of so many points is not computed here: % and %', points, others
+      using errcode = 'program_limit_exceeded', hint = 'Simplify first, or take a larger fraction.';
+  end if;
+end
+$$;
+
+-- PostGIS takes a collection in a collection apart to a depth of 32, and writes past its memory beyond. As many collections
+-- are no deeper.
+create function cartage.check_depth(shape postgis.geometry) returns void
+language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
+declare
+  name constant text := 'GEOMETRYCOLLECTION';
+  shown text;
+begin
+  if postgis.GeometryType(shape) !~ ('^' || name) then
+    return;
+  end if;
+  shown := postgis.ST_AsText(shape, 0);
+  if length(shown) - length(replace(shown, name, '')) > 30 * length(name) then
+    raise exception 'more than 30 collections in a collection are not taken apart here' using errcode = 'program_limit_exceeded';
+  end if;
+end
+$$;
+
+create function cartage.check_grid(size double precision) returns void
+language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
+begin
+  if size > 0 and size < 1e-20 then
+    raise exception 'a grid is at least 1e-20 wide' using errcode = 'program_limit_exceeded';
+  end if;
+end
+$$;
+
+-- GEOS has no end, or a crash, where a number is none or infinite.
+create function cartage.check_finite(shape postgis.geometry) returns void
+language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
+declare
+  extent constant double precision := abs(postgis.ST_XMax(shape)) + abs(postgis.ST_XMin(shape))
+    + abs(postgis.ST_YMax(shape)) + abs(postgis.ST_YMin(shape));
+begin
+  -- PostgreSQL takes NaN for the greatest of numbers.
+  if extent >= 1e300 then
+    raise exception 'the extent is not finite' using errcode = 'invalid_parameter_value';
+  end if;
+end
+$$;
+
+-- The memory for a text is computed from them.
+create function cartage.check_output(digits integer, options integer, most integer) returns void
+language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
+begin
+  if digits not between 0 and 50 or options not between 0 and most then
+    raise exception 'digits are from 0 to 50, options from 0 to %', most using errcode = 'invalid_parameter_value';
+  end if;
+end
+$$;
+
+create function cartage.check_relation(pattern text) returns void
+language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
+begin
+  if length(pattern) <> 9 then
+    raise exception 'a pattern of DE-9IM has nine characters' using errcode = 'invalid_parameter_value';
+  end if;
+end
+$$;
+
+create function cartage.check_steps(shape postgis.geography, step double precision) returns void
+language plpgsql immutable strict set search_path = pg_catalog, postgis, pg_temp as $$
+begin
+  if step > 0 and postgis.ST_Length(shape) + postgis.ST_Perimeter(shape) > step * 1000000 then
+    raise exception 'more than a million segments' using errcode = 'program_limit_exceeded';
+  end if;
+end
+$$;
+
+do $$
+declare
+  routine record;
+begin
+  for routine in
+    select proc.oid, proname, pronargs, proretset, proisstrict, provolatile, proparallel, looks.look
+    from (values
+      ('st_geomfromtwkb(bytea)', 'cartage.check_twkb($1)'),
+      ('st_transform(postgis.geometry, text)', 'cartage.check_projection($2)'),
+      ('st_transform(postgis.geometry, text, text)', 'cartage.check_projection($2), cartage.check_projection($3)'),
+      ('st_transform(postgis.geometry, text, integer)', 'cartage.check_projection($2)'),
+      ('st_geomfromgml(text)', 'cartage.check_gml($1)'),
+      ('st_geomfromgml(text, integer)', 'cartage.check_gml($1)'),
+      ('st_gmltosql(text)', 'cartage.check_gml($1)'),
+      ('st_gmltosql(text, integer)', 'cartage.check_gml($1)'),
+      ('st_buffer(postgis.geometry, double precision, text)', 'cartage.check_radius($2), cartage.check_segments($3)'),
+      ('st_buffer(postgis.geometry, double precision, integer)', 'cartage.check_radius($2), cartage.check_segments($3)'),
+      ('st_buffer(postgis.geography, double precision)', 'cartage.check_radius($2)'),
+      ('st_buffer(postgis.geography, double precision, text)', 'cartage.check_radius($2), cartage.check_segments($3)'),
+      ('st_buffer(postgis.geography, double precision, integer)', 'cartage.check_radius($2), cartage.check_segments($3)'),
+      ('st_buffer(text, double precision)', 'cartage.check_radius($2)'),
+      ('st_buffer(text, double precision, text)', 'cartage.check_radius($2), cartage.check_segments($3)'),
+      ('st_buffer(text, double precision, integer)', 'cartage.check_radius($2), cartage.check_segments($3)'),
+      ('st_frechetdistance(postgis.geometry, postgis.geometry, double precision)', 'cartage.check_pairs($1, $2, $3)'),
+      ('st_hausdorffdistance(postgis.geometry, postgis.geometry, double precision)', 'cartage.check_pairs($1, $2, $3)'),
+      ('st_dump(postgis.geometry)', 'cartage.check_depth($1)'),
+      ('st_dumppoints(postgis.geometry)', 'cartage.check_depth($1)'),
+      ('st_dumpsegments(postgis.geometry)', 'cartage.check_depth($1)'),
+      ('st_reduceprecision(postgis.geometry, double precision)', 'cartage.check_depth($1), cartage.check_grid($2)'),
+      ('st_voronoipolygons(postgis.geometry, double precision, postgis.geometry)', 'cartage.check_finite($3)'),
+      ('st_voronoilines(postgis.geometry, double precision, postgis.geometry)', 'cartage.check_finite($3)'),
+      ('st_simplifypreservetopology(postgis.geometry, double precision)', 'cartage.check_finite($1)'),
+      ('st_asx3d(postgis.geometry, integer, integer)', 'cartage.check_output($2, $3, 3)'),
+      ('st_asgml(postgis.geometry, integer, integer)', 'cartage.check_output($2, $3, 63)'),
+      ('st_asgml(integer, postgis.geometry, integer, integer, text, text)', 'cartage.check_output($3, $4, 63)'),
+      ('st_asgml(postgis.geography, integer, integer, text, text)', 'cartage.check_output($2, $3, 63)'),
+      ('st_asgml(integer, postgis.geography, integer, integer, text, text)', 'cartage.check_output($3, $4, 63)'),
+      ('st_asgml(text)', 'cartage.check_output(15, 0, 63)'),
+      ('st_relate(postgis.geometry, postgis.geometry, text)', 'cartage.check_relation($3)'),
+      ('st_segmentize(postgis.geography, double precision)', 'cartage.check_steps($1, $2)')
+    ) looks (signature, look)
+    join pg_proc proc on proc.oid = to_regprocedure('postgis.' || looks.signature)
+  loop
+    execute format(
+      'create function cartodb.%I(%s) returns %s language plpgsql %s %s parallel %s security definer
+       set search_path = pg_catalog, postgis, pg_temp as $body$ begin %s return %s postgis.%I(%s); end $body$',
+      routine.proname, pg_get_function_arguments(routine.oid), pg_get_function_result(routine.oid),
+      case routine.provolatile when 'i' then 'immutable' when 's' then 'stable' else 'volatile' end,
+      case when routine.proisstrict then 'strict' else '' end,
+      case routine.proparallel when 's' then 'safe' when 'r' then 'restricted' else 'unsafe' end,
+      'perform ' || routine.look || ';', case when routine.proretset then 'query select * from' else '' end,
+      routine.proname,
+      (select string_agg('$' || argument, ', ') from generate_series(1, routine.pronargs) argument));
+    execute format('revoke execute on function %s from public', routine.oid::regprocedure);
+  end loop;
+end
+$$;
+
+-- As before, by the safe form.
+create or replace function cartodb._CDB_ClipShapes(lonlat postgis.geometry) returns postgis.geometry
+language sql immutable strict parallel safe
+return case postgis.geometrytype(lonlat)
+  when 'GEOMETRYCOLLECTION' then (
+    select postgis.st_collect(array_agg(clipped))
+    from cartodb.st_dump(lonlat) part, cartodb._CDB_ClipShape(part.geom) clipped
+    where clipped is not null)
+  else cartodb._CDB_ClipShape(lonlat)
+end;
+
+-- PostGIS reads past the end of an empty modifier: "select null::geometry('')" was enough to end the server. No right is
+-- asked for where a type is named, so the type itself gets a function that looks first.
+-- (In SQL, as PL/pgSQL hands arrays on in a form that PostGIS does not read.)
+create function cartage.check_modifiers(modifiers text) returns boolean
+language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
+begin
+  if modifiers ~ '(^|,)\s*(,|$)' then
+    raise exception 'a type modifier is empty' using errcode = 'invalid_parameter_value';
+  end if;
+  return true;
+end
+$$;
+create function cartage.geometry_typmod_in(modifiers cstring[]) returns integer
+language sql immutable strict security definer set search_path = pg_catalog, pg_temp
+as $$ select case when cartage.check_modifiers(array_to_string(modifiers, ',')) then postgis.geometry_typmod_in(modifiers) end $$;
+create function cartage.geography_typmod_in(modifiers cstring[]) returns integer
+language sql immutable strict security definer set search_path = pg_catalog, pg_temp
+as $$ select case when cartage.check_modifiers(array_to_string(modifiers, ',')) then postgis.geography_typmod_in(modifiers) end $$;
+alter type postgis.geometry set (typmod_in = cartage.geometry_typmod_in);
+alter type postgis.geography set (typmod_in = cartage.geography_typmod_in);
+
+-- The library of an extension may keep what one caller set, past DISCARD ALL, for the next. Those on the list were looked
+-- through: they keep nothing but settings. (isn keeps isn_weak(), for one.)
+create function cartage.has_unchecked_library() returns boolean
+language sql stable set search_path = pg_catalog, pg_temp
+return exists (
+  select from pg_extension
+  where extname not in (
+    'plpgsql', 'postgis', 'btree_gin', 'btree_gist', 'citext', 'cube', 'dict_int', 'fuzzystrmatch', 'hstore', 'intarray',
+    'lo', 'ltree', 'pg_trgm', 'pgcrypto', 'seg', 'tablefunc', 'tcn', 'tsm_system_rows', 'tsm_system_time', 'unaccent',
+    'uuid-ossp')
+);
+
+-- The last step by which the session of a stranger is cleaned: strangers share a role, and so its sessions. A session in
+-- which this fails is closed; so it fails for all where an unchecked library is installed. A right is looked up faster than
+-- the extensions are listed.
+create procedure cartodb._CDB_ReuseSession(seed double precision)
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  perform setseed(seed);
+end
+$$;
+
+create function cartage.note_libraries() returns event_trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if cartage.has_unchecked_library() then
+    revoke execute on procedure cartodb._CDB_ReuseSession(double precision) from public;
+  else
+    grant execute on procedure cartodb._CDB_ReuseSession(double precision) to public;
+  end if;
+end
+$$;
+
+create event trigger cartage_note_libraries on ddl_command_end
+  when tag in ('CREATE EXTENSION', 'ALTER EXTENSION', 'DROP EXTENSION')
+  execute function cartage.note_libraries();
+
+do $$
+begin
+  if cartage.has_unchecked_library() then
+    revoke execute on procedure cartodb._CDB_ReuseSession(double precision) from public;
+  end if;
+end
+$$;

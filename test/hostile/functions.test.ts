@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { keysClient, roleOf } from '../support/keys-client.ts'
+import { type Setup, setup, type TestUser } from '../support/setup.ts'
+import { column, refusal, value } from '../support/tenant-session.ts'
+import { HostileCaller } from './functions/caller.ts'
+import { executables, knownFunctions } from './functions/executable.ts'
+import { hostileCall, randomNumbers } from './functions/hostile-calls.ts'
+
+/** How long to call functions; the long form is for one's own cluster, see CONTRIBUTING.md. */
+const seconds = Number(process.env.CARTAGE_TEST_FUNCTIONS_SECONDS ?? 6)
+const seed = Number(process.env.CARTAGE_TEST_SEED ?? 1)
+
+test('a tenant can execute no function that was not looked through', async (t) => {
+  const { house, user, roles } = await tenants(t)
+  const known = await knownFunctions()
+  const found = await executables(house, user, roles)
+  assert.ok(found.length > 2_000)
+  assert.deepEqual(
+    found.map(({ signature }) => signature).filter((signature) => !known.has(signature)),
+    [],
+    'look each of them through (see the head of known-functions.txt), then list or revoke it',
+  )
+})
+
+test('no function crashes the server or outlives its end, whatever it is given', async (t) => {
+  const { house, user, roles } = await tenants(t)
+  t.diagnostic(`CARTAGE_TEST_SEED=${seed} CARTAGE_TEST_FUNCTIONS_SECONDS=${seconds}`)
+  const random = randomNumbers(seed)
+  const all = (await executables(house, user, roles)).filter(
+    ({ name }) => !sideEffects.test(name) && !uninterruptible.test(name),
+  )
+  const caller = new HostileCaller(house, user)
+  t.after(() => caller.close())
+  const deadline = Date.now() + seconds * 1_000
+  let calls = 0
+  for (; Date.now() < deadline && caller.complaints.length < 20; calls += 1) {
+    const chosen = all[Math.floor(random() * all.length)]!
+    await caller.call(chosen.role, hostileCall(chosen, random), 300)
+  }
+  t.diagnostic(`${calls} calls, ${caller.ended} ended`)
+  assert.deepEqual(caller.complaints, [])
+})
+
+test('what crashed the server, opened paths or took all memory is refused', async (t) => {
+  const { user } = await tenants(t)
+  const { publicRole } = user.account
+  for (const text of [
+    `select st_geomfromtwkb(decode(repeat('070001', 60000) || '01000204', 'hex'))`,
+    `select postgis.st_geomfromtwkb(decode(repeat('070001', 60000) || '01000204', 'hex'))`,
+    `select st_transform('POINT(1 1)'::geometry, '+init=/dev/ptmx:x +type=crs', 'EPSG:4326')`,
+    `select st_transform('POINT(1 1)'::geometry, 'EPSG:4326', '+proj=longlat +nadgrids=/dev/ptmx')`,
+    `select postgis.postgis_transform_geometry('POINT(1 1)', '+init=/dev/ptmx:x', 'EPSG:4326', 0)`,
+    `select st_geomfromgml('<gml:Point xmlns:gml="http://www.opengis.net/gml" xlink:href="#a"/>')`,
+    `select st_fromflatgeobuftotable('public', 'x', decode('6667620366676200' || repeat('ff', 1000), 'hex'))`,
+    `select st_buffer(st_point(0, 0), 1, 'quad_segs=1000000000')`,
+    `select st_buffer(st_point(0, 0), 1, 1000000000)`,
+    `select st_frechetdistance('LINESTRING(0 0, 1 1)', 'LINESTRING(0 0, 1 1)', 0.00001)`,
+    `select null::geometry('')`,
+    `select null::geography('', '')`,
+    `select postgis.geometry_typmod_in('{""}')`,
+    `select st_dump((repeat('GEOMETRYCOLLECTION(', 40) || 'POINT(1 1)' || repeat(')', 40))::geometry)`,
+    `select st_dumppoints((repeat('GEOMETRYCOLLECTION(', 40) || 'POINT(1 1)' || repeat(')', 40))::geometry)`,
+    `select st_dumpsegments((repeat('GEOMETRYCOLLECTION(', 40) || 'POINT(1 1)' || repeat(')', 40))::geometry)`,
+    `select postgis.st_dump((repeat('GEOMETRYCOLLECTION(', 40) || 'POINT(1 1)' || repeat(')', 40))::geometry)`,
+    `select st_voronoipolygons('MULTIPOINT(0 0, 1 1, 2 3)', 0, st_makepoint('NaN', 'NaN'))`,
+    `select st_asgml('POINT(0 90)'::geography, 2147483647, 999999, '', 'x')`,
+    `select st_buffer(st_point(0, 90), 'NaN')`,
+    `select st_asx3d('LINESTRING(0 0, 1 1)', 15, 999999)`,
+    `select st_simplifypreservetopology(st_makeline(st_makepoint('Infinity', 0), st_point(0, 0)), 1)`,
+    `select st_segmentize('LINESTRING(0 0, 180 0)'::geography, 1e-9)`,
+    `select xpath('count(//*[count(//*[count(//*)>0])>0])', '<a/>')`,
+  ])
+    assert.match((await refusal(user, text, publicRole)) ?? 'allowed', /^(42501|54000|0A000|22023):/, text)
+})
+
+test('what people need of these functions works under its name', async (t) => {
+  const { user } = await tenants(t)
+  const { publicRole } = user.account
+  const point = 'st_setsrid(st_point(1, 1), 4326)'
+  for (const [text, expected] of [
+    [
+      `st_astext(st_geomfromtwkb(st_astwkb('GEOMETRYCOLLECTION(POINT(1 2))'::geometry)))`,
+      'GEOMETRYCOLLECTION(POINT(1 2))',
+    ],
+    [`st_astext(st_transform(${point}, 3857), 0)`, 'POINT(111319 111325)'],
+    [`st_astext(st_transform(${point}, 'EPSG:3857'), 0)`, 'POINT(111319 111325)'],
+    [
+      `st_astext(st_transform(st_point(1, 1), '+proj=longlat +datum=WGS84 +no_defs', 3857), 0)`,
+      'POINT(111319 111325)',
+    ],
+    [`st_npoints(st_buffer(st_point(0, 0), 1))`, 33],
+    [`st_npoints(st_buffer(st_point(0, 0), 1, 2))`, 9],
+    [`st_npoints(st_buffer(st_point(0, 0), 1, 'quad_segs=2'))`, 9],
+    [`st_npoints(st_buffer(${point}::geography, 100)::geometry)`, 33],
+    [`st_npoints(st_buffer('POINT(0 0)', 1))`, 33],
+    [`st_frechetdistance('LINESTRING(0 0, 1 1)', 'LINESTRING(0 0, 1 2)')`, 1],
+    [`st_hausdorffdistance('LINESTRING(0 0, 1 1)', 'LINESTRING(0 0, 1 2)', 0.5)`, 1],
+    [
+      `st_astext(st_geomfromgml('<gml:Point xmlns:gml="http://www.opengis.net/gml"><gml:pos>1 1</gml:pos></gml:Point>'))`,
+      'POINT(1 1)',
+    ],
+    [`st_npoints(st_segmentize('LINESTRING(0 0, 1 0)'::geography, 60000)::geometry)`, 3],
+    [`st_relate('POINT(1 1)', 'POINT(1 1)', '0FFFFFFF2')`, true],
+    [
+      `(select count(*)::int from st_dump('GEOMETRYCOLLECTION(POINT(1 1), GEOMETRYCOLLECTION(POINT(2 2)))'))`,
+      2,
+    ],
+    [`(select max(path[1]) from st_dumppoints('LINESTRING(0 0, 1 1, 2 2)'))`, 3],
+    [`(select count(*)::int from st_dumpsegments('LINESTRING(0 0, 1 1, 2 2)'))`, 2],
+    [`st_numgeometries(st_voronoipolygons('MULTIPOINT(0 0, 1 1, 2 3)'))`, 3],
+    [`st_srid('SRID=4326;POINT(1 1)'::geometry(Point, 4326))`, 4326],
+    [`st_asgml(st_point(1, 1))`, '<gml:Point><gml:coordinates>1,1</gml:coordinates></gml:Point>'],
+    [`st_asgml(3, ${point}) ~ 'pos'`, true],
+    [`st_npoints(st_letters('Abc')) > 100`, true],
+  ] as const)
+    assert.equal(await value(user, `select ${text}`, publicRole), expected, text)
+})
+
+test('what the library of an extension keeps does not reach the next stranger', async (t) => {
+  const house = await setup(t, { config: { connectionsPerRole: 1 } })
+  const { user } = house
+  assert.equal(await pidOf(user), await pidOf(user), 'sessions of strangers are used again')
+  await user.sql('create extension citext; create extension isn')
+  await ask(user, 'select isn_weak(true)')
+  assert.equal((await ask(user, 'select isn_weak() as value')).value, false)
+  assert.notEqual(await pidOf(user), await pidOf(user))
+  await user.sql('drop extension isn')
+  await pidOf(user)
+  assert.equal(await pidOf(user), await pidOf(user))
+  assert.deepEqual(await column(user, `select extname from pg_extension where extname = 'citext'`), [
+    'citext',
+  ])
+})
+
+const pidOf = async (user: TestUser) => (await ask(user, 'select pg_backend_pid() as value')).value
+
+async function ask(user: TestUser, q: string): Promise<{ value: unknown }> {
+  const response = await fetch(`${user.base}/api/v2/sql?${new URLSearchParams({ q })}`)
+  const body = (await response.json()) as { rows?: { value: unknown }[] }
+  assert.equal(response.status, 200, JSON.stringify(body))
+  return { value: body.rows?.[0]?.value }
+}
+
+/** A house with a user; roles of a stranger, of a key and of master, in the order in which they are tried. */
+async function tenants(t: TestContext): Promise<{ house: Setup; user: TestUser; roles: string[] }> {
+  const house = await setup(t)
+  const { user } = house
+  await keysClient(user).make('k')
+  const { publicRole, masterRole } = user.account
+  return { house, user, roles: [publicRole, await roleOf(house, user, 'k'), masterRole] }
+}
+
+/**
+ * Everybody needs these, PostgreSQL and PostGIS have no other form of them, and with values of megabytes, or a billion digits,
+ * they look at no signal for longer than 2 s. SECURITY.md says so.
+ */
+const uninterruptible =
+  /\.(strpos|position|replace|split_part|string_to_(array|table)|translate|[blr]?trim|\w*like|normalize|is_normalized|to_(date|timestamp|number|char)|jsonb_contain(s|ed)|\w*regex\w*|st_asgeojson|st_asmvtgeom|st_letters)$/
+
+/** End sessions, or change what this very test rests on. */
+const sideEffects = /\.(pg_terminate_backend|pg_cancel_backend|pg_sleep\w*|set_config|pg_(try_)?advisory\w*)$/
