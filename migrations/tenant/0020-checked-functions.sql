@@ -174,6 +174,13 @@ begin
 end
 $$;
 
+create function cartage.check_depths(shapes postgis.geometry[]) returns void
+language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
+begin
+  perform cartage.check_depth(shape) from unnest(shapes) shape;
+end
+$$;
+
 create function cartage.check_grid(size double precision) returns void
 language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
 begin
@@ -253,6 +260,8 @@ begin
       ('st_dump(postgis.geometry)', 'cartage.check_depth($1)'),
       ('st_dumppoints(postgis.geometry)', 'cartage.check_depth($1)'),
       ('st_dumpsegments(postgis.geometry)', 'cartage.check_depth($1)'),
+      ('st_astwkb(postgis.geometry, integer, integer, integer, boolean, boolean)', 'cartage.check_depth($1)'),
+      ('st_astwkb(postgis.geometry[], bigint[], integer, integer, integer, boolean, boolean)', 'cartage.check_depths($1)'),
       ('st_reduceprecision(postgis.geometry, double precision)', 'cartage.check_depth($1), cartage.check_grid($2)'),
       ('st_voronoipolygons(postgis.geometry, double precision, postgis.geometry)', 'cartage.check_finite($3)'),
       ('st_voronoilines(postgis.geometry, double precision, postgis.geometry)', 'cartage.check_finite($3)'),

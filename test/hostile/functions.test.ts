@@ -56,6 +56,8 @@ test('what crashed the server, opened paths or took all memory is refused', asyn
     `select st_buffer(st_point(0, 0), 1, 'quad_segs=1000000000')`,
     `select st_buffer(st_point(0, 0), 1, 1000000000)`,
     `select st_frechetdistance('LINESTRING(0 0, 1 1)', 'LINESTRING(0 0, 1 1)', 0.00001)`,
+    `select st_astwkb((repeat('GEOMETRYCOLLECTION(', 40) || 'POINT(1 1)' || repeat(')', 40))::geometry)`,
+    `select st_astwkb(array[(repeat('GEOMETRYCOLLECTION(', 40) || 'POINT(1 1)' || repeat(')', 40))::geometry], array[1::bigint])`,
     `select null::geometry('')`,
     `select null::geography('', '')`,
     `select postgis.geometry_typmod_in('{""}')`,
