@@ -54,6 +54,16 @@ export const errors = {
   notFound: (what: string) => raise('not-found', 'not-found', `${what} not found`),
   bodyTooLarge: (maxBytes: number) =>
     raise('body-too-large', 'too-large', `The request body is larger than ${maxBytes} bytes`),
+  bodiesExhausted: () =>
+    raise(
+      'bodies-exhausted',
+      'unavailable',
+      'Too many large request bodies are being held: try again later',
+      {
+        hint: 'Send the token in the Authorization header: without it, a body counts as one of a caller without a key',
+        retryAfterSeconds: 1,
+      },
+    ),
   unsupportedMedia: (text: string) => raise('unsupported-media', 'unsupported', text),
   /** A bug: the log has the cause, the client learns nothing of it. */
   internal: (cause: unknown) => raise('internal', 'broken', 'Internal server error', { cause }),

@@ -102,6 +102,13 @@ export const variables = {
     100,
   ),
 
+  bodyMemoryBytes: whole(
+    'CARTAGE_BODY_MEMORY_BYTES',
+    256 * 1024 ** 2,
+    'bytes of request bodies that one process holds, copies apart; beyond it 503',
+    1024 ** 2,
+  ),
+
   connectionsPerHost: count(
     'CARTAGE_CONNECTIONS_PER_HOST',
     40,

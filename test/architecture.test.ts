@@ -26,6 +26,7 @@ const floors = [
     'metrics.ts',
     'version.ts',
     'remembered.ts',
+    'next-turn.ts',
     'client',
   ],
   ['known-variables.ts', 'request-tally.ts'],

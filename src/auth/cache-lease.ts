@@ -1,5 +1,6 @@
-import type { ClientBase, Pool } from 'pg'
+import type { ClientBase } from 'pg'
 import type { Log } from '../log.ts'
+import type { ControlPool } from '../postgres/control/control-pool.ts'
 import { Listener } from '../postgres/control/listener.ts'
 import { changeChannel, registerLease, removeLease, renewLease, showPresence } from './lease-store.ts'
 
@@ -31,7 +32,7 @@ export class CacheLease {
   #knownChange = 0
   #hasNews = false
 
-  constructor(control: Pool, log: Log, events: LeaseEvents) {
+  constructor(control: ControlPool, log: Log, events: LeaseEvents) {
     this.#events = events
     this.#listener = new Listener(control, log, {
       channel: changeChannel,

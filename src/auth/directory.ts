@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache'
 import type { Pool } from 'pg'
 import { AppError, errors } from '../errors.ts'
 import type { Log } from '../log.ts'
+import type { ControlPool } from '../postgres/control/control-pool.ts'
 import { isInDoubt } from '../postgres/control/group-commit.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 import type { Secrets } from '../secrets.ts'
@@ -27,9 +28,10 @@ export class Directory {
   readonly #accounts = new LRUCache<string, NamedAccount>({ ...atMost(10_000), ttl: longestMs })
   readonly #keys = new LRUCache<string, CallerKey>({ ...atMost(20_000), ttl: longestMs })
   readonly #callers = new LRUCache<string, RememberedCaller>(atMost(20_000))
+  readonly #underWay = new Map<string, Promise<unknown>>()
   #epoch = 0
 
-  constructor(control: Pool, secrets: Secrets, log: Log, catchUp: CatchUp = async () => undefined) {
+  constructor(control: ControlPool, secrets: Secrets, log: Log, catchUp: CatchUp = async () => undefined) {
     this.#control = impatient(control)
     this.#secrets = secrets
     this.#catchUp = catchUp
@@ -46,7 +48,7 @@ export class Directory {
 
   /** The user or organization of that name. */
   findAccount(name: string): Promise<NamedAccount | undefined> {
-    return this.#cached(this.#accounts, name, () => accountByName(this.#control, name))
+    return this.#cached('account', this.#accounts, name, () => accountByName(this.#control, name))
   }
 
   /**
@@ -54,7 +56,7 @@ export class Directory {
    * Nor does the memory: its map finds them by a hash whose seed this process made up.
    */
   findKey(account: Account, token: string): Promise<CallerKey | undefined> {
-    return this.#cached(this.#keys, `${account.userId}:${token}`, () =>
+    return this.#cached('key', this.#keys, `${account.userId}:${token}`, () =>
       keyByToken(this.#control, account.userId, this.#secrets.hashToken(token)),
     )
   }
@@ -81,7 +83,9 @@ export class Directory {
   /** Whoever holds this token, in one organization or anywhere. Not for `default_public`, which everybody has. */
   async findHolder(token: string, organizationId?: number): Promise<Principal | undefined> {
     const hash = this.#secrets.hashToken(token)
-    const { found, epoch } = await this.#ask(() => holdersOfToken(this.#control, hash, organizationId))
+    const { found, epoch } = await this.#once(`holder ${organizationId} ${hash.toString('hex')}`, () =>
+      this.#ask(() => holdersOfToken(this.#control, hash, organizationId)),
+    )
     return found.length === 1 ? this.principal(found[0]!, epoch) : undefined
   }
 
@@ -95,7 +99,10 @@ export class Directory {
     const isCurrent = () => this.#lease.isValid && epoch === this.#epoch
     const confirm = async () => {
       if (isCurrent()) return
-      const { found: isKnown } = await this.#ask(() => isStillKnown(this.#control, holder))
+      const question = `still ${holder.key.id} ${holder.account.orgRole} ${holder.key.tokenHash.toString('hex')}`
+      const { found: isKnown } = await this.#once(question, () =>
+        this.#ask(() => isStillKnown(this.#control, holder)),
+      )
       if (!isKnown) throw errors.unauthorized()
     }
     return { account: holder.account, key: holder.key, isCurrent, confirm }
@@ -109,15 +116,31 @@ export class Directory {
   }
 
   async #cached<V extends object>(
+    kind: string,
     cache: LRUCache<string, V>,
     key: string,
     load: () => Promise<V | undefined>,
   ): Promise<V | undefined> {
     const known = this.#lease.isValid ? cache.get(key) : undefined
     if (known) return known
-    const { found, epoch } = await this.#ask(load)
-    if (found && epoch === this.#epoch) cache.set(key, found)
-    return found
+    return this.#once(`${kind} ${key}`, async () => {
+      const { found, epoch } = await this.#ask(load)
+      if (found && epoch === this.#epoch) cache.set(key, found)
+      return found
+    })
+  }
+
+  /**
+   * Who asks for what is being looked up waits for the same answer. It is not older than a lease, see `#ask`, and a change
+   * that was heard of begins anew.
+   */
+  #once<V>(question: string, look: () => Promise<V>): Promise<V> {
+    const name = `${this.#epoch} ${question}`
+    const known = this.#underWay.get(name) as Promise<V> | undefined
+    if (known) return known
+    const answer = look().finally(() => this.#underWay.delete(name))
+    this.#underWay.set(name, answer)
+    return answer
   }
 
   /** Asks the control database; again if the answer took longer than a lease, or if a change came in between. */
@@ -129,7 +152,7 @@ export class Directory {
       const isLate = () => performance.now() - askedAt >= leaseMs
       const mayRepeat = () => attempt < maxAttempts && performance.now() < giveUpAt
       try {
-        if (!this.#lease.isValid) await this.#catchUp(this.#control)
+        if (!this.#lease.isValid) await this.#once('hosts', () => this.#catchUp(this.#control))
         const found = await load()
         if (!isLate() && (epoch === this.#epoch || !mayRepeat())) return { found, epoch }
         if (!mayRepeat()) throw new Error('the answer came too late to be trusted')

@@ -104,9 +104,12 @@ export function membersOf(text: string): RawMember[] {
   return Array.from(memberPlaces(text), ({ name, start, end }) => [name, text.slice(start, end)])
 }
 
-/** Where the value of each member is written. Of a text that is not JSON, those before the mistake. */
-export function* memberPlaces(text: string): Generator<{ name: string; start: number; end: number }> {
-  let at = skipSpace(text, 1)
+/** Where the value of each member is written, of the object at `begin`. Of a text that is not JSON, those before the mistake. */
+export function* memberPlaces(
+  text: string,
+  begin = 0,
+): Generator<{ name: string; start: number; end: number }> {
+  let at = skipSpace(text, begin + 1)
   while (text[at] === '"') {
     const nameEnd = valueEnd(text, at)
     const name = stringOf(text.slice(at, nameEnd))

@@ -6,6 +6,14 @@ import { IncomingMessage } from 'node:http'
  * query. (From Node 24.12 on, the option `optimizeEmptyRequests` does the same.)
  */
 export class PromptRequest extends IncomingMessage {
+  /** Is told how many bytes of the body have come, if it wants to know. */
+  onBody: ((bytes: number) => void) | undefined
+
+  override push(chunk: Buffer | null, encoding?: BufferEncoding): boolean {
+    if (chunk !== null) this.onBody?.(chunk.length)
+    return super.push(chunk, encoding)
+  }
+
   override resume(): this {
     return this.#isSettled ? this : super.resume()
   }

@@ -1,4 +1,5 @@
 import { type IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 
 /**
  * Sends a body that is text in one write, at once. Node joins the head with it, but `end` corks the socket and adds an empty
@@ -6,6 +7,14 @@ import { type IncomingMessage, ServerResponse } from 'node:http'
  * unless the socket is corked by its caller.)
  */
 export class PromptResponse<R extends IncomingMessage = IncomingMessage> extends ServerResponse<R> {
+  /** Called when those before it on its connection have been sent, unless it was the first. */
+  onAttached: (() => void) | undefined
+
+  override assignSocket(socket: Socket): void {
+    super.assignSocket(socket)
+    this.onAttached?.()
+  }
+
   override end(body?: unknown, encoding?: unknown, done?: () => void): this {
     const isText = typeof body === 'string' && typeof encoding !== 'function'
     if (!isText || !this.#isReady) return super.end(body, encoding as BufferEncoding, done)

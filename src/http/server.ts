@@ -9,12 +9,14 @@ import { consoleRoutes } from './console/routes.ts'
 import { copyRoutes } from './copy/routes.ts'
 import { datasetsRoutes } from './datasets/routes.ts'
 import { acceptBodies } from './frame/body/body.ts'
+import { limitBodies } from './frame/body/body-budget.ts'
 import { refuseNul } from './frame/body/refuse-nul.ts'
 import { allowOtherOrigins } from './frame/cors.ts'
 import { hintAtNearMisses } from './frame/credential-hint.ts'
 import { respondWithError, respondWithKeyError } from './frame/error-response.ts'
 import { forbidSniffing, guardAnswers, refuseNonsense } from './frame/guard-answers.ts'
 import { observeRequests } from './frame/observe-requests.ts'
+import { maxParamsLength } from './frame/parameters.ts'
 import { limitRates, requireRateGroups } from './frame/rate-limit.ts'
 import { acceptedRequestId } from './frame/request-id.ts'
 import { traceRequests } from './frame/trace-requests.ts'
@@ -24,6 +26,7 @@ import { homeRoutes } from './home/routes.ts'
 import { jobsRoutes } from './jobs/routes.ts'
 import { keysRoutes } from './keys/routes.ts'
 import { meRoutes } from './me/routes.ts'
+import { oneAtATime } from './one-at-a-time.ts'
 import { describeApi } from './openapi/describe-api.ts'
 import { openapiRoutes } from './openapi/routes.ts'
 import { PromptRequest } from './prompt-request.ts'
@@ -40,6 +43,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   observeRequests(app, services)
   allowOtherOrigins(app)
   acceptBodies(app, requestTimeoutMs)
+  limitBodies(app, services)
   refuseNul(app)
   hintAtNearMisses(app)
   limitRates(app, services)
@@ -130,8 +134,10 @@ function createApp({ config, log }: Services): FastifyInstance {
   app.setErrorHandler(respondWithError)
   refuseUnknownRoutes(app)
   guardAnswers(app)
+  oneAtATime(app.server, config.requestTimeoutMs)
   return app
 }
 
-const smallBodyBytes = 1024 ** 2
+/** Of everything but the SQL and the data of a copy. */
+const smallBodyBytes = maxParamsLength
 const keysPath = /^\/(user|u)\/[^/]*\/api\/v3\//

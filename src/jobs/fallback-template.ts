@@ -20,22 +20,38 @@ export type FallbackValues = {
  * it becomes a literal of its own.
  */
 export function renderFallback(template: string, { jobId, errorMessage }: FallbackValues): string {
-  const values = { job_id: jobId.replaceAll('\0', ''), error_message: errorMessage.replaceAll('\0', '') }
-  const fill: Fill = (text, encode) =>
-    text.replace(holes, (_, name: keyof typeof values) => encode(values[name]))
-
+  const fill = filling(template, { job_id: jobId, error_message: errorMessage })
   const parts = [...lexemes(template, hole)]
   const statement: Statement = { head: [], last: '' }
-  let rendered = ''
+  const rendered: string[] = []
   for (const [index, part] of parts.entries()) {
-    rendered +=
+    rendered.push(
       part.kind === 'hole'
-        ? ownLiteral(part, fill, rendered, parts[index + 1])
-        : renderPart(part, fill, statement)
+        ? ownLiteral(part, fill, rendered.at(-1)?.at(-1), parts[index + 1])
+        : renderPart(part, fill, statement),
+    )
     advance(statement, part)
   }
-  return rendered
+  return rendered.join('')
 }
+
+/** Each value is encoded once for each kind of place, however often it stands there. */
+function filling(template: string, values: Readonly<Record<string, string>>): Fill {
+  const count = template.match(holes)?.length ?? 1
+  const longest = Math.ceil(maxFilledLength / count)
+  const known = new Map<Encode, Map<string, string>>()
+  return (text, encode) =>
+    text.replace(holes, (_, name: string) => {
+      const encoded = known.get(encode) ?? new Map<string, string>()
+      known.set(encode, encoded)
+      const value = encoded.get(name) ?? encode(values[name]!.slice(0, longest).replaceAll('\0', ''))
+      encoded.set(name, value)
+      return value
+    })
+}
+
+/** All values together: a fallback of 16 KB has room for 800 times an error of 64 KB. */
+const maxFilledLength = 256 * 1024
 
 const hole = /<%=\s*(?:job_id|error_message)\s*%>/
 const holes = /<%=\s*(job_id|error_message)\s*%>/g
@@ -55,7 +71,8 @@ const strip: Encode = (value) =>
     .replace(/[\n\r\v\f\u0085\u2028\u2029]+/g, ' ')
     .replace(/\*\/|\/\*|--/g, ' ')
     // The template may have one half of such a pair beside the value, or both around it.
-    .replace(/^[*/-]+|[*/-]+$/g, '') || ' '
+    .replace(/^[*/-]+/, '')
+    .replace(/(?<![*/-])[*/-]+$/, '') || ' '
 
 /** After `E'a'` and a line end, a literal is the rest of that one. */
 const literalEncodings: Readonly<Record<StringKind, Encode>> = {
@@ -66,9 +83,9 @@ const literalEncodings: Readonly<Record<StringKind, Encode>> = {
 }
 
 /** Apart from its neighbours: `E<%= job_id %>` must not become a literal with escapes. */
-function ownLiteral(part: Lexeme, fill: Fill, before: string, next: Lexeme | undefined): string {
+function ownLiteral(part: Lexeme, fill: Fill, before: string | undefined, next: Lexeme | undefined): string {
   const literal = `'${fill(textOf(part), literalEncodings[part.fillsIn ?? 'string'])}'`
-  return space(before.at(-1)) + literal + space(next && textOf(next)[0])
+  return space(before) + literal + space(next && textOf(next)[0])
 }
 
 function space(neighbour: string | undefined): string {
@@ -106,11 +123,14 @@ function escapePieces(body: string): string[] {
 
 /** The tag of the template, or another one if the body would end before its end. */
 function tagFor(body: string, tag: string): string {
-  const endsEarly = (candidate: string) => `${body}${candidate}`.indexOf(candidate) < body.length
-  let chosen = tag
-  for (let n = 0; endsEarly(chosen); n += 1) chosen = `$t${n}$`
-  return chosen
+  if (!endsEarly(body, tag)) return tag
+  const taken = new Set(body.match(/\$t\d+(?=\$|$)/g))
+  let n = 0
+  while (taken.has(`$t${n}`)) n += 1
+  return `$t${n}$`
 }
+
+const endsEarly = (body: string, tag: string) => `${body}${tag}`.indexOf(tag) < body.length
 
 /** Looks into a literal as if its text were SQL, which it may be. Each piece spells one character of that text. */
 function renderInside(pieces: readonly string[], fill: Fill, encode: Encode, isCode: boolean): string {

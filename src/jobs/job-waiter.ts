@@ -1,6 +1,7 @@
-import type { ClientBase, Pool } from 'pg'
+import type { ClientBase } from 'pg'
 import type { Account } from '../auth/account.ts'
 import type { Log } from '../log.ts'
+import type { ControlPool } from '../postgres/control/control-pool.ts'
 import { Listener } from '../postgres/control/listener.ts'
 import type { Interruption } from '../postgres/pools/interruption.ts'
 import { isFinal, type Job } from './job.ts'
@@ -14,13 +15,13 @@ import { finishedChannel } from './queue-store.ts'
  * lost, every request looks for itself.
  */
 export class JobWaiter {
-  readonly #control: Pool
+  readonly #control: ControlPool
   readonly #waiting = new Map<string, Set<Waiter>>()
   readonly #listener: Listener
   #near: NearWorker | undefined
   #isStopped = false
 
-  constructor(control: Pool, log: Log) {
+  constructor(control: ControlPool, log: Log) {
     this.#control = control
     this.#listener = new Listener(control, log, {
       channel: finishedChannel,

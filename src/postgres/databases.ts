@@ -1,4 +1,3 @@
-import type pg from 'pg'
 import type { Config } from '../config.ts'
 import type { Log } from '../log.ts'
 import type { Secrets } from '../secrets.ts'
@@ -18,7 +17,7 @@ export type Databases = Readonly<{
   /** The name of the control database, and of the service's own database on every other host. */
   namespace: string
   /** The control database: hosts, accounts, keys, jobs. */
-  control: pg.Pool
+  control: ControlPool
   hosts: Hosts
   /** The administrator, in any database of any host. */
   admin: RolePools

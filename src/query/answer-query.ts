@@ -7,6 +7,7 @@ import type { Log } from '../log.ts'
 import type { Databases } from '../postgres/databases.ts'
 import type { Interruption } from '../postgres/pools/interruption.ts'
 import { StatementRun } from '../postgres/statement-run.ts'
+import { encodeText } from './encode-text.ts'
 import { binding } from './params/bind-values.ts'
 import { ParameterTypes, UnknownTypes } from './params/parameter-types.ts'
 import { prepareStatement } from './prepare-statement.ts'
@@ -75,6 +76,8 @@ async function answerOnce(
 ): Promise<Answer> {
   const statement = prepareStatement(query)
   requireListed(principal, query.sql)
+  const text = encodeText(statement.text)
+  const encoded = typeof text === 'string' ? text : await text
   const format = createFormat(query)
   const target = sessionTargetOf(principal)
   const session =
@@ -86,6 +89,7 @@ async function answerOnce(
   const judge = principal.key.type === 'default' ? undefined : () => unwatched.judge(principal)
   const options = {
     statement,
+    encoded,
     bind,
     format,
     open,

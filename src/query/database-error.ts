@@ -25,9 +25,10 @@ function contextOf({ context }: WireError): string | undefined {
 /** The place in the caller's own text. What stands around it is ours: PostgreSQL's hint would speak of names of ours. */
 function placeOf(
   { position, hint }: WireError,
-  { place: { start, end, shift }, hintAround }: PreparedStatement,
+  { place, hintAround }: PreparedStatement,
 ): Pick<WireError, 'position' | 'hint'> {
   if (position === undefined) return { hint }
+  const { start, end, shift } = place()
   const own = position - shift
   return own > start && own <= end ? { position: own, hint } : { position: undefined, hint: hintAround }
 }

@@ -1,6 +1,7 @@
 import { errors } from '../errors.ts'
 import type { BoundText } from '../postgres/wire/bound-query.ts'
 import type { WireText } from '../postgres/wire/wire-query.ts'
+import { maxCharacters } from '../sql/grammar.ts'
 import { containsCopy, pageableStatement, wrapForPaging } from '../sql/query-kind.ts'
 import { parseStatements } from '../sql/statements.ts'
 import type { Query } from './query.ts'
@@ -9,7 +10,7 @@ import { geojsonColumn, geometryColumn } from './rows/geojson-format.ts'
 /** What is sent, and where the caller's own text is in it. */
 export type PreparedStatement = Readonly<{
   text: string
-  place: TextPlace
+  place: () => TextPlace
   /** What to say of an error in what stands around it. */
   hintAround: string | undefined
   /** How many values its parameters get; undefined: it goes by the simple protocol. */
@@ -23,27 +24,30 @@ export type TextPlace = Readonly<{ start: number; end: number; shift: number }>
 export function prepareStatement(query: Query): PreparedStatement {
   if (containsCopy(query.sql)) throw errors.copyElsewhere()
   const paged = query.paging ? wrapForPaging(query.sql, query.paging) : query.sql
-  const text = query.format === 'geojson' ? wrapForGeojson(paged, query.decimals) : paged
-  const place = text === query.sql ? asItIs : placeIn(text, query.sql)
+  const select = () => (paged === query.sql ? selectOf(paged) : paged)
+  const text = query.format === 'geojson' ? wrapForGeojson(select(), query.decimals) : paged
+  const place = () => (text === query.sql ? asItIs : placeIn(text, query.sql))
   return { text, place, hintAround: hintAround(query), valueCount: query.params?.length }
 }
 
 /**
  * The cleaning of the connection travels with the text, in one packet. Not with a text that may leave a transaction
- * open, in which it would fail, nor with a COPY, which would take it for data.
+ * open, in which it would fail, nor with a COPY, which would take it for data, nor with one that is too long to be looked
+ * through.
  */
 export function messagesOf(
-  text: string,
+  text: string | Buffer,
   bind: BoundText['bind'] | undefined,
   cleaning: readonly string[],
 ): readonly WireText[] {
   const statement = bind ? { text, bind } : text
-  return /begin|start|copy/i.test(text) ? [statement] : [statement, ...cleaning]
+  const isAlone = typeof text === 'object' || text.length > maxCharacters || /begin|start|copy/i.test(text)
+  return isAlone ? [statement] : [statement, ...cleaning]
 }
 
-function wrapForGeojson(text: string, decimals: number): string {
+function wrapForGeojson(select: string, decimals: number): string {
   const geometry = `postgis.ST_AsGeoJSON(${geometryColumn}, ${decimals}) AS ${geojsonColumn}`
-  return `SELECT ${geometry}, * FROM (\n${selectOf(text)}\n) AS cartage_features`
+  return `SELECT ${geometry}, * FROM (\n${select}\n) AS cartage_features`
 }
 
 function selectOf(text: string): string {
@@ -56,12 +60,23 @@ function selectOf(text: string): string {
 
 const asItIs: TextPlace = { start: 0, end: Number.POSITIVE_INFINITY, shift: 0 }
 
+/** Of a text that is too long to be looked through. */
+const nowhere: TextPlace = { start: Number.POSITIVE_INFINITY, end: 0, shift: 0 }
+
 /** PostgreSQL counts characters, where a string has UTF-16 units. */
 function placeIn(wrapped: string, original: string): TextPlace {
+  if (original.length > maxCharacters) return nowhere
   const inner = pageableStatement(original)?.text ?? original
-  const before = (text: string) => [...text.slice(0, text.indexOf(inner))].length
+  const before = (text: string) => countCharacters(text, text.indexOf(inner))
   const start = before(original)
-  return { start, end: start + [...inner].length, shift: before(wrapped) - start }
+  return { start, end: start + countCharacters(inner), shift: before(wrapped) - start }
+}
+
+function countCharacters(text: string, end = text.length): number {
+  let count = end
+  // The second half of a pair.
+  for (let at = 0; at < end; at += 1) if ((text.charCodeAt(at) & 0xfc00) === 0xdc00) count -= 1
+  return count
 }
 
 function hintAround({ paging, format }: Query): string | undefined {

@@ -19,12 +19,14 @@ export type Answer = string | null
 
 export type QueryRunOptions = Readonly<{
   statement: PreparedStatement
+  /** Its text, as it is sent. */
+  encoded: string | Buffer
   /** The values for parameters of these types, unless it has none. */
   bind: ((types: readonly number[]) => readonly (string | null)[]) | undefined
   format: RowFormat
   /** Where a longer answer is written. Called once, with the first chunk: before, an error can still be answered. */
   open: () => Writable
-  skippedFields: readonly string[]
+  skippedFields: ReadonlySet<string>
   columnLists: ColumnLists
   typeNames: TypeNames
   maxRowBytes: number
@@ -75,7 +77,7 @@ export class QueryRun implements RunHandler {
     options.format.begin(this.#out)
     const bind = options.bind && ((types: readonly number[]) => this.#bind(types))
     run
-      .send(messagesOf(options.statement.text, bind, run.session.cleaning), this)
+      .send(messagesOf(options.encoded, bind, run.session.cleaning), this)
       .then(() => this.#release())
       .catch((error: unknown) => this.#lose(error))
   }

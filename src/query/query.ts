@@ -10,7 +10,7 @@ export type Query = Readonly<{
   params: readonly string[] | undefined
   format: Format
   paging: Paging | undefined
-  skippedFields: readonly string[]
+  skippedFields: ReadonlySet<string>
   /** Decimal digits of GeoJSON coordinates. */
   decimals: number
   /** Without extension; undefined if the client did not ask for a file. */

@@ -15,7 +15,8 @@ export type ParseFailure = {
 
 export type ParsedTree = { readonly ok: true; readonly tree: ParseResult } | ParseFailure
 
-const maxCharacters = 262_144
+/** Longer texts have no tree. */
+export const maxCharacters = 262_144
 // Parsing blocks the process for some 20 ms at any of these limits.
 const maxLexemes = 16_384
 const maxScanSteps = 5_000_000

@@ -1,10 +1,11 @@
 import type { SelectStmt } from 'libpg-query'
+import { maxCharacters } from './grammar.ts'
 import { parseStatements, type Statement, taggedNode } from './statements.ts'
 
 /** Does a COPY stand among the statements of a text? Through a plain query its data would be lost in silence. */
 export function containsCopy(text: string): boolean {
   // Most texts need no parsing: a keyword cannot be spelled in another way.
-  if (!/copy/i.test(text)) return false
+  if (text.length > maxCharacters || !/copy/i.test(text)) return false
   const parsed = parseStatements(text)
   return parsed.ok && parsed.statements.some(({ tag }) => tag === 'CopyStmt')
 }

@@ -14,6 +14,16 @@ export type ParsedStatements = { readonly ok: true; readonly statements: readonl
 
 /** Splits a text into its statements. Nothing but comments and semicolons is a list of none. */
 export function parseStatements(text: string): ParsedStatements {
+  if (last?.text === text) return last.parsed
+  if (!last) setImmediate(() => (last = undefined))
+  last = { text, parsed: readStatements(text) }
+  return last.parsed
+}
+
+/** Several questions about one text come in one turn of the event loop, and to read it takes some of its time. */
+let last: Readonly<{ text: string; parsed: ParsedStatements }> | undefined
+
+function readStatements(text: string): ParsedStatements {
   const parsed = parseTree(text)
   if (!parsed.ok) return parsed
   const bytes = Buffer.from(text)

@@ -1,8 +1,9 @@
 import { hostname } from 'node:os'
-import type { ClientBase, Pool } from 'pg'
+import type { ClientBase } from 'pg'
 import { queueChannel } from '../jobs/queue-store.ts'
 import { beat, registerWorker, removeWorker, takePresence } from '../jobs/worker-store.ts'
 import type { Log } from '../log.ts'
+import type { ControlPool } from '../postgres/control/control-pool.ts'
 import { Listener } from '../postgres/control/listener.ts'
 
 export type PresenceEvents = Readonly<{
@@ -22,7 +23,7 @@ export class Presence {
   #id: number | undefined
   #hasLock = false
 
-  constructor(control: Pool, log: Log, events: PresenceEvents) {
+  constructor(control: ControlPool, log: Log, events: PresenceEvents) {
     this.#events = events
     this.#listener = new Listener(control, log, {
       channel: queueChannel,

@@ -113,7 +113,7 @@ function writtenCsv(
 ): string {
   const chunks: Buffer[] = []
   const out = new ByteWriter((chunk) => chunks.push(Buffer.from(chunk)))
-  const format = new CsvFormat({ skippedFields: [] })
+  const format = new CsvFormat({ skippedFields: new Set() })
   format.columns(
     out,
     names.map((name, place) => ({ name, typeOid: typeOids[place]!, isBinary: false })),
@@ -132,7 +132,7 @@ function written(
   const chunks: Buffer[] = []
   const out = new ByteWriter((chunk) => chunks.push(Buffer.from(chunk)))
   const columns = names.map((name, place) => ({ name, typeOid: typeOids[place]!, isBinary: false }))
-  const plan = planObjects(columns, skipped)
+  const plan = planObjects(columns, new Set(skipped))
   for (const { buffer, start, end } of asTheyCome(rows)) {
     writeObject(out, plan, buffer, start, end)
     out.ascii('\n')

@@ -15,7 +15,14 @@ import {
 import { clientGone } from '../frame/client-gone.ts'
 import { contentDisposition } from '../frame/content-disposition.ts'
 import { readContentEncoding } from '../frame/content-encoding.ts'
-import { type Parameters, parametersOf, textOf, wholeOf, withoutEmpty } from '../frame/parameters.ts'
+import {
+  filenameOf,
+  type Parameters,
+  parametersOf,
+  textOf,
+  wholeOf,
+  withoutEmpty,
+} from '../frame/parameters.ts'
 import { clientWait } from './client-wait.ts'
 import { sendContinue } from './expect-continue.ts'
 import type { FileHeaders } from './file-download.ts'
@@ -94,7 +101,7 @@ export function readDownload(request: FastifyRequest): { statement: CopyStatemen
   const statement = readStatement(parameters, 'to')
   const headers = {
     type: statement.format === 'csv' ? 'text/csv; charset=utf-8' : 'application/octet-stream',
-    disposition: contentDisposition(textOf(parameters, 'filename') ?? 'carto-sql-copyto.dmp'),
+    disposition: contentDisposition(filenameOf(parameters) ?? 'carto-sql-copyto.dmp'),
   }
   return { statement, headers }
 }

@@ -25,13 +25,17 @@ export async function copyRoutes(app: FastifyInstance, services: Services): Prom
   const config = { rateGroup: 'copyto' } as const
   const handler = (request: FastifyRequest, reply: FastifyReply) => download(services, request, reply)
   app.get('/api/v2/sql/copyto', { config, exposeHeadRoute: false, schema: copyToByGetSchema }, handler)
-  app.post('/api/v2/sql/copyto', { config, schema: copyToByPostSchema }, handler)
+  const byPost = { config: { ...config, longMember: 'q' }, bodyLimit: maxStatementBytes }
+  app.post('/api/v2/sql/copyto', { ...byPost, schema: copyToByPostSchema }, handler)
   app.head('/api/v2/sql/copyto', { config, schema: { hide: true } }, async (request, reply) => {
     await sqlCaller(services, request)
     const { headers } = readDownload(request)
     return reply.headers(fileHeaders(headers)).send()
   })
 }
+
+/** Of a COPY that comes as a body. */
+const maxStatementBytes = 1024 ** 2
 
 /** In a scope of its own: here a body is a stream, whatever its type says. */
 async function copyFromRoute(app: FastifyInstance, services: Services): Promise<void> {

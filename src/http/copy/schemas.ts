@@ -1,3 +1,4 @@
+import { maxFilenameLength } from '../frame/parameters.ts'
 import { answered, apiKey, error, onceHeaders, repeated, text } from '../frame/schemas.ts'
 
 /** Of SQL at the beginning of a body. The grammar takes 256 Ki characters of it, such as 1,600 columns with the longest names, thrice. */
@@ -8,7 +9,10 @@ const copyToParameters = {
     ...text('One COPY ... TO STDOUT statement: of a table, some of its columns, or a query.'),
     examples: ['COPY airports TO STDOUT WITH (FORMAT csv, HEADER true)'],
   },
-  filename: text('The name in the Content-Disposition header; carto-sql-copyto.dmp if absent.'),
+  filename: {
+    ...text('The name in the Content-Disposition header; carto-sql-copyto.dmp if absent.'),
+    maxLength: maxFilenameLength,
+  },
   api_key: apiKey,
 } as const
 

@@ -7,9 +7,8 @@ import { breakOff } from './break-off.ts'
 export function guardAnswers(app: FastifyInstance): void {
   // By default Node keeps the first 1000 headers and drops the others, an Idempotency-Key among them. Their size is limited.
   app.server.maxHeadersCount = 0
-  app.addHook('onRequest', (request, reply, done) => {
+  app.addHook('onRequest', (_request, reply, done) => {
     forbidSniffing(reply)
-    noteAnswer(request.raw.socket, reply.raw)
     done()
   })
   closeWithLastAnswers(app)
@@ -77,8 +76,8 @@ function refusalOf({ code = '' }: NodeJS.ErrnoException): string {
   return `HTTP/1.1 ${line}\r\nContent-Type: application/json; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`
 }
 
-/** Not by a listener to each, which would take some percent of the time of a short request. */
-function noteAnswer(socket: Socket, answer: ServerResponse): void {
+/** Remembers what a client waits for. Not by a listener to each, which would take some percent of the time of a short request. */
+export function noteAnswer(socket: Socket, answer: ServerResponse): void {
   const answers = answersOn.get(socket)
   if (!answers) answersOn.set(socket, [answer])
   else {

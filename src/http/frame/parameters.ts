@@ -4,7 +4,7 @@ import { type AppError, errors } from '../../errors.ts'
 /** What a client sent by name, not yet checked. */
 export type Parameters = Readonly<Record<string, unknown>>
 
-/** Of what is given beside the SQL. To read a text like this, whatever it says, must not keep the others waiting. */
+/** Of what is given beside the SQL, as it is sent. To read a text like this, whatever it says, must not keep the others waiting. */
 export const maxParamsLength = 512 * 1024
 
 /** Query string and body together; the SQL and its values may stand in one of them only. */
@@ -31,6 +31,15 @@ export function textOf(parameters: Parameters, name: string): string | undefined
   if (value === undefined || typeof value === 'string') return value
   throw Array.isArray(value) ? givenTwice(name) : errors.badRequest(`The parameter ${name} must be text`)
 }
+
+/** The name of a download. */
+export function filenameOf(parameters: Parameters): string | undefined {
+  const name = textOf(parameters, 'filename')
+  if (name === undefined || name.length <= maxFilenameLength) return name
+  throw errors.badRequest(`Invalid filename: it must have at most ${maxFilenameLength} characters`)
+}
+
+export const maxFilenameLength = 255
 
 /** From a form or a query string as digits, from JSON also as a number. */
 export function wholeOf(parameters: Parameters, name: string, min: number, max: number): number | undefined {

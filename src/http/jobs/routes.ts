@@ -60,4 +60,6 @@ export async function jobsRoutes(app: FastifyInstance, services: Services): Prom
 }
 
 const reading = { config: { rateGroup: 'jobs_read' } } as const
-const writing = { config: { rateGroup: 'jobs' } } as const
+/** Several times what a job may have, however it is written. */
+const maxBodyBytes = 128 * 1024
+const writing = { config: { rateGroup: 'jobs' }, bodyLimit: maxBodyBytes } as const

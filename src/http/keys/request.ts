@@ -52,7 +52,10 @@ function faultsOfGrants(grants: unknown): string[] {
     .map(faultOfSection)
     .filter((fault) => fault !== undefined)
   const ofNumber = sectionTypes.filter((type) => {
-    const count = grants.filter((section) => isObject(section) && section.type === type).length
+    // Of more than so many one has a wrong shape, or the type of another.
+    const count = grants
+      .slice(0, maxSections)
+      .filter((section) => isObject(section) && section.type === type).length
     return count > 1 || (type === 'apis' && count === 0)
   })
   const faults = [...ofShape, ...ofNumber.map((type) => `only one ${type} section is allowed`)]

@@ -2,23 +2,31 @@ import { isUtf8 } from 'node:buffer'
 import type { FastifyRequest } from 'fastify'
 import { errors } from '../../errors.ts'
 import { notUtf8 } from '../frame/body/body.ts'
-import { givenTwice, type Parameters } from '../frame/parameters.ts'
+import { longText } from '../frame/body/long-member.ts'
+import { givenTwice, maxParamsLength, type Parameters } from '../frame/parameters.ts'
 
-/** The fields of a multipart body. As in a form, bytes that are no UTF-8 become U+FFFD, but not in the field `strict`. */
+type Limits = Readonly<{ maxBytes: number; memberAsText: string; longMember: string }>
+
+/**
+ * The fields of a multipart body. As in a form, bytes that are no UTF-8 become U+FFFD, but not in the field
+ * `memberAsText`, and all but the first `longMember` are small.
+ */
 export async function readFields(
   request: FastifyRequest,
-  maxBytes: number,
-  strict: string,
+  { maxBytes, memberAsText, longMember }: Limits,
 ): Promise<Parameters> {
   const fields: Record<string, unknown> = Object.create(null)
   let length = 0
+  let beside = 0
   for await (const { name, isFile, bytes, isTruncated } of partsOf(request, maxBytes)) {
     if (isFile) throw errors.badRequest('A file has no meaning here: send the query as a field')
     length += bytes.length
     if (length > maxBytes || isTruncated) throw errors.bodyTooLarge(maxBytes)
     if (name in fields) throw givenTwice(name)
-    if (name === strict && !isUtf8(bytes)) throw errors.badRequest(notUtf8)
-    fields[name] = bytes.toString('utf8')
+    beside += name.length + (name === longMember ? 0 : bytes.length)
+    if (beside > maxParamsLength) throw errors.paramsTooLarge(maxParamsLength)
+    if (name === memberAsText && !isUtf8(bytes)) throw errors.badRequest(notUtf8)
+    fields[name] = await longText(bytes)
   }
   return fields
 }

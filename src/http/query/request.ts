@@ -6,6 +6,7 @@ import type { Paging } from '../../sql/query-kind.ts'
 import { NotUtf8, parseForm } from '../frame/body/form.ts'
 import {
   choiceOf,
+  filenameOf,
   maxParamsLength,
   type Parameters,
   parametersOf,
@@ -24,7 +25,7 @@ export function readQuery(request: FastifyRequest): Query {
     paging: pagingOf(parameters),
     skippedFields: skippedFieldsOf(parameters.skipfields),
     decimals: wholeOf(parameters, 'dp', 0, 15) ?? defaultDecimals,
-    filename: textOf(parameters, 'filename'),
+    filename: filenameOf(parameters),
   }
 }
 
@@ -97,15 +98,17 @@ function pagingOf(parameters: Parameters): Paging | undefined {
 }
 
 /** A comma list, or several of them. */
-function skippedFieldsOf(value: unknown): readonly string[] {
+function skippedFieldsOf(value: unknown): ReadonlySet<string> {
   if (value === undefined) return none
-  return [value].flat().flatMap((list: unknown) => {
+  const names = new Set<string>()
+  for (const list of [value].flat() as unknown[]) {
     if (typeof list !== 'string') throw errors.badRequest('Invalid skipfields: it must be a list of names')
-    return list.split(',').filter((name) => name !== '')
-  })
+    for (const name of list.split(',')) if (name !== '') names.add(name)
+  }
+  return names
 }
 
-const none: readonly string[] = []
+const none: ReadonlySet<string> = new Set()
 
 /** A query string is read leniently, but a value must not become another one. */
 export function refuseBrokenParams({ query, url }: FastifyRequest): void {

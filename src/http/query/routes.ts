@@ -43,8 +43,7 @@ export async function queryRoutes(app: FastifyInstance, services: Services): Pro
     await scope.register(multipart, { throwFileSizeLimit: false })
     // Early, because the fields may hold the credential.
     scope.addHook('preValidation', async (request) => {
-      if (request.isMultipart())
-        request.body = await readFields(request, maxBytes, common.config.memberAsText)
+      if (request.isMultipart()) request.body = await readFields(request, { maxBytes, ...common.config })
     })
     scope.post('/api/v2/sql', { ...common, bodyLimit: maxBytes, schema: queryByPostSchema }, handler)
   })

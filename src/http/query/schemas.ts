@@ -1,4 +1,5 @@
 import { formats } from '../../query/query.ts'
+import { maxFilenameLength } from '../frame/parameters.ts'
 import { apiKey, error, onceHeaders, repeated, text } from '../frame/schemas.ts'
 
 /** Described, not enforced: bad values are refused by readQuery in the words of this API. */
@@ -20,7 +21,7 @@ const parameters = {
     default: 6,
     description: 'Decimal digits of GeoJSON coordinates.',
   },
-  filename: text('Makes the answer a download of this name.'),
+  filename: { ...text('Makes the answer a download of this name.'), maxLength: maxFilenameLength },
   api_key: apiKey,
 } as const
 

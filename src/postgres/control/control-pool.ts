@@ -19,9 +19,11 @@ export class ControlPool extends pg.Pool {
   readonly #waitMs: number
   readonly #releasedAt = new WeakMap<pg.ClientBase, number>()
   readonly #clients = new Set<pg.PoolClient>()
+  readonly #openApart: () => ControlPool
+  #apart: ControlPool | undefined
   #silentSince = Number.NEGATIVE_INFINITY
 
-  constructor(config: Config, host: Host, log: Log) {
+  constructor(config: Config, host: Host, log: Log, max = controlConnections - listeningConnections) {
     super({
       Client: ScramClient,
       ...host.address,
@@ -31,11 +33,12 @@ export class ControlPool extends pg.Pool {
       database: config.namespace,
       application_name: 'cartage control',
       options: sessionOptions(settings),
-      max: controlConnections,
+      max,
       idleTimeoutMillis: 60_000,
       connectionTimeoutMillis: config.connectionWaitMs,
     })
     this.#waitMs = config.connectionWaitMs
+    this.#openApart = () => new ControlPool(config, host, log, listeningConnections)
     this.on('error', (error) => log.warn({ err: error }, 'control connection lost'))
     this.on('connect', (client) => this.#watch(client))
     this.on('release', (_error, client) => {
@@ -55,6 +58,12 @@ export class ControlPool extends pg.Pool {
     return undefined
   }
 
+  /** One of those that listen, hold a lease or show that a process lives: no crowd of requests keeps them waiting. */
+  connectApart(): Promise<pg.PoolClient> {
+    this.#apart ??= this.#openApart()
+    return this.#apart.connect()
+  }
+
   override end(): Promise<void>
   override end(callback: () => void): void
   override end(callback?: () => void): Promise<void> | undefined {
@@ -62,9 +71,13 @@ export class ControlPool extends pg.Pool {
     setTimeout(() => {
       for (const client of this.#clients) socketOf(client).destroy()
     }, goodbyeMs).unref()
-    if (!callback) return super.end()
-    super.end(callback)
+    if (!callback) return this.#endBoth()
+    this.#endBoth().finally(callback)
     return undefined
+  }
+
+  async #endBoth(): Promise<void> {
+    await Promise.all([super.end(), this.#apart?.end()])
   }
 
   /** When one connection has fallen silent, those that have not been used since may have done so too. */
@@ -112,6 +125,8 @@ type ConnectCallback = (
 ) => void
 
 export const controlConnections = 12
+/** Those of them that requests cannot take: of the lease, of those who wait for jobs, of the worker. */
+const listeningConnections = 3
 
 /** A little longer than PostgreSQL itself lets a statement run: its own error says for certain that nothing was done. */
 const silentMs = 6_000

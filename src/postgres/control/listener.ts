@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Pool, PoolClient } from 'pg'
+import type { PoolClient } from 'pg'
 import type { Log } from '../../log.ts'
 import { answerWithin } from '../answer-within.ts'
+import type { ControlPool } from './control-pool.ts'
 
 export type ListenerOptions = Readonly<{
   channel: string
@@ -24,7 +25,7 @@ export type ListenerOptions = Readonly<{
  * connection can be silent without being closed, so it is asked something in rounds.
  */
 export class Listener {
-  readonly #control: Pool
+  readonly #control: ControlPool
   readonly #log: Log
   readonly #options: ListenerOptions
   readonly #stopped = new AbortController()
@@ -34,7 +35,7 @@ export class Listener {
   #isWoken = false
   #endPause: () => void = () => undefined
 
-  constructor(control: Pool, log: Log, options: ListenerOptions) {
+  constructor(control: ControlPool, log: Log, options: ListenerOptions) {
     this.#control = control
     this.#log = log
     this.#options = options
@@ -87,7 +88,7 @@ export class Listener {
 
   async #connect(): Promise<PoolClient> {
     const { channel, onConnect, onMessage, answerMs } = this.#options
-    const client = await this.#control.connect()
+    const client = await this.#control.connectApart()
     this.#isConnected = true
     client.on('notification', ({ payload }) => onMessage(payload ?? ''))
     client.on('end', () => this.wake())

@@ -25,7 +25,7 @@ type Use = { all: number; anonymous: number }
  */
 export class Slots {
   readonly #limits: SlotLimits
-  readonly #queue = new WaitQueue<Holder, GiveBack>()
+  readonly #queue = new WaitQueue<Holder, GiveBack>(kindOf)
   readonly #roles = new Map<string, number>()
   readonly #accounts = new Map<string, Use>()
   readonly #use: Use = { all: 0, anonymous: 0 }
@@ -101,6 +101,10 @@ export class Slots {
     this.#queue.serve((holder) => this.takeNow(holder))
   }
 }
+
+/** Those with the same limits. */
+const kindOf = ({ account = '', isAnonymous = false, role = '' }: Holder) =>
+  `${role} ${account} ${isAnonymous}`
 
 function add(use: Use, isAnonymous: boolean | undefined, change: 1 | -1): void {
   use.all += change

@@ -1,11 +1,20 @@
 import type { Interruption } from './interruption.ts'
 
-/** Callers that wait for something of which there is a limited number, in the order in which they came. */
+/**
+ * Callers that wait for something of which there is a limited number. Those of one kind wait in the order in which they came,
+ * and the kinds take turns: what one kind may not have now is not offered to each of its many waiters.
+ */
 export class WaitQueue<Request, Grant> {
-  readonly #waiters = new Set<Waiter<Request, Grant>>()
+  readonly #kindOf: (request: Request) => string
+  readonly #lines = new Map<string, Set<Waiter<Request, Grant>>>()
+  #length = 0
+
+  constructor(kindOf: (request: Request) => string) {
+    this.#kindOf = kindOf
+  }
 
   get length(): number {
-    return this.#waiters.size
+    return this.#length
   }
 
   /** Waits for a grant; rejects with `late()` when the time is over, or with the signal's reason. */
@@ -18,32 +27,47 @@ export class WaitQueue<Request, Grant> {
         signal?.removeEventListener('abort', onAbort)
       }
       const waiter = { request, resolve, reject, leave }
-      this.#waiters.add(waiter)
+      this.#add(waiter)
       signal?.addEventListener('abort', onAbort)
     })
   }
 
   /** Serves everyone for whom `offer` has something; the others keep their places. */
   serve(offer: (request: Request) => Grant | undefined): void {
-    for (const waiter of this.#waiters) {
-      const grant = offer(waiter.request)
-      if (grant === undefined) continue
-      this.#dismiss(waiter)
-      waiter.resolve(grant)
+    // A kind that was served goes to the end of this very loop.
+    for (const [kind, line] of this.#lines) {
+      const [first] = line
+      const grant = first && offer(first.request)
+      if (!first || grant === undefined) continue
+      this.#lines.delete(kind)
+      this.#dismiss(first, line)
+      if (line.size > 0) this.#lines.set(kind, line)
+      first.resolve(grant)
     }
   }
 
   refuseAll(error: Error): void {
-    for (const waiter of this.#waiters) this.#refuse(waiter, error)
+    for (const line of this.#lines.values()) for (const waiter of line) this.#refuse(waiter, error)
+  }
+
+  #add(waiter: Waiter<Request, Grant>): void {
+    const kind = this.#kindOf(waiter.request)
+    this.#lines.set(kind, (this.#lines.get(kind) ?? new Set()).add(waiter))
+    this.#length += 1
   }
 
   #refuse(waiter: Waiter<Request, Grant>, reason: unknown): void {
-    this.#dismiss(waiter)
+    const kind = this.#kindOf(waiter.request)
+    const line = this.#lines.get(kind)
+    if (!line?.has(waiter)) return
+    this.#dismiss(waiter, line)
+    if (line.size === 0) this.#lines.delete(kind)
     waiter.reject(reason)
   }
 
-  #dismiss(waiter: Waiter<Request, Grant>): void {
-    this.#waiters.delete(waiter)
+  #dismiss(waiter: Waiter<Request, Grant>, line: Set<Waiter<Request, Grant>>): void {
+    line.delete(waiter)
+    this.#length -= 1
     waiter.leave()
   }
 }

@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
-import { queryMessages } from './query-messages.ts'
+import { queryMessages, sendLong } from './query-messages.ts'
 
 /** One statement with parameters. */
 export type BoundText = Readonly<{
-  text: string
+  text: string | Buffer
   /** Given the types that PostgreSQL inferred, the values as PostgreSQL writes them; null: it shall not run. */
   bind: (types: readonly number[]) => readonly (string | null)[] | null
 }>
@@ -23,7 +23,9 @@ export class BoundQuery {
     this.#socket = socket
     this.#bind = bind
     this.#followers = followers
-    socket.write(Buffer.concat([message('P', unnamed, `${text}\0`, int16(0)), describe, flush]))
+    if (typeof text === 'string')
+      socket.write(Buffer.concat([message('P', unnamed, `${text}\0`, int16(0)), describe, flush]))
+    else sendLong(socket, [...parseMessage(text), describe, flush])
   }
 
   /** To be called with the ParameterDescription. */
@@ -42,6 +44,12 @@ export class BoundQuery {
     this.#isWaiting = false
     this.#socket.write(Buffer.concat([...last, queryMessages(this.#followers)]))
   }
+}
+
+/** Of a text whose bytes are many: they are not copied. */
+function parseMessage(text: Buffer): readonly Buffer[] {
+  const end = Buffer.alloc(3)
+  return [Buffer.from('P'), int32(4 + 1 + text.length + end.length), Buffer.alloc(1), text, end]
 }
 
 function readTypes(buffer: Buffer, start: number): number[] {

@@ -1,3 +1,5 @@
+import type { Socket } from 'node:net'
+
 /** Texts of the simple protocol, one message each, in one piece. */
 export function queryMessages(texts: readonly string[]): Buffer {
   const bytes = Buffer.allocUnsafe(texts.reduce((sum, text) => sum + overhead + Buffer.byteLength(text), 0))
@@ -10,6 +12,20 @@ export function queryMessages(texts: readonly string[]): Buffer {
     bytes[at++] = 0
   }
   return bytes
+}
+
+/** The same of one text whose bytes are many: they are not copied. */
+export function queryMessage(text: Buffer): readonly Buffer[] {
+  const header = Buffer.alloc(headerLength)
+  header[0] = letterQ
+  header.writeInt32BE(text.length + overhead - 1, 1)
+  return [header, text, Buffer.alloc(1)]
+}
+
+export function sendLong(socket: Socket, parts: readonly Buffer[]): void {
+  socket.cork()
+  for (const part of parts) socket.write(part)
+  socket.uncork()
 }
 
 const letterQ = 0x51

@@ -3,15 +3,15 @@ import type { Client } from 'pg'
 import { BoundQuery, type BoundText, sync } from './bound-query.ts'
 import { copyDataHeader, copyDone, copyFail } from './copy-messages.ts'
 import { MessageReader } from './message-reader.ts'
-import { queryMessages } from './query-messages.ts'
+import { queryMessage, queryMessages, sendLong } from './query-messages.ts'
 import { RecyclingSocket } from './recycling-socket.ts'
 import { isStandbyStatus, standbyRefused } from './standby.ts'
 import { readWireError, type WireError } from './wire-error.ts'
 import type { WireHandler, WireOutcome } from './wire-handler.ts'
 import { messages } from './wire-messages.ts'
 
-/** SQL as one message of the simple protocol, or one statement with values for its parameters. */
-export type WireText = string | BoundText
+/** SQL as one message of the simple protocol, its text or its bytes, or one statement with values for its parameters. */
+export type WireText = string | Buffer | BoundText
 
 /**
  * One message on a connection of `pg`, read straight from its socket: rows and COPY data never become objects. While
@@ -50,9 +50,10 @@ export class WireQuery {
     // A connection that was lost a moment ago will not tell again.
     if (this.#socket.closed) process.nextTick(this.#onClose)
     const [first] = texts
-    if (typeof first === 'object') {
+    if (typeof first === 'object' && !Buffer.isBuffer(first)) {
       this.#bound = new BoundQuery(this.#socket, first, texts.slice(1) as string[])
-    } else this.#socket.write(queryMessages(texts as string[]))
+    } else if (Buffer.isBuffer(first)) sendLong(this.#socket, queryMessage(first))
+    else this.#socket.write(queryMessages(texts as string[]))
   }
 
   /** Over TCP the kernel keeps megabytes for us, over a Unix socket some 200 KB. */

@@ -43,13 +43,13 @@ function readColumns(buffer: Buffer, start: number): Column[] {
 }
 
 /** Of columns with one name only the last is shown, as in an object; skipped ones are not shown at all. */
-export function shownColumns(columns: readonly Column[], skipped: readonly string[]): readonly Column[] {
-  return skipped.length === 0 ? allShown(columns) : onlyShown(columns, skipped)
+export function shownColumns(columns: readonly Column[], skipped: ReadonlySet<string>): readonly Column[] {
+  return skipped.size === 0 ? allShown(columns) : onlyShown(columns, skipped)
 }
 
-const allShown = remembered((columns: readonly Column[]) => onlyShown(columns, []))
+const allShown = remembered((columns: readonly Column[]) => onlyShown(columns, new Set()))
 
-function onlyShown(columns: readonly Column[], skipped: readonly string[]): readonly Column[] {
+function onlyShown(columns: readonly Column[], skipped: ReadonlySet<string>): readonly Column[] {
   const isShown = areShown(columns, skipped)
   return isShown.includes(false) ? columns.filter((_, place) => isShown[place]) : columns
 }
@@ -59,7 +59,7 @@ export function countHidden(columns: readonly Column[]): number {
   return columns.length - allShown(columns).length
 }
 
-export function areShown(columns: readonly Column[], skipped: readonly string[]): readonly boolean[] {
+export function areShown(columns: readonly Column[], skipped: ReadonlySet<string>): readonly boolean[] {
   const lastOfName = new Map(columns.map(({ name }, place) => [name, place]))
-  return columns.map(({ name }, place) => lastOfName.get(name) === place && !skipped.includes(name))
+  return columns.map(({ name }, place) => lastOfName.get(name) === place && !skipped.has(name))
 }

@@ -9,12 +9,15 @@ import type { FormatOptions, RowFormat } from './row-format.ts'
  */
 export class GeojsonFormat implements RowFormat {
   readonly hasFields = false
-  readonly #skipped: readonly string[]
+  readonly #skipped: ReadonlySet<string>
   #plan: ObjectPlan | null = null
   #rows = 0
 
   constructor(options: FormatOptions) {
-    this.#skipped = [...options.skippedFields, geojsonColumn, geometryColumn, 'the_geom_webmercator']
+    this.#skipped = new Set(options.skippedFields)
+      .add(geojsonColumn)
+      .add(geometryColumn)
+      .add('the_geom_webmercator')
   }
 
   begin(out: ByteWriter): void {

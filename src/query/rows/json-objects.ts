@@ -28,13 +28,13 @@ export type ObjectPlan = Readonly<{
 /** The same twice: `words` are its bytes four at a time, the last ones with zeros behind them. */
 type Key = Readonly<{ bytes: Buffer; length: number; words: Int32Array }>
 
-export function planObjects(columns: readonly Column[], skipped: readonly string[]): ObjectPlan {
-  return skipped.length === 0 ? planWhole(columns) : plan(columns, skipped)
+export function planObjects(columns: readonly Column[], skipped: ReadonlySet<string>): ObjectPlan {
+  return skipped.size === 0 ? planWhole(columns) : plan(columns, skipped)
 }
 
-const planWhole = remembered((columns: readonly Column[]) => plan(columns, []))
+const planWhole = remembered((columns: readonly Column[]) => plan(columns, new Set()))
 
-function plan(columns: readonly Column[], skipped: readonly string[]): ObjectPlan {
+function plan(columns: readonly Column[], skipped: ReadonlySet<string>): ObjectPlan {
   const isShown = areShown(columns, skipped)
   const first = isShown.indexOf(true)
   const keys = columns.map(({ name }, place) =>

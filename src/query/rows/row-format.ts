@@ -1,7 +1,7 @@
 import type { ByteWriter } from './byte-writer.ts'
 import type { Column } from './columns.ts'
 
-export type FormatOptions = Readonly<{ skippedFields: readonly string[] }>
+export type FormatOptions = Readonly<{ skippedFields: ReadonlySet<string> }>
 
 /** What is known when the last statement has ended. */
 export type Summary = Readonly<{

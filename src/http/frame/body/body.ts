@@ -1,8 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { memberPlaces } from '../../../client/json-rows.ts'
 import { type AppError, errors } from '../../../errors.ts'
-import { maxParamsLength } from '../parameters.ts'
-import { NotUtf8, parseForm } from './form.ts'
+import { nextTurn } from '../../../next-turn.ts'
+import { isObject, maxParamsLength } from '../parameters.ts'
+import { type Form, NotUtf8, parseForm } from './form.ts'
+import { placeholder, shortenForm, shortenJson } from './long-member.ts'
+import { containsNul, noteFreeOfNul } from './refuse-nul.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -17,37 +20,22 @@ declare module 'fastify' {
 
 /** Small bodies: JSON and forms, whole, plain, in valid UTF-8, and in time. */
 export function acceptBodies(app: FastifyInstance, timeoutMs: number): void {
-  const parseJson = app.getDefaultJsonParser('error', 'error')
+  const parseJson = app.getDefaultJsonParser('error', 'error') as ParseJson
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     // Clients send the JSON type along with bodiless DELETEs and POSTs.
     if (body.length === 0) return done(null, undefined)
-    const text = decodeUtf8(body as Buffer)?.trim()
-    if (text === undefined) return done(errors.badRequest(notUtf8))
-    const { memberAsText, longMember } = request.routeOptions.config ?? {}
-    if (longMember !== undefined && isLongBeside(longMember, text))
-      return done(errors.paramsTooLarge(maxParamsLength))
-    if (memberAsText === undefined) return parseJson(request, text, done)
-    const [rest, member] = cutOut(memberAsText, text)
-    parseJson(request, rest, (error, body) => {
-      const isGiven = !error && member !== undefined && member !== 'null'
-      const whole = isGiven ? { ...(body as object), [memberAsText]: member } : body
-      if (isLong(text)) setImmediate(done, error, whole)
-      else done(error, whole)
-    })
+    const read = (bytes: Buffer) => readJson(request, bytes, parseJson)
+    readBody(request, body as Buffer, { shorten: shortenJson, read, mostBytes: maxParamsLength }, done)
   })
   app.addContentTypeParser(
     'application/x-www-form-urlencoded',
     { parseAs: 'buffer' },
     (request, body, done) => {
       if (isJson(beginningOf(body as Buffer))) return done(errors.badRequest(jsonInDisguise))
-      try {
-        const form = parseForm(body as Buffer, request.routeOptions.config?.memberAsText)
-        if (isLong(body)) setImmediate(done, null, form)
-        else done(null, form)
-      } catch (error) {
-        done(error instanceof NotUtf8 ? errors.badRequest(notUtf8) : (error as Error))
-      }
+      const read = (bytes: Buffer) => readForm(request, bytes)
+      // An escaped character is three.
+      readBody(request, body as Buffer, { shorten: shortenForm, read, mostBytes: 3 * maxParamsLength }, done)
     },
   )
   app.addContentTypeParser('*', { parseAs: 'buffer' }, ({ headers }, body, done) => {
@@ -64,24 +52,99 @@ export function acceptBodies(app: FastifyInstance, timeoutMs: number): void {
   })
 }
 
+type Done = (error: Error | null, body?: unknown) => void
+type ParseJson = (request: FastifyRequest, text: string, done: Done) => void
+
+/** How bodies of one type are read. `mostBytes`: of all but the long member. */
+type Reader = Readonly<{
+  shorten: typeof shortenJson
+  read: (bytes: Buffer) => unknown
+  mostBytes: number
+}>
+
+/** A short body at once; of a long one, where only one member may be long, this member in steps. */
+function readBody(request: FastifyRequest, bytes: Buffer, reader: Reader, done: Done): void {
+  if (bytes.length > maxParamsLength) {
+    readLongBody(request, bytes, reader).then((body) => done(null, body), done)
+    return
+  }
+  try {
+    const body = reader.read(bytes)
+    // Others get a turn before such a body is looked at once more.
+    if (bytes.length > longBytes) setImmediate(done, null, body)
+    else done(null, body)
+  } catch (error) {
+    done(error as Error)
+  }
+}
+
+async function readLongBody(
+  { routeOptions }: FastifyRequest,
+  bytes: Buffer,
+  { shorten, read, mostBytes }: Reader,
+): Promise<unknown> {
+  const name = routeOptions.config?.longMember
+  await nextTurn()
+  const { rest, long } = name === undefined ? { rest: bytes } : await shorten(bytes, name, mostBytes)
+  if (rest.length > mostBytes) throw errors.paramsTooLarge(maxParamsLength)
+  await nextTurn()
+  const body = read(rest)
+  // Of several with this name it may not be the one that counts.
+  if (!long || !isObject(body) || body[name!] !== placeholder) return body
+  const text = await long().catch(refuseText)
+  if (text.includes('\0')) throw containsNul()
+  ;(body as Record<string, unknown>)[name!] = text
+  return body
+}
+
+const longBytes = 64 * 1024
+
+function refuseText(error: unknown): never {
+  throw error instanceof SyntaxError ? errors.badRequest(notJson) : errors.badRequest(notUtf8)
+}
+
+function readJson(request: FastifyRequest, bytes: Buffer, parseJson: ParseJson): unknown {
+  const text = decodeUtf8(bytes)?.trim()
+  if (text === undefined) throw errors.badRequest(notUtf8)
+  const { memberAsText } = request.routeOptions.config ?? {}
+  const [rest, member] = memberAsText === undefined ? [text] : cutOut(memberAsText, text)
+  const body = parsed(request, rest, parseJson)
+  if (member !== undefined && member !== 'null') (body as Record<string, unknown>)[memberAsText!] = member
+  // JSON has no other way to write it.
+  if (!text.includes('\\u0000')) noteFreeOfNul(body)
+  return body
+}
+
+function parsed(request: FastifyRequest, text: string, parseJson: ParseJson): unknown {
+  let outcome: { error: Error | null; body: unknown } | undefined
+  parseJson(request, text, (error, body) => {
+    outcome = { error, body }
+  })
+  if (outcome?.error) throw outcome.error
+  return outcome?.body
+}
+
+function readForm({ routeOptions }: FastifyRequest, bytes: Buffer): unknown {
+  try {
+    const form = parseForm(bytes, routeOptions.config?.memberAsText)
+    if (bytes.length > maxParamsLength && lengthOf(form) > maxParamsLength)
+      throw errors.paramsTooLarge(maxParamsLength)
+    return form
+  } catch (error) {
+    throw error instanceof NotUtf8 ? errors.badRequest(notUtf8) : error
+  }
+}
+
+function lengthOf(form: Form): number {
+  let length = 0
+  for (const [name, value] of Object.entries(form))
+    for (const each of [value].flat()) length += name.length + each.length
+  return length
+}
+
 /** Is a body on its way? Where nobody reads one that is here already, its `end` would never come. */
 function hasBody({ headers, raw }: FastifyRequest): boolean {
   return (headers['content-length'] ?? headers['transfer-encoding']) !== undefined && !raw.complete
-}
-
-/** Others get a turn before such a body is looked at once more. */
-const isLong = ({ length }: string | Buffer) => length > 64 * 1024
-
-/** Before anything is parsed, because parsing many small things takes long. */
-function isLongBeside(longMember: string, text: string): boolean {
-  if (text.length <= maxParamsLength) return false
-  let length = 0
-  for (const { name, start, end } of placesIn(text)) {
-    // The second of its name is like any other.
-    if (name === longMember && length === 0) length = end - start
-    if (start - length > maxParamsLength) break
-  }
-  return text.length - length > maxParamsLength
 }
 
 /** The body with null for the member, and what stood there; of members with one name the last counts, as for the parser. */
@@ -122,6 +185,8 @@ function refusalOfCompressed(request: FastifyRequest): AppError | undefined {
   return errors.unsupportedMedia(`Content-Encoding ${JSON.stringify(encoding)} is not supported here`)
 }
 
+/** In the words of Fastify. */
+const notJson = "Body is not valid JSON but content-type is set to 'application/json'"
 export const notUtf8 = 'The request body is not valid UTF-8'
 
 /** As much as is looked at in order to tell what is wrong. */

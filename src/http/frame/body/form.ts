@@ -13,18 +13,28 @@ export function parseForm(bytes: Buffer, strict?: string): Form {
   // Nothing grows while it is decoded.
   const room = Buffer.allocUnsafe(bytes.length)
   let count = 0
-  for (let start = 0; start < bytes.length && count < maxFields; ) {
+  for (let start = 0; start < bytes.length && count < maxFields; start += 1) {
+    if (bytes[start] === ampersand) continue
     const end = placeOf(ampersand, bytes, start, bytes.length)
-    if (end > start) {
-      const middle = placeOf(equals, bytes, start, end)
-      const name = decode(bytes, start, middle, room).toString('utf8')
-      const value = textOf(decode(bytes, middle + 1, end, room), name === strict)
-      form[name] = name in form ? [form[name]!, value].flat() : value
-      count++
-    }
-    start = end + 1
+    const middle = placeOf(equals, bytes, start, end)
+    const name = decode(bytes, start, middle, room).toString('utf8')
+    add(form, name, textOf(decode(bytes, middle + 1, end, room), name === strict))
+    count++
+    start = end
   }
   return form
+}
+
+function add(form: Form, name: string, value: string): void {
+  const known = form[name]
+  if (known === undefined) form[name] = value
+  else if (typeof known === 'string') form[name] = [known, value]
+  else known.push(value)
+}
+
+/** The bytes that a part of a form stands for. */
+export function decodeEscapes(bytes: Buffer): Buffer {
+  return decode(bytes, 0, bytes.length, Buffer.allocUnsafe(bytes.length))
 }
 
 function placeOf(byte: number, bytes: Buffer, start: number, end: number): number {

@@ -1,0 +1,14 @@
+/** Resolves in a later turn of the event loop. One caller goes on in each turn, however many work on something long. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    if (waiting.push(resolve) === 1) setImmediate(serve)
+  })
+}
+
+const waiting: (() => void)[] = []
+
+function serve(): void {
+  const goOn = waiting.shift()!
+  if (waiting.length > 0) setImmediate(serve)
+  goOn()
+}
