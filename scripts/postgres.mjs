@@ -35,5 +35,5 @@ async function installPostgres(asRoot) {
 }
 
 function whatToDo(found) {
-  return `${found}: install it (Debian: apt-get install ${packages.join(' ')}), or set CARTAGE_DATABASE_URL to a PostgreSQL 14 or later that has it.`
+  return `${found}: install it (Debian: apt-get install ${packages.join(' ')}), or set CARTAGE_DATABASE_URL to a PostgreSQL 15 or later that has it.`
 }

@@ -178,6 +178,12 @@ export const errors = {
       'The administrative role must be a superuser and is none: look at CARTAGE_DATABASE_URL, or at the address of the host',
       { cause },
     ),
+  postgresTooOld: (major: number, oldest: number) =>
+    raise(
+      'postgres-too-old',
+      'unavailable',
+      `PostgreSQL ${major} is too old: Cartage needs version ${oldest} or later`,
+    ),
   connectionsExhausted: (waitedMs: number) =>
     raise(
       'connections-exhausted',
@@ -194,6 +200,19 @@ export const errors = {
       'lock-not-allowed',
       'forbidden',
       `The statement was ended: it ${act} a lock on ${what}, which others need`,
+    ),
+  settingsTooLarge: () =>
+    raise(
+      'settings-too-large',
+      'forbidden',
+      'The statement was ended: settings and password of a role may have 16 KB, as all accounts share their catalog. They were reset',
+    ),
+  rolePaused: (retryAfterSeconds: number) =>
+    raise(
+      'role-paused',
+      'unavailable',
+      'This key wrote too much into a catalog that all accounts share, and has to wait for a minute',
+      { retryAfterSeconds },
     ),
   statementTimeout: () =>
     raise(

@@ -27,6 +27,7 @@ import { connectionStats, type Databases } from './postgres/databases.ts'
 import { HostGuard } from './postgres/guard/host-guard.ts'
 import { lookAtLocks } from './postgres/guard/lock-look.ts'
 import type { Look } from './postgres/guard/look.ts'
+import { lookAtSettings } from './postgres/guard/settings-look.ts'
 import { hostPressures } from './postgres/host-pressure.ts'
 import { openQueries } from './query/answer-query.ts'
 import { loadGrammar } from './sql/grammar.ts'
@@ -128,7 +129,7 @@ function startRepair(installation: Installation, hostsLeft: readonly number[], s
 /** Before the doors open would be too early: the hosts are known only then. It stops with the work that it watches. */
 function startGuard({ databases, metrics, log }: Services, started: StartedParts): void {
   const endings = new AuditEndings(databases.control, log)
-  const looks: readonly Look[] = [lookAtLocks(databases)]
+  const looks: readonly Look[] = [lookAtLocks(databases), lookAtSettings(databases)]
   const guard = new HostGuard({
     hosts: databases.hosts,
     looks,

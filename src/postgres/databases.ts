@@ -7,6 +7,7 @@ import { firstHostId, Hosts, hostFromUrl } from './hosts.ts'
 import type { EndBackend, LookAtBackends } from './pools/forgotten-sessions.ts'
 import { LingeringBackends } from './pools/lingering-backends.ts'
 import { LoginKeeper } from './pools/login-keeper.ts'
+import { PausedRoles } from './pools/paused-roles.ts'
 import { RolePools } from './pools/role-pools.ts'
 import { adminTarget, type SessionTarget } from './session-target.ts'
 import { serverKeepAlive } from './wire/drop-when-silent.ts'
@@ -25,6 +26,8 @@ export type Databases = Readonly<{
   query: RolePools
   copy: RolePools
   job: RolePools
+  /** Of the three kinds above. */
+  paused: PausedRoles
   close: () => Promise<void>
 }>
 
@@ -33,12 +36,13 @@ export function openDatabases(config: Config, adminUrl: string, secrets: Secrets
   hosts.register(hostFromUrl(firstHostId, 'local', adminUrl))
   const control = new ControlPool(config, hosts.get(firstHostId), log)
   const admin = openAdmin(config, hosts, log)
-  const tenantPools = openTenantPools(config, hosts, admin, secrets, log)
+  const paused = new PausedRoles()
+  const tenantPools = openTenantPools(config, hosts, admin, secrets, paused, log)
   const close = async () => {
     await Promise.all([...Object.values(tenantPools), admin].map((pools) => pools.close()))
     await control.end()
   }
-  return { namespace: config.namespace, control, hosts, admin, ...tenantPools, close }
+  return { namespace: config.namespace, control, hosts, admin, ...tenantPools, paused, close }
 }
 
 function openAdmin(config: Config, hosts: Hosts, log: Log): RolePools {
@@ -65,11 +69,13 @@ function openTenantPools(
   hosts: Hosts,
   admin: RolePools,
   secrets: Secrets,
+  paused: PausedRoles,
   log: Log,
 ): Pick<Databases, 'query' | 'copy' | 'job'> {
   const common = {
     ...commonOptions(config, hosts, log),
     passwordOf: ({ role }: SessionTarget) => secrets.rolePassword(role),
+    paused,
     lingering: new LingeringBackends(lookAtBackends(admin, hosts)),
     backends: { look: lookAtBackends(admin, hosts), end: endBackendOn(admin, hosts) },
     keeper: new LoginKeeper({ admin, hosts, secrets, tempFileMaxBytes: config.tempFileMaxBytes }),

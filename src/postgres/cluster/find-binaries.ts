@@ -8,7 +8,8 @@ export type PostgresBinaries = {
   readonly major: number
 }
 
-export const oldestSupportedMajor = 14
+/** Before it, a role may make others members of itself, and views cannot read with the rights of those who ask. */
+export const oldestSupportedMajor = 15
 
 const run = promisify(execFile)
 

@@ -1,8 +1,11 @@
+import { errors } from '../../errors.ts'
 import { holdName } from '../advisory-locks.ts'
+import { oldestSupportedMajor } from '../cluster/find-binaries.ts'
 import type { Databases } from '../databases.ts'
 import { firstHostId } from '../hosts.ts'
 import { type Migration, migrate } from '../migrate.ts'
 import { quoteIdentifier } from '../quote.ts'
+import type { Session } from '../session.ts'
 import { adminTarget } from '../session-target.ts'
 
 /** Makes the control database if there is none, and brings it up to date. Answers whether it is new. */
@@ -50,6 +53,7 @@ async function prepareDatabase(
 
 async function createIfMissing({ admin, hosts }: Databases, hostId: number, name: string): Promise<void> {
   await admin.use(adminTarget(hosts, hostId), async (session) => {
+    await requireVersion(session)
     // Processes that start at the same moment do this one after the other.
     await holdName(session, name)
     const { rowCount } = await session.query('select from pg_catalog.pg_database where datname = $1', [name])
@@ -57,4 +61,12 @@ async function createIfMissing({ admin, hosts }: Databases, hostId: number, name
     await session.query(`create database ${quoteIdentifier(name)} template template0 encoding 'UTF8'`)
     await session.query(`revoke all on database ${quoteIdentifier(name)} from public`)
   })
+}
+
+async function requireVersion(session: Session): Promise<void> {
+  const { rows } = await session.query<{ major: number }>(
+    `select pg_catalog.current_setting('server_version_num')::integer / 10000 as major`,
+  )
+  const { major } = rows[0]!
+  if (major < oldestSupportedMajor) throw errors.postgresTooOld(major, oldestSupportedMajor)
 }

@@ -6,6 +6,7 @@ import { type EndBackend, ForgottenSessions, type LookAtBackends } from './forgo
 import { type Interruption, throwIfAborted } from './interruption.ts'
 import type { LingeringBackends } from './lingering-backends.ts'
 import { type LogInOptions, logIn } from './log-in.ts'
+import type { PausedRoles } from './paused-roles.ts'
 import { type GiveBack, type Holder, Slots } from './slots.ts'
 
 export type RolePoolsOptions = LogInOptions &
@@ -21,6 +22,8 @@ export type RolePoolsOptions = LogInOptions &
     answerMs: number
     /** Tells when the backend of a connection that was cut has ended; without it nobody waits for that. */
     lingering?: LingeringBackends
+    /** Without it every role gets a connection. */
+    paused?: PausedRoles
     /** How connections are found that were forgotten on the way; without it nobody looks for them. */
     backends?: Readonly<{ look: LookAtBackends; end: EndBackend }>
   }>
@@ -56,6 +59,7 @@ export class RolePools {
   async acquire(target: SessionTarget, signal?: Interruption, onFree?: () => void): Promise<Session> {
     if (this.#closed) throw errors.shuttingDown()
     throwIfAborted(signal)
+    this.#options.paused?.refuse(target.hostId, target.role)
     const giveBack = await this.#takeSlot(target, signal)
     try {
       const session = this.#takeIdle(target) ?? (await this.#open(target))
@@ -70,6 +74,7 @@ export class RolePools {
   take(target: SessionTarget, signal?: Interruption): Session | undefined {
     if (this.#closed) throw errors.shuttingDown()
     throwIfAborted(signal)
+    this.#options.paused?.refuse(target.hostId, target.role)
     if (!this.#hasIdle(target)) return undefined
     const giveBack = this.#host(target.hostId).slots.takeNow(holderOf(target))
     return giveBack && this.#lend(this.#takeIdle(target)!, giveBack, undefined)

@@ -1,0 +1,128 @@
+import { errors } from '../../errors.ts'
+import type { Databases } from '../databases.ts'
+import { tenantRolePattern } from '../tenant-names.ts'
+import type { Ended, GuardedHost, Look } from './look.ts'
+
+type Ask = GuardedHost['ask']
+
+/**
+ * Keeps the shared catalogs small in which every role may store settings and a password of its own: all accounts read
+ * them, and no quota counts them. A role that stores more than 16 KB loses all of it, its statements are ended, and it gets
+ * no connection for a minute. The same happens to whoever is writing when the catalogs have grown, committed or not; then
+ * they are vacuumed.
+ */
+export function lookAtSettings(databases: Databases): Look {
+  const pattern = tenantRolePattern(databases.namespace)
+  const vacuumedAt = new Map<number, number>()
+  const ending = new RoleEndings(databases)
+  return {
+    name: 'settings',
+    everyMs: 500,
+    alertMs: 100,
+    look: async ({ host, ask }) => {
+      const isGrown = await haveGrown(ask)
+      const large = await ask<{ role: string }>(largeRoles, [pattern, maxRoleBytes])
+      const writers = isGrown ? await ask<{ role: string }>(writingRoles, [pattern]) : []
+      const roles = [...new Set([...large, ...writers].map(({ role }) => role))]
+      const ended: Ended[] = []
+      for (const role of roles) {
+        if (!(await ending.endAll(host.id, role, ask))) continue
+        await ask(resetSettings, [role])
+        await ask(resetPassword, [role, maxPasswordBytes])
+        ended.push({ role, why: 'stored too much in the settings of its role' })
+      }
+      if (isGrown && performance.now() - (vacuumedAt.get(host.id) ?? -vacuumEveryMs) >= vacuumEveryMs) {
+        vacuumedAt.set(host.id, performance.now())
+        await vacuum(ask)
+      }
+      return ended
+    },
+  }
+}
+
+async function haveGrown(ask: Ask): Promise<boolean> {
+  const [size] = await ask<{ bytes: number }>(catalogBytes)
+  return Number(size!.bytes) > maxCatalogBytes
+}
+
+/** Ends what a role runs. Another process knows better what its clients are to be told, so it has the first second. */
+class RoleEndings {
+  readonly #databases: Databases
+  readonly #foreignSince = new Map<string, number>()
+
+  constructor(databases: Databases) {
+    this.#databases = databases
+  }
+
+  /** False: something runs in another process, which may be about to end it. */
+  async endAll(hostId: number, role: string, ask: Ask): Promise<boolean> {
+    const { query, copy, job, paused } = this.#databases
+    const running = await ask<{ pid: number }>(runningOf, [role])
+    const sessions = running.map(({ pid }) =>
+      [query, copy, job].map((pools) => pools.find(hostId, pid)).find(Boolean),
+    )
+    if (sessions.includes(undefined) && !this.#hasWaited(`${hostId}/${role}`)) return false
+    paused.pause(hostId, role, pauseMs)
+    for (const session of sessions) session?.endFor(errors.settingsTooLarge())
+    await ask(endRunning, [role, running.map(({ pid }) => pid)])
+    return true
+  }
+
+  #hasWaited(key: string): boolean {
+    const now = performance.now()
+    for (const [each, since] of this.#foreignSince)
+      if (now - since > forgetMs) this.#foreignSince.delete(each)
+    const since = this.#foreignSince.get(key) ?? now
+    this.#foreignSince.set(key, since)
+    return now - since > othersTurnMs
+  }
+}
+
+/** What a transaction that is still open may see stays: the next look tries again. */
+async function vacuum(ask: Ask): Promise<void> {
+  for (const catalog of ['pg_db_role_setting', 'pg_authid']) await ask(`vacuum pg_catalog.${catalog}`)
+}
+
+/** As stored: values may be compressed. */
+const largeRoles = `
+  select rolname as role
+  from pg_catalog.pg_authid
+  left join pg_catalog.pg_db_role_setting on setrole = pg_authid.oid
+  where rolname ~ $1
+  group by rolname, rolpassword
+  having coalesce(sum(pg_catalog.pg_column_size(setconfig)), 0)
+    + coalesce(pg_catalog.pg_column_size(rolpassword), 0) > $2`
+
+const catalogBytes = `
+  select sum(pg_catalog.pg_relation_size(oid) + pg_catalog.pg_relation_size(reltoastrelid))::float8
+    - 1024 * (select count(*) from pg_catalog.pg_authid) as bytes
+  from pg_catalog.pg_class
+  where oid in ('pg_catalog.pg_db_role_setting'::regclass, 'pg_catalog.pg_authid'::regclass) and reltoastrelid <> 0`
+
+const writingRoles = `
+  select distinct usename as role
+  from pg_catalog.pg_locks join pg_catalog.pg_stat_activity using (pid)
+  where usename ~ $1 and mode = 'RowExclusiveLock'
+    and relation in ('pg_catalog.pg_db_role_setting'::regclass, 'pg_catalog.pg_authid'::regclass)`
+
+const runningOf = `select pid from pg_catalog.pg_stat_activity where usename = $1 and state <> 'idle'`
+
+const endRunning = `
+  select pg_catalog.pg_terminate_backend(pid) from pg_catalog.pg_stat_activity where usename = $1 and pid = any ($2)`
+
+const resetSettings = `
+  delete from pg_catalog.pg_db_role_setting
+  where setrole = (select oid from pg_catalog.pg_roles where rolname = $1)`
+
+/** The next login puts its own back. */
+const resetPassword = `
+  update pg_catalog.pg_authid set rolpassword = null where rolname = $1 and pg_catalog.pg_column_size(rolpassword) > $2`
+
+const maxRoleBytes = 16 * 1024
+const maxPasswordBytes = 1024
+/** Beside what the roles need that there are. */
+const maxCatalogBytes = 8 * 1024 ** 2
+const vacuumEveryMs = 2_000
+const pauseMs = 60_000
+const othersTurnMs = 1_000
+const forgetMs = 10_000
