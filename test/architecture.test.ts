@@ -8,7 +8,7 @@ const root = fileURLToPath(new URL('../src', import.meta.url))
 
 /** What stands on which floor. Imports stay within a folder or go down. */
 const floors = [
-  ['main.ts', 'serve.ts', 'run-service.ts', 'service.ts', 'started-parts.ts'],
+  ['main.ts', 'serve.ts', 'give-up-root.ts', 'run-service.ts', 'service.ts', 'started-parts.ts'],
   ['http', 'worker', 'cli'],
   ['keys', 'jobs', 'copy', 'query', 'tables'],
   ['doctor'],
@@ -29,7 +29,7 @@ const floors = [
     'client',
   ],
   ['known-variables.ts', 'request-tally.ts'],
-  ['config-variables.ts', 'make-folder.ts', 'package-file.ts'],
+  ['config-variables.ts', 'make-folder.ts', 'package-file.ts', 'unless-aborted.ts'],
 ]
 
 test('a file imports from its own folder or from a floor below', async () => {

@@ -6,7 +6,8 @@ import { promisify } from 'node:util'
 import { createLog } from '../../src/log.ts'
 import { findBinaries, type PostgresBinaries } from '../../src/postgres/cluster/find-binaries.ts'
 import { type ClusterHome, openHome } from '../../src/postgres/cluster/home.ts'
-import { emptyEnvironment, superuser, writeOwned } from '../../src/postgres/cluster/initialise.ts'
+import { emptyEnvironment, superuser } from '../../src/postgres/cluster/initialise.ts'
+import { writeOwned } from '../../src/postgres/cluster/owned-files.ts'
 import { choosePort, lastWords, spawnPostmaster } from '../../src/postgres/cluster/postmaster.ts'
 import { isAlive } from '../../src/postgres/cluster/processes.ts'
 import { urlOf } from '../../src/postgres/cluster/server.ts'
@@ -27,7 +28,7 @@ export class Replica {
     const { port, password } = new URL(url)
     try {
       await copyPrimary(home, binaries!, port, password)
-      await writeOwned(home, home.passwordPath, password)
+      await writeOwned(home.passwordPath, home.identity, password)
       return new Replica(dataDir, home, await startReplica(home, binaries!, password))
     } catch (error) {
       await remove(dataDir, home)

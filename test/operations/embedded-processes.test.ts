@@ -1,11 +1,16 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createAdminClient, createClient } from '../../src/client/client.ts'
 import { createLog } from '../../src/log.ts'
+import { openHome } from '../../src/postgres/cluster/home.ts'
+import { takeLock } from '../../src/postgres/cluster/lock.ts'
+import { findPostmaster } from '../../src/postgres/cluster/postmaster.ts'
 import { runningClusterUrl } from '../../src/postgres/cluster/running-url.ts'
+import { shareCluster } from '../../src/postgres/cluster/shared-cluster.ts'
 import { cartage, installation } from '../support/call.ts'
 import { newDataDir } from '../support/data-dir.ts'
 import { startCartage } from '../support/processes.ts'
@@ -48,6 +53,62 @@ test('a process goes on when the one that looked after the cluster is killed', a
   await first.kill()
   await eventually(async () => assert.equal((await fetch(`${second.url}/health/ready`)).status, 200))
   assert.equal(await second.stop(), 0)
+  assert.equal(await runningClusterUrl(dataDir, createLog('silent')), undefined)
+})
+
+test('five commands at once on a stopped installation all succeed, and leave it stopped', async (t) => {
+  const dataDir = await newDataDir(t)
+  const env = { CARTAGE_DATA_DIR: dataDir, CARTAGE_DEMO_USER: 'off' }
+  await (await startCartage(t, ['serve', '--no-worker'], env)).stop()
+  for (let round = 0; round < 2; round++) {
+    const calls = Array.from({ length: 5 }, () => cartage(env, 'user', 'list'))
+    assert.deepEqual(await Promise.all(calls), Array(5).fill({ code: 0, out: '', err: '' }))
+    assert.equal(await runningClusterUrl(dataDir, createLog('silent')), undefined)
+  }
+})
+
+test('a process that starts while the last one leaves finds PostgreSQL or starts it', async (t) => {
+  const dataDir = await newDataDir(t)
+  const env = { CARTAGE_DATA_DIR: dataDir, CARTAGE_DEMO_USER: 'off' }
+  let running = await startCartage(t, ['serve', '--no-worker'], env)
+  for (const beforeMs of [0, 200, 400]) {
+    const next = startCartage(t, ['serve', '--no-worker'], env)
+    await sleep(beforeMs)
+    assert.equal(await running.stop(), 0)
+    running = await next
+    assert.equal((await fetch(`${running.url}/health/ready`)).status, 200)
+  }
+  assert.equal(await running.stop(), 0)
+})
+
+test('a process that is about to start is a member: who leaves meanwhile leaves PostgreSQL running', async (t) => {
+  const dataDir = await newDataDir(t)
+  const options = { dataDir, log: createLog('silent'), settings: { fsync: 'off' } }
+  const first = await shareCluster(options)
+  const home = await openHome(dataDir, options.log)
+  const starting = await takeLock(home, home.membersLockPath, 'shared', 0)
+  const before = await findPostmaster(home)
+  await first.stop()
+  assert.deepEqual([await findPostmaster(home), Boolean(before)], [before, true])
+  const second = await shareCluster(options)
+  await starting!.release()
+  await second.stop()
+  assert.equal(await findPostmaster(home), undefined)
+})
+
+test('a server that does not let us in is named, and not stopped', async (t) => {
+  const dataDir = await newDataDir(t)
+  const service = await startCartage(t, ['serve', '--no-worker'], { CARTAGE_DATA_DIR: dataDir })
+  await service.kill()
+  const password = join(dataDir, 'postgres/password')
+  const right = await readFile(password, 'utf8')
+  await writeFile(password, 'another')
+  const { code, err } = await cartage({ CARTAGE_DATA_DIR: dataDir }, 'user', 'list')
+  assert.equal(code, 1)
+  assert.match(err, /^cartage: a PostgreSQL server \(process \d+\) runs on .+ and does not let us in: .+\n$/)
+  await writeFile(password, right)
+  assert.ok(await runningClusterUrl(dataDir, createLog('silent')))
+  assert.equal((await cartage({ CARTAGE_DATA_DIR: dataDir }, 'user', 'list')).code, 0)
   assert.equal(await runningClusterUrl(dataDir, createLog('silent')), undefined)
 })
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
-import { mkdir, mkdtemp, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { stat } from 'node:fs/promises'
 import { test } from 'node:test'
 import { createUser } from '../../src/accounts/create-user.ts'
+import { createLog } from '../../src/log.ts'
 import { ClusterHeld } from '../../src/postgres/cluster/cluster-error.ts'
-import { takeLock } from '../../src/postgres/cluster/lock.ts'
-import { startTime } from '../../src/postgres/cluster/processes.ts'
+import { openHome } from '../../src/postgres/cluster/home.ts'
+import { becomeKeeper } from '../../src/postgres/cluster/lock.ts'
+import { newDataDir } from '../support/data-dir.ts'
 import { newInstallation } from '../support/installation.ts'
 
 test('a full disk of the control database is 503, and tells nothing of our own SQL', async (t) => {
@@ -30,10 +30,13 @@ test('a full disk of the control database is 503, and tells nothing of our own S
   })
 })
 
-test('a command joins a cluster that others look after without writing anything first', async () => {
-  const lock = join(await mkdtemp(join(tmpdir(), 'lock-')), 'service.lock')
-  await writeFile(lock, JSON.stringify({ pid: process.pid, startTime: startTime(process.pid) }))
-  // What would be written cannot be, as on a full disk.
-  await mkdir(`${lock}.${process.pid}`)
-  await assert.rejects(takeLock(lock), ClusterHeld)
+test('a command joins a cluster that others look after without writing anything first', async (t) => {
+  const home = await openHome(await newDataDir(t), createLog('silent'))
+  const lock = await becomeKeeper(home)
+  const changes = () =>
+    Promise.all([home.directory, home.lockPath].map(async (path) => (await stat(path)).mtimeMs))
+  const before = await changes()
+  await assert.rejects(becomeKeeper(home), ClusterHeld)
+  assert.deepEqual(await changes(), before)
+  await lock.release()
 })

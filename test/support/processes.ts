@@ -6,6 +6,7 @@ import type { Installation } from './installation.ts'
 import { program } from './program.ts'
 
 export type RunningProcess = Readonly<{
+  pid: number
   /** Where it listens; empty for a worker. */
   url: string
   /** What it has logged until it was ready. */
@@ -42,8 +43,9 @@ export async function startCartage(
   t: TestContext,
   command: readonly string[],
   env: Readonly<Record<string, string>>,
+  node: readonly string[] = program,
 ): Promise<RunningProcess> {
-  const child = spawn(process.execPath, [...program, ...command], {
+  const child = spawn(process.execPath, [...node, ...command], {
     env: { PATH: process.env.PATH, CARTAGE_PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
@@ -54,6 +56,7 @@ export async function startCartage(
     log += chunk
   })
   return {
+    pid: child.pid!,
     log: () => log,
     url: await sayReady(child, gone),
     ended: gone,

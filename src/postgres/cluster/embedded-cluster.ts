@@ -4,9 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../../log.ts'
 import { ClusterError } from './cluster-error.ts'
 import { findBinaries, oldestSupportedMajor, type PostgresBinaries } from './find-binaries.ts'
-import { openHome } from './home.ts'
-import { clusterVersion, initialise, readPassword, writeOwned } from './initialise.ts'
-import { type Lock, takeLock } from './lock.ts'
+import { type ClusterHome, openHome } from './home.ts'
+import { clusterVersion, initialise, readPassword } from './initialise.ts'
+import { becomeKeeper, type Lock } from './lock.ts'
+import { writeOwned } from './owned-files.ts'
 import { type Postmaster, stopPostmaster } from './postmaster.ts'
 import { isAlive } from './processes.ts'
 import { adoptServer, launchServer, type Server, urlOf } from './server.ts'
@@ -33,17 +34,25 @@ export type EmbeddedClusterOptions = Readonly<{
  * A server that a killed process left running is taken over.
  */
 export async function startEmbeddedCluster(options: EmbeddedClusterOptions): Promise<EmbeddedCluster> {
-  const home = await openHome(options.dataDir, options.log)
-  const lock = await takeLock(home.lockPath)
+  return keepCluster(await openHome(options.dataDir, options.log), options, false)
+}
+
+/** The same in a home that was found. `isShared`: others may join the server before this returns. */
+export async function keepCluster(
+  home: ClusterHome,
+  options: EmbeddedClusterOptions,
+  isShared: boolean,
+): Promise<EmbeddedCluster> {
+  const { log, isOnTcp = false, onLaunch, settings = {} } = options
+  const signal = options.signal ?? new AbortController().signal
+  const lock = await becomeKeeper(home, 0, signal)
   try {
     const version = await clusterVersion(home)
     const binaries = await chooseBinaries(version)
-    if (version === undefined) await initialise(home, binaries, options.settings?.fsync !== 'off')
-    await writeOwned(home, join(home.dataPath, 'cartage.conf'), settingsFile(options.settings ?? {}))
-    const given = options.signal ?? new AbortController().signal
+    if (version === undefined) await initialise(home, binaries, settings.fsync !== 'off', signal)
+    await writeOwned(join(home.dataPath, 'cartage.conf'), home.identity, settingsFile(settings))
     const password = await readPassword(home)
-    const { log, isOnTcp = false, onLaunch } = options
-    const server = { home, binaries, password, log, isOnTcp, signal: given, onLaunch }
+    const server = { home, binaries, password, log, isOnTcp, isShared, signal, onLaunch }
     const postmaster = (await adoptServer(server)) ?? (await launchServer(server))
     return new EmbeddedCluster(
       server,
@@ -70,7 +79,7 @@ export class EmbeddedCluster {
   #revival: Promise<void> | undefined
 
   constructor(server: Server, lock: Lock, postmaster: Postmaster, remains: readonly string[]) {
-    this.#server = { ...server, signal: this.#stopping.signal }
+    this.#server = { ...server, isShared: false, signal: this.#stopping.signal }
     this.#lock = lock
     this.#remains = remains
     this.#postmaster = postmaster

@@ -1,14 +1,11 @@
-import { execFile } from 'node:child_process'
-import { chmod, chown, lstat, mkdtemp, realpath, rmdir, stat, symlink } from 'node:fs/promises'
+import { chmod, lchown, lstat, mkdtemp, realpath, rmdir, stat, symlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { promisify } from 'node:util'
 import type { Log } from '../../log.ts'
 import { makeFolder } from '../../make-folder.ts'
 import { ClusterError } from './cluster-error.ts'
+import type { Identity } from './owned-files.ts'
 import { findSocketDirectory } from './socket-directory.ts'
-
-/** Whose processes PostgreSQL's are; undefined: our own. */
-export type Identity = Readonly<{ uid: number; gid: number }>
+import { canUse, findUser, isRoot, serviceUser } from './system-user.ts'
 
 /** The folder that holds everything of one cluster, and the user it belongs to. */
 export type ClusterHome = Readonly<{
@@ -17,18 +14,21 @@ export type ClusterHome = Readonly<{
   passwordPath: string
   portPath: string
   logPath: string
+  /** See lock.ts. */
   lockPath: string
+  membersLockPath: string
+  serverLockPath: string
   /** Where the server's socket is: for its user alone. */
   socketDirectory: string
+  /** Whose the folder is and whose processes PostgreSQL's are, for root; undefined: our own. */
   identity: Identity | undefined
 }>
 
-const run = promisify(execFile)
 const sharedRoot = '/var/lib/cartage'
 
 /**
- * Finds or makes `<dataDir>/postgres`. PostgreSQL refuses to run as root, so root hands the folder to the user
- * `postgres`; where that user cannot reach it, the folder lies under /var/lib and `<dataDir>/postgres` points there.
+ * Finds or makes `<dataDir>/postgres`. PostgreSQL refuses to run as root, so root hands a new folder to the system user of
+ * the service; where that user cannot reach it, the folder lies under /var/lib and `<dataDir>/postgres` points there.
  */
 export async function openHome(dataDir: string, log: Pick<Log, 'info'>): Promise<ClusterHome> {
   const path = join(dataDir, 'postgres')
@@ -44,7 +44,7 @@ export async function openHome(dataDir: string, log: Pick<Log, 'info'>): Promise
     )
   })
   const identity = await ownerOf(directory)
-  if (identity && !(await canWrite(identity, directory))) {
+  if (identity && !(await canUse(identity, '-w', directory))) {
     throw new ClusterError(
       `${directory} belongs to user ${identity.uid}, who cannot reach it; open the folders above it to that user`,
     )
@@ -56,6 +56,8 @@ export async function openHome(dataDir: string, log: Pick<Log, 'info'>): Promise
     portPath: join(directory, 'port'),
     logPath: join(directory, 'server.log'),
     lockPath: join(directory, 'service.lock'),
+    membersLockPath: join(directory, 'members.lock'),
+    serverLockPath: join(directory, 'server.lock'),
     socketDirectory: await findSocketDirectory(directory, identity),
     identity,
   }
@@ -66,19 +68,19 @@ async function makeHome(path: string, log: Pick<Log, 'info'>): Promise<void> {
   const made = await makeFolder(path, 0o700)
   // Another process that starts at the same moment may have been first.
   if (made === undefined || !isRoot()) return
-  const postgres = await postgresUser()
-  await chown(path, postgres.uid, postgres.gid)
+  const owner = await newOwner()
+  await lchown(path, owner.uid, owner.gid)
   await letPass(dirname(path))
-  if (await canWrite(postgres, path)) return
+  if (await canUse(owner, '-w', path)) return
 
   await rmdir(path)
   await makeSearchable(sharedRoot)
   const directory = await mkdtemp(join(sharedRoot, `${basename(dirname(path))}-`))
-  await chown(directory, postgres.uid, postgres.gid)
+  await lchown(directory, owner.uid, owner.gid)
   await symlink(directory, path)
   log.info(
     { directory, link: path },
-    'the user postgres cannot reach the data directory: the cluster lives elsewhere',
+    'the user of PostgreSQL cannot reach the data directory: the cluster lives elsewhere',
   )
 }
 
@@ -95,7 +97,7 @@ async function letPass(dataDir: string): Promise<void> {
 }
 
 async function ownerOf(directory: string): Promise<Identity | undefined> {
-  const { uid, gid } = await stat(directory)
+  const { uid, gid } = await lstat(directory)
   if (!isRoot()) {
     if (uid === process.getuid?.()) return undefined
     throw new ClusterError(
@@ -104,30 +106,10 @@ async function ownerOf(directory: string): Promise<Identity | undefined> {
   }
   if (uid !== 0) return { uid, gid }
   // A start that was killed between mkdir and chown left it to root.
-  const postgres = await postgresUser()
-  await chown(directory, postgres.uid, postgres.gid)
-  return postgres
+  const owner = await newOwner()
+  await lchown(directory, owner.uid, owner.gid)
+  return owner
 }
 
-async function postgresUser(): Promise<Identity> {
-  const [uid, gid] = await Promise.all(['-u', '-g'].map((option) => run('id', [option, 'postgres']))).catch(
-    (cause) => {
-      throw new ClusterError(
-        'PostgreSQL cannot run as root and there is no user `postgres` to run it; create one',
-        { cause },
-      )
-    },
-  )
-  return { uid: Number(uid?.stdout), gid: Number(gid?.stdout) }
-}
-
-async function canWrite(identity: Identity, directory: string): Promise<boolean> {
-  return run('test', ['-w', directory], { ...identity, cwd: '/' }).then(
-    () => true,
-    () => false,
-  )
-}
-
-function isRoot(): boolean {
-  return process.getuid?.() === 0
-}
+/** Where the service's own user could not be made, that of PostgreSQL's package. */
+const newOwner = () => findUser([serviceUser, 'postgres'])

@@ -1,55 +1,96 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { type FileHandle, open, readFile, rename, rm, stat } from 'node:fs/promises'
-import { createServer } from 'node:net'
-import { join } from 'node:path'
+import { type FileHandle, lstat } from 'node:fs/promises'
+import { connect, createServer } from 'node:net'
+import { basename, join } from 'node:path'
+import { ClusterHeld } from './cluster-error.ts'
 import type { PostgresBinaries } from './find-binaries.ts'
 import type { ClusterHome } from './home.ts'
 import { emptyEnvironment } from './initialise.ts'
+import { type Lock, takeLock } from './lock.ts'
+import { openOwned, readOwned, removeOwned, renameOwned } from './owned-files.ts'
 import { hasEnded, isServerProcess, serverProcesses, signal } from './processes.ts'
+import { socketPath } from './socket-directory.ts'
 
 /** A server; `isOnTcp`: it listens on its port, not only on a socket that is named after it. */
 export type Postmaster = Readonly<{ pid: number; port: number; isOnTcp: boolean }>
 
 const largestLogBytes = 16 * 1024 ** 2
 
-/** Starts the server and returns at once; it is not yet ready for connections. */
+/**
+ * Starts the server and returns at once; it is not yet ready for connections. The server and its backends hold a lock of
+ * the kernel, so there is no second one on these files, not even in another container.
+ */
 export async function spawnPostmaster(
   home: ClusterHome,
   binaries: PostgresBinaries,
   port: number,
   isOnTcp: boolean,
 ): Promise<Postmaster> {
-  const log = await openLog(home)
+  const lock = await takeLock(home, home.serverLockPath, 'exclusive', lockWaitMs)
+  if (!lock) throw new ClusterHeld(runsElsewhere(home))
   try {
-    const child = spawn(
-      join(binaries.directory, 'postgres'),
-      [
-        '-D',
-        home.dataPath,
-        '-p',
-        String(port),
-        '-c',
-        `listen_addresses=${isOnTcp ? '127.0.0.1' : ''}`,
-        '-k',
-        home.socketDirectory,
-        '-c',
-        'unix_socket_permissions=0700',
-      ],
-      {
-        cwd: home.directory,
-        env: emptyEnvironment,
-        stdio: ['ignore', log.fd, log.fd],
-        // A session of its own: Ctrl-C in the terminal reaches us alone, and we stop the server when we are done with it.
-        detached: true,
-        ...home.identity,
-      },
-    )
+    await clearPidFile(home)
+    return await spawnWith(lock, home, binaries, port, isOnTcp)
+  } finally {
+    await lock.release()
+  }
+}
+
+async function spawnWith(
+  lock: Lock,
+  home: ClusterHome,
+  binaries: PostgresBinaries,
+  port: number,
+  isOnTcp: boolean,
+): Promise<Postmaster> {
+  const log = await openLog(home)
+  const listen = ['-p', String(port), '-c', `listen_addresses=${isOnTcp ? '127.0.0.1' : ''}`]
+  const socket = ['-k', home.socketDirectory, '-c', 'unix_socket_permissions=0700']
+  try {
+    const child = spawn(join(binaries.directory, 'postgres'), ['-D', home.dataPath, ...listen, ...socket], {
+      cwd: home.directory,
+      env: emptyEnvironment,
+      stdio: ['ignore', log.fd, log.fd, lock.fd],
+      // A session of its own: Ctrl-C in the terminal reaches us alone, and we stop the server when we are done with it.
+      detached: true,
+      ...home.identity,
+    })
     await once(child, 'spawn')
     child.unref()
     return { pid: child.pid as number, port, isOnTcp }
   } finally {
     await log.close()
+  }
+}
+
+/** The backends of a killed server keep its lock until they notice. */
+const lockWaitMs = 5_000
+
+const runsElsewhere = ({ directory }: ClusterHome) =>
+  `a PostgreSQL server that cannot be seen from here, as in another container, runs on ${directory}`
+
+/**
+ * Removes the pid file of a dead server, as PostgreSQL would refuse to start while the id in it belongs to another program
+ * by now, or to a zombie that is not reaped. We have the server's lock; one that was started without it may still listen.
+ */
+async function clearPidFile(home: ClusterHome): Promise<void> {
+  const recorded = await readPidFile(home)
+  if (recorded && (await isListening(home, recorded))) throw new ClusterHeld(runsElsewhere(home))
+  // Elsewhere we cannot see whether backends are left, and leave the judgement to PostgreSQL.
+  if (process.platform === 'linux') await removeOwned(join(home.dataPath, 'postmaster.pid'))
+}
+
+/** Whether anything takes connections at the server's socket. A socket is reached from every container that has the folder. */
+async function isListening(home: ClusterHome, { port }: Postmaster): Promise<boolean> {
+  const probe = connect(socketPath(home.socketDirectory, port))
+  try {
+    await once(probe, 'connect')
+    return true
+  } catch (error) {
+    return !['ENOENT', 'ECONNREFUSED'].includes((error as NodeJS.ErrnoException).code ?? '')
+  } finally {
+    probe.destroy()
   }
 }
 
@@ -65,17 +106,9 @@ export async function isStarting(home: ClusterHome): Promise<boolean> {
   return status === undefined || status.trim() === 'starting'
 }
 
-/**
- * Clears what a killed server left: backends that have not noticed its death, then its pid file. PostgreSQL would
- * refuse to start while the id in it belongs to another program by now, or to a zombie that nobody has reaped.
- */
-export async function clearRemains(home: ClusterHome): Promise<void> {
-  const remains = serverProcesses(home.dataPath)
-  await Promise.all(remains.map((pid) => stopPostmaster(pid, 'at once')))
-  const areGone = remains.length === 0 || serverProcesses(home.dataPath).length === 0
-  // Elsewhere we cannot see whether backends are left, and leave the judgement to PostgreSQL.
-  if (process.platform === 'linux' && areGone)
-    await rm(join(home.dataPath, 'postmaster.pid'), { force: true })
+/** Ends the backends of a killed server that have not noticed its death, as far as they can be seen from here. */
+export async function endRemains(home: ClusterHome): Promise<void> {
+  await Promise.all(serverProcesses(home.dataPath).map((pid) => stopPostmaster(pid, 'at once')))
 }
 
 /** Ends the server: `gently` it cancels what runs and writes a checkpoint; otherwise the next start recovers. */
@@ -93,7 +126,7 @@ const patienceMs = { SIGINT: 30_000, SIGQUIT: 15_000, SIGKILL: 5_000 } as const
 
 /** The port the cluster had last, if it is free, so that its address stays the same; else another one. */
 export async function choosePort(home: ClusterHome): Promise<number> {
-  const remembered = Number(await readFile(home.portPath, 'utf8').catch(() => ''))
+  const remembered = Number(await readOwned(home.portPath).catch(() => ''))
   if (remembered > 0 && (await isFree(remembered))) return remembered
   for (;;) {
     // Below the range from which the kernel takes ports for outgoing connections.
@@ -112,27 +145,26 @@ export async function isFree(port: number): Promise<boolean> {
 
 /** What the server has said since the log had this many bytes: its last lines. */
 export async function lastWords(home: ClusterHome, sinceBytes: number): Promise<string> {
-  const text = await readFile(home.logPath).catch(() => Buffer.alloc(0))
+  const text = Buffer.from(await readOwned(home.logPath).catch(() => ''))
   // The log may have been put aside at its start.
   const fresh = text.length >= sinceBytes ? text.subarray(sinceBytes) : text
   return fresh.toString('utf8').trim().split('\n').slice(-6).join('\n')
 }
 
 export async function logBytes(home: ClusterHome): Promise<number> {
-  return stat(home.logPath).then(
+  return lstat(home.logPath).then(
     ({ size }) => size,
     () => 0,
   )
 }
 
 async function openLog(home: ClusterHome): Promise<FileHandle> {
-  if ((await logBytes(home)) > largestLogBytes) await rename(home.logPath, `${home.logPath}.1`)
-  const log = await open(home.logPath, 'a', 0o600)
-  if (home.identity) await log.chown(home.identity.uid, home.identity.gid)
-  return log
+  if ((await logBytes(home)) > largestLogBytes) await renameOwned(home.logPath, `${basename(home.logPath)}.1`)
+  return openOwned(home.logPath, home.identity, 'append')
 }
 
-async function readPidFile(home: ClusterHome): Promise<Postmaster | undefined> {
+/** The server as it has written itself down; it may be dead, or in another container. */
+export async function readPidFile(home: ClusterHome): Promise<Postmaster | undefined> {
   const [pid, , , port, , address = ''] = await readPidLines(home)
   return Number(pid) > 0
     ? { pid: Number(pid), port: Number(port), isOnTcp: address.trim() !== '' }
@@ -140,7 +172,7 @@ async function readPidFile(home: ClusterHome): Promise<Postmaster | undefined> {
 }
 
 async function readPidLines(home: ClusterHome): Promise<readonly string[]> {
-  return readFile(join(home.dataPath, 'postmaster.pid'), 'utf8').then(
+  return readOwned(join(home.dataPath, 'postmaster.pid')).then(
     (text) => text.split('\n'),
     () => [],
   )

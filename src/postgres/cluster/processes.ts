@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** Whether a process runs under this id. A zombie does not: it only waits to be reaped. */
@@ -9,13 +9,6 @@ export function isAlive(pid: number): boolean {
     if ((error as NodeJS.ErrnoException).code !== 'EPERM') return false
   }
   return readStat(pid)?.[0] !== 'Z'
-}
-
-/** Tells a process from a later one that was given the same id; empty where there is no /proc. */
-export function startTime(pid: number): string {
-  const bootId = attempt(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim())
-  const startTicks = readStat(pid)?.[19]
-  return bootId && startTicks ? `${bootId} ${startTicks}` : ''
 }
 
 /** The processes of the PostgreSQL server whose data directory this is; it works inside it. Linux only. */
@@ -30,7 +23,9 @@ export function isServerProcess(pid: number, dataPath: string): boolean {
   // Asked of every process on the machine: most are told by their name. (Someone's shell may stand in the directory too.)
   const command = attempt(() => readFileSync(`/proc/${pid}/comm`, 'utf8').trim())
   if (command !== 'postgres') return false
-  return attempt(() => readlinkSync(`/proc/${pid}/cwd`)) === dataPath && isAlive(pid)
+  // By the folder itself: in another container the same name may be another folder, and another name the same.
+  const [working, data] = [`/proc/${pid}/cwd`, dataPath].map((path) => attempt(() => statSync(path)))
+  return working !== undefined && working.ino === data?.ino && working.dev === data.dev && isAlive(pid)
 }
 
 /** Sends a signal; a process that has already gone is not an error. */

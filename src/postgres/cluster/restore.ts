@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { access, chown, mkdir, rename, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { lchown, lstat, mkdir } from 'node:fs/promises'
+import { basename, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
@@ -10,8 +10,10 @@ import type { Log } from '../../log.ts'
 import { ClusterError } from './cluster-error.ts'
 import type { PostgresBinaries } from './find-binaries.ts'
 import { type ClusterHome, openHome } from './home.ts'
-import { clusterVersion, emptyEnvironment, superuser, writeOwned } from './initialise.ts'
-import { takeLock } from './lock.ts'
+import { clusterVersion, emptyEnvironment, superuser } from './initialise.ts'
+import { becomeKeeper } from './lock.ts'
+import { removeTree, renameOwned, writeOwned } from './owned-files.ts'
+import { plainTar } from './plain-tar.ts'
 import { settingsFile } from './settings.ts'
 
 /**
@@ -26,7 +28,7 @@ export async function restoreCluster(
   beforeUse: () => Promise<void>,
 ): Promise<void> {
   const home = await openHome(dataDir, log)
-  const lock = await takeLock(home.lockPath)
+  const lock = await becomeKeeper(home)
   try {
     if ((await clusterVersion(home)) !== undefined)
       throw new ClusterError(
@@ -38,9 +40,9 @@ export async function restoreCluster(
       await takeConfiguration(home, draft)
       await setPassword(home, binaries, draft)
       await beforeUse()
-      await rename(draft, home.dataPath)
+      await renameOwned(draft, basename(home.dataPath))
     } finally {
-      await rm(draft, { recursive: true, force: true })
+      await removeTree(draft)
     }
   } finally {
     await lock.release()
@@ -53,36 +55,37 @@ async function unpack(
   tar: Readable,
   draft: string,
 ): Promise<void> {
-  await rm(draft, { recursive: true, force: true })
+  await removeTree(draft)
   await mkdir(draft, { mode: 0o700 })
-  if (home.identity) await chown(draft, home.identity.uid, home.identity.gid)
-  await run(home, 'tar', ['-x', '-C', draft], tar)
+  if (home.identity) await lchown(draft, home.identity.uid, home.identity.gid)
+  await run(home, 'tar', ['-x', '-C', draft], plainTar(tar))
   await run(home, join(binaries.directory, 'pg_verifybackup'), ['--quiet', draft])
 }
 
 /** The settings of a cluster that was not ours were for another machine, and some of them run programs. */
 async function takeConfiguration(home: ClusterHome, draft: string): Promise<void> {
-  const isOurs = await access(join(draft, 'cartage.conf')).then(
+  const put = (name: string, text: string) => writeOwned(join(draft, name), home.identity, text)
+  const isOurs = await lstat(join(draft, 'cartage.conf')).then(
     () => true,
     () => false,
   )
-  await writeOwned(home, join(draft, 'cartage.conf'), settingsFile({}))
+  await put('cartage.conf', settingsFile({}))
   if (isOurs) return
   const logins = ['local', 'host'].flatMap((type) =>
     ['all', 'replication'].map(
       (database) => `${type} ${database} all ${type === 'host' ? '127.0.0.1/32 ' : ''}scram-sha-256\n`,
     ),
   )
-  await writeOwned(home, join(draft, 'postgresql.conf'), "include = 'cartage.conf'\n")
-  await writeOwned(home, join(draft, 'postgresql.auto.conf'), '')
-  await writeOwned(home, join(draft, 'pg_hba.conf'), logins.join(''))
-  await writeOwned(home, join(draft, 'pg_ident.conf'), '')
+  await put('postgresql.conf', "include = 'cartage.conf'\n")
+  await put('postgresql.auto.conf', '')
+  await put('pg_hba.conf', logins.join(''))
+  await put('pg_ident.conf', '')
 }
 
 /** In single-user mode: nobody can connect before the password is ours. It also replays the WAL of the backup. */
 async function setPassword(home: ClusterHome, binaries: PostgresBinaries, draft: string): Promise<void> {
   const password = randomBytes(32).toString('base64url')
-  await writeOwned(home, home.passwordPath, password)
+  await writeOwned(home.passwordPath, home.identity, password)
   const statements = [
     `create role ${superuser};\n`,
     `alter role ${superuser} superuser login valid until 'infinity' password '${password}';\n`,
@@ -94,7 +97,7 @@ async function run(
   home: ClusterHome,
   program: string,
   args: readonly string[],
-  input: Readable | readonly string[] = [],
+  input: AsyncIterable<Buffer> | readonly string[] = [],
 ): Promise<void> {
   const child = spawn(program, args, {
     cwd: home.directory,
@@ -104,13 +107,15 @@ async function run(
   })
   const ended = once(child, 'close')
   const words = text(child.stderr)
-  const isFed = pipeline(input, child.stdin).then(
-    () => true,
+  const trouble = pipeline(input, child.stdin).then(
+    () => undefined,
     // It ended early and says why itself; or what we read was broken.
-    () => false,
+    (error: unknown) => error,
   )
   const [code] = await ended
-  if (code === 0 && (await isFed)) return
+  const unfed = await trouble
+  if (unfed instanceof ClusterError) throw unfed
+  if (code === 0 && !unfed) return
   const last = (await words).trim().split('\n').slice(-3).join('; ')
   throw new ClusterError(
     `the backup is damaged, or cannot be used here: ${last || `${program} got not all of it`}`,

@@ -1,14 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../../log.ts'
+import { unlessAborted } from '../../unless-aborted.ts'
 import { sqlstateOf } from '../sqlstate.ts'
 import { ScramClient } from '../wire/scram-client.ts'
 import { ClusterError } from './cluster-error.ts'
 import type { PostgresBinaries } from './find-binaries.ts'
 import type { ClusterHome } from './home.ts'
-import { superuser, writeOwned } from './initialise.ts'
+import { superuser } from './initialise.ts'
+import { writeOwned } from './owned-files.ts'
 import {
   choosePort,
-  clearRemains,
+  endRemains,
   findPostmaster,
   isFree,
   isStarting,
@@ -28,6 +30,8 @@ export type Server = Readonly<{
   log: Pick<Log, 'info' | 'warn'>
   /** On a port as well, for tests that put themselves between. */
   isOnTcp: boolean
+  /** Others may have joined it already: a start that is given up leaves it running. */
+  isShared: boolean
   signal: AbortSignal
   onLaunch?: (() => void) | undefined
 }>
@@ -36,24 +40,28 @@ export type Server = Readonly<{
 const launchTimeoutMs = 600_000
 const adoptTimeoutMs = 30_000
 
-/** Takes over the server that a killed service left running, if it lets us in; one that does not is stopped. */
+/**
+ * Takes over the server that a killed service left running. One that does not let us in is left alone: we cannot know
+ * who uses it.
+ */
 export async function adoptServer(server: Server): Promise<Postmaster | undefined> {
-  const running = await findPostmaster(server.home)
+  const { home } = server
+  const running = await findPostmaster(home)
   if (!running) return undefined
+  const { pid, port } = running
   try {
     if (running.isOnTcp !== server.isOnTcp) throw new Error('it listens elsewhere than it should')
-    await closeToTenants(server, running, adoptTimeoutMs)
-    server.log.info(
-      { pid: running.pid, port: running.port },
-      'took over the PostgreSQL server of an earlier start',
-    )
-    return running
-  } catch (error) {
+    await closeToTenants(server, running, (await isStarting(home)) ? launchTimeoutMs : adoptTimeoutMs)
+  } catch (cause) {
     server.signal.throwIfAborted()
-    server.log.warn({ pid: running.pid, err: error }, 'stopping a PostgreSQL server that does not let us in')
-    await stopPostmaster(running.pid, 'gently')
-    return undefined
+    if (!isAlive(pid)) return undefined
+    throw new ClusterError(
+      `a PostgreSQL server (process ${pid}) runs on ${home.directory} and does not let us in: ${cause}; end it if it is not needed: kill -INT ${pid}`,
+      { cause },
+    )
   }
+  server.log.info({ pid, port }, 'took over the PostgreSQL server of an earlier start')
+  return running
 }
 
 /** Starts the server and waits until it answers. Without a given port it takes the one it had, or a free one. */
@@ -61,16 +69,17 @@ export async function launchServer(server: Server, givenPort?: number): Promise<
   const { home } = server
   for (let attempt = 1; ; attempt++) {
     server.signal.throwIfAborted()
-    await clearRemains(home)
+    await endRemains(home)
     const port = givenPort ?? (server.isOnTcp ? await choosePort(home) : socketPort)
     const logStart = await logBytes(home)
     const postmaster = await spawnPostmaster(home, server.binaries, port, server.isOnTcp)
     server.onLaunch?.()
     try {
       await closeToTenants(server, postmaster, launchTimeoutMs)
-      if (server.isOnTcp) await writeOwned(home, home.portPath, String(port))
+      if (server.isOnTcp) await writeOwned(home.portPath, home.identity, String(port))
       return postmaster
     } catch (error) {
+      if (server.isShared) server.signal.throwIfAborted()
       await stopPostmaster(postmaster.pid, 'gently')
       server.signal.throwIfAborted()
       // Between our look and the server's bind another program may have taken the port.
@@ -97,12 +106,15 @@ export function urlOf(
 async function closeToTenants(server: Server, postmaster: Postmaster, timeoutMs: number): Promise<void> {
   const client = await logIn(server, postmaster, timeoutMs)
   try {
-    await client.query(
-      `alter role all set log_min_messages to 'fatal';
-       revoke connect, temporary on database postgres, template1 from public`,
+    await unlessAborted(
+      server.signal,
+      client.query(
+        `alter role all set log_min_messages to 'fatal';
+         revoke connect, temporary on database postgres, template1 from public`,
+      ),
     )
   } finally {
-    await client.end().catch(() => undefined)
+    await unlessAborted(server.signal, client.end()).catch(() => undefined)
   }
 }
 
@@ -111,8 +123,9 @@ async function logIn(server: Server, postmaster: Postmaster, timeoutMs: number):
   for (let pauseMs = 5; ; pauseMs = Math.min(pauseMs * 1.2, 500)) {
     try {
       if (await isStarting(server.home)) throw new Error('it is still starting')
-      return await connect(urlOf(server, postmaster))
+      return await unlessAborted(server.signal, connect(urlOf(server, postmaster)))
     } catch (refusal) {
+      server.signal.throwIfAborted()
       if (!isAlive(postmaster.pid) || Date.now() > deadline || sqlstateOf(refusal)?.startsWith('28'))
         throw refusal
     }

@@ -1,112 +1,162 @@
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
+import { unlessAborted } from '../../unless-aborted.ts'
 import { ScramClient } from '../wire/scram-client.ts'
-import { ClusterHeld } from './cluster-error.ts'
-import {
-  type EmbeddedCluster,
-  type EmbeddedClusterOptions,
-  startEmbeddedCluster,
-} from './embedded-cluster.ts'
-import { dataDirFile } from './installations.ts'
-import { runningClusterUrl } from './running-url.ts'
+import { ClusterError, ClusterHeld } from './cluster-error.ts'
+import { type EmbeddedCluster, type EmbeddedClusterOptions, keepCluster } from './embedded-cluster.ts'
+import { type ClusterHome, openHome } from './home.ts'
+import { readPassword } from './initialise.ts'
+import { noteDataDir } from './installations.ts'
+import { becomeKeeper, type Lock, takeLock } from './lock.ts'
+import type { Identity } from './owned-files.ts'
+import { findPostmaster, readPidFile, stopPostmaster } from './postmaster.ts'
+import { urlOf } from './server.ts'
 
 /**
  * The cluster under the data directory for any number of processes: the first starts it, the others join. When the
- * one that looks after it leaves, another takes over; the last one to leave stops it.
+ * one that looks after it leaves, another takes over; the last one to leave stops it. A process is a member from before it
+ * looks for the server until it has closed its connections.
  */
 export async function shareCluster(options: EmbeddedClusterOptions): Promise<SharedCluster> {
+  const home = await openHome(options.dataDir, options.log)
+  const member = await becomeMember(home, options.signal)
+  try {
+    return await startOrJoin(home, member, options)
+  } catch (error) {
+    // The server may be ours and not ready, or others may have joined it already.
+    if (options.signal?.aborted) await leave(home, member, undefined)
+    else await member.release()
+    options.signal?.throwIfAborted()
+    throw error
+  }
+}
+
+/** Waits while the last member of before stops the server. */
+async function becomeMember(home: ClusterHome, signal?: AbortSignal): Promise<Lock> {
+  const member = await takeLock(home, home.membersLockPath, 'shared', joinTimeoutMs, signal)
+  if (member) return member
+  throw new ClusterError(`another Cartage process has been stopping PostgreSQL in ${home.directory} for long`)
+}
+
+async function startOrJoin(
+  home: ClusterHome,
+  member: Lock,
+  options: EmbeddedClusterOptions,
+): Promise<SharedCluster> {
   const deadline = Date.now() + joinTimeoutMs
   for (;;) {
     try {
-      const keeper = await startEmbeddedCluster(options)
-      await writeFile(join(keeper.directory, dataDirFile), options.dataDir)
-      return new SharedCluster(options, keeper.url, keeper)
+      const keeper = await keepCluster(home, options, true)
+      // For people alone.
+      await noteDataDir(home, options.dataDir).catch(() => undefined)
+      return new SharedCluster(home, member, options, keeper.url, keeper)
     } catch (error) {
       if (!(error instanceof ClusterHeld) || Date.now() > deadline) throw error
-      const url = await runningClusterUrl(options.dataDir, options.log)
-      if (url && (await doesAnswer(url))) return new SharedCluster(options, url, undefined)
+      const url = await answeringUrl(home, options.signal)
+      if (url) return new SharedCluster(home, member, options, url, undefined)
       // Its keeper is just starting it, or about to end.
       await sleep(joinPauseMs, undefined, options.signal && { signal: options.signal })
     }
   }
 }
 
+/** The address of a server that lets us in, wherever it runs. */
+async function answeringUrl(home: ClusterHome, signal?: AbortSignal): Promise<string | undefined> {
+  const recorded = await readPidFile(home)
+  if (!recorded) return undefined
+  const url = urlOf({ home, password: await readPassword(home) }, recorded)
+  const answer = ask(url, 'select').then(
+    () => url,
+    () => undefined,
+  )
+  return signal ? unlessAborted(signal, answer) : answer
+}
+
 export class SharedCluster {
   readonly url: string
+  readonly #home: ClusterHome
+  readonly #member: Lock
   readonly #options: EmbeddedClusterOptions
   readonly #stopping = new AbortController()
   readonly #watching: Promise<void>
   #keeper: EmbeddedCluster | undefined
 
-  constructor(options: EmbeddedClusterOptions, url: string, keeper: EmbeddedCluster | undefined) {
-    this.#options = { dataDir: options.dataDir, log: options.log, settings: options.settings ?? {} }
+  constructor(
+    home: ClusterHome,
+    member: Lock,
+    options: EmbeddedClusterOptions,
+    url: string,
+    keeper: EmbeddedCluster | undefined,
+  ) {
+    const { signal: _, onLaunch: __, ...lasting } = options
+    this.#home = home
+    this.#member = member
+    this.#options = { ...lasting, signal: this.#stopping.signal }
     this.url = url
     this.#keeper = keeper
     this.#watching = this.#succeed()
+  }
+
+  /** Whose the cluster is, for root; undefined: our own. */
+  get owner(): Identity | undefined {
+    return this.#home.identity
   }
 
   /** Call it when this process has closed its connections. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     await this.#watching
-    if (!this.#keeper && !(await this.#isAbandoned())) return
-    if (this.#keeper && (await hasUsers(this.url))) {
-      await this.#keeper.leave()
-      this.#keeper = undefined
-      // Whoever left between the look and now has not found it free; who leaves from now on does.
-      if ((await hasUsers(this.url)) || !(await this.#isAbandoned())) return
-    }
-    await this.#keeper?.stop()
+    await leave(this.#home, this.#member, this.#keeper)
   }
 
   /** Takes over from a keeper that has left or died. */
   async #succeed(): Promise<void> {
+    const { signal } = this.#stopping
     while (!this.#keeper) {
-      await sleep(successionPauseMs, undefined, { signal: this.#stopping.signal, ref: false }).catch(
-        () => undefined,
-      )
-      if (this.#stopping.signal.aborted) return
-      await this.#takeOver().catch((error: unknown) => {
+      await sleep(successionPauseMs, undefined, { signal, ref: false }).catch(() => undefined)
+      if (signal.aborted) return
+      try {
+        this.#keeper = await keepCluster(this.#home, this.#options, true)
+      } catch (error) {
+        if (signal.aborted || error instanceof ClusterHeld) continue
         this.#options.log.warn(
           { err: error },
           'cannot take over the PostgreSQL of another process: trying again',
         )
-      })
+      }
     }
   }
+}
 
-  /** Whether the server runs and nobody looks after it; then it is ours. */
-  async #isAbandoned(): Promise<boolean> {
-    if (!(await runningClusterUrl(this.#options.dataDir, this.#options.log))) return false
-    await this.#takeOver()
-    return this.#keeper !== undefined
+/** Stops the server if no other member is left. A process that cannot know that stops nothing. */
+async function leave(home: ClusterHome, member: Lock, keeper: EmbeddedCluster | undefined): Promise<void> {
+  await member.release()
+  // Whoever starts from here on waits until it is released.
+  const last = await takeLock(home, home.membersLockPath, 'exclusive', 0).catch(() => undefined)
+  try {
+    // The first process of a container takes all others of it along, the server too.
+    const isOver = last !== undefined || process.pid === 1
+    if (!isOver) await keeper?.leave()
+    else if (keeper) await keeper.stop()
+    else await stopAbandoned(home)
+  } finally {
+    await last?.release()
   }
+}
 
-  async #takeOver(): Promise<void> {
+/** Stops a server that runs without a keeper. */
+async function stopAbandoned(home: ClusterHome): Promise<void> {
+  try {
+    const lock = await becomeKeeper(home, leavingMs)
     try {
-      this.#keeper = await startEmbeddedCluster(this.#options)
-    } catch (error) {
-      if (!(error instanceof ClusterHeld)) throw error
+      const running = await findPostmaster(home)
+      if (running) await stopPostmaster(running.pid, 'gently')
+    } finally {
+      await lock.release()
     }
+  } catch (error) {
+    if (!(error instanceof ClusterHeld)) throw error
   }
-}
-
-async function doesAnswer(url: string): Promise<boolean> {
-  return ask(url, 'select').then(
-    () => true,
-    () => false,
-  )
-}
-
-/** Whether a Cartage process is connected; our own connections are closed by now. */
-async function hasUsers(url: string): Promise<boolean> {
-  const question = `select from pg_catalog.pg_stat_activity where usename = current_user and application_name = 'cartage control'`
-  return ask(url, question).then(
-    ({ rowCount }) => Boolean(rowCount),
-    () => false,
-  )
 }
 
 async function ask(url: string, question: string): Promise<pg.QueryResult> {
@@ -127,3 +177,5 @@ async function ask(url: string, question: string): Promise<pg.QueryResult> {
 const joinTimeoutMs = 60_000
 const joinPauseMs = 200
 const successionPauseMs = 500
+/** For so long a keeper that is leaving may have its lock. */
+const leavingMs = 2_000

@@ -1,0 +1,135 @@
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { constants } from 'node:fs'
+import { type FileHandle, lstat, open, rename, rm } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { ClusterError } from './cluster-error.ts'
+
+/** A user of the machine, by number. */
+export type Identity = Readonly<{ uid: number; gid: number }>
+
+/*
+ * The folder of a cluster belongs to the user of PostgreSQL, and root may work in it. So no name in it is trusted: neither
+ * a file nor the folder it lies in may be a symbolic link, what is no plain file is not opened, and a new file gets its
+ * content and its owner before it gets its name.
+ */
+
+const { O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } =
+  constants
+
+export async function readOwned(path: string): Promise<string> {
+  return inItsFolder(path, async (safe) => {
+    const file = await openPlain(safe, path, O_RDONLY)
+    try {
+      if ((await file.stat()).size > largestBytes) throw new ClusterError(`${path} is too large`)
+      return await file.readFile('utf8')
+    } finally {
+      await file.close()
+    }
+  })
+}
+
+/** Replaces a file whole, for the eyes of its owner alone. One that says the same already stays as it is. */
+export async function writeOwned(
+  path: string,
+  owner: Identity | undefined,
+  text: string,
+  mode = 0o600,
+): Promise<void> {
+  if ((await readOwned(path).catch(() => undefined)) === text) return
+  await inItsFolder(path, async (safe) => {
+    const draft = `${safe}.${randomBytes(6).toString('hex')}`
+    try {
+      const file = await open(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode)
+      try {
+        if (owner) await file.chown(owner.uid, owner.gid)
+        await file.writeFile(text)
+      } finally {
+        await file.close()
+      }
+      await rename(draft, safe)
+    } catch (error) {
+      await rm(draft, { force: true })
+      throw error
+    }
+  })
+}
+
+/** Opens a file that stays for long, such as a log or a lock; it is made if there is none. */
+export async function openOwned(
+  path: string,
+  owner: Identity | undefined,
+  way: 'append' | 'read and write',
+): Promise<FileHandle> {
+  const flags = (way === 'append' ? O_WRONLY | O_APPEND : O_RDWR) | O_CREAT
+  return inItsFolder(path, async (safe) => {
+    const file = await openPlain(safe, path, flags)
+    try {
+      if (owner && (await file.stat()).uid !== owner.uid) await file.chown(owner.uid, owner.gid)
+      return file
+    } catch (error) {
+      await file.close()
+      throw error
+    }
+  })
+}
+
+export async function appendOwned(path: string, text: string): Promise<void> {
+  const file = await openOwned(path, undefined, 'append')
+  try {
+    await file.writeFile(text)
+  } finally {
+    await file.close()
+  }
+}
+
+/** Removes a file, or a link itself. */
+export async function removeOwned(path: string): Promise<void> {
+  await inItsFolder(path, (safe) => rm(safe, { force: true }))
+}
+
+export async function renameOwned(path: string, name: string): Promise<void> {
+  await inItsFolder(path, (safe) => rename(safe, join(dirname(safe), name)))
+}
+
+/** Removes a folder with all it holds. The program goes by descriptors; Node's own way is by names, which may change. */
+export async function removeTree(path: string): Promise<void> {
+  const isThere = await lstat(path).then(
+    () => true,
+    () => false,
+  )
+  if (isThere) await promisify(execFile)('rm', ['-rf', '--', path], { cwd: '/' })
+}
+
+/** Calls `work` with a name for the file that stays in the folder it lies in now, whatever takes that folder's place. */
+async function inItsFolder<T>(path: string, work: (safe: string) => Promise<T>): Promise<T> {
+  if (process.platform !== 'linux') return work(path)
+  const folder = await open(dirname(path), O_RDONLY | O_DIRECTORY | O_NOFOLLOW).catch(
+    refuseLink(dirname(path)),
+  )
+  try {
+    return await work(join('/proc/self/fd', String(folder.fd), basename(path)))
+  } finally {
+    await folder.close()
+  }
+}
+
+async function openPlain(safe: string, path: string, flags: number): Promise<FileHandle> {
+  // Without waiting for the other end of what is no file (O_NONBLOCK).
+  const file = await open(safe, flags | O_NOFOLLOW | O_NONBLOCK, 0o600).catch(refuseLink(path))
+  if ((await file.stat()).isFile()) return file
+  await file.close()
+  throw new ClusterError(`${path} is not a plain file: remove it`)
+}
+
+const refuseLink =
+  (path: string) =>
+  (error: NodeJS.ErrnoException): never => {
+    if (error.code !== 'ELOOP' && error.code !== 'ENOTDIR' && error.code !== 'ENXIO') throw error
+    throw new ClusterError(`${path} is a link or no plain file, which is not followed: remove it`, {
+      cause: error,
+    })
+  }
+
+const largestBytes = 64 * 1024 ** 2
