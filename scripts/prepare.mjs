@@ -2,9 +2,10 @@ import { build, hasBuild, isBuilt } from './build.mjs'
 import { areDependenciesInstalled, installDependencies } from './dependencies.mjs'
 import { oneAtATime } from './one-at-a-time.mjs'
 import { providePostgres } from './postgres.mjs'
+import { provideServiceUser } from './service-user.mjs'
 
 /**
- * What every command needs first: npm packages, dist/, and a PostgreSQL unless one is configured. Quick when all is there.
+ * What every command needs first: npm packages, dist/, a PostgreSQL unless one is configured, and root's system user. Quick when all is there.
  * Without `needsBuild` an older dist/ will do, but there must be one: it finds PostgreSQL.
  */
 export async function prepare({ needsBuild = true } = {}) {
@@ -16,4 +17,5 @@ export async function prepare({ needsBuild = true } = {}) {
     })
   }
   if (!process.env.CARTAGE_DATABASE_URL?.trim()) await providePostgres()
+  await provideServiceUser()
 }

@@ -42,7 +42,8 @@ export async function runScript(body) {
     process.exitCode = await body()
   } catch (error) {
     if (!(error instanceof Failure)) throw error
-    say(`cartage: ${error.message}`)
+    // Ended by a signal, it has nothing to tell.
+    if (error.exitCode <= 128) say(`cartage: ${error.message}`)
     process.exitCode = error.exitCode
   }
 }

@@ -5,13 +5,15 @@ import type { ServiceParts } from './service.ts'
 
 /** What `cartage` does with its arguments; answers the exit code. */
 export async function main(args: readonly string[]): Promise<number> {
+  const parts = partsOf(args)
+  // Before anything else: the first process of a container does not even die of a signal that it does not handle.
+  const signal = parts && toldToStop()
   const unknown = unknownVariables()
   if (unknown.length > 0) talk(`not a variable of Cartage, so without effect: ${unknown.join(', ')}`)
   try {
-    const parts = partsOf(args)
     // Neither loads the code of the other.
-    if (!parts) return await (await import('./cli/main.ts')).runCommandLine(args)
-    await (await import('./serve.ts')).serve(parts)
+    if (!parts || !signal) return await (await import('./cli/main.ts')).runCommandLine(args)
+    await (await import('./serve.ts')).serve(parts, signal)
     return 0
   } catch (error) {
     const sentence = explainError(error)
@@ -27,4 +29,11 @@ function partsOf([command, ...options]: readonly string[]): Partial<ServiceParts
   if (command !== 'serve') return undefined
   if (options.length === 0) return {}
   return options.length === 1 && options[0] === '--no-worker' ? { worker: false } : undefined
+}
+
+/** Under npm one Ctrl-C arrives twice, from the terminal and from npm: the second must not kill us half-way. */
+function toldToStop(): AbortSignal {
+  const told = new AbortController()
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, () => told.abort())
+  return told.signal
 }

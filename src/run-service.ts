@@ -1,30 +1,62 @@
 import { once } from 'node:events'
 import { createUser } from './accounts/create-user.ts'
 import type { Config } from './config.ts'
-import { loadOrCreateSecrets } from './hosts/installation-secrets.ts'
+import { type InstallationSecrets, loadOrCreateSecrets } from './hosts/installation-secrets.ts'
+import { connectInstallation } from './hosts/open-installation.ts'
 import { requireInstallation } from './hosts/require-installation.ts'
+import { holdReference } from './http/openapi/reference.ts'
 import type { Log } from './log.ts'
 import { fitConnections } from './postgres/fit-connections.ts'
 import { type Service, type ServiceParts, startService } from './service.ts'
+import { loadGrammar } from './sql/grammar.ts'
+import { unlessAborted } from './unless-aborted.ts'
+
+/** The secrets of the installation, after a rotation that was cut off has been completed or undone in their files. */
+export async function settledSecrets(
+  config: Config,
+  clusterUrl: string | undefined,
+  log: Log,
+  signal: AbortSignal,
+): Promise<InstallationSecrets> {
+  const keys = await loadOrCreateSecrets(config, clusterUrl)
+  if (clusterUrl === undefined || config.secret || keys.nextSecret === undefined) return keys
+  const { installation } = await unlessAborted(signal, connectInstallation(config, keys, log))
+  await installation.databases.close()
+  return loadOrCreateSecrets(config, clusterUrl)
+}
+
+/** Loads what else is loaded when it is first needed: afterwards this process may not be allowed to read it. */
+export async function prepareForUser(): Promise<void> {
+  await Promise.all([loadGrammar(), holdReference()])
+}
 
 /** Runs the service on its cluster, or on the one that the configuration names, until the signal fires. */
 export async function runService(
   config: Config,
-  clusterUrl: string | undefined,
+  keys: InstallationSecrets,
   parts: Partial<ServiceParts>,
   log: Log,
   signal: AbortSignal,
 ): Promise<void> {
-  if (parts.http === false) await requireInstallation(config, clusterUrl ?? config.databaseUrl, log)
-  const keys = await loadOrCreateSecrets(config, clusterUrl)
-  const fitted = await fitConnections(config, keys.adminUrl, log)
-  const service = await startService(fitted, keys, { http: true, worker: config.worker, ...parts }, log)
+  const service = await start(config, keys, parts, log, signal)
   if (service.url) await welcome(config, service)
   const end = AbortSignal.any([signal, service.lost])
   if (!end.aborted) await once(end, 'abort')
   log.info('stopping')
   await service.stop()
   service.lost.throwIfAborted()
+}
+
+async function start(
+  config: Config,
+  keys: InstallationSecrets,
+  parts: Partial<ServiceParts>,
+  log: Log,
+  signal: AbortSignal,
+): Promise<Service> {
+  if (parts.http === false) await unlessAborted(signal, requireInstallation(config, keys.adminUrl, log))
+  const fitted = await unlessAborted(signal, fitConnections(config, keys.adminUrl, log))
+  return startService(fitted, keys, { http: true, worker: config.worker, ...parts }, log, signal)
 }
 
 /** What a person needs for the first request, after everything else. */

@@ -1,19 +1,25 @@
 import { type Config, readConfig } from './config.ts'
+import { giveUpRoot } from './give-up-root.ts'
 import { createLog, type Log } from './log.ts'
 import { requireCluster } from './postgres/cluster/installations.ts'
 import { type SharedCluster, shareCluster } from './postgres/cluster/shared-cluster.ts'
 import type { ServiceParts } from './service.ts'
 import { terminalLog } from './terminal-log.ts'
 
-/** Runs until SIGINT or SIGTERM, then stops what it started, in order. */
-export async function serve(parts: Partial<ServiceParts>): Promise<void> {
+/** Runs until the signal fires, then stops what it started, in order. Told while it starts, it ends just as quietly. */
+export async function serve(parts: Partial<ServiceParts>, signal: AbortSignal): Promise<void> {
   const config = readConfig()
   const log = openLog(config)
-  const signal = toldToStop()
-  const cluster = config.databaseUrl ? undefined : await openCluster(config, parts, log, signal)
+  let cluster: SharedCluster | undefined
   try {
-    const { runService } = await loadService()
-    await runService(config, cluster?.url, parts, log, signal)
+    if (!config.databaseUrl) cluster = await openCluster(config, parts, log, signal)
+    const { runService, prepareForUser, settledSecrets } = await loadService()
+    // As root: only root may read and change the files of the secrets that root made.
+    const keys = await settledSecrets(config, cluster?.url, log, signal)
+    await giveUpRoot(cluster?.owner, prepareForUser, log)
+    await runService(config, keys, parts, log, signal)
+  } catch (error) {
+    if (!signal.aborted || error !== signal.reason) throw error
   } finally {
     await cluster?.stop()
     // What took too long to stop was left behind, and must not keep the process.
@@ -38,13 +44,6 @@ async function openCluster(
   // PostgreSQL starts on another core while this process reads its code. What is wrong with that is told when it is used.
   const onLaunch = () => void loadService().catch(() => undefined)
   return shareCluster({ dataDir, log, signal, onLaunch })
-}
-
-/** Under npm one Ctrl-C arrives twice, from the terminal and from npm: the second must not kill us half-way. */
-function toldToStop(): AbortSignal {
-  const told = new AbortController()
-  for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, () => told.abort())
-  return told.signal
 }
 
 /** Text for a person who watches, JSON for a program that collects. */

@@ -25,6 +25,7 @@ import { hostPressures } from './postgres/host-pressure.ts'
 import { openQueries } from './query/answer-query.ts'
 import { loadGrammar } from './sql/grammar.ts'
 import { StartedParts } from './started-parts.ts'
+import { unlessAborted } from './unless-aborted.ts'
 import { startWorker } from './worker/worker.ts'
 
 /** Which doors a process opens. */
@@ -40,23 +41,30 @@ export type Service = Readonly<{
   stop: () => Promise<void>
 }>
 
-/** Brings a process up, part by part. If one of them fails, and when it is told to stop, it goes down the same way. */
+/**
+ * Brings a process up, part by part. If one of them fails, and when it is told to stop, it goes down the same way. The
+ * signal gives up a start: what is not through by then is left behind, as a database may not answer.
+ */
 export async function startService(
   config: Config,
   keys: InstallationSecrets,
   parts: ServiceParts,
   log: Log,
+  signal: AbortSignal = new AbortController().signal,
 ): Promise<Service> {
   const started = new StartedParts(log)
   // Other threads compile it while PostgreSQL is asked. What is wrong with it is told where it is used.
   loadGrammar().catch(() => undefined)
   try {
-    return await startParts(config, keys, parts, log, started)
+    return await unlessAborted(signal, startParts(config, keys, parts, log, started, signal))
   } catch (error) {
-    await started.stop()
+    await (signal.aborted ? Promise.race([started.stop(), sleep(givenUpMs)]) : started.stop())
     throw error
   }
 }
+
+/** Nothing has been served yet that would be worth more. */
+const givenUpMs = 300
 
 async function startParts(
   config: Config,
@@ -64,9 +72,11 @@ async function startParts(
   parts: ServiceParts,
   log: Log,
   started: StartedParts,
+  signal: AbortSignal,
 ): Promise<Service> {
   const { installation, isFirstStart } = await connectInstallation(config, keys, log)
   started.push({ name: 'connections', limitMs: 5_000, stop: () => installation.databases.close() })
+  signal.throwIfAborted()
   const lost = new AbortController()
   const directory = makeDirectory(installation, lost, started)
   const refusals = startAudit(installation, config, started)
@@ -84,7 +94,9 @@ async function startParts(
     prepareHosts(installation),
     directory.start(),
   ])
+  signal.throwIfAborted()
   const url = server ? await openDoor(server, services, parts, started) : ''
+  signal.throwIfAborted()
   if (parts.worker) await openWorker(services, started)
   startRepair(installation, hostsLeft, started)
   started.push({

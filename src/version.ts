@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs'
-import { packageFile } from './package-file.ts'
+import { packageFile, readPackageFileSync } from './package-file.ts'
 
 export function readVersion(): string {
-  const text = readFileSync(packageFile('package.json'), 'utf8')
+  const text = readPackageFileSync(packageFile('package.json')).toString('utf8')
   return (JSON.parse(text) as { version: string }).version
 }

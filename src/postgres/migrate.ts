@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ClientBase } from 'pg'
 import { errors } from '../errors.ts'
+import { listPackageFolder, readPackageFile } from '../package-file.ts'
 import { hasSqlstate, sqlstate } from './sqlstate.ts'
 import { onConnection } from './transaction.ts'
 
@@ -10,10 +10,10 @@ export type Migration = Readonly<{ name: string; sql: string; checksum: string }
 
 /** The migrations of one folder, in order. */
 export async function readMigrations(folder: string): Promise<readonly Migration[]> {
-  const files = (await readdir(folder)).filter((file) => file.endsWith('.sql')).sort()
+  const files = (await listPackageFolder(folder)).filter((file) => file.endsWith('.sql')).sort()
   return Promise.all(
     files.map(async (file) => {
-      const sql = await readFile(join(folder, file), 'utf8')
+      const sql = (await readPackageFile(join(folder, file))).toString('utf8')
       return { name: file.replace(/\.sql$/, ''), sql, checksum: checksumOf(sql) }
     }),
   )

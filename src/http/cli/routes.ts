@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
 import type { FastifyInstance } from 'fastify'
 import { errors } from '../../errors.ts'
-import { packageFile } from '../../package-file.ts'
+import { packageFile, readPackageFile } from '../../package-file.ts'
 import { commandLineSchema } from './schemas.ts'
 
 /** The command line for people: one file that the build has made, the same for everybody, for which Node is enough. */
 export async function cliRoutes(app: FastifyInstance): Promise<void> {
-  const bytes = await readFile(packageFile('dist/cartage-cli.mjs')).catch(nothingIfMissing)
+  const bytes = await readPackageFile(packageFile('dist/cartage-cli.mjs')).catch(nothingIfMissing)
   const etag = bytes && `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`
 
   app.get('/cli/cartage', { schema: commandLineSchema }, async ({ headers }, reply) => {

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
-import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
-import { packageFile } from '../../package-file.ts'
+import { listPackageFolder, packageFile, readPackageFile } from '../../package-file.ts'
 
 /** A file of the console in all its forms. */
 export type ConsoleFile = Readonly<{ type: string; etag: string; plain: Buffer; gzip: Buffer; br: Buffer }>
@@ -15,7 +14,7 @@ export type ConsoleFiles = Readonly<{
 /** What the build has made; undefined if nothing was. */
 export function openConsoleFiles(pathPrefix: string): Promise<ConsoleFiles | undefined> {
   return ifThere(async () => {
-    const files = await readdir(join(folder, 'assets'))
+    const files = await listPackageFolder(join(folder(), 'assets'))
     const names = new Set(files.filter((name) => extname(name) in types))
     return { index: await readIndex(pathPrefix), asset: keepingAssets(names) }
   })
@@ -39,17 +38,17 @@ async function ifThere<T>(read: () => Promise<T>): Promise<T | undefined> {
   })
 }
 
-const folder = packageFile('dist/console')
+const folder = () => packageFile('dist/console')
 
 async function readAsset(name: string): Promise<ConsoleFile> {
-  const read = (ending: string) => readFile(join(folder, 'assets', name + ending))
+  const read = (ending: string) => readPackageFile(join(folder(), 'assets', name + ending))
   const [plain, gzip, br] = await Promise.all([read(''), read('.gz'), read('.br')])
   return { type: types[extname(name)]!, etag: etagOf(plain), plain, gzip, br }
 }
 
 /** The one file that has to know under which path a proxy shows the service. */
 async function readIndex(pathPrefix: string): Promise<ConsoleFile> {
-  const text = await readFile(join(folder, 'index.html'), 'utf8')
+  const text = (await readPackageFile(join(folder(), 'index.html'))).toString('utf8')
   const plain = Buffer.from(text.replaceAll('"/console/', `"${pathPrefix}/console/`))
   const type = 'text/html; charset=utf-8'
   return { type, etag: etagOf(plain), plain, gzip: gzipSync(plain), br: brotliCompressSync(plain) }

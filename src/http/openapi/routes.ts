@@ -1,6 +1,6 @@
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
-import type { OpenAPIV3 } from 'openapi-types'
 import { errors } from '../../errors.ts'
+import { heldReferenceFile, openReference } from './reference.ts'
 
 /** The description of the API: for programs, and for people to read and try out. Everything it needs comes from here. */
 export async function openapiRoutes(app: FastifyInstance): Promise<void> {
@@ -10,6 +10,8 @@ export async function openapiRoutes(app: FastifyInstance): Promise<void> {
   let reference: Promise<FastifyInstance> | undefined
   for (const path of ['/docs', '/docs/*']) {
     app.get(path, { schema: { hide: true } }, async ({ method, url, headers }, reply) => {
+      const file = heldReferenceFile(url)
+      if (file) return reply.type(file.type).send(file.content)
       reference ??= app.apiDescription().then(openReference)
       const answer = await (await reference).inject({ method: method as 'GET' | 'HEAD', url, headers })
       if (answer.statusCode === 404) throw errors.pathUnknown()
@@ -17,34 +19,6 @@ export async function openapiRoutes(app: FastifyInstance): Promise<void> {
     })
   }
   app.addHook('onClose', async () => (await reference)?.close())
-}
-
-/** An application of its own, as nothing can be added to one that has started. */
-async function openReference(description: unknown): Promise<FastifyInstance> {
-  const [{ default: fastify }, { default: swagger }, { default: swaggerUi }] = await Promise.all([
-    import('fastify'),
-    import('@fastify/swagger'),
-    import('@fastify/swagger-ui'),
-  ])
-  const reference = fastify()
-  // Its types know no later version.
-  const document = description as OpenAPIV3.Document
-  await reference.register(swagger, { mode: 'static', specification: { document } })
-  await reference.register(swaggerUi, {
-    routePrefix: '/docs',
-    theme: { title: 'Cartage API' },
-    uiConfig: { deepLinking: true, docExpansion: 'list', tryItOutEnabled: true, validatorUrl: null },
-    staticCSP: {
-      'default-src': "'none'",
-      'script-src': "'self'",
-      'style-src': ["'self'", "'unsafe-inline'"],
-      'img-src': ["'self'", 'data:'],
-      'connect-src': "'self'",
-      'frame-ancestors': "'none'",
-      'base-uri': "'none'",
-    },
-  })
-  return reference
 }
 
 /** Those of the connection are for the one that answers. */

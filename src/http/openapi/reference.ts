@@ -1,0 +1,76 @@
+import { openSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, extname, join } from 'node:path'
+import type { FastifyInstance } from 'fastify'
+import type { OpenAPIV3 } from 'openapi-types'
+import { heldFile, holdFiles, readPackageFile } from '../../package-file.ts'
+
+/** The reference for people. An application of its own, as nothing can be added to one that has started. */
+export async function openReference(description: unknown): Promise<FastifyInstance> {
+  const [{ default: fastify }, { default: swagger }, { default: swaggerUi }] = await Promise.all([
+    import('fastify'),
+    import('@fastify/swagger'),
+    import('@fastify/swagger-ui'),
+  ])
+  const reference = fastify()
+  // Its types know no later version.
+  const document = description as OpenAPIV3.Document
+  await reference.register(swagger, { mode: 'static', specification: { document } })
+  await reference.register(swaggerUi, {
+    routePrefix: '/docs',
+    baseDir: withinReach(),
+    logo: { type: 'image/svg+xml', content: await readPackageFile(join(files(), 'logo.svg')) },
+    theme: { title: 'Cartage API' },
+    uiConfig: { deepLinking: true, docExpansion: 'list', tryItOutEnabled: true, validatorUrl: null },
+    staticCSP: {
+      'default-src': "'none'",
+      'script-src': "'self'",
+      'style-src': ["'self'", "'unsafe-inline'"],
+      'img-src': ["'self'", 'data:'],
+      'connect-src': "'self'",
+      'frame-ancestors': "'none'",
+      'base-uri': "'none'",
+    },
+  })
+  return reference
+}
+
+/** Loads all its code and files, for a process that may not read them later. */
+export async function holdReference(): Promise<void> {
+  await holdFiles(files())
+  const info = { title: '', version: '' }
+  const reference = await openReference({ openapi: '3.0.0', info, paths: {} })
+  await reference.inject('/docs/')
+  await reference.close()
+}
+
+/** A file of the reference that is in memory. */
+export function heldReferenceFile(url: string): { type: string; content: Buffer } | undefined {
+  const [, name] = /^\/docs\/static\/([\w.-]+)$/.exec(url) ?? []
+  const type = name && types[extname(name)]
+  const content = type && heldFile(join(files(), name))
+  return content ? { type, content } : undefined
+}
+
+const types: Readonly<Record<string, string>> = {
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.png': 'image/png',
+  '.svg': 'image/svg+xml',
+}
+
+let folder: string | undefined
+let descriptor: number | undefined
+
+/** Where its files lie; looked for once. */
+function files(): string {
+  folder ??= join(dirname(createRequire(import.meta.url).resolve('@fastify/swagger-ui')), 'static')
+  return folder
+}
+
+/** Linux has a name for a folder that is open, which needs no way there. */
+function withinReach(): string {
+  if (process.platform !== 'linux') return files()
+  descriptor ??= openSync(files(), 'r')
+  return join('/proc/self/fd', String(descriptor))
+}
