@@ -1,14 +1,29 @@
 import { once } from 'node:events'
 import { createUser } from './accounts/create-user.ts'
 import type { Config } from './config.ts'
+import { connectInstallation } from './hosts/open-installation.ts'
 import { requireInstallation } from './hosts/require-installation.ts'
-import type { InstallationSecrets } from './hosts/secret/installation-secrets.ts'
+import { type InstallationSecrets, loadOrCreateSecrets } from './hosts/secret/installation-secrets.ts'
 import { holdReference } from './http/openapi/reference.ts'
 import type { Log } from './log.ts'
 import { fitConnections } from './postgres/fit-connections.ts'
 import { type Service, type ServiceParts, startService } from './service.ts'
 import { loadGrammar } from './sql/grammar.ts'
 import { unlessAborted } from './unless-aborted.ts'
+
+/** The secrets of the installation, after a rotation that was cut off has been completed or undone in their files. */
+export async function settledSecrets(
+  config: Config,
+  clusterUrl: string | undefined,
+  log: Log,
+  signal: AbortSignal,
+): Promise<InstallationSecrets> {
+  const keys = await loadOrCreateSecrets(config, clusterUrl)
+  if (clusterUrl === undefined || config.secret || keys.nextSecret === undefined) return keys
+  const { installation } = await unlessAborted(signal, connectInstallation(config, keys, log))
+  await installation.databases.close()
+  return loadOrCreateSecrets(config, clusterUrl)
+}
 
 /** Loads what else is loaded when it is first needed: afterwards this process may not be allowed to read it. */
 export async function prepareForUser(): Promise<void> {

@@ -1,6 +1,5 @@
 import { type Config, readConfig } from './config.ts'
 import { giveUpRoot } from './give-up-root.ts'
-import { loadOrCreateSecrets } from './hosts/secret/installation-secrets.ts'
 import { createLog, type Log } from './log.ts'
 import { requireCluster } from './postgres/cluster/installations.ts'
 import { type SharedCluster, shareCluster } from './postgres/cluster/shared-cluster.ts'
@@ -14,9 +13,9 @@ export async function serve(parts: Partial<ServiceParts>, signal: AbortSignal): 
   let cluster: SharedCluster | undefined
   try {
     if (!config.databaseUrl) cluster = await openCluster(config, parts, log, signal)
-    const { runService, prepareForUser } = await loadService()
-    // As root: only root may read the secrets that root made.
-    const keys = await loadOrCreateSecrets(config, cluster?.url)
+    const { runService, prepareForUser, settledSecrets } = await loadService()
+    // As root: only root may read and change the files of the secrets that root made.
+    const keys = await settledSecrets(config, cluster?.url, log, signal)
     await giveUpRoot(cluster?.owner, prepareForUser, log)
     await runService(config, keys, parts, log, signal)
   } catch (error) {

@@ -6,7 +6,11 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createAdminClient, createClient } from '../../src/client/client.ts'
 import { createLog } from '../../src/log.ts'
+import { openHome } from '../../src/postgres/cluster/home.ts'
+import { takeLock } from '../../src/postgres/cluster/lock.ts'
+import { findPostmaster } from '../../src/postgres/cluster/postmaster.ts'
 import { runningClusterUrl } from '../../src/postgres/cluster/running-url.ts'
+import { shareCluster } from '../../src/postgres/cluster/shared-cluster.ts'
 import { cartage, installation } from '../support/call.ts'
 import { newDataDir } from '../support/data-dir.ts'
 import { startCartage } from '../support/processes.ts'
@@ -56,7 +60,7 @@ test('five commands at once on a stopped installation all succeed, and leave it 
   const dataDir = await newDataDir(t)
   const env = { CARTAGE_DATA_DIR: dataDir, CARTAGE_DEMO_USER: 'off' }
   await (await startCartage(t, ['serve', '--no-worker'], env)).stop()
-  for (let round = 0; round < 3; round++) {
+  for (let round = 0; round < 2; round++) {
     const calls = Array.from({ length: 5 }, () => cartage(env, 'user', 'list'))
     assert.deepEqual(await Promise.all(calls), Array(5).fill({ code: 0, out: '', err: '' }))
     assert.equal(await runningClusterUrl(dataDir, createLog('silent')), undefined)
@@ -67,7 +71,7 @@ test('a process that starts while the last one leaves finds PostgreSQL or starts
   const dataDir = await newDataDir(t)
   const env = { CARTAGE_DATA_DIR: dataDir, CARTAGE_DEMO_USER: 'off' }
   let running = await startCartage(t, ['serve', '--no-worker'], env)
-  for (const beforeMs of [0, 150, 300, 450]) {
+  for (const beforeMs of [0, 200, 400]) {
     const next = startCartage(t, ['serve', '--no-worker'], env)
     await sleep(beforeMs)
     assert.equal(await running.stop(), 0)
@@ -75,6 +79,21 @@ test('a process that starts while the last one leaves finds PostgreSQL or starts
     assert.equal((await fetch(`${running.url}/health/ready`)).status, 200)
   }
   assert.equal(await running.stop(), 0)
+})
+
+test('a process that is about to start is a member: who leaves meanwhile leaves PostgreSQL running', async (t) => {
+  const dataDir = await newDataDir(t)
+  const options = { dataDir, log: createLog('silent'), settings: { fsync: 'off' } }
+  const first = await shareCluster(options)
+  const home = await openHome(dataDir, options.log)
+  const starting = await takeLock(home, home.membersLockPath, 'shared', 0)
+  const before = await findPostmaster(home)
+  await first.stop()
+  assert.deepEqual([await findPostmaster(home), Boolean(before)], [before, true])
+  const second = await shareCluster(options)
+  await starting!.release()
+  await second.stop()
+  assert.equal(await findPostmaster(home), undefined)
 })
 
 test('a server that does not let us in is named, and not stopped', async (t) => {

@@ -51,7 +51,7 @@ test('started as root on a PostgreSQL of one’s own, the service gives root up 
 test('a package in a folder of root alone is served whole by a service that is not root', {
   skip: skip || (!program[0]!.endsWith('bin/cartage.mjs') && 'dist/ is not of these sources: npm run build'),
 }, async (t) => {
-  const closed = await newDataDir(t)
+  const [closed, dataDir] = [await newDataDir(t), await newDataDir(t)]
   const root = dirname(dirname(program[0]!))
   for (const name of ['bin', 'dist', 'migrations', 'package.json'])
     await run('cp', ['-a', join(root, name), closed])
@@ -64,7 +64,7 @@ test('a package in a folder of root alone is served whole by a service that is n
   const service = await startCartage(
     t,
     ['serve', '--no-worker'],
-    { CARTAGE_DATA_DIR: join(closed, 'data'), CARTAGE_DEMO_USER: 'off' },
+    { CARTAGE_DATA_DIR: dataDir, CARTAGE_DEMO_USER: 'off' },
     [join(closed, 'bin/cartage.mjs')],
   )
   assert.notEqual((await idsOf(service.pid)).uid, 0)
@@ -120,7 +120,7 @@ test('a backup that holds anything but plain files and folders is not restored',
   await writeFile(victim, 'of root')
   const file = join(folder, 'crafted.tar')
   await writeFile(file, Buffer.concat([note, changed('cartage.conf', '2', victim)]))
-  const target = join(await newDataDir(t), 'target')
+  const target = await newDataDir(t)
   const { code, err } = await cartage({ CARTAGE_DATA_DIR: target }, 'restore', file)
   assert.equal(code, 1)
   assert.match(err, /^cartage: the backup is damaged.+"cartage\.conf" in it is a symbolic link; .+\n$/)

@@ -17,7 +17,7 @@ import { scriptArgs } from '../support/script.ts'
 
 const log = createLog('silent')
 
-// A process in another pid namespace sees no process of this one, as in a second container on the same volume.
+// A process in another pid namespace sees no process of this one and, in another IPC namespace, none of its memory, as in a second container on the same volume.
 const skip = process.getuid?.() !== 0 && 'only root can make a pid namespace'
 
 test('a second PostgreSQL does not start on live files, whatever can be seen of the first', {
@@ -88,7 +88,7 @@ test('of many that find the lock of a dead process, one at a time has it', async
 })
 
 async function inContainer(node: readonly string[], env: Readonly<Record<string, string>> = {}) {
-  const args = ['--pid', '--fork', '--mount-proc', '--kill-child', process.execPath, ...node]
+  const args = ['--pid', '--ipc', '--fork', '--mount-proc', '--kill-child', process.execPath, ...node]
   const child = spawn('unshare', args, {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'ignore', 'pipe'],
