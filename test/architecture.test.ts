@@ -102,6 +102,15 @@ test('Fastify is known only in http, pg as a value only in postgres, the environ
   assert.deepEqual(culprits, [])
 })
 
+test('no wait and no limit is measured by the wall clock, which can be set', async () => {
+  // They tell a time of day, or compare clocks; the embedded cluster waits before anything is served.
+  const known = /^(cli|client|postgres\/cluster)\/|^doctor\/check-hosts\.ts$|^audit\/audit-refusals\.ts$/
+  const culprits = (await sources())
+    .filter(([file, text]) => !known.test(file) && text.includes('Date.now()'))
+    .map(([file]) => file)
+  assert.deepEqual(culprits, [])
+})
+
 test('tables and functions of the control database are named only in stores', async () => {
   const names = await controlNames()
   assert.ok(names.includes('jobs') && names.includes('write_jobs'), 'the migrations are read')

@@ -15,7 +15,8 @@ export type RateBucket = EndpointGroup | `${EndpointGroup} without a key`
 
 /**
  * Counts one request against a rate (GCRA), for all processes at once: one statement, on one small row. A refused
- * request counts for nothing.
+ * request counts for nothing. A time that no request can have reached is from before the clock was set back, or the rate was
+ * changed: the count begins anew.
  */
 export async function takeRequest(
   control: Queryable,
@@ -28,8 +29,10 @@ export async function takeRequest(
     `insert into cartage.rate_limits as known (user_id, endpoint_group, due_at)
      values ($1, $2, now() + make_interval(secs => $3))
      on conflict (user_id, endpoint_group) do update
-       set due_at = greatest(known.due_at, now()) + make_interval(secs => $3)
+       set due_at = case when known.due_at > now() + make_interval(secs => $4) then now()
+         else greatest(known.due_at, now()) end + make_interval(secs => $3)
        where known.due_at + make_interval(secs => $3) <= now() + make_interval(secs => $4)
+         or known.due_at > now() + make_interval(secs => $4)
      returning extract(epoch from due_at - now())::float8 as ahead`,
     [userId, bucket, interval, interval * rate.burst],
   )

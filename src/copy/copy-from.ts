@@ -2,6 +2,7 @@ import type { Account, Principal } from '../auth/account.ts'
 import { blameRevocation } from '../auth/lend-session.ts'
 import { AppError, errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
+import type { Interruption } from '../postgres/pools/interruption.ts'
 import type { Session } from '../postgres/session.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import type { CopyStatement } from '../sql/copy-statement.ts'
@@ -23,13 +24,17 @@ export async function copyFrom(
   upload: Upload,
 ): Promise<number> {
   const session = await openCopySession(copies, principal, statement, upload.gone)
-  const share = await joinQuota(copies, principal, statement).catch((error: unknown) => {
+  const endsAt = performance.now() + copyLimitMs(copies, principal)
+  const joining = joinQuota(copies, principal, statement)
+  const share = await untilStopped(joining, endsAt, upload.gone).catch((error: unknown) => {
     session.release()
+    // One that comes too late is given back.
+    joining.then((late) => late.close(false)).catch(() => undefined)
     throw error
   })
   let isStored = false
   try {
-    const limitMs = copyLimitMs(copies, principal)
+    const limitMs = Math.max(1, endsAt - performance.now())
     const stored = store({ ...copies, limitMs }, session, statement, upload, share)
     const rows = await blameRevocation(principal, stored)
     isStored = true
@@ -39,6 +44,26 @@ export async function copyFrom(
     throw error
   } finally {
     share.close(isStored)
+  }
+}
+
+/** What `work` answers, unless the time limit or the end of the client comes first. */
+async function untilStopped<T>(work: Promise<T>, endsAt: number, gone: Interruption): Promise<T> {
+  const stop = new AbortController()
+  const onGone = () => stop.abort(errors.clientLeft())
+  const timer = setTimeout(() => stop.abort(errors.statementTimeout()), endsAt - performance.now())
+  gone.addEventListener('abort', onGone)
+  if (gone.aborted) onGone()
+  const stopped = new Promise<never>((_, reject) => {
+    const giveUp = () => reject(stop.signal.reason)
+    stop.signal.addEventListener('abort', giveUp)
+    if (stop.signal.aborted) giveUp()
+  })
+  try {
+    return await Promise.race([work, stopped])
+  } finally {
+    clearTimeout(timer)
+    gone.removeEventListener('abort', onGone)
   }
 }
 

@@ -45,7 +45,7 @@ export class JobWaiter {
     timeoutMs: number,
     signal: Interruption,
   ): Promise<Job | undefined> {
-    const deadline = Date.now() + timeoutMs
+    const deadline = performance.now() + timeoutMs
     const ended = await this.#waitNear(account, id, timeoutMs, signal)
     if (ended) return ended
     for (let lookAgainMs = 2; ; lookAgainMs = Math.min(2 * lookAgainMs, longestLookMs)) {
@@ -54,7 +54,7 @@ export class JobWaiter {
         await this.#listen()
         const isWatched = await watchJob(this.#control, account, id)
         const job = await findJob(this.#control, account, id)
-        const leftMs = deadline - Date.now()
+        const leftMs = deadline - performance.now()
         if (!job || isFinal(job.status) || leftMs <= 0 || signal.aborted || this.#isStopped) return job
         await turn.news(isWatched ? leftMs : Math.min(leftMs, lookAgainMs))
       } finally {

@@ -106,6 +106,15 @@ export async function queueStats(control: Control): Promise<Readonly<{ pending: 
   return rows[0]!
 }
 
+/** Users who were served after now, by a clock that was set back since, would come last until it is there again. */
+export async function capLastServed(control: Control): Promise<void> {
+  await control.query({
+    name: 'cap-last-served',
+    text: `update cartage.job_queues set last_served = clock_timestamp()
+      where pending > 0 and last_served > clock_timestamp()`,
+  })
+}
+
 /** The claims that a worker has had for over a second, according to the database. */
 export async function claimsOf(control: Control, workerId: number): Promise<readonly string[]> {
   const { rows } = await control.query<{ claim: string }>({

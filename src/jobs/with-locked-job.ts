@@ -18,7 +18,7 @@ export async function withLockedJob<T>(
   id: string,
   work: (tx: ClientBase, found: StoredJob) => Promise<T | undefined>,
 ): Promise<T> {
-  for (const deadline = Date.now() + patienceMs; ; ) {
+  for (const deadline = performance.now() + patienceMs; ; ) {
     const attempt = () =>
       inTransaction(control, async (tx) => {
         await tx.query(`set local idle_in_transaction_session_timeout = '${3 * patienceMs}ms'`)
@@ -28,7 +28,7 @@ export async function withLockedJob<T>(
     const result = await whileAskingHost(control, account.hostId, attempt)
     if (result !== undefined) return result
     if (!(await findJob(control, account, id))) throw errors.jobNotFound(id)
-    if (Date.now() > deadline) throw errors.statementNotStopped()
+    if (performance.now() > deadline) throw errors.statementNotStopped()
     await sleep(askAgainMs)
   }
 }

@@ -18,7 +18,7 @@ type Owner = Readonly<{
 export class Session {
   readonly target: SessionTarget
   readonly client: Client
-  lastUsed = Date.now()
+  lastUsed = performance.now()
   /** Its host has moved: whoever has it may end what was begun, and nobody gets it next. */
   isLeftBehind = false
   /** What is to be done when it is free again, while somebody has it. */

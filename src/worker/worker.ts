@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events'
 import type { ClaimRequest, Claims } from '../jobs/claim-store.ts'
 import { isFinal, type Job } from '../jobs/job.ts'
 import type { NearWorker } from '../jobs/near-worker.ts'
-import { claimsOf, orphanMessage, releaseClaims } from '../jobs/queue-store.ts'
+import { capLastServed, claimsOf, orphanMessage, releaseClaims } from '../jobs/queue-store.ts'
 import { type JobWrite, type WriteResult, writeJobs } from '../jobs/write-store.ts'
 import { GroupCommit, isInDoubt } from '../postgres/control/group-commit.ts'
 import { jobConnections } from '../postgres/databases.ts'
@@ -54,8 +54,10 @@ export class Worker implements NearWorker {
   #polling: NodeJS.Timeout | undefined
   #isStopping = false
   #isAsking = false
-  /** How many jobs were asked for in exchanges that are under way. */
+  /** Exchanges that ask for jobs, and how many they ask for. */
+  readonly #underWay = new Set<Promise<unknown>>()
   #asked = 0
+  #isLookingAfter = false
   #backoffMs = shortestBackoffMs
 
   constructor(options: WorkerOptions) {
@@ -154,9 +156,13 @@ export class Worker implements NearWorker {
   async #exchange<Answer extends Claims>(exchange: Exchange<Answer>, isPatient = false): Promise<Answer> {
     const { request } = exchange
     this.#asked += request?.wanted ?? 0
-    try {
-      const { answer, given } = await exchangeWithQueue(this.#begunTransactions, exchange)
+    const running = exchangeWithQueue(this.#begunTransactions, exchange).then(({ answer, given }) => {
       for (const job of given) this.#run(job)
+      return answer
+    })
+    this.#underWay.add(running)
+    try {
+      const answer = await running
       if (request && answer.hasMore) this.#askSoon(request)
       return answer
     } catch (error) {
@@ -164,6 +170,7 @@ export class Worker implements NearWorker {
       if (request && !(isPatient && !isInDoubt(error))) this.#hear(orphanMessage)
       throw error
     } finally {
+      this.#underWay.delete(running)
       this.#asked -= request?.wanted ?? 0
     }
   }
@@ -213,13 +220,22 @@ export class Worker implements NearWorker {
 
   async #poll(): Promise<void> {
     this.#hear(orphanMessage)
-    if (this.#mayAsk) await this.#releaseUnknown(this.#presence.id!).catch(() => undefined)
+    if (!this.#mayAsk || this.#isLookingAfter) return
+    this.#isLookingAfter = true
+    await this.#releaseUnknown(this.#presence.id!).catch(() => undefined)
+    await capLastServed(this.#options.databases.control).catch(() => undefined)
+    this.#isLookingAfter = false
   }
 
-  /** The answer that gave us a job may have been lost: then the database says that it is ours, and we do not know it. */
+  /**
+   * The answer that gave us a job may have been lost: then the database says that it is ours, and we do not know it. An
+   * answer that is merely slow is waited for; each of them comes or fails within seconds.
+   */
   async #releaseUnknown(workerId: number): Promise<void> {
     const { databases, log } = this.#options
     const claims = await claimsOf(databases.control, workerId)
+    if (claims.every((claim) => this.#running.has(claim))) return
+    await Promise.allSettled(this.#underWay)
     const unknown = claims.filter((claim) => !this.#running.has(claim))
     if (unknown.length === 0) return
     log.warn({ jobs: unknown.length }, 'this worker had jobs that it did not know of')

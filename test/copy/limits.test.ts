@@ -5,6 +5,7 @@ import { Readable } from 'node:stream'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
+import { createUser } from '../../src/accounts/create-user.ts'
 import {
   assertAtRest,
   copyfrom,
@@ -15,7 +16,9 @@ import {
   csvLines,
   readReply,
 } from '../support/copying.ts'
+import { newInstallation } from '../support/installation.ts'
 import { setup, type TestUser } from '../support/setup.ts'
+import { type Flow, startProxy } from '../support/tcp-proxy.ts'
 
 const intoT = 'COPY t FROM STDIN (FORMAT csv)'
 
@@ -37,6 +40,35 @@ test('a body larger than the limit is refused, whether it tells its length or no
   await assertAtRest(at, user)
   // Counted as sent: compressed, the same rows are small enough.
   assert.equal((await copyfrom(user, intoT, gzipSync(body), { 'content-encoding': 'gzip' })).status, 200)
+})
+
+test('what comes before the COPY counts against its time limit', async (t) => {
+  const installation = await newInstallation(t)
+  const proxy = await startProxy(t, installation.keys.adminUrl)
+  const { services, url } = await installation.start({
+    keys: { adminUrl: proxy.url },
+    config: { copyTimeoutMs: 2_500 },
+  })
+  const { account, masterToken } = await createUser(services.accounts, {
+    username: 'alice',
+    quotaBytes: 10_000_000,
+  })
+  const user = { base: `${url}/user/alice`, username: 'alice', masterToken, account } as TestUser
+  const q = encodeURIComponent('create table t (id int, name text)')
+  assert.equal((await fetch(`${user.base}/api/v2/sql?q=${q}&api_key=${masterToken}`)).status, 200)
+  const send = () => copyfrom(user, intoT, csvLines(10))
+  const held: Flow[] = []
+  proxy.watch((flow, text) => {
+    if (held.length > 0 || !text.includes('cdb_userdatasize')) return
+    held.push(flow)
+    flow.holdAnswers()
+  })
+  const began = performance.now()
+  const { status, body } = await send()
+  assert.deepEqual([status, (body as { code: string }).code], [429, 'statement-timeout'])
+  assert.ok(performance.now() - began < 8_000)
+  held[0]!.release()
+  assert.equal((await send()).status, 200)
 })
 
 test('the limit is 2 GB', async (t) => {

@@ -138,6 +138,19 @@ test('what was spent comes back evenly with time', async (t) => {
   assert.deepEqual(await outcomes(take, 3), [true, true, false])
 })
 
+test('a clock that was set back locks nobody out', async (t) => {
+  const { user, service } = await setup(t)
+  const { control } = service.services.databases
+  const rate = { count: 60, seconds: 60, burst: 2 }
+  const take = () => takeRequest(control, user.account.userId, 'jobs', rate)
+  assert.deepEqual(await outcomes(take, 3), [true, true, false])
+  await control.query(
+    `update cartage.rate_limits set due_at = due_at + interval '1 hour' where user_id = $1`,
+    [user.account.userId],
+  )
+  assert.deepEqual(await outcomes(take, 3), [true, true, false])
+})
+
 test('a rate is written COUNT/SECONDS or COUNT/SECONDS+BURST', () => {
   assert.deepEqual(parseRate('100/60'), { count: 100, seconds: 60, burst: 100 })
   assert.deepEqual(parseRate('100/60+20'), { count: 100, seconds: 60, burst: 20 })

@@ -2,11 +2,15 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool, PoolClient } from 'pg'
+import { createUser } from '../../src/accounts/create-user.ts'
 import type { ClaimedJob } from '../../src/jobs/claim-store.ts'
 import { registerWorker } from '../../src/jobs/worker-store.ts'
 import { endOf, writeJobs } from '../../src/jobs/write-store.ts'
+import { newInstallation } from '../support/installation.ts'
 import { jobApi, runJob } from '../support/job-api.ts'
+import { runSql, withDatabase } from '../support/namespace.ts'
 import { eventually, type Setup, setup, type TestUser } from '../support/setup.ts'
+import { type Flow, startProxy } from '../support/tcp-proxy.ts'
 
 /** The last of three jobs of the user, which is handed over with the end of the one before. */
 async function submitLast({ user }: Setup, query: unknown) {
@@ -191,6 +195,64 @@ test('a job that a worker was given by an answer that never arrived is not lost'
   await control.query('update cartage.job_queues set pending = 0, running = 1')
   await release()
   assert.equal((await api.ended(id)).status, 'done')
+})
+
+test('a job whose answer is merely slow stays with its worker', async (t) => {
+  const installation = await newInstallation(t)
+  const proxy = await startProxy(t, installation.keys.adminUrl)
+  const service = await installation.start({ keys: { adminUrl: proxy.url }, parts: { worker: true } })
+  const { account, masterToken } = await createUser(service.services.accounts, { username: 'alice' })
+  const user = { base: `${service.url}/user/${account.username}`, username: account.username, masterToken }
+  const api = jobApi(user as TestUser)
+  await api.ended((await api.submit('select 1')).job_id)
+  const slow: Flow[] = []
+  proxy.watch((flow, text) => {
+    // Either may give the job to the worker.
+    if (!/enqueue-jobs|write-jobs/.test(text)) return
+    slow.push(flow)
+    flow.holdAnswers()
+  })
+  const submitted = api.submit('select 2')
+  const direct = { connectionString: withDatabase(installation.keys.adminUrl, installation.config.namespace) }
+  const claimOf = async () =>
+    (await runSql(direct, `select claim, revision from cartage.jobs where status = 'running'`)).rows[0]
+  const claimed = await eventually(async () => {
+    const found = await claimOf()
+    assert.ok(found)
+    return found
+  })
+  // Long enough for the look at the claims of each second, not for the connection to be given up.
+  await sleep(2_500)
+  assert.deepEqual(await claimOf(), claimed)
+  proxy.watch(() => undefined)
+  for (const flow of slow) flow.release()
+  assert.equal((await api.ended((await submitted).job_id)).status, 'done')
+})
+
+test('a user who was served by a clock that was set back is not the last for an hour', async (t) => {
+  const {
+    user,
+    createUser: another,
+    service,
+  } = await setup(t, {
+    worker: true,
+    isIsolated: true,
+    config: { jobsPerWorker: 1 },
+  })
+  const { control } = service.services.databases
+  const api = jobApi(user)
+  await api.ended((await api.submit('select 1')).job_id)
+  await control.query(
+    `update cartage.job_queues set last_served = last_served + interval '1 hour' where user_id = $1`,
+    [user.account.userId],
+  )
+  const other = jobApi(await another())
+  const many = []
+  for (let n = 0; n < 12; n++) many.push((await other.submit('select pg_sleep(1)')).job_id)
+  const { job_id } = await api.submit('select 2')
+  assert.equal((await api.ended(job_id)).status, 'done')
+  assert.equal((await other.read(many.at(-1)!)).status, 'pending')
+  for (const id of many) await other.cancel(id).catch(() => undefined)
 })
 
 test('a job for which nobody may claim just now is claimed a moment later', async (t) => {

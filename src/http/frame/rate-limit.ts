@@ -70,6 +70,7 @@ async function limitRate(
   throw errors.rateLimited(Math.max(1, Math.ceil(verdict.retrySeconds)))
 }
 
+/** By the monotonic clock. */
 type Refusals = LRUCache<string, Readonly<{ retryAt: number; resetAt: number }>>
 
 type CountedCaller = Readonly<{ account: Account; isStranger: boolean }>
@@ -115,7 +116,7 @@ async function judge(
   rate: Rate,
 ): Promise<RateVerdict> {
   const key = `${account.userId} ${bucket} ${rate.count}/${rate.seconds}+${rate.burst}`
-  const now = Date.now()
+  const now = performance.now()
   const known = refused.get(key)
   if (known && known.retryAt > now) {
     const seconds = (at: number) => (at - now) / 1000

@@ -146,7 +146,7 @@ export class RolePools {
 
   /** A session may have ended before it is lent: then its slot is free at once. */
   #lend(session: Session, giveBack: GiveBack, onFree: (() => void) | undefined): Session {
-    session.lastUsed = Date.now()
+    session.lastUsed = performance.now()
     const free = () => {
       giveBack()
       onFree?.()
