@@ -146,6 +146,13 @@ export const variables = {
     0,
   ),
 
+  autovacuumTableMs: whole(
+    'CARTAGE_AUTOVACUUM_TABLE_MS',
+    30_000,
+    'how long autovacuum may stay at a table of a tenant, and a second more for each 4 MB of it',
+    1_000,
+  ),
+
   tempFileMaxBytes: whole(
     'CARTAGE_TEMP_FILE_MAX_BYTES',
     4 * 1024 ** 3,

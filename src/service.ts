@@ -24,6 +24,7 @@ import { repairKeys } from './keys/repair-keys.ts'
 import type { Log } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { connectionStats, type Databases } from './postgres/databases.ts'
+import { lookAtAutovacuum } from './postgres/guard/autovacuum-look.ts'
 import { HostGuard } from './postgres/guard/host-guard.ts'
 import { lookAtLocks } from './postgres/guard/lock-look.ts'
 import type { Look } from './postgres/guard/look.ts'
@@ -127,16 +128,20 @@ function startRepair(installation: Installation, hostsLeft: readonly number[], s
 }
 
 /** Before the doors open would be too early: the hosts are known only then. It stops with the work that it watches. */
-function startGuard({ databases, metrics, log }: Services, started: StartedParts): void {
+function startGuard({ databases, metrics, log, config }: Services, started: StartedParts): void {
   const endings = new AuditEndings(databases.control, log)
-  const looks: readonly Look[] = [lookAtLocks(databases), lookAtSettings(databases)]
+  const looks: readonly Look[] = [
+    lookAtLocks(databases),
+    lookAtSettings(databases),
+    lookAtAutovacuum(databases, config.autovacuumTableMs),
+  ]
   const guard = new HostGuard({
     hosts: databases.hosts,
     looks,
     log,
     onEnded: ({ name: look }, { name: host }, ended) => {
       metrics.guardEnded(look)
-      endings.note(host, ended.role, ended.why)
+      endings.note(host, ended)
       log.warn({ look, host, ...ended }, 'the guard of a database host has ended something')
     },
   })

@@ -10,6 +10,7 @@ import { KeptPanel } from './kept-panel.tsx'
 import { LargestTables } from './largest-tables.tsx'
 import { RatePanel } from './rate-panel.tsx'
 import { Size } from './size.tsx'
+import { TablesNotVacuumed } from './tables-not-vacuumed.tsx'
 
 adoptStyles(css)
 
@@ -61,6 +62,7 @@ function Known({ base_url, created_at, ...size }: Me['user_data']) {
         <h2 id="size">Size</h2>
         <Size {...size} />
         <LargestTables />
+        <TablesNotVacuumed />
       </section>
       <section class="panel stack" aria-labelledby="service">
         <h2 id="service">Service</h2>

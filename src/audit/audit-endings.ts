@@ -16,10 +16,17 @@ export class AuditEndings {
     this.#log = log
   }
 
-  note(host: string, role: string, why: string): void {
+  note(host: string, { role, why, table }: Pick<Ending, 'role' | 'why' | 'table'>): void {
     const key = JSON.stringify([host, role, why])
     const count = (this.#waiting.get(key)?.count ?? 0) + 1
-    this.#waiting.set(key, { masterRole: masterRoleOf(role), role, host, why, count })
+    this.#waiting.set(key, {
+      masterRole: masterRoleOf(role),
+      role,
+      host,
+      why,
+      count,
+      ...(table && { table }),
+    })
     this.#timer ??= setTimeout(() => this.flush(), flushMs).unref()
   }
 

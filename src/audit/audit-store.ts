@@ -32,7 +32,14 @@ export async function recordAudit(tx: Queryable, entry: AuditEntry): Promise<voi
 }
 
 /** What the guard of a host has ended, of one role and for one reason. */
-export type Ending = Readonly<{ masterRole: string; role: string; host: string; why: string; count: number }>
+export type Ending = Readonly<{
+  masterRole: string
+  role: string
+  host: string
+  why: string
+  count: number
+  table?: string
+}>
 
 export async function recordEnding(control: Queryable, { masterRole, ...details }: Ending): Promise<void> {
   await control.query(
@@ -53,6 +60,16 @@ export async function countEndings(
     ['session.ended' satisfies AuditAction],
   )
   return rows[0]!
+}
+
+/** Tables that kept autovacuum in the last week, with their accounts. */
+export async function heldAutovacuum(control: Queryable): Promise<readonly string[]> {
+  const { rows } = await control.query<{ name: string }>(
+    `select distinct coalesce(account, subject) || ': ' || (details ->> 'table') as name
+     from cartage.audit where action = $1 and details ? 'table' and at > now() - interval '7 days' order by 1`,
+    ['session.ended' satisfies AuditAction],
+  )
+  return rows.map(({ name }) => name)
 }
 
 export type AuditFilter = Readonly<{

@@ -1,6 +1,6 @@
 import { realpath, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
-import { countEndings } from '../audit/audit-store.ts'
+import { countEndings, heldAutovacuum } from '../audit/audit-store.ts'
 import { countProcesses } from '../auth/lease-store.ts'
 import { newestTokens, type SealedToken } from '../auth/token-store.ts'
 import type { Config } from '../config.ts'
@@ -22,6 +22,7 @@ export async function doctor(installation: Installation, config: Config): Promis
     checkMigrations(installation),
     checkUnfinished(installation),
     checkGuard(installation),
+    checkAutovacuum(installation),
     checkHosts(installation, config, Math.max(processes, 1)),
     checkOrphans(installation),
   ])
@@ -103,5 +104,14 @@ async function checkGuard({ databases }: Installation): Promise<Check> {
   if (count === 0) return { name, status: 'ok', advice: 'Nothing had to be ended in the last 24 hours' }
   const some = accounts.slice(0, 5).join(', ') + (accounts.length > 5 ? ' and others' : '')
   const advice = `${count} statements held up others and were ended in the last 24 hours${some && `, of ${some}`}: cartage audit --action session.ended tells why`
+  return { name, status: 'warn', advice }
+}
+
+async function checkAutovacuum({ databases }: Installation): Promise<Check> {
+  const name = 'autovacuum'
+  const tables = await heldAutovacuum(databases.control)
+  if (tables.length === 0) return { name, status: 'ok', advice: 'No table of an account kept it for long' }
+  const some = tables.slice(0, 5).join(', ') + (tables.length > 5 ? ' and others' : '')
+  const advice = `It stayed too long at tables and was switched off there: ${some}. Their indexes or statistics call slow functions; the owner removes these and sets autovacuum_enabled = on`
   return { name, status: 'warn', advice }
 }

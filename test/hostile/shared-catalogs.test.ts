@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { doctor } from '../../src/doctor/doctor.ts'
 import { grantsOf, keysClient, roleOf } from '../support/keys-client.ts'
 import { eventually, type Setup, setup, type TestUser } from '../support/setup.ts'
 
@@ -57,6 +58,40 @@ for (const [what, statement] of Object.entries(writers)) {
     })
   })
 }
+
+test('a table whose index sleeps under autovacuum loses its worker, and doctor names it', async (t) => {
+  const house = await setup(t, { config: { autovacuumTableMs: 1_000 } })
+  const { user, admin, service } = house
+  const { accounts, config } = service.services
+  await admin('alter system set autovacuum_naptime = 1')
+  await admin('select pg_reload_conf()')
+  t.after(async () => {
+    await admin('alter system reset autovacuum_naptime')
+    await admin('select pg_reload_conf()')
+  })
+  await user.sql(`
+    create function slow (a int) returns int language plpgsql immutable as $$ begin
+      if current_setting('application_name') not like 'test%' then perform pg_sleep(600); end if; return a; end $$;
+    set application_name = 'test'; create table sleeper (a int); create index on sleeper (slow(a));
+    alter table sleeper set (autovacuum_analyze_threshold = 1, autovacuum_vacuum_insert_threshold = -1);
+    insert into sleeper select generate_series(1, 1000)`)
+  const options = `select reloptions::text as options from pg_class where relname = 'sleeper'`
+  await eventually(async () => {
+    assert.match((await user.sql(options)).rows[0].options, /autovacuum_enabled=off/)
+  }, 60_000)
+  await eventually(async () => {
+    const check = (await doctor(accounts, config)).find(({ name }) => name === 'autovacuum')
+    assert.match(
+      `${check!.status}: ${check!.advice}`,
+      new RegExp(`^warn: .*${user.username}: "?public"?."?sleeper`),
+    )
+  })
+  const { rows } = await admin(
+    `select from pg_stat_activity where datname = $1 and backend_type = 'autovacuum worker'`,
+    [user.account.database],
+  )
+  assert.deepEqual(rows, [])
+})
 
 async function catalogBytes({ admin }: Setup): Promise<number> {
   const { rows } = await admin(

@@ -20,8 +20,8 @@ export type GuardedHost = Readonly<{
   ask: <R extends QueryResultRow>(text: string, values?: unknown[]) => Promise<readonly R[]>
 }>
 
-/** What a look has ended, and why, for the log, the metrics and the audit record. */
-export type Ended = Readonly<{ role: string; why: string }>
+/** What a look has ended, and why, for the log, the metrics and the audit record; and the table, if it was for one. */
+export type Ended = Readonly<{ role: string; why: string; table?: string }>
 
 export type GuardOptions = Readonly<{
   hosts: Hosts
