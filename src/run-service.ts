@@ -9,7 +9,7 @@ import type { Log } from './log.ts'
 import { fitConnections } from './postgres/fit-connections.ts'
 import { type Service, type ServiceParts, startService } from './service.ts'
 import { loadGrammar } from './sql/grammar.ts'
-import { unlessAborted } from './unless-aborted.ts'
+import { unlessAborted } from './waiting/unless-aborted.ts'
 
 /** The secrets of the installation, after a rotation that was cut off has been completed or undone in their files. */
 export async function settledSecrets(

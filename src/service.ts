@@ -33,7 +33,7 @@ import { hostPressures } from './postgres/host-pressure.ts'
 import { openQueries } from './query/answer-query.ts'
 import { loadGrammar } from './sql/grammar.ts'
 import { StartedParts } from './started-parts.ts'
-import { unlessAborted } from './unless-aborted.ts'
+import { unlessAborted } from './waiting/unless-aborted.ts'
 import { startWorker } from './worker/worker.ts'
 
 /** Which doors a process opens. */

@@ -26,11 +26,10 @@ const floors = [
     'metrics.ts',
     'version.ts',
     'remembered.ts',
-    'next-turn.ts',
     'client',
   ],
   ['known-variables.ts', 'request-tally.ts'],
-  ['config-variables.ts', 'make-folder.ts', 'package-file.ts', 'unless-aborted.ts'],
+  ['config-variables.ts', 'make-folder.ts', 'package-file.ts', 'waiting'],
 ]
 
 test('a file imports from its own folder or from a floor below', async () => {

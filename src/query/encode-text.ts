@@ -1,4 +1,4 @@
-import { nextTurn } from '../next-turn.ts'
+import { nextTurn } from '../waiting/next-turn.ts'
 
 /** What is sent of a text: itself, or of a long one its bytes, a piece of which is made in each turn of the event loop. */
 export function encodeText(text: string): string | Promise<Buffer> {

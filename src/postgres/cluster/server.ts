@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../../log.ts'
-import { unlessAborted } from '../../unless-aborted.ts'
+import { unlessAborted } from '../../waiting/unless-aborted.ts'
 import { sqlstateOf } from '../sqlstate.ts'
 import { ScramClient } from '../wire/scram-client.ts'
 import { ClusterError } from './cluster-error.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
-import { unlessAborted } from '../../unless-aborted.ts'
+import { unlessAborted } from '../../waiting/unless-aborted.ts'
 import { ScramClient } from '../wire/scram-client.ts'
 import { ClusterError, ClusterHeld } from './cluster-error.ts'
 import { type EmbeddedCluster, type EmbeddedClusterOptions, keepCluster } from './embedded-cluster.ts'

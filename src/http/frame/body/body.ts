@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { memberPlaces } from '../../../client/json-rows.ts'
 import { type AppError, errors } from '../../../errors.ts'
-import { nextTurn } from '../../../next-turn.ts'
+import { nextTurn } from '../../../waiting/next-turn.ts'
 import { isObject, maxParamsLength } from '../parameters.ts'
 import { type Form, NotUtf8, parseForm } from './form.ts'
 import { placeholder, shortenForm, shortenJson } from './long-member.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { memberPlaces } from '../../../client/json-rows.ts'
-import { nextTurn } from '../../../next-turn.ts'
+import { nextTurn } from '../../../waiting/next-turn.ts'
 import { decodeEscapes } from './form.ts'
 
 /** A body without the value of its one long member: in its place stands `placeholder`. */
