@@ -51,7 +51,7 @@ function filling(template: string, values: Readonly<Record<string, string>>): Fi
 }
 
 /** All values together: a fallback of 16 KB has room for 800 times an error of 64 KB. */
-const maxFilledLength = 256 * 1024
+const maxFilledLength = 128 * 1024
 
 const hole = /<%=\s*(?:job_id|error_message)\s*%>/
 const holes = /<%=\s*(job_id|error_message)\s*%>/g

@@ -5,19 +5,20 @@ import { eventually } from '../support/setup.ts'
 import { assertAccessibleEverywhere } from './axe.ts'
 import { openConsole } from './open-console.ts'
 
-test('the account shows its quota, its largest tables and the rate limit as last told', async (t) => {
+test('the account shows its quota, its largest tables, those without autovacuum and the rate limit as last told', async (t) => {
   const { page, createUser, signInAt } = await openConsole(t, {
     setup: { config: { rateLimitSql: { count: 500, seconds: 60, burst: 500 } } },
   })
   const user = await createUser({ quotaBytes: 50_000_000 })
   await user.sql(
-    'create table small (n int); create table large as select n from generate_series(1, 20000) n',
+    'create table small (n int); create table large as select n from generate_series(1, 20000) n; alter table small set (autovacuum_enabled = off)',
   )
   await signInAt('/account', user)
   await page.getByText(/of 50 MB in 2 tables/).waitFor()
   await page.getByRole('meter', { name: 'Used of the quota' }).waitFor()
   const names = page.locator('table.list tbody td:first-child')
   await eventually(async () => assert.deepEqual(await names.allInnerTexts(), ['large', 'small']))
+  await page.getByText(/^Autovacuum is off for small\./).waitFor()
   await page.getByText(/4\d\d requests left of 500, as told just now/).waitFor()
   await assertAccessibleEverywhere(page)
 })

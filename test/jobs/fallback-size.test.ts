@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { renderFallback } from '../../src/jobs/fallback-template.ts'
+
+/** As long as a fallback and an error may be, and such that a pattern or a search may be slow with them. */
+const longest: readonly (readonly [template: string, errorMessage: string])[] = [
+  ['select <%= error_message %>, '.repeat(550), 'x'.repeat(65_000)],
+  ["select '<%= error_message %>', ".repeat(500), "'".repeat(65_000)],
+  ['/*<%= error_message %>*/'.repeat(600), `x${'*'.repeat(65_000)}x`],
+  ['-- <%= error_message %>\n'.repeat(600), `${'-'.repeat(65_000)}x`],
+  ['do $$<%= error_message %>$$;'.repeat(500), `${'/'.repeat(65_000)}x`],
+  ['$a$<%= error_message %>$a$,'.repeat(600), `$a$${dollarTags()}`],
+]
+
+test('a fallback with the error message hundreds of times is filled in at once', () => {
+  for (const [template, errorMessage] of longest) {
+    const spent = Math.min(
+      ...[1, 2, 3].map(() => cpuMs(() => renderFallback(template, { jobId: 'a', errorMessage }))),
+    )
+    assert.ok(spent < 50, `${template.slice(0, 30)}: ${Math.round(spent)} ms`)
+  }
+})
+
+test('an error message is cut where all of them together would make the statement huge', () => {
+  const once = renderFallback('select <%= error_message %>', { jobId: 'a', errorMessage: 'x'.repeat(65_000) })
+  assert.equal(once.length, "select ''".length + 65_000)
+  const often = renderFallback('select <%= error_message %>;'.repeat(500), {
+    jobId: 'a',
+    errorMessage: 'x'.repeat(65_000),
+  })
+  assert.ok(often.length < 300_000, `${often.length} characters`)
+})
+
+function dollarTags(): string {
+  return Array.from({ length: 10_000 }, (_, n) => `$t${n}$`).join('')
+}
+
+function cpuMs(work: () => unknown): number {
+  const start = process.cpuUsage()
+  work()
+  const { user, system } = process.cpuUsage(start)
+  return (user + system) / 1000
+}
