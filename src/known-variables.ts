@@ -146,7 +146,7 @@ export const variables = {
     0,
   ),
 
-  autovacuumTableMs: whole(
+  autovacuumTableMs: milliseconds(
     'CARTAGE_AUTOVACUUM_TABLE_MS',
     30_000,
     'how long autovacuum may stay at a table of a tenant, and a second more for each 4 MB of it',

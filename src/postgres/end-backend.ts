@@ -20,8 +20,8 @@ export async function findBackend(administrator: Session, session: Session): Pro
 }
 
 /**
- * Ends a backend and waits for its end; false if it is still there after `waitMs`. It is terminated, as a statement can
- * catch a cancel and go on; and cancelled, as that is the only signal which GEOS and PostGIS look at while they compute.
+ * Ends a backend and waits for its end; false if it is still there after `waitMs`. It is terminated first, as a statement can
+ * catch a cancel and go on; then cancelled, as that is the only signal which GEOS and PostGIS look at while they compute.
  */
 export async function endBackend(
   administrator: Session,
@@ -29,7 +29,8 @@ export async function endBackend(
   waitMs: number,
 ): Promise<boolean> {
   const { rows } = await administrator.query<{ has_ended: boolean }>(
-    `select pg_catalog.pg_cancel_backend(pid), pg_catalog.pg_terminate_backend(pid, ${waitMs}) as has_ended
+    `select pg_catalog.pg_terminate_backend(pid), pg_catalog.pg_cancel_backend(pid),
+       pg_catalog.pg_terminate_backend(pid, ${waitMs}) as has_ended
      from pg_catalog.pg_stat_activity where pid = $1 and backend_start = $2::timestamptz`,
     [pid, backendStart],
   )

@@ -67,7 +67,7 @@ test('of lines and areas only what a pixel shows is sent, simplified, and 20,000
   const { user } = await setup(t)
   await user.sql(`create table areas as
     select st_expand(st_setsrid(st_point(i % 100, i / 1000), 4326), 0.00001) as the_geom from generate_series(0, 25000) i;
-    insert into areas select st_buffer(st_setsrid(st_point(20, 20), 4326), 5, 5000);
+    insert into areas select st_buffer(st_setsrid(st_point(20, 20), 4326), 5, 4096);
     insert into areas values (st_setsrid('POLYGON((-180 -90, 180 -90, 180 -60, -180 -60, -180 -90))'::geometry, 4326))`)
   const shapes = source('areas', { isPoints: false })
   const far = await read(user, shapes, world)

@@ -100,7 +100,7 @@ test('long rows are written as PostgreSQL has them', async (t) => {
   assert.ok(text.slice(text.indexOf('\r\n') + 2).startsWith(line))
   assert.equal((await ask(user, q, { format: 'ndjson' })).text.split('\n').length, 4)
   const binary = `begin; declare c binary cursor for
-    select decode(repeat('00ff', 1000000), 'hex') as b; fetch all from c`
+    select decode(repeat('00ff', 1000000), 'hex') as b; fetch all from c; commit`
   const fetched = await ask(user, binary)
   assert.equal(fetched.body.rows[0]!.b, `\\x${'00ff'.repeat(million)}`)
   const csv = await ask(user, binary, { format: 'csv' })

@@ -167,7 +167,7 @@ test('those who wait for what is theirs to lock are left in peace', async (t) =>
     ['begin; create table extra.made (a int)', user.masterToken],
     ['begin; select count(*) from v', viewer],
   ] as const
-  const held = holders.map(([text, key]) => keep(t, house, user, `${text}; select pg_sleep(5)`, key))
+  const held = holders.map(([text, key]) => keep(t, house, user, `${text}; select pg_sleep(5); commit`, key))
   await Promise.all(held.map(({ sleeps }) => sleeps))
   const waiters = [
     ['alter table t add column b int', user.masterToken],

@@ -118,7 +118,8 @@ test('when every control connection is taken, callers get 503 with Retry-After a
   const { service, user } = await setup(t, { isIsolated: true, config: { connectionWaitMs: 3_000 } })
   const { control } = service.services.databases
   const taken = []
-  while (control.totalCount < 12 || control.idleCount > 0) taken.push(await control.connect())
+  while (control.totalCount < control.options.max || control.idleCount > 0)
+    taken.push(await control.connect())
   const refused = await fetch(`${user.base}/api/v2/sql/job/${randomUUID()}?wait=5`, {
     headers: basic(user.username, user.masterToken),
   })

@@ -61,7 +61,9 @@ export class ControlPool extends pg.Pool {
   /** One of those that listen, hold a lease or show that a process lives: no crowd of requests keeps them waiting. */
   connectApart(): Promise<pg.PoolClient> {
     this.#apart ??= this.#openApart()
-    return this.#apart.connect()
+    const isFull = this.#apart.totalCount === listeningConnections && this.#apart.idleCount === 0
+    // More than one worker in a process: an ordinary one does.
+    return isFull ? this.connect() : this.#apart.connect()
   }
 
   override end(): Promise<void>

@@ -4,6 +4,7 @@ import { identify } from '../../../auth/identify.ts'
 import { AppError, errors } from '../../../errors.ts'
 import { PromptRequest } from '../../prompt-request.ts'
 import type { Services } from '../../services.ts'
+import { clientAddress, networkOf } from '../credential/client-address.ts'
 
 /**
  * Bounds the memory that bodies take: those that are on their way, and those whose requests wait or run. A body counts by what
@@ -29,7 +30,7 @@ function announcedBytes({ headers }: FastifyRequest): number {
 
 /** Its account, if it has shown a valid key before the body; else its address. */
 async function holderOf({ directory }: Services, request: FastifyRequest): Promise<Holder> {
-  const stranger = { name: request.ip, isStranger: true }
+  const stranger = { name: networkOf(clientAddress(request)), isStranger: true }
   const { name } = request.params as { name?: string }
   const query = request.query as Readonly<Record<string, unknown>>
   const credential = readCredential({ authorization: request.headers.authorization, query })

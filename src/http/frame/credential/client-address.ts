@@ -2,9 +2,12 @@ import { isIP } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import ipaddr from 'ipaddr.js'
 
-/** Where a request came from. A proxy may pass on any text for an address: then the proxy itself is meant. */
+/**
+ * Where a request came from. A proxy may pass on any text for an address: then the proxy itself is meant. Over a Unix socket
+ * there is none, and none is known of a client that has gone.
+ */
 export function clientAddress({ ip, raw }: Pick<FastifyRequest, 'ip' | 'raw'>): string {
-  const [address = ''] = ip.split('%', 1)
+  const [address = ''] = (ip ?? '').split('%', 1)
   return isIP(address) ? address : (raw.socket.remoteAddress ?? 'unknown')
 }
 
