@@ -12,7 +12,9 @@ test('GET /health/live and /health/ready answer 200 while all is well', async (t
   assert.equal((await fetch(`${url}/health/live`)).status, 200)
   const ready = await fetch(`${url}/health/ready`)
   assert.equal(ready.status, 200)
-  assert.deepEqual(await ready.json(), { status: 'ok', control: 'ok', hosts: { local: 'ok' } })
+  const { replication, ...verdicts } = (await ready.json()) as { replication: { local: { role: string } } }
+  assert.deepEqual(verdicts, { status: 'ok', control: 'ok', hosts: { local: 'ok' } })
+  assert.equal(replication.local.role, 'primary')
 })
 
 test('an unknown path is 404 in the envelope of its side', async (t) => {
