@@ -28,13 +28,15 @@ export async function endBackend(
   { pid, backendStart }: Backend,
   waitMs: number,
 ): Promise<boolean> {
-  const { rows } = await administrator.query<{ has_ended: boolean }>(
-    `select pg_catalog.pg_terminate_backend(pid), pg_catalog.pg_cancel_backend(pid),
-       pg_catalog.pg_terminate_backend(pid, ${waitMs}) as has_ended
-     from pg_catalog.pg_stat_activity where pid = $1 and backend_start = $2::timestamptz`,
-    [pid, backendStart],
-  )
-  return rows.every(({ has_ended }) => has_ended)
+  const onIt = (act: string) =>
+    administrator.query<{ has_ended: boolean }>(
+      `select ${act} from pg_catalog.pg_stat_activity where pid = $1 and backend_start = $2::timestamptz`,
+      [pid, backendStart],
+    )
+  await onIt('pg_catalog.pg_terminate_backend(pid), pg_catalog.pg_cancel_backend(pid)')
+  const { rows } = await onIt(`pg_catalog.pg_terminate_backend(pid, ${waitMs}) as has_ended`)
+  // PostgreSQL says false as well of one that ended just before.
+  return rows.every(({ has_ended }) => has_ended) || (await onIt('')).rowCount === 0
 }
 
 /**
