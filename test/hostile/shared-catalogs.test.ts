@@ -9,13 +9,14 @@ const config = { connectionIdleMs: 0 }
 
 test('a role that set itself something in any database of the cluster is let in again, and the setting is gone', async (t) => {
   const house = await setup(t, { config })
-  const { user, admin, createUser } = house
-  const { masterRole, publicRole } = user.account
-  await createUser()
-  const { rows } = await admin('select datname from pg_database where datallowconn order by datname')
+  const { user, createUser, service } = house
+  const { masterRole, publicRole, database } = user.account
+  const other = (await createUser()).account.database
+  // Databases of other tests may vanish meanwhile.
+  const databases = [database, other, service.services.config.namespace, 'postgres', 'template1']
   for (const role of [publicRole, masterRole]) {
-    for (const { datname } of rows) {
-      await user.sql(`alter role current_user in database "${datname}" set work_mem = '4MB'`, [], role)
+    for (const name of databases) {
+      await user.sql(`alter role current_user in database "${name}" set work_mem = '4MB'`, [], role)
     }
     const key = role === masterRole ? user.masterToken : undefined
     const { status, value } = await ask(user, 'select 1 as value', key)
