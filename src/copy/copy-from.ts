@@ -6,6 +6,7 @@ import type { Interruption } from '../postgres/pools/interruption.ts'
 import type { Session } from '../postgres/session.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import type { CopyStatement } from '../sql/copy-statement.ts'
+import { unlessAborted } from '../waiting/unless-aborted.ts'
 import { clearPages } from './clear-pages.ts'
 import { type Copies, copyLimitMs, openCopySession } from './copies.ts'
 import { CopyRun } from './copy-run.ts'
@@ -54,13 +55,8 @@ async function untilStopped<T>(work: Promise<T>, endsAt: number, gone: Interrupt
   const timer = setTimeout(() => stop.abort(errors.statementTimeout()), endsAt - performance.now())
   gone.addEventListener('abort', onGone)
   if (gone.aborted) onGone()
-  const stopped = new Promise<never>((_, reject) => {
-    const giveUp = () => reject(stop.signal.reason)
-    stop.signal.addEventListener('abort', giveUp)
-    if (stop.signal.aborted) giveUp()
-  })
   try {
-    return await Promise.race([work, stopped])
+    return await unlessAborted(stop.signal, work)
   } finally {
     clearTimeout(timer)
     gone.removeEventListener('abort', onGone)
