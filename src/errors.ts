@@ -296,7 +296,7 @@ export const errors = {
     raise(
       'statement-not-allowed',
       'forbidden',
-      'Without an API key only SELECT, VALUES, TABLE, WITH, INSERT, UPDATE, DELETE, MERGE, EXPLAIN of these, SHOW, cursors and transactions can be run',
+      'Without an API key only SELECT, VALUES, TABLE, WITH, INSERT, UPDATE, DELETE, MERGE, EXPLAIN of these, SHOW, cursors and transactions can be run, and no XMLTABLE',
       { hint: 'Send the key as api_key, or with Basic authentication' },
     ),
   transactionOpen: () =>

@@ -14,7 +14,7 @@ const known = new LRUCache<string, Listed>({
   sizeCalculation: (_verdict, text) => text.length + 100,
 })
 
-/** By PostgreSQL's grammar: queries, changes of rows, EXPLAIN of these, SHOW, cursors and transactions. */
+/** By PostgreSQL's grammar: queries, changes of rows, EXPLAIN of these, SHOW, cursors and transactions; no XMLTABLE. */
 export function judgeListed(text: string): Listed {
   const before = known.get(text)
   if (before !== undefined) return before
@@ -27,8 +27,18 @@ export function judgeListed(text: string): Listed {
 function judge(text: string): Listed {
   const parsed = parseStatements(text)
   if (!parsed.ok) return parsed
+  if (xmlTable.test(text) && hasXmlTable(parsed.statements)) return 'not-listed'
   return parsed.statements.every(isListed) ? 'listed' : 'not-listed'
 }
+
+/** Its expressions can run for hours and look at no signal, and PostgreSQL asks for no right that could be revoked. */
+function hasXmlTable(node: unknown): boolean {
+  if (typeof node !== 'object' || node === null) return false
+  return Object.entries(node).some(([name, value]) => name === 'RangeTableFunc' || hasXmlTable(value))
+}
+
+/** A keyword has no other spelling. Most texts do not hold it, and their trees need not be searched. */
+const xmlTable = /xmltable/i
 
 function isListed(statement: StatementNode): boolean {
   switch (statement.tag) {

@@ -22,6 +22,7 @@ const listed = [
   'explain analyze insert into writable values (2)',
   'select * from writable for update',
   '/* nothing */ ;; -- at all',
+  `select 'xmltable' as "xmltable"`,
 ]
 
 const others = [
@@ -71,6 +72,9 @@ const others = [
   `rollback prepared 'x'`,
   'select 1; drop owned by current_user',
   'sELect 1;/* ; */ rEsEt/**/role',
+  `select * from xmltable('//*[count(//*)>0]' passing ('<a/>'::xml) columns a text)`,
+  `select 1 where exists (select 1 from (values (1)) x, lateral XMLTable('a' passing ('<a/>'::xml) columns b int) as t)`,
+  `insert into writable with x as (select b from xmltable('a' passing ('<a/>'::xml) columns b int)) select b from x`,
 ]
 
 test('a caller without a key runs the statements of the list, where granted', async (t) => {
