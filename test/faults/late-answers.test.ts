@@ -33,9 +33,9 @@ test('a statement that its owner or the operator cancels is told so, and a limit
   await cancel((text) => user.sql(text), 'pg_sleep(30), 1')
   const { status, body } = await running
   assert.deepEqual([status, body.code], [409, 'statement-cancelled'])
-  const copying = copyTo(house, user)
+  const copying = assert.rejects(copyTo(house, user), { status: 409, code: 'statement-cancelled' })
   await cancel((text) => house.admin(text), 'pg_sleep(30), 2')
-  await assert.rejects(copying, { status: 409, code: 'statement-cancelled' })
+  await copying
   const limited = await ask(user, 'set statement_timeout = 50; select pg_sleep(30)')
   assert.deepEqual([limited.status, limited.body.code], [429, 'statement-timeout'])
   const raised = await ask(user, `do $$ begin raise 'mine' using errcode = '57014'; end $$`)

@@ -7,6 +7,7 @@ import { tenantRolePattern } from '../tenant-names.ts'
 import { mayLock } from './lock-rights.ts'
 import { isForSharedRow, isStrong, type LockRow, nameOf, type Place, placeOf } from './lock-rules.ts'
 import type { Ended, GuardedHost, Look } from './look.ts'
+import { OwnersTurn } from './owners-turn.ts'
 
 /**
  * Ends backends of tenants that keep others from what belongs to all. PostgreSQL takes some locks before it looks at
@@ -53,8 +54,7 @@ class LockWatch {
   /** Names of roles, by their ids: while a catalog is locked they cannot be asked for. */
   #roles: ReadonlyMap<number, string> = new Map()
   #catalogs: ReadonlyMap<number, string> = new Map()
-  /** When backends of other processes were first seen: those look after their own. */
-  readonly #foreign = new Map<string, number>()
+  readonly #ownersTurn = new OwnersTurn()
   /** Until when a backend need not be judged again, by backend and lock. */
   readonly #judged = new Map<string, number>()
   readonly #cancelled = new WeakSet<Session>()
@@ -117,15 +117,8 @@ class LockWatch {
     }
   }
 
-  /** Another process knows better what its client is to be told, so it has the first second. */
   #isDue({ session, lock }: Suspect): boolean {
-    if (session) return true
-    const now = performance.now()
-    for (const [key, at] of this.#foreign) if (now - at > forgetMs) this.#foreign.delete(key)
-    const key = keyOf(lock)
-    const since = this.#foreign.get(key) ?? now
-    this.#foreign.set(key, since)
-    return now - since > othersTurnMs
+    return session !== undefined || this.#ownersTurn.isOver(keyOf(lock))
   }
 
   /** In the background: the database has to be asked, where a tenant may hold up more than the guard may wait for. */
@@ -228,8 +221,6 @@ const connectedRoles = `
   from pg_catalog.pg_stat_get_activity(null) where usesysid is not null`
 
 const patienceMs = 2_000
-const othersTurnMs = 1_000
 const lateMs = 150
 const longestMs = 2_000
-const forgetMs = 60_000
 const judgedMs = 5_000

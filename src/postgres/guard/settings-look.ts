@@ -2,6 +2,7 @@ import { errors } from '../../errors.ts'
 import type { Databases } from '../databases.ts'
 import { tenantRolePattern } from '../tenant-names.ts'
 import type { Ended, GuardedHost, Look } from './look.ts'
+import { OwnersTurn } from './owners-turn.ts'
 
 type Ask = GuardedHost['ask']
 
@@ -45,10 +46,10 @@ async function haveGrown(ask: Ask): Promise<boolean> {
   return Number(size!.bytes) > maxCatalogBytes
 }
 
-/** Ends what a role runs. Another process knows better what its clients are to be told, so it has the first second. */
+/** Ends what a role runs. */
 class RoleEndings {
   readonly #databases: Databases
-  readonly #foreignSince = new Map<string, number>()
+  readonly #ownersTurn = new OwnersTurn()
 
   constructor(databases: Databases) {
     this.#databases = databases
@@ -61,20 +62,11 @@ class RoleEndings {
     const sessions = running.map(({ pid }) =>
       [query, copy, job].map((pools) => pools.find(hostId, pid)).find(Boolean),
     )
-    if (sessions.includes(undefined) && !this.#hasWaited(`${hostId}/${role}`)) return false
+    if (sessions.includes(undefined) && !this.#ownersTurn.isOver(`${hostId}/${role}`)) return false
     paused.pause(hostId, role, pauseMs)
     for (const session of sessions) session?.endFor(errors.settingsTooLarge())
     await ask(endRunning, [role, running.map(({ pid }) => pid)])
     return true
-  }
-
-  #hasWaited(key: string): boolean {
-    const now = performance.now()
-    for (const [each, since] of this.#foreignSince)
-      if (now - since > forgetMs) this.#foreignSince.delete(each)
-    const since = this.#foreignSince.get(key) ?? now
-    this.#foreignSince.set(key, since)
-    return now - since > othersTurnMs
   }
 }
 
@@ -124,5 +116,3 @@ const maxPasswordBytes = 1024
 const maxCatalogBytes = 8 * 1024 ** 2
 const vacuumEveryMs = 2_000
 const pauseMs = 60_000
-const othersTurnMs = 1_000
-const forgetMs = 10_000
