@@ -14,6 +14,7 @@ import { prepareHosts, prepareLater } from './hosts/prepare-hosts.ts'
 import { isWrongSecret } from './hosts/secret/check-secret.ts'
 import type { InstallationSecrets } from './hosts/secret/installation-secrets.ts'
 import { WrongTokens } from './http/frame/credential/wrong-tokens.ts'
+import { listen } from './http/listen.ts'
 import { buildServer, buildWorkerServer } from './http/server.ts'
 import type { Services } from './http/services.ts'
 import { JobQueue } from './jobs/job-queue.ts'
@@ -228,7 +229,7 @@ async function openDoor(
     await Promise.all([services.jobWaiter.stop(), server.close()])
   }
   started.push({ name: 'requests', limitMs: shutdownDelayMs + shutdownGraceMs, stop })
-  const address = await server.listen({ host, port: http ? port : workerPort }).catch((error: unknown) => {
+  const address = await listen(server, host, http ? port : workerPort).catch((error: unknown) => {
     throw listenError(error, host, http ? 'CARTAGE_PORT' : 'CARTAGE_WORKER_PORT')
   })
   return http ? address : ''

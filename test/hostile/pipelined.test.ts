@@ -51,6 +51,24 @@ test('requests behind each other are answered in their order, each with its own 
   )
 })
 
+test('on localhost both loopback addresses begin one request of a connection at a time', async (t) => {
+  const house = await setup(t, { config: { host: 'localhost' } })
+  const { user, url } = house
+  for (const address of ['127.0.0.1', '::1']) {
+    const { socket } = await openRaw(t, url, address)
+    const slow = rawRequest({ path: pathOf(user, '/api/v2/sql', { q: 'select pg_sleep(600)' }) })
+    socket.write(slow.repeat(3))
+    await eventually(async () => assert.equal(await running(house), 1))
+    // Requests that came with the first would have been begun by now.
+    const { socket: late, text } = await openRaw(t, url, address)
+    late.write(rawRequest({ path: pathOf(user, '/api/v2/sql', { q: 'select 7 as n' }) }))
+    await eventually(() => assert.match(text(), /"n":7/))
+    assert.equal(await running(house), 1)
+    socket.destroy()
+    await eventually(async () => assert.equal(await running(house), 0), 5_000)
+  }
+})
+
 test('a client that sends a flood behind a request that never ends is cut off', async (t) => {
   const house = await setup(t, { config: { requestTimeoutMs: 1_000 } })
   const { user, url } = house

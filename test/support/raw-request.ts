@@ -29,8 +29,8 @@ export function pathOf(
 export type RawConnection = Readonly<{ socket: Socket; text: () => string; closed: Promise<void> }>
 
 /** A connection of which the test writes the bytes itself. */
-export async function openRaw(t: TestContext, url: string): Promise<RawConnection> {
-  const socket = connect(Number(new URL(url).port), '127.0.0.1').setNoDelay()
+export async function openRaw(t: TestContext, url: string, address = '127.0.0.1'): Promise<RawConnection> {
+  const socket = connect(Number(new URL(url).port), address).setNoDelay()
   t.after(() => socket.destroy())
   let text = ''
   socket.on('data', (chunk) => (text += chunk.toString('latin1')))
