@@ -24,7 +24,7 @@ export async function buildCli(folder) {
   const stamp = hashSources()
   const draft = join(folder, `${name}.new`)
   await build({
-    entryPoints: [join(root, 'src/cli/people/entry.ts')],
+    entryPoints: [join(root, 'src/cli/user/entry.ts')],
     outfile: draft,
     bundle: true,
     charset: 'utf8',

@@ -26,10 +26,10 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   return config
 }
 
-export type PeopleConfig = ReturnType<typeof readPeopleConfig>
+export type UserConfig = ReturnType<typeof readUserConfig>
 
 /** What the command line for people is told by its own variables, by the shell and by the terminal. */
-export function readPeopleConfig(env: NodeJS.ProcessEnv = process.env) {
+export function readUserConfig(env: NodeJS.ProcessEnv = process.env) {
   const folder = (variable: string, usual: string) =>
     join(env[variable]?.trim() || join(homedir(), usual), 'cartage')
   return Object.freeze({

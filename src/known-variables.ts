@@ -15,7 +15,7 @@ import {
 } from './config-variables.ts'
 
 /** What the command line for people goes by; profiles come after them. */
-const peopleVariables = {
+const userVariables = {
   clientUrl: webAddress('CARTAGE_URL', '', 'for the command line: where the service is'),
   clientUser: text('CARTAGE_USER', '', 'for the command line: whose data'),
   clientKey: text('CARTAGE_API_KEY', '', 'for the command line: token of the key to use'),
@@ -241,5 +241,5 @@ export const variables = {
     'for `cartage backup` and `restore`: seals the secret, 12 characters or more',
   ),
   hostUrl: text('CARTAGE_HOST_URL', '', 'for `cartage host add`: address of the host'),
-  ...peopleVariables,
+  ...userVariables,
 } as const

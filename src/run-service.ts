@@ -63,7 +63,7 @@ async function start(
 async function welcome(config: Config, service: Service): Promise<void> {
   const { url } = service
   const isNew = !config.databaseUrl && service.isFirstStart && config.demoUser
-  const demo = isNew ? await createUser(service.services.accounts, { username: 'demo' }) : undefined
+  const demo = isNew ? await createUser(service.services.installation, { username: 'demo' }) : undefined
   process.stdout.write(`
 Cartage listens on ${url}
 

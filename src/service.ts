@@ -13,8 +13,8 @@ import { connectInstallation } from './hosts/open-installation.ts'
 import { prepareHosts, prepareLater } from './hosts/prepare-hosts.ts'
 import { isWrongSecret } from './hosts/secret/check-secret.ts'
 import type { InstallationSecrets } from './hosts/secret/installation-secrets.ts'
-import { WrongTokens } from './http/frame/credential/wrong-tokens.ts'
 import { listen } from './http/listen.ts'
+import { WrongTokens } from './http/middleware/credential/wrong-tokens.ts'
 import { buildServer, buildWorkerServer } from './http/server.ts'
 import type { Services } from './http/services.ts'
 import { JobQueue } from './jobs/job-queue.ts'
@@ -185,7 +185,7 @@ function buildShared(config: Config, installation: Installation) {
     log,
     databases,
     secrets,
-    accounts: installation,
+    installation,
     metrics,
     queries: openQueries(config, databases, log),
     copies: openCopies(config, databases),

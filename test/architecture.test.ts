@@ -68,7 +68,7 @@ test('the command line for people reaches nothing of the service but its client'
     reached.add(file)
     for (const { to } of edges.get(file) ?? []) visit(to)
   }
-  visit('cli/people/entry.ts')
+  visit('cli/user/entry.ts')
   assert.ok(reached.has('client/client.ts'))
   const known = [
     'cli',

@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { noteAnswer } from './frame/guard-answers.ts'
-import type { PromptResponse } from './prompt-response.ts'
+import { noteAnswer } from './middleware/guard-answers.ts'
+import type { OneWriteResponse } from './one-write-response.ts'
 
 /**
  * Begins one request of a connection at a time. Node would begin all that a client has sent, and of a response whose turn has
@@ -11,7 +11,7 @@ import type { PromptResponse } from './prompt-response.ts'
 export function oneAtATime(server: Server, timeoutMs: number): void {
   const [begin] = server.listeners('request') as RequestListener[]
   server.removeAllListeners('request')
-  server.on('request', (request: IncomingMessage, response: PromptResponse) => {
+  server.on('request', (request: IncomingMessage, response: OneWriteResponse) => {
     noteAnswer(request.socket, response)
     endSlowBody(request, response, timeoutMs)
     if (response.socket) begin!(request, response)
@@ -21,7 +21,7 @@ export function oneAtATime(server: Server, timeoutMs: number): void {
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
 }
 
-function wait(socket: Socket, response: PromptResponse, timeoutMs: number, begin: () => void): void {
+function wait(socket: Socket, response: OneWriteResponse, timeoutMs: number, begin: () => void): void {
   const waiting = waitingOn.get(socket) ?? { count: 0, limit: undefined }
   waitingOn.set(socket, waiting)
   waiting.count += 1

@@ -8,31 +8,31 @@ import { cliRoutes } from './cli/routes.ts'
 import { consoleRoutes } from './console/routes.ts'
 import { copyRoutes } from './copy/routes.ts'
 import { datasetsRoutes } from './datasets/routes.ts'
-import { acceptBodies } from './frame/body/body.ts'
-import { limitBodies } from './frame/body/body-budget.ts'
-import { refuseNul } from './frame/body/refuse-nul.ts'
-import { allowOtherOrigins } from './frame/cors.ts'
-import { hintAtNearMisses } from './frame/credential-hint.ts'
-import { respondWithError, respondWithKeyError } from './frame/error-response.ts'
-import { forbidSniffing, guardAnswers, refuseNonsense } from './frame/guard-answers.ts'
-import { observeRequests } from './frame/observe-requests.ts'
-import { maxParamsLength } from './frame/parameters.ts'
-import { limitRates, requireRateGroups } from './frame/rate-limit.ts'
-import { acceptedRequestId } from './frame/request-id.ts'
-import { traceRequests } from './frame/trace-requests.ts'
-import { refuseUnknownRoutes } from './frame/unknown-routes.ts'
 import { healthRoutes } from './health/routes.ts'
 import { homeRoutes } from './home/routes.ts'
 import { jobsRoutes } from './jobs/routes.ts'
 import { keysRoutes } from './keys/routes.ts'
 import { meRoutes } from './me/routes.ts'
+import { acceptBodies } from './middleware/body/body.ts'
+import { limitBodies } from './middleware/body/body-budget.ts'
+import { refuseNul } from './middleware/body/refuse-nul.ts'
+import { allowOtherOrigins } from './middleware/cors.ts'
+import { hintAtNearMisses } from './middleware/credential-hint.ts'
+import { respondWithError, respondWithKeyError } from './middleware/error-response.ts'
+import { forbidSniffing, guardAnswers, refuseNonsense } from './middleware/guard-answers.ts'
+import { observeRequests } from './middleware/observe-requests.ts'
+import { maxParamsLength } from './middleware/parameters.ts'
+import { limitRates, requireRateGroups } from './middleware/rate-limit.ts'
+import { acceptedRequestId } from './middleware/request-id.ts'
+import { traceRequests } from './middleware/trace-requests.ts'
+import { refuseUnknownRoutes } from './middleware/unknown-routes.ts'
 import { oneAtATime } from './one-at-a-time.ts'
+import { OneWriteResponse } from './one-write-response.ts'
 import { describeApi } from './openapi/describe-api.ts'
 import { openapiRoutes } from './openapi/routes.ts'
-import { PromptRequest } from './prompt-request.ts'
-import { PromptResponse } from './prompt-response.ts'
 import { queryRoutes } from './query/routes.ts'
 import type { Services } from './services.ts'
+import { UndrainedRequest } from './undrained-request.ts'
 
 /** The way of a request: what every request meets, in this order, and then its route. */
 export async function buildServer(services: Services): Promise<FastifyInstance> {
@@ -125,8 +125,8 @@ function createApp({ config, log }: Services): FastifyInstance {
     http: {
       headersTimeout: config.requestTimeoutMs,
       connectionsCheckingInterval: 5_000,
-      IncomingMessage: PromptRequest,
-      ServerResponse: PromptResponse,
+      IncomingMessage: UndrainedRequest,
+      ServerResponse: OneWriteResponse,
     },
   }) as unknown as FastifyInstance
   app.decorateRequest('identification', null)

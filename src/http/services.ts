@@ -11,7 +11,7 @@ import type { Metrics } from '../metrics.ts'
 import type { Databases } from '../postgres/databases.ts'
 import type { Queries } from '../query/answer-query.ts'
 import type { Secrets } from '../secrets.ts'
-import type { WrongTokens } from './frame/credential/wrong-tokens.ts'
+import type { WrongTokens } from './middleware/credential/wrong-tokens.ts'
 
 /** What the routes are given. Each exists once per process. */
 export type Services = Readonly<{
@@ -20,7 +20,7 @@ export type Services = Readonly<{
   databases: Databases
   secrets: Secrets
   directory: Directory
-  accounts: Installation
+  installation: Installation
   metrics: Metrics
   copies: Copies
   queries: Queries

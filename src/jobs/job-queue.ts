@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { GroupCommit } from '../postgres/control/group-commit.ts'
 import { hasSqlstate, isConnectionLoss, sqlstate } from '../postgres/sqlstate.ts'
 import type { ClaimRequest } from './claim-store.ts'
-import type { NearWorker } from './near-worker.ts'
+import type { LocalWorker } from './local-worker.ts'
 import { enqueueJobs, type NewJob, type QueueLimits } from './queue-store.ts'
 
 /** The way into the queue, with group commit. */
@@ -12,7 +12,7 @@ export class JobQueue {
   readonly #groupCommit = new GroupCommit<NewJob, Date | null>((jobs, isPatient) =>
     this.#enqueue(jobs, isPatient),
   )
-  #near: NearWorker | undefined
+  #near: LocalWorker | undefined
 
   constructor(control: Pool, limits: QueueLimits) {
     this.#control = control
@@ -20,7 +20,7 @@ export class JobQueue {
   }
 
   /** From now on this worker is given new jobs at once. The others are notified only when it has its hands full. */
-  giveFirst(worker: NearWorker): void {
+  giveFirst(worker: LocalWorker): void {
     this.#near = worker
   }
 

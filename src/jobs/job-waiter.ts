@@ -6,7 +6,7 @@ import { Listener } from '../postgres/control/listener.ts'
 import type { Interruption } from '../postgres/pools/interruption.ts'
 import { isFinal, type Job } from './job.ts'
 import { endedJobs, findJob, watchJob } from './job-store.ts'
-import type { NearWorker } from './near-worker.ts'
+import type { LocalWorker } from './local-worker.ts'
 import { finishedChannel } from './queue-store.ts'
 
 /**
@@ -18,7 +18,7 @@ export class JobWaiter {
   readonly #control: ControlPool
   readonly #waiting = new Map<string, Set<Waiter>>()
   readonly #listener: Listener
-  #near: NearWorker | undefined
+  #near: LocalWorker | undefined
   #isStopped = false
 
   constructor(control: ControlPool, log: Log) {
@@ -34,7 +34,7 @@ export class JobWaiter {
   }
 
   /** From now on nothing but this worker is asked about the jobs that it has in its hands. */
-  askFirst(worker: NearWorker): void {
+  askFirst(worker: LocalWorker): void {
     this.#near = worker
   }
 

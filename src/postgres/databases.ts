@@ -6,7 +6,7 @@ import { endBackend } from './end-backend.ts'
 import { firstHostId, Hosts, hostFromUrl } from './hosts.ts'
 import type { EndBackend, LookAtBackends } from './pools/forgotten-sessions.ts'
 import { LingeringBackends } from './pools/lingering-backends.ts'
-import { LoginKeeper } from './pools/login-keeper.ts'
+import { LoginRepair } from './pools/login-repair.ts'
 import { PausedRoles } from './pools/paused-roles.ts'
 import { RolePools } from './pools/role-pools.ts'
 import { adminTarget, type SessionTarget } from './session-target.ts'
@@ -78,7 +78,7 @@ function openTenantPools(
     paused,
     lingering: new LingeringBackends(lookAtBackends(admin, hosts)),
     backends: { look: lookAtBackends(admin, hosts), end: endBackendOn(admin, hosts) },
-    keeper: new LoginKeeper({ admin, hosts, secrets, tempFileMaxBytes: config.tempFileMaxBytes }),
+    keeper: new LoginRepair({ admin, hosts, secrets, tempFileMaxBytes: config.tempFileMaxBytes }),
   }
   const reads = Buffer.allocUnsafeSlow(readBytes)
   const query = new RolePools({

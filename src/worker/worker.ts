@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import type { ClaimRequest, Claims } from '../jobs/claim-store.ts'
 import { isFinal, type Job } from '../jobs/job.ts'
-import type { NearWorker } from '../jobs/near-worker.ts'
+import type { LocalWorker } from '../jobs/local-worker.ts'
 import { capLastServed, claimsOf, orphanMessage, releaseClaims } from '../jobs/queue-store.ts'
 import { type JobWrite, type WriteResult, writeJobs } from '../jobs/write-store.ts'
 import { GroupCommit, isInDoubt } from '../postgres/control/group-commit.ts'
@@ -36,7 +36,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
  * Claims jobs and runs them, some at a time, in one loop: what is to be written of running jobs and how many more are
  * wanted go to the queue in one exchange; the jobs that come back are run, and have something to write in turn.
  */
-export class Worker implements NearWorker {
+export class Worker implements LocalWorker {
   readonly #options: WorkerOptions
   readonly #health: HostHealth
   readonly #epoch: ServerEpoch

@@ -83,7 +83,7 @@ test('repair keeps what has tables though it is recorded as half-made, as after 
 async function acting<T>(installation: Installation, act: (accounts: Opened) => Promise<T>): Promise<T> {
   const service = await installation.start({ parts: { http: false } })
   try {
-    return await act(service.services.accounts)
+    return await act(service.services.installation)
   } finally {
     await service.stop()
   }

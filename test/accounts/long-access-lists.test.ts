@@ -25,6 +25,6 @@ test('the access list of a large organization is compressed quickly when a membe
 
   await admin(`revoke connect on database ${database} from "${crowd}1"`)
   assert.equal(await compression(), 'pglz')
-  await deleteUser(service.services.accounts, username)
+  await deleteUser(service.services.installation, username)
   assert.equal(await compression(), 'lz4')
 })

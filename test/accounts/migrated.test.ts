@@ -7,11 +7,11 @@ import { setup } from '../support/setup.ts'
 test('a transaction of a tenant does not keep its database as it was', async (t) => {
   const house = await setup(t, { isIsolated: true })
   const { user } = house
-  const { accounts } = house.service.services
+  const { installation } = house.service.services
   const holder = await jobSession(t, house, user, { searchPath: 'postgis' })
   await holder.query('begin; select from spatial_ref_sys limit 1; select pg_advisory_lock(7238001)')
   const sql = 'alter table postgis.spatial_ref_sys add column later integer'
-  const tenantMigrations = [...accounts.tenantMigrations, { name: '9999-later', sql, checksum: 'later' }]
-  assert.equal(await migrateTenants({ ...accounts, tenantMigrations }, 1), true)
+  const tenantMigrations = [...installation.tenantMigrations, { name: '9999-later', sql, checksum: 'later' }]
+  assert.equal(await migrateTenants({ ...installation, tenantMigrations }, 1), true)
   assert.equal((await user.sql('select later from postgis.spatial_ref_sys limit 1')).rowCount, 1)
 })

@@ -16,11 +16,11 @@ import { randomName, type Setup, setup } from '../support/setup.ts'
 
 test('a creation or deletion that was killed at any moment is removed by repair, whole', async (t) => {
   const house = await setup(t, { isIsolated: true })
-  const { accounts } = house.service.services
+  const { installation } = house.service.services
   for (const act of ['user', 'organization', 'user-delete'] as const) {
     for (const [round, afterMs] of [0, 30, 60, 100, 150, 220].entries()) {
       const name = `${act}-${round}-${randomName('x')}`
-      if (act === 'user-delete') await createUser(accounts, { username: name })
+      if (act === 'user-delete') await createUser(installation, { username: name })
       await killedAfter(house, act, name, afterMs)
       await eventuallyRepaired(house)
       await removeIfFinished(house, act, name)
@@ -31,7 +31,7 @@ test('a creation or deletion that was killed at any moment is removed by repair,
 
 test('a creation that was killed while it made roles ahead leaves nothing that the next members cannot use', async (t) => {
   const house = await setup(t, { isIsolated: true })
-  const { accounts } = house.service.services
+  const { installation } = house.service.services
   const organization = await organizationOf(house, 20)
   for (const [round, afterMs] of [0, 20, 40, 60, 90, 130].entries()) {
     const name = `member-${round}`
@@ -40,37 +40,37 @@ test('a creation that was killed while it made roles ahead leaves nothing that t
     await removeIfFinished(house, 'user', name)
     // The spares are used up, or the next round would make none.
     const usernames = [0, 1, 2].map((number) => `after-${round}-${number}`)
-    for (const username of usernames) await createUser(accounts, { username, organization })
-    for (const username of usernames) await deleteUser(accounts, username)
+    for (const username of usernames) await createUser(installation, { username, organization })
+    for (const username of usernames) await deleteUser(installation, username)
   }
 })
 
 test('repair leaves alone what somebody is working on, also when it is finished meanwhile', async (t) => {
   const house = await setup(t, { isIsolated: true })
-  const { accounts } = house.service.services
+  const { installation } = house.service.services
   const removed: string[] = []
   for (let round = 0; round < 6; round++) {
     const username = randomName('busy')
     let isDone = false
-    const creating = createUser(accounts, { username }).finally(() => {
+    const creating = createUser(installation, { username }).finally(() => {
       isDone = true
     })
-    while (!isDone) removed.push(...(await repairAccounts(accounts)))
+    while (!isDone) removed.push(...(await repairAccounts(installation)))
     await creating
-    await deleteUser(accounts, username)
+    await deleteUser(installation, username)
   }
   assert.deepEqual(removed, [])
 })
 
 test('a draft that never got a role or a database is removed', async (t) => {
   const house = await setup(t, { isIsolated: true })
-  const { accounts, databases } = house.service.services
+  const { installation, databases } = house.service.services
   const username = randomName('draft')
   await inTransaction(databases.control, async (tx) =>
     insertDraftUser(tx, {
-      id: await nextFreeId(accounts, tx, 'users', 1),
+      id: await nextFreeId(installation, tx, 'users', 1),
       username,
-      namespace: accounts.namespace,
+      namespace: installation.namespace,
       organizationId: null,
       orgRole: null,
       databaseId: null,
@@ -79,10 +79,10 @@ test('a draft that never got a role or a database is removed', async (t) => {
       quotaBytes: 0,
     }),
   )
-  assert.deepEqual(await repairAccounts(accounts), [username])
-  const { account } = await createUser(accounts, { username })
+  assert.deepEqual(await repairAccounts(installation), [username])
+  const { account } = await createUser(installation, { username })
   assert.equal(account.username, username)
-  await deleteUser(accounts, username)
+  await deleteUser(installation, username)
 })
 
 /** Runs the act in a process of its own and kills it -9 that long after it began. */
@@ -118,9 +118,9 @@ async function killedAfter(
 
 /** The lock of the dead is free as soon as the server notices that the connection is gone. */
 async function eventuallyRepaired(house: Setup): Promise<void> {
-  const { accounts, databases } = house.service.services
+  const { installation, databases } = house.service.services
   for (let turn = 0; turn < 200; turn++) {
-    await repairAccounts(accounts)
+    await repairAccounts(installation)
     const { rowCount } = await databases.control.query(
       `select from cartage.users where state <> 'active' union all select from cartage.organizations where state <> 'active'`,
     )
@@ -131,13 +131,13 @@ async function eventuallyRepaired(house: Setup): Promise<void> {
 }
 
 async function removeIfFinished(house: Setup, act: string, name: string): Promise<void> {
-  const { accounts, databases } = house.service.services
+  const { installation, databases } = house.service.services
   const { rowCount } = await databases.control.query('select from cartage.account_names where name = $1', [
     name,
   ])
   if (rowCount === 0) return
-  if (act === 'organization') await deleteOrganization(accounts, name)
-  else await deleteUser(accounts, name)
+  if (act === 'organization') await deleteOrganization(installation, name)
+  else await deleteUser(installation, name)
 }
 
 async function remains(house: Setup): Promise<string[]> {

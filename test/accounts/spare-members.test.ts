@@ -48,9 +48,9 @@ test('the creation of a member of a large organization makes the roles of member
   })
 
   await t.test('the doctor knows them, and they go with their organization', async () => {
-    const { accounts, databases } = house.service.services
+    const { installation, databases } = house.service.services
     const spare = await nextSpare(house, organization)
-    const found = await checkOrphans(accounts)
+    const found = await checkOrphans(installation)
     assert.deepEqual(
       found.map(({ status }) => status),
       ['ok', 'ok'],
@@ -58,8 +58,8 @@ test('the creation of a member of a large organization makes the roles of member
     const { rows } = await databases.control.query(
       `select username from cartage.users where org_role = 'member'`,
     )
-    for (const { username } of rows) await deleteUser(accounts, username)
-    await deleteOrganization(accounts, organization)
+    for (const { username } of rows) await deleteUser(installation, username)
+    await deleteOrganization(installation, organization)
     const { rowCount } = await house.admin('select from pg_roles where rolname ~ $1', [`^${spare}(_|$)`])
     assert.equal(rowCount, 0)
     assert.deepEqual(await sparesOf(house), [])

@@ -8,11 +8,11 @@ import { eventually, type Setup, setup } from '../support/setup.ts'
 
 test('when a change is answered, every process already knows it', async (t) => {
   const house = await setup(t)
-  const { accounts } = house.service.services
+  const { installation } = house.service.services
   const nodes = await Promise.all([1, 2, 3].map(() => anotherNode(t, house)))
   for (let quota = 1; quota <= 30; quota++) {
     for (const node of nodes) await node.findAccount(house.user.username)
-    await updateUser(accounts, house.user.username, { quotaBytes: quota })
+    await updateUser(installation, house.user.username, { quotaBytes: quota })
     for (const node of nodes) {
       const found = await node.findAccount(house.user.username)
       assert.equal(found?.kind === 'user' && found.account.quotaBytes, quota)
@@ -25,13 +25,13 @@ test('a deleted user is unknown to every process at once', async (t) => {
   const node = await anotherNode(t, house)
   const user = await house.createUser()
   assert.ok(await node.findAccount(user.username))
-  await deleteUser(house.service.services.accounts, user.username)
+  await deleteUser(house.service.services.installation, user.username)
   assert.equal(await node.findAccount(user.username), undefined)
 })
 
 test('when the listening connection is down the cache is not trusted, and it comes back by itself', async (t) => {
   const house = await setup(t, { isIsolated: true })
-  const { accounts, config, databases } = house.service.services
+  const { installation, config, databases } = house.service.services
   const node = await anotherNode(t, house)
   await node.findAccount(house.user.username)
   await house.admin(
@@ -46,7 +46,7 @@ test('when the listening connection is down the cache is not trusted, and it com
     const found = await node.findAccount(house.user.username)
     assert.equal(found?.kind === 'user' && found.account.quotaBytes, 77)
   })
-  await updateUser(accounts, house.user.username, { quotaBytes: 78 })
+  await updateUser(installation, house.user.username, { quotaBytes: 78 })
   const found = await node.findAccount(house.user.username)
   assert.equal(found?.kind === 'user' && found.account.quotaBytes, 78)
 })

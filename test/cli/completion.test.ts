@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
 import { connection } from '../support/call.ts'
-import { peopleProgram } from '../support/program.ts'
+import { userProgram } from '../support/program.ts'
 import { setup } from '../support/setup.ts'
 
 /** `npm test` installs them where it may. */
@@ -96,7 +96,7 @@ async function newFolder(t: TestContext) {
   await house.user.sql(`create table places_of_note as select 1 as id;
     create table "evil$(touch ran)" (); create table "evil\x1b]52;c;YQ==\x07" ()`)
   const folder = await mkdtemp(join(tmpdir(), 'bin-'))
-  await symlink(peopleProgram, join(folder, 'cartage'))
+  await symlink(userProgram, join(folder, 'cartage'))
   await writeFile(join(folder, 'data.csv'), '')
   const home = await mkdtemp(join(tmpdir(), 'home-'))
   const PATH = `${folder}:${process.env.PATH}`

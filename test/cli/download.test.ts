@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { connection } from '../support/call.ts'
-import { peopleProgram } from '../support/program.ts'
+import { userProgram } from '../support/program.ts'
 import { setup } from '../support/setup.ts'
 
 const run = promisify(execFile)
@@ -20,7 +20,7 @@ test('the service gives the command line as one file that works in an empty fold
   assert.equal(answer.headers.get('cache-control'), 'no-cache')
   assert.equal(answer.headers.get('x-content-type-options'), 'nosniff')
   const bytes = Buffer.from(await answer.arrayBuffer())
-  assert.deepEqual(bytes, await readFile(peopleProgram))
+  assert.deepEqual(bytes, await readFile(userProgram))
   const again = await fetch(`${house.url}/cli/cartage`, {
     headers: { 'if-none-match': answer.headers.get('etag')! },
   })

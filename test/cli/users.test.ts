@@ -64,8 +64,8 @@ test('a person at a terminal is asked before a user is deleted', async (t) => {
 
 test('a host that has users is not removed, nor the first one, and one without is forgotten', async (t) => {
   const house = await setup(t, { isIsolated: true })
-  const { accounts, databases } = house.service.services
-  const sealed = accounts.secrets.seal('postgres://nobody@127.0.0.1:9/postgres')
+  const { installation: opened, databases } = house.service.services
+  const sealed = opened.secrets.seal('postgres://nobody@127.0.0.1:9/postgres')
   await databases.control.query(`insert into cartage.hosts (name, sealed_url) values ('far', $1)`, [sealed])
   await databases.control.query('notify cartage_accounts')
   await eventually(() => assert.equal(databases.hosts.all().length, 2))

@@ -45,8 +45,8 @@ async function bodiesOf(
   const { job_id: jobId } = (await created.json()) as { job_id: string }
   const other = await createUser()
   const [member, organization, owner] = ['user', 'org', 'owner'].map(randomName) as [string, string, string]
-  after(() => deleteUser(service.services.accounts, member))
-  after(() => deleteOrganization(service.services.accounts, organization))
+  after(() => deleteUser(service.services.installation, member))
+  after(() => deleteOrganization(service.services.installation, organization))
   return {
     createKey: { parameters, body: { name: 'k', grants: [{ type: 'apis', apis: ['sql'] }] } },
     createJob: { parameters, body: { query: 'select 1' } },

@@ -49,7 +49,7 @@ test('what comes before the COPY counts against its time limit', async (t) => {
     keys: { adminUrl: proxy.url },
     config: { copyTimeoutMs: 2_500 },
   })
-  const { account, masterToken } = await createUser(services.accounts, {
+  const { account, masterToken } = await createUser(services.installation, {
     username: 'alice',
     quotaBytes: 10_000_000,
   })

@@ -50,7 +50,7 @@ test('1,600 columns with the longest names are made in one request', async (t) =
 test('no row is lost behind SQL that is longer than a Unix socket holds, however slowly the rows come', async (t) => {
   const { keys, start } = await newInstallation(t)
   const service = await start({ keys: { adminUrl: await socketUrl(keys.adminUrl) } })
-  const { account, masterToken } = await createUser(service.services.accounts, {
+  const { account, masterToken } = await createUser(service.services.installation, {
     username: randomName('user'),
   })
   const user = { base: `${service.url}/user/${account.username}`, masterToken }

@@ -15,7 +15,7 @@ test('a connection that was forgotten on the way is given up in seconds, and one
   const service = await installation.start({ keys: { adminUrl: proxy.url }, parts: { worker: true } })
   const newCaller = async () => {
     const request = { username: randomName('user') }
-    const { account, masterToken } = await createUser(service.services.accounts, request)
+    const { account, masterToken } = await createUser(service.services.installation, request)
     const caller = callerOf(`${service.url}/user/${request.username}`, request.username, masterToken)
     const connectionString = withDatabase(installation.keys.adminUrl, account.database)
     const admin = (text: string) => runSql({ connectionString }, text)

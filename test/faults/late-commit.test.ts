@@ -84,7 +84,7 @@ test('what a lost connection leaves in doubt is undone only when it is known not
       grants: [apis, { type: 'database', tables }],
     })
     await dropRoleOf('reader')
-    await repairKeys(service.services.accounts)
+    await repairKeys(service.services.installation)
     await works('somebody', token, 'select 1')
     assert.equal((await ask('somebody', token, 'select * from secrets')).status, 403)
     assert.deepEqual((await client.keys.read('reader')).grants[1], grants[1])

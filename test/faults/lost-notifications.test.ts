@@ -13,7 +13,7 @@ test('who waits for a job at another process hears of its end although no notifi
      language plpgsql as 'begin end'`,
   )
   const username = randomName('user')
-  const { masterToken } = await createUser(first.services.accounts, { username })
+  const { masterToken } = await createUser(first.services.installation, { username })
   const headers = { ...basic(username, masterToken), 'content-type': 'application/json' }
   const submitted = await fetch(`${first.url}/user/${username}/api/v2/sql/job`, {
     method: 'POST',

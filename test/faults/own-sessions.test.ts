@@ -19,7 +19,7 @@ end $$`
 
 async function newUser({ services, url }: Service): Promise<TestUser> {
   const username = randomName('user')
-  const { account, masterToken } = await createUser(services.accounts, { username })
+  const { account, masterToken } = await createUser(services.installation, { username })
   const sql = (text: string) =>
     services.databases.job.use(masterTargetOf(account), (session) =>
       session.onClient((client) => client.query(text)),

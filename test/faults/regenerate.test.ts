@@ -11,7 +11,7 @@ test('a new token ends the requests of the old one at every process, whatever th
   const first = await installation.start({ parts: { worker: true } })
   const second = await installation.start()
   const username = randomName('user')
-  const { account, masterToken } = await createUser(first.services.accounts, { username })
+  const { account, masterToken } = await createUser(first.services.installation, { username })
   const headers = { ...basic(username, masterToken), 'content-type': 'application/json' }
   await fetch(`${first.url}/user/${username}/api/v2/sql?q=create+sequence+runs`, { headers })
   const job = await fetch(`${first.url}/user/${username}/api/v2/sql/job`, {
@@ -33,7 +33,7 @@ test('a new token ends the requests of the old one at every process, whatever th
     )
     assert.equal(rows.length, 2, 'the job and the request')
   })
-  const { token } = await regenerateToken(first.services.accounts, account, 'Master')
+  const { token } = await regenerateToken(first.services.installation, account, 'Master')
   assert.notEqual((await request).status, 200)
   const ended = await fetch(`${first.url}/user/${username}/api/v2/sql/job/${id}?wait=50`, {
     headers: basic(username, token),

@@ -11,7 +11,7 @@ async function proxiedService(t: TestContext, worker: boolean) {
   const proxy = await silentProxy(t, installation.keys.adminUrl)
   const service = await installation.start({ keys: { adminUrl: proxy.url }, parts: { worker } })
   const newUser = async () => {
-    const { account, masterToken } = await createUser(service.services.accounts, {
+    const { account, masterToken } = await createUser(service.services.installation, {
       username: randomName('user'),
     })
     return jobsOf(service.url, account.username, masterToken)

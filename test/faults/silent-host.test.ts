@@ -10,7 +10,7 @@ test('while one host is silent, whatever is asked of it keeps nobody waiting who
   const { config, start } = await newInstallation(t)
   const proxy = await silentProxy(t, (await startHost(t)).url)
   const service = await start()
-  await addHost(service.services.accounts, 'second', proxy.url)
+  await addHost(service.services.installation, 'second', proxy.url)
   const newClient = async (username: string) => {
     const { api_key: token } = await admin(service).users.create({ username })
     return createClient({ baseUrl: service.url, username, token, retries: 0 })

@@ -168,7 +168,7 @@ async function startBehindProxy(t: TestContext, config: Partial<Config> = {}) {
   proxies.push(proxy)
   await copyTemplate(pair.primaryUrl, pair.namespace, installation.config.namespace)
   const service = await installation.start({ parts: { worker: true }, config })
-  const { id: second } = await addHost(service.services.accounts, 'second', proxy.url)
+  const { id: second } = await addHost(service.services.installation, 'second', proxy.url)
   return { service, installation, second, proxy, pair }
 }
 
@@ -190,7 +190,7 @@ async function newUserOnSecond(service: Service, username: string) {
 }
 
 async function adviceOf({ services }: Service, check: string): Promise<string> {
-  const checks = await doctor(services.accounts, { ...services.config, dataDir: tmpdir() })
+  const checks = await doctor(services.installation, { ...services.config, dataDir: tmpdir() })
   const { status, advice } = checks.find(({ name }) => name === check)!
   return `${status} ${advice}`
 }

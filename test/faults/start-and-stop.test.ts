@@ -64,7 +64,7 @@ test('a process that is told to stop answers what it was asked, and waits for no
   const installation = await newInstallation(t)
   const service = await installation.start()
   const username = randomName('user')
-  const { account, masterToken } = await createUser(service.services.accounts, { username })
+  const { account, masterToken } = await createUser(service.services.installation, { username })
   const agent = new Agent({ keepAlive: true })
   const openedAhead = connect(Number(new URL(service.url).port), '127.0.0.1')
   t.after(() => {

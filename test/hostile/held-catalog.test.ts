@@ -161,7 +161,7 @@ test('nobody keeps another account from being deleted by a grant to its role tha
   const { masterRole, publicRole } = leaving.account
   await user.sql(`grant select on t to "${publicRole}"`)
   await holder.query(`begin; grant insert on t to "${masterRole}", "${publicRole}"`)
-  await deleteUser(service.services.accounts, leaving.username)
+  await deleteUser(service.services.installation, leaving.username)
   const { rows } = await admin('select rolname from pg_roles where rolname like $1', [`${masterRole}%`])
   assert.deepEqual(rows, [])
 })

@@ -84,9 +84,9 @@ async function isCounted({ service, url }: Setup, { username, account }: TestUse
   const metrics = await (await fetch(`${url}/metrics`)).text()
   assert.match(metrics, /^cartage_guard_ended_total\{look="locks"\} 2$/m)
   assert.match(metrics, /^cartage_guard_hosts 1$/m)
-  const { accounts, config } = service.services
+  const { installation, config } = service.services
   const [found] = await eventually(async () => {
-    const records = await listAudit(accounts.databases.control, { action: 'session.ended', limit: 10 })
+    const records = await listAudit(installation.databases.control, { action: 'session.ended', limit: 10 })
     assert.equal(records.length, 1)
     return records
   })
@@ -95,7 +95,7 @@ async function isCounted({ service, url }: Setup, { username, account }: TestUse
     [found!.account, role, why, count],
     [username, account.masterRole, 'waited for a lock on the catalog pg_database', 2],
   )
-  const check = (await doctor(accounts, config)).find(({ name }) => name === 'guard')
+  const check = (await doctor(installation, config)).find(({ name }) => name === 'guard')
   assert.match(`${check!.status}: ${check!.advice}`, new RegExp(`^warn: 2 statements .* of ${username}: `))
 }
 

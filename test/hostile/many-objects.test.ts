@@ -12,7 +12,7 @@ test('a member with more objects than the cluster has locks can be deleted', asy
   const { name: organization } = await createOrganization()
   const member = await createUser({ organization })
   await member.sql(`select count(lo_create(0)) from generate_series(1, ${moreThanAllLocks})`)
-  await deleteUser(service.services.accounts, member.username)
+  await deleteUser(service.services.installation, member.username)
   const { rows } = await admin('select rolname from pg_roles where rolname like $1', [
     `${member.account.masterRole}%`,
   ])
@@ -55,7 +55,7 @@ test('what a member leaves is dropped in steps, in whatever way it hangs togethe
   await other.sql(`do $$ begin for i in 1..30 loop
     execute format('create view of_%s as select * from "${member.username}".seen', i);
   end loop; end $$; create table kept (a int)`)
-  await deleteUser(service.services.accounts, member.username)
+  await deleteUser(service.services.installation, member.username)
   const { rows } = await admin('select rolname from pg_roles where rolname like $1', [`${masterRole}%`])
   assert.deepEqual(rows, [])
   assert.equal((await other.sql('select count(*)::int as n from kept')).rows[0].n, 0)
@@ -183,7 +183,7 @@ test('of every kind of object there can be many, and no step locks more than it 
   )
   const left = rows.reduce((total, row) => total + Number(row.count), 0)
   assert.ok(left <= step, JSON.stringify(rows))
-  await deleteUser(service.services.accounts, member.username)
+  await deleteUser(service.services.installation, member.username)
   const { rowCount } = await admin('select from pg_roles where rolname = $1', [masterRole])
   assert.equal(rowCount, 0)
 })
@@ -212,7 +212,7 @@ test('a deleted account leaves the policies of others in steps, and those go tha
     execute format('create policy alone_%s on t to "${leaving.account.masterRole}"', i);
     execute format('create policy both_%s on t to "${leaving.account.masterRole}", "${masterRole}"', i);
   end loop; end $$`)
-  await deleteUser(service.services.accounts, leaving.username)
+  await deleteUser(service.services.installation, leaving.username)
   const { rows } = await user.sql('select roles::text, count(*)::int as n from pg_policies group by 1')
   assert.deepEqual(rows, [{ roles: `{${masterRole}}`, n: 30 }])
 })

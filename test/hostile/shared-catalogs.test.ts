@@ -63,7 +63,7 @@ for (const [what, statement] of Object.entries(writers)) {
 test('a table whose index sleeps under autovacuum loses its worker, and doctor names it', async (t) => {
   const house = await setup(t, { config: { autovacuumTableMs: 1_000 } })
   const { user, admin, service } = house
-  const { accounts, config } = service.services
+  const { installation, config } = service.services
   await admin('alter system set autovacuum_naptime = 1')
   await admin('select pg_reload_conf()')
   t.after(async () => {
@@ -81,7 +81,7 @@ test('a table whose index sleeps under autovacuum loses its worker, and doctor n
     assert.match((await user.sql(options)).rows[0].options, /autovacuum_enabled=off/)
   }, 60_000)
   await eventually(async () => {
-    const check = (await doctor(accounts, config)).find(({ name }) => name === 'autovacuum')
+    const check = (await doctor(installation, config)).find(({ name }) => name === 'autovacuum')
     assert.match(
       `${check!.status}: ${check!.advice}`,
       new RegExp(`^warn: .*${user.username}: "?public"?."?sleeper`),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { parse } from 'node:querystring'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { NotUtf8, parseForm } from '../../src/http/frame/body/form.ts'
+import { NotUtf8, parseForm } from '../../src/http/middleware/body/form.ts'
 import { post } from '../support/ask.ts'
 import { setup } from '../support/setup.ts'
 

@@ -369,7 +369,7 @@ test('deleting a user takes its jobs along', async (t) => {
   const { user, service, admin } = await setup(t)
   await jobApi(user).submit('select 1')
   const { deleteUser } = await import('../../src/accounts/delete-user.ts')
-  await deleteUser(service.services.accounts, user.username)
+  await deleteUser(service.services.installation, user.username)
   for (const table of ['jobs', 'job_queues']) {
     const { rowCount } = await admin(
       `select from cartage.${table} where user_id = $1`,

@@ -223,7 +223,7 @@ test('what strangers granted to a role in their own database does not hold up it
 test('a stranger who holds a lock on what names a role holds up neither its deletion nor anything else', async (t) => {
   const context = await setup(t)
   const { user, createUser, service, url, keys } = context
-  const { accounts } = service.services
+  const { installation } = service.services
   const stranger = await createUser()
   const victim = await createUser()
   await keysClient(user).make('k')
@@ -238,7 +238,7 @@ test('a stranger who holds a lock on what names a role holds up neither its dele
   ])
   const before = Date.now()
   assert.equal((await keysClient(user).remove('k')).status, 200)
-  await deleteUser(accounts, victim.username)
+  await deleteUser(installation, victim.username)
   await keysClient(user).make('k2')
   const patched = await fetch(`${url}/admin/v1/users/${user.username}`, {
     method: 'PATCH',
@@ -250,7 +250,7 @@ test('a stranger who holds a lock on what names a role holds up neither its dele
   assert.ok(Date.now() - before < 25_000, 'nobody waits for the stranger')
   await holder.destroy()
   await eventually(async () => assert.equal((await keyRolesOf(context, user)).includes(role), false), 60_000)
-  await repairAccounts(accounts)
+  await repairAccounts(installation)
   const left = await context.admin('select from pg_roles where rolname = $1', [victim.account.masterRole])
   assert.equal(left.rowCount, 0)
 })
@@ -279,7 +279,7 @@ test('nor does it hold up the deletion of the user', async (t) => {
   await stranger.sql(
     `create table bait (id int); grant select on bait to ${roles.map((role) => `"${role}"`).join()}`,
   )
-  await deleteUser(service.services.accounts, user.username)
+  await deleteUser(service.services.installation, user.username)
   const left = await admin('select from pg_roles where rolname = any($1)', [roles])
   assert.equal(left.rowCount, 0)
   assert.equal((await stranger.sql('select * from bait')).rowCount, 0)

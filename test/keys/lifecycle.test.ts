@@ -173,13 +173,13 @@ test('repair removes a role without a key, and hands what it made to the user', 
     hasTableMetadata: false,
     schemas: [{ name: 'public', permissions: ['create'] as const }],
   }
-  assert.deepEqual(await createKeyRole(service.services.accounts, user.account, orphan, grants), [])
+  assert.deepEqual(await createKeyRole(service.services.installation, user.account, orphan, grants), [])
   await user.sql('create table made (id int)', [], orphan)
-  assert.deepEqual(await repairKeys(service.services.accounts), [orphan])
+  assert.deepEqual(await repairKeys(service.services.installation), [orphan])
   assert.deepEqual(await keyRolesOf(context, user), [await roleOf(context, user, 'kept')])
   await user.sql('drop table made')
   assert.equal(await statusOf(user, kept.token), 200)
-  assert.deepEqual(await repairKeys(service.services.accounts), [])
+  assert.deepEqual(await repairKeys(service.services.installation), [])
 })
 
 test('repair leaves keys alone that are being made', async (t) => {
@@ -193,7 +193,7 @@ test('repair leaves keys alone that are being made', async (t) => {
   t.after(() => control.query('drop function cartage.linger() cascade'))
   const made = keysClient(user).make('k')
   await eventually(async () => assert.equal((await keyRolesOf(context, user)).length, 1))
-  assert.deepEqual(await repairKeys(service.services.accounts), [])
+  assert.deepEqual(await repairKeys(service.services.installation), [])
   assert.equal(await statusOf(user, (await made).token), 200)
 })
 
@@ -259,7 +259,7 @@ test('kill -9 after the role was made and before its record leaves an orphan tha
   )
   await control.query('drop function cartage.wait() cascade')
   assert.equal((await keysClient(user).read('k')).status, 404)
-  assert.equal((await repairKeys(service.services.accounts)).length, 1)
+  assert.equal((await repairKeys(service.services.installation)).length, 1)
   assert.deepEqual(await keyRolesOf(context, user), [])
   assert.equal((await keysClient(user).create('k', grantsOf({ t: ['select'] }))).status, 201)
 })
@@ -278,7 +278,7 @@ test('kill -9 in the midst of a deletion leaves a dead token, and repair does th
   await once(child, 'exit')
   assert.equal(await statusOf(user, token), 401)
   assert.equal((await keyRolesOf(context, user)).length, 1)
-  assert.equal((await repairKeys(service.services.accounts)).length, 1)
+  assert.equal((await repairKeys(service.services.installation)).length, 1)
   assert.deepEqual(await keyRolesOf(context, user), [])
   await user.sql('drop table made')
 })

@@ -10,10 +10,10 @@ import { basic, randomName, type Setup, setup } from '../support/setup.ts'
 
 test('creating, changing and deleting a user are recorded with the operator as the actor', async (t) => {
   const bundle = await setup(t)
-  const { accounts } = bundle.service.services
+  const { installation } = bundle.service.services
   const { username } = bundle.user
-  await updateUser(accounts, username, { quotaBytes: 5_000 })
-  await deleteUser(accounts, username)
+  await updateUser(installation, username, { quotaBytes: 5_000 })
+  await deleteUser(installation, username)
   const records = await auditOf(bundle, username)
   assert.deepEqual(
     records.map(({ actor, action, details }) => [actor, action, details.quota_in_bytes]),

@@ -11,7 +11,7 @@ test('databases that an operator or a restore made are closed to PUBLIC by the s
   await run(keys.adminUrl, `create database "${namespace}"`)
   const { services, stop } = await start()
   assert.deepEqual(await openTo(keys.adminUrl, namespace), [])
-  const { account } = await createUser(services.accounts, { username: 'alice' })
+  const { account } = await createUser(services.installation, { username: 'alice' })
   const { address } = services.databases.hosts.get(account.hostId)
   const password = services.secrets.rolePassword(account.masterRole)
   await assert.rejects(
@@ -30,7 +30,7 @@ test('databases that an operator or a restore made are closed to PUBLIC by the s
 test('a tenant that holds the row of its database holds up no start', async (t) => {
   const { config, keys, start } = await newInstallation(t)
   const { services, stop } = await start()
-  const { account } = await createUser(services.accounts, { username: 'alice' })
+  const { account } = await createUser(services.installation, { username: 'alice' })
   await stop()
   await run(keys.adminUrl, `grant connect on database "${account.database}" to public`)
   const holder = new pg.Client({ connectionString: keys.adminUrl })

@@ -34,7 +34,7 @@ test('the disk that is looked at is the one the cluster lies on', async (t) => {
 test('databases and roles that belong to no account are found, and those that are missing', async (t) => {
   const bundle = await setup(t, { isIsolated: true })
   const { user, admin } = bundle
-  const { namespace } = bundle.service.services.accounts
+  const { namespace } = bundle.service.services.installation
   await admin(`create role ${namespace}_u999_k1`)
   t.after(() => admin(`drop role ${namespace}_u999_k1`))
   const before = await examine(bundle)
@@ -65,7 +65,7 @@ test('more connections than the host allows are found', async (t) => {
 test('a database that every tenant could enter is found, and a password that is no SCRAM verifier', async (t) => {
   const bundle = await setup(t, { isIsolated: true })
   const { user, admin } = bundle
-  const open = `${bundle.service.services.accounts.namespace}_open`
+  const open = `${bundle.service.services.installation.namespace}_open`
   await admin(`create database ${open}`)
   t.after(() => admin(`drop database ${open}`))
   await admin(`alter role ${user.account.publicRole} password 'md5${'0'.repeat(32)}'`)
@@ -133,7 +133,7 @@ async function examine(
   others: Partial<Installation> = {},
   changes: Partial<Config> = {},
 ): Promise<Record<string, Check>> {
-  const { accounts, config } = service.services
-  const checks = await doctor({ ...accounts, ...others }, { ...config, dataDir: tmpdir(), ...changes })
+  const { installation, config } = service.services
+  const checks = await doctor({ ...installation, ...others }, { ...config, dataDir: tmpdir(), ...changes })
   return Object.fromEntries(checks.map((check) => [check.name, check]))
 }

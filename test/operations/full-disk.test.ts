@@ -12,7 +12,7 @@ import { newInstallation } from '../support/installation.ts'
 test('a full disk of the control database is 503, and tells nothing of our own SQL', async (t) => {
   const installation = await newInstallation(t)
   const { url, services } = await installation.start()
-  const { masterToken } = await createUser(services.accounts, { username: 'alice' })
+  const { masterToken } = await createUser(services.installation, { username: 'alice' })
   await services.databases.control.query(`
     create function cartage.no_room() returns trigger language plpgsql as $$
       begin raise exception 'could not extend file "base/1/2"' using errcode = '53100'; end $$;

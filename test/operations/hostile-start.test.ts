@@ -8,12 +8,12 @@ import { newInstallation } from '../support/installation.ts'
 test('a process becomes ready whatever locks tenants hold in their databases', async (t) => {
   const installation = await newInstallation(t)
   const first = await installation.start()
-  const { accounts, databases, secrets } = first.services
+  const { installation: opened, databases, secrets } = first.services
   const [victim, stranger] = await Promise.all(
-    ['victim', 'stranger'].map((username) => createUser(accounts, { username })),
+    ['victim', 'stranger'].map((username) => createUser(opened, { username })),
   )
   const grants = { apis: [], services: [], hasTableMetadata: false, tables: [], schemas: [] }
-  const key = await createKey(accounts, victim!.account, { name: 'k', grants, defaultQuota: 0 })
+  const key = await createKey(opened, victim!.account, { name: 'k', grants, defaultQuota: 0 })
   const { account } = stranger!
   const holder = new pg.Client({
     ...databases.hosts.get(1).address,

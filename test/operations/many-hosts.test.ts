@@ -16,9 +16,9 @@ test('every process knows a new host at once, and new users are placed on the em
   const { service, installation, second } = await startWithTwoHosts(t)
   const other = await installation.start()
   const third = await startHost(t)
-  const { namespace } = service.services.accounts
+  const { namespace } = service.services.installation
   await runSql({ connectionString: third.url }, `create database "${namespace}"`)
-  const host = await addHost(service.services.accounts, 'third', third.url)
+  const host = await addHost(service.services.installation, 'third', third.url)
   const { rows: open } = await runSql(
     { connectionString: third.url },
     `select datname from pg_database where has_database_privilege('public', oid, 'connect') and datname <> 'template0'`,
@@ -55,8 +55,8 @@ test('keys, SQL, copies and jobs work on a second host', async (t) => {
   await client.keys.delete('reader')
   await assert.rejects(reader.sql('select 1'), isError(401))
   await admin(service).users.delete('second')
-  const { accounts, config } = service.services
-  const orphans = (await doctor(accounts, { ...config, dataDir: tmpdir() })).filter(({ name }) =>
+  const { installation, config } = service.services
+  const orphans = (await doctor(installation, { ...config, dataDir: tmpdir() })).filter(({ name }) =>
     /host second: (roles|databases)/.test(name),
   )
   assert.deepEqual(
@@ -133,7 +133,7 @@ test('a host that is down hurts nobody on the others, and is back when it is bac
   assert.equal((await first.jobs.finished(job_id)).status, 'done')
   await newUser(late, 'third')
   assert.equal((await userByName(late.services.databases.control, 'third'))?.hostId, 1)
-  const checks = await doctor(late.services.accounts, { ...late.services.config, dataDir: tmpdir() })
+  const checks = await doctor(late.services.installation, { ...late.services.config, dataDir: tmpdir() })
   assert.equal(checks.find(({ name }) => name === 'host second')?.status, 'fail')
 
   await cluster.restart()
@@ -143,22 +143,22 @@ test('a host that is down hurts nobody on the others, and is back when it is bac
 
 test('a host must be a cluster of its own where the administrator is a superuser', async (t) => {
   const { service, installation, cluster } = await startWithTwoHosts(t)
-  const { accounts } = service.services
-  await assert.rejects(addHost(accounts, 'again', cluster.url), /is the host 'second' already/)
-  await assert.rejects(addHost(accounts, 'again', installation.keys.adminUrl), /is the host 'local' already/)
-  await assert.rejects(addHost(accounts, 'local', cluster.url), /comes from the configuration/)
-  await assert.rejects(addHost(accounts, 'Upper', cluster.url), /lower-case/)
-  await assert.rejects(addHost(accounts, 'web', 'http://example.org'), /postgres:\/\//)
+  const { installation: opened } = service.services
+  await assert.rejects(addHost(opened, 'again', cluster.url), /is the host 'second' already/)
+  await assert.rejects(addHost(opened, 'again', installation.keys.adminUrl), /is the host 'local' already/)
+  await assert.rejects(addHost(opened, 'local', cluster.url), /comes from the configuration/)
+  await assert.rejects(addHost(opened, 'Upper', cluster.url), /lower-case/)
+  await assert.rejects(addHost(opened, 'web', 'http://example.org'), /postgres:\/\//)
   const wrongPassword = cluster.url.replace(/:[^:@/]+@/, ':wrong@')
-  await assert.rejects(addHost(accounts, 'again', wrongPassword), /not reachable/)
-  await assert.rejects(addHost(accounts, 'second', wrongPassword), /not reachable/)
+  await assert.rejects(addHost(opened, 'again', wrongPassword), /not reachable/)
+  await assert.rejects(addHost(opened, 'second', wrongPassword), /not reachable/)
   const owner = new pg.Client(cluster.url)
   await owner.connect()
   await owner.query(`create role plain login createdb createrole password 'plain'`)
   await owner.end()
   const plain = cluster.url.replace(/\/\/[^@]+@/, '//plain:plain@')
-  await assert.rejects(addHost(accounts, 'second', plain), /must be a superuser and is none/)
-  await addHost(accounts, 'second', cluster.url)
+  await assert.rejects(addHost(opened, 'second', plain), /must be a superuser and is none/)
+  await addHost(opened, 'second', cluster.url)
   await newUser(service, 'first')
   assert.equal((await (await newUser(service, 'second')).sql('select 1')).total_rows, 1)
 })

@@ -27,12 +27,12 @@ test('key changes made in one process are seen by the next request to any other'
 test('a change waits for the other processes, and for no time-out', async (t) => {
   const installation = await newInstallation(t)
   const [first] = [await installation.start(), await installation.start()]
-  const { accounts } = first.services
-  await createUser(accounts, { username })
+  const { installation: opened } = first.services
+  await createUser(opened, { username })
   const times: number[] = []
   for (let quotaBytes = 1; quotaBytes <= 20; quotaBytes++) {
     const start = performance.now()
-    await updateUser(accounts, username, { quotaBytes })
+    await updateUser(opened, username, { quotaBytes })
     times.push(performance.now() - start)
   }
   // A process that lets go and comes back before it is waited for would cost two seconds, every other time.

@@ -12,7 +12,7 @@ test('a new address of a host must lead to its databases, whatever is still conn
   await newUser(service, 'first')
   const client = await newUser(service, 'second')
   await assert.rejects(
-    addHost(service.services.accounts, 'second', empty.url),
+    addHost(service.services.installation, 'second', empty.url),
     /This cluster has not the databases of 'second'/,
   )
   assert.equal((await client.sql('select 1')).total_rows, 1)
@@ -40,7 +40,7 @@ test('once a host has a new address nothing begins at the old one, in any proces
   ])
   await eventually(async () => assert.equal((await clients[0]!.jobs.read(job_id)).status, 'running'))
   const proxy = await startProxy(t, cluster.url)
-  await addHost(service.services.accounts, 'second', proxy.url)
+  await addHost(service.services.installation, 'second', proxy.url)
   assert.deepEqual(
     (await backends()).filter((pid) => before.includes(pid)),
     [],

@@ -4,7 +4,7 @@ import { fastify } from 'fastify'
 import { takeRequest } from '../../src/accounts/rate-limit-store.ts'
 import { readConfig } from '../../src/config.ts'
 import { parseRate } from '../../src/config-variables.ts'
-import { requireRateGroups } from '../../src/http/frame/rate-limit.ts'
+import { requireRateGroups } from '../../src/http/middleware/rate-limit.ts'
 import { basic, setup, type TestUser } from '../support/setup.ts'
 
 const limited = { config: { rateLimitSql: { count: 2, seconds: 3600, burst: 2 } } }

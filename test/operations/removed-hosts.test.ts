@@ -15,9 +15,9 @@ test('the home of another installation of the same name is no host', async (t) =
   const cluster = await startHost(t)
   const elsewhere = await openInstallation(config, { ...keys, adminUrl: cluster.url }, createLog('error'))
   await elsewhere.databases.close()
-  const { accounts } = (await start()).services
-  await assert.rejects(addHost(accounts, 'second', cluster.url), /home of another installation/)
-  assert.equal(accounts.databases.hosts.all().length, 1)
+  const { installation } = (await start()).services
+  await assert.rejects(addHost(installation, 'second', cluster.url), /home of another installation/)
+  assert.equal(installation.databases.hosts.all().length, 1)
 })
 
 test('a host that is removed keeps nothing of the service', async (t) => {
@@ -50,6 +50,6 @@ test('a host that is removed keeps nothing of the service', async (t) => {
 test('nobody waits for a host that was removed before it could be prepared', async (t) => {
   const { service } = await setup(t)
   const patience = AbortSignal.timeout(5_000)
-  await prepareLater(service.services.accounts, [987_654], patience, 10)
+  await prepareLater(service.services.installation, [987_654], patience, 10)
   assert.equal(patience.aborted, false)
 })

@@ -169,7 +169,7 @@ const environment = ({ keys, config }: Installation, changes: Record<string, str
 /** A user of an installation of which then no process runs. */
 async function makeUser(installation: Installation): Promise<{ token: string; role: string }> {
   const service = await installation.start()
-  const { masterToken, account } = await createUser(service.services.accounts, { username })
+  const { masterToken, account } = await createUser(service.services.installation, { username })
   await service.stop()
   return { token: masterToken, role: account.masterRole }
 }

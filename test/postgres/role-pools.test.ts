@@ -4,7 +4,7 @@ import type { Account } from '../../src/auth/account.ts'
 import { masterTargetOf } from '../../src/auth/account.ts'
 import { AppError } from '../../src/errors.ts'
 import { createLog } from '../../src/log.ts'
-import { LoginKeeper } from '../../src/postgres/pools/login-keeper.ts'
+import { LoginRepair } from '../../src/postgres/pools/login-repair.ts'
 import { RolePools, type RolePoolsOptions } from '../../src/postgres/pools/role-pools.ts'
 import type { Session } from '../../src/postgres/session.ts'
 import { eventually, type Setup, setup } from '../support/setup.ts'
@@ -281,7 +281,7 @@ async function poolOfOne(t: Parameters<typeof setup>[0], options: Partial<RolePo
     name: 'test',
     hosts: databases.hosts,
     passwordOf: ({ role }) => secrets.rolePassword(role),
-    keeper: new LoginKeeper({ ...databases, secrets, tempFileMaxBytes: config.tempFileMaxBytes }),
+    keeper: new LoginRepair({ ...databases, secrets, tempFileMaxBytes: config.tempFileMaxBytes }),
     settings: { statement_timeout: config.queryTimeoutMs },
     maxPerHost: 1,
     maxPerRole: 1,

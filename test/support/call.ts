@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { TestContext } from 'node:test'
 import { isForService } from '../../src/cli/service-commands.ts'
-import { peopleProgram, program } from './program.ts'
+import { program, userProgram } from './program.ts'
 import type { Setup } from './setup.ts'
 
 /** The environment of the operator of a test's installation. */
@@ -42,7 +42,7 @@ export function beginCartage(env: Record<string, string>, args: readonly string[
   return { child, ended }
 }
 
-const programOf = (args: readonly string[]) => (isForService(args) ? program : [peopleProgram])
+const programOf = (args: readonly string[]) => (isForService(args) ? program : [userProgram])
 
 /** Neither profiles nor history of the person who runs the tests. */
 const home = await mkdtemp(join(tmpdir(), 'cartage-home-'))

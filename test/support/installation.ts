@@ -32,11 +32,11 @@ export async function newInstallation(t: TestContext): Promise<Installation> {
   const config: Config = {
     ...readConfig({}),
     port: 0,
-    namespace: `${service.services.accounts.namespace}_${randomBytes(3).toString('hex')}`,
+    namespace: `${service.services.installation.namespace}_${randomBytes(3).toString('hex')}`,
     logLevel: 'error',
     connectionsPerHost: 12,
   }
-  await copyTemplate(keys.adminUrl, service.services.accounts.namespace, config.namespace)
+  await copyTemplate(keys.adminUrl, service.services.installation.namespace, config.namespace)
   const running = new Set<Service>()
   let lastKeys = keys
   const start = async (changes: StartChanges = {}) => {

@@ -10,7 +10,7 @@ export const program: readonly string[] = (await isBuilt())
   : scriptArgs('test/support/cartage.ts')
 
 /** The command line for people: always the built file, which takes a moment to make. */
-export const peopleProgram = await provideCli()
+export const userProgram = await provideCli()
 
 async function provideCli(): Promise<string> {
   const build = (await import('../../scripts/build-cli.mjs' as string)) as { provideCli: () => Promise<void> }

@@ -53,18 +53,24 @@ export type Setup = Readonly<{
 /** A running service with one fresh user. Tests of a file with the same options share the service, never the user. */
 export async function setup(t: TestContext, options: SetupOptions = {}): Promise<Setup> {
   const { service, keys } = await sharedService(options)
-  const { accounts } = service.services
+  const { installation } = service.services
   const undo: (() => Promise<void>)[] = []
   t.after(() => undoAll(undo))
   const newUser = async (request: Partial<NewUser> = {}) => {
-    const { account, masterToken } = await createUser(accounts, { username: randomName('user'), ...request })
-    undo.push(() => deleteUser(accounts, account.username))
+    const { account, masterToken } = await createUser(installation, {
+      username: randomName('user'),
+      ...request,
+    })
+    undo.push(() => deleteUser(installation, account.username))
     return testUser(service, account, masterToken)
   }
   const newOrganization = async () => {
     const name = randomName('org')
-    const { owner } = await createOrganization(accounts, { name, owner: { username: randomName('owner') } })
-    undo.push(() => deleteOrganization(accounts, name))
+    const { owner } = await createOrganization(installation, {
+      name,
+      owner: { username: randomName('owner') },
+    })
+    undo.push(() => deleteOrganization(installation, name))
     return { name, owner: testUser(service, owner.account, owner.masterToken) }
   }
   return {

@@ -22,7 +22,7 @@ export async function startWithTwoHosts(t: TestContext, { worker } = { worker: t
   const installation = await newInstallation(t)
   const cluster = await startHost(t)
   const service = await installation.start({ parts: { worker } })
-  const { id: second } = await addHost(service.services.accounts, 'second', cluster.url)
+  const { id: second } = await addHost(service.services.installation, 'second', cluster.url)
   return { service, installation, cluster, second }
 }
 

@@ -79,7 +79,7 @@ test('a member whose jobs run is deleted within seconds, and its role does not c
   const { job_id } = await jobApi(member).submit(`lock table held; ${endless}`)
   await untilRunning(bundle, job_id)
   const began = performance.now()
-  await deleteUser(service.services.accounts, member.username)
+  await deleteUser(service.services.installation, member.username)
   assert.ok(performance.now() - began < 10_000)
   const { rowCount } = await admin('select from pg_roles where rolname ~ $1', [
     `^${member.account.masterRole}`,

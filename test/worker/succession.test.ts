@@ -201,7 +201,7 @@ test('a job whose answer is merely slow stays with its worker', async (t) => {
   const installation = await newInstallation(t)
   const proxy = await startProxy(t, installation.keys.adminUrl)
   const service = await installation.start({ keys: { adminUrl: proxy.url }, parts: { worker: true } })
-  const { account, masterToken } = await createUser(service.services.accounts, { username: 'alice' })
+  const { account, masterToken } = await createUser(service.services.installation, { username: 'alice' })
   const user = { base: `${service.url}/user/${account.username}`, username: account.username, masterToken }
   const api = jobApi(user as TestUser)
   await api.ended((await api.submit('select 1')).job_id)

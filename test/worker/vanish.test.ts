@@ -19,7 +19,7 @@ test('a user can be deleted while its job runs, and the worker goes on', async (
   const { user, createUser, service, admin } = bundle
   const { job_id } = await jobApi(user).submit([endless, 'select 1'])
   await untilRunning(bundle, job_id)
-  await deleteUser(service.services.accounts, user.username)
+  await deleteUser(service.services.installation, user.username)
   const { rowCount } = await admin('select from pg_stat_activity where datname = $1', [user.account.database])
   assert.equal(rowCount, 0)
   assert.equal((await runJob(jobApi(await createUser()), 'select 1')).status, 'done')
@@ -92,7 +92,7 @@ async function removableHost({ service }: Setup) {
   const { port } = proxy.address() as AddressInfo
   const url = new URL(cluster.url)
   url.port = String(port)
-  const host = await addHost(service.services.accounts, 'removable', url.href)
+  const host = await addHost(service.services.installation, 'removable', url.href)
   return { host, takeAway, bringBack: () => listen(port) }
 }
 

@@ -3,7 +3,7 @@ import { listAudit } from '../../audit/audit-store.ts'
 import { doctor } from '../../doctor/doctor.ts'
 import { listHosts } from '../../hosts/list-hosts.ts'
 import { readActivity } from '../../jobs/activity-store.ts'
-import type { Parameters } from '../frame/parameters.ts'
+import type { Parameters } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
 import { activityDocument } from './document.ts'
 import { activitySchema, auditSchema, doctorSchema, hostListSchema } from './installation-schemas.ts'
@@ -11,18 +11,18 @@ import { readActivityLimit, readAuditFilter, readNoParameters } from './request.
 
 /** The installation as a whole: its hosts, its health, what was done and what is being done. */
 export function installationRoutes(app: FastifyInstance, services: Services): void {
-  const { accounts, config, databases } = services
+  const { installation, config, databases } = services
   // The schemas describe; what is wrong is told in the words of this API.
   const described = { validatorCompiler: () => () => true } as const
 
   app.get<Asked>('/hosts', { schema: hostListSchema }, async ({ query }) => {
     readNoParameters(query)
-    return { hosts: await listHosts(accounts) }
+    return { hosts: await listHosts(installation) }
   })
 
   app.get<Asked>('/doctor', { schema: doctorSchema }, async ({ query }) => {
     readNoParameters(query)
-    return { checks: await doctor(accounts, config) }
+    return { checks: await doctor(installation, config) }
   })
 
   app.get<Asked>('/audit', { ...described, schema: auditSchema }, async ({ query }) => ({

@@ -1,5 +1,5 @@
 import { auditActions } from '../../client/admin-names.ts'
-import { answered } from '../frame/schemas.ts'
+import { answered } from '../middleware/schemas.ts'
 
 /** What the OpenAPI description says of hosts, doctor, audit and activity. */
 

@@ -5,7 +5,7 @@ import type { UserChanges } from '../../accounts/update-user.ts'
 import type { AuditFilter } from '../../audit/audit-store.ts'
 import { auditActions } from '../../client/admin-names.ts'
 import { errors } from '../../errors.ts'
-import { choiceOf, type Parameters, textOf, wholeOf, withoutEmpty } from '../frame/parameters.ts'
+import { choiceOf, type Parameters, textOf, wholeOf, withoutEmpty } from '../middleware/parameters.ts'
 
 export function readNewUser(request: FastifyRequest): NewUser {
   const { username, quota_in_bytes, organization, org_admin, api_key } = validBody<NewUserBody>(request)

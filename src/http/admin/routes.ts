@@ -10,9 +10,9 @@ import { listAccounts } from '../../accounts/user-store.ts'
 import { userByName } from '../../auth/account-store.ts'
 import { errors } from '../../errors.ts'
 import { resetMasterKey, showMasterKey } from '../../keys/master-key.ts'
-import { noteRefusal } from '../frame/authenticate.ts'
-import { clientAddress } from '../frame/credential/client-address.ts'
-import { forbidStoring } from '../frame/guard-answers.ts'
+import { noteRefusal } from '../middleware/authenticate.ts'
+import { clientAddress } from '../middleware/credential/client-address.ts'
+import { forbidStoring } from '../middleware/guard-answers.ts'
 import type { Services } from '../services.ts'
 import { organizationDocument, userDocument } from './document.ts'
 import { installationRoutes } from './installation-routes.ts'
@@ -56,9 +56,9 @@ function requireAdmin(services: Services, request: FastifyRequest): void {
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest()
 
-function userRoutes(app: FastifyInstance, { accounts, databases: { control } }: Services): void {
+function userRoutes(app: FastifyInstance, { installation, databases: { control } }: Services): void {
   app.post('/users', { schema: newUserSchema, attachValidation: true }, async (request, reply) => {
-    const created = await createUser(accounts, readNewUser(request))
+    const created = await createUser(installation, readNewUser(request))
     return reply.code(201).send({ ...userDocument(created.account), api_key: created.masterToken })
   })
 
@@ -73,34 +73,34 @@ function userRoutes(app: FastifyInstance, { accounts, databases: { control } }: 
   })
 
   app.patch<OneUser>('/users/:username', { schema: changesSchema, attachValidation: true }, async (request) =>
-    userDocument(await updateUser(accounts, request.params.username, readChanges(request))),
+    userDocument(await updateUser(installation, request.params.username, readChanges(request))),
   )
 
   app.delete<OneUser>('/users/:username', { schema: userRemovalSchema }, async ({ params }) => {
-    await deleteUser(accounts, params.username)
+    await deleteUser(installation, params.username)
     return { username: params.username, deleted: true }
   })
 }
 
 type OneUser = { Params: { username: string } }
 
-function masterKeyRoutes(app: FastifyInstance, { accounts }: Services): void {
+function masterKeyRoutes(app: FastifyInstance, { installation }: Services): void {
   app.get<OneUser>('/users/:username/key', { schema: masterKeySchema }, async ({ params }) => ({
     username: params.username,
-    api_key: await showMasterKey(accounts, params.username),
+    api_key: await showMasterKey(installation, params.username),
   }))
 
   const regenerate = { schema: newMasterKeySchema }
   app.post<OneUser>('/users/:username/key/regenerate', regenerate, async ({ params }) => ({
     username: params.username,
-    api_key: await resetMasterKey(accounts, params.username),
+    api_key: await resetMasterKey(installation, params.username),
   }))
 }
 
-function organizationRoutes(app: FastifyInstance, { accounts, databases: { control } }: Services): void {
+function organizationRoutes(app: FastifyInstance, { installation, databases: { control } }: Services): void {
   const creation = { schema: newOrganizationSchema, attachValidation: true }
   app.post('/organizations', creation, async (request, reply) => {
-    const { organization, owner } = await createOrganization(accounts, readNewOrganization(request))
+    const { organization, owner } = await createOrganization(installation, readNewOrganization(request))
     return reply.code(201).send({
       ...organizationDocument(organization),
       owner: { ...userDocument(owner.account), api_key: owner.masterToken },
@@ -118,7 +118,7 @@ function organizationRoutes(app: FastifyInstance, { accounts, databases: { contr
   })
 
   app.delete<OneOrganization>(one, { schema: organizationRemovalSchema }, async ({ params }) => {
-    await deleteOrganization(accounts, params.organization)
+    await deleteOrganization(installation, params.organization)
     return { name: params.organization, deleted: true }
   })
 }

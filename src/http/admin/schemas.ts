@@ -1,4 +1,4 @@
-import { answered, knownExtras } from '../frame/schemas.ts'
+import { answered, knownExtras } from '../middleware/schemas.ts'
 
 /** The schemas that validate the admin API, and that its OpenAPI description is made of. */
 

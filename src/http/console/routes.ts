@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { errors } from '../../errors.ts'
-import { chooseEncoding } from '../frame/content-encoding.ts'
+import { chooseEncoding } from '../middleware/content-encoding.ts'
 import type { Services } from '../services.ts'
 import { type ConsoleFile, openConsoleFiles } from './console-files.ts'
 

@@ -4,8 +4,8 @@ import { finished } from 'node:stream/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { freeFilled } from '../../copy/free-memory.ts'
 import type { ClientWait } from '../../copy/upload.ts'
-import { breakOff } from '../frame/break-off.ts'
-import { chooseEncoding, createEncoder } from '../frame/content-encoding.ts'
+import { breakOff } from '../middleware/break-off.ts'
+import { chooseEncoding, createEncoder } from '../middleware/content-encoding.ts'
 
 export type FileHeaders = Readonly<{ type: string; disposition: string }>
 

@@ -12,9 +12,9 @@ import {
   parseCopy,
   parseLoad,
 } from '../../sql/copy-statement.ts'
-import { clientGone } from '../frame/client-gone.ts'
-import { contentDisposition } from '../frame/content-disposition.ts'
-import { readContentEncoding } from '../frame/content-encoding.ts'
+import { clientGone } from '../middleware/client-gone.ts'
+import { contentDisposition } from '../middleware/content-disposition.ts'
+import { readContentEncoding } from '../middleware/content-encoding.ts'
 import {
   filenameOf,
   type Parameters,
@@ -22,7 +22,7 @@ import {
   textOf,
   wholeOf,
   withoutEmpty,
-} from '../frame/parameters.ts'
+} from '../middleware/parameters.ts'
 import { clientWait } from './client-wait.ts'
 import { sendContinue } from './expect-continue.ts'
 import type { FileHeaders } from './file-download.ts'

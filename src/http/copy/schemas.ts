@@ -1,5 +1,5 @@
-import { maxFilenameLength } from '../frame/parameters.ts'
-import { answered, apiKey, error, onceHeaders, repeated, text } from '../frame/schemas.ts'
+import { maxFilenameLength } from '../middleware/parameters.ts'
+import { answered, apiKey, error, onceHeaders, repeated, text } from '../middleware/schemas.ts'
 
 /** Of SQL at the beginning of a body. The grammar takes 256 Ki characters of it, such as 1,600 columns with the longest names, thrice. */
 export const maxSqlBytes = 512 * 1024

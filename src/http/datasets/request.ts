@@ -1,6 +1,6 @@
 import { errors } from '../../errors.ts'
-import { type Page, readPage } from '../frame/page.ts'
-import { isObject, type Parameters, withoutEmpty } from '../frame/parameters.ts'
+import { type Page, readPage } from '../middleware/page.ts'
+import { isObject, type Parameters, withoutEmpty } from '../middleware/parameters.ts'
 
 /** Which tables are to be listed; null if the client asks for visualizations that are no tables. */
 export function readTablesPage(query: Parameters): Page<'name' | 'updated_at'> | null {

@@ -1,4 +1,4 @@
-import { answered, pageLinks } from '../frame/schemas.ts'
+import { answered, pageLinks } from '../middleware/schemas.ts'
 
 /** Described, not enforced: bad values are refused by readPage in the words of this API. */
 

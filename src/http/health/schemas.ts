@@ -1,4 +1,4 @@
-import { answered } from '../frame/schemas.ts'
+import { answered } from '../middleware/schemas.ts'
 
 export const liveSchema = {
   tags: ['operations'],

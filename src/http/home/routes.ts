@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { baseUrlOf } from '../frame/address.ts'
+import { baseUrlOf } from '../middleware/address.ts'
 import type { Services } from '../services.ts'
 
 /** The first thing that somebody meets who opens the address: the console for a browser, a document for a program. */

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { type AppError, errors } from '../../errors.ts'
 import type { Fallbacks, ItemDefinition, JobDefinition } from '../../jobs/job.ts'
-import { isObject, type Parameters } from '../frame/parameters.ts'
+import { isObject, type Parameters } from '../middleware/parameters.ts'
 
 /** What a client asks for in the body of a new job. */
 export function readNewJob(body: unknown): JobDefinition {

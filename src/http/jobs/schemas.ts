@@ -1,4 +1,4 @@
-import { idempotencyHeaders } from '../frame/schemas.ts'
+import { idempotencyHeaders } from '../middleware/schemas.ts'
 
 const sql = { type: 'string', minLength: 1 } as const
 

@@ -1,6 +1,6 @@
 import type { Key, KeyListing } from '../../keys/key.ts'
-import { pageLinks } from '../frame/page.ts'
-import type { Parameters } from '../frame/parameters.ts'
+import { pageLinks } from '../middleware/page.ts'
+import type { Parameters } from '../middleware/parameters.ts'
 
 /** The key as clients see it: neither its id nor its role. In a list it has a link to `self`. */
 export function keyDocument(key: Key, username: string, self?: string) {

@@ -7,12 +7,12 @@ import { deleteKey } from '../../keys/delete-key.ts'
 import { findKey } from '../../keys/reading/find-key.ts'
 import { listKeys } from '../../keys/reading/list-keys.ts'
 import { regenerateToken } from '../../keys/regenerate-token.ts'
-import { addressOf } from '../frame/address.ts'
-import { keysCaller } from '../frame/authenticate.ts'
-import { respondWithKeyError } from '../frame/error-response.ts'
-import { forbidStoring } from '../frame/guard-answers.ts'
-import { refuseRepeated } from '../frame/idempotency-key.ts'
-import { type Parameters, textOf } from '../frame/parameters.ts'
+import { addressOf } from '../middleware/address.ts'
+import { keysCaller } from '../middleware/authenticate.ts'
+import { respondWithKeyError } from '../middleware/error-response.ts'
+import { forbidStoring } from '../middleware/guard-answers.ts'
+import { refuseRepeated } from '../middleware/idempotency-key.ts'
+import { type Parameters, textOf } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
 import { keyDocument, listDocument } from './document.ts'
 import { readKeyName, readListing, readNewKey } from './request.ts'
@@ -23,9 +23,9 @@ export async function keysRoutes(app: FastifyInstance, services: Services): Prom
   app.setErrorHandler(respondWithKeyError)
   app.setNotFoundHandler(app.refuseUnknownRoute)
   forbidStoring(app)
-  const { accounts: context, keysMutex } = services
+  const { installation, keysMutex } = services
   const actingIn = ({ identification }: FastifyRequest) =>
-    identification?.outcome === 'known' ? { ...context, caller: identification.principal } : context
+    identification?.outcome === 'known' ? { ...installation, caller: identification.principal } : installation
 
   app.get(list, { ...common, schema: listSchema }, async (request) => {
     const account = await addressedAccount(services, request)
@@ -47,7 +47,7 @@ export async function keysRoutes(app: FastifyInstance, services: Services): Prom
 
   app.get(one, { ...common, schema: readSchema }, async (request) => {
     const account = await addressedAccount(services, request)
-    const key = await readForCaller(actingIn(request), findKey(context, account, readKeyName(request)))
+    const key = await readForCaller(actingIn(request), findKey(installation, account, readKeyName(request)))
     await recordShownKeys(actingIn(request), account, [key])
     return keyDocument(key, account.username)
   })

@@ -1,5 +1,5 @@
 import { keyOrders } from '../../keys/key.ts'
-import { answered, onceHeaders, pageLinks, repeated } from '../frame/schemas.ts'
+import { answered, onceHeaders, pageLinks, repeated } from '../middleware/schemas.ts'
 import { grantShapes, newKeyShape } from './shapes.ts'
 
 const grants = { type: 'array', items: { title: 'Grant', oneOf: Object.values(grantShapes) } } as const

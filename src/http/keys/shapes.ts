@@ -1,5 +1,5 @@
 import { apis, dataServices, schemaPermissions, tablePermissions } from '../../keys/grants.ts'
-import { knownExtras } from '../frame/schemas.ts'
+import { knownExtras } from '../middleware/schemas.ts'
 import type { Shape } from './validate-key-body.ts'
 
 /** What a creation may look like: request.ts validates with it, and the OpenAPI description is made of it. */

@@ -1,4 +1,4 @@
-import { answered } from '../frame/schemas.ts'
+import { answered } from '../middleware/schemas.ts'
 
 const text = { type: 'string' } as const
 const whole = { type: 'integer' } as const

@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer'
 import type { FastifyRequest } from 'fastify'
 import { errors } from '../../errors.ts'
-import { notUtf8 } from '../frame/body/body.ts'
-import { longText } from '../frame/body/long-member.ts'
-import { givenTwice, maxParamsLength, type Parameters } from '../frame/parameters.ts'
+import { notUtf8 } from '../middleware/body/body.ts'
+import { longText } from '../middleware/body/long-member.ts'
+import { givenTwice, maxParamsLength, type Parameters } from '../middleware/parameters.ts'
 
 type Limits = Readonly<{ maxBytes: number; memberAsText: string; longMember: string }>
 

@@ -3,7 +3,7 @@ import { elementsOf } from '../../client/json-rows.ts'
 import { errors } from '../../errors.ts'
 import { formats, type Query } from '../../query/query.ts'
 import type { Paging } from '../../sql/query-kind.ts'
-import { NotUtf8, parseForm } from '../frame/body/form.ts'
+import { NotUtf8, parseForm } from '../middleware/body/form.ts'
 import {
   choiceOf,
   filenameOf,
@@ -13,7 +13,7 @@ import {
   textOf,
   unlessEmpty,
   wholeOf,
-} from '../frame/parameters.ts'
+} from '../middleware/parameters.ts'
 
 /** Reads the parameters of a request, wherever they came in; throws on the first bad one. */
 export function readQuery(request: FastifyRequest): Query {

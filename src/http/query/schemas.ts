@@ -1,6 +1,6 @@
 import { formats } from '../../query/query.ts'
-import { maxFilenameLength } from '../frame/parameters.ts'
-import { apiKey, error, onceHeaders, repeated, text } from '../frame/schemas.ts'
+import { maxFilenameLength } from '../middleware/parameters.ts'
+import { apiKey, error, onceHeaders, repeated, text } from '../middleware/schemas.ts'
 
 /** Described, not enforced: bad values are refused by readQuery in the words of this API. */
 const parameters = {

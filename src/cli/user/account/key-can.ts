@@ -1,0 +1,65 @@
+import { createClient } from '../../../client/client.ts'
+import { shownName } from '../../../client/quote.ts'
+import {
+  knownRights,
+  permissions,
+  schemaRightsSql,
+  type TableRights,
+  tableRightsSql,
+} from '../../../client/rights-sql.ts'
+import { UsageError } from '../../command.ts'
+import type { UserCommand } from '../command.ts'
+import { printList } from '../output/list.ts'
+import { type Service, withService } from '../service.ts'
+
+export const keyCan: UserCommand = {
+  name: 'key can',
+  summary: 'ask the database what a key may do, with its own token',
+  arguments: [{ name: 'KEY', kind: 'key' }],
+  options: { all: { type: 'boolean', help: 'also tables with which it may do nothing' } },
+  details: ['Every right is the key’s own, or public to all.'],
+  run: (call) =>
+    withService(call, async (service) => {
+      const key = await service.client.keys.read(call.args[0]!)
+      if (!key.grants.some((grant) => grant.type === 'apis' && grant.apis.includes('sql')))
+        throw new UsageError(`${key.name} was not given the API sql: every statement is refused`)
+      const [tables, publicTables, schemas] = await Promise.all([
+        askAs<TableRights>(service, key.token, tableRightsSql),
+        askAs<TableRights>(service, 'default_public', tableRightsSql),
+        askAs<{ name: string }>(service, key.token, schemaRightsSql),
+      ])
+      const rows = knownRights(tables, publicTables)
+        .filter(({ rights }) => call.values.all || Object.keys(rights).length > 0)
+        .map(({ schema, name, rights }) => ({
+          table: `${shownName(schema)}.${shownName(name)}`,
+          ...Object.fromEntries(
+            permissions.map((permission) => [permission, shownRight(rights[permission])]),
+          ),
+        }))
+      await printList(call, rows, 'It may do nothing with any table')
+      const names = schemas.map(({ name }) => shownName(name))
+      call.terminal.say(
+        names.length === 0 ? 'It may create nothing.' : `It may create in ${names.join(', ')}.`,
+      )
+      return 0
+    }),
+}
+
+type Known = ReturnType<typeof knownRights>[number]['rights']['select']
+
+const shownRight = (known: Known) =>
+  known ? `${known.source}${known.right === 'columns' ? ', some columns' : ''}` : 'no'
+
+/** The same statement, the real role. */
+async function askAs<Row>(
+  { url, user, signal }: Service,
+  token: string,
+  statement: string,
+): Promise<readonly Row[]> {
+  const client = createClient({ baseUrl: url, username: user, token })
+  try {
+    return (await client.sql<Row>(statement, { signal })).rows
+  } finally {
+    client.close()
+  }
+}

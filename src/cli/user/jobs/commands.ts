@@ -1,0 +1,181 @@
+import { text } from 'node:stream/consumers'
+import type { JobDocument, JobQuery, NewItem } from '../../../client/documents.ts'
+import { firstStatementOf, partsOf } from '../../../client/job-items.ts'
+import { splitStatements } from '../../../client/statements.ts'
+import { UsageError } from '../../command.ts'
+import { type Call, textOf, type UserCommand, wrongCall } from '../command.ts'
+import { readNamedFile } from '../named-file.ts'
+import { printList } from '../output/list.ts'
+import { type Service, withService } from '../service.ts'
+import { readTableName, tableInSql } from '../table-name.ts'
+import { printJob, runToEnd, waitForEnd } from './follow-job.ts'
+import { cutAtWord, JobView } from './job-view.ts'
+import { knownJobs, rememberJob } from './known-jobs.ts'
+
+const run: UserCommand = {
+  name: 'job run',
+  summary: 'queue a batch job and watch it to its end; Ctrl-C cancels it',
+  arguments: [{ name: 'STATEMENT', kind: 'text', isOptional: true, isMany: true }],
+  options: {
+    file: {
+      type: 'string',
+      short: 'f',
+      value: 'FILE',
+      kind: 'file',
+      help: 'the statements of a file; - is stdin',
+    },
+    into: { type: 'string', value: 'TABLE', help: 'store the rows of a SELECT in a new table' },
+    'on-success': { type: 'string', value: 'SQL', help: 'run when all is done' },
+    'on-error': { type: 'string', value: 'SQL', help: 'run when something failed' },
+    timeout: { type: 'string', value: '10m', help: 'the longest time for each statement: 90s, 10m, 2h' },
+    detach: { type: 'boolean', help: 'print the id and do not wait' },
+  },
+  details: [
+    'Several statements are a chain: each is committed by itself, and the first failure ends the chain.',
+    'In fallbacks <%= error_message %> and <%= job_id %> are filled in.',
+    '',
+    "  cartage job run 'create table big as select …' 'create index on big (id)' --timeout 2h",
+    "  cartage job run 'select * from places where pop > 1e6' --into large_places",
+    '  cartage job run -f rebuild.sql --detach',
+  ],
+  run: async (call) => {
+    const query = jobQuery(call, await readStatements(call))
+    return withService(call, (service) => submit(call, service, query))
+  },
+}
+
+async function submit(call: Call, service: Service, query: JobQuery): Promise<number> {
+  const job = await service.client.jobs.create(query)
+  const { url, user } = service
+  const statement = cutAtWord(firstStatementOf(query), 80)
+  await rememberJob(call.config, { id: job.job_id, url, user, at: job.created_at, statement })
+  if (!call.values.detach) return runToEnd(call, service, job)
+  call.terminal.out.write(`${call.values.json ? JSON.stringify(job) : job.job_id}\n`)
+  return 0
+}
+
+async function readStatements({ args, values }: Call): Promise<readonly string[]> {
+  const file = textOf(values, 'file')
+  if (args.length > 0 === (file !== undefined)) throw wrongCall(run, 'statements, or -f FILE')
+  if (file === undefined) return args
+  const content = file === '-' ? await text(process.stdin) : await readNamedFile(file)
+  const statements = splitStatements(content).map((one) => one.text)
+  if (statements.length === 0) throw new UsageError(`there is no statement in ${file}`)
+  return statements
+}
+
+/** In the form whose items tell when they began and ended. */
+function jobQuery({ values }: Call, statements: readonly string[]): JobQuery {
+  const into = textOf(values, 'into')
+  if (into !== undefined && statements.length > 1)
+    throw wrongCall(run, '--into stores the rows of one statement')
+  const texts =
+    into === undefined ? statements : [`create table ${tableInSql(readTableName(into))} as ${statements[0]}`]
+  const timeout = milliseconds(textOf(values, 'timeout'))
+  const [onsuccess, onerror] = [textOf(values, 'on-success'), textOf(values, 'on-error')]
+  return {
+    query: texts.map((query) => ({ query, ...(timeout !== undefined && { timeout }) })),
+    ...(onsuccess !== undefined && { onsuccess }),
+    ...(onerror !== undefined && { onerror }),
+  }
+}
+
+function milliseconds(time: string | undefined): number | undefined {
+  if (time === undefined) return undefined
+  const [, number, unit] = /^(\d{1,9})(ms|s|m|h)$/.exec(time) ?? []
+  if (!number) throw new UsageError(`--timeout must be a time such as 500ms, 90s, 10m or 2h, not '${time}'`)
+  return Number(number) * { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }[unit as 'ms' | 's' | 'm' | 'h']
+}
+
+const jobArgument = [{ name: 'JOB', kind: 'job' }] as const
+
+const status: UserCommand = {
+  name: 'job status',
+  summary: 'show a job',
+  arguments: jobArgument,
+  run: (call) =>
+    withService(call, async ({ client }) => {
+      const job = await client.jobs.read(call.args[0]!)
+      if (call.terminal.out.isTerminal && !call.values.json) showOnce(call, job)
+      else printJob(call, job)
+      return 0
+    }),
+}
+
+function showOnce(call: Call, job: JobDocument): void {
+  new JobView(call.terminal, job).end()
+  call.terminal.out.write(`${job.status}${job.failed_reason ? `: ${job.failed_reason}` : ''}\n`)
+}
+
+const wait: UserCommand = {
+  name: 'job wait',
+  summary: 'watch a job to its end; Ctrl-C stops watching only',
+  arguments: jobArgument,
+  run: (call) =>
+    withService(call, async (service) =>
+      waitForEnd(call, service, await service.client.jobs.read(call.args[0]!)),
+    ),
+}
+
+const cancel: UserCommand = {
+  name: 'job cancel',
+  summary: 'cancel a job; answers when its statement has ended',
+  arguments: jobArgument,
+  run: (call) =>
+    withService(call, async ({ client }) => {
+      const job = await client.jobs.cancel(call.args[0]!)
+      if (call.terminal.out.isTerminal && !call.values.json)
+        call.terminal.out.write(`${job.job_id} ${job.status}\n`)
+      else printJob(call, job)
+      return 0
+    }),
+}
+
+const again: UserCommand = {
+  name: 'job again',
+  summary: 'queue the same job once more, and watch it',
+  arguments: jobArgument,
+  options: { detach: { type: 'boolean', help: 'print the id and do not wait' } },
+  run: (call) =>
+    withService(call, async (service) =>
+      submit(call, service, queryOf(await service.client.jobs.read(call.args[0]!))),
+    ),
+}
+
+/** What a job was made of, without what became of it. */
+function queryOf(job: JobDocument): JobQuery {
+  const { items, ...fallbacks } = partsOf(job)
+  const query = items.map(
+    ({ query, onsuccess, onerror, timeout }): NewItem => ({
+      query,
+      ...(onsuccess && { onsuccess }),
+      ...(onerror && { onerror }),
+      ...(timeout && { timeout }),
+    }),
+  )
+  return { query, ...fallbacks }
+}
+
+const list: UserCommand = {
+  name: 'job list',
+  summary: 'list the jobs that were queued from this computer',
+  options: { all: { type: 'boolean', help: 'more than the newest 20' } },
+  run: (call) =>
+    withService(call, async ({ client, url, user }) => {
+      const known = await knownJobs(call.config, url, user)
+      const shown = call.values.all ? known : known.slice(0, 20)
+      const rows = []
+      for (const { id, at, statement } of shown) {
+        const status = await client.jobs.read(id).then(
+          (job) => job.status,
+          () => 'no longer kept',
+        )
+        rows.push({ job: id, status, at, statement })
+      }
+      await printList(call, rows, 'No jobs yet: cartage job run queues one', ['job'])
+      if (shown.length < known.length) call.terminal.say(`${known.length - shown.length} older ones: --all`)
+      return 0
+    }),
+}
+
+export const jobCommands: readonly UserCommand[] = [run, status, wait, cancel, again, list]

@@ -1,0 +1,21 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import type { UserCommand } from './command.ts'
+import { findPlace } from './profile/access.ts'
+
+export const openCommand: UserCommand = {
+  name: 'open',
+  summary: 'open the console in the browser',
+  run: async (call) => {
+    const { url } = await findPlace(call)
+    const address = `${url.replace(/\/+$/, '')}/console/`
+    call.terminal.out.write(`${address}\n`)
+    if (!call.terminal.canAsk) return 0
+    const opener = { darwin: 'open', win32: 'explorer' }[process.platform as string] ?? 'xdg-open'
+    const child = spawn(opener, [address], { stdio: 'ignore', detached: true })
+    // Where there is no browser, the address is there to be copied.
+    await Promise.race([once(child, 'spawn'), once(child, 'error')]).catch(() => undefined)
+    child.unref()
+    return 0
+  },
+}

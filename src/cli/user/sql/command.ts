@@ -1,0 +1,98 @@
+import { text } from 'node:stream/consumers'
+import { type ExplainStep, explainStatement, whyNotExplained } from '../../../client/explain-statement.ts'
+import { controlsTransaction, splitStatements } from '../../../client/statements.ts'
+import { UsageError } from '../../command.ts'
+import { type Call, textOf, type UserCommand, wrongCall } from '../command.ts'
+import { at, type StatementPlace, wholeText } from '../explain.ts'
+import { readNamedFile } from '../named-file.ts'
+import { type Format, formatByEnding, formats } from '../output/formats.ts'
+import { type Service, withServiceAs } from '../service.ts'
+import { writeTo } from '../whole-file.ts'
+import { runInteractive } from './interactive.ts'
+import { type Output, runStatement } from './run-statement.ts'
+
+export const sqlCommand: UserCommand = {
+  name: 'sql',
+  summary: 'run SQL and print its rows',
+  arguments: [{ name: 'STATEMENT', kind: 'text', isOptional: true }],
+  options: {
+    file: { type: 'string', short: 'f', value: 'FILE', kind: 'file', help: 'run the statements of a file' },
+    1: { type: 'boolean', short: '1', help: 'all of a file in one transaction' },
+    format: { type: 'string', value: 'F', kind: formats, help: `one of ${formats.join(', ')}` },
+    output: { type: 'string', short: 'o', value: 'FILE', kind: 'file', help: 'write the rows to a file' },
+    explain: { type: 'boolean', help: 'show the plan of one statement' },
+    analyze: { type: 'boolean', help: 'run it, show the plan with its times, and roll it back' },
+    as: { type: 'string', value: 'KEY', kind: 'key', help: 'run as another key of the account' },
+  },
+  details: [
+    'An argument goes as one message, and so in one transaction. A file or stdin goes statement by',
+    'statement, and stops at the first error; one that has BEGIN, COMMIT or ROLLBACK goes as one message.',
+    'With nothing given, on a terminal, it is interactive.',
+    '',
+    "  cartage sql 'select name, pop from places order by pop desc limit 2'",
+    "  cartage sql 'select * from places' --format csv -o places.csv",
+    '  cartage sql -1 -f migrate.sql',
+    '  cartage sql < report.sql | jq .name',
+  ],
+  run: async (call) => {
+    const { args, values } = call
+    const format = formatOf(call)
+    const texts = await readTexts(call)
+    return withServiceAs(call, textOf(values, 'as'), async (service) => {
+      if (!texts) return runInteractive(call, service, format)
+      await writeTo(textOf(values, 'output'), async (target) => {
+        for (const place of texts) await runOrExplain(call, service, place, { format, target })
+      })
+      return args.length === 0 && texts.length === 0 ? 2 : 0
+    })
+  },
+}
+
+function formatOf({ values, terminal }: Call): Format {
+  const told = values.json ? 'json' : textOf(values, 'format')
+  if (told !== undefined) {
+    const found = formats.find((format) => format === told)
+    if (!found) throw new UsageError(`--format must be one of ${formats.join(', ')}, not '${told}'`)
+    return found
+  }
+  const file = textOf(values, 'output')
+  if (file !== undefined) return formatByEnding(file) ?? 'ndjson'
+  return terminal.out.isTerminal ? 'table' : 'ndjson'
+}
+
+type Place = Omit<StatementPlace, 'startedAt'>
+
+/** What is to be run, message by message; undefined if a person at a terminal is to be asked. */
+async function readTexts({ args: [statement], values }: Call): Promise<readonly Place[] | undefined> {
+  const file = textOf(values, 'file')
+  if (statement !== undefined) {
+    if (file !== undefined) throw wrongCall(sqlCommand, 'a statement or -f FILE, not both')
+    return [wholeText(statement)]
+  }
+  if (file === undefined && process.stdin.isTTY) return undefined
+  const content = file === undefined || file === '-' ? await text(process.stdin) : await readNamedFile(file)
+  const statements = splitStatements(content)
+  if (statements.length === 0) throw new UsageError(`there is no statement in ${file ?? 'standard input'}`)
+  const hasTransaction = statements.some(({ text: one }) => controlsTransaction(one))
+  if (values['1'] || hasTransaction) return [wholeText(content)]
+  return statements.map(({ from, text: one }) => ({ text: content, from, statement: one }))
+}
+
+async function runOrExplain(call: Call, service: Service, place: Place, output: Output): Promise<void> {
+  const { values, terminal } = call
+  if (!values.explain && !values.analyze) return runStatement(call, service, place, output)
+  const reason = whyNotExplained(place.statement)
+  if (reason) throw new UsageError(reason)
+  const { plan, analyze } = explainStatement(place.statement, 'text')
+  const planned = { ...stepOf(place, plan), params: [] }
+  if (!values.analyze) return runStatement(call, service, planned, output)
+  await at(planned, () => service.client.sql(plan.text, { params: [], signal: service.signal }))
+  terminal.say('rolled back: the statement is run for its plan alone')
+  return runStatement(call, service, stepOf(place, analyze), output)
+}
+
+const stepOf = (place: Place, { text, before }: ExplainStep): Place => ({
+  ...place,
+  from: place.from - before,
+  statement: text,
+})

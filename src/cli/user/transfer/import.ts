@@ -1,0 +1,202 @@
+import { basename } from 'node:path'
+import { sqlOf } from '../../../client/api/copy-upload.ts'
+import { formatBytes, formatCount, formatDuration, plural } from '../../../client/format.ts'
+import {
+  columnNames,
+  findPoints,
+  type ImportColumn,
+  type ImportPlan,
+  type ImportStatements,
+  importStatements,
+  tableName,
+} from '../../../client/import/import-plan.ts'
+import { TypeInference } from '../../../client/import/infer-types.ts'
+import { UsageError } from '../../command.ts'
+import { type Call, listOf, textOf, type UserCommand } from '../command.ts'
+import { at, Failed, wholeText } from '../explain.ts'
+import { showProgress, transferLine } from '../progress.ts'
+import { type Service, withService } from '../service.ts'
+import { readTableName } from '../table-name.ts'
+import { columnsOf, fitPlan } from './append.ts'
+import { explainCopy, showLine } from './failed-line.ts'
+import { type ImportFile, openImportFile } from './import-file.ts'
+
+export const importCommand: UserCommand = {
+  name: 'import',
+  summary: 'make a table of a CSV, TSV (also .gz) or GeoJSON file, and prepare it for maps',
+  arguments: [
+    { name: 'FILE', kind: 'file' },
+    { name: 'TABLE', kind: 'table', isOptional: true },
+  ],
+  options: {
+    append: { type: 'boolean', help: 'add the rows to a table that is there, by the names of columns' },
+    type: {
+      type: 'string',
+      multiple: true,
+      value: 'COL=TYPE',
+      help: 'the type of a column; may be repeated',
+    },
+    points: { type: 'string', value: 'LON,LAT', help: 'make points of two columns; lon and lat are found' },
+    encoding: { type: 'string', value: 'E', help: "the encoding of the file, by PostgreSQL's name" },
+    header: {
+      type: 'boolean',
+      help: 'the first line has the names of the columns, also if it does not look so',
+    },
+    'no-header': {
+      type: 'boolean',
+      help: 'the first line is a row; columns are called column_1, column_2, …',
+    },
+    'no-prepare': { type: 'boolean', help: 'do not prepare the table for maps' },
+    'dry-run': { type: 'boolean', help: 'show the plan and its SQL, and do nothing' },
+  },
+  details: [
+    'The whole file is read for its types first. If something fails, nothing stays, the new table neither.',
+  ],
+  run: async (call) => {
+    const [path] = call.args as [string, string?]
+    const file = await openImportFile(path, textOf(call.values, 'encoding'), headerTold(call))
+    const { plan, rows } = await planImport(call, file)
+    if (!plan.isNew) return withService(call, (service) => append(call, service, file, plan, rows))
+    describePlan(call, file, plan, rows)
+    if (call.values['dry-run']) return showStatements(call, plan)
+    return withService(call, (service) => load(call, service, file, plan))
+  },
+}
+
+/** What there is already decides on types and points. */
+async function append(call: Call, service: Service, file: ImportFile, read: ImportPlan, rows: number) {
+  const plan = fitPlan(read, await columnsOf(service, read), call.values.points !== undefined)
+  describePlan(call, file, plan, rows)
+  return call.values['dry-run'] ? showStatements(call, plan) : load(call, service, file, plan)
+}
+
+function showStatements({ terminal }: Call, plan: ImportPlan): number {
+  const { create, copy, after } = importStatements(plan)
+  terminal.out.write(`${[create, copy, ...after].filter(Boolean).join(';\n')};\n`)
+  return 0
+}
+
+/** Undefined: it is to be guessed. */
+function headerTold({ values }: Call): boolean | undefined {
+  if (values.header && values['no-header']) throw new UsageError('--header and --no-header: choose one')
+  return values.header || values['no-header'] ? values.header === true : undefined
+}
+
+async function planImport(call: Call, file: ImportFile) {
+  const [path, given] = call.args as [string, string?]
+  if (call.values.append && !file.dialect.hasHeader) throw new UsageError(namesMissing(path))
+  const inference = new TypeInference(file.dialect)
+  const stop = showProgress(
+    call.terminal,
+    () => `reading ${path}: ${formatCount(inference.result.rows)} rows`,
+  )
+  try {
+    for await (const chunk of file.text()) {
+      inference.push(chunk)
+      if (inference.isOver) break
+    }
+    inference.end()
+  } finally {
+    stop()
+  }
+  const { columns: inferred, rows, badLine, hasNullMark } = inference.result
+  if (badLine) throw new Failed([badLine.message, ...(await showLine(path, file, badLine.line))].join('\n'))
+  if (!inference.isEncodingRight)
+    throw new UsageError(`${path} is not UTF-8: say what it is, such as --encoding WIN1252`)
+  if (rows === 0) throw new Failed(`${path} has no rows`)
+  const names = columnNames(file.header)
+  const told = typesTold(call, names)
+  const columns = names.map((name, place): ImportColumn => {
+    const { type = 'text', hasQuotedEmpty = false } = inferred[place] ?? {}
+    return { name, type: told.get(name) ?? type, hasQuotedEmpty }
+  })
+  const { schema, name } = given === undefined ? { name: tableName(basename(path)) } : readTableName(given)
+  const plan: ImportPlan = {
+    schema,
+    table: name,
+    isNew: call.values.append !== true,
+    columns,
+    dialect: file.dialect,
+    hasNullMark,
+    points: pointsOf(call, columns),
+    isPrepared: call.values['no-prepare'] !== true,
+  }
+  return { plan, rows }
+}
+
+const namesMissing = (path: string) =>
+  `--append goes by the names of columns, and the first line of ${path} has none; if it has, add --header`
+
+function typesTold({ values }: Call, names: readonly string[]): ReadonlyMap<string, string> {
+  return new Map(
+    listOf(values, 'type').map((text) => {
+      const [, name, type] = /^([^=]+)=(.+)$/.exec(text) ?? []
+      if (!name || !type) throw new UsageError(`--type must be COLUMN=TYPE, not '${text}'`)
+      if (!names.includes(name)) throw new UsageError(`there is no column ${name}: ${names.join(', ')}`)
+      return [name, type]
+    }),
+  )
+}
+
+function pointsOf({ values }: Call, columns: readonly ImportColumn[]) {
+  const told = textOf(values, 'points')
+  if (told === undefined) return findPoints(columns)
+  const [lon = '', lat = ''] = told.split(',')
+  for (const name of [lon, lat]) {
+    if (!columns.some((column) => column.name === name))
+      throw new UsageError(`--points: there is no column '${name}'`)
+  }
+  return { lon, lat }
+}
+
+function describePlan(
+  { args, terminal }: Call,
+  { bytes }: ImportFile,
+  { columns, points }: ImportPlan,
+  rows: number,
+): void {
+  const size = formatBytes(bytes)
+  terminal.say(`${basename(args[0]!)}  ${plural(columns.length, 'column')}, ${plural(rows, 'row')}, ${size}`)
+  const shown = columns.filter(({ name }) => name !== points?.lon && name !== points?.lat)
+  const parts = shown.map(({ name, type }) => `${name} ${type}`)
+  terminal.say(`  ${[...parts, ...(points ? [`points from ${points.lon}, ${points.lat}`] : [])].join(' · ')}`)
+}
+
+async function load(call: Call, service: Service, file: ImportFile, plan: ImportPlan): Promise<number> {
+  const { terminal, values } = call
+  const { client, signal } = service
+  const statements = importStatements(plan)
+  const startedAt = performance.now()
+  const { total_rows } = await upload(call, service, file, statements).catch(async (error: unknown) => {
+    throw await explainCopy(error, call.args[0]!, file, plan)
+  })
+  const loaded = performance.now() - startedAt
+  const job = await client.jobs.run({ query: statements.after.map((query) => ({ query })) }, { signal })
+  const prepared = formatDuration(performance.now() - startedAt - loaded)
+  const done = plan.isPrepared ? `prepared for maps in ${prepared}` : `completed in ${prepared}`
+  const rows = plural(total_rows, 'row')
+  terminal.say(`${plan.table}: ${rows} in ${formatDuration(loaded)}, ${done} (job ${job.job_id})`)
+  if (values.json)
+    terminal.out.write(`${JSON.stringify({ table: plan.table, rows: total_rows, job_id: job.job_id })}\n`)
+  return 0
+}
+
+async function upload(
+  { terminal }: Call,
+  { client, signal, url }: Service,
+  file: ImportFile,
+  { create, copy }: ImportStatements,
+) {
+  const isFar = !/^(localhost|127\.|\[::1\])/.test(new URL(url).hostname)
+  const { stream, contentEncoding } = file.upload(isFar)
+  const startedAt = performance.now()
+  // What is compressed on the way has an unknown length.
+  const total = isFar && contentEncoding ? undefined : file.bytes
+  let sent = 0
+  const stop = showProgress(terminal, () => transferLine(sent, total, startedAt))
+  const onProgress = ({ bytes }: { bytes: number }) => {
+    sent = bytes
+  }
+  const options = { create, signal, onProgress, ...(contentEncoding && { contentEncoding }) }
+  return at(wholeText(sqlOf({ create, copy })), () => client.copyFrom(copy, stream, options)).finally(stop)
+}

@@ -1,0 +1,117 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { readCredential } from '../../../auth/credential.ts'
+import { identify } from '../../../auth/identify.ts'
+import { AppError, errors } from '../../../errors.ts'
+import type { Services } from '../../services.ts'
+import { UndrainedRequest } from '../../undrained-request.ts'
+import { clientAddress, networkOf } from '../credential/client-address.ts'
+
+/**
+ * Bounds the memory that bodies take: those that are on their way, and those whose requests wait or run. A body counts by what
+ * it announces, without that by what has come of it, from its headers until it is answered. Who is over its share is refused
+ * before the body is read. Streams are not held, and small bodies are not counted.
+ */
+export function limitBodies(app: FastifyInstance, services: Services): void {
+  const budget = new BodyBudget(services.config.bodyMemoryBytes)
+  app.addHook('preParsing', (request, reply, _payload, done) => {
+    const announced = announcedBytes(request)
+    if (announced <= uncountedBytes || request.routeOptions.config?.isStreaming) return done()
+    holderOf(services, request)
+      .then((holder) => hold(budget, holder, request, reply, announced))
+      .then(() => done(), done)
+  })
+}
+
+/** Without a length it may be anything. */
+function announcedBytes({ headers }: FastifyRequest): number {
+  if (headers['transfer-encoding'] !== undefined) return Number.POSITIVE_INFINITY
+  return Number(headers['content-length'] ?? 0)
+}
+
+/** Its account, if it has shown a valid key before the body; else its address. */
+async function holderOf({ directory }: Services, request: FastifyRequest): Promise<Holder> {
+  const stranger = { name: networkOf(clientAddress(request)), isStranger: true }
+  const { name } = request.params as { name?: string }
+  const query = request.query as Readonly<Record<string, unknown>>
+  const credential = readCredential({ authorization: request.headers.authorization, query })
+  if (name === undefined || credential.kind !== 'token') return stranger
+  try {
+    const identification = await identify(directory, name, credential)
+    if (identification.outcome !== 'known' || identification.principal.key.type === 'default') return stranger
+    return { name: `user ${identification.principal.account.userId}`, isStranger: false }
+  } catch (error) {
+    // Of no such account the route tells.
+    if (error instanceof AppError && error.kind === 'not-found') return stranger
+    throw error
+  }
+}
+
+function hold(
+  budget: BodyBudget,
+  holder: Holder,
+  { raw, routeOptions }: FastifyRequest,
+  reply: FastifyReply,
+  announced: number,
+): void {
+  // More than its route takes: that is refused by its length alone.
+  if (Number.isFinite(announced) && announced > routeOptions.bodyLimit) return
+  let held = 0
+  const take = (bytes: number) => {
+    if (!budget.take(holder, bytes)) return false
+    held += bytes
+    return true
+  }
+  if (Number.isFinite(announced)) {
+    if (!take(announced)) throw errors.bodiesExhausted()
+  } else if (raw instanceof UndrainedRequest) {
+    raw.onBody = (bytes) => {
+      if (take(bytes) || reply.sent) return
+      reply.raw.once('finish', () => raw.destroy())
+      reply.header('Connection', 'close').send(errors.bodiesExhausted())
+    }
+    raw.onBody(raw.readableLength)
+  }
+  reply.raw.once('close', () => budget.give(holder, held))
+}
+
+/** An account; or, of those without a key, an address. */
+type Holder = Readonly<{ name: string; isStranger: boolean }>
+
+/**
+ * Each may hold as much as is left free, strangers a quarter of that: so nobody takes all, and who has nothing finds
+ * room. Strangers together have a quarter.
+ */
+export class BodyBudget {
+  readonly #total: number
+  readonly #held = new Map<string, number>()
+  #all = 0
+  #strangers = 0
+
+  constructor(total: number) {
+    this.#total = total
+  }
+
+  take({ name, isStranger }: Holder, bytes: number): boolean {
+    const own = (this.#held.get(name) ?? 0) + bytes
+    const free = this.#total - this.#all - bytes
+    if (own > (isStranger ? free / 4 : free)) return false
+    if (isStranger && this.#strangers + bytes > this.#total / 4) return false
+    this.#count(name, isStranger, bytes)
+    return true
+  }
+
+  give({ name, isStranger }: Holder, bytes: number): void {
+    this.#count(name, isStranger, -bytes)
+  }
+
+  #count(name: string, isStranger: boolean, bytes: number): void {
+    const own = (this.#held.get(name) ?? 0) + bytes
+    if (own > 0) this.#held.set(name, own)
+    else this.#held.delete(name)
+    this.#all += bytes
+    if (isStranger) this.#strangers += bytes
+  }
+}
+
+/** As much as the headers of a request may have. */
+const uncountedBytes = 16 * 1024

@@ -1,0 +1,31 @@
+import { type IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+
+/**
+ * Sends a body that is text in one write, at once. Node joins the head with it, but `end` corks the socket and adds an empty
+ * write to learn when all is written: a list of two, to be encoded and joined again. (`write` alone waits for the next turn,
+ * unless the socket is corked by its caller.)
+ */
+export class OneWriteResponse<R extends IncomingMessage = IncomingMessage> extends ServerResponse<R> {
+  /** Called when those before it on its connection have been sent, unless it was the first. */
+  onAttached: (() => void) | undefined
+
+  override assignSocket(socket: Socket): void {
+    super.assignSocket(socket)
+    this.onAttached?.()
+  }
+
+  override end(body?: unknown, encoding?: unknown, done?: () => void): this {
+    const isText = typeof body === 'string' && typeof encoding !== 'function'
+    if (!isText || !this.#isReady) return super.end(body, encoding as BufferEncoding, done)
+    this.socket?.cork()
+    this.write(body, encoding as BufferEncoding)
+    this.socket?.uncork()
+    return super.end(done)
+  }
+
+  /** The head is made, so that Node need not count the body first, and nothing was ended. */
+  get #isReady(): boolean {
+    return this.headersSent && !this.chunkedEncoding && !this.writableEnded
+  }
+}
