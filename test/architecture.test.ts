@@ -11,6 +11,7 @@ const floors = [
   ['main.ts', 'serve.ts', 'give-up-root.ts', 'run-service.ts', 'service.ts', 'started-parts.ts'],
   ['http', 'worker', 'cli'],
   ['keys', 'jobs', 'copy', 'query', 'tables'],
+  ['statements'],
   ['doctor'],
   ['accounts'],
   ['hosts'],
@@ -136,6 +137,17 @@ test('no folder holds more files than one can look over', async () => {
     [...counts].filter(([, count]) => count > 20),
     [],
   )
+})
+
+test('a feature reaches the database of a tenant as a caller only through statements', async () => {
+  const rooms = /^(keys|jobs|copy|query|tables)\//
+  // It closes the connections of a role.
+  const known = ['keys/end-sessions.ts']
+  const culprits = (await sources())
+    .filter(([file]) => rooms.test(file) && !known.includes(file))
+    .filter(([, text]) => /\b(databases|pools)\.(query|copy|job)\b|\.(acquire|take)\(target/.test(text))
+    .map(([file]) => file)
+  assert.deepEqual(culprits, [])
 })
 
 test('the number of an advisory lock stands in one file', async () => {

@@ -1,7 +1,8 @@
-import { type Account, masterTargetOf } from '../auth/account.ts'
+import type { Account } from '../auth/account.ts'
 import type { Databases } from '../postgres/databases.ts'
 import { quoteIdentifier, quoteQualified } from '../postgres/quote.ts'
 import type { CopyStatement } from '../sql/copy-statement.ts'
+import { queryAsMaster } from '../statements/ask-catalog.ts'
 
 /**
  * Vacuums the table of an upload that was rolled back. Its pages count against the quota until then, and the user should
@@ -18,7 +19,5 @@ export async function clearPages(
   const quoted = schema === undefined ? quoteIdentifier(name) : quoteQualified(schema, name)
   const vacuum = `vacuum (skip_locked, truncate, index_cleanup on) ${quoted}`
   // If this fails, autovacuum does it later.
-  await databases.query
-    .use(masterTargetOf(account), (session) => session.query(vacuum))
-    .catch(() => undefined)
+  await queryAsMaster(databases, account, vacuum).catch(() => undefined)
 }

@@ -1,13 +1,11 @@
-import { type Principal, sessionTargetOf } from '../auth/account.ts'
-import { lendSession } from '../auth/lend-session.ts'
-import { requireListed } from '../auth/listed-statements.ts'
+import type { Principal } from '../auth/account.ts'
 import type { Config } from '../config.ts'
 import { errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
-import { type Interruption, throwIfAborted } from '../postgres/pools/interruption.ts'
+import type { Interruption } from '../postgres/pools/interruption.ts'
 import { Slots } from '../postgres/pools/slots.ts'
-import type { Session } from '../postgres/session.ts'
 import type { CopyStatement } from '../sql/copy-statement.ts'
+import type { StatementOptions } from '../statements/run-as.ts'
 import { QuotaLedger } from './quota-ledger.ts'
 
 /** What all copies of a process share. */
@@ -38,25 +36,19 @@ export function openCopies(config: Config, databases: Databases): Copies {
   }
 }
 
-/** A connection for one copy. Its slot is free again when the connection is, or when its backend has ended. */
-export async function openCopySession(
-  { databases, slots, waitMs }: Copies,
-  principal: Principal,
+/** How a copy of this caller is run. */
+export function copyOptions(
+  { slots, waitMs, limitMs, anonymousLimitMs }: Copies,
+  { key }: Principal,
   { text }: Pick<CopyStatement, 'text'>,
   gone: Interruption,
-): Promise<Session> {
-  requireListed(principal, text)
-  throwIfAborted(gone)
-  const target = sessionTargetOf(principal)
+): StatementOptions {
   const late = () => errors.tooManyCopies(Math.max(1, Math.ceil(waitMs / 1000)))
-  const leave = await slots.take(target, waitMs, late, gone)
-  const free = databases.copy.acquire(target, gone, leave).catch((error: unknown) => {
-    leave()
-    throw error
-  })
-  return lendSession(principal, free)
-}
-
-export function copyLimitMs({ limitMs, anonymousLimitMs }: Copies, { key }: Principal): number {
-  return key.type === 'default' ? anonymousLimitMs : limitMs
+  return {
+    kind: 'copy',
+    text,
+    limitMs: key.type === 'default' ? anonymousLimitMs : limitMs,
+    slots: { slots, waitMs, late },
+    gone,
+  }
 }

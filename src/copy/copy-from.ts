@@ -1,14 +1,12 @@
 import type { Account, Principal } from '../auth/account.ts'
-import { blameRevocation } from '../auth/lend-session.ts'
 import { AppError, errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
-import type { Interruption } from '../postgres/pools/interruption.ts'
-import type { Session } from '../postgres/session.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import type { CopyStatement } from '../sql/copy-statement.ts'
-import { unlessAborted } from '../waiting/unless-aborted.ts'
+import { runAs } from '../statements/run-as.ts'
+import type { StatementRun } from '../statements/statement-run.ts'
 import { clearPages } from './clear-pages.ts'
-import { type Copies, copyLimitMs, openCopySession } from './copies.ts'
+import { type Copies, copyOptions } from './copies.ts'
 import { CopyRun } from './copy-run.ts'
 import type { QuotaShare } from './quota-ledger.ts'
 import type { Upload } from './upload.ts'
@@ -24,43 +22,35 @@ export async function copyFrom(
   statement: CopyStatement,
   upload: Upload,
 ): Promise<number> {
-  const session = await openCopySession(copies, principal, statement, upload.gone)
-  const endsAt = performance.now() + copyLimitMs(copies, principal)
+  const options = copyOptions(copies, principal, statement, upload.gone)
+  return runAs(copies.databases, principal, options, async (run) => {
+    const share = await shareOfQuota(copies, principal, statement, run)
+    let isStored = false
+    try {
+      const rows = await store(copies, run, statement, upload, share)
+      isStored = true
+      return rows
+    } catch (error) {
+      if (isOverQuota(error)) await clearPages(copies.databases, principal.account, statement)
+      throw error
+    } finally {
+      share.close(isStored)
+    }
+  })
+}
+
+async function shareOfQuota(
+  copies: Copies,
+  principal: Principal,
+  statement: CopyStatement,
+  run: StatementRun,
+): Promise<QuotaShare> {
   const joining = joinQuota(copies, principal, statement)
-  const share = await untilStopped(joining, endsAt, upload.gone).catch((error: unknown) => {
-    session.release()
+  return run.prepare(joining).catch((error: unknown) => {
     // One that comes too late is given back.
     joining.then((late) => late.close(false)).catch(() => undefined)
     throw error
   })
-  let isStored = false
-  try {
-    const limitMs = Math.max(1, endsAt - performance.now())
-    const stored = store({ ...copies, limitMs }, session, statement, upload, share)
-    const rows = await blameRevocation(principal, stored)
-    isStored = true
-    return rows
-  } catch (error) {
-    if (isOverQuota(error)) await clearPages(copies.databases, principal.account, statement)
-    throw error
-  } finally {
-    share.close(isStored)
-  }
-}
-
-/** What `work` answers, unless the time limit or the end of the client comes first. */
-async function untilStopped<T>(work: Promise<T>, endsAt: number, gone: Interruption): Promise<T> {
-  const stop = new AbortController()
-  const onGone = () => stop.abort(errors.clientLeft())
-  const timer = setTimeout(() => stop.abort(errors.statementTimeout()), endsAt - performance.now())
-  gone.addEventListener('abort', onGone)
-  if (gone.aborted) onGone()
-  try {
-    return await unlessAborted(stop.signal, work)
-  } finally {
-    clearTimeout(timer)
-    gone.removeEventListener('abort', onGone)
-  }
 }
 
 async function joinQuota(
@@ -93,23 +83,23 @@ async function userDataSize(
 const isOverQuota = (error: unknown) => error instanceof AppError && error.code === 'quota-exceeded'
 
 async function store(
-  { databases, limitMs, maxBytes }: Copies,
-  session: Session,
+  { maxBytes }: Copies,
+  run: StatementRun,
   statement: CopyStatement,
   upload: Upload,
   share: QuotaShare,
 ): Promise<number> {
-  const run = new CopyRun({ databases, session, limitMs, gone: upload.gone })
+  const copy = new CopyRun(run)
   const pump = new UploadPump(upload, maxBytes, {
     write: (chunk, sent) => {
       share.spend(chunk.length)
       return run.wire.sendCopyData(chunk, sent)
     },
-    end: () => run.store(),
+    end: () => copy.store(),
     fail: (reason) => run.stop(reason),
   })
   try {
-    const rows = await run.copy(statement, {
+    const rows = await copy.copy(statement, {
       feedCopy: () => pump.start(),
       copyDrained: () => pump.resume(),
       stopped: () => {

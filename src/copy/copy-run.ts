@@ -1,6 +1,5 @@
 import { type AppError, errors } from '../errors.ts'
 import { sqlstate } from '../postgres/sqlstate.ts'
-import { type RunHandler, StatementRun } from '../postgres/statement-run.ts'
 import {
   cancelError,
   isCancel,
@@ -11,12 +10,14 @@ import {
 } from '../postgres/wire/wire-error.ts'
 import type { WireOutcome } from '../postgres/wire/wire-handler.ts'
 import type { CopyStatement } from '../sql/copy-statement.ts'
+import type { RunHandler, StatementRun } from '../statements/statement-run.ts'
 
 /** The two directions differ in what they do with the data. */
 export type CopyHandler = Pick<RunHandler, 'copyData' | 'feedCopy' | 'copyDrained' | 'stopped'>
 
 /** One COPY on one connection, from the statement to the server's last word. */
-export class CopyRun extends StatementRun {
+export class CopyRun {
+  readonly run: StatementRun
   /** Some of the data was not passed on. */
   hasDropped = false
   #isStoring = false
@@ -24,6 +25,10 @@ export class CopyRun extends StatementRun {
   #isDownload = false
   /** It is stored here, and no replica has confirmed that. */
   #isUnconfirmed = false
+
+  constructor(run: StatementRun) {
+    this.run = run
+  }
 
   /**
    * Answers the rows. By then the session has been given back clean, or destroyed. A table that the text makes is committed
@@ -39,14 +44,14 @@ export class CopyRun extends StatementRun {
       if (makesTable && rows > 0) await this.#commit()
       return rows
     } finally {
-      await this.release()
+      await this.run.release()
     }
   }
 
   /** The client has sent everything: let the server store it. */
   store(): void {
     this.#isStoring = !this.#hasCommit
-    this.wire.finishCopy()
+    this.run.wire.finishCopy()
   }
 
   async #transfer(texts: readonly string[], handler: CopyHandler): Promise<number> {
@@ -55,13 +60,13 @@ export class CopyRun extends StatementRun {
       rows = Number(/^COPY (\d+)$/.exec(tag)?.[1] ?? 0)
     }
     this.#isDownload = handler.copyData !== undefined
-    await this.#succeed(this.send(texts, { ...handler, commandComplete, notice: this.#onNotice }))
+    await this.#succeed(this.run.send(texts, { ...handler, commandComplete, notice: this.#onNotice }))
     return rows
   }
 
   #commit(): Promise<void> {
     this.#isStoring = true
-    return this.#succeed(this.send('commit', { notice: this.#onNotice }))
+    return this.#succeed(this.run.send('commit', { notice: this.#onNotice }))
   }
 
   async #succeed(sent: Promise<WireOutcome>): Promise<void> {
@@ -69,9 +74,9 @@ export class CopyRun extends StatementRun {
     if (!error && this.#isUnconfirmed) throw errors.copyOutcomeUnknown(undefined)
     // The server has stored the data, or sent all of it, even if a stop was asked for meanwhile.
     if (!error && (this.#isStoring || (this.#isDownload && !this.hasDropped))) return
-    const hasOwnEnd = this.isTimedOut && error && error.sqlstate !== sqlstate.queryCanceled
-    if (this.stopReason && !hasOwnEnd) throw this.stopReason
-    if (error) throw this.session.endReason ?? copyError(error, this.isOverTime)
+    const hasOwnEnd = this.run.isTimedOut && error && error.sqlstate !== sqlstate.queryCanceled
+    if (this.run.stopReason && !hasOwnEnd) throw this.run.stopReason
+    if (error) throw this.run.session.endReason ?? copyError(error, this.run.isOverTime)
   }
 
   readonly #onNotice = (notice: WireError): void => {
@@ -80,7 +85,7 @@ export class CopyRun extends StatementRun {
 
   #lost(error: unknown): never {
     if (this.#isStoring || this.#isUnconfirmed) throw errors.copyOutcomeUnknown(error)
-    throw this.failReason ?? toClientError(error)
+    throw this.run.failReason ?? toClientError(error)
   }
 }
 

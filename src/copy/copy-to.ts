@@ -1,10 +1,11 @@
 import type { Writable } from 'node:stream'
 import type { Principal } from '../auth/account.ts'
-import { blameRevocation } from '../auth/lend-session.ts'
 import { errors } from '../errors.ts'
 import type { Interruption } from '../postgres/pools/interruption.ts'
 import type { CopyStatement } from '../sql/copy-statement.ts'
-import { type Copies, copyLimitMs, openCopySession } from './copies.ts'
+import { runAs } from '../statements/run-as.ts'
+import type { StatementRun } from '../statements/statement-run.ts'
+import { type Copies, copyOptions } from './copies.ts'
 import { CopyRun } from './copy-run.ts'
 import type { ClientWait } from './upload.ts'
 
@@ -27,27 +28,29 @@ export async function copyTo(
   statement: CopyStatement,
   download: Download,
 ): Promise<number> {
-  const { gone } = download
-  const session = await openCopySession(copies, principal, statement, gone)
-  const limitMs = copyLimitMs(copies, principal)
-  const run = new CopyRun({ databases: copies.databases, session, limitMs, gone })
-  const sender = new Sender(run, download)
-  const rows = await blameRevocation(principal, run.copy(statement, sender))
-  sender.open()
-  return rows
+  const options = copyOptions(copies, principal, statement, download.gone)
+  return runAs(copies.databases, principal, options, async (run) => {
+    const copy = new CopyRun(run)
+    const sender = new Sender(copy, download)
+    const rows = await copy.copy(statement, sender)
+    sender.open()
+    return rows
+  })
 }
 
 /** Passes COPY data on as it comes, and holds the server back while the client is slow. */
 class Sender {
-  readonly #run: CopyRun
+  readonly #copy: CopyRun
+  readonly #run: StatementRun
   readonly #download: Download
   #sink: Writable | null = null
   #unsent = 0
   #isHeld = false
   #isDropping = false
 
-  constructor(run: CopyRun, download: Download) {
-    this.#run = run
+  constructor(copy: CopyRun, download: Download) {
+    this.#copy = copy
+    this.#run = copy.run
     this.#download = download
   }
 
@@ -58,7 +61,7 @@ class Sender {
 
   readonly copyData = (data: Buffer, giveBack: () => void): void => {
     if (this.#isDropping) {
-      this.#run.hasDropped = true
+      this.#copy.hasDropped = true
       giveBack()
       return
     }

@@ -1,15 +1,14 @@
 import type { Writable } from 'node:stream'
-import { type Principal, sessionTargetOf } from '../auth/account.ts'
-import { blameRevocation, lendSession } from '../auth/lend-session.ts'
-import { requireListed } from '../auth/listed-statements.ts'
+import type { Principal } from '../auth/account.ts'
 import type { Config } from '../config.ts'
 import type { Log } from '../log.ts'
 import type { Databases } from '../postgres/databases.ts'
 import type { Interruption } from '../postgres/pools/interruption.ts'
-import { StatementRun } from '../postgres/statement-run.ts'
+import { runAs } from '../statements/run-as.ts'
 import { encodeText } from './encode-text.ts'
 import { binding } from './params/bind-values.ts'
 import { ParameterTypes, UnknownTypes } from './params/parameter-types.ts'
+import { PastTriggers } from './past-triggers.ts'
 import { prepareStatement } from './prepare-statement.ts'
 import type { Query } from './query.ts'
 import { type Answer, QueryRun } from './query-run.ts'
@@ -20,7 +19,6 @@ import { JsonFormat } from './rows/json-format.ts'
 import { NdjsonFormat } from './rows/ndjson-format.ts'
 import type { RowFormat } from './rows/row-format.ts'
 import { TypeNames } from './type-names.ts'
-import { UnwatchedCommands } from './unwatched-commands.ts'
 
 /** What all queries of a process share. */
 export type Queries = Readonly<{
@@ -28,7 +26,7 @@ export type Queries = Readonly<{
   columnLists: ColumnLists
   typeNames: TypeNames
   parameterTypes: ParameterTypes
-  unwatched: UnwatchedCommands
+  pastTriggers: PastTriggers
   limitMs: number
   maxRowBytes: number
 }>
@@ -39,7 +37,7 @@ export function openQueries(config: Config, databases: Databases, log: Log): Que
     columnLists: new ColumnLists(),
     typeNames: new TypeNames(),
     parameterTypes: new ParameterTypes(),
-    unwatched: new UnwatchedCommands(databases, log),
+    pastTriggers: new PastTriggers(databases, log),
   }
   return { databases, ...shared, limitMs, maxRowBytes }
 }
@@ -59,7 +57,7 @@ export function answerQuery(
   query: Query,
   client: Client,
 ): Promise<Answer> {
-  const answer = () => blameRevocation(principal, answerOnce(queries, principal, query, client))
+  const answer = () => answerOnce(queries, principal, query, client)
   if (query.params === undefined) return answer()
   return answer().catch(async (error: unknown) => {
     if (!(error instanceof UnknownTypes)) throw error
@@ -69,51 +67,44 @@ export function answerQuery(
 }
 
 async function answerOnce(
-  { databases, columnLists, typeNames, parameterTypes, unwatched, limitMs, maxRowBytes }: Queries,
+  queries: Queries,
   principal: Principal,
   query: Query,
   { gone, open }: Client,
 ): Promise<Answer> {
+  const { databases, columnLists, typeNames, parameterTypes, pastTriggers, limitMs, maxRowBytes } = queries
   const statement = prepareStatement(query)
-  requireListed(principal, query.sql)
   const text = encodeText(statement.text)
   const encoded = typeof text === 'string' ? text : await text
-  const format = createFormat(query)
-  const target = sessionTargetOf(principal)
-  const session =
-    (principal.isCurrent() ? databases.query.take(target, gone) : undefined) ??
-    (await lendSession(principal, databases.query.acquire(target, gone)))
-  const run = new StatementRun({ databases, session, limitMs, gone })
   const { skippedFields, params } = query
-  const bind = params && binding(params, (oids) => parameterTypes.syntaxes(session.target, oids))
-  const judge = principal.key.type === 'default' ? undefined : () => unwatched.judge(principal)
-  const options = {
-    statement,
-    encoded,
-    bind,
-    format,
-    open,
-    skippedFields,
-    columnLists,
-    typeNames,
-    maxRowBytes,
-    judge,
-  }
-  return await new QueryRun(run, options).answer
+  const checkMade = principal.key.type === 'default' ? undefined : () => pastTriggers.check(principal)
+  return runAs(databases, principal, { kind: 'query', text: query.sql, limitMs, gone }, (run) => {
+    const bind = params && binding(params, (oids) => parameterTypes.syntaxes(run.session.target, oids))
+    const format = createFormat(query)
+    return new QueryRun(run, {
+      statement,
+      encoded,
+      bind,
+      format,
+      open,
+      skippedFields,
+      columnLists,
+      typeNames,
+      maxRowBytes,
+      checkMade,
+    }).answer
+  })
 }
 
 async function learnTypes(
-  { databases, parameterTypes }: Queries,
+  { databases, parameterTypes, limitMs }: Queries,
   principal: Principal,
   oids: readonly number[],
   gone: Interruption,
 ): Promise<void> {
-  const session = await lendSession(principal, databases.query.acquire(sessionTargetOf(principal), gone))
-  try {
-    await parameterTypes.learn(session, oids)
-  } finally {
-    session.release()
-  }
+  await runAs(databases, principal, { kind: 'query', limitMs, gone }, (run) =>
+    run.watch((session) => parameterTypes.learn(session, oids)),
+  )
 }
 
 function createFormat(query: Query): RowFormat {

@@ -1,18 +1,18 @@
 import type { Writable } from 'node:stream'
 import { AppError, errors } from '../errors.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
-import type { RunHandler, StatementRun } from '../postgres/statement-run.ts'
 import { isUnconfirmed, type WireError } from '../postgres/wire/wire-error.ts'
 import type { WireOutcome } from '../postgres/wire/wire-handler.ts'
+import type { RunHandler, StatementRun } from '../statements/statement-run.ts'
 import { databaseError } from './database-error.ts'
 import { Notices } from './notices.ts'
+import { evadesTriggers } from './past-triggers.ts'
 import { messagesOf, type PreparedStatement } from './prepare-statement.ts'
 import { ByteWriter, giveBackChunk } from './rows/byte-writer.ts'
 import { type Column, type ColumnLists, countHidden, shownColumns } from './rows/columns.ts'
 import type { Field, RowFormat } from './rows/row-format.ts'
 import { SteppedRow } from './rows/stepped-row.ts'
 import type { TypeNames } from './type-names.ts'
-import { isUnwatched } from './unwatched-commands.ts'
 
 /** The body of an answer that is short, as Latin-1: a character for each byte. Null if it was longer, and so has been written. */
 export type Answer = string | null
@@ -31,7 +31,7 @@ export type QueryRunOptions = Readonly<{
   typeNames: TypeNames
   maxRowBytes: number
   /** Looks at what a caller with a key has made unwatched. */
-  judge: (() => Promise<void>) | undefined
+  checkMade: (() => Promise<void>) | undefined
 }>
 
 /**
@@ -62,7 +62,7 @@ export class QueryRun implements RunHandler {
   #isUnconfirmed = false
   /** Why the statement did not run: its values do not fit. */
   #refusal: unknown = null
-  #ranUnwatched = false
+  #evadedTriggers = false
   /** The answer waits for the names of types that only the database knows, or until what was made is judged. */
   #isUnconcluded = false
 
@@ -109,7 +109,7 @@ export class QueryRun implements RunHandler {
   commandComplete(tag: string): void {
     const count = Number(tag.slice(tag.lastIndexOf(' ') + 1))
     if (!Number.isNaN(count)) this.#totalRows = count
-    else if (this.#options.judge && isUnwatched(tag)) this.#ranUnwatched = true
+    else if (this.#options.checkMade && evadesTriggers(tag)) this.#evadedTriggers = true
   }
 
   notice(notice: WireError): void {
@@ -218,7 +218,7 @@ export class QueryRun implements RunHandler {
     if (hidden > 0)
       this.#notices.add({ severity: 'WARNING', message: sameNames(hidden, this.#columns.length) })
     const fields = format.hasFields ? typeNames.describe(this.#run.session.target, this.#shownColumns()) : []
-    if (fields && !this.#ranUnwatched) this.#conclude(fields)
+    if (fields && !this.#evadedTriggers) this.#conclude(fields)
     else this.#isUnconcluded = true
   }
 
@@ -243,13 +243,13 @@ export class QueryRun implements RunHandler {
     const { session } = this.#run
     const [, ...cleaning] = this.#run.wire.outcomes
     if (cleaning.length > 0 && cleaning.every(({ error }) => error === null)) session.noteClean()
-    return this.#ranUnwatched || this.#isUnconcluded
+    return this.#evadedTriggers || this.#isUnconcluded
       ? this.#concludeLate().finally(() => this.#run.release())
       : this.#run.release()
   }
 
   async #concludeLate(): Promise<void> {
-    if (this.#ranUnwatched) await this.#options.judge?.()
+    if (this.#evadedTriggers) await this.#options.checkMade?.()
     if (!this.#isUnconcluded) return
     this.#conclude(await this.#options.typeNames.lookUp(this.#run.session, this.#shownColumns()))
   }
@@ -264,7 +264,7 @@ export class QueryRun implements RunHandler {
     this.#fail(
       endReason ?? (isUnknown ? errors.statementOutcomeUnknown(error) : (this.#run.stopReason ?? error)),
     )
-    void this.#options.judge?.()
+    void this.#options.checkMade?.()
   }
 
   #fail(error: unknown): void {

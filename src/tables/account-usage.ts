@@ -1,5 +1,6 @@
-import { type Account, masterTargetOf } from '../auth/account.ts'
+import type { Account } from '../auth/account.ts'
 import type { Databases } from '../postgres/databases.ts'
+import { queryAsMaster } from '../statements/ask-catalog.ts'
 
 /** What an account has of its quota. */
 export type AccountUsage = Readonly<{
@@ -10,10 +11,10 @@ export type AccountUsage = Readonly<{
 }>
 
 export async function accountUsage(databases: Databases, account: Account): Promise<AccountUsage> {
-  const { rows } = await databases.query.use(masterTargetOf(account), (session) =>
-    session.query<{ bytes: string; tables: string }>(
-      `select cartodb.CDB_UserDataSize() as bytes, (select pg_catalog.count(*) from cartodb.CDB_UserTables()) as tables`,
-    ),
+  const rows = await queryAsMaster<{ bytes: string; tables: string }>(
+    databases,
+    account,
+    `select cartodb.CDB_UserDataSize() as bytes, (select pg_catalog.count(*) from cartodb.CDB_UserTables()) as tables`,
   )
   const usedBytes = Number(rows[0]!.bytes)
   const remainingBytes = account.quotaBytes === 0 ? null : Math.max(account.quotaBytes - usedBytes, 0)

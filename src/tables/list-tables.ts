@@ -1,6 +1,7 @@
-import { masterTargetOf, type Principal, sessionTargetOf } from '../auth/account.ts'
+import { masterTargetOf, type Principal } from '../auth/account.ts'
 import type { Databases } from '../postgres/databases.ts'
-import { queryInCatalog } from '../postgres/query-in-catalog.ts'
+import type { Interruption } from '../postgres/pools/interruption.ts'
+import { askCatalogAs } from '../statements/ask-catalog.ts'
 
 export type TableKind = 'table' | 'view' | 'matview'
 
@@ -29,27 +30,30 @@ export type TableFilter = Readonly<{
   direction: 'asc' | 'desc'
 }>
 
+/** What all listings of a process share. */
+export type Tables = Readonly<{ databases: Databases; limitMs: number }>
+
 /**
  * Tables, views and foreign tables in the account's schema: all of them for the master key and for keys with
  * `table_metadata`, for others those they have any right to.
  */
 export async function listTables(
-  databases: Databases,
-  { account, key, confirm }: Principal,
+  { databases, limitMs }: Tables,
+  principal: Principal,
   filter: TableFilter,
+  gone: Interruption,
 ): Promise<Readonly<{ total: number; tables: readonly TableInfo[] }>> {
-  const target = key.hasTableMetadata ? masterTargetOf(account) : sessionTargetOf({ account, key })
-  const { rows } = await databases.query.use(target, async (session) => {
-    await confirm()
-    return queryInCatalog<TableRow>(session, listingSql(filter), [
-      account.schema,
-      account.publicRole,
-      key.role,
-      filter.name ?? null,
-      filter.perPage,
-      filter.page,
-    ])
-  })
+  const { account, key } = principal
+  const target = key.hasTableMetadata ? masterTargetOf(account) : undefined
+  const options = { limitMs, gone, ...(target && { target }) }
+  const rows = await askCatalogAs<TableRow>(databases, principal, options, listingSql(filter), [
+    account.schema,
+    account.publicRole,
+    key.role,
+    filter.name ?? null,
+    filter.perPage,
+    filter.page,
+  ])
   return {
     total: Number(rows[0]?.total ?? 0),
     tables: rows.filter(({ name }) => name !== null).map(readTable),

@@ -1,9 +1,9 @@
-import { type Account, masterTargetOf } from '../auth/account.ts'
+import type { Account } from '../auth/account.ts'
 import { errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
-import { queryInCatalog } from '../postgres/query-in-catalog.ts'
 import { quoteIdentifier, quoteQualified } from '../postgres/quote.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
+import { askCatalogAsMaster, queryAsMaster } from '../statements/ask-catalog.ts'
 
 /** Makes a table of the account's schema readable without a key. */
 export async function shareTable(databases: Databases, account: Account, table: string): Promise<void> {
@@ -24,11 +24,12 @@ export async function unshareTable(databases: Databases, account: Account, table
 }
 
 async function partitionsOf(databases: Databases, account: Account, table: string): Promise<string[]> {
-  const { rows } = await databases.query.use(masterTargetOf(account), (session) =>
-    queryInCatalog<{ schema: string; name: string }>(session, partitionsSql, [account.schema, table]),
-  )
+  const values = [account.schema, table]
+  const rows = await askCatalogAsMaster<PartitionRow>(databases, account, partitionsSql, values)
   return rows.map(({ schema, name }) => quoteQualified(schema, name))
 }
+
+type PartitionRow = { schema: string; name: string }
 
 const partitionsSql = `
   with recursive part (relation) as (
@@ -44,7 +45,7 @@ const partitionsSql = `
 async function asMaster(databases: Databases, account: Account, table: string, sql: string): Promise<void> {
   for (let left = 5; ; left -= 1) {
     try {
-      await databases.query.use(masterTargetOf(account), (session) => session.query(sql))
+      await queryAsMaster(databases, account, sql)
       return
     } catch (error) {
       if (hasSqlstate(error, sqlstate.undefinedTable)) throw errors.notFound(`Table '${table}'`)

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Principal } from '../../auth/account.ts'
 import type { Identification } from '../../auth/identify.ts'
 import { errors } from '../../errors.ts'
@@ -6,6 +6,7 @@ import { listTables } from '../../tables/list-tables.ts'
 import { shareTable, unshareTable } from '../../tables/share-table.ts'
 import { accountUrlOf, addressOf } from '../middleware/address.ts'
 import { identifyCaller, sqlCaller } from '../middleware/authenticate.ts'
+import { clientGone } from '../middleware/client-gone.ts'
 import { pageLinks } from '../middleware/page.ts'
 import type { Parameters } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
@@ -16,33 +17,34 @@ import { datasetsSchema, privacySchema, tableSchema, tablesSchema } from './sche
 /** The tables of the account in the path, and which of them are public. */
 export async function datasetsRoutes(app: FastifyInstance, services: Services): Promise<void> {
   const { config, databases } = services
+  const listing = listingOf(services)
   // The schemas describe; what is wrong is told in the words of this API.
   app.setValidatorCompiler(() => () => true)
 
-  app.get<Listing>('/api/v1/viz', { ...common, schema: tablesSchema }, async (request) => {
+  app.get<Listing>('/api/v1/viz', { ...common, schema: tablesSchema }, async (request, reply) => {
     const principal = await sqlCaller(services, request)
     const page = readTablesPage(request.query)
-    const { total, tables } = page ? await listTables(databases, principal, page) : noTables
+    const { total, tables } = page ? await listTables(listing, principal, page, clientGone(reply)) : noTables
     const { account } = principal
     return tablesDocument(tables, total, account, accountUrlOf(request, config, account))
   })
 
-  app.get<OneTable>('/api/v1/viz/:table', { ...common, schema: tableSchema }, async (request) =>
-    describeTable(services, await sqlCaller(services, request), request),
+  app.get<OneTable>('/api/v1/viz/:table', { ...common, schema: tableSchema }, async (request, reply) =>
+    describeTable(services, await sqlCaller(services, request), request, reply),
   )
 
-  app.put<OneTable>('/api/v1/viz/:table', { ...common, schema: privacySchema }, async (request) => {
+  app.put<OneTable>('/api/v1/viz/:table', { ...common, schema: privacySchema }, async (request, reply) => {
     const principal = await sqlCaller(services, request)
     if (principal.key.type !== 'master') throw errors.permissionDenied()
     const change = readIsPublic(request.body) ? shareTable : unshareTable
     await change(databases, principal.account, request.params.table)
-    return describeTable(services, principal, request)
+    return describeTable(services, principal, request, reply)
   })
 
-  app.get<Listing>('/api/v4/datasets', { ...common, schema: datasetsSchema }, async (request) => {
+  app.get<Listing>('/api/v4/datasets', { ...common, schema: datasetsSchema }, async (request, reply) => {
     const principal = requireMetadata(await identifyCaller(services, request))
     const page = readDatasetsPage(request.query)
-    const { total, tables } = await listTables(databases, principal, page)
+    const { total, tables } = await listTables(listing, principal, page, clientGone(reply))
     const _links = pageLinks(addressOf(request, config), request.query, page, total)
     return { total, count: tables.length, result: tables.map(datasetDocument), _links }
   })
@@ -55,13 +57,18 @@ type OneTable = { Params: { table: string } }
 
 const noTables = { total: 0, tables: [] }
 
+const listingOf = ({ config, databases }: Services) => ({ databases, limitMs: config.queryTimeoutMs })
+
 async function describeTable(
-  { config, databases }: Services,
+  services: Services,
   principal: Principal,
   request: FastifyRequest<OneTable>,
+  reply: FastifyReply,
 ) {
+  const { config } = services
   const name = request.params.table
-  const { tables } = await listTables(databases, principal, { ...onlyOne, name })
+  const filter = { ...onlyOne, name }
+  const { tables } = await listTables(listingOf(services), principal, filter, clientGone(reply))
   if (!tables[0]) throw errors.notFound(`Table '${name}'`)
   return tableDocument(tables[0], principal.account, accountUrlOf(request, config, principal.account))
 }

@@ -1,6 +1,6 @@
-import { queryInCatalog } from '../../postgres/query-in-catalog.ts'
 import type { Session } from '../../postgres/session.ts'
 import type { SessionTarget } from '../../postgres/session-target.ts'
+import { queryInCatalog } from '../../statements/query-in-catalog.ts'
 import { TypeCache } from '../type-cache.ts'
 import { type ArraySyntax, plainArray } from './bind-values.ts'
 

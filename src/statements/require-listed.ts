@@ -1,7 +1,7 @@
+import type { Principal } from '../auth/account.ts'
 import { errors } from '../errors.ts'
 import { sqlstate } from '../postgres/sqlstate.ts'
 import { judgeListed } from '../sql/listed-statement.ts'
-import type { Principal } from './account.ts'
 
 /**
  * Callers without a key get statements from a list. PostgreSQL lets every role run utility statements that lock, or change,

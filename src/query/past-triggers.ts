@@ -6,13 +6,13 @@ import type { Session } from '../postgres/session.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 
 /** Commands that can make a relation past PostgreSQL's event triggers: EXPLAIN ANALYZE does, and DO can run one. */
-export const isUnwatched = (tag: string) => tag === 'EXPLAIN' || tag === 'DO' || tag === 'COMMIT PREPARED'
+export const evadesTriggers = (tag: string) => tag === 'EXPLAIN' || tag === 'DO' || tag === 'COMMIT PREPARED'
 
 /**
  * Judges what keys made by such commands. One look at a time for each user, and requests of one key that wait share the
  * next one: so no account takes the administrator's connections.
  */
-export class UnwatchedCommands {
+export class PastTriggers {
   readonly #databases: Databases
   readonly #log: Log
   /** The look of each role that has not begun. */
@@ -26,7 +26,7 @@ export class UnwatchedCommands {
   }
 
   /** Looks at what is committed by now. Tells nobody of a failure, and ends in seconds. */
-  judge(principal: Principal): Promise<void> {
+  check(principal: Principal): Promise<void> {
     return this.#waiting.get(principal.key.role) ?? this.#enqueue(principal)
   }
 
@@ -49,7 +49,7 @@ export class UnwatchedCommands {
     try {
       await admin.use(adminTarget(hosts, account.hostId, account.database), async (session) => {
         await session.query(`set statement_timeout = '5s'; set lock_timeout = '1s'`)
-        await endingBlockers(this.#databases, session, () => judgeAll(session, key.role))
+        await endingBlockers(this.#databases, session, () => checkAll(session, key.role))
         await session.query('select cartage.follow_unwatched()')
       })
     } catch (error) {
@@ -58,15 +58,15 @@ export class UnwatchedCommands {
   }
 }
 
-async function judgeAll(session: Session, role: string): Promise<void> {
+async function checkAll(session: Session, role: string): Promise<void> {
   const startedAt = performance.now()
-  const judgeSome = async () => {
+  const checkSome = async () => {
     const { rows } = await session.query<{ judged: number }>('select cartage.judge_unwatched($1) as judged', [
       role,
     ])
     return rows[0]!.judged
   }
-  while ((await judgeSome()) > 0 && performance.now() - startedAt < longestMs);
+  while ((await checkSome()) > 0 && performance.now() - startedAt < longestMs);
 }
 
 /** Whoever makes more than can be judged in this time is judged again with the next such request. */

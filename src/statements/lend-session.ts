@@ -1,7 +1,7 @@
+import type { Principal } from '../auth/account.ts'
 import { AppError } from '../errors.ts'
 import type { Session } from '../postgres/session.ts'
 import { isConnectionLoss } from '../postgres/sqlstate.ts'
-import type { Principal } from './account.ts'
 
 /** Waits for a connection, and passes it on if the caller's key is still valid by then. */
 export async function lendSession(principal: Principal, free: Promise<Session>): Promise<Session> {

@@ -1,5 +1,5 @@
 import type { QueryResult, QueryResultRow } from 'pg'
-import type { Session } from './session.ts'
+import type { Session } from '../postgres/session.ts'
 
 /**
  * Runs a query of ours on a tenant's session. There a bare name, an operator too, could mean something that the tenant

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Databases } from './databases.ts'
-import { endBackend, findBackend } from './end-backend.ts'
-import type { Session } from './session.ts'
-import { adminTarget } from './session-target.ts'
+import type { Databases } from '../postgres/databases.ts'
+import { endBackend, findBackend } from '../postgres/end-backend.ts'
+import type { Session } from '../postgres/session.ts'
+import { adminTarget } from '../postgres/session-target.ts'
 
 /**
  * Stops what a session is running: first by a cancel, and if the statement catches that, by ending its backend. Resolves

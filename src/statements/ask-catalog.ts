@@ -1,0 +1,41 @@
+import type { QueryResultRow } from 'pg'
+import { type Account, masterTargetOf, type Principal } from '../auth/account.ts'
+import type { Databases } from '../postgres/databases.ts'
+import { queryInCatalog } from './query-in-catalog.ts'
+import { runAs, type StatementOptions } from './run-as.ts'
+
+/** Asks PostgreSQL's catalog for a caller, with a query of ours. Answers the rows. */
+export function askCatalogAs<R extends QueryResultRow>(
+  databases: Databases,
+  principal: Principal,
+  options: Omit<StatementOptions, 'kind' | 'text' | 'slots'>,
+  text: string,
+  values: unknown[],
+): Promise<R[]> {
+  return runAs(databases, principal, { ...options, kind: 'query' }, (run) =>
+    run.watch(async (session) => (await queryInCatalog<R>(session, text, values)).rows),
+  )
+}
+
+/** The same for the account itself, where no key of a caller is in play. */
+export async function askCatalogAsMaster<R extends QueryResultRow>(
+  databases: Databases,
+  account: Account,
+  text: string,
+  values: unknown[],
+): Promise<R[]> {
+  const { rows } = await databases.query.use(masterTargetOf(account), (session) =>
+    queryInCatalog<R>(session, text, values),
+  )
+  return rows
+}
+
+/** Runs a statement of ours as the account's master role, with its search path. Answers the rows. */
+export async function queryAsMaster<R extends QueryResultRow>(
+  databases: Databases,
+  account: Account,
+  text: string,
+): Promise<R[]> {
+  const { rows } = await databases.query.use(masterTargetOf(account), (session) => session.query<R>(text))
+  return rows
+}
