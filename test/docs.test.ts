@@ -27,7 +27,7 @@ test('docs/errors.md has every error code with its kind, and no other', async ()
   assert.deepEqual(documented.sort(), known.sort())
 })
 
-test('every link between pages leads to a page that is there', async () => {
+test('every link between pages leads to a page and a heading that exist', async () => {
   const folder = new URL('../', import.meta.url)
   const inDocs = (await readdir(new URL('docs', folder), { recursive: true })).map((path) => `docs/${path}`)
   const inRoot = await readdir(folder)
@@ -35,12 +35,27 @@ test('every link between pages leads to a page that is there', async () => {
   assert.ok(pages.includes('docs/guide/jobs.md'))
   const dead: string[] = []
   for (const page of pages) {
-    for (const [, target] of (await read(page)).matchAll(/\]\((?!\w+:)([^)#\s]+)/g)) {
-      if (!existsSync(new URL(target!, new URL(page, folder)))) dead.push(`${page}: ${target}`)
+    for (const [link, path, heading] of (await read(page)).matchAll(linkPattern)) {
+      const target = path ? new URL(path, new URL(page, folder)) : new URL(page, folder)
+      const isThere = existsSync(target) && (!heading || (await anchorsOf(target)).includes(heading))
+      if (!isThere) dead.push(`${page}: ${link}`)
     }
   }
   assert.deepEqual(dead, [])
 })
+
+const linkPattern = /\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]+))?\)/g
+
+/** As GitHub makes them from the headings of a page. */
+async function anchorsOf(page: URL): Promise<readonly string[]> {
+  const headings = (await readFile(page, 'utf8')).matchAll(/^#+ (.+)$/gm)
+  return [...headings].map(([, text]) =>
+    text!
+      .toLowerCase()
+      .replace(/[^\w\- ]/g, '')
+      .replaceAll(' ', '-'),
+  )
+}
 
 test('every page of docs stands in its index', async () => {
   const index = await read('docs/README.md')
@@ -53,9 +68,9 @@ test('every page of docs stands in its index', async () => {
   )
 })
 
-test('docs/dependencies.md names every package of package.json, and no other', async () => {
+test('docs/internals/dependencies.md names every package of package.json, and no other', async () => {
   const { dependencies, devDependencies } = JSON.parse(await read('package.json'))
-  const [packages] = (await read('docs/dependencies.md')).split('\n## ')
+  const [packages] = (await read('docs/internals/dependencies.md')).split('\n## ')
   const named = tableRows(packages!)
     .slice(1)
     .flatMap(([names]) => names!.split(', '))
@@ -64,7 +79,9 @@ test('docs/dependencies.md names every package of package.json, and no other', a
 
 test('every file that the pages on internals name is there', async () => {
   const missing: string[] = []
-  for (const page of ['docs/architecture.md', 'docs/dependencies.md']) {
+  const internals = await readdir(new URL('../docs/internals', import.meta.url))
+  const pages = internals.filter((path) => path.endsWith('.md')).map((path) => `docs/internals/${path}`)
+  for (const page of ['docs/architecture.md', ...pages]) {
     for (const [, path] of (await read(page)).matchAll(/`((?:\w[\w-]*\/)+[\w-]+\.ts)`/g)) {
       const places = ['src', '.'].map((folder) => new URL(`../${folder}/${path}`, import.meta.url))
       if (!places.some((place) => existsSync(place))) missing.push(`${page}: ${path}`)
