@@ -303,7 +303,7 @@ export const errors = {
     raise(
       'transaction-open',
       'invalid',
-      'The text leaves a transaction open: it was rolled back and nothing is stored',
+      'The text leaves a transaction open: that transaction was rolled back, and nothing of it is stored',
       {
         hint: 'Send BEGIN and COMMIT in the same text',
       },
