@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from './log.ts'
+import { settlesWithin } from './waiting/settles-within.ts'
 
 /** What a process has started, and how to stop it. */
 type Part = Readonly<{ name: string; limitMs: number; stop: () => unknown }>
@@ -38,11 +38,7 @@ export class StartedParts {
     const stopped = Promise.resolve()
       .then(stop)
       .catch((error: unknown) => this.#log.error({ err: error, part: name }, 'stopping failed'))
-    const time = new AbortController()
-    const late = sleep(limitMs, 'late', { signal: time.signal }).catch(() => undefined)
-    if ((await Promise.race([stopped, late])) === 'late') {
+    if (!(await settlesWithin(stopped, limitMs)))
       this.#log.warn({ part: name, limitMs }, 'stopping took too long')
-    }
-    time.abort()
   }
 }

@@ -12,6 +12,7 @@ import { adminTarget } from '../postgres/session-target.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import { otherRolesPattern } from '../postgres/tenant-names.ts'
 import type { Secrets } from '../secrets.ts'
+import { retry } from '../waiting/retry.ts'
 import type { SpareMember } from './spare-store.ts'
 
 /** What account rows and roles are made from, before the account exists. */
@@ -154,13 +155,9 @@ async function inSharedDatabase(
     databases.admin.use(adminTarget(databases.hosts, hostId, database), (session) =>
       endingBlockers(databases, session, () => work(session)),
     )
-  for (let left = 5; ; left -= 1) {
-    try {
-      return await attempt()
-    } catch (error) {
-      if (left === 0 || !hasSqlstate(error, sqlstate.internalError, sqlstate.deadlockDetected)) throw error
-    }
-  }
+  const isTransient = (error: unknown) =>
+    hasSqlstate(error, sqlstate.internalError, sqlstate.deadlockDetected)
+  await retry(attempt, { attempts: 6, isTransient })
 }
 
 /**

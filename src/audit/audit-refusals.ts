@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import type { Log } from '../log.ts'
+import { cleanInSteps } from '../waiting/clean-in-steps.ts'
 import { cleanAudit, recordAudit } from './audit-store.ts'
 
 export type Refusal = Readonly<{
@@ -92,9 +92,8 @@ export class AuditRefusals {
 
   async #clean(): Promise<void> {
     try {
-      while (!this.#isStopped && (await cleanAudit(this.#control, this.#retentionDays))) {
-        await sleep(cleanPauseMs, undefined, { ref: false })
-      }
+      const cleanSome = () => cleanAudit(this.#control, this.#retentionDays)
+      await cleanInSteps(cleanSome, () => this.#isStopped)
     } catch (error) {
       this.#log.warn({ err: error }, 'cannot clean the audit record')
     }
@@ -103,5 +102,4 @@ export class AuditRefusals {
 
 const flushMs = 10_000
 const cleanMs = 3_600_000
-const cleanPauseMs = 200
 const rowsPerHour = 200

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Session } from '../postgres/session.ts'
+import { poll } from '../waiting/poll.ts'
 
 /**
  * Waits until the synchronous replicas of a host have confirmed all that is committed there by now; false if they have not
@@ -10,14 +10,9 @@ export async function awaitReplicas(administrator: Session, waitMs: number): Pro
   const needed = await countNeeded(administrator)
   if (needed === 0) return true
   const position = await writeToLog(administrator)
-  for (const deadline = performance.now() + waitMs; ; ) {
-    if ((await countConfirmed(administrator, position)) >= needed) return true
-    if (performance.now() > deadline) return false
-    await sleep(askAgainMs)
-  }
+  const areEnough = async () => (await countConfirmed(administrator, position)) >= needed || undefined
+  return (await poll(areEnough, { everyMs: 20, timeoutMs: waitMs })) ?? false
 }
-
-const askAgainMs = 20
 
 /** How many replicas have to confirm a commit: `ANY 2 (a, b, c)`, `FIRST 2 (a, b)`, `2 (a, b)`, or 1 of a plain list. */
 async function countNeeded(administrator: Session): Promise<number> {

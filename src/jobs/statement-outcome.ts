@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { errors } from '../errors.ts'
 import { awaitReplicas } from '../hosts/await-replicas.ts'
 import type { Databases } from '../postgres/databases.ts'
@@ -7,6 +6,7 @@ import { firstHostId } from '../postgres/hosts.ts'
 import type { Session } from '../postgres/session.ts'
 import { adminTarget, type SessionTarget } from '../postgres/session-target.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
+import { poll } from '../waiting/poll.ts'
 import type { Job } from './job.ts'
 import { stepSucceeded, stepUnknown, type Transition } from './job-state.ts'
 import type { Flight } from './job-store.ts'
@@ -89,16 +89,14 @@ async function endStatement(session: Session, flight: Flight, { attempts, waitMs
 
 /** Null: so old that PostgreSQL has forgotten it. */
 async function finalStatus(session: Session, xid: string): Promise<'committed' | 'aborted' | null> {
-  for (const deadline = performance.now() + askLimitMs; ; ) {
+  const ask = async () => {
     const status = await transactionStatus(session, xid)
-    if (status !== 'in progress') return status
-    if (performance.now() > deadline) throw errors.statementNotStopped()
-    await sleep(askAgainMs)
+    return status === 'in progress' ? undefined : status
   }
+  const status = await poll(ask, { everyMs: 5, timeoutMs: 10_000 })
+  if (status === undefined) throw errors.statementNotStopped()
+  return status
 }
-
-const askAgainMs = 5
-const askLimitMs = 10_000
 
 async function transactionStatus(
   session: Session,

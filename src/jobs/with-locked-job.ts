@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { ClientBase } from 'pg'
 import type { Account } from '../auth/account.ts'
 import { errors } from '../errors.ts'
 import { whileAskingHost } from '../postgres/control/while-asking-host.ts'
 import type { Databases } from '../postgres/databases.ts'
 import { inTransaction } from '../postgres/transaction.ts'
+import { poll } from '../waiting/poll.ts'
 import { findJob, lockJob, type StoredJob } from './job-store.ts'
 
 /**
@@ -18,20 +18,20 @@ export async function withLockedJob<T>(
   id: string,
   work: (tx: ClientBase, found: StoredJob) => Promise<T | undefined>,
 ): Promise<T> {
-  for (const deadline = performance.now() + patienceMs; ; ) {
-    const attempt = () =>
-      inTransaction(control, async (tx) => {
-        await tx.query(`set local idle_in_transaction_session_timeout = '${3 * patienceMs}ms'`)
-        const found = await lockJob(tx, account, id)
-        return found && work(tx, found)
-      })
-    const result = await whileAskingHost(control, account.hostId, attempt)
-    if (result !== undefined) return result
-    if (!(await findJob(control, account, id))) throw errors.jobNotFound(id)
-    if (performance.now() > deadline) throw errors.statementNotStopped()
-    await sleep(askAgainMs)
+  const lockAndWork = () =>
+    inTransaction(control, async (tx) => {
+      await tx.query(`set local idle_in_transaction_session_timeout = '${3 * patienceMs}ms'`)
+      const found = await lockJob(tx, account, id)
+      return found && work(tx, found)
+    })
+  const attempt = async () => {
+    const result = await whileAskingHost(control, account.hostId, lockAndWork)
+    if (result === undefined && !(await findJob(control, account, id))) throw errors.jobNotFound(id)
+    return result
   }
+  const result = await poll(attempt, { everyMs: 20, timeoutMs: patienceMs })
+  if (result === undefined) throw errors.statementNotStopped()
+  return result
 }
 
 const patienceMs = 20_000
-const askAgainMs = 20

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { poll } from '../waiting/poll.ts'
 import type { Session } from './session.ts'
 
 /** One backend for ever: PostgreSQL gives a pid out again, but not together with the same start. */
@@ -65,11 +65,6 @@ export async function endBackendsUntilGone(
   condition: string,
   values: unknown[] = [],
 ): Promise<void> {
-  for (let look = 0; look < maxLooks; look += 1) {
-    if ((await endBackends(administrator, condition, values)) === 0) return
-    await sleep(betweenLooksMs)
-  }
+  const areGone = async () => (await endBackends(administrator, condition, values)) === 0 || undefined
+  await poll(areGone, { everyMs: 50, timeoutMs: 1_000 })
 }
-
-const maxLooks = 20
-const betweenLooksMs = 50

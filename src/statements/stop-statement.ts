@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Databases } from '../postgres/databases.ts'
 import { endBackend, findBackend } from '../postgres/end-backend.ts'
 import type { Session } from '../postgres/session.ts'
 import { adminTarget } from '../postgres/session-target.ts'
+import { settlesWithin } from '../waiting/settles-within.ts'
 
 /**
  * Stops what a session is running: first by a cancel, and if the statement catches that, by ending its backend. Resolves
@@ -14,10 +14,10 @@ export async function stopStatement(
   ended: Promise<unknown>,
 ): Promise<void> {
   await session.cancel()
-  if (await endsInTime(ended)) return
+  if (await settlesWithin(ended, graceMs)) return
   // Not waited for: the host may be the one that does not answer.
   endBackendOf(databases, session).catch(() => undefined)
-  if (await endsInTime(ended)) return
+  if (await settlesWithin(ended, graceMs)) return
   await session.destroy()
 }
 
@@ -26,18 +26,6 @@ async function endBackendOf({ admin, hosts }: Databases, session: Session): Prom
     const backend = await findBackend(administrator, session)
     if (backend) await endBackend(administrator, backend, 0)
   })
-}
-
-async function endsInTime(ended: Promise<unknown>): Promise<boolean> {
-  const waiting = new AbortController()
-  const settled = ended.then(
-    () => true,
-    () => true,
-  )
-  const late = sleep(graceMs, false, { signal: waiting.signal }).catch(() => false)
-  const result = await Promise.race([settled, late])
-  waiting.abort()
-  return result
 }
 
 const graceMs = 1_000

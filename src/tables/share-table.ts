@@ -4,6 +4,7 @@ import type { Databases } from '../postgres/databases.ts'
 import { quoteIdentifier, quoteQualified } from '../postgres/quote.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import { askCatalogAsMaster, queryAsMaster } from '../statements/ask-catalog.ts'
+import { retry } from '../waiting/retry.ts'
 
 /** Makes a table of the account's schema readable without a key. */
 export async function shareTable(databases: Databases, account: Account, table: string): Promise<void> {
@@ -43,14 +44,12 @@ const partitionsSql = `
   where (n.nspname, c.relname) is distinct from ($1, $2)`
 
 async function asMaster(databases: Databases, account: Account, table: string, sql: string): Promise<void> {
-  for (let left = 5; ; left -= 1) {
-    try {
-      await queryAsMaster(databases, account, sql)
-      return
-    } catch (error) {
-      if (hasSqlstate(error, sqlstate.undefinedTable)) throw errors.notFound(`Table '${table}'`)
-      // Somebody else has changed the privileges of the table at the same moment.
-      if (left === 0 || !hasSqlstate(error, sqlstate.internalError)) throw error
-    }
+  try {
+    // Another session may change the privileges of the table at the same moment.
+    const isTransient = (error: unknown) => hasSqlstate(error, sqlstate.internalError)
+    await retry(() => queryAsMaster(databases, account, sql), { attempts: 6, isTransient })
+  } catch (error) {
+    if (hasSqlstate(error, sqlstate.undefinedTable)) throw errors.notFound(`Table '${table}'`)
+    throw error
   }
 }

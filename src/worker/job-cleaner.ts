@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { forgetArrivals } from '../accounts/arrived-request-store.ts'
 import { cleanMarks } from '../jobs/mark-store.ts'
 import { cleanJobs } from '../jobs/queue-store.ts'
 import { firstHostId } from '../postgres/hosts.ts'
+import { cleanInSteps } from '../waiting/clean-in-steps.ts'
 import type { HostHealth } from './host-health.ts'
 import type { WorkerOptions } from './work-context.ts'
 
@@ -38,8 +38,8 @@ export class JobCleaner {
     }
   }
 
-  async #untilClean(cleanSome: () => Promise<boolean>): Promise<void> {
-    while (!this.#isStopped && (await cleanSome())) await sleep(cleanPauseMs, undefined, { ref: false })
+  #untilClean(cleanSome: () => Promise<boolean>): Promise<void> {
+    return cleanInSteps(cleanSome, () => this.#isStopped)
   }
 
   /** They outlive their jobs: a control database that was set back may still know a job that had ended. */
@@ -51,7 +51,6 @@ export class JobCleaner {
 }
 
 const cleanMs = 60_000
-const cleanPauseMs = 200
 /** A request is sent again soon after its connection broke, which may be at the end of the longest copy. */
 const sentAgainMs = 3_600_000
 const marksStayDays = 7

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { reloadJob } from '../jobs/claim-store.ts'
 import type { Job } from '../jobs/job.ts'
 import { accepted, requeue } from '../jobs/job-state.ts'
@@ -7,6 +6,7 @@ import type { Flight } from '../jobs/job-store.ts'
 import { isNotToBeSent, type Marked, markFlight } from '../jobs/mark-store.ts'
 import type { SettledOutcome } from '../jobs/statement-outcome.ts'
 import { endOf, type JobWrite, type WriteResult } from '../jobs/write-store.ts'
+import { backoff, retry } from '../waiting/retry.ts'
 import { JobRun } from './job-run.ts'
 import { settleUntilKnown } from './settle-flight.ts'
 import type { WorkContext } from './work-context.ts'
@@ -66,18 +66,10 @@ async function markPatiently(
   settled: Flight | null,
 ): Promise<Marked> {
   const place = { jobId: job.id, step: stepName(step) }
-  for (let left = mostMarks; ; left -= 1) {
-    try {
-      return await markFlight(databases, claimed.target.hostId, place, flight, settled)
-    } catch {
-      if (left === 0 || interrupted.aborted) return 'gone'
-      await sleep(markPauseMs)
-    }
-  }
+  const put = () => markFlight(databases, claimed.target.hostId, place, flight, settled)
+  const options = { attempts: 41, isTransient: () => !interrupted.aborted, pauseMs: () => 250 }
+  return retry(put, options).catch(() => 'gone')
 }
-
-const mostMarks = 40
-const markPauseMs = 250
 
 /** The very row that we wrote last. The claim alone would not tell of a control database that was set back. */
 async function isStillOurs(context: WorkContext, run: JobRun): Promise<boolean> {
@@ -113,19 +105,14 @@ function write(context: WorkContext, what: JobWrite): Promise<WriteResult> {
 }
 
 /** Repeats a write to the control database, with backoff, until it is answered. */
-async function retryControlWrite<T>({ log, abandoned }: WorkContext, write: () => Promise<T>): Promise<T> {
-  for (let pauseMs = 20; ; pauseMs = Math.min(pauseMs * 2, longestWritePauseMs)) {
-    abandoned.throwIfAborted()
-    try {
-      return await write()
-    } catch (error) {
-      log.warn({ err: error, pauseMs }, 'the control database did not take a write')
-      await sleep(pauseMs, undefined, { signal: abandoned })
-    }
-  }
+function retryControlWrite<T>({ log, abandoned }: WorkContext, write: () => Promise<T>): Promise<T> {
+  return retry(write, {
+    pauseMs: backoff(20, 1_000),
+    onRetry: (error, pauseMs) =>
+      log.warn({ err: error, pauseMs }, 'the control database did not take a write'),
+    signal: abandoned,
+  })
 }
-
-const longestWritePauseMs = 1_000
 
 function followUp(run: JobRun, { outcome }: WriteResult): Interruption | undefined {
   if (outcome === 'other epoch') return 'other epoch'

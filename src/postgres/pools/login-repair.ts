@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { ClientBase } from 'pg'
 import { errors } from '../../errors.ts'
 import type { Secrets } from '../../secrets.ts'
+import { retry } from '../../waiting/retry.ts'
 import { advisoryLocks } from '../advisory-locks.ts'
 import { endBackends } from '../end-backend.ts'
 import type { Hosts } from '../hosts.ts'
@@ -48,17 +48,13 @@ export class LoginRepair implements Keeper {
     return repair
   }
 
-  /** The role may be changing itself at this very moment, and so may another process of ours. */
-  async #repairWithRetries(target: SessionTarget): Promise<void> {
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        await this.#repairOnce(target)
-        return
-      } catch (error) {
-        if (attempt === mostAttempts || !hasSqlstate(error, ...conflicts)) throw error
-        await sleep(attempt * 20)
-      }
-    }
+  /** The role may be changing itself at this moment, and another process of ours may repair it. */
+  #repairWithRetries(target: SessionTarget): Promise<void> {
+    return retry(() => this.#repairOnce(target), {
+      attempts: mostAttempts,
+      isTransient: (error) => hasSqlstate(error, ...conflicts),
+      pauseMs: (attempt) => attempt * 20,
+    })
   }
 
   async #repairOnce(target: SessionTarget): Promise<void> {
