@@ -1,5 +1,6 @@
 import type { Transform } from 'node:stream'
 import zlib from 'node:zlib'
+import Negotiator from 'negotiator'
 import { type Encoding, encodings } from '../../copy/decoder.ts'
 import { errors } from '../../errors.ts'
 
@@ -25,10 +26,10 @@ export function chooseEncoding<Encoding extends OutputEncoding = OutputEncoding>
   acceptEncoding: string | undefined,
   among: readonly Encoding[] = outputEncodings as readonly Encoding[],
 ): Encoding | null {
-  const weights = readWeights(acceptEncoding ?? '')
-  const weightOf = (coding: string) => weights.get(coding) ?? weights.get('*') ?? 0
-  const [best] = among.toSorted((one, other) => weightOf(other) - weightOf(one))
-  return best && weightOf(best) > 0 && weightOf(best) >= (weights.get('identity') ?? 0) ? best : null
+  const header = (acceptEncoding ?? '').toLowerCase().replaceAll('x-gzip', 'gzip')
+  const negotiator = new Negotiator({ headers: { 'accept-encoding': header } })
+  const [best] = negotiator.encodings([...among, 'identity'], { preferred: [...among] })
+  return among.find((encoding) => encoding === best) ?? null
 }
 
 export function createEncoder(encoding: OutputEncoding): Transform {
@@ -55,19 +56,3 @@ const outputEncodings: readonly OutputEncoding[] = [
   'gzip',
   'br',
 ]
-
-function readWeights(header: string): Map<string, number> {
-  const weights = new Map<string, number>()
-  for (const part of header.toLowerCase().split(',')) {
-    const [coding = '', ...parameters] = part.split(';').map((text) => text.trim())
-    const weight = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2)
-    if (coding) weights.set(coding.replace(/^x-gzip$/, 'gzip'), readWeight(weight))
-  }
-  return weights
-}
-
-/** A weight that cannot be read counts as a refusal: plain data is never wrong. */
-function readWeight(text: string | undefined): number {
-  if (text === undefined) return 1
-  return /^(0(\.\d{0,3})?|1(\.0{0,3})?)$/.test(text) ? Number(text) : 0
-}
