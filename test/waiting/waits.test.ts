@@ -41,12 +41,12 @@ test('pauses double up to the longest', () => {
 })
 
 test('a poll asks at least once, and answers undefined when its time is over', async () => {
-  let asked = 0
-  const never = async () => void (asked += 1)
-  assert.equal(await poll(never, { everyMs: 1, timeoutMs: -1 }), undefined)
-  assert.equal(asked, 1)
-  const third = async () => ((asked += 1) === 4 ? 'there' : undefined)
-  assert.equal(await poll(third, { everyMs: 1, timeoutMs: 60_000 }), 'there')
+  const { work, calls } = failing(0)
+  const after = (count: number) => async () => ((await work()) < count ? undefined : 'there')
+  assert.equal(await poll(after(4), { everyMs: 1, timeoutMs: -1 }), undefined)
+  assert.equal(calls(), 1)
+  assert.equal(await poll(after(4), { everyMs: 1, timeoutMs: 60_000 }), 'there')
+  assert.equal(calls(), 4)
   assert.equal(await poll(async () => null, { everyMs: 1, timeoutMs: 60_000 }), null)
 })
 
