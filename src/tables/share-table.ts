@@ -13,7 +13,7 @@ export async function shareTable(databases: Databases, account: Account, table: 
 }
 
 /**
- * Makes it private again, also if it was opened to PUBLIC, or if some of its columns or partitions were. Keys that were
+ * Makes it private again, even if it, or some of its columns or partitions, were granted to PUBLIC. Keys that were
  * granted the table keep it.
  */
 export async function unshareTable(databases: Databases, account: Account, table: string): Promise<void> {
@@ -49,7 +49,7 @@ async function asMaster(databases: Databases, account: Account, table: string, s
       return
     } catch (error) {
       if (hasSqlstate(error, sqlstate.undefinedTable)) throw errors.notFound(`Table '${table}'`)
-      // Somebody else has changed the privileges of the table at the same moment.
+      // Another session changed the table's privileges at the same time.
       if (left === 0 || !hasSqlstate(error, sqlstate.internalError)) throw error
     }
   }
