@@ -3,11 +3,11 @@ import { advisoryLocks } from '../postgres/advisory-locks.ts'
 import { controlTurns } from '../postgres/control/control-turns.ts'
 
 /**
- * Whoever makes or removes an account holds its lock on a control connection. The lock dies with the process, so a
- * row in `creating` or `deleting` whose lock is free was left by a process that died.
+ * Creating or removing an account holds its lock on a control connection. The lock ends with the process, so a row in
+ * `creating` or `deleting` whose lock is free was left by a dead process.
  *
- * A few do so at once, and the others wait for their turn: `work` takes further connections while it holds this one, and
- * among too many nobody would get them, nor would any request.
+ * Only a few run at once; the others queue. `work` takes further connections while it holds this one: with too many at
+ * once, neither they nor any request would get one.
  */
 export function holdingLocks<T>(control: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
   return inTurn(control, {}, () => onOwnConnection(control, work))
@@ -20,7 +20,7 @@ async function onOwnConnection<T>(control: Pool, work: (client: PoolClient) => P
   const client = await control.connect()
   try {
     const result = await work(client)
-    // A connection that was lost meanwhile has given its locks back.
+    // If the connection was lost meanwhile, its locks are already free.
     const unlocked = client.query('select pg_catalog.pg_advisory_unlock_all()')
     client.release(
       await unlocked.then(

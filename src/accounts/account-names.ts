@@ -1,6 +1,6 @@
 import { errors } from '../errors.ts'
 
-/** Checks the name of a user or an organization; throws a sentence that says what is wrong. */
+/** Checks the name of a user or an organization; throws an error that says what is wrong. */
 export function checkAccountName(
   kind: 'username' | 'organization name',
   name: unknown,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Queryable } from '../postgres/transaction.ts'
 
-/** Notes that a request of this API key has come. False: it had come before, to whichever process. */
+/** Records a request of this API key. False: it was already recorded, by any process. */
 export async function noteArrival(
   control: Queryable,
   apiKeyId: number,
@@ -14,7 +14,7 @@ export async function noteArrival(
   return rowCount === 1
 }
 
-/** Forgets some of those that came longer ago. True: there may be more. */
+/** Deletes some of the records older than `ageMs`. True: there may be more. */
 export async function forgetArrivals(control: Queryable, ageMs: number): Promise<boolean> {
   const { rowCount } = await control.query(
     `delete from cartage.arrived_requests where ctid = any (array(

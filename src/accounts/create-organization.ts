@@ -102,7 +102,7 @@ async function finish(
   }
 }
 
-/** After a failure: a commit whose answer was lost may still have happened. If it has not, what there is goes. */
+/** After a failure: a commit whose answer was lost may still have happened. If it has not, removes what exists. */
 async function isMadeAfterAll(installation: Installation, organization: Organization): Promise<boolean> {
   const { control } = installation.databases
   try {
@@ -110,7 +110,7 @@ async function isMadeAfterAll(installation: Installation, organization: Organiza
     if (!isDraft) return true
     await removeOrganization(installation, organization)
   } catch (again) {
-    installation.log.error({ err: again }, 'an organization is left to repair')
+    installation.log.error({ err: again }, 'an organization was left incomplete: repair will remove it')
   }
   return false
 }

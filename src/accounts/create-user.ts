@@ -111,7 +111,7 @@ async function placeInOrganization(tx: ClientBase, request: NewUser, organizatio
   }
 }
 
-/** Makes the draft an active user. If anything fails, removes what there is of it. */
+/** Makes the draft an active user. If anything fails, removes what exists of it. */
 async function finishUser(
   installation: Installation,
   client: PoolClient,
@@ -128,18 +128,18 @@ async function finishUser(
   }
 }
 
-/** After a failure: a commit whose answer was lost may still have happened. If it has not, what there is goes. */
+/** After a failure: a commit whose answer was lost may still have happened. If it has not, removes what exists. */
 async function isMadeAfterAll(installation: Installation, account: Account): Promise<boolean> {
   try {
     if (!(await closeDraftUser(installation.databases.control, account.userId))) return true
     await removeUser(installation, account)
   } catch (again) {
-    installation.log.error({ err: again }, 'an account is left to repair')
+    installation.log.error({ err: again }, 'an account was left incomplete: repair will remove it')
   }
   return false
 }
 
-/** Roles, rows and grants in an existing database, then the keys; the last commit makes the user visible. */
+/** Creates roles, rows and grants in an existing database, then the keys; the last commit makes the user visible. */
 export async function settleUser(
   installation: Installation,
   client: PoolClient,

@@ -37,7 +37,7 @@ export async function deleteOrganization(installation: Installation, name: strin
   })
 }
 
-/** Removes everything of the organization and its members, also if they are half-made. Safe to repeat. */
+/** Removes everything of the organization and its members, even if incomplete. Safe to repeat. */
 export async function removeOrganization(
   installation: Installation,
   organization: Organization,

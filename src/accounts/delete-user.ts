@@ -11,7 +11,7 @@ import { holdingLocks, lockUser } from './account-lock.ts'
 import { dropRoles, evictFromDatabase } from './tenant-roles.ts'
 import { deleteUserRow, findAnyUser, setUserState, userState } from './user-store.ts'
 
-/** Ends the user's sessions, jobs and keys, and removes roles, schema or database. After a crash, repair goes on with it. */
+/** Ends the user's sessions, jobs and keys, and removes roles, schema or database. After a crash, repair continues it. */
 export async function deleteUser(installation: Installation, username: string): Promise<void> {
   const { control } = installation.databases
   const found = await findAnyUser(control, username)
@@ -31,15 +31,15 @@ export async function deleteUser(installation: Installation, username: string): 
   })
 }
 
-/** The account is closed already. What another tenant holds of it is removed by a later repair, and nobody waits. */
+/** The account is already closed. What another tenant's session blocks is left to a later repair. */
 export async function leavingToRepair({ log }: Installation, removal: Promise<void>): Promise<void> {
   await removal.catch((error: unknown) => {
     if (!isBusy(error)) throw error
-    log.warn({ err: error }, 'the rest of an account is left to repair')
+    log.warn({ err: error }, 'another tenant blocks the removal of an account: repair will remove the rest')
   })
 }
 
-/** Removes everything of the user, also of one that is half-made. Its row goes last. Safe to repeat. */
+/** Removes everything of the user, even if incomplete. Its row goes last. Safe to repeat. */
 export async function removeUser(installation: Installation, account: Account): Promise<void> {
   if (account.organization) await evictFromDatabase(installation.databases, account)
   else await dropDatabase(installation.databases, account.hostId, account.database)

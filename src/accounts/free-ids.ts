@@ -5,8 +5,9 @@ import { adminTarget } from '../postgres/session-target.ts'
 import { masterRoleName, organizationDatabaseName } from '../postgres/tenant-names.ts'
 
 /**
- * A control database that was set back to an earlier time gives out ids once more, whose names somebody bears on the host: an
- * account that it has forgotten. What fails to be made is removed by its name. So whose name is taken is never begun.
+ * After a restore of the control database ids repeat: skip any whose role or database still exists on the host. It
+ * belongs to an account that the control database has lost, and the cleanup of a failed creation would remove it by its
+ * name.
  */
 export async function nextFreeId(
   installation: Installation,
@@ -20,7 +21,7 @@ export async function nextFreeId(
   }
 }
 
-/** As many, or fewer. */
+/** Returns up to `count` ids. */
 export async function nextFreeIds(
   { databases, namespace }: Installation,
   tx: ClientBase,
@@ -38,7 +39,7 @@ export async function nextFreeIds(
   return [...names.values()]
 }
 
-/** Whether the roles of a spare member have become somebody's since the control database was as it is. */
+/** True if the roles of a spare member can log in: a user created after the restored state owns them. */
 export async function isSomebodys(
   { databases, namespace }: Installation,
   hostId: number,
@@ -57,7 +58,7 @@ const takenNames = `
   select rolname::text as name from pg_catalog.pg_roles where rolname = any ($1)
   union select datname from pg_catalog.pg_database where datname = any ($1)`
 
-/** Soon: a transaction on the control database waits for it. */
+/** With a short timeout: a transaction on the control database waits for it. */
 async function readNames(
   { admin, hosts }: Installation['databases'],
   hostId: number,

@@ -4,9 +4,9 @@ import { adminTarget } from '../postgres/session-target.ts'
 export type Place = Readonly<{ hostId: number; database: string }>
 
 /**
- * Whether a role of that name, or one that it begins, owns a table or the like in the database. What is half-made has none,
- * as nobody could log in yet. But a control database that was set back to the moment of a creation says half-made of an
- * account that has been in use since.
+ * True if the role, or one whose name begins with it, owns a table or the like in the database. A half-made account
+ * owns nothing, as it could not log in yet. But a control database restored to the moment of a creation calls an
+ * account half-made that has been in use since.
  */
 export async function isInUse({ admin, hosts }: Databases, place: Place, role: string): Promise<boolean> {
   const { hostId, database } = place

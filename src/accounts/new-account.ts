@@ -24,7 +24,7 @@ export async function checkMasterToken(installation: Installation, token: string
   await refuseUsed(installation.databases.control, installation.secrets.hashToken(token))
 }
 
-/** The same when it is about to be stored: another account may have brought it along since. */
+/** Checks again just before it is stored: another account may have taken it since. */
 export async function reserveMasterToken(tx: ClientBase, secrets: Secrets, token: string): Promise<void> {
   const hash = secrets.hashToken(token)
   await lockToken(tx, hash)

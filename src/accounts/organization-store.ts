@@ -40,7 +40,7 @@ export async function setOrganizationState(
   await tx.query('update cartage.organizations set state = $2 where id = $1', [id, state])
 }
 
-/** Under the organization's lock: what was read before may be over by now. Undefined: the organization is gone. */
+/** Call under the organization's lock: an earlier read may be outdated. Undefined: the organization is gone. */
 export async function organizationState(
   control: Queryable,
   id: number,
@@ -54,7 +54,7 @@ export async function organizationState(
 
 export type OrganizationPlace = Readonly<{ id: number; databaseId: number; hostId: number }>
 
-/** Where a new member goes. The share lock holds off a deletion of the organization until the member's row is there. */
+/** Where a new member goes. The share lock blocks a deletion of the organization until the member's row exists. */
 export async function shareOrganization(
   tx: ClientBase,
   name: string,
@@ -68,7 +68,10 @@ export async function shareOrganization(
   return rows[0]
 }
 
-/** Closes an organization and its owner for good; false if it has other members. A new member's share lock excludes this. */
+/**
+ * Closes an organization and its owner for good; false if it has other members. A new member's share lock excludes
+ * this.
+ */
 export async function closeOrganization(tx: ClientBase, id: number): Promise<boolean> {
   await tx.query('select from cartage.organizations where id = $1 for update', [id])
   const { rowCount } = await tx.query(
@@ -81,7 +84,7 @@ export async function closeOrganization(tx: ClientBase, id: number): Promise<boo
   return true
 }
 
-/** Closes one that is half-made, and its owner, as `closeDraftUser` does. False: the organization is active. */
+/** Closes a half-made organization and its owner, like `closeDraftUser`. False: the organization is active. */
 export async function closeDraftOrganization(tx: ClientBase, id: number): Promise<boolean> {
   const { rowCount } = await tx.query(
     `update cartage.organizations set state = 'deleting' where id = $1 and state = 'creating'`,
@@ -92,7 +95,7 @@ export async function closeDraftOrganization(tx: ClientBase, id: number): Promis
   return true
 }
 
-/** Of its members, and of those to come. */
+/** Of its members and its spare members. */
 export async function masterRolesOf(control: Queryable, organizationId: number): Promise<readonly string[]> {
   const { rows } = await control.query<{ master_role: string }>(
     `select master_role from cartage.users where organization_id = $1
@@ -102,7 +105,7 @@ export async function masterRolesOf(control: Queryable, organizationId: number):
   return rows.map((row) => row.master_role)
 }
 
-/** Forgets the organization, its members and all their names. */
+/** Deletes the organization, its members and all their names. */
 export async function deleteOrganizationRow(tx: ClientBase, organization: Organization): Promise<void> {
   await tx.query(
     `delete from cartage.account_names where name = $2

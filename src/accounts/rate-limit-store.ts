@@ -4,19 +4,19 @@ import type { Queryable } from '../postgres/transaction.ts'
 
 export type RateVerdict = Readonly<{
   isAllowed: boolean
-  /** Seconds until the burst is whole again. */
+  /** Seconds until the full burst is available again. */
   resetSeconds: number
-  /** Seconds until the next request may come, when this one may not. */
+  /** If refused: seconds until the next request is allowed. */
   retrySeconds: number
 }>
 
-/** Callers without a key are counted by themselves: they must not use up what the user has. */
+/** Callers without a key have their own count, so that they cannot use up the user's. */
 export type RateBucket = EndpointGroup | `${EndpointGroup} without a key`
 
 /**
- * Counts one request against a rate (GCRA), for all processes at once: one statement, on one small row. A refused
- * request counts for nothing. A time that no request can have reached is from before the clock was set back, or the rate was
- * changed: the count begins anew.
+ * Counts one request against a rate (GCRA), for all processes: one statement on one small row. A refused request is not
+ * counted. If the stored time is further ahead than the rate allows, the clock was set back or the rate was changed:
+ * the count starts again.
  */
 export async function takeRequest(
   control: Queryable,

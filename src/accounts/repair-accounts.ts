@@ -9,8 +9,8 @@ import { listUnfinishedOrganizations, organizationState } from './organization-s
 import { listUnfinishedUsers, userState } from './user-store.ts'
 
 /**
- * Removes what a dead process left half-made or half-removed, and answers the names. An account that somebody is
- * working on right now has its lock taken and is left alone.
+ * Removes what a dead process left half-made or half-removed, and returns the names. An account in work has its lock
+ * taken and is left alone.
  */
 export async function repairAccounts(installation: Installation): Promise<readonly string[]> {
   return [...(await repairOrganizations(installation)), ...(await repairUsers(installation))]
@@ -45,17 +45,17 @@ async function repairUsers(installation: Installation): Promise<string[]> {
 }
 
 type Unfinished = Readonly<{
-  /** Whoever worked on it may have finished before we had the lock. */
+  /** Its process may have finished before we got the lock. */
   state: string | undefined
   place: Place
-  /** Whose tables tell that it was finished once: only the operator may delete it then. */
+  /** If this role owns tables, the account was finished once: then only the operator may delete it. */
   role: string
   remove: () => Promise<void>
 }>
 
 /**
- * Whether it is removed. What cannot go, as a tenant holds it or its host is silent, is left for the next repair, and holds
- * up no other.
+ * True if it was removed. What a tenant blocks, or a silent host has, is left for the next repair, and does not block
+ * the others.
  */
 async function finish(
   { databases, log }: Installation,
@@ -64,14 +64,14 @@ async function finish(
   if (state !== 'creating' && state !== 'deleting') return false
   try {
     if (state === 'creating' && (await isInUse(databases, place, role))) {
-      log.error({ role }, 'what is recorded as half-made has tables: it is not removed')
+      log.error({ role }, 'an account is recorded as half-made but owns tables: not removed')
       return false
     }
     await remove()
     return true
   } catch (error) {
     const level = isOutOfReach(error) || isBusy(error) ? 'warn' : 'error'
-    log[level]({ err: error }, 'an account is left to repair')
+    log[level]({ err: error }, 'cannot remove an incomplete account: the next repair tries again')
     return false
   }
 }

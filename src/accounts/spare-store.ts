@@ -5,18 +5,18 @@ import { masterRoleName, publicRoleName } from '../postgres/tenant-names.ts'
 import { nextFreeIds } from './free-ids.ts'
 
 /**
- * The members of an organization stand in the access lists of its database and of some functions. PostgreSQL sorts a whole
- * list for every GRANT, but only once for a GRANT to many roles. So the creation of a member of a large organization
- * also makes the roles of members to come, which cannot log in yet. Such a spare is the id of a user, reserved in the
- * control database. Its roles are missing if their making failed.
+ * The access lists of an organization's database and of some functions name every member. PostgreSQL sorts the whole
+ * list for every GRANT, but only once for a GRANT to many roles. So creating a member of a large organization also
+ * creates the roles of future members, which cannot log in yet. A spare is a user id reserved in the control database.
+ * Its roles are missing if creating them failed.
  */
 export type SpareMember = Pick<Account, 'masterRole' | 'publicRole'>
 
-/** With fewer than that, a GRANT costs next to nothing. */
+/** Below this size, a GRANT costs next to nothing. */
 const membersPerSpare = 20
 const mostSpares = 32
 
-/** The id of a spare, which is now the caller's. Not one that somebody is just making. */
+/** Takes the id of a spare. Skips those still being created. */
 export async function takeSpare(tx: ClientBase, organizationId: number): Promise<number | undefined> {
   const { rows } = await tx.query<{ user_id: number }>(
     `delete from cartage.spare_members where user_id = (
@@ -28,7 +28,7 @@ export async function takeSpare(tx: ClientBase, organizationId: number): Promise
   return rows[0]?.user_id
 }
 
-/** As many as the size of the organization is worth, for the creation of this member to make. */
+/** Reserves spares in proportion to the size of the organization; the creation of this member also creates their roles. */
 export async function reserveSpares(
   installation: Installation,
   tx: ClientBase,
@@ -55,7 +55,7 @@ export async function reserveSpares(
   return spares
 }
 
-/** Gives out the spares that the creation of this member has made. */
+/** Makes the spares available that the creation of this member has made. */
 export async function releaseSpares(tx: ClientBase, userId: number): Promise<void> {
   await tx.query('update cartage.spare_members set made_with = null where made_with = $1', [userId])
 }

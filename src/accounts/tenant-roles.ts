@@ -21,7 +21,7 @@ export type TenantPlace = Pick<
   'username' | 'hostId' | 'database' | 'schema' | 'masterRole' | 'publicRole' | 'organization' | 'quotaBytes'
 >
 
-/** The two LOGIN roles of a user. Roles belong to the whole cluster. Those of a spare member are there already. */
+/** Creates the two LOGIN roles of a user. Roles belong to the whole cluster. Those of a spare member exist already. */
 export async function createRoles(databases: Databases, secrets: Secrets, place: TenantPlace): Promise<void> {
   await databases.admin.use(adminTarget(databases.hosts, place.hostId), async (session) => {
     await holdName(session, place.masterRole)
@@ -43,8 +43,8 @@ export const tenantRoleAttributes =
   'login inherit nosuperuser nocreatedb nocreaterole noreplication nobypassrls connection limit -1'
 
 /**
- * Moves the user into the database: rows, schema and grants, in one transaction, and one user after the other. Makes the
- * spare members, too.
+ * Adds the user to the database: rows, schema and grants, in one transaction, one user at a time. Also creates the
+ * spare members.
  */
 export async function admitToDatabase(
   databases: Databases,
@@ -75,7 +75,7 @@ export async function admitToDatabase(
   })
 }
 
-/** The name may be that of a member whom the control database has forgotten, as it was set back. */
+/** After a restore of the control database, a lost member may have this name. */
 async function insertAccount(session: Session, place: TenantPlace): Promise<void> {
   const { username, schema, masterRole, publicRole, quotaBytes } = place
   await session
@@ -91,11 +91,11 @@ async function insertAccount(session: Session, place: TenantPlace): Promise<void
     })
 }
 
-/** Without a login until they are a member's. */
+/** Without LOGIN until a member gets them. */
 const creationOfSpare = (spare: SpareMember) =>
   `create role ${quoteIdentifier(spare.masterRole)}; create role ${quoteIdentifier(spare.publicRole)}; ${membership(spare)}`
 
-/** Those of a spare member were granted when its roles were made. */
+/** A spare member got them when its roles were created. */
 async function hasMemberRights(session: Session, { masterRole }: SpareMember): Promise<boolean> {
   const { rows } = await session.query<{ has: boolean }>(
     `select pg_catalog.bool_and(pg_catalog.has_function_privilege($1::name, name::regprocedure, 'execute')) as has
@@ -105,7 +105,7 @@ async function hasMemberRights(session: Session, { masterRole }: SpareMember): P
   return rows[0]!.has
 }
 
-/** What stands in the access lists that all members share. */
+/** Grants in the access lists that all members share. */
 async function grantMemberRights(
   session: Session,
   database: string,
@@ -119,7 +119,7 @@ async function grantMemberRights(
     grant execute on function ${masterFunctions.join(', ')} to ${masters}`)
 }
 
-/** What is taken from everybody in a tenant database, and given to its master roles. */
+/** Functions revoked from PUBLIC in a tenant database, and granted to its master roles. */
 export const masterFunctions: readonly string[] = [
   'lo_creat(integer)',
   'lo_create(oid)',
@@ -143,8 +143,8 @@ export const masterFunctions: readonly string[] = [
 ].map((signature) => `pg_catalog.${signature}`)
 
 /**
- * PostgreSQL keeps all privileges on a database in one catalog row. If another session changes that row at the same moment,
- * `work` fails and is tried again. A session of a tenant that holds the row is ended.
+ * PostgreSQL stores all privileges on a database in one catalog row. If another session changes that row at the same
+ * time, `work` fails and is retried. A tenant's session that locks the row is ended.
  */
 async function inSharedDatabase(
   databases: Databases,
@@ -161,15 +161,15 @@ async function inSharedDatabase(
 }
 
 /**
- * Members of an organization are added and removed one at a time, because the privileges on their database are one catalog
- * row. This lock is on a table that no tenant can lock. It belongs to the transaction, so it also waits for the backend of
- * a killed process.
+ * Members of an organization are added and removed one at a time, because the privileges on their database are one
+ * catalog row. The lock is on a table that no tenant can lock. It belongs to the transaction, so it also waits for the
+ * backend of a killed process.
  */
 const oneByOne = `set local lock_timeout = '60s'; lock table cartage.accounts in share row exclusive mode; set local lock_timeout = '5s'`
 
 const allServices = 'geocoding,routing,isolines,observatory'
 
-/** Every role of a user that exists on the host: master, public, and one per key. */
+/** All roles of a user on the host: master, public, and one per key. */
 export async function rolesOf(session: Session, masterRole: string): Promise<readonly string[]> {
   const { rows } = await session.query<{ rolname: string }>(
     `select rolname from pg_catalog.pg_roles where rolname = $1 or rolname ~ $2`,
@@ -179,8 +179,8 @@ export async function rolesOf(session: Session, masterRole: string): Promise<rea
 }
 
 /**
- * Ends the sessions of a user and removes what it has in a shared database; then the roles themselves can go. The schema goes
- * with the role that owns it: by its name it may be another's, whose existence made the creation of this user fail.
+ * Ends a user's sessions and removes its objects in a shared database, so that the roles can be dropped. The schema is
+ * dropped with its owner, not by name: the name may be another user's, and the reason why this user's creation failed.
  */
 export async function evictFromDatabase(databases: Databases, place: TenantPlace): Promise<void> {
   await inSharedDatabase(databases, place, async (session) => {
@@ -194,7 +194,7 @@ export async function evictFromDatabase(databases: Databases, place: TenantPlace
   })
 }
 
-/** Sessions of other accounts that hold the roles are ended: any tenant can name them in a GRANT, and not commit. */
+/** Ends sessions of other accounts that hold the roles: any tenant can name them in an uncommitted GRANT. */
 export async function dropRoles(databases: Databases, hostId: number, masterRole: string): Promise<void> {
   await databases.admin.use(adminTarget(databases.hosts, hostId), async (session) => {
     await holdName(session, masterRole)
@@ -208,15 +208,15 @@ export async function dropRoles(databases: Databases, hostId: number, masterRole
 }
 
 /**
- * No new logins, and the running sessions end. Some end before, as a role may be changing itself in a transaction that
- * holds it.
+ * Blocks new logins and ends the running sessions. Ends sessions first, too, as a role may be changing itself in a
+ * transaction that locks it.
  */
 async function lockOut(session: Session, masterRole: string): Promise<readonly string[]> {
   const roles = await rolesOf(session, masterRole)
   await endBackends(session, 'usename = any($1)', [roles])
   for (const role of roles) {
     await session.query(`alter role ${quoteIdentifier(role)} nologin`).catch((error: unknown) => {
-      // The role of a deleted key may go in the background.
+      // The role of a deleted key may be dropped in the background.
       if (!hasSqlstate(error, sqlstate.undefinedObject)) throw error
     })
   }

@@ -19,7 +19,7 @@ export type UserChanges = Readonly<{
   limits?: Readonly<Record<string, unknown>> | undefined
 }>
 
-/** Changes what the operator may change of a user; the tenant database learns its new quota. */
+/** Changes what the operator may change of a user; a new quota also goes to the tenant database. */
 export async function updateUser(
   installation: Installation,
   username: string,
@@ -46,7 +46,7 @@ export async function updateUser(
       },
     })
     await announceChange(tx)
-    // While the row is locked: of two changes at once, the last one is the last one there, too.
+    // While the row is locked, so that two concurrent changes arrive there in the same order.
     if (quotaBytes !== undefined) await tellQuota(installation, account, quotaBytes)
     return userByName(tx, username)
   }
@@ -55,7 +55,7 @@ export async function updateUser(
   return changed!
 }
 
-/** To the tenant's own database, which counts. */
+/** Stores it in the tenant's own database, which enforces it. */
 async function tellQuota(
   { databases: { admin, hosts } }: Installation,
   { username, hostId, database }: Account,

@@ -2,7 +2,7 @@ import { endpointGroups } from '../client/admin-names.ts'
 import { parseRate } from '../config-variables.ts'
 import { errors } from '../errors.ts'
 
-/** `{"rate": {"<endpoint group>": "100/60+20"}}`: limits of one user in place of the configured ones. */
+/** `{"rate": {"<endpoint group>": "100/60+20"}}`: a user's own limits in place of the configured ones. */
 export function checkLimits(limits: Readonly<Record<string, unknown>> | undefined): void {
   if (limits === undefined) return
   refuseUnknown('limits', limits, ['rate'])

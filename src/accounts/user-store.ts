@@ -19,7 +19,7 @@ export type DraftUser = Readonly<{
   quotaBytes: number
 }>
 
-/** Reserves the name and writes the user in state `creating`. From here on, repair finds the user by its row. */
+/** Reserves the name and inserts the user in state `creating`. From here on, repair finds the user by its row. */
 export async function insertDraftUser(tx: ClientBase, draft: DraftUser): Promise<Account> {
   await reserveName(tx, draft.username)
   const role = masterRoleName(draft.namespace, draft.id)
@@ -57,7 +57,7 @@ export async function setUserState(tx: Queryable, userId: number, state: UserSta
 }
 
 /**
- * Closes a user that is half-made. Waits for a transaction that is about to make it active: its commit may have been sent, and
+ * Closes a half-made user. Waits for a transaction that is about to make it active: its commit may have been sent, and
  * the answer lost. False: the user is active.
  */
 export async function closeDraftUser(control: Queryable, userId: number): Promise<boolean> {
@@ -68,7 +68,7 @@ export async function closeDraftUser(control: Queryable, userId: number): Promis
   return rowCount === 1
 }
 
-/** Under the user's lock: what was read before may be over by now. Undefined: the user is gone. */
+/** Call under the user's lock: an earlier read may be outdated. Undefined: the user is gone. */
 export async function userState(control: Queryable, userId: number): Promise<UserState | undefined> {
   const { rows } = await control.query<{ state: UserState }>(
     'select state from cartage.users where id = $1',
@@ -85,7 +85,7 @@ export type UserColumns = Readonly<{
   limits?: Readonly<Record<string, unknown>> | undefined
 }>
 
-/** Changes what is given; the rest stays. False: the user is being removed, or gone. */
+/** Changes only what is given. False: the user is being removed, or gone. */
 export async function updateUserRow(tx: ClientBase, userId: number, changes: UserColumns): Promise<boolean> {
   const { rowCount } = await tx.query(
     `update cartage.users set
@@ -107,7 +107,7 @@ export async function updateUserRow(tx: ClientBase, userId: number, changes: Use
   return rowCount === 1
 }
 
-/** Forgets the user, its keys and jobs, its name, and its database if nobody else lives there. */
+/** Deletes the user, its keys, jobs and name, and its database unless it is an organization's. */
 export async function deleteUserRow(tx: ClientBase, account: Account): Promise<void> {
   const { rows } = await tx.query('delete from cartage.users where id = $1 returning database_id', [
     account.userId,
@@ -121,7 +121,7 @@ export async function listAccounts(control: Queryable): Promise<readonly Account
   return rows.map(readAccount)
 }
 
-/** The user whatever its state, for those who make or remove it. */
+/** The user in any state, for creation and removal. */
 export async function findAnyUser(
   control: Queryable,
   username: string,
@@ -130,7 +130,7 @@ export async function findAnyUser(
   return rows[0] && readAnyUser(rows[0])
 }
 
-/** Not those of an unfinished organization: they go with it. */
+/** Except those of an unfinished organization: they are removed with it. */
 export async function listUnfinishedUsers(
   control: Queryable,
 ): Promise<readonly { account: Account; state: UserState }[]> {

@@ -3,7 +3,7 @@ import type { Log } from '../log.ts'
 import { masterRoleOf } from '../postgres/tenant-names.ts'
 import { type Ending, recordEnding } from './audit-store.ts'
 
-/** What the guard has ended, on its way to the audit record. Equal endings are counted and written together. */
+/** Buffers what the guard has ended, for the audit record. Equal endings are counted and written as one. */
 export class AuditEndings {
   readonly #control: Pool
   readonly #log: Log
@@ -47,5 +47,5 @@ export class AuditEndings {
   }
 }
 
-/** One row for a role and reason in this time, however often it tries. */
+/** At most one row per role and reason in this time. */
 const flushMs = 5_000

@@ -4,7 +4,7 @@ import { cleanInSteps } from '../waiting/clean-in-steps.ts'
 import { cleanAudit, recordAudit } from './audit-store.ts'
 
 export type Refusal = Readonly<{
-  /** The account that was asked for; `/admin` for the admin API, `/me` where the token alone says who is asking. */
+  /** The requested account; `/admin` for the admin API, `/me` where the token alone identifies the caller. */
   account: string
   /** Where the request came from. */
   address: string
@@ -14,9 +14,8 @@ export type Refusal = Readonly<{
 type Counted = Refusal & { count: number; readonly since: Date }
 
 /**
- * Refused authentications on their way to the audit record. Equal ones are counted and written together, and only
- * so many different ones an hour are written one by one, so that a flood cannot fill the disk. Also forgets the
- * records that are past their retention.
+ * Buffers refused authentications for the audit record. Equal ones are counted and written as one, and the number of
+ * rows per hour is limited, so that a flood cannot fill the disk. Also deletes records past their retention.
  */
 export class AuditRefusals {
   readonly #control: Pool

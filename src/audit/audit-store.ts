@@ -2,14 +2,14 @@ import type { AuditAction } from '../client/admin-names.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 
 export type AuditEntry = Readonly<{
-  /** Who did it: `operator`, or the user whose key asked. */
+  /** Who did it: `operator`, or the user of the key. */
   actor: string
   action: AuditAction
-  /** The user or organization that it happened to. */
+  /** The affected user or organization. */
   account?: string | null
-  /** What it happened to within the account, such as the name of a key. */
+  /** What was affected within the account, such as the name of a key. */
   subject?: string | null
-  /** Never a token. */
+  /** Never contains a token. */
   details?: Readonly<Record<string, unknown>>
 }>
 
@@ -17,7 +17,7 @@ export type AuditRecord = Required<AuditEntry> & Readonly<{ id: number; at: Date
 
 export const operator = 'operator'
 
-/** Part of the transaction that makes the change: what did not happen is not recorded. */
+/** Call in the transaction that makes the change: a change that is rolled back is not recorded. */
 export async function recordAudit(tx: Queryable, entry: AuditEntry): Promise<void> {
   await tx.query(
     'insert into cartage.audit (actor, action, account, subject, details) values ($1, $2, $3, $4, $5)',
@@ -31,7 +31,7 @@ export async function recordAudit(tx: Queryable, entry: AuditEntry): Promise<voi
   )
 }
 
-/** What the guard of a host has ended, of one role and for one reason. */
+/** What a host's guard has ended, of one role and for one reason. */
 export type Ending = Readonly<{
   masterRole: string
   role: string
@@ -49,7 +49,7 @@ export async function recordEnding(control: Queryable, { masterRole, ...details 
   )
 }
 
-/** How much the guard has ended in the last day, and of which accounts. */
+/** How many statements the guard ended in the last day, and of which accounts. */
 export async function countEndings(
   control: Queryable,
 ): Promise<Readonly<{ count: number; accounts: readonly string[] }>> {
@@ -62,7 +62,7 @@ export async function countEndings(
   return rows[0]!
 }
 
-/** Tables that kept autovacuum in the last week, with their accounts. */
+/** Tables that kept autovacuum busy in the last week, with their accounts. */
 export async function heldAutovacuum(control: Queryable): Promise<readonly string[]> {
   const { rows } = await control.query<{ name: string }>(
     `select distinct coalesce(account, subject) || ': ' || (details ->> 'table') as name
@@ -75,12 +75,12 @@ export async function heldAutovacuum(control: Queryable): Promise<readonly strin
 export type AuditFilter = Readonly<{
   account?: string | undefined
   action?: string | undefined
-  /** Only what was recorded before this record. */
+  /** Only records before this one. */
   beforeId?: number | undefined
   limit: number
 }>
 
-/** The newest first. */
+/** Newest first. */
 export async function listAudit(control: Queryable, filter: AuditFilter): Promise<readonly AuditRecord[]> {
   const { rows } = await control.query<AuditRecord>(
     `select id::float8 as id, at, actor, action, account, subject, details from cartage.audit
@@ -93,8 +93,8 @@ export async function listAudit(control: Queryable, filter: AuditFilter): Promis
 }
 
 /**
- * Forgets some of what is older than the retention. True: there may be more. All of it in one statement could take longer
- * than a statement may. The database itself keeps everything for thirty days at least.
+ * Deletes some records older than the retention. True: there may be more. Deleting all in one statement could exceed
+ * the statement timeout. The database itself keeps everything for at least thirty days.
  */
 export async function cleanAudit(control: Queryable, retentionDays: number): Promise<boolean> {
   const { rowCount } = await control.query(

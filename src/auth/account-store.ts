@@ -2,7 +2,7 @@ import type { QueryResultRow } from 'pg'
 import type { Queryable } from '../postgres/transaction.ts'
 import type { Account, CallerKey, Holder, KeyType } from './account.ts'
 
-/** What a name in a path stands for. */
+/** What a name in a path refers to. */
 export type NamedAccount =
   | Readonly<{ kind: 'user'; account: Account }>
   | Readonly<{ kind: 'organization'; id: number; name: string }>
@@ -52,7 +52,7 @@ export async function holdersOfToken(
   )
 }
 
-/** Which of these hashes are of tokens that somebody has, in hexadecimal. */
+/** Returns those of the hashes that belong to a stored token, in hexadecimal. */
 export async function knownHashes(
   control: Queryable,
   hashes: readonly Buffer[],
@@ -64,7 +64,7 @@ export async function knownHashes(
   return new Set(rows.map(({ hash }) => hash.toString('hex')))
 }
 
-/** Whether the caller's token and standing are still what let it in. */
+/** True if the caller's token and organization role are unchanged and the account is active. */
 export async function isStillKnown(control: Queryable, caller: Holder): Promise<boolean> {
   const { rows } = await control.query<{ known: boolean }>(
     `select ${stillKnown(1)} as known`,
@@ -73,7 +73,7 @@ export async function isStillKnown(control: Queryable, caller: Holder): Promise<
   return rows[0]!.known
 }
 
-/** The same as part of another statement, with `proofOf` the caller as its parameters from number `first` on. */
+/** The same as an SQL expression. Its parameters are `proofOf(caller)`, from number `first` on. */
 export const stillKnown = (first: number) => `exists (
   select from cartage.api_keys k join cartage.users u on u.id = k.user_id
   where k.id = $${first} and k.token_hash = $${first + 1} and u.state = 'active'
@@ -85,7 +85,7 @@ export const proofOf = (caller: Holder | undefined) => [
   caller?.account.orgRole,
 ]
 
-/** Users with all that an Account carries; add a where clause on `u`. */
+/** Selects the columns of an Account; add a where clause on `u`. */
 export const selectAccounts = `
   select u.*, o.name as organization_name, d.host_id, d.name as database_name
   from cartage.users u

@@ -1,7 +1,7 @@
 import type { SessionTarget } from '../postgres/session-target.ts'
 import { remembered } from '../remembered.ts'
 
-/** A user as the rest of the service needs it: who, and where the data lives. */
+/** A user, and where the data lives. */
 export type Account = Readonly<{
   userId: number
   username: string
@@ -21,7 +21,7 @@ export type Account = Readonly<{
 export type KeyType = 'master' | 'default' | 'regular'
 export type Api = 'sql' | 'maps'
 
-/** The key that a request came with, as far as authorization needs it. */
+/** The key of a request, as far as authorization needs it. */
 export type CallerKey = Readonly<{
   id: number
   name: string
@@ -29,23 +29,23 @@ export type CallerKey = Readonly<{
   role: string
   apis: readonly Api[]
   hasTableMetadata: boolean
-  /** Of the token that was shown. */
+  /** Hash of the token in the request. */
   tokenHash: Buffer
 }>
 
-/** An account, and the key of it whose token was shown. */
+/** An account, and the key whose token was sent. */
 export type Holder = Readonly<{ account: Account; key: CallerKey }>
 
-/** Who is asking: the acting account, and the key that proved it. */
+/** The caller: the acting account, and the key that proved it. */
 export type Principal = Holder &
   Readonly<{
-    /** Nothing has changed since it was found, so there is nothing to confirm. */
+    /** True if no account has changed since the lookup: no need to confirm. */
     isCurrent: () => boolean
-    /** For whoever had to wait: throws unless the key and the account's standing still are what they were. */
+    /** To be called after a wait: throws unless the key and the account are still valid. */
     confirm: () => Promise<void>
   }>
 
-/** The database session of a key: logged in as the key's own role. The same object for the same holder. */
+/** The database session of a key: logged in as the key's own role. Returns the same object for the same holder. */
 export const sessionTargetOf = remembered(({ account, key }: Holder): SessionTarget => {
   return {
     hostId: account.hostId,
@@ -57,7 +57,7 @@ export const sessionTargetOf = remembered(({ account, key }: Holder): SessionTar
   }
 })
 
-/** Jobs run as the user's master role, whichever request queued them. */
+/** Jobs run as the user's master role, whichever key queued them. */
 export function masterTargetOf(
   account: Pick<Account, 'hostId' | 'database' | 'masterRole' | 'schema'>,
 ): SessionTarget {
@@ -70,7 +70,7 @@ export function masterTargetOf(
   }
 }
 
-/** Names resolve in the account's own schema first; what the service provides comes after, PostGIS last. */
+/** Names resolve in the account's own schema first, then in the service's schemas, PostGIS last. */
 function searchPathOf(account: Pick<Account, 'schema'>): string {
   return account.schema === 'public' ? 'public,cartodb,postgis' : `"${account.schema}",cartodb,public,postgis`
 }

@@ -4,14 +4,14 @@ import type { Directory } from './directory.ts'
 import type { Identification } from './identify.ts'
 import { defaultToken } from './token.ts'
 
-/** API-key endpoints: a master key, nothing less. */
+/** API-key endpoints: master keys only. */
 export function requireMasterForKeys(identification: Identification): Principal {
   if (identification.outcome !== 'known') throw errors.unauthorized()
   if (identification.principal.key.type !== 'master') throw errors.notYourResource()
   return identification.principal
 }
 
-/** Job endpoints: a master key; every refusal reads `permission denied`. */
+/** Job endpoints: master keys only; every refusal reads `permission denied`. */
 export function requireMasterForJobs(identification: Identification): Principal {
   if (identification.outcome === 'wrong-credential') throw errors.wrongCredential()
   if (identification.outcome !== 'known' || identification.principal.key.type !== 'master') {
@@ -20,7 +20,7 @@ export function requireMasterForJobs(identification: Identification): Principal 
   return identification.principal
 }
 
-/** SQL and copy endpoints: any key that opens the SQL API; without one, the public key of the account. */
+/** SQL and copy endpoints: any key with the SQL API; without a key, the account's public key. */
 export function requireSqlAccess(
   directory: Directory,
   identification: Identification,

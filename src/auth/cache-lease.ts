@@ -5,30 +5,30 @@ import { Listener } from '../postgres/control/listener.ts'
 import { changeChannel, registerLease, removeLease, renewLease, showPresence } from './lease-store.ts'
 
 /**
- * How long a process trusts its cache after it has asked for a renewal, by its own monotonic clock. It is the same for
- * all processes: a change waits for so long until every lease has run out.
+ * Term of a lease, from the moment a renewal was sent, by the process's own monotonic clock. The same for all
+ * processes: a change waits this long at most for every lease to expire.
  */
 export const leaseMs = 1_500
 
 export type LeaseEvents = Readonly<{
-  /** Forgets all that was remembered so far. */
+  /** Clears the cache. */
   forget: () => void
-  /** Learns, by this connection, what every process must know once a change is answered. */
+  /** Loads, on this connection, what every process must know before a change is answered. */
   catchUp: (client: ClientBase) => Promise<void>
 }>
 
 /**
- * The lease of a process on its memory of accounts and keys. It is renewed by a round trip on the very connection
- * that tells of changes, so it cannot outlive the news by more than its term. The answer also tells the number of the
- * newest change, so a renewal after a change knows of it. Who made a change need not wait for this lease to run out
- * once it is confirmed.
+ * A process's lease on its cache of accounts and keys. It is renewed on the connection that receives change
+ * notifications, so the cache is stale for at most one term after that connection is lost. Each renewal returns the
+ * number of the newest change and confirms the known ones. Once this process has confirmed a change, the writer of the
+ * change no longer waits for this lease to expire.
  */
 export class CacheLease {
   readonly #events: LeaseEvents
   readonly #listener: Listener
   #id: string | undefined
   #validUntil = Number.NEGATIVE_INFINITY
-  /** The newest change before which nothing is remembered. */
+  /** Nothing in the cache is older than this change. */
   #knownChange = 0
   #hasNews = false
 
@@ -46,12 +46,12 @@ export class CacheLease {
     })
   }
 
-  /** To be asked at every use: a process that was stopped finds its lease run out when it wakes. */
+  /** Check at every use: after a suspended process wakes, its lease has expired. */
   get isValid(): boolean {
     return performance.now() < this.#validUntil
   }
 
-  /** Tries to get a lease, and keeps trying by itself until stopped. */
+  /** Tries to get a lease, and keeps retrying in the background until stopped. */
   async start(): Promise<void> {
     await this.#listener.listen().catch(() => undefined)
   }
@@ -63,10 +63,10 @@ export class CacheLease {
   async #register(client: ClientBase): Promise<void> {
     await showPresence(client)
     const { id, newestChange } = await registerLease(client, this.#id)
-    // From here on a lost tail of the log can only make us look further behind than we are.
+    // Losing the tail of the WAL can only make this lease look further behind than it is.
     await client.query('set synchronous_commit = off')
     this.#id = id
-    // Not the greater of the two: a server that took over may have lost the last numbers.
+    // Not the maximum: after a fail-over the sequence may have lost its last numbers.
     this.#knownChange = newestChange
     this.#hear(newestChange)
     await this.#renew(client)
@@ -85,7 +85,7 @@ export class CacheLease {
     this.#validUntil = sentAt + leaseMs
   }
 
-  /** What is remembered may be from before the change. A change that is not yet numbered needs no confirmation. */
+  /** The cache may be older than the change. An unnumbered change needs no confirmation. */
   #hear(change: number): void {
     this.#events.forget()
     this.#knownChange = Math.max(this.#knownChange, change)
@@ -98,7 +98,7 @@ export class CacheLease {
     this.#events.forget()
   }
 
-  /** First we trust nothing any more, then nobody waits for us any more. */
+  /** First stop trusting the cache, then remove the lease, so that no change waits for it. */
   async #giveUp(client: ClientBase): Promise<void> {
     this.#lose()
     await removeLease(client, this.#id!)

@@ -11,24 +11,23 @@ export async function announceChange(tx: ClientBase): Promise<void> {
 }
 
 /**
- * After the commit and before the answer: waits until no process trusts what it knew before the change. A process that
- * renews its lease after the change got its number knows of it, and confirms it. A lease that was renewed before has run
- * out when the time of a lease has passed on the clock of this process; so no clock is compared with another. Fails only
- * when the change could not be numbered.
+ * After the commit, before the answer: waits until no process trusts a cache from before the change. A lease renewed
+ * after the change got its number confirms it. A lease renewed before that has expired once `leaseMs` have passed on
+ * this process's clock, so no two clocks are compared. Fails only if the change could not be numbered.
  */
 export async function awaitCaches(control: Pool, log: Log): Promise<void> {
   const change = await answerWithin(answerMs, numberChange(control))
   const deadline = performance.now() + leaseMs + clockToleranceMs
-  // Without an answer nothing is known of anybody, so the time of a lease has to pass.
-  const look = () =>
+  // Without an answer, assume that a lease is behind and wait for the full term.
+  const readBehind = () =>
     answerWithin(Math.max(0, deadline - performance.now()), leasesBehind(control, change)).catch(
       () => unknown,
     )
-  const first = await look()
+  const first = await readBehind()
   let behind = first
   for (let pauseMs = 1; behind.length > 0 && performance.now() < deadline; pauseMs = nextPause(pauseMs)) {
     await sleep(Math.min(pauseMs, Math.max(0, deadline - performance.now())))
-    behind = await look()
+    behind = await readBehind()
   }
   if (behind.length > 0) await giveUp(control, log, first)
 }
@@ -36,13 +35,13 @@ export async function awaitCaches(control: Pool, log: Log): Promise<void> {
 const unknown: readonly LeaseBehind[] = [{ id: '0', renewals: '0' }]
 const nextPause = (pauseMs: number) => Math.min(2 * pauseMs, longestPauseMs)
 
-/** The leases have run out. Those that nobody renews hold up no further change. */
+/** The leases have expired. Removes those not renewed since, so that they delay no further change. */
 async function giveUp(control: Pool, log: Log, leases: readonly LeaseBehind[]): Promise<void> {
   log.warn('a process did not confirm a change of accounts before its lease ran out')
   await answerWithin(answerMs, removeUnrenewed(control, leases)).catch(() => undefined)
 }
 
-/** More than two sound clocks can differ in the time of a lease. */
+/** More than two sound clocks can differ within one term. */
 const clockToleranceMs = 50
 const longestPauseMs = 50
 const answerMs = 5_000

@@ -1,4 +1,4 @@
-/** What a request offers as proof of who is asking. The first place that has anything is the only one looked at. */
+/** What a request offers as proof of identity. Only the first place that has a value is read. */
 export type Credential =
   | Readonly<{ kind: 'none' }>
   | Readonly<{ kind: 'malformed' }>

@@ -16,10 +16,10 @@ import {
 } from './account-store.ts'
 import { CacheLease, leaseMs } from './cache-lease.ts'
 
-/** Learns what every process must know by the time a change is answered. */
+/** Loads what every process must know before a change is answered. */
 export type CatchUp = (control: Queryable) => Promise<void>
 
-/** Looks up accounts and keys for every request: from memory while the lease on it is valid, else from the database. */
+/** Looks up accounts and keys for every request: from the cache while its lease is valid, else from the database. */
 export class Directory {
   readonly #control: Queryable
   readonly #secrets: Secrets
@@ -32,7 +32,7 @@ export class Directory {
   #epoch = 0
 
   constructor(control: ControlPool, secrets: Secrets, log: Log, catchUp: CatchUp = async () => undefined) {
-    this.#control = impatient(control)
+    this.#control = withQueryTimeout(control)
     this.#secrets = secrets
     this.#catchUp = catchUp
     this.#lease = new CacheLease(control, log, { forget: () => this.#forget(), catchUp })
@@ -46,14 +46,14 @@ export class Directory {
     return this.#lease.stop()
   }
 
-  /** The user or organization of that name. */
+  /** The user or organization with this name. */
   findAccount(name: string): Promise<NamedAccount | undefined> {
     return this.#cached('account', this.#accounts, name, () => accountByName(this.#control, name))
   }
 
   /**
-   * The key of `account` whose token it is. The database compares tokens by keyed hash, which leaks nothing by its timing.
-   * Nor does the memory: its map finds them by a hash whose seed this process made up.
+   * The key of `account` with this token. No timing leak: the database compares keyed hashes, and the cache's map uses
+   * a hash with a random seed of this process.
    */
   findKey(account: Account, token: string): Promise<CallerKey | undefined> {
     return this.#cached('key', this.#keys, `${account.userId}:${token}`, () =>
@@ -61,7 +61,7 @@ export class Directory {
     )
   }
 
-  /** Who has shown this token on the path of this user, if memory alone can tell. */
+  /** The caller with this token on this user's path, if cached. */
   recall(username: string, token: string): Principal | undefined {
     if (!this.#lease.isValid) return undefined
     const known = this.#callers.get(`${username}:${token}`)
@@ -70,7 +70,7 @@ export class Directory {
       : undefined
   }
 
-  /** For as long as its account and its key are remembered. */
+  /** Cached for as long as both its account and its key are. */
   #remember(principal: Principal, token: string): void {
     const { username, userId } = principal.account
     const leftMs = Math.min(
@@ -80,7 +80,7 @@ export class Directory {
     this.#callers.set(`${username}:${token}`, { principal, until: performance.now() + leftMs })
   }
 
-  /** Whoever holds this token, in one organization or anywhere. Not for `default_public`, which everybody has. */
+  /** The only holder of this token, in one organization or in all. Not for `default_public`, which every user has. */
   async findHolder(token: string, organizationId?: number): Promise<Principal | undefined> {
     const hash = this.#secrets.hashToken(token)
     const { found, epoch } = await this.#once(`holder ${organizationId} ${hash.toString('hex')}`, () =>
@@ -89,12 +89,12 @@ export class Directory {
     return found.length === 1 ? this.principal(found[0]!, epoch) : undefined
   }
 
-  /** Grows with every change of accounts that this process hears of. */
+  /** Increases with every change of accounts that this process hears of. */
   get epoch(): number {
     return this.#epoch
   }
 
-  /** A caller who was found since `epoch`. As long as nothing has changed, confirming it asks nobody. */
+  /** A caller found since `epoch`. Until something changes, `confirm` needs no query. */
   principal(holder: Holder, epoch: number): Principal {
     const isCurrent = () => this.#lease.isValid && epoch === this.#epoch
     const confirm = async () => {
@@ -108,7 +108,7 @@ export class Directory {
     return { account: holder.account, key: holder.key, isCurrent, confirm }
   }
 
-  /** The same for a user who showed a token on its own path: the next request with it finds it with `recall`. */
+  /** The same for a user on its own path. Caches the caller for `recall`. */
   rememberedPrincipal(holder: Holder, epoch: number, token: string): Principal {
     const principal = this.principal(holder, epoch)
     if (epoch === this.#epoch) this.#remember(principal, token)
@@ -131,8 +131,8 @@ export class Directory {
   }
 
   /**
-   * Who asks for what is being looked up waits for the same answer. It is not older than a lease, see `#ask`, and a change
-   * that was heard of begins anew.
+   * Concurrent lookups of the same thing share one query. Its answer is at most one lease term old, see `#ask`; lookups
+   * after a change start a new query.
    */
   #once<V>(question: string, look: () => Promise<V>): Promise<V> {
     const name = `${this.#epoch} ${question}`
@@ -143,7 +143,7 @@ export class Directory {
     return answer
   }
 
-  /** Asks the control database; again if the answer took longer than a lease, or if a change came in between. */
+  /** Queries the control database; retries if the answer took longer than a lease, or if a change came in between. */
   async #ask<V>(load: () => Promise<V>): Promise<{ found: V; epoch: number }> {
     const giveUpAt = performance.now() + patienceMs
     for (let attempt = 1; ; attempt += 1) {
@@ -170,20 +170,20 @@ export class Directory {
   }
 }
 
-/** With `max` instead, a cache has that many places from the start, and writes to all of them whenever it is cleared. */
+/** With `max`, an LRUCache allocates all its slots at once, and writes to all of them whenever it is cleared. */
 function atMost(entries: number) {
   return { maxSize: entries, sizeCalculation: () => 1 }
 }
 
-/** `until`: by the monotonic clock. */
+/** `until` is by the monotonic clock. */
 type RememberedCaller = Readonly<{ principal: Principal; until: number }>
 
 function toUnavailable(error: unknown): unknown {
   return error instanceof AppError || !isInDoubt(error) ? error : errors.databaseUnavailable(error)
 }
 
-/** A connection that does not answer is dropped, and the next attempt takes another one. */
-function impatient(control: Pool): Queryable {
+/** A connection that does not answer in time is dropped; the retry uses another one. */
+function withQueryTimeout(control: Pool): Queryable {
   return {
     query: (text, values) => {
       const question = { text, values, query_timeout: leaseMs }
@@ -192,7 +192,7 @@ function impatient(control: Pool): Queryable {
   }
 }
 
-/** An end for the case that the process that made a change died before it could tell, and no notification came. */
+/** Bounds staleness if the process that made a change died before it could notify the others. */
 const longestMs = 60_000
 const maxAttempts = 4
 const patienceMs = 3_000

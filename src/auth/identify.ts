@@ -4,14 +4,14 @@ import type { Credential } from './credential.ts'
 import type { Directory } from './directory.ts'
 import { defaultToken } from './token.ts'
 
-/** What a credential proves about the account named in the path. */
+/** What a credential proves about the account in the path. */
 export type Identification =
   | Readonly<{ outcome: 'anonymous'; account: Account; epoch: number }>
   | Readonly<{ outcome: 'wrong-credential' }>
   | Readonly<{ outcome: 'wrong-username' }>
   | Readonly<{ outcome: 'known'; principal: Principal }>
 
-/** What `identify` would answer, where memory alone can tell: for most requests it can. */
+/** The answer of `identify`, if it is cached, as for most requests. */
 export function recall(
   directory: Directory,
   name: string,
@@ -23,7 +23,7 @@ export function recall(
   return principal && { outcome: 'known', principal }
 }
 
-/** Throws only if there is no account of that name. */
+/** Throws only if no account has this name. */
 export async function identify(
   directory: Directory,
   name: string,
@@ -55,7 +55,7 @@ async function identifyUser(
   }
 }
 
-/** On an organization's path the credential itself says which member is acting; nobody acts without one. */
+/** On an organization's path the credential determines the acting member; without one the request is refused. */
 async function identifyMember(
   directory: Directory,
   epoch: number,

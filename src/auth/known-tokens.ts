@@ -4,8 +4,8 @@ import type { Secrets } from '../secrets.ts'
 import { knownHashes } from './account-store.ts'
 
 /**
- * Tells tokens that somebody has from others. Questions that come within a moment are one statement, and one runs at a time:
- * a flood of wrong tokens costs the database next to nothing, and a right one among them is late, not lost.
+ * Checks whether tokens exist. Lookups within `gatherMs` share one query, and one query runs at a time, so a flood of
+ * wrong tokens costs the database very little, and only delays the valid ones.
  */
 export class KnownTokens {
   readonly #control: Queryable
@@ -18,7 +18,7 @@ export class KnownTokens {
     this.#secrets = secrets
   }
 
-  /** A token that comes when too many are asked for counts as unknown. */
+  /** Counts as unknown if too many tokens are waiting. */
   async isKnown(token: string): Promise<boolean> {
     this.#gathering ??= this.#gather()
     const { hashes, known } = this.#gathering

@@ -1,15 +1,18 @@
 import { advisoryLocks } from '../postgres/advisory-locks.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 
-/** Where changes of accounts are told: a number for one that waits to be confirmed, nothing for one just committed. */
+/**
+ * Channel for account changes. The payload is the number of a change that waits for confirmation, or empty for one just
+ * committed.
+ */
 export const changeChannel = 'cartage_accounts'
 
-/** Tells all processes of a change with its commit, before it has a number. */
+/** Notifies all processes at commit; the change has no number yet. */
 export async function tellChange(tx: Queryable): Promise<void> {
   await tx.query('select cartage.tell($1, $2)', [changeChannel, ''])
 }
 
-/** Gives a committed change its number and tells it to all processes. */
+/** Gives a committed change its number and notifies all processes of it. */
 export async function numberChange(control: Queryable): Promise<number> {
   const { rows } = await control.query<{ number: string }>(
     `with change as (select nextval('cartage.account_changes') as number)
@@ -19,14 +22,14 @@ export async function numberChange(control: Queryable): Promise<number> {
   return Number(rows[0]!.number)
 }
 
-/** Shows that this process listens for changes, for as long as its connection lives. */
+/** Shows that this process listens for changes, while its connection lives. */
 export async function showPresence(client: Queryable): Promise<void> {
   await client.query('select pg_catalog.pg_advisory_lock_shared($1)', [advisoryLocks.process])
 }
 
 export type NewLease = Readonly<{ id: string; newestChange: number }>
 
-/** `formerId` is the lease that the same process has given up. */
+/** `formerId` is the previous lease of this process. */
 export async function registerLease(control: Queryable, formerId: string | undefined): Promise<NewLease> {
   const { rows } = await control.query<{ id: string; confirmed: string }>(
     `with former as (delete from cartage.cache_leases where id = $1)
@@ -37,7 +40,7 @@ export async function registerLease(control: Queryable, formerId: string | undef
   return { id: rows[0]!.id, newestChange: Number(rows[0]!.confirmed) }
 }
 
-/** Confirms the changes up to `confirmed` and answers the newest; undefined when the lease was taken away. */
+/** Confirms the changes up to `confirmed`. Returns the newest change; undefined if the lease was removed. */
 export async function renewLease(
   control: Queryable,
   id: string,
@@ -57,7 +60,7 @@ export async function removeLease(control: Queryable, id: string): Promise<void>
 
 export type LeaseBehind = Readonly<{ id: string; renewals: string }>
 
-/** The leases of processes that have not confirmed the change. */
+/** Leases of processes that have not confirmed the change. */
 export async function leasesBehind(control: Queryable, change: number): Promise<readonly LeaseBehind[]> {
   const { rows } = await control.query<LeaseBehind>(
     'select id, renewals from cartage.cache_leases where confirmed < $1',
@@ -66,7 +69,7 @@ export async function leasesBehind(control: Queryable, change: number): Promise<
   return rows
 }
 
-/** Takes those away that were not renewed since they were seen. */
+/** Removes the leases that were not renewed since they were seen. */
 export async function removeUnrenewed(control: Queryable, seen: readonly LeaseBehind[]): Promise<void> {
   await control.query(
     `delete from cartage.cache_leases lease
@@ -76,7 +79,7 @@ export async function removeUnrenewed(control: Queryable, seen: readonly LeaseBe
   )
 }
 
-/** How many processes are at work on this control database. */
+/** How many processes use this control database. */
 export async function countProcesses(control: Queryable): Promise<number> {
   const { rows } = await control.query<{ count: number }>(
     `select count(*)::integer as count from pg_catalog.pg_locks

@@ -37,7 +37,7 @@ export async function isTokenInUse(control: Queryable, hash: Buffer): Promise<bo
   return rowCount !== 0
 }
 
-/** Until the transaction ends, nobody else stores a token with this hash that was asked for here. */
+/** Until the transaction ends, no other one that takes this lock stores a token with this hash. */
 export async function lockToken(tx: ClientBase, hash: Buffer): Promise<void> {
   await tx.query('select pg_catalog.pg_advisory_xact_lock($1, pg_catalog.hashtext($2))', [
     advisoryLocks.token,
@@ -60,7 +60,7 @@ export async function newestTokens(control: Queryable, count: number): Promise<r
 const selectTokens =
   'select id as "keyId", token_encrypted as encrypted, token_hash as hash from cartage.api_keys'
 
-/** The same tokens, hashed and encrypted with another secret. */
+/** Stores the tokens hashed and encrypted with another secret. */
 export async function resealTokens(tx: ClientBase, tokens: readonly SealedToken[]): Promise<void> {
   await tx.query(
     `update cartage.api_keys key set token_hash = moved.hash, token_encrypted = moved.sealed

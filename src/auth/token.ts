@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
-/** A new secret: recognisable by its prefix, 256 random bits, and a checksum so that scanners can tell it from noise. */
+/** A new secret: a prefix, 256 random bits, and a checksum, so that secret scanners recognise it. */
 export function newToken(): string {
   const random = randomBytes(32).toString('base64url')
   return `${tokenPrefix}${random}${checksum(random)}`
@@ -10,7 +10,7 @@ export function newToken(): string {
 export const tokenPrefix = 'cartage_'
 export const defaultToken = 'default_public'
 
-/** Has our prefix, but not the checksum of what follows it: a part of it is missing or wrong. */
+/** Has our prefix but a wrong checksum: part of the token is missing or wrong. */
 export function isDamaged(token: string): boolean {
   if (!token.startsWith(tokenPrefix)) return false
   const random = token.slice(tokenPrefix.length, -8)

@@ -5,9 +5,9 @@ import type { CopyStatement } from '../sql/copy-statement.ts'
 import { queryAsMaster } from '../statements/ask-catalog.ts'
 
 /**
- * Vacuums the table of an upload that was rolled back. Its pages count against the quota until then, and the user should
- * be able to try again at once. It runs as the master role, because functions in an index run as whoever vacuums, and
- * within the time limit of a query.
+ * Vacuums the table of an upload that was rolled back. Its pages count against the quota until then, and the user
+ * should be able to retry at once. Runs as the master role, because functions in an index run as the role that vacuums,
+ * and within the time limit of a query.
  */
 export async function clearPages(
   databases: Databases,

@@ -36,7 +36,7 @@ export function openCopies(config: Config, databases: Databases): Copies {
   }
 }
 
-/** How a copy of this caller is run. */
+/** The options of a copy for this caller. */
 export function copyOptions(
   { slots, waitMs, limitMs, anonymousLimitMs }: Copies,
   { key }: Principal,

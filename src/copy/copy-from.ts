@@ -13,8 +13,8 @@ import type { Upload } from './upload.ts'
 import { UploadPump } from './upload-pump.ts'
 
 /**
- * Stores an upload with COPY ... FROM STDIN as the key's own role: all of it or nothing, and so the table
- * that its statement may make. Nothing of the body is read before PostgreSQL asks for it. Resolves to the rows.
+ * Stores an upload with COPY ... FROM STDIN as the key's own role: all of it or nothing, including the table that its
+ * statement may create. The body is not read before PostgreSQL asks for it. Resolves to the number of rows.
  */
 export async function copyFrom(
   copies: Copies,
@@ -47,7 +47,7 @@ async function shareOfQuota(
 ): Promise<QuotaShare> {
   const joining = joinQuota(copies, principal, statement)
   return run.prepare(joining).catch((error: unknown) => {
-    // One that comes too late is given back.
+    // A share that arrives too late is given back.
     joining.then((late) => late.close(false)).catch(() => undefined)
     throw error
   })
@@ -63,13 +63,13 @@ async function joinQuota(
     return await join()
   } catch (error) {
     if (!isOverQuota(error)) throw error
-    // The space may be taken by pages of an upload that was rolled back.
+    // Pages of an upload that was rolled back may use the space.
     await clearPages(databases, account, statement)
     return join()
   }
 }
 
-/** Bytes that the account stores. */
+/** Bytes stored by the account. */
 async function userDataSize(
   { admin, hosts }: Databases,
   { hostId, database, schema }: Account,

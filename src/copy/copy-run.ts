@@ -15,15 +15,15 @@ import type { RunHandler, StatementRun } from '../statements/statement-run.ts'
 /** The two directions differ in what they do with the data. */
 export type CopyHandler = Pick<RunHandler, 'copyData' | 'feedCopy' | 'copyDrained' | 'stopped'>
 
-/** One COPY on one connection, from the statement to the server's last word. */
+/** One COPY on one connection, from the statement to the server's final answer. */
 export class CopyRun {
   readonly run: StatementRun
-  /** Some of the data was not passed on. */
+  /** Some of the data was not sent on. */
   hasDropped = false
   #isStoring = false
   #hasCommit = false
   #isDownload = false
-  /** It is stored here, and no replica has confirmed that. */
+  /** Stored here, but not confirmed by a replica. */
   #isUnconfirmed = false
 
   constructor(run: StatementRun) {
@@ -31,8 +31,8 @@ export class CopyRun {
   }
 
   /**
-   * Answers the rows. By then the session has been given back clean, or destroyed. A table that the text makes is committed
-   * with its rows; without rows there is none.
+   * Resolves to the number of rows. By then the session has been released or destroyed. A table that the text creates
+   * is committed with its rows; without rows it is not created.
    */
   async copy(
     { text, makesTable }: Pick<CopyStatement, 'text' | 'makesTable'>,
@@ -48,7 +48,7 @@ export class CopyRun {
     }
   }
 
-  /** The client has sent everything: let the server store it. */
+  /** The client has sent everything: the server may store it. */
   store(): void {
     this.#isStoring = !this.#hasCommit
     this.run.wire.finishCopy()
@@ -72,7 +72,7 @@ export class CopyRun {
   async #succeed(sent: Promise<WireOutcome>): Promise<void> {
     const { error } = await sent.catch((lost: unknown) => this.#lost(lost))
     if (!error && this.#isUnconfirmed) throw errors.copyOutcomeUnknown(undefined)
-    // The server has stored the data, or sent all of it, even if a stop was asked for meanwhile.
+    // The server has stored the data, or sent all of it, even if a stop was requested meanwhile.
     if (!error && (this.#isStoring || (this.#isDownload && !this.hasDropped))) return
     const hasOwnEnd = this.run.isTimedOut && error && error.sqlstate !== sqlstate.queryCanceled
     if (this.run.stopReason && !hasOwnEnd) throw this.run.stopReason
@@ -89,7 +89,7 @@ export class CopyRun {
   }
 }
 
-/** What PostgreSQL's answer to a COPY means to the client. */
+/** Translates PostgreSQL's error in a COPY for the client. */
 function copyError(error: WireError, isOverTime: boolean): AppError {
   if (isCancel(error)) return cancelError(error, isOverTime)
   if (error.sqlstate === sqlstate.quotaExceeded) return errors.quotaExceeded(error)

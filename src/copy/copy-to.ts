@@ -11,7 +11,7 @@ import type { ClientWait } from './upload.ts'
 
 /** Where the data of a COPY ... TO STDOUT goes. */
 export type Download = Readonly<{
-  /** Called once, with the first data or at the end. Before that an error can still be answered as an error. */
+  /** Called once, with the first data or at the end. Until then an error can still be answered as an error. */
   open: () => Writable
   wait: ClientWait
   /** Fires when the client leaves. */
@@ -19,8 +19,8 @@ export type Download = Readonly<{
 }>
 
 /**
- * Sends what COPY ... TO STDOUT says, as the key's own role. Resolves to the rows once all of them have been handed to
- * the download; it is for the caller to end that.
+ * Sends the output of COPY ... TO STDOUT, as the key's own role. Resolves to the number of rows once all of them have
+ * been passed to the download; the caller must end the download.
  */
 export async function copyTo(
   copies: Copies,
@@ -38,7 +38,7 @@ export async function copyTo(
   })
 }
 
-/** Passes COPY data on as it comes, and holds the server back while the client is slow. */
+/** Sends COPY data on as it arrives, and pauses the server while the client is slow. */
 class Sender {
   readonly #copy: CopyRun
   readonly #run: StatementRun
@@ -75,14 +75,14 @@ class Sender {
     else this.#rest(data.length)
   }
 
-  /** At the time limit data is still passed on, if the client takes it: the statement may end well. */
+  /** At the time limit, data is still sent if the client takes it: the statement may complete. */
   readonly stopped = (): void => {
     this.#isDropping = !this.#run.isTimedOut || this.#isHeld
     this.#download.wait.end()
   }
 
   #hold(): void {
-    // A server that is held back does not hear the cancel.
+    // A server blocked by backpressure does not see the cancel.
     if (this.#run.stopReason) {
       this.#isDropping = true
       return
@@ -94,16 +94,16 @@ class Sender {
 
   #goOn(): void {
     this.#isHeld = false
-    // The COPY is over: the connection is not ours any more, and `end` of the download waits for the client.
+    // The COPY is over: the connection is no longer ours, and `end` of the download waits for the client.
     if (this.#run.isOver) return
     this.#download.wait.end()
     this.#run.wire.resume()
   }
 
   /**
-   * One read a turn, so that a fast server leaves time for everybody else. And as the server sends 8 KB at a time, a
-   * small read is followed by a moment in which more gathers in the kernel: it costs no time, and saves the server and
-   * us most of the work. Where the kernel keeps little, a fast server would have to wait.
+   * One read per turn, so that a fast server leaves time for other work. As the server sends 8 KB at a time, a small
+   * read is followed by a short pause in which more data arrives in the kernel: it costs no time, and saves the server
+   * and us most of the work. Over a Unix socket the kernel buffers little, and a fast server would have to wait.
    */
   #rest(bytesRead: number): void {
     this.#run.wire.pause()
@@ -116,7 +116,7 @@ class Sender {
   }
 }
 
-/** Reads on their way to the client; one read has up to 256 KB. */
+/** Reads in flight to the client; one read has up to 256 KB. */
 const maxUnsent = 3
 const fewBytes = 64 * 1024
 const fewLocalBytes = 16 * 1024

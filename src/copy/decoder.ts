@@ -2,10 +2,10 @@ import type { Transform } from 'node:stream'
 import zlib from 'node:zlib'
 import { type AppError, errors } from '../errors.ts'
 
-/** What an uploaded body may be compressed with. */
+/** Supported compressions of an uploaded body. */
 export type Encoding = 'gzip' | 'deflate' | 'br' | 'zstd'
 
-/** Undoes a compression. Clients send two formats as `deflate`: the first bytes show which. */
+/** Decompresses. Clients send two formats as `deflate`: the first bytes show which. */
 export function createDecoder(encoding: Encoding, firstBytes: Buffer): Decoder {
   switch (encoding) {
     case 'gzip':
@@ -19,7 +19,7 @@ export function createDecoder(encoding: Encoding, firstBytes: Buffer): Decoder {
   }
 }
 
-/** `bytesWritten` counts what it has made use of, not what it was given. */
+/** `bytesWritten` counts the consumed input, not the given one. */
 export type Decoder = Transform & { readonly bytesWritten: number }
 
 export const encodings: readonly Encoding[] = [
@@ -34,7 +34,7 @@ export function decodingError(encoding: Encoding, cause: Error): AppError {
   return errors.badCompression(encoding === 'gzip' ? 'gunzipping' : `decompressing ${encoding}`, cause)
 }
 
-/** A compressed file that was sent as if it were plain. */
+/** Detects a compressed file that was sent as plain data. */
 export function compressionOf(firstBytes: Buffer): string | undefined {
   return magicNumbers.find(({ magic }) => firstBytes.subarray(0, magic.length).equals(magic))?.name
 }
@@ -51,7 +51,7 @@ function hasZlibHeader([method = 0, flags]: Buffer): boolean {
   return (method & 0x0f) === 8 && (flags === undefined || ((method << 8) | flags) % 31 === 0)
 }
 
-/** With the default of 16 KB the way to the thread pool and back costs more than the decompression. */
+/** With the default of 16 KB the round trip to the thread pool costs more than the decompression. */
 const options = { chunkSize: 256 * 1024, highWaterMark: 256 * 1024 }
 
 const newerZlib = zlib as typeof zlib & { createZstdDecompress?: (settings: typeof options) => Decoder }

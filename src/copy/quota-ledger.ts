@@ -1,30 +1,31 @@
 import type { Account } from '../auth/account.ts'
 import { errors } from '../errors.ts'
 
-/** What one upload takes of its user's quota. */
+/** The part of its user's quota that one upload takes. */
 export type QuotaShare = Readonly<{
-  /** Throws when the user's uploads together exceed what was left. */
+  /** Throws when the user's uploads together exceed the remaining quota. */
   spend: (bytes: number) => void
-  /** To be called once, at the end: what was not stored is given back. */
+  /** Call once, at the end: what was not stored is given back. */
   close: (isStored: boolean) => void
 }>
 
 type Budget = { quotaBytes: number; leftBytes: number; inFlightBytes: number; shares: number }
 
-/** What is left of the quota of each user who is uploading, shared by the user's uploads in this process. */
+/** The remaining quota of each user who is uploading, shared by the user's uploads in this process. */
 export class QuotaLedger {
   readonly #budgets = new Map<number, Budget>()
 
-  /** `measure` tells how many bytes the account stores already; without a quota nobody asks. */
+  /** `measure` returns how many bytes the account stores; not called without a quota. */
   async join(account: Account, measure: () => Promise<number>): Promise<QuotaShare> {
     const { userId, quotaBytes } = account
     if (quotaBytes === 0) return unlimited
     const leftBytes = quotaBytes - (await measure())
     const budget = this.#budgets.get(userId) ?? { quotaBytes, leftBytes, inFlightBytes: 0, shares: 0 }
-    // The operator may have changed the quota since, also for the uploads that are under way.
+    // The operator may have changed the quota since, which also applies to uploads in progress.
     budget.leftBytes += quotaBytes - budget.quotaBytes
     budget.quotaBytes = quotaBytes
-    // The new measure may count bytes in flight twice, the old one may be out of date. Both are at most what is really left.
+    // The new measurement may count bytes in flight twice, the old one may be outdated. Both are at most what is really
+    // left.
     budget.leftBytes = Math.max(budget.leftBytes, leftBytes - budget.inFlightBytes)
     if (budget.leftBytes <= 0) throw errors.quotaExceeded()
     budget.shares += 1

@@ -5,8 +5,8 @@ import type { Upload } from './upload.ts'
 
 export type PumpTarget = Readonly<{
   /**
-   * False: the target is full, wait for `resume`. `sent` is called when the chunk is not needed any more. Throws if the
-   * upload is to be refused.
+   * False: the target is full, wait for `resume`. `sent` is called when the chunk is no longer needed. Throws if the
+   * upload must be refused.
    */
   write: (chunk: Buffer, sent: WriteEnd) => boolean
   end: () => void
@@ -14,8 +14,8 @@ export type PumpTarget = Readonly<{
 }>
 
 /**
- * Moves an uploaded body into a COPY: counts it, undoes its compression, and holds the client back while the server
- * is busy. Ends with one call of `end` or `fail`, or when it is stopped; the body is left to its owner.
+ * Moves an uploaded body into a COPY: counts it, decompresses it, and pauses the client while the server is busy. Ends
+ * with one call of `end` or `fail`, or when it is stopped; the body is left to its owner.
  */
 export class UploadPump {
   readonly #upload: Upload
@@ -32,7 +32,7 @@ export class UploadPump {
     this.#target = target
   }
 
-  /** What the body seems to be compressed with, although no header says so. */
+  /** The compression that the body seems to have, although no header says so. */
   get unannouncedCompression(): string | undefined {
     return this.#upload.encoding ? undefined : this.#compression
   }
@@ -107,7 +107,7 @@ export class UploadPump {
     return this.#decoder
   }
 
-  /** A decoder stops at the end of the compressed data. More data after that is an error, it must not be lost silently. */
+  /** A decoder stops at the end of the compressed data. More data after that is an error: it must not be lost silently. */
   #onDecoderEnd(encoding: Encoding): void {
     const isWhole = this.#decoder!.bytesWritten === this.#wireBytes && this.#upload.isComplete()
     if (isWhole) this.#finish()

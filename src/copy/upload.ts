@@ -2,14 +2,14 @@ import type { Readable } from 'node:stream'
 import type { Interruption } from '../postgres/pools/interruption.ts'
 import type { Encoding } from './decoder.ts'
 
-/** What a client sends to be stored. */
+/** A body that a client sends to be stored. */
 export type Upload = Readonly<{
   /** As it comes over the wire. */
   body: Readable
   encoding: Encoding | null
   /** Asks for the body: a client that sent `Expect: 100-continue` waits for that. */
   begin: () => void
-  /** Whether the body has arrived whole, by its length or its last chunk. */
+  /** True if the whole body has arrived, by its length or its last chunk. */
   isComplete: () => boolean
   wait: ClientWait
   /** Fires when the client leaves. */

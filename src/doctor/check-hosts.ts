@@ -10,7 +10,7 @@ import { isStandby, standbyRefused } from '../postgres/wire/standby.ts'
 import { type Check, patienceMs } from './check.ts'
 import { checkSafety } from './check-safety.ts'
 
-/** Every host: does it answer, is it the primary, is it new enough, does it keep what it commits, has it room for our connections. */
+/** For every host: does it answer, is it primary, new enough and durable, and does it allow our connections. */
 export async function checkHosts(
   installation: Installation,
   config: Config,
@@ -40,7 +40,7 @@ async function checkHost(
 }
 
 function standbyCheck(host: Host): Check {
-  const advice = `${addressOf(host)} is a standby and takes no writes. Its users get 503 and their jobs wait until it is promoted, or until its address leads to the primary (cartage host add ${host.name})`
+  const advice = `${addressOf(host)} is a standby and takes no writes. Its users get 503 and their jobs wait until it is promoted, or until it has the address of the primary (cartage host add ${host.name})`
   return { name: `host ${host.name}: role`, status: 'fail', advice }
 }
 
@@ -103,14 +103,14 @@ function checkVersion({ version }: HostState): Check {
 function checkPostgis({ postgis }: HostState): Check {
   return postgis
     ? { name: 'PostGIS', status: 'ok', advice: `PostGIS ${postgis}` }
-    : { name: 'PostGIS', status: 'fail', advice: 'PostGIS is not installed: no account can be made there' }
+    : { name: 'PostGIS', status: 'fail', advice: 'PostGIS is not installed: no account can be created there' }
 }
 
-/** Without these settings a crash of the server can lose or damage what was answered as done. */
+/** Without these settings a crash of the server can lose or damage what was reported as done. */
 function checkDurability({ settings }: HostState): Check {
   const off = durable.filter((name) => settings[name] === 'off')
   if (off.length === 0) return { name: 'durability', status: 'ok', advice: `${durable.join(', ')} are on` }
-  const advice = `${off.join(', ')} off: after a crash, jobs told as done may be undone. Switch on`
+  const advice = `${off.join(', ')} off: after a crash, jobs reported as done may be undone. Switch them on`
   return { name: 'durability', status: off.includes('fsync') ? 'fail' : 'warn', advice }
 }
 
@@ -123,25 +123,25 @@ function checkReplication({ standbys, synchronous, isSynchronous, lagBytes, lagM
   }
   if (standbys === 0) return { name, status: 'ok', advice: 'no standby is connected' }
   const behind = `${Math.round((lagBytes ?? 0) / 1024 ** 2)} MiB and ${Math.round(lagMs ?? 0)} ms behind`
-  const seen = `${standbys} standbys, ${synchronous} of them synchronous; the last is ${behind}`
+  const seen = `${standbys} standbys, ${synchronous} of them synchronous; the slowest is ${behind}`
   if ((lagBytes ?? 0) < farBehindBytes) return { name, status: 'ok', advice: seen }
-  const advice = `${seen}: a fail-over to it now would lose that, or take long`
+  const advice = `${seen}: a fail-over to it now would lose these changes, or take long`
   return { name, status: 'warn', advice }
 }
 
-/** What a standby gets in some seconds. */
+/** A standby usually catches up with less in some seconds. */
 const farBehindBytes = 256 * 1024 ** 2
 
 function checkConnections({ settings }: HostState, wanted: number, processes: number): Check {
   const room = Number(settings.max_connections) - Number(settings.superuser_reserved_connections)
   const budget = `${processes} processes may open ${wanted} connections, the host allows ${room}`
   if (wanted <= room) return { name: 'connections', status: 'ok', advice: budget }
-  const advice = `${budget}; each makes do with what was free when it started: raise max_connections, or lower CARTAGE_CONNECTIONS_PER_HOST, CARTAGE_COPIES_PER_PROCESS or CARTAGE_JOBS_PER_WORKER`
+  const advice = `${budget}; each lowered its limits to what was free when it started: raise max_connections, or lower CARTAGE_CONNECTIONS_PER_HOST, CARTAGE_COPIES_PER_PROCESS or CARTAGE_JOBS_PER_WORKER`
   return { name: 'connections', status: 'warn', advice }
 }
 
 function checkClock({ skewMs }: HostState): Check {
   const seen = `its clock is ${Math.abs(skewMs)} ms ${skewMs < 0 ? 'behind' : 'ahead'}`
   if (Math.abs(skewMs) < 1_000) return { name: 'clock', status: 'ok', advice: seen }
-  return { name: 'clock', status: 'warn', advice: `${seen}: let both machines follow the same time server` }
+  return { name: 'clock', status: 'warn', advice: `${seen}: set both machines to the same time server` }
 }

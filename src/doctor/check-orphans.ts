@@ -6,11 +6,11 @@ import { tenantDatabasePattern, tenantRolePattern } from '../postgres/tenant-nam
 import { type Check, patienceMs } from './check.ts'
 import { type Names, readKnownNames } from './doctor-store.ts'
 
-/** What is on the hosts against what the control database says is there. */
+/** Compares what is on the hosts with the control database. */
 export async function checkOrphans(installation: Installation): Promise<readonly Check[]> {
   const checks = await Promise.all(
     installation.databases.hosts.all().map((host) =>
-      // A host that does not answer is told elsewhere.
+      // Another check reports a host that does not answer.
       answerWithin(patienceMs, checkHost(installation, host)).catch(() => []),
     ),
   )
@@ -51,10 +51,10 @@ function compare(
     return { name, status: 'fail', advice: `Missing: ${some(missing)}. Restore them from a backup` }
   }
   if (surplus.length > 0) {
-    const advice = `Belonging to no account: ${some(surplus)}. Left by a restore or a death; drop them when nobody is creating accounts`
+    const advice = `Belonging to no account: ${some(surplus)}. Left by a restore or a killed process; drop them while no accounts are being created`
     return { name, status: 'warn', advice }
   }
-  return { name, status: 'ok', advice: `${present.length}, each accounted for` }
+  return { name, status: 'ok', advice: `${present.length}, all known` }
 }
 
 function some(names: readonly string[]): string {

@@ -5,7 +5,7 @@ import { adminTarget } from '../postgres/session-target.ts'
 import { tenantRolePattern } from '../postgres/tenant-names.ts'
 import type { Check } from './check.ts'
 
-/** What a host leaves open to strangers with arbitrary SQL, and what they may have used up. */
+/** What a host leaves open to callers with arbitrary SQL, and which shared resources they have used up. */
 export async function checkSafety(installation: Installation, hostId: number): Promise<readonly Check[]> {
   const openings = await readOpenings(installation, hostId)
   if (openings.open.length > 0) await sleep(momentMs)
@@ -14,7 +14,7 @@ export async function checkSafety(installation: Installation, hostId: number): P
   return [
     checkLogins(openings),
     checkPasswords(openings),
-    // A database that is being made is open for a moment.
+    // A database that is being created is open for a moment.
     checkConnect(openings.open.filter((name) => stillOpen.includes(name))),
     checkPrepared(openings),
     checkNotifyQueue(pressure),
@@ -24,7 +24,7 @@ export async function checkSafety(installation: Installation, hostId: number): P
 }
 
 type Openings = Readonly<{
-  /** Lines of pg_hba.conf, by what they ask for. */
+  /** Lines of pg_hba.conf, by authentication method. */
   trusting: readonly number[]
   inClear: readonly number[]
   md5: readonly number[]
@@ -69,15 +69,15 @@ function checkLogins({ trusting, inClear, md5, unreadable }: Openings): Check {
     }
   }
   if (trusting.length > 0) {
-    const advice = `${lines(trusting)} lets anybody in without a password: let it say scram-sha-256`
+    const advice = `${lines(trusting)} allows logins without a password: set scram-sha-256`
     return { name, status: 'warn', advice }
   }
   if (inClear.length > 0) {
-    const advice = `${lines(inClear)} wants passwords in clear, which the service does not send: let it say scram-sha-256`
+    const advice = `${lines(inClear)} asks for passwords in clear, which the service does not send: set scram-sha-256`
     return { name, status: 'warn', advice }
   }
   if (md5.length > 0) {
-    return { name, status: 'warn', advice: `${lines(md5)} takes MD5 hashes: let it say scram-sha-256` }
+    return { name, status: 'warn', advice: `${lines(md5)} accepts MD5 hashes: set scram-sha-256` }
   }
   return { name, status: 'ok', advice: 'Every login needs a password, and proves it by SCRAM' }
 }
@@ -85,17 +85,17 @@ function checkLogins({ trusting, inClear, md5, unreadable }: Openings): Check {
 function checkPasswords({ encryption, weakRoles }: Openings): Check {
   const name = 'passwords'
   if (weakRoles > 0) {
-    const advice = `${weakRoles} roles of tenants have no SCRAM verifier: a tenant set one of its own; it is replaced when the role logs in next`
+    const advice = `${weakRoles} roles of tenants have a password without SCRAM, set by the tenant; it is replaced at the next login of the role`
     return { name, status: 'warn', advice }
   }
   if (encryption !== 'scram-sha-256') {
     const advice = `password_encryption is ${encryption}: set scram-sha-256`
     return { name, status: 'warn', advice }
   }
-  return { name, status: 'ok', advice: 'Passwords are kept as SCRAM verifiers' }
+  return { name, status: 'ok', advice: 'Passwords are stored as SCRAM verifiers' }
 }
 
-/** A tenant can give its role a password, and then log in without the service wherever PUBLIC may connect. */
+/** A tenant can give its role a password, and then log in directly wherever PUBLIC may connect. */
 function checkConnect(open: readonly string[]): Check {
   if (open.length === 0) {
     return { name: 'connect', status: 'ok', advice: 'PUBLIC may connect to no database' }
@@ -104,18 +104,21 @@ function checkConnect(open: readonly string[]): Check {
   return { name: 'connect', status: 'warn', advice }
 }
 
-/** PostgreSQL lets every role prepare one, which keeps its locks when its session is gone. There is nothing to end, then. */
+/**
+ * PostgreSQL lets every role prepare transactions, which keep their locks after the session has gone. There is no
+ * session to end then.
+ */
 function checkPrepared({ mostPrepared }: Openings): Check {
   const name = 'prepared transactions'
-  if (mostPrepared === 0) return { name, status: 'ok', advice: 'Nobody can leave a transaction behind' }
-  const advice = `max_prepared_transactions is ${mostPrepared}: everybody, also a caller without a key, can leave transactions whose locks nobody ends. Set 0; meanwhile see pg_prepared_xacts`
+  if (mostPrepared === 0) return { name, status: 'ok', advice: 'Transactions cannot be prepared' }
+  const advice = `max_prepared_transactions is ${mostPrepared}: any caller, even without a key, can leave prepared transactions, which keep their locks. Set 0, and check pg_prepared_xacts`
   return { name, status: 'warn', advice }
 }
 
 function checkNotifyQueue({ notifyQueue }: HostPressure): Check {
-  const seen = `the queue of notifications is ${Math.round(100 * notifyQueue)} % full`
+  const seen = `the notification queue is ${Math.round(100 * notifyQueue)} % full`
   if (notifyQueue < 0.25) return { name: 'notifications', status: 'ok', advice: seen }
-  const advice = `${seen}: some session listens and has been in one transaction since; end the oldest (pg_stat_activity, xact_start). The service polls meanwhile`
+  const advice = `${seen}: a listening session is in a long transaction; end the oldest (pg_stat_activity, xact_start). Meanwhile the service polls`
   return { name: 'notifications', status: 'warn', advice }
 }
 
@@ -129,7 +132,7 @@ function checkXids({ xidAge }: HostPressure): Check {
 function checkSnapshots({ snapshotSeconds, snapshotAge }: HostPressure): Check {
   const seen = `the oldest snapshot is ${Math.round(snapshotSeconds)} s old, ${millions(snapshotAge)} transactions back`
   if (snapshotAge < 100_000_000) return { name: 'snapshots', status: 'ok', advice: seen }
-  const advice = `${seen}: VACUUM cannot remove what it still sees; end its session`
+  const advice = `${seen}: VACUUM cannot remove rows that it still sees; end its session`
   return { name: 'snapshots', status: 'warn', advice }
 }
 

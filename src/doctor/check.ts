@@ -1,9 +1,9 @@
 export type Check = Readonly<{
   name: string
   status: 'ok' | 'warn' | 'fail'
-  /** What was seen, and what to do where it is not well. */
+  /** What was found, and what to do about it. */
   advice: string
 }>
 
-/** Whoever asks waits for the answer: a host that takes longer counts as silent. */
+/** An operator waits for the answer: a slower host counts as silent. */
 export const patienceMs = 5_000

@@ -2,10 +2,10 @@ import type { Queryable } from '../postgres/transaction.ts'
 
 export type Names = Readonly<{ databases: readonly string[]; roles: readonly string[] }>
 
-/** `spareRoles` are of members to come. They may be missing. */
+/** `spareRoles` are of future members. They may be missing. */
 type KnownNames = Names & Readonly<{ spareRoles: readonly string[] }>
 
-/** What there should be on a host. Half-made accounts count too: somebody may be at work on them. */
+/** What should be on a host. Includes half-made accounts: another process may be working on them. */
 export async function readKnownNames(control: Queryable, hostId: number): Promise<KnownNames> {
   const { rows } = await control.query<KnownNames>(
     `with here as (select u.* from cartage.users u join cartage.databases d on d.id = u.database_id where d.host_id = $1)

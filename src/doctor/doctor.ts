@@ -13,7 +13,7 @@ import { checkHosts } from './check-hosts.ts'
 import { checkOrphans } from './check-orphans.ts'
 import { readUnfinishedNames } from './doctor-store.ts'
 
-/** Looks a running installation over, and says what to do about what it finds. Changes nothing. */
+/** Checks a running installation, and says what to do about the findings. Changes nothing. */
 export async function doctor(installation: Installation, config: Config): Promise<readonly Check[]> {
   const processes = await countProcesses(installation.databases.control)
   const groups = await Promise.all([
@@ -42,18 +42,22 @@ function checkNode(): Check {
 
 function checkProcesses(processes: number): Check {
   const name = 'processes'
-  if (processes > 0) return { name, status: 'ok', advice: `${processes} at work on this installation` }
-  return { name, status: 'warn', advice: 'None is at work on this installation: start one, cartage serve' }
+  if (processes > 0) return { name, status: 'ok', advice: `${processes} running on this installation` }
+  return {
+    name,
+    status: 'warn',
+    advice: 'None is running on this installation: start one with cartage serve',
+  }
 }
 
-/** The disk of a database on another machine cannot be seen from here. */
+/** The disk of a database on another machine is not visible here. */
 async function checkDisk({ databaseUrl, dataDir }: Config): Promise<readonly Check[]> {
   if (databaseUrl) return []
   // The cluster may be a link to another disk.
   const folder = await realpath(join(dataDir, 'postgres')).catch(() => dataDir)
   const disk = await statfs(folder).catch((error: Error) => error)
   if (disk instanceof Error) {
-    return [{ name: 'disk', status: 'warn', advice: `${folder} cannot be looked at: ${disk.message}` }]
+    return [{ name: 'disk', status: 'warn', advice: `${folder} cannot be checked: ${disk.message}` }]
   }
   const { bavail, blocks, bsize } = disk
   const free = `${Math.round((bavail * bsize) / 1024 ** 3)} GiB (${Math.round((100 * bavail) / blocks)} %) free under ${folder}`
@@ -66,8 +70,9 @@ async function checkDisk({ databaseUrl, dataDir }: Config): Promise<readonly Che
 async function checkSecret({ databases, secrets }: Installation): Promise<Check> {
   const tokens = await newestTokens(databases.control, 50)
   const unreadable = tokens.filter((token) => !isReadable(secrets, token)).length
-  if (unreadable === 0) return { name: 'secret', status: 'ok', advice: 'The secret opens the stored tokens' }
-  const advice = `The secret does not open ${unreadable} of the ${tokens.length} newest tokens: start with the CARTAGE_SECRET that they were made with`
+  if (unreadable === 0)
+    return { name: 'secret', status: 'ok', advice: 'The secret decrypts the stored tokens' }
+  const advice = `The secret does not decrypt ${unreadable} of the ${tokens.length} newest tokens: start with the CARTAGE_SECRET that encrypted them`
   return { name: 'secret', status: 'fail', advice }
 }
 
@@ -83,7 +88,7 @@ async function checkMigrations({ databases, tenantMigrations }: Installation): P
   const newest = newestOf(tenantMigrations)
   const { length: lagging } = await laggingDatabases(databases.control, newest)
   if (lagging === 0) return { name: 'migrations', status: 'ok', advice: `Every tenant is at ${newest}` }
-  const advice = `${lagging} tenant databases are not at ${newest}: see to it that their host answers, then restart one process`
+  const advice = `${lagging} tenant databases are not at ${newest}: check that their host answers, then restart one process`
   return { name: 'migrations', status: 'warn', advice }
 }
 
@@ -97,21 +102,22 @@ async function checkUnfinished({ databases }: Installation): Promise<Check> {
   }
 }
 
-/** What tenants did that held up others. */
+/** Tenants' statements that blocked others. */
 async function checkGuard({ databases }: Installation): Promise<Check> {
   const name = 'guard'
   const { count, accounts } = await countEndings(databases.control)
-  if (count === 0) return { name, status: 'ok', advice: 'Nothing had to be ended in the last 24 hours' }
+  if (count === 0) return { name, status: 'ok', advice: 'No statement was ended in the last 24 hours' }
   const some = accounts.slice(0, 5).join(', ') + (accounts.length > 5 ? ' and others' : '')
-  const advice = `${count} statements held up others and were ended in the last 24 hours${some && `, of ${some}`}: cartage audit --action session.ended tells why`
+  const advice = `${count} statements blocked others and were ended in the last 24 hours${some && `, of ${some}`}: cartage audit --action session.ended tells why`
   return { name, status: 'warn', advice }
 }
 
 async function checkAutovacuum({ databases }: Installation): Promise<Check> {
   const name = 'autovacuum'
   const tables = await heldAutovacuum(databases.control)
-  if (tables.length === 0) return { name, status: 'ok', advice: 'No table of an account kept it for long' }
+  if (tables.length === 0)
+    return { name, status: 'ok', advice: 'No table of an account kept it busy for long' }
   const some = tables.slice(0, 5).join(', ') + (tables.length > 5 ? ' and others' : '')
-  const advice = `It stayed too long at tables and was switched off there: ${some}. Their indexes or statistics call slow functions; the owner removes these and sets autovacuum_enabled = on`
+  const advice = `It took too long on these tables and was switched off for them: ${some}. Their indexes or statistics call slow functions: the owner must remove these and set autovacuum_enabled = on`
   return { name, status: 'warn', advice }
 }

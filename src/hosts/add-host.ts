@@ -12,7 +12,7 @@ import type { Installation } from './installation.ts'
 import { prepareHost } from './prepare-hosts.ts'
 
 /**
- * Registers a PostgreSQL cluster for tenants, or gives a known one a new address. It is prepared first; when this
+ * Registers a PostgreSQL cluster for tenants, or gives a known one a new address, after preparing it. When this
  * returns, every process knows it and new accounts may be placed there.
  */
 export async function addHost(installation: Installation, name: string, url: string): Promise<Host> {
@@ -44,8 +44,8 @@ function checkHost(name: string, url: string): void {
 }
 
 /**
- * Checks that we are superuser there, that neither another host nor another installation is there, and that a known host
- * has its databases.
+ * Checks that we are superuser there, that the cluster is not another host or another installation, and that a known
+ * host has its databases.
  */
 async function checkCluster(
   installation: Installation,
@@ -72,12 +72,12 @@ async function checkCluster(
   }
   if (cluster.databases.includes(databases.namespace) && (await isControlDatabase(databases, host.id))) {
     throw errors.hostInvalid(
-      `This cluster is the home of another installation '${databases.namespace}': give one of them another CARTAGE_NAMESPACE`,
+      `This cluster already has another installation '${databases.namespace}': give one of them another CARTAGE_NAMESPACE`,
     )
   }
   const missing = expected.filter((name) => !cluster.databases.includes(name))
   if (missing.length > 0) {
-    throw errors.hostInvalid(`This cluster has not the databases of '${host.name}', such as ${missing[0]}`)
+    throw errors.hostInvalid(`This cluster lacks databases of '${host.name}', such as ${missing[0]}`)
   }
 }
 

@@ -2,9 +2,9 @@ import type { Session } from '../postgres/session.ts'
 import { poll } from '../waiting/poll.ts'
 
 /**
- * Waits until the synchronous replicas of a host have confirmed all that is committed there by now; false if they have not
- * within `waitMs`. PostgreSQL calls a transaction committed when the backend that waited for the replicas is ended, and a
- * fail-over may lose it then. Without synchronous replication there is nothing to wait for.
+ * Waits until a host's synchronous replicas have confirmed everything committed there so far; false after `waitMs`. If
+ * a backend that waits for replicas is ended, PostgreSQL considers its transaction committed, but a fail-over may lose
+ * it. Without synchronous replication, returns true at once.
  */
 export async function awaitReplicas(administrator: Session, waitMs: number): Promise<boolean> {
   const needed = await countNeeded(administrator)
@@ -14,7 +14,7 @@ export async function awaitReplicas(administrator: Session, waitMs: number): Pro
   return (await poll(areEnough, { everyMs: 20, timeoutMs: waitMs })) ?? false
 }
 
-/** How many replicas have to confirm a commit: `ANY 2 (a, b, c)`, `FIRST 2 (a, b)`, `2 (a, b)`, or 1 of a plain list. */
+/** How many replicas must confirm a commit: `ANY 2 (a, b, c)`, `FIRST 2 (a, b)`, `2 (a, b)`; 1 for a plain list. */
 async function countNeeded(administrator: Session): Promise<number> {
   const { rows } = await administrator.query<{ names: string }>(
     `select pg_catalog.current_setting('synchronous_standby_names') as names`,
@@ -26,8 +26,8 @@ async function countNeeded(administrator: Session): Promise<number> {
 }
 
 /**
- * Answers a position in the log behind all that is committed by now. The record is flushed here, but the commit does not
- * wait for the replicas: a wait that is cut short would look like one that succeeded.
+ * Returns a WAL position after everything committed so far. The record is flushed here, but its commit does not wait
+ * for the replicas: an interrupted wait would look like a successful one.
  */
 async function writeToLog(administrator: Session): Promise<string> {
   await administrator.query('begin; set local synchronous_commit = local')

@@ -7,9 +7,9 @@ import { templateName, tenantDatabasePattern } from '../postgres/tenant-names.ts
 import type { Installation } from './installation.ts'
 
 /**
- * Takes from PUBLIC what it may do in the databases of the installation on a host: its own one, the template and those of
- * tenants. PostgreSQL lets PUBLIC connect to every new database, also to one that an operator made, or a restore. False: some
- * could not be closed because of what a tenant holds.
+ * Revokes the rights of PUBLIC on the installation's databases on a host: its own, the template and the tenants'.
+ * PostgreSQL lets PUBLIC connect to every new database, for example one made by an operator or a restore. False: some
+ * could not be closed because of a tenant's lock.
  */
 export async function closeDatabases(
   { databases, namespace, log }: Installation,
@@ -20,7 +20,7 @@ export async function closeDatabases(
     for (const name of await openDatabases(session, namespace)) {
       const isClosed = await closeDatabase(session, name)
       if (!isClosed)
-        log.error({ database: name }, 'PUBLIC may connect to a database, and it cannot be revoked now')
+        log.error({ database: name }, 'PUBLIC may connect to a database, and revoking that failed')
       isComplete &&= isClosed
     }
     return isComplete
@@ -38,7 +38,7 @@ async function openDatabases(session: Session, namespace: string): Promise<reado
   return rows.map(({ name }) => name)
 }
 
-/** One that another process is making is closed by that process first. */
+/** A database that another process is creating is closed by that process first. */
 async function closeDatabase(session: Session, name: string): Promise<boolean> {
   await holdName(session, name)
   try {

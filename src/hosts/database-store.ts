@@ -13,7 +13,7 @@ export async function deleteDatabaseRow(tx: ClientBase, id: number): Promise<voi
   await tx.query('delete from cartage.databases where id = $1', [id])
 }
 
-/** The databases of active users, on one host or on all, that do not have the newest migration. */
+/** Databases of active users, on one host or on all, without the newest migration. */
 export async function laggingDatabases(
   control: Queryable,
   newest: string | undefined,

@@ -2,20 +2,20 @@ import type { Databases } from '../postgres/databases.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { isStandby } from '../postgres/wire/standby.ts'
 
-/** The standbys that follow a primary at this moment. */
+/** The standbys that follow a primary now. */
 export type Replication = Readonly<{
   standbys: number
-  /** Of those, the ones for which a commit waits. */
+  /** Those that commits wait for. */
   synchronous: number
-  /** Commits wait for a synchronous standby, whether there is one or not. */
+  /** Commits wait for a synchronous standby, even if none is connected. */
   isSynchronous: boolean
-  /** How far the last of them is behind; null if there is none. */
+  /** Lag of the slowest one; null if there is none. */
   lagBytes: number | null
-  /** The same in time; null also where nothing has been written for a while. */
+  /** The same in time; also null if nothing has been written for a while. */
   lagMs: number | null
 }>
 
-/** Which part a host plays. Of a standby nothing else is asked: a connection to it counts as none. */
+/** The role of a host. A standby gets no further query: we do not use connections to it. */
 export type HostRole =
   | Readonly<{ role: 'primary'; replication: Replication }>
   | Readonly<{ role: 'standby'; replication?: never }>

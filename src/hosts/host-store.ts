@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg'
 import type { Queryable } from '../postgres/transaction.ts'
 
-/** A host as it is recorded. The address of the first one is in the configuration. */
+/** A stored host. The address of the first host is in the configuration. */
 export type SealedHost = Readonly<{ id: number; name: string; sealedUrl: Buffer }>
 
 export async function readSealedHosts(control: Queryable): Promise<readonly SealedHost[]> {
@@ -22,7 +22,7 @@ export async function findHost(control: Queryable, name: string): Promise<KnownH
   return rows[0]
 }
 
-/** Every host, and how many databases it has. */
+/** Every host, with its number of databases. */
 export async function countDatabases(
   control: Queryable,
 ): Promise<readonly Readonly<{ id: number; name: string; databases: number }>[]> {
@@ -33,7 +33,7 @@ export async function countDatabases(
   return rows
 }
 
-/** Of these hosts, the one with the fewest databases. */
+/** The one of these hosts with the fewest databases. */
 export async function emptiestHost(control: Queryable, hostIds: readonly number[]): Promise<number> {
   const { rows } = await control.query<{ id: number }>(
     `select h.id from cartage.hosts h left join cartage.databases d on d.host_id = h.id
@@ -50,7 +50,7 @@ export async function nextHostId(control: Queryable): Promise<number> {
   return rows[0]!.id
 }
 
-/** Records a new host, or the new address of a known one. */
+/** Stores a new host, or the new address of a known one. */
 export async function saveHost(tx: ClientBase, { id, name, sealedUrl }: SealedHost): Promise<void> {
   await tx.query(
     `insert into cartage.hosts (id, name, sealed_url) overriding system value values ($1, $2, $3)

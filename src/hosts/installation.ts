@@ -3,14 +3,14 @@ import type { Databases } from '../postgres/databases.ts'
 import type { Migration } from '../postgres/migrate.ts'
 import type { Secrets } from '../secrets.ts'
 
-/** A running installation: what every act on its hosts and accounts needs. */
+/** A running installation: what all operations on its hosts and accounts need. */
 export type Installation = Readonly<{
   namespace: string
   databases: Databases
   secrets: Secrets
-  /** What every tenant database has had applied. */
+  /** Migrations of every tenant database. */
   tenantMigrations: readonly Migration[]
-  /** What the service's own database on every host but the first has had applied. */
+  /** Migrations of the service's own database on every host but the first. */
   hostMigrations: readonly Migration[]
   log: Log
 }>

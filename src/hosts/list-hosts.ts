@@ -4,7 +4,7 @@ import type { Installation } from './installation.ts'
 
 export type ListedHost = Readonly<{ name: string; databases: number; address: string }>
 
-/** What an operator sees of every host. None of them is asked anything. */
+/** What an operator sees of every host. Queries only the control database. */
 export async function listHosts({ databases }: Installation): Promise<readonly ListedHost[]> {
   const known = await countDatabases(databases.control)
   return known.map(({ id, ...host }) => ({ ...host, address: addressOf(databases.hosts.get(id)) }))

@@ -5,8 +5,8 @@ import type { Installation } from './installation.ts'
 import { checkSecret } from './secret/check-secret.ts'
 
 /**
- * Makes the hosts of the control database known to this process. Host 1 is known from the configuration. A process
- * whose secret is not, or no longer, the installation's is turned away here.
+ * Registers the hosts of the control database in this process. Host 1 comes from the configuration. Refuses a process
+ * with a wrong or outdated secret.
  */
 export async function loadHosts(
   { databases, secrets }: Installation,
@@ -15,7 +15,7 @@ export async function loadHosts(
   await checkSecret(control, secrets)
   const known = await readSealedHosts(control)
   const ids = new Set(known.map(({ id }) => id))
-  // One that is just being added is not in the table yet: only what was there can have been removed.
+  // A host that is just being added is not in the table yet: only hosts seen there before can have been removed.
   for (const id of loaded.get(databases.hosts) ?? []) if (!ids.has(id)) databases.hosts.forget(id)
   loaded.set(databases.hosts, ids)
   for (const { id, name, sealedUrl } of known)

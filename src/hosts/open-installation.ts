@@ -13,7 +13,7 @@ import { type InstallationSecrets, settleSecret } from './secret/installation-se
 
 export type ConnectedInstallation = Readonly<{ installation: Installation; isFirstStart: boolean }>
 
-/** Connects to an installation and brings it up to date: control database, templates, every tenant. The caller closes it. */
+/** Connects to an installation and migrates it: control database, templates, every tenant. The caller closes it. */
 export async function openInstallation(
   config: Config,
   given: InstallationSecrets,
@@ -29,7 +29,7 @@ export async function openInstallation(
   }
 }
 
-/** The same but for what `prepareHosts` does. */
+/** The same without `prepareHosts`. */
 export async function connectInstallation(
   config: Config,
   given: InstallationSecrets,
@@ -59,7 +59,7 @@ export async function connectInstallation(
   }
 }
 
-/** A rotation of the secret was cut off after it had been decided: what is open here has the old one. */
+/** A rotation of the secret was cut off after its commit: the open connections use the old secret. */
 async function reconnect(
   databases: Databases,
   config: Config,
@@ -67,7 +67,7 @@ async function reconnect(
   log: Log,
 ): Promise<ConnectedInstallation> {
   await databases.close()
-  log.warn('the secret was being changed when the process ended: going on with the new one')
+  log.warn('a rotation of the secret was cut off after its commit: using the new secret')
   return connectInstallation(config, { ...given, nextSecret: undefined }, log)
 }
 

@@ -8,16 +8,16 @@ import { moveRolePasswords } from './secret/role-passwords.ts'
 import { migrateTenants, prepareTemplate } from './tenant-databases.ts'
 
 /**
- * Brings the template and the tenants of every host up to date. Without the first host nothing works; another one
- * that does not answer, is a standby, or cannot be changed now for any other reason is left for later: its id is in the
- * answer. So one bad host stops no process and no command, such as the one that gives it another address.
+ * Migrates the template and the tenants of every host. Fails if the first host fails. Any other host that does not
+ * answer, is a standby, or cannot be changed now is left for later: its id is returned. So one bad host blocks no
+ * process and no command, such as the one that gives it another address.
  */
 export async function prepareHosts(installation: Installation): Promise<readonly number[]> {
   const ids = installation.databases.hosts.all().map(({ id }) => id)
   return prepareEach(installation, ids)
 }
 
-/** Tries the hosts that were left again and again, until all are prepared or the signal fires. */
+/** Retries the hosts that were left, until all are prepared or the signal fires. */
 export async function prepareLater(
   installation: Installation,
   left: readonly number[],
@@ -29,7 +29,7 @@ export async function prepareLater(
     await sleep(everyMs, undefined, { signal, ref: false }).catch(() => undefined)
     if (signal.aborted) return
     waiting = await prepareEach(installation, waiting).catch((error: unknown) => {
-      installation.log.error({ err: error }, 'cannot bring a database host up to date')
+      installation.log.error({ err: error }, 'cannot prepare a database host')
       return waiting
     })
   }
@@ -37,7 +37,7 @@ export async function prepareLater(
 
 async function prepareEach(installation: Installation, ids: readonly number[]): Promise<readonly number[]> {
   const left: number[] = []
-  // One that was removed needs nothing any more.
+  // Removed hosts need nothing.
   const known = installation.databases.hosts.all().filter(({ id }) => ids.includes(id))
   for (const { id, name: host } of known) {
     try {
@@ -54,7 +54,7 @@ async function prepareEach(installation: Installation, ids: readonly number[]): 
   return left
 }
 
-/** Brings the service's own database, the template and the tenants of a host up to date. False: some tenants must wait. */
+/** Migrates the service's own database, the template and the tenants of a host. False: some tenants must wait. */
 export async function prepareHost(installation: Installation, id: number): Promise<boolean> {
   if (id !== firstHostId) await prepareHostDatabase(installation.databases, id, installation.hostMigrations)
   await prepareTemplate(installation, id)

@@ -9,7 +9,7 @@ import type { Installation } from './installation.ts'
 import { isOutOfReach } from './out-of-reach.ts'
 import { dropDatabase } from './tenant-databases.ts'
 
-/** Forgets a PostgreSQL cluster that has no tenants. What else is ours there goes if it answers. */
+/** Removes a PostgreSQL cluster without tenants. Drops our databases there if it answers. */
 export async function removeHost(installation: Installation, name: string): Promise<void> {
   const { control, hosts } = installation.databases
   const id = await inTransaction(control, async (tx) => {
@@ -30,7 +30,9 @@ export async function removeHost(installation: Installation, name: string): Prom
   hosts.forget(id)
 }
 
-/** The template, and the service's own database. If that is the control database of others, so is the template. */
+/**
+ * The template and the service's own database. If the latter is another installation's control database, both are kept.
+ */
 async function dropOurs({ databases, namespace }: Installation, hostId: number): Promise<void> {
   try {
     if (await isControlDatabase(databases, hostId)) return

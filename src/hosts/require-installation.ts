@@ -6,7 +6,7 @@ import { firstHostId } from '../postgres/hosts.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { deriveSecrets } from '../secrets.ts'
 
-/** Only `cartage serve` makes an installation. All other commands need one that exists. */
+/** Only `cartage serve` creates an installation. All other commands need an existing one. */
 export async function requireInstallation(config: Config, adminUrl: string, log: Log): Promise<void> {
   const databases = openDatabases(config, adminUrl, deriveSecrets(''), log)
   try {

@@ -11,8 +11,8 @@ import type { Installation } from './installation.ts'
 import { isOutOfReach } from './out-of-reach.ts'
 
 /**
- * Makes or updates the template that tenant databases are copied from: PostGIS and the cartodb schema. Processes
- * that start at once wait for each other; nobody stays connected, as CREATE DATABASE needs the template alone.
+ * Creates or migrates the template of tenant databases: PostGIS and the cartodb schema. Processes that start together
+ * wait for each other; no connection stays open, as CREATE DATABASE needs exclusive access to the template.
  */
 export async function prepareTemplate(
   { databases, namespace, tenantMigrations }: Installation,
@@ -30,7 +30,10 @@ export async function prepareTemplate(
   })
 }
 
-/** A database for a tenant: a copy of the template, where PUBLIC may not connect. A template may be behind for a while. */
+/**
+ * A database for a tenant: a migrated copy of the template, where PUBLIC may not connect. The template may be behind
+ * for a while.
+ */
 export async function createTenantDatabase(
   installation: Installation,
   hostId: number,
@@ -51,8 +54,8 @@ export async function dropDatabase(databases: Databases, hostId: number, name: s
 }
 
 /**
- * Brings the databases of a host's tenants up to date: all of those, and only those, that lag behind. False: some could
- * not be, because of what a tenant does there; nobody else waits for them.
+ * Migrates the databases of a host's tenants that lag behind. False: some could not be migrated because of a tenant's
+ * activity there; the others do not wait for them.
  */
 export async function migrateTenants(installation: Installation, hostId: number): Promise<boolean> {
   const lagging = await laggingDatabases(
@@ -65,7 +68,9 @@ export async function migrateTenants(installation: Installation, hostId: number)
   return isComplete
 }
 
-/** Ends a transaction that holds what the migration changes. Otherwise a tenant could keep its database from being migrated. */
+/**
+ * Ends transactions that lock what the migration changes. Otherwise a tenant could block the migration of its database.
+ */
 async function isMigrated(installation: Installation, hostId: number, name: string): Promise<boolean> {
   const { databases, tenantMigrations, log } = installation
   const attempt = () => migrateTenant(databases, hostId, name, tenantMigrations)
@@ -79,7 +84,7 @@ async function isMigrated(installation: Installation, hostId: number, name: stri
     return true
   } catch (error) {
     if (isOutOfReach(error)) throw error
-    log.error({ err: error, database: name }, 'a database of a tenant is not up to date')
+    log.error({ err: error, database: name }, 'cannot migrate the database of a tenant')
     return false
   }
 }
@@ -102,7 +107,7 @@ async function createDatabase(
     await holdName(session, name)
     const copy = `create database ${quoteIdentifier(name)} template ${quoteIdentifier(template)} encoding 'UTF8'`
     await session.query(copy).catch(async (error) => {
-      // A creation that died left it, and its row is gone.
+      // Left by a creation that died; its row is gone.
       if (!hasSqlstate(error, sqlstate.duplicateDatabase)) throw error
       await session.query(`drop database ${quoteIdentifier(name)} with (force)`)
       await session.query(copy)
@@ -111,7 +116,7 @@ async function createDatabase(
   })
 }
 
-/** PostGIS comes first, in a schema of its own: the migrations use its types. */
+/** PostGIS first, in its own schema: the migrations use its types. */
 async function migrateTenant(
   databases: Databases,
   hostId: number,

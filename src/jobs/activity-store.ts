@@ -1,6 +1,6 @@
 import type { Queryable } from '../postgres/transaction.ts'
 
-/** A job that runs, without what it runs. */
+/** A running job, without its statements. */
 export type RunningJob = Readonly<{
   id: string
   username: string
@@ -16,14 +16,17 @@ export type RunningJob = Readonly<{
 /** A user whose jobs wait. */
 export type WaitingUser = Readonly<{ username: string; jobs: number; oldestAt: Date }>
 
-/** Up to a limit of each; `left` counts those beyond it. */
+/** Up to a limit of each; `left` counts the rest. */
 export type Activity = Readonly<{
   running: readonly RunningJob[]
   waiting: readonly WaitingUser[]
   left: Readonly<{ running: number; waiting: number }>
 }>
 
-/** What the workers of all processes are at, the longest running first, and who waits, in the order of their turns. */
+/**
+ * What the workers of all processes are doing, longest running first, and which users wait, in the order of their
+ * turns.
+ */
 export async function readActivity(control: Queryable, limit: number): Promise<Activity> {
   const [running, waiting] = await Promise.all([readRunning(control, limit), readWaiting(control, limit)])
   return {
@@ -33,7 +36,7 @@ export async function readActivity(control: Queryable, limit: number): Promise<A
   }
 }
 
-/** Each row says how many there are in all. */
+/** Each row has the total count. */
 type Counted = Readonly<{ total: number }>
 
 const beyond = (rows: readonly Counted[]) => (rows[0]?.total ?? 0) - rows.length
@@ -44,7 +47,7 @@ async function readRunning(control: Queryable, limit: number): Promise<readonly 
        json_array_length(j.definition -> 'items') as items,
        greatest(1, (select count(*) from json_array_elements(j.progress -> 'items') item
          where item ->> 'startedAt' is not null))::integer as item,
-       -- Nothing is written yet of a job that was claimed together with a begun transaction.
+       -- A job that was claimed together with a begun transaction has no progress yet.
        coalesce((j.progress #>> '{items,0,startedAt}')::timestamptz, j.updated_at) as "startedAt"
      from cartage.jobs j
      join cartage.users u on u.id = j.user_id

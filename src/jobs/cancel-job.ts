@@ -20,8 +20,8 @@ import { withLockedJob } from './with-locked-job.ts'
 import { endOf, writeJobs } from './write-store.ts'
 
 /**
- * Cancels a job that waits or runs, and answers when its statement has been stopped. A statement that committed
- * before it could be stopped is done; if it was the last one, so is the job, and the cancel is refused.
+ * Cancels a waiting or running job, and returns when its statement has been stopped. A statement that committed before
+ * it could be stopped is done; if it was the last one, so is the job, and the cancel is refused.
  */
 export async function cancelJob(databases: Databases, account: Account, id: string): Promise<Job> {
   const ended = await withLockedJob(databases, account, id, async (tx, found) => {
@@ -39,15 +39,15 @@ function stopJob(databases: Databases, account: Account, found: StoredJob): Prom
   return flight ? stopStatement(databases, account, job, flight) : withLostSteps(databases, account, job)
 }
 
-/** While a backend does not end, the lock is given up: the cancel is tried again. */
+/** While a backend does not end, the lock is released and the cancel is retried. */
 function unlessNotStopped(error: unknown): undefined {
   if (error instanceof AppError && error.code === 'statement-not-stopped') return undefined
   throw error
 }
 
 /**
- * Stops the running statement. In the job that is answered the step is done, or still running if it did not happen.
- * Undefined: the statement has ended, and only its worker knows how.
+ * Stops the running statement. Returns the job with the step done, or still running if it did not happen. Undefined:
+ * the statement has ended, and only its worker knows how.
  */
 async function stopStatement(
   databases: Databases,
@@ -60,12 +60,12 @@ async function stopStatement(
   return flight.xid === null || outcome.kind === 'aborted' ? job : accepted(stepSettled(job, outcome))
 }
 
-/** The row of the job is locked meanwhile, and a control connection taken. */
+/** Meanwhile the job's row is locked, and a control connection is in use. */
 const whileLocked: Patience = { attempts: 1, waitMs: 1_000 }
 
 /**
- * The job as it really is. After a restore or fail-over of the control database, a job on another host may have done more
- * than its row says: each statement that was sent has a mark on that host. Marks the next step as not to be sent.
+ * The job's true state. After a restore or fail-over of the control database, a job on another host may have done more
+ * than its row says: each statement that was sent has a mark on that host. Marks the next step so that it is not sent.
  */
 async function withLostSteps(databases: Databases, { hostId }: Account, job: Job): Promise<Job | undefined> {
   if (hostId === firstHostId) return job

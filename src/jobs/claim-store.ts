@@ -3,7 +3,7 @@ import { masterTargetOf } from '../auth/account.ts'
 import type { SessionTarget } from '../postgres/session-target.ts'
 import { type Flight, type JobRow, readStoredJob, type StoredJob } from './job-store.ts'
 
-/** What a worker wants to be given. */
+/** What a worker asks for. */
 export type ClaimRequest = Readonly<{
   workerId: number
   /** Waiting jobs, and running ones that have lost their worker. */
@@ -12,21 +12,24 @@ export type ClaimRequest = Readonly<{
   perUser: number
   perHost: number
   openHosts: readonly number[]
-  /** Open transactions in which nothing has happened yet, for the next job of their user. */
+  /** Open, still empty transactions for the next job of their user. */
   transactions: readonly OpenTransaction[]
 }>
 
 export type OpenTransaction = Readonly<{
   userId: number
   flight: Flight
-  /** The epoch of the server in which it was begun. */
+  /** The server epoch in which it was begun. */
   epoch: string
 }>
 
 export type Claims = Readonly<{
-  /** One that is in flight is so in a transaction that was offered for it, or was when it lost its last worker. */
+  /**
+   * A claimed job with a flight got a transaction that was offered for it, or had a flight when it lost its last
+   * worker.
+   */
   claimed: readonly ClaimedJob[]
-  /** There may be more to be had. */
+  /** There may be more jobs to claim. */
   hasMore: boolean
 }>
 
@@ -36,7 +39,7 @@ export type ClaimedJob = StoredJob &
     claim: string
     /** Where to log in, and as which role. */
     target: SessionTarget
-    /** How often its step has lost its connection, and how often its worker or the whole server. */
+    /** How often its step lost its connection, and how often its worker or the whole server was lost. */
     losses: number
     restarts: number
     /** More jobs of the same user are waiting. */
@@ -56,14 +59,14 @@ type ClaimedRow = JobRow &
     database_name: string
   }>
 
-/** As the functions of the queue give claims. Nothing is there where there was no request. */
+/** Claims as the queue's functions return them. Empty without a request. */
 export type ClaimsRecord = Readonly<{ claimed?: readonly ClaimedRow[]; has_more?: boolean }>
 
 export function readClaims({ claimed = [], has_more: hasMore = false }: ClaimsRecord): Claims {
   return { claimed: claimed.map(readClaimedJob), hasMore }
 }
 
-/** As the functions of the queue take a request; the limit per user stands apart. */
+/** A request as the queue's functions take it; the limit per user is passed separately. */
 export function claimValues(request: ClaimRequest | undefined): unknown[] {
   const { workerId, wanted, wantedOrphans, perHost, openHosts, transactions } = request ?? {}
   const offered = transactions && JSON.stringify(byUser(transactions))
@@ -91,7 +94,7 @@ function readClaimedJob(row: ClaimedRow): ClaimedJob {
   }
 }
 
-/** The job as it stands in the database, if it still has the same claim. */
+/** The job's current row, if it still has the same claim. */
 export async function reloadJob(control: Pool, from: ClaimedJob): Promise<ClaimedJob | undefined> {
   const { rows } = await control.query<{ job: ClaimedRow }>(
     `select row_to_json(r) as job from cartage.runnable_jobs r

@@ -2,13 +2,13 @@ import { type Lexeme, lexemes, type StringKind, textOf } from '../sql/lexemes.ts
 
 export type FallbackValues = {
   readonly jobId: string
-  /** Empty for a fallback that follows a success. */
+  /** Empty for a fallback after a success. */
   readonly errorMessage: string
 }
 
 /**
- * Fills `<%= job_id %>` and `<%= error_message %>` into a fallback, each by the place where it stands, so
- * that no error text can break the statement or add to it:
+ * Fills `<%= job_id %>` and `<%= error_message %>` into a fallback, each according to its place, so that no error text
+ * can break the statement or add to it:
  *
  *   '...'  E'...'  "..."         part of the text, with quotes (in E'' backslashes too) escaped
  *   $tag$...$tag$                part of the text; with another tag if the text would end there
@@ -16,8 +16,8 @@ export type FallbackValues = {
  *   comments, U&'', B'', X''     stripped
  *   between other words          a literal of its own
  *
- * The literals of DO and CREATE FUNCTION hold code: in there everything is stripped, and between other words
- * it becomes a literal of its own.
+ * The literals of DO and CREATE FUNCTION are code: inside them every value is stripped, and between other words it
+ * becomes a literal of its own.
  */
 export function renderFallback(template: string, { jobId, errorMessage }: FallbackValues): string {
   const fill = filling(template, { job_id: jobId, error_message: errorMessage })
@@ -35,7 +35,7 @@ export function renderFallback(template: string, { jobId, errorMessage }: Fallba
   return rendered.join('')
 }
 
-/** Each value is encoded once for each kind of place, however often it stands there. */
+/** Each value is encoded once for each kind of place. */
 function filling(template: string, values: Readonly<Record<string, string>>): Fill {
   const count = template.match(holes)?.length ?? 1
   const longest = Math.ceil(maxFilledLength / count)
@@ -50,7 +50,7 @@ function filling(template: string, values: Readonly<Record<string, string>>): Fi
     })
 }
 
-/** All values together: a fallback of 16 KB has room for 800 times an error of 64 KB. */
+/** Total of all values: a 16 KB fallback could repeat a 64 KB error 800 times. */
 const maxFilledLength = 128 * 1024
 
 const hole = /<%=\s*(?:job_id|error_message)\s*%>/
@@ -64,7 +64,7 @@ const doubleQuotes: Encode = (value) => value.replaceAll("'", "''")
 const doubleIdentifierQuotes: Encode = (value) => value.replaceAll('"', '""')
 const doubleBackslashes: Encode = (value) => value.replaceAll('\\', '\\\\')
 
-/** Safe in any place that someone else closes: there is nothing left that could close it, or escape its end. */
+/** Safe in any quoted place or comment: nothing is left that could close it, or escape its end. */
 const strip: Encode = (value) =>
   value
     .replace(/['"\\$]/g, '')
@@ -74,7 +74,7 @@ const strip: Encode = (value) =>
     .replace(/^[*/-]+/, '')
     .replace(/(?<![*/-])[*/-]+$/, '') || ' '
 
-/** After `E'a'` and a line end, a literal is the rest of that one. */
+/** After `E'a'` and a line break, a literal continues that one. */
 const literalEncodings: Readonly<Record<StringKind, Encode>> = {
   string: doubleQuotes,
   'escape-string': (value) => doubleBackslashes(doubleQuotes(value)),
@@ -82,7 +82,7 @@ const literalEncodings: Readonly<Record<StringKind, Encode>> = {
   'bit-string': strip,
 }
 
-/** Apart from its neighbours: `E<%= job_id %>` must not become a literal with escapes. */
+/** Separated from its neighbours: `E<%= job_id %>` must not become an escape string. */
 function ownLiteral(part: Lexeme, fill: Fill, before: string | undefined, next: Lexeme | undefined): string {
   const literal = `'${fill(textOf(part), literalEncodings[part.fillsIn ?? 'string'])}'`
   return space(before) + literal + space(next && textOf(next)[0])
@@ -115,13 +115,13 @@ function renderBody({ kind, body }: Lexeme, fill: Fill, isCode: boolean): string
   }
 }
 
-/** The backslash of `\<` does nothing, but would touch the value. */
+/** The backslash of `\<` has no effect, but would escape the value. */
 function escapePieces(body: string): string[] {
   const pieces = body.match(/''|\\(?:[0-7]{1,3}|x[\da-fA-F]{1,2}|u[\da-fA-F]{4}|U[\da-fA-F]{8}|.)|./gs)!
   return pieces.map((piece) => (piece === '\\<' ? '<' : piece))
 }
 
-/** The tag of the template, or another one if the body would end before its end. */
+/** The template's tag, or another one if the body contains it. */
 function tagFor(body: string, tag: string): string {
   if (!endsEarly(body, tag)) return tag
   const taken = new Set(body.match(/\$t\d+(?=\$|$)/g))
@@ -132,7 +132,7 @@ function tagFor(body: string, tag: string): string {
 
 const endsEarly = (body: string, tag: string) => `${body}${tag}`.indexOf(tag) < body.length
 
-/** Looks into a literal as if its text were SQL, which it may be. Each piece spells one character of that text. */
+/** Reads a literal as if its text were SQL, which it may be. Each piece stands for one character of that text. */
 function renderInside(pieces: readonly string[], fill: Fill, encode: Encode, isCode: boolean): string {
   let rendered = ''
   let at = 0
@@ -152,12 +152,12 @@ function spelledCharacter(piece: string): string {
   return '?'
 }
 
-/** One that is not closed is more likely an apostrophe. */
+/** An unclosed one is more likely an apostrophe. */
 function isClosedLiteral({ kind, close }: Lexeme): boolean {
   return kind.endsWith('string') && close !== ''
 }
 
-/** What of a statement has been seen so far: its first words and its last one. */
+/** What has been seen of a statement: its first words and its last one. */
 type Statement = { head: string[]; last: string }
 
 function advance(statement: Statement, part: Lexeme): void {

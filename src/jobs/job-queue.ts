@@ -5,7 +5,7 @@ import type { ClaimRequest } from './claim-store.ts'
 import type { LocalWorker } from './local-worker.ts'
 import { enqueueJobs, type NewJob, type QueueLimits } from './queue-store.ts'
 
-/** The way into the queue, with group commit. */
+/** Adds jobs to the queue, with group commit. */
 export class JobQueue {
   readonly #control: Pool
   readonly #limits: QueueLimits
@@ -19,12 +19,12 @@ export class JobQueue {
     this.#limits = limits
   }
 
-  /** From now on this worker is given new jobs at once. The others are notified only when it has its hands full. */
+  /** From now on this worker gets new jobs at once. The others are notified only when it is at its limit. */
   giveFirst(worker: LocalWorker): void {
     this.#near = worker
   }
 
-  /** When it was created; null: the queue of its user is full. */
+  /** Returns the creation time; null: the user's queue is full. */
   async add(job: NewJob): Promise<Date | null> {
     try {
       return await this.#groupCommit.write(job)
@@ -34,10 +34,10 @@ export class JobQueue {
     }
   }
 
-  /** The first attempt may have been written, or may still be. The job has the same id, so it is not queued twice. */
+  /** The first attempt may have been written, or still arrive. The job has the same id, so it is not queued twice. */
   #addAgain(job: NewJob): Promise<Date | null> {
     return this.#groupCommit.write(job).catch((error: unknown) => {
-      // The first attempt was written while the second was under way.
+      // The first attempt was written while the second was in flight.
       if (hasSqlstate(error, sqlstate.uniqueViolation)) return this.#groupCommit.write(job)
       throw error
     })
@@ -46,7 +46,7 @@ export class JobQueue {
   async #enqueue(jobs: readonly NewJob[], isPatient: boolean): Promise<readonly (Date | null)[]> {
     const enqueue = (request?: ClaimRequest) =>
       enqueueJobs(this.#control, this.#limits, jobs, { isPatient, request })
-    // Who has to wait for somebody must not have the worker wait too.
+    // Patient writes may block; do not block the worker.
     const near = isPatient ? undefined : this.#near
     const users = jobs.map(({ account }) => account.userId)
     const { queued } = await (near ? near.claimWith(users, enqueue) : enqueue())

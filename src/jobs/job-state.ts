@@ -15,16 +15,16 @@ import { findStep, nextStep, runningStep, type Step } from './job-step.ts'
  *               claim                 its last step ended
  *    pending ----------> running ------------+-----------> done        every item is done
  *       |    <----------    |                +-----------> failed      an item failed
- *       |      requeue      |                '-----------> unknown     nobody knows what became of an item
+ *       |      requeue      |                '-----------> unknown     the outcome of an item is unknown
  *       |                   |
  *       |      cancel       |
  *       '-------------------'----------------------------> cancelled
  *
- * The four on the right are final: nothing leaves them, and nothing of the job runs any more. `abandon` goes
- * there from pending or running by letting every step fail that is left.
+ * The four states on the right are final: the job runs no more. `abandon` reaches them from pending or running by
+ * failing every remaining step.
  *
- * A step is an item, the fallback of an item or the fallback of the job. Not more than one is running, and
- * only while the job is:
+ * A step is an item, the fallback of an item or the fallback of the job. At most one is running, and only while the job
+ * is:
  *
  *              beginStep              stepSucceeded, stepFailed, stepUnknown
  *    pending ------------> running -----------------------------------------> done, failed, unknown
@@ -32,13 +32,13 @@ import { findStep, nextStep, runningStep, type Step } from './job-step.ts'
  *       |     stepAborted,    |
  *       |     requeue; cancel of an item
  *       '-----------+---------'
- *                   '--> skipped      never to run: not reached, the item went the other way, or cancelled
+ *                   '--> skipped      will never run: not reached, the other fallback applies, or cancelled
  *
- * The order is item 0, its fallback, item 1, its fallback and so on, and last the fallback of the job. An
- * onsuccess follows an item that is done, the job's follows when all are; an onerror follows a failed one. A
- * fallback decides nothing: if it fails, the job goes on. After a failed item its onerror and the job's are
- * all that still runs, after an unknown one nothing. Items that were not reached, and their fallbacks, are
- * skipped in the object form and stay pending in the others.
+ * The order is item 0, its fallback, item 1, its fallback and so on, then the fallback of the job. An item's onsuccess
+ * runs after it is done, the job's after all are done; onerror runs after a failed item. The outcome of a fallback
+ * changes nothing: if it fails, the job continues. After a failed item only its onerror and the job's run, after an
+ * unknown one nothing. Items that were not reached, and their fallbacks, are skipped in the object form and stay pending
+ * in the others.
  */
 
 export type TransitionRefusal = {
@@ -48,7 +48,7 @@ export type TransitionRefusal = {
 }
 export type Transition = { readonly ok: true; readonly job: Job } | TransitionRefusal
 
-/** The job after a transition that cannot be refused where the caller stands. */
+/** The job after a transition that the caller knows to be allowed. */
 export function accepted(transition: Transition): Job {
   if (!transition.ok) throw new Error(transition.message)
   return transition.job
@@ -62,14 +62,14 @@ export function createJob(definition: JobDefinition, id: string, user: string, a
   return { ...definition, id, user, status: 'pending', items, ...fallback(definition, 'pending'), ...times }
 }
 
-/** Another query for a job of which nothing has run. */
+/** Replaces the query of a job that has not run yet. */
 export function replaceQuery(job: Job, definition: JobDefinition, at: Date): Transition {
   const isUntouched = job.status === 'pending' && job.items.every(({ status }) => status === 'pending')
   if (!isUntouched) return refusal('update-not-allowed', 'Job is not pending, it cannot be updated')
   return { ok: true, job: { ...createJob(definition, job.id, job.user, at), createdAt: job.createdAt } }
 }
 
-/** What `cartage.take_job` does to the row when a worker is given the job. */
+/** What `cartage.take_job` does to the row when a worker gets the job. */
 export function claim(job: Job, at: Date): Transition {
   if (job.status !== 'pending') return notAllowed('claim', job)
   return { ok: true, job: { ...job, status: 'running', updatedAt: at } }
@@ -91,19 +91,19 @@ export function stepFailed(job: Job, reason: string, at: Date, sqlstate?: string
   return endStep(job, { status: 'failed', endedAt: at, failedReason: reason, ...state }, at)
 }
 
-/** The running step may have happened or not, and nobody can tell. */
+/** The running step may or may not have happened; its outcome cannot be determined. */
 export function stepUnknown(job: Job, reason: string, at: Date): Transition {
   return endStep(job, { status: 'unknown', endedAt: at, failedReason: reason }, at)
 }
 
-/** The running step is known not to have happened, and will be begun again. */
+/** The running step did not happen, and will be begun again. */
 export function stepAborted(job: Job, at: Date): Transition {
   const step = runningStep(job)
   if (!step) return notAllowed('step', job)
   return { ok: true, job: { ...withStep(job, step, { status: 'pending' }), updatedAt: at } }
 }
 
-/** Back to the queue, to go on later where it was. A running step is known not to have happened. */
+/** Back to the queue, to continue later. A running step did not happen. */
 export function requeue(job: Job, at: Date): Transition {
   if (job.status !== 'running') return notAllowed('step', job)
   const step = runningStep(job)
@@ -111,7 +111,7 @@ export function requeue(job: Job, at: Date): Transition {
   return { ok: true, job: { ...stopped, status: 'pending', updatedAt: at } }
 }
 
-/** Nothing of the job can run any more, as its user or database is gone: each step left fails for that reason. */
+/** The job cannot run any more, as its user or database is gone: each remaining step fails for that reason. */
 export function abandon(job: Job, reason: string, at: Date): Transition {
   if (isFinal(job.status)) return notAllowed('step', job)
   let transition: Transition = job.status === 'pending' ? claim(job, at) : { ok: true, job }
@@ -122,7 +122,7 @@ export function abandon(job: Job, reason: string, at: Date): Transition {
   return transition
 }
 
-/** The running step has been stopped, and is known not to have happened. */
+/** The running step has been stopped and did not happen. */
 export function cancel(job: Job, at: Date): Transition {
   if (isFinal(job.status)) return notAllowed('cancel', job)
   const items = job.items.map((item) => cancelledItem(item, job.form === 'object'))
@@ -159,7 +159,7 @@ function endStep(job: Job, ending: Ending, at: Date): Transition {
   return { ok: true, job: settled(step.kind === 'item' ? afterItem(ended, step.index, ending) : ended, at) }
 }
 
-/** Decides which fallbacks may follow the end of an item, and what becomes of the items behind it. */
+/** Decides which fallbacks follow the end of an item, and what becomes of later items. */
 function afterItem(job: Job, index: number, { status, failedReason, failedSqlstate }: Ending): Job {
   const items = job.items.map((item, at) => {
     if (at === index) return { ...item, ...fallbackAfter(item, status) }
@@ -212,7 +212,7 @@ function withoutTimes({ startedAt, endedAt, ...item }: Item): Item {
   return item
 }
 
-/** What is recorded of a fallback, where there is one. */
+/** The record of a fallback, if there is one. */
 function fallback({ onsuccess, onerror }: Fallbacks, status: StepStatus): FallbackRecord {
   return onsuccess === undefined && onerror === undefined ? {} : { fallbackStatus: status }
 }

@@ -13,13 +13,13 @@ export type Step =
     }
   | { readonly kind: 'job-fallback'; readonly event: FallbackEvent; readonly statement: string }
 
-/** Tells it from every other step of the job. */
+/** Unique within the job. */
 export function stepName(step: Step): string {
   if (step.kind === 'item') return String(step.index)
   return step.kind === 'item-fallback' ? `${step.index} ${step.event}` : step.event
 }
 
-/** The step whose turn it is; none while one is running, and none of a job that has ended. */
+/** The next step; undefined while one is running, or after the job has ended. */
 export function nextStep(job: Job): Step | undefined {
   if (isFinal(job.status) || runningStep(job)) return undefined
   return findStep(job, 'pending')
@@ -29,13 +29,13 @@ export function runningStep(job: Job): Step | undefined {
   return findStep(job, 'running')
 }
 
-/** The first step in order that has a status. */
+/** The first step with this status. */
 export function findStep(job: Job, wanted: StepStatus): Step | undefined {
   for (const [step, status] of stepsSoFar(job)) if (status === wanted) return step
   return undefined
 }
 
-/** The steps in their order, up to the first one on whose ending the rest depends. */
+/** The steps in order, up to the first one whose outcome decides the rest. */
 function* stepsSoFar(job: Job): Generator<readonly [Step, StepStatus | undefined]> {
   for (const [index, item] of job.items.entries()) {
     yield [{ kind: 'item', index, statement: item.statement, ...timeoutOf(item) }, item.status]

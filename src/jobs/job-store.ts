@@ -6,18 +6,18 @@ import type { FallbackRecord, Item, Job, JobDefinition } from './job.ts'
 import { accepted, beginStep, createJob } from './job-state.ts'
 import { runningStep } from './job-step.ts'
 
-/** A statement that was announced, and perhaps sent. With this PostgreSQL can be asked what became of it. */
+/** A statement that was announced, and perhaps sent: the data needed to ask PostgreSQL for its outcome. */
 export type Flight = Backend &
   Readonly<{
     /** Null for a statement that runs outside of a transaction of ours. */
     xid: string | null
   }>
 
-/** A job, and what the service alone knows of it. */
+/** A job, with its internal state. */
 export type StoredJob = Readonly<{
   userId: number
   job: Job
-  /** The fence: a write names the claim and the revision that it has read. If the row has others, nothing is changed. */
+  /** The fence: a write names the claim and revision that it read. If the row has others, nothing is changed. */
   claim: string | null
   revision: number
   flight: Flight | null
@@ -40,13 +40,13 @@ export type JobRow = Readonly<{
 }>
 
 /**
- * Asks to be notified of the end of the user's job. False: the row is locked, perhaps for as long as a statement takes to
- * end, and this does not wait for it.
+ * Requests a notification when the user's job ends. False: the row is locked, perhaps until a statement ends; this does
+ * not wait.
  */
 export async function watchJob(control: Pool, account: Account, id: string): Promise<boolean> {
   const { rows } = await control.query<{ is_watched: boolean }>({
     name: 'watch-job',
-    // Not worth waiting for the disk: a crash ends the waiting too.
+    // No need to wait for the disk: a crash ends the waiting too.
     text: `with marked as (
        update cartage.jobs set is_watched = true
        where user_id = $1 and id = (
@@ -64,7 +64,7 @@ export async function watchJob(control: Pool, account: Account, id: string): Pro
   return rows[0]?.is_watched ?? false
 }
 
-/** Those of the jobs that have ended. */
+/** Returns those of the jobs that have ended. */
 export async function endedJobs(
   control: Pick<Pool, 'query'>,
   jobs: readonly Readonly<{ userId: number; id: string }>[],
@@ -91,7 +91,7 @@ export async function findJob(
   return rows[0] && readJob({ ...rows[0], username: account.username })
 }
 
-/** The job that was submitted with an idempotency key, and the hash of that request. */
+/** The job submitted with an idempotency key, and the hash of that request. */
 export async function findSubmitted(
   tx: Queryable,
   { userId }: Account,
@@ -104,7 +104,7 @@ export async function findSubmitted(
   return rows[0] && { id: rows[0].id, requestHash: rows[0].request_hash }
 }
 
-/** Locks a job until the transaction ends. Undefined: there is none, or somebody else has locked it. */
+/** Locks a job until the transaction ends. Undefined: it does not exist, or is locked already. */
 export async function lockJob(tx: Queryable, account: Account, id: string): Promise<StoredJob | undefined> {
   const { rows } = await tx.query<Omit<JobRow, 'username'>>(
     `${selectJobs} where user_id = $1 and id = $2 for update skip locked`,
@@ -113,7 +113,7 @@ export async function lockJob(tx: Queryable, account: Account, id: string): Prom
   return rows[0] && readStoredJob({ ...rows[0], username: account.username })
 }
 
-/** Another definition, for a locked job of which nothing has run. */
+/** Replaces the definition of a locked job that has not run yet. */
 export async function replaceDefinition(
   tx: Queryable,
   { userId, job }: StoredJob,
@@ -144,7 +144,7 @@ export function readStoredJob(row: JobRow): StoredJob {
   }
 }
 
-/** What has become of a job so far: all of it that its definition does not tell. */
+/** The progress of a job: everything that its definition does not contain. */
 type Progress = Partial<Pick<Job, 'failedReason' | 'failedSqlstate'>> &
   FallbackRecord & {
     readonly items: readonly (Omit<StepRecord, StepTime> & Partial<Record<StepTime, string>>)[]
@@ -152,7 +152,7 @@ type Progress = Partial<Pick<Job, 'failedReason' | 'failedSqlstate'>> &
 type StepRecord = Pick<Item, 'status' | 'failedReason' | 'failedSqlstate' | StepTime> & FallbackRecord
 type StepTime = 'startedAt' | 'endedAt'
 
-/** To be made JSON, where undefined members are left out and dates become text. */
+/** For JSON, which leaves out undefined members and turns dates into text. */
 export function progressOf(job: Job) {
   const items = job.items.map((item) => ({
     ...outcomeOf(item),
@@ -182,7 +182,7 @@ function readJob(row: JobRow): Job {
     status: row.status,
     updatedAt: new Date(row.updated_at),
   }
-  // It was claimed together with a begun transaction, and nothing has been written since.
+  // Claimed together with a begun transaction, and not written since.
   const isHandedOver = row.flight_pid !== null && !runningStep(job)
   return isHandedOver ? accepted(beginStep(job, job.updatedAt)) : job
 }

@@ -10,9 +10,9 @@ import type { LocalWorker } from './local-worker.ts'
 import { finishedChannel } from './queue-store.ts'
 
 /**
- * Lets requests wait for the end of jobs. One connection listens for all of them, from the first one that waits. Each
- * second it also asks for the jobs that are waited for, because a notification can be left out. When the connection is
- * lost, every request looks for itself.
+ * Lets requests wait for the end of jobs. One connection listens for all of them, opened by the first. It also polls
+ * the awaited jobs each second, because a notification can be missing. If the connection is lost, every request polls
+ * by itself.
  */
 export class JobWaiter {
   readonly #control: ControlPool
@@ -33,12 +33,12 @@ export class JobWaiter {
     })
   }
 
-  /** From now on nothing but this worker is asked about the jobs that it has in its hands. */
+  /** From now on, this worker alone is asked about the jobs that it runs. */
   askFirst(worker: LocalWorker): void {
     this.#near = worker
   }
 
-  /** The job when it has ended, or as it is when the time is over or the caller gives up. None: there is no such job. */
+  /** Returns the job when it has ended, or its current state on timeout or abort. Undefined: no such job. */
   async wait(
     account: Account,
     id: string,
@@ -63,7 +63,7 @@ export class JobWaiter {
     }
   }
 
-  /** The job when the worker of this process has ended it. */
+  /** The job, if this process's worker has ended it. */
   async #waitNear(
     account: Account,
     id: string,

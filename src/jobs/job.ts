@@ -4,10 +4,10 @@ export function isFinal(status: JobStatus): boolean {
   return status !== 'pending' && status !== 'running'
 }
 
-/** Of an item, or of the fallback of an item or job. */
+/** Status of an item, or of the fallback of an item or job. */
 export type StepStatus = 'pending' | 'running' | 'done' | 'failed' | 'skipped' | 'unknown'
 
-/** How the client wrote the query, and sees it again: one statement, a chain, or a chain with fallbacks. */
+/** The form in which the client wrote the query, and gets it back: one statement, a chain, or a chain with fallbacks. */
 export type JobForm = 'string' | 'array' | 'object'
 
 /** Statements to run afterwards; templates, see fallback-template.ts. */
@@ -27,7 +27,7 @@ export type JobDefinition = Fallbacks & {
   readonly items: readonly ItemDefinition[]
 }
 
-/** What became of a fallback; absent where there is none. */
+/** The outcome of a fallback; absent if there is none. */
 export type FallbackRecord = {
   readonly fallbackStatus?: StepStatus
   readonly fallbackFailedReason?: string
@@ -39,7 +39,7 @@ export type Item = ItemDefinition &
     readonly startedAt?: Date
     readonly endedAt?: Date
     readonly failedReason?: string
-    /** Where it was PostgreSQL that gave the reason. */
+    /** If PostgreSQL gave the reason. */
     readonly failedSqlstate?: string
   }
 

@@ -3,14 +3,11 @@ import type { Job } from './job.ts'
 
 /** The worker inside this process, which needs no notification. */
 export type LocalWorker = Readonly<{
-  /** Runs the jobs that `send` claims. There is no request if the worker has its hands full. `users`: of each new job. */
+  /** Runs the jobs that `send` claims. Without a request if the worker is at its limit. `users`: one for each new job. */
   claimWith: <Answer extends Claims>(
     users: readonly number[],
     send: (request?: ClaimRequest) => Promise<Answer>,
   ) => Promise<Answer>
-  /**
-   * Of a job that the worker has in its hands: the job when it has ended, and is final. Nothing: the worker has parted
-   * from it in another way.
-   */
+  /** For a job that the worker runs: the job when it has ended. Undefined if the worker released or lost the job. */
   endOf: (userId: number, jobId: string) => Promise<Job | undefined> | undefined
 }>

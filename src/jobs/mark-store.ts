@@ -4,12 +4,12 @@ import type { Session } from '../postgres/session.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import type { Flight } from './job-store.ts'
 
-/** The mark of a canceller: the step must not be sent. No backend has this pid. */
+/** A canceller's mark: the step must not be sent. No backend has this pid. */
 const notToBeSent: Flight = { pid: 0, backendStart: 'epoch', xid: null }
 
 export const isNotToBeSent = ({ pid }: Flight) => pid === notToBeSent.pid
 
-/** Marks that a step must not be sent. False: there is a flight that the caller has not settled. */
+/** Marks that a step must not be sent. False: it has a flight that the caller has not settled. */
 export async function markNotToBeSent(
   databases: Databases,
   hostId: number,
@@ -19,12 +19,12 @@ export async function markNotToBeSent(
   return (await markFlight(databases, hostId, step, notToBeSent, settled)) === 'marked'
 }
 
-/** `gone`: the backend has ended. A flight: the mark of the same step, which the caller has not settled. */
+/** `gone`: the backend has ended. A flight: an existing mark of the same step that the caller has not settled. */
 export type Marked = 'marked' | 'gone' | Flight
 
 /**
- * Marks on the host of a statement that it is about to be sent, and waits for the disk of that host. (In the cluster of the
- * control database the row of the job is in the same log, and nothing more is needed.)
+ * Marks on the statement's host that it is about to be sent, and waits for that host's disk. (In the control database's
+ * cluster the job's row is in the same WAL, so no mark is needed.)
  */
 export async function markFlight(
   { admin, hosts, namespace }: Databases,
@@ -51,8 +51,8 @@ type MarkRow =
   | Readonly<{ outcome: 'marked' | 'gone'; pid: never; backend_start: never; xid: never }>
 
 /**
- * Whether the mark of a flight stands on its host. `lost`: it does not, so the statement was never sent, or a fail-over
- * has lost it. `foreign`: it was copied there from another cluster, where its xid meant something else.
+ * Whether a flight's mark exists on its host. `lost`: it does not, so the statement was never sent, or a fail-over has
+ * lost it. `foreign`: it was copied there from another cluster, where its xid meant something else.
  */
 export async function findMark(
   session: Session,
@@ -70,7 +70,7 @@ export async function findMark(
   return rows[0].is_own ? 'stands' : 'foreign'
 }
 
-/** The flights that are marked on the host of a job, by step. Beside the control database there are none. */
+/** The flights marked on a job's host, by step. The host of the control database has none. */
 export async function listMarks(
   { admin, hosts, namespace }: Databases,
   hostId: number,
@@ -86,7 +86,7 @@ export async function listMarks(
   })
 }
 
-/** Removes the marks of jobs that are no longer kept. */
+/** Removes the marks of jobs past their retention. */
 export async function cleanMarks(
   { admin, hosts, namespace }: Databases,
   hostId: number,

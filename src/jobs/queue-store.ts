@@ -16,29 +16,29 @@ type Control = Pick<Pool, 'query'>
 
 /** New jobs, and jobs whose worker is gone. */
 export const queueChannel = 'cartage_jobs'
-/** The id of a job that has ended, if somebody waits for it. */
+/** The id of a job that has ended, if a request waits for it. */
 export const finishedChannel = 'cartage_finished_jobs'
-/** Sent on the queue channel when there are orphans: running jobs without a worker. */
+/** Sent on the queue channel for orphans: running jobs without a worker. */
 export const orphanMessage = 'orphan'
 
-/** A job on its way into the queue. */
+/** A job to be queued. */
 export type NewJob = Readonly<{
   id: string
   account: Account
   definition: JobDefinition
   idempotencyKey: string | null
-  /** Tells the same request, made again with the same key, from another one. */
+  /** Distinguishes a repeated request from another one with the same key. */
   requestHash: Buffer | null
 }>
 
 export type QueueLimits = Pick<Config, 'jobQueueLimit' | 'jobsPerUser'>
 
-/** When each was created; null: the queue of its user is full. */
+/** `queued` is the creation time of each; null: the user's queue is full. */
 export type QueuedJobs = Claims & Readonly<{ queued: readonly (Date | null)[] }>
 
 /**
- * Puts jobs into the queue, in one transaction. If a worker is needed for them, the one with the request is given what it
- * wants; without a request the workers are woken.
+ * Queues jobs in one transaction. If they need a worker, the one with the request gets what it asks for; without a
+ * request the workers are notified.
  */
 export async function enqueueJobs(
   control: Control,
@@ -82,7 +82,7 @@ function recordOf({ id, account, definition, idempotencyKey, requestHash }: NewJ
   }
 }
 
-/** Holds the queue of a user until the transaction ends. */
+/** Locks a user's queue until the transaction ends. */
 export async function lockQueue(tx: Control, { userId, hostId }: Account): Promise<void> {
   await tx.query(
     `insert into cartage.job_queues as q (user_id, host_id) values ($1, $2)
@@ -91,7 +91,7 @@ export async function lockQueue(tx: Control, { userId, hostId }: Account): Promi
   )
 }
 
-/** The epoch that the server is in: from one crash to the next. */
+/** The server's epoch: from one crash to the next. */
 export async function readServerEpoch(control: Control): Promise<string> {
   await control.query('insert into cartage.server_epoch default values on conflict do nothing')
   const { rows } = await control.query<{ id: string }>('select id from cartage.server_epoch')
@@ -106,7 +106,7 @@ export async function queueStats(control: Control): Promise<Readonly<{ pending: 
   return rows[0]!
 }
 
-/** Users who were served after now, by a clock that was set back since, would come last until it is there again. */
+/** After the clock was set back, users with a `last_served` in the future would come last until then. */
 export async function capLastServed(control: Control): Promise<void> {
   await control.query({
     name: 'cap-last-served',
@@ -127,8 +127,8 @@ export async function claimsOf(control: Control, workerId: number): Promise<read
 }
 
 /**
- * Releases jobs as they stand in the database, for whoever polls next. It names claims, never a worker: a statement that
- * arrives late cannot release a job that was claimed again.
+ * Releases jobs as they stand in the database, for the next worker that polls. Names claims, never a worker: a late
+ * statement cannot release a job that was claimed again.
  */
 export async function releaseClaims(control: Control, claims: readonly ClaimedJob['claim'][]): Promise<void> {
   await control.query({
@@ -139,12 +139,12 @@ export async function releaseClaims(control: Control, claims: readonly ClaimedJo
   })
 }
 
-/** Wakes the workers: a job may be had. */
+/** Notifies the workers of a new job. */
 export async function announceJobs(control: Control): Promise<void> {
   await control.query(`select cartage.tell('${queueChannel}', '')`)
 }
 
-/** Removes some jobs that ended long enough ago; answers whether there may be more. A small step locks nobody out. */
+/** Removes some jobs past their retention; true: there may be more. A small step blocks no one for long. */
 export async function cleanJobs(control: Control, retentionDays: number): Promise<boolean> {
   const { rowCount } = await control.query(
     `delete from cartage.jobs j using (

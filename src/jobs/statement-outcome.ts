@@ -12,17 +12,17 @@ import { stepSucceeded, stepUnknown, type Transition } from './job-state.ts'
 import type { Flight } from './job-store.ts'
 import { findMark } from './mark-store.ts'
 
-/** What became of a statement; afterwards nothing can change it. */
+/** The final outcome of a statement. */
 export type Outcome =
   | Readonly<{ kind: 'committed' }>
-  /** `isServerRestarted`: the server was started anew or took over since, so the backend did not end by its own doing. */
+  /** `isServerRestarted`: the server was restarted or promoted since, so the statement did not end its own backend. */
   | Readonly<{ kind: 'aborted'; isServerRestarted: boolean }>
   | Readonly<{ kind: 'unknown'; reason: string }>
 
-/** The statement has happened, or nobody knows: it must not be sent again. */
+/** The statement has happened, or its outcome is unknown: it must not be sent again. */
 export type SettledOutcome = Exclude<Outcome, { kind: 'aborted' }>
 
-/** The running step of a job after its flight was settled so. */
+/** Applies a settled flight to the running step of a job. */
 export function stepSettled(job: Job, outcome: SettledOutcome): Transition {
   const at = new Date()
   return outcome.kind === 'committed' ? stepSucceeded(job, at) : stepUnknown(job, outcome.reason, at)
@@ -31,9 +31,8 @@ export function stepSettled(job: Job, outcome: SettledOutcome): Transition {
 export type Patience = Readonly<{ attempts: number; waitMs: number }>
 
 /**
- * Settles a flight: ends the backend that the statement was sent to, if it is still there, and asks PostgreSQL what
- * became of the statement. A backend that does not end within the patience is an error, and so is a commit that the
- * synchronous replicas do not confirm: after a fail-over it would not have happened.
+ * Settles a flight: ends the statement's backend if it still exists, and asks PostgreSQL for the outcome. Throws if the
+ * backend does not end in time, or if the synchronous replicas do not confirm the commit: a fail-over would undo it.
  */
 export async function settleFlight(
   databases: Databases,
@@ -62,7 +61,7 @@ export async function settleFlight(
   })
 }
 
-/** Whether a statement is running right now on the backend. */
+/** True if the backend is running a statement now. */
 export async function isInFlight(
   { admin, hosts }: Databases,
   hostId: number,
@@ -77,7 +76,7 @@ export async function isInFlight(
   })
 }
 
-/** Where the marks of flights are; beside the control database there are none. */
+/** Where the marks of flights are; the host of the control database has none. */
 function ownDatabase({ hosts, namespace }: Databases, hostId: number): SessionTarget {
   return hostId === firstHostId ? adminTarget(hosts, hostId) : adminTarget(hosts, hostId, namespace)
 }
@@ -87,7 +86,7 @@ async function endStatement(session: Session, flight: Flight, { attempts, waitMs
   throw errors.statementNotStopped()
 }
 
-/** Null: so old that PostgreSQL has forgotten it. */
+/** Null: so old that PostgreSQL has no record of it. */
 async function finalStatus(session: Session, xid: string): Promise<'committed' | 'aborted' | null> {
   const ask = async () => {
     const status = await transactionStatus(session, xid)
@@ -108,7 +107,7 @@ async function transactionStatus(
       [xid],
     )
     .catch((error: unknown) => {
-      // In the future: this is not the cluster that gave the xid, or it was set back.
+      // An xid in the future: another cluster assigned it, or this one was restored to an earlier state.
       if (hasSqlstate(error, sqlstate.invalidParameterValue)) return { rows: [{ status: null }] }
       throw error
     })
@@ -126,17 +125,17 @@ async function isServerRestarted(session: Session, { backendStart }: Flight): Pr
 }
 
 /**
- * A server writes it when it is promoted, and may have been started long before. The first timeline has none. Its time has
- * no fractions of a second.
+ * Written when a server is promoted, which may have been started long before. The first timeline has none. The file
+ * time has no fractions of a second.
  */
 const historyFile = `'pg_wal/' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) || '.history'`
 
-/** Why nobody can tell whether a statement happened. */
+/** Why the outcome of a statement is unknown. */
 const outcomeTooOld =
-  'The outcome of the statement is not known: PostgreSQL no longer remembers its transaction'
+  'The outcome of the statement is not known: PostgreSQL no longer has a record of its transaction'
 
 const outcomeUnknowable =
   'The outcome of the statement is not known: it cannot run inside a transaction, and its connection was lost while it ran'
 
 const outcomeForeign =
-  'The outcome of the statement is not known: its host was restored from a dump, which tells nothing of transactions'
+  'The outcome of the statement is not known: its host was restored from a dump, which has no record of transactions'

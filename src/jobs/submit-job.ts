@@ -15,7 +15,7 @@ export type JobsContext = Readonly<{ databases: Databases; config: Config; jobQu
 
 export type SubmittedJob = Readonly<{ job: Job; isReplay: boolean }>
 
-/** Puts a job into the queue. With an idempotency key, the same request made again answers the same job. */
+/** Queues a job. With an idempotency key, a repeated request returns the same job. */
 export async function submitJob(
   { databases, config, jobQueue }: JobsContext,
   account: Account,
@@ -47,7 +47,7 @@ function hashOf(definition: JobDefinition): Buffer {
   return createHash('sha256').update(JSON.stringify(definition)).digest()
 }
 
-/** Locks the user's queue: of two requests with one key the second waits, and then finds the job of the first. */
+/** Locks the user's queue: the second of two requests with one key waits, and then finds the job of the first. */
 async function findEarlier(tx: ClientBase, account: Account, request: Request): Promise<Job | undefined> {
   await lockQueue(tx, account)
   const earlier = await findSubmitted(tx, account, request.key)

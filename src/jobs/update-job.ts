@@ -7,7 +7,7 @@ import { replaceDefinition } from './job-store.ts'
 import { listMarks } from './mark-store.ts'
 import { withLockedJob } from './with-locked-job.ts'
 
-/** Gives a waiting job another query. */
+/** Replaces the query of a waiting job. */
 export async function updateJob(
   databases: Databases,
   account: Account,
@@ -17,7 +17,7 @@ export async function updateJob(
   return withLockedJob(databases, account, id, async (tx, found) => {
     const updated = replaceQuery(found.job, definition, new Date())
     if (!updated.ok) throw errors.jobNotPending(updated.message)
-    // The control database may have been set back since a statement was sent.
+    // The control database may have been restored to a time before a statement was sent.
     const sent = await listMarks(databases, account.hostId, id)
     if (sent.size > 0) throw errors.jobNotPending('Job is not pending, it cannot be updated')
     return { ...updated.job, updatedAt: await replaceDefinition(tx, found, definition) }

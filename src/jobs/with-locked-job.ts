@@ -8,9 +8,9 @@ import { poll } from '../waiting/poll.ts'
 import { findJob, lockJob, type StoredJob } from './job-store.ts'
 
 /**
- * Runs `work` on a job whose row is locked: meanwhile its worker can neither record nor begin anything. It is one
- * transaction, so if this process dies, nothing has changed. While somebody else has the lock, or `work` answers
- * undefined, it is tried again; no connection is held in between.
+ * Runs `work` on a job whose row is locked: meanwhile its worker can neither record nor begin anything. All in one
+ * transaction, so if this process dies, nothing has changed. Retries while the row is locked, or `work` returns
+ * undefined, and holds no connection in between.
  */
 export async function withLockedJob<T>(
   { control }: Databases,

@@ -3,14 +3,14 @@ import type { ClientBase, Pool } from 'pg'
 import { advisoryLocks } from '../postgres/advisory-locks.ts'
 import { orphanMessage, queueChannel } from './queue-store.ts'
 
-/** The id is random: one from a sequence could be given out again after a fail-over or a restore. */
+/** The id is random: one from a sequence could repeat after a fail-over or a restore. */
 export async function registerWorker(client: ClientBase, name: string): Promise<number> {
   const id = randomInt(1, 2 ** 31)
   await client.query('insert into cartage.workers (id, name) values ($1, $2)', [id, name])
   return id
 }
 
-/** Takes the lock on this connection; false while an earlier connection of the same worker still has it. */
+/** Takes the lock on this connection; false while an earlier connection of the same worker holds it. */
 export async function takePresence(client: ClientBase, id: number): Promise<boolean> {
   const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1, $2) as taken', [
     advisoryLocks.worker,
@@ -36,7 +36,7 @@ export type SeenWorker = Readonly<{
   id: number
   /** It holds the lock of its id. */
   isPresent: boolean
-  /** Changes with each beat. The time that it says means nothing: clocks differ, and are set. */
+  /** Changes with each beat. Its value does not matter: clocks differ, and are set. */
   heartbeat: string
 }>
 
@@ -55,7 +55,7 @@ export async function seeWorkers(control: Pool): Promise<readonly SeenWorker[]> 
   return rows
 }
 
-/** Only workers that have not sent a heartbeat since: this statement may arrive late. */
+/** Only workers without a heartbeat since then: this statement may arrive late. */
 export async function declareDead(control: Pool, dead: readonly SeenWorker[]): Promise<void> {
   await control.query(
     `delete from cartage.workers w using unnest($1::integer[], $2::timestamptz[]) d (id, heartbeat_at)
@@ -64,7 +64,7 @@ export async function declareDead(control: Pool, dead: readonly SeenWorker[]): P
   )
 }
 
-/** Makes orphans of the jobs of dead workers, and tells the others. The fence keeps a worker that wakes up from writing. */
+/** Makes orphans of dead workers' jobs, and notifies the others. The fence keeps a worker that wakes up from writing. */
 export async function orphanJobs(control: Pool): Promise<number> {
   const { rowCount } = await control.query({
     name: 'orphan-jobs',

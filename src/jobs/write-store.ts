@@ -5,12 +5,12 @@ import type { Job } from './job.ts'
 import { type Flight, progressOf, type StoredJob } from './job-store.ts'
 
 /**
- * What has become of a job. The fence: it is written only while the row still has the claim and the revision of `from`.
- * A write that comes late or twice changes nothing.
+ * A change of a job. The fence: it is written only if the row still has the claim and revision of `from`. A late or
+ * repeated write changes nothing.
  */
 export type JobWrite = Readonly<{
   from: StoredJob
-  /** A repetition that finds its own id in the row was written the first time. */
+  /** A repeated write that finds its own id in the row succeeded the first time. */
   writeId: string
   job: Job
   /** The statement that is about to be sent. */
@@ -18,13 +18,13 @@ export type JobWrite = Readonly<{
   /** How often the connection of this step was lost, and how often its worker or the whole server. */
   losses: number
   restarts: number
-  /** The epoch of the server in which all this was learnt; null where that does not matter. */
+  /** The server epoch in which this was learnt; null if it does not matter. */
   epoch: string | null
-  /** No worker has it any more. If it is still running, any worker may take it over. */
+  /** The worker gives the job up. If it is still running, any worker may take it over. */
   isReleased: boolean
 }>
 
-/** `not ours`: the job has changed hands, or ended. `other epoch`: the server has crashed since what is written was learnt. */
+/** `not ours`: the job was reassigned, or has ended. `other epoch`: the server has crashed since this was learnt. */
 export type Written = 'written' | 'not ours' | 'other epoch'
 
 export type WriteResult = Readonly<{
@@ -33,13 +33,12 @@ export type WriteResult = Readonly<{
   at: Date
 }>
 
-/** What became of each write; the jobs in the place of those that have ended, and those that were wanted besides. */
+/** The result of each write, and the claimed jobs: replacements for ended ones, and those requested. */
 export type WrittenJobs = Claims & Readonly<{ written: readonly WriteResult[] }>
 
 /**
- * Writes in one transaction what has become of some jobs, and gives a worker others: one for each that it ends, and what
- * it wants besides. If somebody else has locked one of
- * them, this waits when `isPatient`; else nothing is written, and PostgreSQL's error says so.
+ * Writes changes of jobs in one transaction, and gives a worker others: one for each that it ends, and what it asks
+ * for. If a row is locked, this waits when `isPatient`; otherwise nothing is written, and PostgreSQL's error says so.
  */
 export async function writeJobs(
   control: Pick<Pool, 'query'>,

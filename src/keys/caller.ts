@@ -8,7 +8,7 @@ import type { Queryable } from '../postgres/transaction.ts'
 import type { Key, KeysContext } from './key.ts'
 import { type KeyOwner, lockOwner } from './key-store.ts'
 
-/** Part of the transaction that changes or shows the key. Whoever asked is the actor, or the operator. */
+/** Call in the transaction that changes or shows the key. The actor is the caller, or else the operator. */
 export async function recordKeyAudit(
   tx: ClientBase,
   { caller }: KeysContext,
@@ -21,8 +21,8 @@ export async function recordKeyAudit(
 }
 
 /**
- * The first step of every change to the keys of a user: takes the lock, then asks whether the caller is still allowed,
- * since its token may have been replaced while it waited.
+ * The first step of every change to a user's keys: takes the lock, then checks that the caller is still allowed, since
+ * its token may have been replaced during the wait.
  */
 export async function lockForCaller(
   tx: ClientBase,
@@ -35,20 +35,20 @@ export async function lockForCaller(
   return owner
 }
 
-/** Reads what has tokens in it. A caller whose own was replaced meanwhile must not see the new one. */
+/** For reads that return tokens. A caller whose own token was replaced meanwhile must not see the new one. */
 export async function readForCaller<T>(context: KeysContext, read: Promise<T>): Promise<T> {
   const found = await read
   await refuseRevoked(context.databases.control, context)
   return found
 }
 
-/** An owner or admin of an organization gets tokens of another member: recorded before they are answered. */
+/** Records, before the answer, that an owner or admin of an organization got tokens of another member. */
 export async function recordShownKeys(
   { caller, databases }: KeysContext,
   { userId, username }: Account,
   keys: readonly Pick<Key, 'name' | 'type'>[],
 ): Promise<void> {
-  // Everybody knows the token of the default key.
+  // The token of the default key is no secret.
   const names = keys.filter(({ type }) => type !== 'default').map(({ name }) => name)
   if (!caller || caller.account.userId === userId || names.length === 0) return
   await recordAudit(databases.control, {
@@ -60,10 +60,10 @@ export async function recordShownKeys(
   })
 }
 
-/** So that no record is too long. The master key is the first of a list. */
+/** Bounds the length of a record. The master key is the first of a list. */
 const maxNames = 100
 
-/** To be asked after the tokens were read. */
+/** Call after the tokens were read. */
 export async function refuseRevoked(control: Queryable, { caller }: KeysContext): Promise<void> {
   if (caller && !(await isStillKnown(control, caller))) throw errors.unauthorized()
 }

@@ -9,8 +9,8 @@ import type { Key, KeysContext } from './key.ts'
 import { findKey } from './reading/find-key.ts'
 
 /**
- * Changes the record of a key under the lock of its user, with its audit record. Answers the key as it was, once no
- * process trusts the old record any more.
+ * Changes a key's record under its user's lock, with an audit record. Returns the old key, once no process trusts the
+ * old record.
  */
 export async function changeKey(
   context: KeysContext,

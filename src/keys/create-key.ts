@@ -17,12 +17,12 @@ import { allowTemporaryTables } from './temporary-tables.ts'
 export type NewKey = Readonly<{
   name: string
   grants: WantedGrants
-  /** Keys that a user without a limit of its own may have; 0 is unlimited. */
+  /** Maximum number of keys of a user without its own limit; 0 is unlimited. */
   defaultQuota: number
 }>
 
 /**
- * Creates a regular key: its role with all grants, then its record. The role is committed first, so that a death in
+ * Creates a regular key: its role with all grants, then its record. The role is committed first, so that a crash in
  * between leaves a role without a record, which repair removes, and never a key that does not work.
  */
 export async function createKey(context: KeysContext, account: Account, request: NewKey): Promise<Key> {
@@ -42,14 +42,14 @@ export async function createKey(context: KeysContext, account: Account, request:
     }
     await whileAskingHost(control, account.hostId, () => inTransaction(control, create))
   } catch (error) {
-    // What we refuse ourselves is refused before the role is committed.
+    // Our own refusals come before the role is committed.
     if (!record || error instanceof AppError || !(await isKept(context, account, record.role))) throw error
   }
   await awaitCaches(control, context.log)
   return { ...record!, ...asGranted(grants) }
 }
 
-/** Under the user's lock: is there room for the key, and is its name free? */
+/** Call under the user's lock: checks the quota and the name. */
 async function reserveKeyId(
   tx: ClientBase,
   context: KeysContext,
@@ -76,8 +76,8 @@ export const faultTexts: Readonly<Record<GrantFault, string>> = {
 }
 
 /**
- * After a failure: a commit whose answer was lost may still have happened, or come late. The lock of the user is free when
- * the transaction has ended. If the key was not made then, its role goes too.
+ * After a failure: a commit whose answer was lost may still have happened, or arrive late. When the user's lock is
+ * free, that transaction has ended. If it made no key, the role is removed.
  */
 async function isKept(context: KeysContext, account: Account, role: string): Promise<boolean> {
   try {
@@ -88,7 +88,7 @@ async function isKept(context: KeysContext, account: Account, role: string): Pro
     if (isMade) return true
     await removeKeyRole(context, account, role)
   } catch (again) {
-    context.log.error({ err: again, role }, 'the role of a key that was not made is left to repair')
+    context.log.error({ err: again, role }, 'a key was not created, and its role is left to repair')
   }
   return false
 }

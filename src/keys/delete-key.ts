@@ -6,8 +6,8 @@ import { deleteKeyRow } from './key-store.ts'
 import { removeKeyRole, removeKeyRoleLater } from './remove-key-role.ts'
 
 /**
- * Deletes a regular key and answers it as it was. Its record goes first: from that commit on the token is dead. Then its
- * rights go. Objects that another session holds follow in the background. What a death leaves, repair removes.
+ * Deletes a regular key and returns it. The record goes first: from that commit on the token is invalid. Then the role
+ * loses its rights. Objects locked by another session follow in the background. Repair removes what a crash leaves.
  */
 export async function deleteKey(context: KeysContext, account: Account, name: string): Promise<Key> {
   const key = await changeKey(context, account, name, 'key.deleted', async (tx, { id, type }) => {
@@ -15,7 +15,7 @@ export async function deleteKey(context: KeysContext, account: Account, name: st
     await deleteKeyRow(tx, id)
   })
   await removeKeyRole(context, account, key.role).catch((error: unknown) => {
-    // Nobody waits for it: the key can do nothing any more, and only owns its objects still.
+    // Not awaited: the key has no rights any more, its role only still owns its objects.
     void removeKeyRoleLater(context, account, key.role, error)
   })
   return key

@@ -11,9 +11,9 @@ export async function endSessions(databases: Databases, hostId: number, role: st
 }
 
 /**
- * Ends the requests of a role; jobs, which belong to the user and not to a token, go on. A session calls itself what it
- * likes, so only the backends on which a statement of a job was sent are spared. One that waits for the next statement
- * is replaced by its worker.
+ * Ends a role's requests; jobs continue, as they belong to the user and not to a token. A session can choose its
+ * application name, so only backends are spared on which a job's statement was sent. A worker replaces one that was
+ * waiting for its next statement.
  */
 export async function endRequests(
   databases: Databases,

@@ -1,6 +1,6 @@
 import type { Api } from '../auth/account.ts'
 
-/** In the order in which texts name them. */
+/** In the order in which texts list them. */
 export const apis = ['sql', 'maps'] as const satisfies readonly Api[]
 export const tablePermissions = ['insert', 'select', 'update', 'delete'] as const
 export const schemaPermissions = ['create'] as const
@@ -13,7 +13,7 @@ export type DataService = (typeof dataServices)[number]
 export type TableGrant = Readonly<{ schema: string; name: string; permissions: readonly TablePermission[] }>
 export type SchemaGrant = Readonly<{ name: string; permissions: readonly SchemaPermission[] }>
 
-/** What a key is for, beside tables and schemas. */
+/** What a key is for, besides tables and schemas. */
 export type Scope = Readonly<{
   apis: readonly Api[]
   services: readonly DataService[]
@@ -21,11 +21,11 @@ export type Scope = Readonly<{
   hasTableMetadata: boolean
 }>
 
-/** What is asked for when a key is made. */
+/** The grants requested for a new key. */
 export type WantedGrants = Scope &
   Readonly<{ tables: readonly TableGrant[]; schemas: readonly SchemaGrant[] }>
 
-/** What a role has in the catalogs; of its own tables it is the owner. */
+/** A role's rights according to the catalogs; it owns its own tables. */
 export type EffectiveGrants = Readonly<{
   tables: readonly (TableGrant & Readonly<{ isOwner: boolean }>)[]
   schemas: readonly SchemaGrant[]
@@ -34,7 +34,7 @@ export type EffectiveGrants = Readonly<{
 export const masterScope: Scope = { apis, services: dataServices, hasTableMetadata: false }
 export const defaultScope: Scope = { apis, services: [], hasTableMetadata: false }
 
-/** What a role has once it was given these, and nothing before: as the catalogs say it, and in their order. */
+/** The rights of a new role after these grants, as the catalogs would return them, in their order. */
 export function asGranted({ tables, schemas }: WantedGrants): EffectiveGrants {
   return {
     tables: tables

@@ -8,10 +8,10 @@ import type { WantedGrants } from './grants.ts'
 import type { KeysContext } from './key.ts'
 import { lockTimeout, retryConflicts } from './retry-conflicts.ts'
 
-/** The parts of the wanted grants that the user does not have and so cannot give. */
+/** The parts of the requested grants that the user does not have and so cannot give. */
 export type GrantFault = 'tables' | 'schemas'
 
-/** Makes the role with all its grants in one transaction, or answers why it cannot be; then there is no role. */
+/** Creates the role with all its grants in one transaction, or returns the reasons why not; then there is no role. */
 export function createKeyRole(
   { databases, secrets }: KeysContext,
   account: Account,

@@ -6,12 +6,12 @@ import type { Secrets } from '../secrets.ts'
 import { defaultScope, masterScope, type Scope } from './grants.ts'
 import type { KeyRecord } from './key.ts'
 
-/** A user whose keys are about to change: its own limit of regular keys, and how many it has. */
+/** A user whose keys are about to change: its own key limit, and its number of regular keys. */
 export type KeyOwner = Readonly<{ keyQuota: number | null; keyCount: number }>
 
 /**
- * Whoever makes or removes keys of a user holds the user's row: one at a time. (NO KEY, so that jobs can still be
- * queued.) Undefined when the user is being made or removed.
+ * Locks the user's row: one change of its keys at a time. (NO KEY, so that jobs can still be queued.) Undefined if the
+ * user is being created or removed.
  */
 export async function lockOwner(tx: ClientBase, userId: number): Promise<KeyOwner | undefined> {
   const { rows } = await tx.query<KeyOwner>(
@@ -22,7 +22,7 @@ export async function lockOwner(tx: ClientBase, userId: number): Promise<KeyOwne
   return rows[0]
 }
 
-/** The same lock, unless somebody has it: false then, and when the user is being made or removed. */
+/** The same without waiting: false if the lock is taken, or the user is being created or removed. */
 export async function tryLockOwner(tx: ClientBase, userId: number): Promise<boolean> {
   const { rowCount } = await tx.query(
     `select from cartage.users where id = $1 and state = 'active' for no key update skip locked`,
@@ -31,7 +31,7 @@ export async function tryLockOwner(tx: ClientBase, userId: number): Promise<bool
   return rowCount === 1
 }
 
-/** The active user on a host with that master role. */
+/** The active user on a host with this master role. */
 export async function findOwner(
   control: Queryable,
   hostId: number,
@@ -93,7 +93,7 @@ export async function isRoleOfKey(control: Queryable, role: string): Promise<boo
   return rowCount === 1
 }
 
-/** Those of the roles that no key has. */
+/** The roles that belong to no key. */
 export async function rolesWithoutKey(
   control: Queryable,
   roles: readonly string[],
@@ -106,7 +106,7 @@ export async function rolesWithoutKey(
   return rows.map(({ role }) => role)
 }
 
-/** The roles of the keys on a host that are not among those that are there. */
+/** The roles of a host's keys that are missing from `roles`. */
 export async function keysWithoutRole(
   control: Queryable,
   hostId: number,
@@ -137,7 +137,7 @@ export async function replaceToken(
   )
 }
 
-/** A row of keys as PostgreSQL writes it in JSON: a page of them is one column of one row, which is read quickly. */
+/** A row of keys as PostgreSQL's JSON: a page of keys is one column of one row, which is fast to read. */
 export type SealedKey = Readonly<{
   id: number
   name: string
@@ -170,7 +170,7 @@ const scopeOf = ({ apis, services, has_table_metadata: hasTableMetadata }: Seale
   hasTableMetadata,
 })
 
-/** The backends on which statements of the user's jobs run. Start in text, as dates of JavaScript have no microseconds. */
+/** The backends on which statements of the user's jobs run. Start times as text: a JavaScript Date has no microseconds. */
 export async function findFlights(
   control: Queryable,
   userId: number,

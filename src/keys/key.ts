@@ -2,14 +2,14 @@ import type { KeyType, Principal } from '../auth/account.ts'
 import type { Installation } from '../hosts/installation.ts'
 import type { EffectiveGrants, Scope } from './grants.ts'
 
-/** What every act on keys needs. */
+/** What all operations on keys need. */
 export type KeysContext = Pick<Installation, 'namespace' | 'databases' | 'secrets' | 'log'> &
   Readonly<{
-    /** The caller whose key asked for it. Without one it is the operator. */
+    /** The caller; absent for the operator. */
     caller?: Principal
   }>
 
-/** A key as it is recorded. */
+/** A stored key. */
 export type KeyRecord = Readonly<{
   id: number
   name: string
@@ -17,12 +17,12 @@ export type KeyRecord = Readonly<{
   role: string
   token: string
   scope: Scope
-  /** As PostgreSQL writes them in JSON. */
+  /** In PostgreSQL's JSON format. */
   createdAt: string
   updatedAt: string
 }>
 
-/** A key with what its role may do at this moment. */
+/** A key with the current rights of its role. */
 export type Key = KeyRecord & EffectiveGrants
 
 export const keyOrders = ['name', 'type', 'token', 'created_at', 'updated_at', 'grants'] as const
@@ -32,6 +32,6 @@ export type KeyListing = Readonly<{
   perPage: number
   order: (typeof keyOrders)[number]
   direction: 'asc' | 'desc'
-  /** Keys of the first come first. */
+  /** Types in the order of the listing. */
   types: readonly KeyType[]
 }>

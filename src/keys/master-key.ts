@@ -9,7 +9,7 @@ import type { KeysContext } from './key.ts'
 import { findKeyByName } from './key-store.ts'
 import { regenerateToken } from './regenerate-token.ts'
 
-/** The master token of a user, for the operator; who looked stands in the audit record. */
+/** The user's master token, for the operator; recorded in the audit. */
 export async function showMasterKey(context: KeysContext, username: string): Promise<string> {
   return inTransaction(context.databases.control, async (tx) => {
     const account = await findUser(tx, username)
@@ -20,7 +20,7 @@ export async function showMasterKey(context: KeysContext, username: string): Pro
   })
 }
 
-/** A new master token; whoever had the old one is shut out. */
+/** Replaces the master token; the old one is invalid. */
 export async function resetMasterKey(context: KeysContext, username: string): Promise<string> {
   const account = await findUser(context.databases.control, username)
   return (await regenerateToken(context, account, masterKeyName)).token

@@ -1,9 +1,9 @@
-/** Runs `work` when nobody else is at work for this user. */
+/** Runs `work` when no other work for this user is running. */
 export type PerUserMutex = <T>(userId: number, work: () => Promise<T>) => Promise<T>
 
 /**
- * A mutex for each user: changes to the keys of one user run one after the other. Between processes the row lock on the
- * user does that. Within one process the requests wait here, so that they do not each hold a connection while they wait.
+ * A mutex per user: changes to one user's keys run one after the other. Between processes, the row lock on the user
+ * does that. Within a process, requests wait here, so that they do not each hold a connection while they wait.
  */
 export function createPerUserMutex(): PerUserMutex {
   const last = new Map<number, Promise<unknown>>()

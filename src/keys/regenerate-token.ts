@@ -11,7 +11,7 @@ import type { Key, KeysContext } from './key.ts'
 import { replaceToken } from './key-store.ts'
 import { findKey } from './reading/find-key.ts'
 
-/** Gives the key a new token. The old one fails at the next request, and the requests that it opened are ended. */
+/** Gives the key a new token. The old one fails at the next request, and requests in progress with it are ended. */
 export async function regenerateToken(context: KeysContext, account: Account, name: string): Promise<Key> {
   const key = await changeKey(context, account, name, 'key.regenerated', async (tx, { id, type }) => {
     if (type === 'default') throw errors.notYourResource()
@@ -22,8 +22,8 @@ export async function regenerateToken(context: KeysContext, account: Account, na
 }
 
 /**
- * A holder of the old token may have given the role a password, perhaps in a transaction that is still open and holds
- * the role. So requests end before the password is set, to free the role, and after it, as one may have logged in.
+ * A holder of the old token may have given the role a password, perhaps in an open transaction that locks the role. So
+ * requests are ended before the password is set, to free the role, and after it, as one may have logged in.
  */
 async function shutOut({ databases, secrets }: KeysContext, account: Account, role: string): Promise<void> {
   const password = passwordClause(secrets, role)

@@ -10,9 +10,9 @@ import type { KeysContext } from './key.ts'
 import { untilFree } from './until-free.ts'
 
 /**
- * Removes the role of a key whose record is gone; answers whether there was one. What it may do goes first, and waits
- * for no tenant. Then its objects go to the user and the role goes: both fail if somebody holds them, and can be
- * repeated at any time.
+ * Removes the role of a key whose record is gone; false if there was none. Its rights go first, without waiting for
+ * tenants. Then its objects are handed over to the user and the role is dropped: both fail if another session locks
+ * them, and can be repeated at any time.
  */
 export async function removeKeyRole(context: KeysContext, account: Account, role: string): Promise<boolean> {
   if (!(await shutOut(context, account, role))) return false
@@ -21,20 +21,23 @@ export async function removeKeyRole(context: KeysContext, account: Account, role
   return true
 }
 
-/** Removes what somebody holds now in the background. What outlives this process is left to repair. */
+/** Retries in the background what another session locks now. If this process ends first, repair does it. */
 export async function removeKeyRoleLater(
   context: KeysContext,
   account: Account,
   role: string,
   cause: unknown,
 ): Promise<void> {
-  context.log.warn({ err: cause, role }, 'the objects of a deleted key are handed over later')
+  context.log.warn(
+    { err: cause, role },
+    'the objects of a deleted key are locked: they are handed over later',
+  )
   await untilFree({ log: context.log, role }, () => removeKeyRole(context, account, role))
 }
 
 /**
- * No memberships, no sessions, no grants, no login. False: there is no such role. The membership goes by itself, before
- * everything else: through it the role may connect, and no tenant can hold it, as a role can its own login.
+ * Revokes memberships, sessions, grants and login. False: there is no such role. The membership goes first, on its own:
+ * it lets the role connect, and unlike the role's own login no tenant can lock it.
  */
 async function shutOut({ databases }: KeysContext, account: Account, role: string): Promise<boolean> {
   const { admin, hosts } = databases
@@ -50,7 +53,7 @@ async function shutOut({ databases }: KeysContext, account: Account, role: strin
   await admin.use(adminTarget(hosts, hostId, database), (session) =>
     endingBlockers(databases, session, () => session.query('select cartage.take_grants($1)', [role])),
   )
-  // A request that was on its way may have logged in after the first look.
+  // A request in progress may have logged in after the first round.
   await endSessions(databases, hostId, role)
   await admin.use(adminTarget(hosts, hostId), (session) =>
     session.query(`set lock_timeout = '500ms'; alter role ${quoteIdentifier(role)} nologin`),
@@ -58,7 +61,7 @@ async function shutOut({ databases }: KeysContext, account: Account, role: strin
   return true
 }
 
-/** In steps, each a transaction of its own: one that took all the locks of the cluster would harm every account. */
+/** In steps, each in its own transaction: one that took all the locks of the cluster would harm every account. */
 async function handOver({ databases }: KeysContext, account: Account, role: string): Promise<void> {
   const target = adminTarget(databases.hosts, account.hostId, account.database)
   const handOverSome = () =>

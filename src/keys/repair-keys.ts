@@ -11,8 +11,8 @@ import { findOwner, isRoleOfKey, keysWithoutRole, rolesWithoutKey, tryLockOwner 
 import { removeKeyRole } from './remove-key-role.ts'
 
 /**
- * Removes the roles of keys that were not made to the end, or not removed to the end, and answers their names. Gives a key
- * that has lost its role a new one. What somebody holds or works on right now is left for the next time.
+ * Removes roles of keys whose creation or removal was cut off, and returns their names. Gives a key without a role a
+ * new one. What is locked or in work now is left for the next time.
  */
 export async function repairKeys(context: KeysContext): Promise<readonly string[]> {
   const removed: string[] = []
@@ -30,7 +30,7 @@ export async function repairKeys(context: KeysContext): Promise<readonly string[
   return removed
 }
 
-/** Nobody knows what was granted, so nothing is: the user sees a key without tables and can delete it. */
+/** The former grants are unknown, so it gets none: the user sees a key without tables and can delete it. */
 async function replaceRole(context: KeysContext, account: Account, role: string): Promise<void> {
   const { databases, log } = context
   try {
@@ -41,7 +41,7 @@ async function replaceRole(context: KeysContext, account: Account, role: string)
       await createKeyRole(context, account, role, { ...defaultScope, tables: [], schemas: [] })
       log.warn(
         { role, username: account.username },
-        'a key had lost its role: it has one again, without grants',
+        'a key had lost its role: it has a new one, without grants',
       )
     })
   } catch (error) {
@@ -49,7 +49,7 @@ async function replaceRole(context: KeysContext, account: Account, role: string)
   }
 }
 
-/** What the tenant's database knows of a role that somebody has dropped by hand. */
+/** Removes the tenant database's record of a role that was dropped by hand. */
 async function forgetRole({ databases }: KeysContext, account: Account, role: string): Promise<void> {
   const target = adminTarget(databases.hosts, account.hostId, account.database)
   await databases.admin.use(target, (session) =>
@@ -64,35 +64,37 @@ async function isMissing({ databases }: KeysContext, { hostId }: Account, role: 
   })
 }
 
-/** One role that cannot go yet does not hold up the others. */
+/** A role that cannot be removed yet does not block the others. */
 async function isRemoved(context: KeysContext, account: Account, role: string): Promise<boolean> {
   try {
     return (await isLeftover(context, account, role)) && (await removeKeyRole(context, account, role))
   } catch (error) {
-    // The process that deleted the key may be at it, too.
+    // The process that deleted the key may be removing it, too.
     const isExpected = isBusy(error) || isOvertaken(error)
     context.log[isExpected ? 'warn' : 'error']({ err: error, role }, 'the role of a key cannot be removed')
     return false
   }
 }
 
-/** A creation holds the lock on the user until the record of the key is there. With neither lock nor record, the role is left over. */
+/**
+ * A creation holds the user's lock until the key's record exists. With neither lock nor record, the role is a leftover.
+ */
 async function isLeftover({ databases }: KeysContext, account: Account, role: string): Promise<boolean> {
   return inTransaction(databases.control, async (tx) => {
     return (await tryLockOwner(tx, account.userId)) && !(await isRoleOfKey(tx, role))
   })
 }
 
-/** A host that does not answer is looked at another time. */
+/** A host that does not answer is skipped until the next repair. */
 async function rolesIfReachable(context: KeysContext, hostId: number): Promise<Mismatch> {
   return compareRoles(context, hostId).catch((error: unknown) => {
     if (!isOutOfReach(error)) throw error
-    context.log.warn({ err: error, hostId }, 'the roles of a database host cannot be repaired')
+    context.log.warn({ err: error, hostId }, 'a database host does not answer: its roles are not repaired')
     return { surplus: [], missing: [] }
   })
 }
 
-/** Roles without a key, and those of keys that are not there. */
+/** Roles without a key, and missing roles of keys. */
 type Mismatch = Readonly<{ surplus: readonly string[]; missing: readonly string[] }>
 
 async function compareRoles({ databases, namespace }: KeysContext, hostId: number): Promise<Mismatch> {
@@ -108,7 +110,7 @@ async function compareRoles({ databases, namespace }: KeysContext, hostId: numbe
   }
 }
 
-/** A user that is being made or removed is repaired by `repairAccounts`. */
+/** A user that is being created or removed is left to `repairAccounts`. */
 function ownerOf({ databases }: KeysContext, hostId: number, role: string): Promise<Account | undefined> {
   return findOwner(databases.control, hostId, masterRoleOfKey(role))
 }

@@ -6,8 +6,8 @@ import type { KeysContext } from './key.ts'
 import { untilFree } from './until-free.ts'
 
 /**
- * Lets the role of a new key that writes make temporary tables. What a database gives to whom stands in one row of the catalog, which
- * whoever may connect can hold: then it is given later, in the background.
+ * Lets the role of a new key that writes make temporary tables. The rights on a database are one catalog row, which any
+ * role that may connect can lock: then the grant is retried in the background.
  */
 export async function allowTemporaryTables(
   { databases, log }: KeysContext,
@@ -24,7 +24,7 @@ export async function allowTemporaryTables(
       ),
     )
   await allow().catch((error: unknown) => {
-    log.warn({ err: error, role }, 'a key makes no temporary tables yet')
+    log.warn({ err: error, role }, 'a new key cannot make temporary tables yet: trying again')
     void untilFree({ log, role }, allow)
   })
 }

@@ -2,7 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../log.ts'
 import { isBusy, isOvertaken } from '../postgres/sqlstate.ts'
 
-/** Repeats in the background what failed because somebody holds or changes what it needs. What outlives this process is left to repair. */
+/**
+ * Retries in the background what failed because of a lock or a concurrent change. If this process ends first, repair
+ * does it.
+ */
 export async function untilFree(
   { log, role }: Readonly<{ log: Log; role: string }>,
   work: () => Promise<unknown>,
@@ -14,7 +17,7 @@ export async function untilFree(
       return
     } catch (error) {
       if (isBusy(error) || isOvertaken(error)) continue
-      log.warn({ err: error, role }, 'the role of a key is left to repair')
+      log.warn({ err: error, role }, 'a change to the role of a key failed: it is left to repair')
       return
     }
   }

@@ -3,27 +3,27 @@ import type { Session } from './session.ts'
 
 /** Every advisory lock of the service, so that no two uses share a number. */
 export const advisoryLocks = {
-  /** With the hash of the name of a database or role: whoever makes or removes it. */
+  /** With the hash of a database or role name: held while it is created or removed. */
   name: 7238003,
-  /** With the id of a user or organization: whoever makes or removes it. */
+  /** With the id of a user or organization: held while it is created or removed. */
   user: 7238004,
   organization: 7238005,
-  /** With the hash of a token that an account brings along: whoever is about to store it. */
+  /** With the hash of a token chosen by the caller: held until it is stored. */
   token: 7238006,
-  /** Shared, held by every process for as long as it listens for changes of accounts. */
+  /** Shared: every process holds it while it listens for account changes. */
   process: 7238007,
-  /** One worker claims at a time. It is taken in `cartage.claim_jobs` and `cartage.start_job`. */
+  /** One worker claims at a time. Taken in `cartage.claim_jobs` and `cartage.start_job`. */
   claim: 7238010,
-  /** With the id of a worker: held for as long as it is alive. */
+  /** With the id of a worker: held while it is alive. */
   worker: 7238011,
-  /** With the hash of a database's name: one repair of its logins at a time. */
+  /** With the hash of a database's name: one login repair at a time. */
   login: 7238020,
 } as const
 
 /**
- * Holds what `name` stands for (a database, a user's roles) on this session until it is given back. The backend of a
- * killed process may still be at work for a moment: whoever cleans up after it waits here until it has ended. Not for
- * the database of a tenant, where a tenant could hold the same lock.
+ * Locks the name of a database or of a user's roles on this session, until the session is released. The backend of a
+ * killed process may still run for a moment: cleanup waits here until it has ended. Not for a tenant's database, where
+ * a tenant could take the same lock.
  */
 export async function holdName(session: Session, name: string): Promise<void> {
   await session.query(`

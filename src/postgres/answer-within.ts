@@ -2,8 +2,8 @@ import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { errors } from '../errors.ts'
 
 /**
- * The answer of a database, or 503 if it is late. If this process itself was paused, what has arrived meanwhile is read
- * first. After a late answer the caller must drop the connection, which is still busy.
+ * Returns the database's answer, or throws 503 if it is late. If this process itself was paused, data that arrived
+ * meanwhile is read first. After a timeout the caller must drop the connection: it is still busy.
  */
 export async function answerWithin<T>(ms: number, answer: Promise<T>): Promise<T> {
   const answered = new AbortController()

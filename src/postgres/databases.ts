@@ -13,20 +13,20 @@ import { adminTarget, type SessionTarget } from './session-target.ts'
 import { serverKeepAlive } from './wire/drop-when-silent.ts'
 import { RecyclingSocket } from './wire/recycling-socket.ts'
 
-/** Every way to a database that the service has. Each kind of work has connections of its own, so none starves another. */
+/** All connections to databases. Each kind of work has its own, so that none starves another. */
 export type Databases = Readonly<{
   /** The name of the control database, and of the service's own database on every other host. */
   namespace: string
   /** The control database: hosts, accounts, keys, jobs. */
   control: ControlPool
   hosts: Hosts
-  /** The administrator, in any database of any host. */
+  /** The administrator, for any database of any host. */
   admin: RolePools
   /** Callers' statements on the SQL endpoint. */
   query: RolePools
   copy: RolePools
   job: RolePools
-  /** Of the three kinds above. */
+  /** Roles paused in the three pools above. */
   paused: PausedRoles
   close: () => Promise<void>
 }>
@@ -54,7 +54,8 @@ function openAdmin(config: Config, hosts: Hosts, log: Log): RolePools {
     maxPerRole: 4,
     idleMs: Math.min(config.connectionIdleMs, 5_000),
     answerMs: 65_000,
-    // A tenant may hold a lock that an administrative statement needs. One that may wait longer sets its own limit.
+    // A tenant may hold a lock that an administrative statement needs. Statements that may wait longer set their own
+    // limit.
     settings: {
       statement_timeout: 60_000,
       lock_timeout: 5_000,
@@ -105,7 +106,7 @@ function openTenantPools(
     ...common,
     name: 'job',
     maxPerHost: jobConnections(config),
-    // Running, begun ahead, and as many again whose backends do not end.
+    // Running jobs, transactions begun ahead, and as many again whose backends have not ended.
     maxPerRole: 4 * config.jobsPerUser,
     settings: { statement_timeout: config.jobTimeoutMs, ...serverKeepAlive(unreadMs) },
   })
@@ -141,7 +142,7 @@ function endBackendOn(admin: RolePools, hosts: Hosts): EndBackend {
     admin.use(adminTarget(hosts, hostId), (session) => endBackend(session, { pid, backendStart }, 0))
 }
 
-/** What every pool of this process is doing. (A pg.Pool does not count what it closes.) */
+/** State of every pool of this process. (pg.Pool does not count the connections it closes.) */
 export function connectionStats({ control, admin, query, copy, job }: Databases) {
   const { totalCount, idleCount, waitingCount } = control
   return [
@@ -150,7 +151,7 @@ export function connectionStats({ control, admin, query, copy, job }: Databases)
   ]
 }
 
-/** The most connections that one process opens to one host. */
+/** The maximum number of connections from one process to one host. */
 export function connectionBudget(config: Config, hostId: number): number {
   const forTenants = config.connectionsPerHost + config.copiesPerProcess + jobConnections(config)
   return (
@@ -161,18 +162,18 @@ export function connectionBudget(config: Config, hostId: number): number {
   )
 }
 
-/** A worker may have twice its share of jobs when it goes on with those of a dead one. */
+/** A worker that takes over a dead worker's jobs may have twice its share. */
 export function jobConnections({ jobConnectionsPerHost, jobsPerWorker }: Config): number {
   return Math.max(jobConnectionsPerHost, 2 * jobsPerWorker)
 }
 
 const adminConnectionsPerHost = 8
 
-/** The one that is always open. */
+/** The connection that is always open. */
 const guardConnections = 1
 
-/** What one read of an answer may bring: as much as the system hands over at once. */
+/** Buffer size for reading answers: as much as the system returns at once. */
 const readBytes = 256 * 1024
 
-/** How long an answer may lie unread: not long, as we read at once. Only the client of a copy may be slow. */
+/** How long an answer may stay unread. Short, as we read at once; only the client of a copy may be slow. */
 const unreadMs = 15_000

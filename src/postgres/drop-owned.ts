@@ -5,9 +5,9 @@ import type { Session } from './session.ts'
 import { adminTarget } from './session-target.ts'
 
 /**
- * Takes roles out of every database of their host but their home, so that they can be dropped. Roles belong to the
- * whole cluster: any tenant can name another's role in a GRANT, and nobody else could undo that. Whoever holds such an object
- * there is ended.
+ * Removes roles from every database of their host except `home`, so that they can be dropped. Roles belong to the whole
+ * cluster: any tenant can name another's role in a GRANT, and only an administrator can undo that. Sessions that block
+ * this are ended.
  */
 export async function dropOwnedElsewhere(
   databases: Databases,
@@ -37,8 +37,8 @@ export async function dropOwnedElsewhere(
 }
 
 /**
- * Drops what roles own in a database, and takes them out of policies, as far as that is too much for one transaction: it
- * would take all the locks of the cluster, or longer than a statement may. What it leaves is for `DROP OWNED`.
+ * Drops the objects of roles in a database, and removes the roles from policies, in several transactions: in one, this
+ * could take all locks of the cluster, or exceed the statement timeout. The rest is left to `DROP OWNED`.
  */
 export async function dropInSteps(session: Session, roles: readonly string[]): Promise<void> {
   if (!(await hasOurFunction(session))) return
@@ -49,14 +49,14 @@ export async function dropInSteps(session: Session, roles: readonly string[]): P
   await inSteps(dropSome)
 }
 
-/** Until there is no more. It ends also should a step not get on with it: what is left fails the DROP that follows. */
+/** Repeats until nothing is left. Bounded, in case a step makes no progress: the DROP that follows then fails. */
 export async function inSteps(doSome: () => Promise<boolean>): Promise<void> {
   for (let step = 0; step < mostSteps && (await doSome()); step++);
 }
 
 const mostSteps = 10_000
 
-/** Not in a database that is not up to date; and in one of somebody else the name may stand for anything. */
+/** False in a database that is not migrated, or in one of another owner, where the name may be a different function. */
 async function hasOurFunction(session: Session): Promise<boolean> {
   const { rowCount } = await session.query(
     `select from pg_catalog.pg_proc join pg_catalog.pg_namespace namespace on namespace.oid = pronamespace

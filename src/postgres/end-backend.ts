@@ -1,27 +1,27 @@
 import { poll } from '../waiting/poll.ts'
 import type { Session } from './session.ts'
 
-/** One backend for ever: PostgreSQL gives a pid out again, but not together with the same start. */
+/** Identifies a backend for good: PostgreSQL reuses a pid, but not with the same start time. */
 export type Backend = Readonly<{
   pid: number
-  /** As text: dates of JavaScript have no microseconds. */
+  /** As text: a JavaScript Date has no microseconds. */
   backendStart: string
 }>
 
-/** The backend of a session; none once the session has ended. */
+/** The session's backend; undefined after the session has ended. */
 export async function findBackend(administrator: Session, session: Session): Promise<Backend | undefined> {
   const { processId: pid } = session
   const { rows } = await administrator.query<{ start: string }>(
     'select backend_start::text as start from pg_catalog.pg_stat_activity where pid = $1',
     [pid],
   )
-  // As long as our connection is open, nobody else has its pid.
+  // While our connection is open, its pid is not reused.
   return rows[0] && session.isAlive ? { pid, backendStart: rows[0].start } : undefined
 }
 
 /**
- * Ends a backend and waits for its end; false if it is still there after `waitMs`. It is terminated first, as a statement can
- * catch a cancel and go on; then cancelled, as that is the only signal which GEOS and PostGIS look at while they compute.
+ * Ends a backend and waits; false if it is still there after `waitMs`. Terminates first, as a statement can catch a
+ * cancel and go on; then cancels, as that is the only signal that GEOS and PostGIS check while they compute.
  */
 export async function endBackend(
   administrator: Session,
@@ -35,13 +35,13 @@ export async function endBackend(
     )
   await onIt('pg_catalog.pg_terminate_backend(pid), pg_catalog.pg_cancel_backend(pid)')
   const { rows } = await onIt(`pg_catalog.pg_terminate_backend(pid, ${waitMs}) as has_ended`)
-  // PostgreSQL says false as well of one that ended just before.
+  // PostgreSQL also returns false for a backend that ended just before.
   return rows.every(({ has_ended }) => has_ended) || (await onIt('')).rowCount === 0
 }
 
 /**
- * Ends every backend of which `condition`, on a row of pg_stat_activity, is true, and does not wait. Answers how many
- * there were. A condition on the pid alone is not enough, as another backend may have it by now.
+ * Ends every backend whose row of pg_stat_activity satisfies `condition`, without waiting. Returns how many there were.
+ * A condition on the pid alone is not enough: the pid may have been reused.
  */
 export async function endBackends(
   administrator: Session,
@@ -57,8 +57,8 @@ export async function endBackends(
 }
 
 /**
- * The same, again and again until none is left, for a second: a backend at work on something long may not listen at
- * once, and a login that was on its way may come after the first look.
+ * Repeats `endBackends` for a second, until none is left: a busy backend may not react at once, and a login in flight
+ * may arrive after the first round.
  */
 export async function endBackendsUntilGone(
   administrator: Session,

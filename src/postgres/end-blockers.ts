@@ -4,8 +4,8 @@ import type { Session } from './session.ts'
 import { adminTarget } from './session-target.ts'
 
 /**
- * Runs `work` on an administrator's session, and ends sessions of tenants for which it has to wait. For what must not
- * wait: anybody who has a privilege on a table can hold its row in the catalog, with a GRANT that does nothing.
+ * Runs `work` on an administrator's session, and ends tenants' sessions that block it. For work that must not wait: any
+ * role with a privilege on a table can lock its catalog row, with a GRANT that changes nothing.
  */
 export async function endingBlockers<T>(
   { admin, hosts }: Databases,
@@ -16,7 +16,7 @@ export async function endingBlockers<T>(
   let looking: Promise<unknown> = Promise.resolve()
   const look = () =>
     admin.use(adminTarget(hosts, session.target.hostId), async (other) => {
-      // It may have waited for its connection: whoever has the session by then may well wait.
+      // After the wait for this connection, the session may have another user, who may well wait for a lock.
       if (isOver) return
       looking = endBackends(
         other,

@@ -5,8 +5,8 @@ import { firstHostId } from './hosts.ts'
 import { ScramClient } from './wire/scram-client.ts'
 
 /**
- * The configuration with caps that the server can bear: what it allows, less what it reserves and what others hold
- * at this moment. Without it, requests would fail that could have waited for a moment.
+ * Lowers the connection limits to what the server can take: its maximum minus its reserve and the connections in use.
+ * Otherwise requests would fail that could have waited.
  */
 export async function fitConnections(config: Config, adminUrl: string, log: Log): Promise<Config> {
   const room = await roomOn(adminUrl)
@@ -16,12 +16,12 @@ export async function fitConnections(config: Config, adminUrl: string, log: Log)
   const { connectionsPerHost, copiesPerProcess, jobConnectionsPerHost } = fitted
   log.warn(
     { wanted, room, connectionsPerHost, copiesPerProcess, jobConnectionsPerHost },
-    'PostgreSQL has room for fewer connections than configured: raise its max_connections for more',
+    'PostgreSQL allows fewer connections than configured: limits lowered. Raise its max_connections',
   )
   return fitted
 }
 
-/** Each kind of work gives up the same share; what the service needs for itself stays. */
+/** Every kind of work gives up the same share; the service's own connections stay. */
 function shrink(config: Config, room: number): Config {
   const { connectionsPerHost, copiesPerProcess } = config
   const jobs = Math.max(config.jobConnectionsPerHost, 2 * config.jobsPerWorker)
@@ -57,7 +57,7 @@ async function roomOn(adminUrl: string): Promise<number> {
       `select from pg_catalog.pg_stat_activity where backend_type in ('client backend')`,
     )
     const settingOf = (name: string) => Number(settings.find((each) => each.name === name)?.setting ?? 0)
-    // Of those at work one is ours and goes. The second reserve came with PostgreSQL 16.
+    // One of the backends is this connection, which will close. reserved_connections exists since PostgreSQL 16.
     const reserved = settingOf('superuser_reserved_connections') + settingOf('reserved_connections')
     return settingOf('max_connections') - reserved - ((rowCount ?? 1) - 1)
   } finally {

@@ -2,13 +2,13 @@ import { answerWithin } from './answer-within.ts'
 import type { Databases } from './databases.ts'
 import { adminTarget } from './session-target.ts'
 
-/** What tenants together can use up of a whole cluster. */
+/** Resources of a cluster that all its tenants share. */
 export type HostPressure = Readonly<{
-  /** How full the queue of notifications is, from 0 to 1. */
+  /** Fill level of the notification queue, from 0 to 1. */
   notifyQueue: number
-  /** Of the oldest unfrozen transaction; at 2,147 million the cluster stops. */
+  /** Age of the oldest unfrozen transaction; at 2,147 million the cluster stops. */
   xidAge: number
-  /** Since when the oldest snapshot keeps VACUUM from its work, and how many transactions it holds back. */
+  /** How long the oldest snapshot has held back VACUUM, and by how many transactions. */
   snapshotSeconds: number
   snapshotAge: number
 }>
@@ -28,7 +28,7 @@ export async function hostPressure(
   return rows[0]!
 }
 
-/** The pressure on every host that answers soon, by the name of the host. */
+/** By host name, for every host that answers in time. */
 export async function hostPressures(databases: Databases): Promise<ReadonlyMap<string, HostPressure>> {
   const found = await Promise.all(
     databases.hosts.all().map(async ({ id, name }) => {

@@ -3,7 +3,7 @@ import type { ClientConfig } from 'pg'
 import { parse } from 'pg-connection-string'
 import { errors } from '../errors.ts'
 
-/** A PostgreSQL cluster: where it is, and who administers it. */
+/** A PostgreSQL cluster: its address and administrator. */
 export type Host = Readonly<{
   id: number
   name: string
@@ -29,15 +29,15 @@ export function hostFromUrl(id: number, name: string, url: string): Host {
   }
 }
 
-/** Where it is, without who and with which password. */
+/** The address, without user or password. */
 export const addressOf = ({ address }: Host) => `${address.host}:${address.port}`
 
-/** The clusters known to this process. Host 1 is the one that holds the control database. */
+/** The clusters known to this process. Host 1 has the control database. */
 export class Hosts {
   readonly #hosts = new Map<number, Host>()
   readonly #listeners: ((id: number) => void)[] = []
 
-  /** The same host again, as every change of accounts tells it, changes nothing. */
+  /** Registering an unchanged host, as on every account change, does nothing. */
   register(host: Host): void {
     const before = this.#hosts.get(host.id)
     if (isDeepStrictEqual(before, host)) return
@@ -49,14 +49,14 @@ export class Hosts {
     if (this.#hosts.delete(id)) this.#tellMoved(id)
   }
 
-  /** Calls `listener` whenever a host has another address or administrator than before, or none. */
+  /** Calls `listener` when a host's address or administrator changes, or the host is removed. */
   onMoved(listener: (id: number) => void): void {
     this.#listeners.push(listener)
   }
 
   get(id: number): Host {
     const host = this.#hosts.get(id)
-    // Registered by another process a moment ago, while this one was cut off from the news.
+    // Another process may have registered it while this one missed the notification.
     if (!host) throw errors.databaseUnavailable(new Error(`host ${id} is not registered`))
     return host
   }
@@ -65,7 +65,7 @@ export class Hosts {
     return this.#hosts.has(id)
   }
 
-  /** Whether it still is as it was when it was got. */
+  /** False once the host has been changed or removed. */
   isCurrent(host: Host): boolean {
     return this.#hosts.get(host.id) === host
   }

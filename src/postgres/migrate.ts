@@ -8,7 +8,7 @@ import { onConnection } from './transaction.ts'
 
 export type Migration = Readonly<{ name: string; sql: string; checksum: string }>
 
-/** The migrations of one folder, in order. */
+/** The migrations of a folder, in order. */
 export async function readMigrations(folder: string): Promise<readonly Migration[]> {
   const files = (await listPackageFolder(folder)).filter((file) => file.endsWith('.sql')).sort()
   return Promise.all(
@@ -24,11 +24,11 @@ function checksumOf(sql: string): string {
 }
 
 /**
- * Brings the database of `client` up to date, each step in a transaction of its own. Processes that start at once wait
- * for each other on the table of migrations, which no tenant can lock. `lockTimeout` is how long a step waits for a
- * table that somebody else uses. The limits of the session are then those of a migration.
+ * Migrates the client's database, each step in its own transaction. Processes that start together wait for each other
+ * on the migrations table, which no tenant can lock. `lockTimeout` limits how long a step waits for a table in use.
+ * Leaves the session with the timeouts of a migration.
  *
- * A migration whose text has changed since it was applied is refused: the database would not be what the files say.
+ * Refuses a migration whose text has changed since it was applied: the database would differ from the files.
  */
 export async function migrate(
   client: ClientBase,
@@ -47,7 +47,7 @@ export async function migrate(
   return done
 }
 
-/** The checksum of each, by name. */
+/** Checksums by name. */
 async function appliedMigrations(client: ClientBase): Promise<ReadonlyMap<string, string>> {
   const { rows: found } = await client.query(
     `select from pg_catalog.pg_tables where schemaname = 'cartage' and tablename = 'migrations'`,
@@ -67,16 +67,16 @@ async function createTable(client: ClientBase): Promise<void> {
          name text primary key, checksum text not null, applied_at timestamptz not null default pg_catalog.now())`,
     )
     .catch((error: unknown) => {
-      // IF NOT EXISTS does not see what another process is making at this moment, and has made by now.
+      // IF NOT EXISTS races with another process that creates the same table; it exists now.
       if (!hasSqlstate(error, sqlstate.uniqueViolation, sqlstate.duplicateTable, sqlstate.duplicateSchema))
         throw error
     })
 }
 
-/** False: another process was first. */
+/** False: another process applied it first. */
 async function apply(client: ClientBase, migration: Migration, lockTimeout: string): Promise<boolean> {
   return onConnection(client, async (tx) => {
-    // Another process may be at it for a while; whoever holds a table may not.
+    // Another process may migrate for minutes; a tenant must not hold a table for that long.
     await tx.query(`set local lock_timeout = '5min'; lock table cartage.migrations in exclusive mode`)
     await tx.query(`set local lock_timeout = '${lockTimeout}'`)
     const { rowCount } = await tx.query('select from cartage.migrations where name = $1', [migration.name])

@@ -2,15 +2,15 @@ import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto'
 import type { Secrets } from '../secrets.ts'
 import { quoteLiteral } from './quote.ts'
 
-/** The password of a tenant's role, as CREATE ROLE and ALTER ROLE take it. The statement holds a verifier only. */
+/** The password clause of CREATE ROLE or ALTER ROLE for a tenant's role. It holds only a verifier. */
 export function passwordClause(secrets: Secrets, role: string): string {
   return `password ${quoteLiteral(scramVerifier(secrets.rolePassword(role)))}`
 }
 
 /**
- * The SCRAM-SHA-256 verifier of a derived role password, so that the password itself never travels in SQL or
- * into a server log. One iteration is enough: the password is 256 random bits, there is nothing to stretch,
- * and each login is some milliseconds cheaper.
+ * The SCRAM-SHA-256 verifier of a role password, so that the password itself never appears in SQL or in a server log.
+ * One iteration is enough: the password is 256 random bits, so there is nothing to stretch, and each login is some
+ * milliseconds cheaper.
  */
 function scramVerifier(password: string): string {
   const salt = randomBytes(16)

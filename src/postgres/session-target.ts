@@ -1,18 +1,18 @@
 import type { Hosts } from './hosts.ts'
 
-/** Where to log in, and as whom. */
+/** Where to log in, and as which role. */
 export type SessionTarget = Readonly<{
   hostId: number
   database: string
   role: string
   searchPath: string
-  /** Whose share of the connections it takes; the administrator's are nobody's. */
+  /** The account whose connection limit it counts against; none for the administrator. */
   account?: string
-  /** For a caller without a key. */
+  /** The caller has no key. */
   isAnonymous?: boolean
 }>
 
-/** The administrator's way into one database; names resolve in pg_catalog alone. */
+/** The administrator in one database; names resolve in pg_catalog only. */
 export function adminTarget(hosts: Hosts, hostId: number, database?: string): SessionTarget {
   const host = hosts.get(hostId)
   return { hostId, database: database ?? host.adminDatabase, role: host.adminRole, searchPath: 'pg_catalog' }

@@ -10,24 +10,24 @@ import { WireQuery, type WireText } from './wire/wire-query.ts'
 
 type Owner = Readonly<{
   onClean: (session: Session) => void
-  /** `isCut`: in the middle of a statement, so that its backend may still be at work. */
+  /** `isCut`: in the middle of a statement, so the backend may still run. */
   onGone: (session: Session, isCut: boolean) => void
 }>
 
-/** One connection, lent to one caller at a time. Give it back with `release`, or `destroy` it on any doubt. */
+/** One connection, lent to one caller at a time. The caller must `release` it, or `destroy` it when in doubt. */
 export class Session {
   readonly target: SessionTarget
   readonly client: Client
   lastUsed = performance.now()
-  /** Its host has moved: whoever has it may end what was begun, and nobody gets it next. */
+  /** Its host has moved: the borrower may finish; then the session is closed. */
   isLeftBehind = false
-  /** What is to be done when it is free again, while somebody has it. */
+  /** Called when the borrower has released the session. */
   onFree: (() => void) | null = null
   readonly #owner: Owner
   readonly #answerMs: number
   #transactionStatus: WireOutcome['transactionStatus'] = 'I'
   #running: WireQuery | null = null
-  /** An answer is due for which there is a limit. */
+  /** Waiting for an answer that has a time limit. */
   #isAsking = false
   #isClean = true
   #isIdle = false
@@ -35,7 +35,7 @@ export class Session {
   #ended: Promise<void> | null = null
   #endReason: AppError | null = null
 
-  /** `answerMs`: the longest silence before an answer to `query`, and while it is cleaned. */
+  /** `answerMs`: the longest silence while waiting for `query` or for cleaning. */
   constructor(target: SessionTarget, client: Client, answerMs: number, owner: Owner) {
     this.target = target
     this.client = client
@@ -54,12 +54,12 @@ export class Session {
     return this.#ended === null
   }
 
-  /** Bytes that have gone either way, while a statement of a caller waits for the server; else undefined. */
+  /** Bytes sent and received, while a caller's statement waits for the server; else undefined. */
   get trafficWhileWaiting(): number | undefined {
     return this.#running?.isServersTurn ? traffic(socketOf(this.client)) : undefined
   }
 
-  /** Why its backend was ended, or is about to be, if somebody of ours does that: what its caller is to be told. */
+  /** Why we end this session's backend; reported to its caller. */
   get endReason(): AppError | null {
     return this.#endReason
   }
@@ -73,9 +73,8 @@ export class Session {
   }
 
   /**
-   * Asks with one statement of ours that only reads. It is planned once on a connection, under its name, and leaves
-   * nothing else behind: a clean session stays clean. For the administrator's sessions: a tenant could exchange what
-   * the name stands for.
+   * Runs one of our read-only statements as a prepared statement, planned once per connection. Leaves the session clean
+   * otherwise. Only for the administrator's sessions: a tenant could redefine a prepared statement.
    */
   async look<R extends QueryResultRow>(
     name: string,
@@ -88,7 +87,7 @@ export class Session {
     return result
   }
 
-  /** For work on the `pg` client itself, however long it takes. */
+  /** For work on the `pg` client itself, without a time limit. */
   async onClient<T>(work: (client: Client) => Promise<T>): Promise<T> {
     this.#isClean = false
     try {
@@ -96,18 +95,18 @@ export class Session {
       this.#transactionStatus = this.client.getTransactionStatus() ?? 'E'
       return result
     } catch (error) {
-      // `pg` rejects before the server has said how it stands, so a rollback is due in any case.
+      // `pg` rejects before the server reports its transaction status, so always roll back.
       this.#transactionStatus = 'E'
       throw error
     }
   }
 
-  /** Until it is given back, answers are waited for no longer than this. */
+  /** Limits the wait for answers until the session is released. */
   expectAnswersWithin(answerMs: number): void {
     limitSilence(this.client, answerMs)
   }
 
-  /** Starts one message, or several at once, whose answers go to `handler` straight from the wire. */
+  /** Sends one message, or several at once; `handler` gets the answers directly from the wire. */
   send(text: string | readonly WireText[], handler: WireHandler): WireQuery {
     this.#isClean = false
     const query = new WireQuery(this.client, typeof text === 'string' ? [text] : text, handler)
@@ -122,12 +121,12 @@ export class Session {
     return query
   }
 
-  /** Asks the server to stop the running statement; its own outcome tells when it has. */
+  /** Asks the server to cancel the running statement; the statement's own outcome tells when it stopped. */
   cancel(): Promise<void> {
     return cancelStatement(this.client)
   }
 
-  /** Cleans the connection and gives it back; what cannot be cleaned is destroyed. */
+  /** Cleans the connection and returns it to the pool; destroys it if it cannot be cleaned. */
   release(): void {
     if (this.#running || this.#endReason) {
       this.destroy()
@@ -146,13 +145,16 @@ export class Session {
     if (this.isAlive) this.#owner.onClean(this)
   }
 
-  /** Closes the socket at once: the server rolls back whatever was open. */
+  /** Closes the socket at once: the server rolls back the open transaction. */
   destroy(): Promise<void> {
     this.#ended ??= this.#end()
     return this.#ended
   }
 
-  /** Closes it if nobody takes it for so long. One timer serves all its waits: to set one anew takes longer. */
+  /**
+   * Closes the session after `idleMs` without use. One timer is refreshed for all waits, which is cheaper than a new
+   * one.
+   */
   waitIdle(idleMs: number): void {
     this.#isIdle = true
     if (this.#idleTimer) this.#idleTimer.refresh()
@@ -163,7 +165,7 @@ export class Session {
     this.#isIdle = false
   }
 
-  /** Makes it as new, for the next statement of the same caller. */
+  /** Resets it for the next statement of the same caller. */
   async clean(): Promise<void> {
     if (this.#isClean) return
     await this.#ask(async () => {
@@ -175,9 +177,10 @@ export class Session {
   }
 
   /**
-   * Temp tables, settings, prepared statements, cursors, LISTEN and advisory locks all go with DISCARD ALL. The seed of
-   * random() does not, nor does what the libraries of some extensions keep. Strangers share a role, and so its connections:
-   * the procedure sets a new seed, and fails where such an extension is installed, so that the connection is destroyed.
+   * DISCARD ALL drops temp tables, settings, prepared statements, cursors, LISTEN and advisory locks. It does not reset
+   * the seed of random(), nor state inside some extensions' libraries. Callers without a key share a role and so its
+   * connections: for them the procedure sets a new seed, and fails if such an extension is installed, so that the
+   * connection is destroyed.
    */
   get cleaning(): readonly string[] {
     return this.target.isAnonymous
@@ -185,7 +188,7 @@ export class Session {
       : ['discard all']
   }
 
-  /** The last that the caller sent was the cleaning, and it worked. */
+  /** The caller's last message was the cleaning, and it succeeded. */
   noteClean(): void {
     this.#isClean = true
     forgetPrepared(this.client)
@@ -212,7 +215,7 @@ export class Session {
   }
 }
 
-/** `pg` remembers what it has prepared by name; the server has dropped it. */
+/** `pg` still lists prepared statements that the server has dropped. */
 function forgetPrepared(client: Client): void {
   const { connection } = client as unknown as { connection: { parsedStatements: Record<string, string> } }
   connection.parsedStatements = {}
@@ -220,7 +223,7 @@ function forgetPrepared(client: Client): void {
 
 const randomSeed = () => randomInt(2 ** 47) / 2 ** 47
 
-/** A peaceful goodbye gets a moment, then the socket is closed. */
+/** Waits a moment for a regular end, then destroys the socket. */
 function destroyLater(stream: Socket): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(() => {

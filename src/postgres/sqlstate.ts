@@ -1,4 +1,4 @@
-/** The SQLSTATEs that we branch on, by name. */
+/** The SQLSTATEs that we branch on. */
 export const sqlstate = {
   uniqueViolation: '23505',
   foreignKeyViolation: '23503',
@@ -34,16 +34,16 @@ export const sqlstate = {
   lockNotAvailable: '55P03',
   deadlockDetected: '40P01',
   serializationFailure: '40001',
-  /** Among others: a row of a catalog was changed by two at once. */
+  /** Among others: concurrent update of a catalog row. */
   internalError: 'XX000',
   programLimitExceeded: '54000',
   invalidTransactionTermination: '2D000',
   activeSqlTransaction: '25001',
-  /** Ours: the quota triggers of prepared tables raise it. */
+  /** Ours: raised by the quota triggers of prepared tables. */
   quotaExceeded: 'QUOTA',
 } as const
 
-/** The SQLSTATE (or the errno, such as ECONNREFUSED) that an error carries. */
+/** The error's SQLSTATE, or its errno, such as ECONNREFUSED. */
 export function sqlstateOf(error: unknown): string | undefined {
   const code = (error as { code?: unknown } | null | undefined)?.code
   return typeof code === 'string' ? code : undefined
@@ -54,7 +54,7 @@ export function hasSqlstate(error: unknown, ...states: readonly string[]): boole
   return state !== undefined && states.includes(state)
 }
 
-/** The connection or the server went away: nothing is known of what was in flight. */
+/** The connection or the server was lost: the outcome of statements in flight is unknown. */
 export function isConnectionLoss(error: unknown): boolean {
   const state = sqlstateOf(error)
   if (state === undefined)
@@ -77,7 +77,7 @@ export function isConnectionLoss(error: unknown): boolean {
   )
 }
 
-/** Somebody holds a lock that an administrative statement needed: it can be tried again later. */
+/** A lock that an administrative statement needs is held: retry later. */
 export function isBusy(error: unknown): boolean {
   return hasSqlstate(
     error,
@@ -90,7 +90,7 @@ export function isBusy(error: unknown): boolean {
   )
 }
 
-/** A tenant changed or dropped meanwhile what an administrative statement works on: another try sees how it is now. */
+/** A tenant changed or dropped an object under an administrative statement: a retry sees the new state. */
 export function isOvertaken(error: unknown): boolean {
   return hasSqlstate(
     error,
@@ -105,12 +105,12 @@ export function isOvertaken(error: unknown): boolean {
   )
 }
 
-/** What pg.Pool says when no connection became free in time. */
+/** pg.Pool: no connection became free in time. */
 export function isPoolFull(error: unknown): boolean {
   return error instanceof Error && error.message === 'timeout exceeded when trying to connect'
 }
 
-/** What pg.Pool says once it has been ended. */
+/** pg.Pool: used after its end. */
 export function isPoolClosed(error: unknown): boolean {
   return error instanceof Error && error.message === 'Cannot use a pool after calling end on the pool'
 }

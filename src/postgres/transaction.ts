@@ -26,7 +26,7 @@ export async function onConnection<T>(client: ClientBase, work: (tx: ClientBase)
     await client.query('commit')
     return result
   } catch (error) {
-    // If even the rollback fails the connection is lost; the first error is the one to report.
+    // If the rollback fails too, the connection is lost; report the first error.
     await client.query('rollback').catch(() => undefined)
     throw error
   }

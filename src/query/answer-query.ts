@@ -42,11 +42,11 @@ export function openQueries(config: Config, databases: Databases, log: Log): Que
   return { databases, ...shared, limitMs, maxRowBytes }
 }
 
-/** Who gets the rows. */
+/** The receiver of the rows. */
 export type Client = Readonly<{
-  /** Fires when it leaves: nobody waits for the answer, so the statement is cancelled at once. */
+  /** Fires when it leaves: the statement is cancelled at once. */
   gone: Interruption
-  /** Where an answer is written that is not short. */
+  /** Where a long answer is written. */
   open: () => Writable
 }>
 

@@ -5,11 +5,11 @@ import { wrongCount } from './params/bind-values.ts'
 import { highestParameter } from './params/highest-parameter.ts'
 import type { PreparedStatement } from './prepare-statement.ts'
 
-/** What PostgreSQL's answer to a query means to the client. */
+/** Translates PostgreSQL's error in a query for the client. */
 export function databaseError(error: WireError, statement: PreparedStatement, isOverTime: boolean): AppError {
   if (isCancel(error)) return cancelError(error, isOverTime)
   const { text, valueCount } = statement
-  // PostgreSQL complains of a parameter that is left out before it tells how many there are.
+  // PostgreSQL complains about a missing parameter before it tells how many there are.
   if (error.sqlstate === sqlstate.indeterminateDatatype && valueCount !== undefined) {
     const wanted = highestParameter(text)
     if (wanted > valueCount) return wrongCount(valueCount, wanted)
@@ -17,12 +17,15 @@ export function databaseError(error: WireError, statement: PreparedStatement, is
   return sqlError({ ...error, ...placeOf(error, statement), context: contextOf(error) })
 }
 
-/** PostgreSQL names the parameter whose value it could not read, in the words of the protocol. */
+/** PostgreSQL names the parameter with a bad value in protocol terms. */
 function contextOf({ context }: WireError): string | undefined {
   return context?.replace(/(?<=^|\n)unnamed portal parameter (\$\d+)( = .*)?$/s, 'parameter $1')
 }
 
-/** The place in the caller's own text. What stands around it is ours: PostgreSQL's hint would speak of names of ours. */
+/**
+ * The position in the caller's own text. An error in the text around it gets our own hint, as PostgreSQL's would
+ * mention our names.
+ */
 function placeOf(
   { position, hint }: WireError,
   { place, hintAround }: PreparedStatement,

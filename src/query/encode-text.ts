@@ -1,6 +1,6 @@
 import { nextTurn } from '../waiting/next-turn.ts'
 
-/** What is sent of a text: itself, or of a long one its bytes, a piece of which is made in each turn of the event loop. */
+/** The text, or for a long one its bytes, encoded piece by piece over several turns of the event loop. */
 export function encodeText(text: string): string | Promise<Buffer> {
   return text.length <= longLength ? text : encodeInSteps(text)
 }
@@ -10,7 +10,7 @@ async function encodeInSteps(text: string): Promise<Buffer> {
   for (let start = 0; start < text.length; ) {
     await nextTurn()
     const end = start + longLength
-    // Not between the halves of a character.
+    // Do not split a surrogate pair.
     const isSplit = (text.charCodeAt(end) & 0xfc00) === 0xdc00
     pieces.push(Buffer.from(text.slice(start, isSplit ? end - 1 : end)))
     start = isSplit ? end - 1 : end

@@ -1,6 +1,6 @@
 import type { WireError } from '../postgres/wire/wire-error.ts'
 
-/** The messages that statements send along, by kind. A loop that raises a million of them fills no memory. */
+/** The notices of statements, by severity. Bounded: a loop may raise a million of them. */
 export class Notices {
   #byKind: Map<string, string[]> | undefined
   #characters = 0

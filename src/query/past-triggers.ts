@@ -5,19 +5,19 @@ import { endingBlockers } from '../postgres/end-blockers.ts'
 import type { Session } from '../postgres/session.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 
-/** Commands that can make a relation past PostgreSQL's event triggers: EXPLAIN ANALYZE does, and DO can run one. */
+/** Commands that can create a relation without firing event triggers: EXPLAIN ANALYZE does, and DO can run one. */
 export const evadesTriggers = (tag: string) => tag === 'EXPLAIN' || tag === 'DO' || tag === 'COMMIT PREPARED'
 
 /**
- * Judges what keys made by such commands. One look at a time for each user, and requests of one key that wait share the
- * next one: so no account takes the administrator's connections.
+ * Checks what keys created with such commands. One check at a time per user, and waiting requests of one key share the
+ * next one, so that no account takes all of the administrator's connections.
  */
 export class PastTriggers {
   readonly #databases: Databases
   readonly #log: Log
-  /** The look of each role that has not begun. */
+  /** By role: the check that has not begun. */
   readonly #waiting = new Map<string, Promise<void>>()
-  /** The last look of each user. */
+  /** By user: the last check. */
   readonly #last = new Map<number, Promise<void>>()
 
   constructor(databases: Databases, log: Log) {
@@ -25,7 +25,7 @@ export class PastTriggers {
     this.#log = log
   }
 
-  /** Looks at what is committed by now. Tells nobody of a failure, and ends in seconds. */
+  /** Checks what is committed so far. Failures are only logged, and it ends within seconds. */
   check(principal: Principal): Promise<void> {
     return this.#waiting.get(principal.key.role) ?? this.#enqueue(principal)
   }
@@ -53,7 +53,10 @@ export class PastTriggers {
         await session.query('select cartage.follow_unwatched()')
       })
     } catch (error) {
-      this.#log.warn({ err: error, role: key.role }, 'what a key made by EXPLAIN ANALYZE was not judged')
+      this.#log.warn(
+        { err: error, role: key.role },
+        'cannot check what a key created with EXPLAIN ANALYZE or DO',
+      )
     }
   }
 }
@@ -69,5 +72,5 @@ async function checkAll(session: Session, role: string): Promise<void> {
   while ((await checkSome()) > 0 && performance.now() - startedAt < longestMs);
 }
 
-/** Whoever makes more than can be judged in this time is judged again with the next such request. */
+/** Objects beyond this time are checked with the next such request. */
 const longestMs = 5_000

@@ -7,20 +7,20 @@ import { parseStatements } from '../sql/statements.ts'
 import type { Query } from './query.ts'
 import { geojsonColumn, geometryColumn } from './rows/geojson-format.ts'
 
-/** What is sent, and where the caller's own text is in it. */
+/** The text to send, and the position of the caller's text in it. */
 export type PreparedStatement = Readonly<{
   text: string
   place: () => TextPlace
-  /** What to say of an error in what stands around it. */
+  /** The hint for an error in the text around it. */
   hintAround: string | undefined
-  /** How many values its parameters get; undefined: it goes by the simple protocol. */
+  /** Number of parameter values; undefined: uses the simple protocol. */
   valueCount: number | undefined
 }>
 
-/** In characters: the caller's text is sent from `start` to `end` of it, and has moved to the right by `shift`. */
+/** In characters: the range `start` to `end` of the caller's text is sent, moved to the right by `shift`. */
 export type TextPlace = Readonly<{ start: number; end: number; shift: number }>
 
-/** The caller's text as it is, or inside what paging and GeoJSON need around it. */
+/** The caller's text itself, or wrapped as paging and GeoJSON need it. */
 export function prepareStatement(query: Query): PreparedStatement {
   if (containsCopy(query.sql)) throw errors.copyElsewhere()
   const paged = query.paging ? wrapForPaging(query.sql, query.paging) : query.sql
@@ -31,9 +31,8 @@ export function prepareStatement(query: Query): PreparedStatement {
 }
 
 /**
- * The cleaning of the connection travels with the text, in one packet. Not with a text that may leave a transaction
- * open, in which it would fail, nor with a COPY, which would take it for data, nor with one that is too long to be looked
- * through.
+ * The cleaning of the connection is sent with the text, in one packet. Not with a text that may leave a transaction
+ * open, where it would fail, nor with a COPY, which would take it for data, nor with one that is too long to search.
  */
 export function messagesOf(
   text: string | Buffer,
@@ -54,16 +53,16 @@ function selectOf(text: string): string {
   const statement = pageableStatement(text)
   if (statement) return statement.text
   if (parseStatements(text).ok) throw errors.badRequest('The format geojson needs a single SELECT')
-  // PostgreSQL itself shall say what is wrong with it.
+  // Let PostgreSQL itself report what is wrong with it.
   return text
 }
 
 const asItIs: TextPlace = { start: 0, end: Number.POSITIVE_INFINITY, shift: 0 }
 
-/** Of a text that is too long to be looked through. */
+/** For a text that is too long to search. */
 const nowhere: TextPlace = { start: Number.POSITIVE_INFINITY, end: 0, shift: 0 }
 
-/** PostgreSQL counts characters, where a string has UTF-16 units. */
+/** PostgreSQL counts characters; a string has UTF-16 units. */
 function placeIn(wrapped: string, original: string): TextPlace {
   if (original.length > maxCharacters) return nowhere
   const inner = pageableStatement(original)?.text ?? original
@@ -74,12 +73,12 @@ function placeIn(wrapped: string, original: string): TextPlace {
 
 function countCharacters(text: string, end = text.length): number {
   let count = end
-  // The second half of a pair.
+  // The second half of a surrogate pair.
   for (let at = 0; at < end; at += 1) if ((text.charCodeAt(at) & 0xfc00) === 0xdc00) count -= 1
   return count
 }
 
 function hintAround({ paging, format }: Query): string | undefined {
-  if (paging?.orderBy !== undefined) return 'order_by must be the name of a column that the query answers'
+  if (paging?.orderBy !== undefined) return 'order_by must be the name of a column of the result'
   return format === 'geojson' ? `The format geojson needs a geometry column ${geometryColumn}` : undefined
 }

@@ -14,33 +14,33 @@ import type { Field, RowFormat } from './rows/row-format.ts'
 import { SteppedRow } from './rows/stepped-row.ts'
 import type { TypeNames } from './type-names.ts'
 
-/** The body of an answer that is short, as Latin-1: a character for each byte. Null if it was longer, and so has been written. */
+/** The body of a short answer in Latin-1, one character per byte. Null if it was longer and has been written. */
 export type Answer = string | null
 
 export type QueryRunOptions = Readonly<{
   statement: PreparedStatement
-  /** Its text, as it is sent. */
+  /** The encoded text. */
   encoded: string | Buffer
-  /** The values for parameters of these types, unless it has none. */
+  /** Maps parameter types to values; undefined without parameters. */
   bind: ((types: readonly number[]) => readonly (string | null)[]) | undefined
   format: RowFormat
-  /** Where a longer answer is written. Called once, with the first chunk: before, an error can still be answered. */
+  /** Where a longer answer is written. Called once, with the first chunk: until then an error can still be answered. */
   open: () => Writable
   skippedFields: ReadonlySet<string>
   columnLists: ColumnLists
   typeNames: TypeNames
   maxRowBytes: number
-  /** Looks at what a caller with a key has made unwatched. */
+  /** Checks what a caller with a key created without event triggers. */
   checkMade: (() => Promise<void>) | undefined
 }>
 
 /**
- * One text on its way through PostgreSQL: rows become bytes as they come. Until the first chunk is full nothing
- * leaves, so that an error of a short query is an error of the request; after that an error breaks the stream.
- * The session is given back when the text has been answered.
+ * One running text: rows become bytes as they arrive. Nothing is sent until the first chunk is full, so that an error
+ * of a short query is an error of the request; after that an error breaks the stream. The session is released when the
+ * text has been answered.
  */
 export class QueryRun implements RunHandler {
-  /** Settles when there is nothing more to write. If that is an error, it is for the caller to break off the answer. */
+  /** Settles when everything is written. On an error, the caller must break off the answer. */
   readonly answer: Promise<Answer>
   readonly longestRow: number
   readonly #run: StatementRun
@@ -51,19 +51,19 @@ export class QueryRun implements RunHandler {
   #columns: readonly Column[] = []
   #totalRows = 0
   #sink: Writable | null = null
-  /** Chunks on their way to the client. */
+  /** Chunks in flight to the client. */
   #unsent = 0
   #longRow: SteppedRow | null = null
-  /** The client is slower than we are. */
+  /** The client is slower than the server. */
   #isHeldBack = false
-  /** What still comes from the wire is dropped. */
+  /** Discard further data from the wire. */
   #isDropping = false
-  /** It is committed here, and no replica has confirmed that. */
+  /** Committed here, but not confirmed by a replica. */
   #isUnconfirmed = false
   /** Why the statement did not run: its values do not fit. */
   #refusal: unknown = null
   #evadedTriggers = false
-  /** The answer waits for the names of types that only the database knows, or until what was made is judged. */
+  /** The answer waits for type names that only the database knows, or for the check of created objects. */
   #isUnconcluded = false
 
   constructor(run: StatementRun, options: QueryRunOptions) {
@@ -82,7 +82,7 @@ export class QueryRun implements RunHandler {
       .catch((error: unknown) => this.#lose(error))
   }
 
-  /** At the time limit rows are still passed on, if the client takes them: the statement may end well. */
+  /** At the time limit, rows are still sent if the client takes them: the statement may complete. */
   stopped(): void {
     this.#isDropping = !this.#run.isTimedOut || this.#isHeldBack || this.#longRow !== null
     this.#goOn()
@@ -137,7 +137,7 @@ export class QueryRun implements RunHandler {
     else this.#finish()
   }
 
-  /** How the statement ended says more than why it was to be stopped. */
+  /** The statement's outcome takes precedence over the reason to stop it. */
   #failureOf({ error, transactionStatus }: WireOutcome): AppError | undefined {
     const { session, stopReason, isTimedOut, isOverTime } = this.#run
     if (error) {
@@ -147,7 +147,7 @@ export class QueryRun implements RunHandler {
     }
     if (this.#isUnconfirmed) return errors.statementOutcomeUnknown(undefined)
     if (transactionStatus !== 'I') return stopReason ?? errors.transactionOpen()
-    return stopReason && this.#isDropping ? ranToItsEnd(stopReason) : undefined
+    return stopReason && this.#isDropping ? completed(stopReason) : undefined
   }
 
   #bind(types: readonly number[]): readonly (string | null)[] | null {
@@ -168,7 +168,7 @@ export class QueryRun implements RunHandler {
     this.#unsent += 1
     this.#sink.write(chunk, (error) => this.#sent(chunk, error))
     if (this.#unsent < mostUnsent || this.#isHeldBack) return
-    // A server that is held back does not hear the cancel.
+    // A server blocked by backpressure does not see the cancel.
     if (this.#run.stopReason) this.#isDropping = true
     if (this.#isDropping) return
     this.#isHeldBack = true
@@ -176,18 +176,18 @@ export class QueryRun implements RunHandler {
   }
 
   #sent(chunk: Buffer, error: Error | null | undefined): void {
-    // Of an answer that broke off nobody knows what is still being sent.
+    // After an error it is unknown which chunks are still being sent.
     if (!error) giveBackChunk(chunk)
     this.#unsent -= 1
     if (!this.#isHeldBack || this.#unsent >= mostUnsent) return
     this.#isHeldBack = false
-    // Once the statement has ended the connection may be someone else's.
+    // After the statement has ended, the connection may be in use elsewhere.
     if (this.#run.isOver) return
     if (this.#longRow) setImmediate(this.#longRow.goOn)
     else this.#run.wire.resume()
   }
 
-  /** Nothing more comes from the wire until the row is written. */
+  /** Nothing more is read from the wire until the row is written. */
   #writeInSteps(steps: Generator<void>): void {
     this.#run.wire.hold()
     this.#longRow = new SteppedRow(
@@ -198,7 +198,7 @@ export class QueryRun implements RunHandler {
     this.#longRow.goOn()
   }
 
-  /** Reads on; what is left of a long row is dropped. */
+  /** Reads on; drops the rest of a long row. */
   #goOn(): void {
     if (this.#longRow) {
       this.#longRow.drop()
@@ -238,7 +238,7 @@ export class QueryRun implements RunHandler {
     return shownColumns(this.#columns, this.#options.skippedFields)
   }
 
-  /** Nothing is on the wire any more. */
+  /** The wire is idle. */
   #release(): void | Promise<void> {
     const { session } = this.#run
     const [, ...cleaning] = this.#run.wire.outcomes
@@ -254,11 +254,11 @@ export class QueryRun implements RunHandler {
     this.#conclude(await this.#options.typeNames.lookUp(this.#run.session, this.#shownColumns()))
   }
 
-  /** The connection is gone, or we have a bug. */
+  /** The connection is lost, or there is a bug. */
   #lose(error: unknown): void {
     this.#run.end()
     this.#longRow?.drop()
-    // Without a last word of the server it may have been applied: nobody shall send it again unseen.
+    // Without a final answer from the server the statement may have been applied: a client must not retry it blindly.
     const isUnknown = this.#isUnconfirmed || hasSqlstate(error, sqlstate.connectionFailure)
     const { endReason } = this.#run.session
     this.#fail(
@@ -273,14 +273,14 @@ export class QueryRun implements RunHandler {
   }
 }
 
-/** What may wait for a slow client before the server is held back: as much as becomes of one or two reads. */
+/** How many chunks may wait for a slow client before the server is paused: the result of one or two reads. */
 const mostUnsent = 8
-/** A row that is longer than this is longer than any read as well. */
+/** A longer row is also longer than any read. */
 const longRowBytes = 1024 ** 2
 
-/** A limit of the answer was met, and by then the statement had run to its end. */
-function ranToItsEnd({ code, kind, message, extras }: AppError): AppError {
-  const detail = 'The statement itself has run to its end: what it wrote is stored'
+/** The answer exceeded a limit, but the statement had already completed. */
+function completed({ code, kind, message, extras }: AppError): AppError {
+  const detail = 'The statement itself has completed: what it wrote is stored'
   return new AppError(code, kind, message, { ...extras, detail })
 }
 

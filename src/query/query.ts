@@ -3,10 +3,10 @@ import type { Paging } from '../sql/query-kind.ts'
 export const formats = ['json', 'geojson', 'csv', 'ndjson'] as const
 export type Format = (typeof formats)[number]
 
-/** What the SQL endpoint is asked for. */
+/** A request to the SQL endpoint. */
 export type Query = Readonly<{
   sql: string
-  /** The values of `$1`, `$2`, ..., each as its JSON text; undefined: the simple protocol. */
+  /** The values of `$1`, `$2`, ..., each as JSON text; undefined: the simple protocol. */
   params: readonly string[] | undefined
   format: Format
   paging: Paging | undefined

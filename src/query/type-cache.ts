@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { SessionTarget } from '../postgres/session-target.ts'
 
-/** What is known of types that are not built in: a number means another type in each database. */
+/** Cache for types that are not built in: an oid means another type in each database. */
 export class TypeCache<Value extends NonNullable<unknown>> {
   readonly #values = new LRUCache<string, Value>({ max: 10_000, ttl: 10 * 60_000 })
 

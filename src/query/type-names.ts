@@ -6,7 +6,7 @@ import { builtInTypes } from './rows/pg-types.ts'
 import type { Field } from './rows/row-format.ts'
 import { TypeCache } from './type-cache.ts'
 
-/** What answers say of their columns. Types that are not built in are asked for once in each database. */
+/** Describes the columns of answers. Types that are not built in are looked up once per database. */
 export class TypeNames {
   readonly #names = new TypeCache<string>()
 
@@ -15,10 +15,10 @@ export class TypeNames {
     return builtInFields(columns) ?? fieldsOf(columns, (oid) => this.#typeOf(target, oid))
   }
 
-  /** Asks on the caller's own session: a type made in a transaction still open is seen, too. */
+  /** Queries on the caller's own session, which also sees types made in a transaction that is still open. */
   async lookUp(session: Session, columns: readonly Column[]): Promise<readonly Field[]> {
     const { target } = session
-    // The caller's SQL may have made even this impossible; the rows are worth more than the names of their types.
+    // The caller's SQL may have made even this impossible; the rows matter more than the names of their types.
     await this.#learn(session, columns).catch(() => undefined)
     return columns.map(({ name, typeOid }) => ({
       name,
@@ -44,7 +44,7 @@ const builtInFields = remembered(
   (columns: readonly Column[]) => fieldsOf(columns, (oid) => builtInTypes.get(oid)?.field) ?? null,
 )
 
-/** Undefined if one of the types is not known. */
+/** Undefined if one of the types is unknown. */
 function fieldsOf(
   columns: readonly Column[],
   typeOf: (oid: number) => FieldType | undefined,

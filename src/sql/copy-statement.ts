@@ -6,15 +6,15 @@ import { parseStatements, taggedNode } from './statements.ts'
 export type CopyDirection = 'from' | 'to'
 export type CopyFormat = 'text' | 'csv' | 'binary'
 
-/** A COPY between the client and a table, or from a query to the client. Its options are left to PostgreSQL. */
+/** A COPY between the client and a table, or from a query to the client. PostgreSQL checks its options. */
 export type CopyStatement = {
   readonly ok: true
   readonly text: string
-  /** A CREATE TABLE stands before it in the text. */
+  /** A CREATE TABLE precedes it in the text. */
   readonly makesTable: boolean
   readonly direction: CopyDirection
   readonly source: 'table' | 'query'
-  /** As it was written; absent for a query. */
+  /** As written; absent for a query. */
   readonly table?: Readonly<{ schema: string | undefined; name: string }>
   readonly format: CopyFormat
 }
@@ -34,7 +34,7 @@ export type CopyRefusal = {
   readonly position?: number
 }
 
-/** Reads the one COPY statement a text must be, going the way that was asked for, or says what is wrong with it. */
+/** Parses a text that must be exactly one COPY in the expected direction, or says what is wrong with it. */
 export function parseCopy(text: string, expected: CopyDirection): CopyStatement | CopyRefusal {
   if (text.trim() === '') return refusals.missing
   const parsed = parseStatements(text)
@@ -46,7 +46,7 @@ export function parseCopy(text: string, expected: CopyDirection): CopyStatement 
   return checkCopy(first.text, first.node, expected)
 }
 
-/** The same for a COPY ... FROM STDIN that may have a CREATE TABLE before it. */
+/** The same for COPY ... FROM STDIN, optionally after a CREATE TABLE. */
 export function parseLoad(text: string): CopyStatement | CopyRefusal {
   const parsed = parseStatements(text)
   if (!parsed.ok) return unreadable(parsed)
@@ -57,10 +57,10 @@ export function parseLoad(text: string): CopyStatement | CopyRefusal {
   if (copy?.tag !== 'CopyStmt' || more.length > 0) return refusals.notLoad
   const checked = checkCopy(text, copy.node, 'from')
   if (!checked.ok || !create) return checked
-  return refusalToMake(create, copy.node) ?? { ...checked, makesTable: true }
+  return tableRefusal(create, copy.node) ?? { ...checked, makesTable: true }
 }
 
-function refusalToMake(
+function tableRefusal(
   { relation: made }: CreateStmt,
   { relation: filled }: CopyStmt,
 ): CopyRefusal | undefined {
@@ -120,9 +120,12 @@ const refusals = {
   ),
   otherTable: refusal(
     'several-statements',
-    'COPY must name the table as CREATE TABLE does, which makes it with its rows',
+    'COPY must fill the table that CREATE TABLE makes: use the same name in both',
   ),
-  temporary: refusal('several-statements', 'A temporary table would be gone at once, with its rows'),
+  temporary: refusal(
+    'several-statements',
+    'CREATE TABLE must not make a temporary table: it would be dropped with its rows at once',
+  ),
   notFrom: refusal('wrong-direction', 'SQL must be COPY ... FROM STDIN, not COPY ... TO'),
   notTo: refusal('wrong-direction', 'SQL must be COPY ... TO STDOUT, not COPY ... FROM'),
   serverFile: refusal('server-file', 'COPY with a server file is not allowed, use STDIN or STDOUT'),

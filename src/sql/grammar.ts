@@ -5,7 +5,7 @@ import type { ParseResult } from 'libpg-query'
 import instantiate, { type InstantiateWasm, type PgQueryInstance } from 'libpg-query/wasm/libpg-query.js'
 import { lexemes } from './lexemes.ts'
 
-/** Why a text has no tree. `position` counts characters from 1, as PostgreSQL does. */
+/** Why a text was not parsed. `position` counts characters from 1, like PostgreSQL's. */
 export type ParseFailure = {
   readonly ok: false
   readonly code: 'nul-character' | 'too-large' | 'too-complex' | 'unavailable' | 'syntax-error'
@@ -15,9 +15,9 @@ export type ParseFailure = {
 
 export type ParsedTree = { readonly ok: true; readonly tree: ParseResult } | ParseFailure
 
-/** Longer texts have no tree. */
+/** Longer texts are not parsed. */
 export const maxCharacters = 262_144
-// Parsing blocks the process for some 20 ms at any of these limits.
+// At each of these limits, parsing blocks the process for about 20 ms.
 const maxLexemes = 16_384
 const maxScanSteps = 5_000_000
 const instancesKept = 3
@@ -26,7 +26,7 @@ const instances: PgQueryInstance[] = []
 let loading: Promise<void> | undefined
 let compiled: WebAssembly.Module | undefined
 
-/** Loads PostgreSQL's grammar; to be awaited once, before anything here is asked. */
+/** Loads PostgreSQL's grammar. Await it once before parsing. */
 export function loadGrammar(): Promise<void> {
   loading ??= fillInstances().finally(() => {
     loading = undefined
@@ -34,9 +34,9 @@ export function loadGrammar(): Promise<void> {
   return loading
 }
 
-/** All run the same code, which is compiled once. */
+/** All instances share code that is compiled once. */
 async function fillInstances(): Promise<void> {
-  // V8 would compile the parser anew at its first text: for 30 MB and 0.2 s of CPU it would be a fifth faster.
+  // Recompiling the parser with V8's optimising compiler would make it a fifth faster, for 30 MB and 0.2 s of CPU.
   setFlagsFromString('--liftoff-only')
   compiled ??= await WebAssembly.compile(await readFile(wasmFile()))
   const code = compiled
@@ -50,12 +50,12 @@ async function fillInstances(): Promise<void> {
 const wasmFile = () => createRequire(import.meta.url).resolve('libpg-query/wasm/libpg-query.wasm')
 
 /**
- * The tree of a text by the grammar of PostgreSQL 18, for knowing what a text is; never for deciding what
- * it may do. A text nested too deeply overflows the stack of the WASM instance that reads it, and what such
- * an instance says afterwards is not to be trusted: it is thrown away and a spare one takes its place.
+ * Parses a text with the grammar of PostgreSQL 18. The tree says what a text is; never use it to decide what the text
+ * may do. A text nested too deeply overflows the stack of its WASM instance. That instance is then unreliable: it is
+ * discarded and a spare one replaces it.
  */
 export function parseTree(text: string): ParsedTree {
-  // The parser takes a NUL for the end of the text, and would not see what follows.
+  // The parser stops at a NUL and would ignore the rest.
   if (text.includes('\0')) return failure('nul-character', 'SQL must not contain NUL characters')
   if (text.length > maxCharacters) return failure('too-large', `SQL is too large: ${text.length} characters`)
   if (isSlowToScan(text) || (text.length > maxLexemes && isTooComplex(text)))
@@ -68,14 +68,14 @@ export function parseTree(text: string): ParsedTree {
   try {
     return parseWith(instance, text)
   } catch {
-    // PostgreSQL's own errors are results; what is thrown comes from an instance that broke.
+    // PostgreSQL's own errors are returned; a thrown one means that the instance broke.
     instances.shift()
     replenish()
     return failure('too-complex', 'SQL is nested too deeply')
   }
 }
 
-/** In the background. Should it fail, the instances left must do, and the next loss tries again. */
+/** In the background. If it fails, the remaining instances stay in use, and the next loss tries again. */
 function replenish(): void {
   loadGrammar().catch(() => {})
 }
@@ -84,7 +84,7 @@ function failure(code: ParseFailure['code'], message: string): ParseFailure {
   return { ok: false, code, message }
 }
 
-/** The scanner reads the rest of a run of operator characters anew after certain ones in it, also inside of a comment. */
+/** Inside a run of operator characters the scanner rescans the rest after certain characters, even in a comment. */
 function isSlowToScan(text: string): boolean {
   let steps = 0
   for (const [run] of text.matchAll(operatorRuns))
@@ -93,7 +93,7 @@ function isSlowToScan(text: string): boolean {
 }
 
 const operatorRuns = /[~!@#^&|`?+\-*/%<>=]{64,}/g
-// Of two hyphens the rest of the line is a comment.
+// Two hyphens start a comment up to the end of the line.
 const newBeginnings = /\/\*|\+|(?<!-)-(?!-)/g
 
 function isTooComplex(text: string): boolean {

@@ -3,20 +3,20 @@ import { lexemes } from './lexemes.ts'
 import { parseStatements, type Statement, taggedNode } from './statements.ts'
 
 /**
- * How a text may be run so that its outcome can be asked for after a crash:
+ * How a text can run so that its outcome is known even after a crash:
  * - `transactional`: inside a transaction of ours.
- * - `may-commit`: inside a transaction of ours first. If PostgreSQL refuses that (SQLSTATE 25001 or 2D000)
- *   nothing has happened, and the text is run again outside.
+ * - `may-commit`: inside a transaction of ours first. If PostgreSQL refuses that (SQLSTATE 25001 or 2D000), nothing has
+ *   happened, and the text runs again outside.
  * - `own-transaction`: outside, alone.
- * - `empty`: nothing but comments and semicolons.
- * - `unparsable`: PostgreSQL will refuse it, and should be the one to say so. Inside, like any other.
+ * - `empty`: only comments and semicolons.
+ * - `unparsable`: runs inside a transaction, so that PostgreSQL reports its own syntax error.
  *
- * A text that is too deep or too long for our parser, but perhaps not for PostgreSQL's, is judged by the words that its
- * statements begin with.
+ * A text that is too deep or too long for our parser, but perhaps not for PostgreSQL's, is classified by the first
+ * words of its statements.
  */
 export type JobItemKind = 'transactional' | 'may-commit' | 'own-transaction' | 'empty' | 'unparsable'
 
-/** The same texts come again and again, and reading one takes longer than sending it. */
+/** The same texts repeat, and parsing takes longer than sending. */
 const known = new LRUCache<string, JobItemKind>({
   maxSize: 1_000_000,
   maxEntrySize: 10_000,
@@ -51,7 +51,7 @@ function classifyByWords(text: string): JobItemKind {
   return kinds.includes('may-commit') ? 'may-commit' : 'transactional'
 }
 
-/** The first word of each statement, and CONCURRENTLY wherever it stands. */
+/** The first word of each statement, and CONCURRENTLY anywhere. */
 function* leadingWords(text: string): Generator<string> {
   let isFirst = true
   for (const { kind, open } of lexemes(text)) {
@@ -70,54 +70,54 @@ const committingWords = new Set(['call', 'do', 'cluster', 'reindex', 'set', 'cre
 
 function classifyStatement(statement: Statement): 'transactional' | 'may-commit' | 'own-transaction' {
   switch (statement.tag) {
-    // BEGIN, COMMIT, ROLLBACK, PREPARE TRANSACTION and their like end our transaction or need to be outside of
-    // one; savepoints live inside of it.
+    // BEGIN, COMMIT, ROLLBACK, PREPARE TRANSACTION and the like end our transaction or must run outside one; savepoints
+    // belong inside.
     case 'TransactionStmt':
       return isSavepoint(statement.node.kind) ? 'transactional' : 'own-transaction'
 
-    // Files on disk that no rollback would take back.
+    // They change files on disk, which a rollback does not undo.
     case 'CreatedbStmt':
     case 'DropdbStmt':
     case 'CreateTableSpaceStmt':
     case 'DropTableSpaceStmt':
     case 'AlterSystemStmt':
       return 'own-transaction'
-    // SET TABLESPACE moves the files; the other changes are rows of a catalog.
+    // SET TABLESPACE moves files; the other changes are catalog rows.
     case 'AlterDatabaseStmt':
       return hasOption(statement.node.options, 'tablespace') ? 'own-transaction' : 'transactional'
 
-    // VACUUM commits after each table; ANALYZE alone need not.
+    // VACUUM commits after each table; plain ANALYZE does not have to.
     case 'VacuumStmt':
       return statement.node.is_vacuumcmd ? 'own-transaction' : 'transactional'
-    // Without a table all tables are clustered, each in a transaction; so are the parts of a partitioned table.
+    // Without a table, each table is clustered in its own transaction; so are the partitions of a partitioned table.
     case 'ClusterStmt':
       return statement.node.relation ? 'may-commit' : 'own-transaction'
-    // A schema or database is done index by index; so are the parts of a partitioned table or index.
+    // A schema or database is reindexed index by index; so are the partitions of a partitioned table or index.
     case 'ReindexStmt':
       if (hasOption(statement.node.params, 'concurrently')) return 'own-transaction'
       return statement.node.relation ? 'may-commit' : 'own-transaction'
 
-    // CONCURRENTLY waits between several transactions for all others to end, ours included.
+    // CONCURRENTLY waits between its transactions for all others to end, ours included.
     case 'IndexStmt':
     case 'DropStmt':
       return statement.node.concurrent ? 'own-transaction' : 'transactional'
     case 'AlterTableStmt':
       return statement.node.cmds?.some(isConcurrentDetach) ? 'own-transaction' : 'transactional'
 
-    // It resets the session, which a rollback could not bring back.
+    // Resets the session, which a rollback does not undo.
     case 'DiscardStmt':
       return statement.node.target === 'DISCARD_ALL' ? 'own-transaction' : 'transactional'
 
-    // A procedure or block may COMMIT; only running it tells.
+    // A procedure or block may COMMIT; only running it shows.
     case 'CallStmt':
     case 'DoStmt':
       return 'may-commit'
-    // Refused if a replication slot on another server is to be made or dropped, which options and catalog decide.
+    // Refused if it has to make or drop a replication slot on another server, which depends on options and catalog.
     case 'CreateSubscriptionStmt':
     case 'AlterSubscriptionStmt':
     case 'DropSubscriptionStmt':
       return 'may-commit'
-    // Another isolation level must be set before the first query, and ours, which asks for the xid, came before.
+    // An isolation level must be set before the first query, and our query for the xid has already run.
     case 'VariableSetStmt':
       return setsTransaction(statement.node.name) ? 'may-commit' : 'transactional'
 

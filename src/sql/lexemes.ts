@@ -13,13 +13,13 @@ export type LexemeKind =
   | 'symbol'
   | 'hole'
 
-/** `open + body + close` is the text as it stood; `close` is empty where the text ended too early. */
+/** `open + body + close` is the original text; `close` is empty if the text ended too early. */
 export type Lexeme = {
   readonly kind: LexemeKind
   readonly open: string
   readonly body: string
   readonly close: string
-  /** Of a hole: the kind of string that a literal filled in there would be read as. */
+  /** For a hole: the kind of string that a literal in its place would be read as. */
   readonly fillsIn?: StringKind
 }
 
@@ -28,13 +28,13 @@ export type StringKind = 'string' | 'escape-string' | 'unicode-string' | 'bit-st
 const nothing = /(?!)/
 
 /**
- * Cuts a text into lexemes by the rules of PostgreSQL's scanner (standard_conforming_strings on). Never
- * fails, and loses nothing. Where `hole` matches outside of a quote, something will be filled in later:
- * a lexeme of its own, which stands for a string.
+ * Splits a text into lexemes by the rules of PostgreSQL's scanner (standard_conforming_strings on). Never fails, and
+ * loses no character. A match of `hole` outside quotes becomes a lexeme of its own: a placeholder for a string that is
+ * filled in later.
  */
 export function* lexemes(text: string, hole: RegExp = nothing): Generator<Lexeme> {
   const patterns = lexemePatterns(hole)
-  // `E'a'` and `'b'` on the next line are one string: what a bare quote opens depends on what stands before.
+  // `E'a'` and `'b'` on the next line are one string: the kind of a bare quote depends on the lexeme before it.
   let previous: StringKind | undefined
   let isNextLine = false
   for (let at = 0; at < text.length; ) {
@@ -64,7 +64,7 @@ const escaped = String.raw`([^'\\]*(?:(?:''|\\[^]?)[^'\\]*)*)('?)`
 const bits = "([^']*)('?)"
 const identifier = '([^"]*(?:""[^"]*)*)("?)'
 
-/** A bare quote, by the kind of string that it goes on with. */
+/** Patterns for a bare quote that continues a string of this kind. */
 const continuations: Readonly<Record<StringKind, RegExp>> = {
   string: new RegExp(`(')${quoted}`, 'y'),
   'escape-string': new RegExp(`(')${escaped}`, 'y'),
@@ -72,7 +72,7 @@ const continuations: Readonly<Record<StringKind, RegExp>> = {
   'bit-string': new RegExp(`(')${bits}`, 'y'),
 }
 
-/** In order of precedence; the groups are `open`, `body` and `close`. */
+/** In order of precedence. The groups are `open`, `body` and `close`. */
 function lexemePatterns(hole: RegExp): readonly LexemePattern[] {
   return [
     ['hole', new RegExp(`(${hole.source})`, 'y')],

@@ -1,4 +1,4 @@
-/** What the WASM build inside `libpg-query` offers; the package itself types only the layer above it. */
+/** The API of the WASM build in `libpg-query`; the package types only the layer above it. */
 declare module 'libpg-query/wasm/libpg-query.js' {
   export type PgQueryInstance = {
     readonly _malloc: (bytes: number) => number
@@ -10,7 +10,7 @@ declare module 'libpg-query/wasm/libpg-query.js' {
     readonly UTF8ToString: (pointer: number) => string
     readonly getValue: (pointer: number, type: 'i32') => number
   }
-  /** In place of its own way to read and compile its code. */
+  /** Replaces the module's own loading and compiling. */
   export type InstantiateWasm = (
     imports: WebAssembly.Imports,
     receive: (instance: WebAssembly.Instance) => void,
@@ -20,7 +20,7 @@ declare module 'libpg-query/wasm/libpg-query.js' {
   }): Promise<PgQueryInstance>
 }
 
-/** As far as it is used here: the types of Node leave it to those of the browser. */
+/** The part used here: Node's types leave WebAssembly to the browser's types. */
 declare namespace WebAssembly {
   type Imports = Readonly<Record<string, unknown>>
   type Module = object

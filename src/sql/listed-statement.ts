@@ -4,40 +4,43 @@ import type { ParseFailure } from './grammar.ts'
 import { hasInto } from './query-kind.ts'
 import { parseStatements, type StatementNode, taggedNode } from './statements.ts'
 
-/** Whether a text has only statements of the list for callers without a key. What cannot be read is a failure. */
+/** Whether a text has only statements that callers without a key may run. A text that cannot be parsed is a failure. */
 export type Listed = 'listed' | 'not-listed' | ParseFailure
 
-/** The same texts come again and again, and reading one takes longer than sending it. */
+/** The same texts repeat, and parsing takes longer than sending. */
 const known = new LRUCache<string, Listed>({
   maxSize: 1_000_000,
   maxEntrySize: 10_000,
   sizeCalculation: (_verdict, text) => text.length + 100,
 })
 
-/** By PostgreSQL's grammar: queries, changes of rows, EXPLAIN of these, SHOW, cursors and transactions; no XMLTABLE. */
+/**
+ * Listed, by PostgreSQL's grammar: queries, changes of rows, EXPLAIN of these, SHOW, cursors and transactions; no
+ * XMLTABLE.
+ */
 export function judgeListed(text: string): Listed {
   const before = known.get(text)
   if (before !== undefined) return before
-  const verdict = judge(text)
-  // The grammar may be ready the next time.
+  const verdict = classify(text)
+  // Not remembered: the grammar may be ready next time.
   if (typeof verdict === 'string' || verdict.code !== 'unavailable') known.set(text, verdict)
   return verdict
 }
 
-function judge(text: string): Listed {
+function classify(text: string): Listed {
   const parsed = parseStatements(text)
   if (!parsed.ok) return parsed
   if (xmlTable.test(text) && hasXmlTable(parsed.statements)) return 'not-listed'
   return parsed.statements.every(isListed) ? 'listed' : 'not-listed'
 }
 
-/** Its expressions can run for hours and look at no signal, and PostgreSQL asks for no right that could be revoked. */
+/** XMLTABLE can run for hours without checking for interrupts, and there is no privilege on it to revoke. */
 function hasXmlTable(node: unknown): boolean {
   if (typeof node !== 'object' || node === null) return false
   return Object.entries(node).some(([name, value]) => name === 'RangeTableFunc' || hasXmlTable(value))
 }
 
-/** A keyword has no other spelling. Most texts do not hold it, and their trees need not be searched. */
+/** A keyword has only one spelling. Most texts do not contain it, so their trees need no search. */
 const xmlTable = /xmltable/i
 
 function isListed(statement: StatementNode): boolean {
@@ -45,7 +48,7 @@ function isListed(statement: StatementNode): boolean {
     case 'ExplainStmt':
     case 'DeclareCursorStmt':
     case 'CopyStmt':
-      // A COPY of a table has no query; the endpoints for copies look at the rest.
+      // COPY of a table has no query; the copy endpoints check the rest.
       return statement.node.query === undefined || isListedQuery(statement.node.query)
     case 'VariableShowStmt':
     case 'FetchStmt':
@@ -63,7 +66,7 @@ function isListedQuery(node: Node): boolean {
   return statement.tag === 'DeclareCursorStmt' ? isListed(statement) : isQuery(statement)
 }
 
-/** SELECT stands for VALUES, TABLE and WITH, too. With INTO it makes a table. */
+/** SELECT also stands for VALUES, TABLE and WITH. With INTO it makes a table. */
 function isQuery(statement: StatementNode): boolean {
   if (statement.tag === 'SelectStmt') return !hasInto(statement.node as SelectStmt)
   return rowChanges.has(statement.tag)

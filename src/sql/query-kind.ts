@@ -2,9 +2,9 @@ import type { SelectStmt } from 'libpg-query'
 import { maxCharacters } from './grammar.ts'
 import { parseStatements, type Statement, taggedNode } from './statements.ts'
 
-/** Does a COPY stand among the statements of a text? Through a plain query its data would be lost in silence. */
+/** True if the text contains a COPY. In a plain query its data would be lost silently. */
 export function containsCopy(text: string): boolean {
-  // Most texts need no parsing: a keyword cannot be spelled in another way.
+  // Most texts need no parsing: a keyword has only one spelling.
   if (text.length > maxCharacters || !/copy/i.test(text)) return false
   const parsed = parseStatements(text)
   return parsed.ok && parsed.statements.some(({ tag }) => tag === 'CopyStmt')
@@ -13,12 +13,12 @@ export function containsCopy(text: string): boolean {
 export type Paging = {
   readonly limit?: number
   readonly offset?: number
-  /** The name of a column, as it is: it will be quoted. */
+  /** The unquoted name of a column. */
   readonly orderBy?: string
   readonly sortOrder?: 'asc' | 'desc'
 }
 
-/** Makes a text answer one page of its rows, in the order asked for. What cannot be paged is returned as it is. */
+/** Wraps a text so that it returns one page of its rows, sorted. A text that cannot be paged is returned unchanged. */
 export function wrapForPaging(text: string, { limit, offset, orderBy, sortOrder = 'asc' }: Paging): string {
   const clauses = [
     orderBy === undefined ? '' : ` ORDER BY ${quoteIdentifier(orderBy)} ${sortOrder.toUpperCase()}`,
@@ -26,11 +26,11 @@ export function wrapForPaging(text: string, { limit, offset, orderBy, sortOrder 
     offset === undefined ? '' : ` OFFSET ${offset}`,
   ].join('')
   const rows = clauses === '' ? undefined : pageableStatement(text)
-  // The line ends keep a comment at the end of the statement from swallowing the rest.
+  // The line breaks end a comment at the end of the statement.
   return rows === undefined ? text : `SELECT * FROM (\n${rows.text}\n) AS cartage_rows${clauses}`
 }
 
-/** The single statement of a text, if it may stand as a subquery: SELECT, VALUES, TABLE or WITH, and nothing that writes. */
+/** The single statement of a text, if it can be a subquery: SELECT, VALUES, TABLE or WITH that writes nothing. */
 export function pageableStatement(text: string): Statement | undefined {
   const parsed = parseStatements(text)
   if (!parsed.ok || parsed.statements.length !== 1) return undefined
@@ -42,7 +42,7 @@ function writes(select: SelectStmt): boolean {
   return hasInto(select) || (select.withClause?.ctes ?? []).some(isWritingCte)
 }
 
-/** In a UNION, it is the first SELECT that has the INTO. */
+/** In a UNION, the first SELECT has the INTO. */
 export function hasInto(select: SelectStmt): boolean {
   return select.intoClause !== undefined || (select.larg !== undefined && hasInto(select.larg))
 }
@@ -54,7 +54,7 @@ function isWritingCte(cte: Parameters<typeof taggedNode>[0]): boolean {
   )
 }
 
-/** Without NUL, which would end the message to PostgreSQL. */
+/** Removes NUL, which would end the message to PostgreSQL. */
 function quoteIdentifier(name: string): string {
   return `"${name.replaceAll('\0', '').replaceAll('"', '""')}"`
 }

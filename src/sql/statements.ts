@@ -1,10 +1,10 @@
 import type { Node, RawStmt } from 'libpg-query'
 import { type ParseFailure, parseTree } from './grammar.ts'
 
-/** One statement of a text: `text` without its semicolon, `tag` the name of its node, `node` what the node holds. */
+/** One statement of a text: `text` without the semicolon, `tag` its node type, `node` its content. */
 export type Statement = { readonly text: string } & StatementNode
 
-/** Distributed over the grammar's nodes, so that looking at `tag` tells the type of `node`. */
+/** A union over the grammar's nodes, so that checking `tag` narrows the type of `node`. */
 export type StatementNode = Tagged<Node>
 type Tagged<Each> = Each extends unknown
   ? { [Tag in keyof Each]: { readonly tag: Tag; readonly node: Each[Tag] } }[keyof Each]
@@ -12,7 +12,7 @@ type Tagged<Each> = Each extends unknown
 
 export type ParsedStatements = { readonly ok: true; readonly statements: readonly Statement[] } | ParseFailure
 
-/** Splits a text into its statements. Nothing but comments and semicolons is a list of none. */
+/** Splits a text into its statements. A text of only comments and semicolons has none. */
 export function parseStatements(text: string): ParsedStatements {
   if (last?.text === text) return last.parsed
   if (!last) setImmediate(() => (last = undefined))
@@ -20,7 +20,7 @@ export function parseStatements(text: string): ParsedStatements {
   return last.parsed
 }
 
-/** Several questions about one text come in one turn of the event loop, and to read it takes some of its time. */
+/** One turn of the event loop asks several questions about the same text, and parsing is slow. */
 let last: Readonly<{ text: string; parsed: ParsedStatements }> | undefined
 
 function readStatements(text: string): ParsedStatements {
@@ -30,7 +30,7 @@ function readStatements(text: string): ParsedStatements {
   return { ok: true, statements: (parsed.tree.stmts ?? []).map((statement) => statementOf(bytes, statement)) }
 }
 
-/** The grammar counts in bytes. A length of 0 means: to the end. */
+/** The grammar counts in bytes. A length of 0 means to the end. */
 function statementOf(
   bytes: Buffer,
   { stmt, stmt_location: start = 0, stmt_len: length }: RawStmt,

@@ -4,7 +4,7 @@ import type { Databases } from '../postgres/databases.ts'
 import { queryInCatalog } from './query-in-catalog.ts'
 import { runAs, type StatementOptions } from './run-as.ts'
 
-/** Asks PostgreSQL's catalog for a caller, with a query of ours. Answers the rows. */
+/** Runs one of our catalog queries with the caller's key. Returns the rows. */
 export function askCatalogAs<R extends QueryResultRow>(
   databases: Databases,
   principal: Principal,
@@ -17,7 +17,7 @@ export function askCatalogAs<R extends QueryResultRow>(
   )
 }
 
-/** The same for the account itself, where no key of a caller is in play. */
+/** The same as the account's master role, without a caller's key. */
 export async function askCatalogAsMaster<R extends QueryResultRow>(
   databases: Databases,
   account: Account,
@@ -30,7 +30,7 @@ export async function askCatalogAsMaster<R extends QueryResultRow>(
   return rows
 }
 
-/** Runs a statement of ours as the account's master role, with its search path. Answers the rows. */
+/** Runs one of our statements as the account's master role, with its search path. Returns the rows. */
 export async function queryAsMaster<R extends QueryResultRow>(
   databases: Databases,
   account: Account,

@@ -3,7 +3,7 @@ import { AppError } from '../errors.ts'
 import type { Session } from '../postgres/session.ts'
 import { isConnectionLoss } from '../postgres/sqlstate.ts'
 
-/** Waits for a connection, and passes it on if the caller's key is still valid by then. */
+/** Waits for a connection, and returns it if the caller's key is still valid by then. */
 export async function lendSession(principal: Principal, free: Promise<Session>): Promise<Session> {
   const session = await blameRevocation(principal, free, () => true)
   try {
@@ -16,8 +16,8 @@ export async function lendSession(principal: Principal, free: Promise<Session>):
 }
 
 /**
- * The role of a key that was deleted cannot log in, and its sessions are ended, as are those of a token that was replaced:
- * that the key is gone says more than what comes of it.
+ * Deleting a key or replacing its token ends the key's sessions, and a deleted key cannot log in. If the work failed
+ * with a suspect error, checks the key and reports the revocation instead.
  */
 export function blameRevocation<T>(
   principal: Principal,

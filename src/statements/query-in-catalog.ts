@@ -2,8 +2,8 @@ import type { QueryResult, QueryResultRow } from 'pg'
 import type { Session } from '../postgres/session.ts'
 
 /**
- * Runs a query of ours on a tenant's session. There a bare name, an operator too, could mean something that the tenant
- * made; here it means what PostgreSQL's own catalog says. The transaction ends when the session is given back.
+ * Runs one of our queries on a tenant's session. With only pg_catalog on the search path, names and operators cannot
+ * resolve to objects that the tenant made. The transaction ends when the session is released.
  */
 export async function queryInCatalog<R extends QueryResultRow>(
   session: Session,

@@ -4,8 +4,8 @@ import { sqlstate } from '../postgres/sqlstate.ts'
 import { judgeListed } from '../sql/listed-statement.ts'
 
 /**
- * Callers without a key get statements from a list. PostgreSQL lets every role run utility statements that lock, or change,
- * what others need. A text that cannot be read is not sent.
+ * Callers without a key may run only listed statements: PostgreSQL lets every role run utility statements that lock or
+ * change shared objects. A text that cannot be parsed is not sent.
  */
 export function requireListed({ key }: Principal, text: string): void {
   if (key.type !== 'default') return

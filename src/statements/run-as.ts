@@ -10,14 +10,14 @@ import { requireListed } from './require-listed.ts'
 import { StatementRun } from './statement-run.ts'
 
 export type StatementOptions = Readonly<{
-  /** Which connections it takes: each kind has its own, so that none starves another. */
+  /** Which connections to use: each kind has its own, so that neither starves the other. */
   kind: 'query' | 'copy'
-  /** What the caller sent. Absent if the service asks for the caller with a statement of its own. */
+  /** The caller's text. Absent for a statement of the service. */
   text?: string
-  /** The role that runs it: the key's own, unless told. */
+  /** The role that runs it; by default the key's own. */
   target?: SessionTarget
   limitMs: number
-  /** A limit on how many run at once, kept before a connection is asked for. */
+  /** A limit on concurrent statements, checked before a connection is requested. */
   slots?: SlotsToWaitFor
   /** Fires when the client leaves. */
   gone: Interruption
@@ -26,11 +26,11 @@ export type StatementOptions = Readonly<{
 export type SlotsToWaitFor = Readonly<{ slots: Slots; waitMs: number; late: () => AppError }>
 
 /**
- * Runs a statement of a caller: the only way to a tenant's database for what a request asks for. Waits for a connection of the
- * caller's role, confirms that the key is still valid, and stops the statement at its time limit or when the client leaves.
+ * Runs a caller's statement: the only way from a request to a tenant's database. Waits for a connection of the caller's
+ * role, confirms that the key is still valid, and stops the statement at its time limit or when the client leaves.
  *
- * `work` sends the statement with `run.send` and then owns the run: it calls `run.release()` when nothing more is on the wire.
- * If it sends nothing, the connection is given back here.
+ * `work` sends the statement with `run.send` and then owns the run: it calls `run.release()` when the wire is idle. If
+ * it sends nothing, the connection is released here.
  */
 export function runAs<T>(
   databases: Databases,
@@ -60,7 +60,7 @@ async function runOnce<T>(
   }
 }
 
-/** The short way: a connection is idle, and nothing has changed since the caller was identified. */
+/** Fast path: a connection is idle, and no account has changed since the caller was identified. */
 function takeNow(
   databases: Databases,
   principal: Principal,
@@ -70,7 +70,7 @@ function takeNow(
   return slots === undefined && principal.isCurrent() ? databases[kind].take(target, gone) : undefined
 }
 
-/** The slot is free again when the connection is, or when its backend has ended. */
+/** The slot is freed when the connection is released, or when its backend has ended. */
 async function acquire(
   databases: Databases,
   target: SessionTarget,

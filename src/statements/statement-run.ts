@@ -16,14 +16,14 @@ export type StatementRunOptions = Readonly<{
 }>
 
 export type RunHandler = WireHandler & {
-  /** The statement is being stopped: no more data is wanted. */
+  /** The statement is being stopped: stop producing data. */
   stopped?(): void
 }
 
 /**
- * One statement of a caller that can be stopped: by its time limit, when the client leaves, or by the code that runs it. The
- * limit is kept here, because the caller's SQL could switch off a setting, and a COPY that waits for data does not look
- * at it. Owns its session, until `release`.
+ * One statement of a caller. It is stopped by its time limit, when the client leaves, or by the code that runs it. The
+ * limit is a timer here, because the caller's SQL could reset statement_timeout, and a COPY that waits for data ignores
+ * it. Owns its session until `release`.
  */
 export class StatementRun {
   readonly session: Session
@@ -32,15 +32,15 @@ export class StatementRun {
   readonly #watchdog: NodeJS.Timeout
   #handler: RunHandler = {}
   #wire: WireQuery | null = null
-  /** What runs on the session: settles when it has ended. */
+  /** Settles when the work on the session has ended. */
   #running: Promise<unknown> | null = null
-  /** Work before the statement. */
+  /** Aborts the work of `prepare`. */
   #preparing: AbortController | null = null
   #isOver = false
   #isReleased = false
   #stopReason: AppError | null = null
   #isTimedOut = false
-  /** Settles when no cancel is on its way any more. */
+  /** Settles when no cancel request is in flight. */
   #stopped: Promise<void> | null = null
 
   constructor(options: StatementRunOptions) {
@@ -50,7 +50,7 @@ export class StatementRun {
     options.gone.addEventListener('abort', this.#onGone)
   }
 
-  /** Sends one message, or several at once. Settles like `done` of the wire. */
+  /** Sends one message, or several at once. Settles like `WireQuery.done`. */
   send(text: string | readonly WireText[], handler: RunHandler): Promise<WireOutcome> {
     if (this.#stopReason && !this.#wire) return Promise.reject(this.#stopReason)
     this.#handler = handler
@@ -60,7 +60,7 @@ export class StatementRun {
     return this.#wire.done
   }
 
-  /** Runs queries of ours on the session; they are stopped as a statement is. */
+  /** Runs our own queries on the session. They can be stopped like a statement. */
   async watch<T>(work: (session: Session) => Promise<T>): Promise<T> {
     const running = work(this.session)
     this.#running = running
@@ -72,34 +72,34 @@ export class StatementRun {
     }
   }
 
-  /** What `work` answers, unless the run is stopped first: for what must be known before the statement is sent. */
+  /** Awaits work that must finish before the statement is sent. Rejects if the run is stopped first. */
   prepare<T>(work: Promise<T>): Promise<T> {
     this.#preparing = new AbortController()
     if (this.#options.gone.aborted) this.#onGone()
     return unlessAborted(this.#preparing.signal, work)
   }
 
-  /** Once the statement has been sent. */
+  /** Only after the statement has been sent. */
   get wire(): WireQuery {
     return this.#wire!
   }
 
-  /** Why it was stopped; null if it was not. */
+  /** Null if it was not stopped. */
   get stopReason(): AppError | null {
     return this.#stopReason
   }
 
-  /** Why it failed, once it has, if that was our doing. */
+  /** After a failure: the reason, if we stopped the statement or ended the session. */
   get failReason(): AppError | null {
     return this.#stopReason ?? this.session.endReason
   }
 
-  /** It was stopped by its time limit. If it has ended all the same, its own outcome counts. */
+  /** Stopped by the time limit. If the statement completed all the same, its own outcome counts. */
   get isTimedOut(): boolean {
     return this.#isTimedOut
   }
 
-  /** It has been answered: the connection may be somebody else's, and must not be touched any more. */
+  /** Answered: the connection may already run another statement. Do not touch it. */
   get isOver(): boolean {
     return this.#isOver
   }
@@ -112,19 +112,19 @@ export class StatementRun {
     return this.elapsedMs >= this.#options.limitMs
   }
 
-  /** Stops the statement, so that nothing stays of it. The first reason counts. */
+  /** Cancels the statement. Only the first reason counts. */
   stop(reason: AppError): void {
     if (this.#isOver || this.#stopReason) return
     this.#stopReason = reason
     this.#preparing?.abort(reason)
     if (!this.#running) return
     this.#handler.stopped?.()
-    // A server that is stuck in writing to us does not hear a cancel.
+    // A server blocked in writing to us does not see a cancel.
     this.#wire?.resume()
     this.#stopped = stopStatement(this.#options.databases, this.session, this.#running)
   }
 
-  /** The statement has been answered, or its connection is lost: there is nothing to stop any more. */
+  /** The statement has been answered, or its connection is lost. Disarms the timer. */
   end(): void {
     if (this.#isOver) return
     this.#isOver = true
@@ -133,12 +133,12 @@ export class StatementRun {
     this.#wire?.resume()
   }
 
-  /** Gives the session back if no statement was sent. */
+  /** Releases the session if no statement was sent. */
   releaseUnsent(): void | Promise<void> {
     if (!this.#wire) return this.release()
   }
 
-  /** Gives the session back. A cancel that is still on its way must not hit the next statement on the connection. */
+  /** Releases the session, after any cancel in flight: it must not hit the next statement on the connection. */
   release(): void | Promise<void> {
     if (this.#isReleased) return
     this.#isReleased = true

@@ -5,8 +5,8 @@ import { adminTarget } from '../postgres/session-target.ts'
 import { settlesWithin } from '../waiting/settles-within.ts'
 
 /**
- * Stops what a session is running: first by a cancel, and if the statement catches that, by ending its backend. Resolves
- * when it has stopped, at the latest when the connection is destroyed.
+ * Stops the session's statement: first with a cancel; if the statement catches that, by ending the backend; then by
+ * destroying the connection. Resolves when it has stopped.
  */
 export async function stopStatement(
   databases: Databases,
@@ -15,7 +15,7 @@ export async function stopStatement(
 ): Promise<void> {
   await session.cancel()
   if (await settlesWithin(ended, graceMs)) return
-  // Not waited for: the host may be the one that does not answer.
+  // Not awaited: the host may not answer.
   endBackendOf(databases, session).catch(() => undefined)
   if (await settlesWithin(ended, graceMs)) return
   await session.destroy()

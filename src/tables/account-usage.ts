@@ -2,7 +2,7 @@ import type { Account } from '../auth/account.ts'
 import type { Databases } from '../postgres/databases.ts'
 import { queryAsMaster } from '../statements/ask-catalog.ts'
 
-/** What an account has of its quota. */
+/** How much of its quota an account uses. */
 export type AccountUsage = Readonly<{
   usedBytes: number
   /** Null: unlimited. */

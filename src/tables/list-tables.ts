@@ -5,7 +5,7 @@ import { askCatalogAs } from '../statements/ask-catalog.ts'
 
 export type TableKind = 'table' | 'view' | 'matview'
 
-/** A table of the account's schema, as far as the calling key may know of it. */
+/** A table of the account's schema, as far as the calling key may see it. */
 export type TableInfo = Readonly<{
   schema: string
   name: string
@@ -17,7 +17,7 @@ export type TableInfo = Readonly<{
   hasGeometry: boolean
   updatedAt: Date | null
   bytes: number
-  /** Null: PostgreSQL has not counted them yet, or never does, as of a view. */
+  /** Null: PostgreSQL has not counted them yet, or never does, as for a view. */
   estimatedRows: number | null
 }>
 
@@ -35,7 +35,7 @@ export type Tables = Readonly<{ databases: Databases; limitMs: number }>
 
 /**
  * Tables, views and foreign tables in the account's schema: all of them for the master key and for keys with
- * `table_metadata`, for others those they have any right to.
+ * `table_metadata`, for others those on which they have any right.
  */
 export async function listTables(
   { databases, limitMs }: Tables,

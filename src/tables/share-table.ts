@@ -14,7 +14,7 @@ export async function shareTable(databases: Databases, account: Account, table: 
 }
 
 /**
- * Makes it private again, also if it was opened to PUBLIC, or if some of its columns or partitions were. Keys that were
+ * Makes it private again, even if it, or some of its columns or partitions, were granted to PUBLIC. Keys that were
  * granted the table keep it.
  */
 export async function unshareTable(databases: Databases, account: Account, table: string): Promise<void> {

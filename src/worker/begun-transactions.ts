@@ -2,13 +2,13 @@ import { LRUCache } from 'lru-cache'
 import type { OpenTransaction } from '../jobs/claim-store.ts'
 import type { Session } from '../postgres/session.ts'
 
-/** A connection in a transaction of which the xid is known, and in which nothing has happened yet. */
+/** A connection in a transaction whose xid is known, and which is still empty. */
 export type BegunSession = OpenTransaction & Readonly<{ session: Session; begunAt: number }>
 
 /**
- * Transactions that were begun ahead for the next job of a user who has more jobs waiting, or sends one after the other.
- * BEGIN travels with the last statement, so it costs no round trip. They are kept for a moment only: an open transaction
- * keeps VACUUM from its work.
+ * Transactions begun ahead for the next job of a user who has more jobs waiting, or sends one after the other. BEGIN is
+ * sent with the last statement, so it costs no round trip. They are kept only briefly: an open transaction holds back
+ * VACUUM.
  */
 export class BegunTransactions {
   readonly #most: number
@@ -25,7 +25,7 @@ export class BegunTransactions {
     return this.#waiting.size < this.#most && performance.now() - this.#lastInVain > vainMs
   }
 
-  /** Whether the last job of the user ended just now: then the one after this is likely to come in time as well. */
+  /** True if the user's last job ended just now: then the next one is likely to arrive in time, too. */
   isSteady(userId: number): boolean {
     return performance.now() - (this.#lastEnds.get(userId) ?? Number.NEGATIVE_INFINITY) < waitMs
   }

@@ -1,26 +1,26 @@
 import type { ClaimRequest } from '../jobs/claim-store.ts'
 import { orphanMessage } from '../jobs/queue-store.ts'
 
-/** How many more jobs to ask for, from what a worker was told since it asked last. */
+/** How many more jobs to ask for, from the notifications since the last request. */
 export class ClaimDemand {
-  /** There may be jobs to be had. */
+  /** There may be jobs to claim. */
   #isOpen = false
   #seesOrphans = false
   #reserved = 0
-  /** Less was asked for than there may be to be had, for the sake of what was reserved. */
+  /** Reservations made us ask for fewer jobs than may be available. */
   #isShort = false
 
   get isOpen(): boolean {
     return this.#isOpen
   }
 
-  /** `message`: as it is told on the queue's channel. */
+  /** `message`: the payload of a notification on the queue's channel. */
   hear(message: string): void {
     this.#isOpen = true
     if (message === orphanMessage) this.#seesOrphans = true
   }
 
-  /** Slots for jobs that are claimed as they are queued, until the answer is called. */
+  /** Reserves slots for jobs that are claimed as they are queued, until the returned function is called. */
   reserve(slots: number): () => void {
     this.#reserved += slots
     return () => {
@@ -31,8 +31,8 @@ export class ClaimDemand {
   }
 
   /**
-   * As many as there is room for, and nothing again until something is heard. Jobs of a dead worker are taken over even
-   * by one that is busy.
+   * As many as there is room for, and none again until the next notification. Even a busy worker takes over jobs of a
+   * dead one.
    */
   take(running: number, jobsPerWorker: number): Pick<ClaimRequest, 'wanted' | 'wantedOrphans'> {
     const room = (most: number) => Math.max(0, most - running - this.#reserved)

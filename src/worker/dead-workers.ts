@@ -6,12 +6,12 @@ import type { Log } from '../log.ts'
 type Watched = Readonly<{ heartbeat: string; heardAt: number; missingSince: number | undefined }>
 
 /**
- * Finds workers that have died: every worker watches all others. One without its lock is dead, unless it takes the lock
- * again within a moment, after a cut connection. One without a heartbeat for long is stopped or cut off. Its jobs become
- * orphans, which others take over. Should it wake up, the fence keeps it from writing.
+ * Finds dead workers: every worker watches all others. One without its lock is dead, unless it takes the lock again
+ * shortly after a lost connection. One without a heartbeat for long is stopped or cut off. Its jobs become orphans,
+ * which others take over. If it wakes up, the fence keeps it from writing.
  *
- * A look that fails, is slow or comes late says nothing of the others: it was this process that had an outage. Then it
- * begins to watch anew, and gives everybody time to reconnect.
+ * A check that fails, is slow or comes late says nothing about the others: this process had an outage. Then it starts
+ * watching from scratch, and gives all workers time to reconnect.
  */
 export class DeadWorkers {
   readonly #control: Pool
@@ -20,11 +20,11 @@ export class DeadWorkers {
   #timer: NodeJS.Timeout | undefined
   #watched = new Map<number, Watched>()
   #lastLook: number | undefined
-  /** Before this, a missing lock means nothing. */
+  /** Before this time, a missing lock is ignored. */
   #settledAt = Number.POSITIVE_INFINITY
   #isLooking = false
 
-  /** `own`: the worker that looks. */
+  /** `own`: this process's worker. */
   constructor(control: Pool, log: Log, own: Readonly<{ id: number | undefined }>) {
     this.#control = control
     this.#log = log
@@ -51,7 +51,7 @@ export class DeadWorkers {
       }
     } catch (error) {
       this.#lastLook = Number.NEGATIVE_INFINITY
-      this.#log.debug({ err: error }, 'cannot look after other workers')
+      this.#log.debug({ err: error }, 'cannot check the other workers')
     } finally {
       this.#isLooking = false
     }
@@ -86,11 +86,11 @@ export class DeadWorkers {
 }
 
 const lookMs = 300
-/** If there is more than this from the end of one look to the end of the next, there was an outage. */
+/** A longer time between two checks is an outage. */
 const lateMs = 2_000
 /** For a worker that reconnects. */
 const graceMs = 500
 const silentMs = 9_000
-/** For everybody to take the lock again: after the start, and after an outage. */
+/** Time for all workers to take their locks again: after the start, and after an outage. */
 const settleMs = 500
 const outageSettleMs = 4_000

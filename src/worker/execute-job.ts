@@ -6,13 +6,13 @@ import { end, type Interruption, release, reloadRun } from './record-run.ts'
 import { runStep, settleTakenOver } from './run-step.ts'
 import type { WorkContext } from './work-context.ts'
 
-/** How a worker parts from a job: the job as it has ended, or why it has not. `dropped`: nobody has foreseen why. */
+/** How a worker leaves a job: the ended job, or why it has not ended. `dropped`: an unexpected error. */
 export type Parting = Job | 'dropped' | Exclude<Interruption, 'other epoch'>
 
-/** Goes on with a job from where it is to its end, for as long as it is ours. Never rejects. */
+/** Continues a job to its end, as long as it is ours. Never rejects. */
 export async function executeJob(context: WorkContext, given: GivenJob): Promise<Parting> {
   const { log } = context
-  tellStart(context, given)
+  logStart(context, given)
   const parting = await executeWhileOurs(context, given).catch((error: unknown) =>
     drop(context, given, error),
   )
@@ -20,14 +20,14 @@ export async function executeJob(context: WorkContext, given: GivenJob): Promise
   return parting
 }
 
-function tellStart({ log, metrics }: WorkContext, { claimed, begun }: GivenJob): void {
+function logStart({ log, metrics }: WorkContext, { claimed, begun }: GivenJob): void {
   const isTakenOver = claimed.flight !== null && !begun
   if (isTakenOver) metrics?.jobTakenOver()
   const { id: jobId, user: username, items } = claimed.job
   log.info({ jobId, username, items: items.length }, isTakenOver ? 'job taken over' : 'job started')
 }
 
-/** After a crash of the server it begins anew, from what the database says. */
+/** After a crash of the server, starts again from the database's state. */
 async function executeWhileOurs(context: WorkContext, given: GivenJob): Promise<Parting> {
   let run = new JobRun(context.epoch.id, given)
   try {
@@ -43,7 +43,7 @@ async function executeWhileOurs(context: WorkContext, given: GivenJob): Promise<
   }
 }
 
-/** First what became of the statement in flight, then step by step. */
+/** First settles the statement in flight, then runs step by step. */
 async function runToEnd(context: WorkContext, run: JobRun): Promise<Job | Interruption> {
   let interruption = await settleTakenOver(context, run)
   while (!interruption && !isFinal(run.job.status)) {
@@ -61,7 +61,7 @@ async function drop(
   if (abandoned.aborted) return 'dropped'
   log.error({ err: error, jobId }, 'a job was dropped')
   await releaseClaims(databases.control, [claimed.claim]).catch((again: unknown) =>
-    log.error({ err: again, jobId }, 'a job could not be dropped'),
+    log.error({ err: again, jobId }, 'cannot release a dropped job'),
   )
   return 'dropped'
 }

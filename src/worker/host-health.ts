@@ -8,16 +8,16 @@ import { adminTarget, type SessionTarget } from '../postgres/session-target.ts'
 type Trouble = { pauseMs: number; isOpen: boolean; timer?: NodeJS.Timeout }
 
 /**
- * Which hosts can be worked on. One that does not answer the administrator, or is a standby, is closed, and tried again with
- * backoff; when it answers it is open. The backoff is forgotten when a job has begun there. A tenant can break its own logins and end its
- * own sessions: then only its own jobs wait.
+ * Which hosts can be used. A host that does not answer the administrator, or is a standby, is closed and retried with
+ * backoff; once it answers it is open. The backoff is reset when a job has begun there. A tenant can break its own
+ * logins and end its own sessions: then only its own jobs wait.
  */
 export class HostHealth {
   readonly #databases: Databases
   readonly #log: Log
   readonly #onOpen: () => void
   readonly #troubles = new Map<number, Trouble>()
-  /** How long a role had to wait the last time. */
+  /** The last pause of each role. */
   readonly #pausesMs = new LRUCache<string, number>({ max: 10_000, ttl: forgetMs })
 
   constructor(databases: Databases, log: Log, onOpen: () => void) {
@@ -36,8 +36,8 @@ export class HostHealth {
   }
 
   /**
-   * A tenant could not log in, or its connection was lost before it was used. Resolves when it may be tried again: if the
-   * host does not answer either, that is closed, and this is false; else after a pause, which grows.
+   * A tenant could not log in, or its connection was lost before use. Resolves when it may be retried: false if the
+   * host does not answer either and is closed; else true after a growing pause.
    */
   async tenantFailed({ hostId, role }: SessionTarget, cause: unknown, signal: AbortSignal): Promise<boolean> {
     if (!(await this.#answers(hostId))) {
@@ -46,12 +46,12 @@ export class HostHealth {
     }
     const pauseMs = Math.min((this.#pausesMs.get(role) ?? 0) * 2 || shortestMs, longestMs)
     this.#pausesMs.set(role, pauseMs)
-    this.#log.info({ hostId, role, pauseMs, err: cause }, 'a user cannot be connected: its job waits')
+    this.#log.info({ hostId, role, pauseMs, err: cause }, 'cannot log in as a user: its job waits')
     await sleep(pauseMs, undefined, { signal }).catch(() => undefined)
     return true
   }
 
-  /** The administrator could not do what has to be done there. */
+  /** An administrator's query on this host failed. */
   failed(hostId: number, cause: unknown): void {
     const known = this.#troubles.get(hostId)
     if ((known && !known.isOpen) || isOurOwnLimit(cause)) return
@@ -98,7 +98,7 @@ export class HostHealth {
   }
 }
 
-/** All connections are taken, which says nothing of the host. */
+/** All our connections are in use, which says nothing about the host. */
 function isOurOwnLimit(error: unknown): boolean {
   return error instanceof AppError && error.code === 'connections-exhausted'
 }

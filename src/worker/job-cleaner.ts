@@ -6,7 +6,7 @@ import { cleanInSteps } from '../waiting/clean-in-steps.ts'
 import type { HostHealth } from './host-health.ts'
 import type { WorkerOptions } from './work-context.ts'
 
-/** Removes jobs, the marks of their flights and the keys of requests that have been kept for long enough. */
+/** Removes jobs, flight marks and idempotency keys past their retention. */
 export class JobCleaner {
   readonly #options: WorkerOptions
   readonly #health: HostHealth
@@ -42,7 +42,7 @@ export class JobCleaner {
     return cleanInSteps(cleanSome, () => this.#isStopped)
   }
 
-  /** They outlive their jobs: a control database that was set back may still know a job that had ended. */
+  /** Marks are kept longer than their jobs: a restored control database may still list a job that had ended. */
   async #cleanMarks(): Promise<void> {
     const { config, databases } = this.#options
     const hosts = this.#health.openHosts().filter((id) => id !== firstHostId)
@@ -51,6 +51,6 @@ export class JobCleaner {
 }
 
 const cleanMs = 60_000
-/** A request is sent again soon after its connection broke, which may be at the end of the longest copy. */
+/** A client retries soon after its connection broke, which may be at the end of the longest copy. */
 const sentAgainMs = 3_600_000
 const marksStayDays = 7

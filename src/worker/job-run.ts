@@ -10,15 +10,12 @@ import type { Session } from '../postgres/session.ts'
 import type { BegunSession } from './begun-transactions.ts'
 import type { GivenJob } from './queue-exchange.ts'
 
-/**
- * One job in our hands: as the row was when we wrote it last, and what has become of it since. Only this class changes
- * any of that.
- */
+/** A claimed job in this worker: the row as last written, and what has happened since. Only this class changes it. */
 export class JobRun {
   readonly claimed: ClaimedJob
   /**
-   * The epoch of the control server in which everything here was learnt. After a crash a commit may be lost, and after a
-   * fail-over the job may be another worker's. So every write names it.
+   * The epoch of the control server in which everything here was learnt. After a crash a commit may be lost, and after
+   * a fail-over the job may belong to another worker. So every write names the epoch.
    */
   readonly epoch: string
   #revision: number
@@ -28,7 +25,7 @@ export class JobRun {
   #restarts: number
   #unsent = 0
   #session: Session | null
-  /** The transaction that is open on the session, for the next step. It may have been announced already. */
+  /** The open transaction on the session, for the next step. It may have been announced already. */
   #ahead: Flight | null
   #isRefusedInside = false
 
@@ -37,7 +34,7 @@ export class JobRun {
     this.epoch = begun?.epoch ?? epoch
     this.#revision = claimed.revision
     this.#job = claimed.job
-    // The same object as `#ahead`, if it is the same flight.
+    // The same object as `#ahead` if it is the same flight.
     this.#flight = claimed.flight && (begun?.flight ?? claimed.flight)
     this.#losses = claimed.losses
     this.#restarts = claimed.restarts
@@ -49,7 +46,7 @@ export class JobRun {
     return this.#job
   }
 
-  /** The statement that was announced and is not settled. */
+  /** The announced statement that is not settled yet. */
   get flight(): Flight | null {
     return this.#flight
   }
@@ -66,45 +63,45 @@ export class JobRun {
     return runningStep(this.#job)!
   }
 
-  /** Its database lies in the cluster of the control database. */
+  /** Its database is in the cluster of the control database. */
   get isBesideControl(): boolean {
     return this.claimed.target.hostId === firstHostId
   }
 
-  /** A transaction is open on the session for the next step. */
+  /** A transaction for the next step is open on the session. */
   get isBegunAhead(): boolean {
     return this.#ahead !== null
   }
 
-  /** The next step is in flight already, in the transaction that was begun for it. */
+  /** The next step is already in flight, in the transaction begun for it. */
   get isAnnounced(): boolean {
     return this.#flight !== null && this.#flight === this.#ahead
   }
 
-  /** PostgreSQL did not run the step inside of a transaction, so it is to run outside of one. */
+  /** PostgreSQL refused to run the step inside a transaction, so it runs outside. */
   get isRefusedInside(): boolean {
     return this.#isRefusedInside
   }
 
-  /** Nothing of the job has run. */
+  /** No part of the job has run. */
   get isUntouched(): boolean {
     return !this.#flight && this.#job.items.every(({ status }) => status === 'pending')
   }
 
-  /** Begins the next step on a connection, unless it is the same step that is tried in another way. */
+  /** Begins the next step on a connection, or retries the running step in another way. */
   beginStep(session: Session): void {
     this.#session = session
     if (!runningStep(this.#job)) this.#job = accepted(beginStep(this.#job, new Date()))
   }
 
-  /** The open transaction, for its one use. */
+  /** Takes the open transaction, for one use. */
   takeAhead(): Flight | null {
     const ahead = this.#ahead
     this.#ahead = null
     return ahead
   }
 
-  /** The session and its open transaction, for the next job of the user. */
+  /** Takes the session and its open transaction, for the user's next job. */
   takeBegun(): BegunSession | undefined {
     const { claimed, epoch } = this
     const session = this.#session
@@ -126,7 +123,7 @@ export class JobRun {
     this.#isRefusedInside = true
   }
 
-  /** The running step has ended, or all that was left of the job. */
+  /** The running step has ended, or the whole rest of the job. */
   advance(transition: Transition): void {
     this.#job = accepted(transition)
     this.#flight = null
@@ -136,14 +133,14 @@ export class JobRun {
     this.#isRefusedInside = false
   }
 
-  /** The running step did not happen, and its turn comes again. */
+  /** The running step did not happen; it is the next step again. */
   abortStep(): void {
     this.#job = accepted(stepAborted(this.#job, new Date()))
     this.#flight = null
     this.#isRefusedInside = false
   }
 
-  /** Drops the connection, which was lost before anything was sent. Answers how often that was so in a row. */
+  /** Drops a connection that was lost before anything was sent. Returns how often this happened in a row. */
   async dropUnsent(): Promise<number> {
     this.abortStep()
     await this.dropSession()
@@ -151,26 +148,26 @@ export class JobRun {
     return this.#unsent
   }
 
-  /** Gives up the connection between two steps, with the transaction that was begun on it for the next one. */
+  /** Drops the connection between two steps, with the transaction begun ahead on it. */
   async dropSession(): Promise<void> {
     this.#ahead = null
     await this.#session?.destroy()
     this.#session = null
   }
 
-  /** The connection was lost in this step, and the statement itself may have done that. Answers how often. */
+  /** The connection was lost in this step, perhaps because of the statement itself. Returns how often. */
   countLoss(): number {
     this.#losses += 1
     return this.#losses
   }
 
-  /** The worker or the whole server stopped in this step. Answers how often. */
+  /** The worker or the whole server stopped in this step. Returns how often. */
   countRestart(): number {
     this.#restarts += 1
     return this.#restarts
   }
 
-  /** The next write, which says all of this. */
+  /** The next write, with the current state. */
   toWrite(job = this.#job): JobWrite {
     return {
       from: { ...this.claimed, revision: this.#revision },

@@ -6,14 +6,11 @@ import type { WorkContext } from './work-context.ts'
 
 export type Opened =
   | Readonly<{ kind: 'open'; session: Session }>
-  /** There is nothing to connect to, and there will not be. */
+  /** The user's role or database is gone for good. */
   | Readonly<{ kind: 'vanished'; reason: string }>
   | Readonly<{ kind: 'unreachable' }>
 
-/**
- * A connection as the user's master role, clean or with the transaction that was begun ahead: the one that the last
- * step left, or another one.
- */
+/** A connection as the user's master role, clean or with the transaction begun ahead: the last step's, or another one. */
 export async function openSession(
   { databases, health, interrupted }: WorkContext,
   { claimed: { target }, session: last, isBegunAhead }: JobRun,
@@ -31,7 +28,7 @@ export async function openSession(
   }
 }
 
-/** Backends of this user that do not end have all its connections, which says nothing of the host. */
+/** Backends of this user that do not end hold all its connections, which says nothing about the host. */
 function isAtOwnLimit(error: unknown): boolean {
   return error instanceof AppError && error.code === 'connections-exhausted'
 }
@@ -47,12 +44,10 @@ async function isCleaned(session: Session): Promise<boolean> {
   )
 }
 
-/** In words of our own, as PostgreSQL's would name role and database. */
+/** In our own words: PostgreSQL's would name role and database. */
 function vanished(error: unknown): string | undefined {
   const cause = error instanceof AppError ? error.cause : error
-  if (hasSqlstate(cause, sqlstate.invalidCatalogName))
-    return 'The database of the user does not exist any more'
-  if (hasSqlstate(cause, sqlstate.undefinedObject))
-    return 'The database role of the user does not exist any more'
+  if (hasSqlstate(cause, sqlstate.invalidCatalogName)) return 'The database of the user no longer exists'
+  if (hasSqlstate(cause, sqlstate.undefinedObject)) return 'The database role of the user no longer exists'
   return undefined
 }

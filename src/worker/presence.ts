@@ -7,15 +7,15 @@ import type { ControlPool } from '../postgres/control/control-pool.ts'
 import { Listener } from '../postgres/control/listener.ts'
 
 export type PresenceEvents = Readonly<{
-  /** Something was said on the queue's channel, or may have been while nobody listened. */
+  /** A notification on the queue's channel arrived, or may have been missed. */
   onNews: (message: string | undefined) => void
-  /** The others have declared this worker dead: what it had is no longer its own. */
+  /** The others have declared this worker dead: its jobs are no longer its own. */
   onDeath: () => void
 }>
 
 /**
- * The one connection by which a worker is known to be alive: it holds the lock of the worker's id, sends the
- * heartbeat and listens to the queue. Lost, it is made again under the same id, unless the others were quicker.
+ * The one connection that shows a worker is alive: it holds the lock of the worker's id, sends the heartbeat and
+ * listens to the queue. If lost, it reconnects with the same id, unless the others have declared the worker dead.
  */
 export class Presence {
   readonly #events: PresenceEvents
@@ -52,7 +52,7 @@ export class Presence {
     return this.#listener.stop()
   }
 
-  /** Takes up the worker's id again, or a new one if it was declared dead. */
+  /** Takes the worker's id again, or a new one if it was declared dead. */
   async #identify(client: ClientBase): Promise<void> {
     this.#hasLock = false
     if (this.#id !== undefined && !(await beat(client, this.#id))) {

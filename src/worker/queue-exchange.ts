@@ -2,18 +2,18 @@ import type { ClaimedJob, ClaimRequest, Claims } from '../jobs/claim-store.ts'
 import { isInDoubt } from '../postgres/control/group-commit.ts'
 import type { BegunSession, BegunTransactions } from './begun-transactions.ts'
 
-/** A job that we were given, and the transaction in which its first statement can be sent, or already is in flight. */
+/** A claimed job, and the transaction in which its first statement can be sent, or already is in flight. */
 export type GivenJob = Readonly<{ claimed: ClaimedJob; begun: BegunSession | undefined }>
 
 export type Exchange<Answer> = Readonly<{
-  /** None: no job is to be given, not even in the place of one that ends. */
+  /** None: claim no job, not even to replace one that ends. */
   request: Omit<ClaimRequest, 'transactions'> | undefined
-  /** Transactions that were begun ahead, for the jobs that are given. */
+  /** Transactions begun ahead, for the claimed jobs. */
   offered: readonly BegunSession[]
   send: (request?: ClaimRequest) => Promise<Answer>
 }>
 
-/** One exchange with the queue, which may give us jobs. */
+/** One exchange with the queue, which may return jobs. */
 export async function exchangeWithQueue<Answer extends Claims>(
   begunTransactions: BegunTransactions,
   { request, offered, send }: Exchange<Answer>,
@@ -26,7 +26,7 @@ export async function exchangeWithQueue<Answer extends Claims>(
     return { answer, given }
   } catch (error) {
     for (const begun of offered) {
-      // After a lost answer a job may be in flight there of which we shall never hear: nothing else must happen in it.
+      // The answer was lost: a job that we never hear of may be in flight in this transaction, so it must not be used.
       if (isInDoubt(error)) void begun.session.destroy()
       else begunTransactions.put(begun)
     }
@@ -34,7 +34,7 @@ export async function exchangeWithQueue<Answer extends Claims>(
   }
 }
 
-/** The transaction of ours in which the job is in flight, if it is. */
+/** The offered transaction in which the job is in flight, if any. */
 function beginningOf(
   { userId, flight }: ClaimedJob,
   offered: readonly BegunSession[],

@@ -17,7 +17,7 @@ export type Interruption = 'released' | 'no longer ours' | 'other epoch'
 /** Why a statement must not be sent. `gone`: its host does not know the backend of its connection. */
 export type Stop = Interruption | SettledOutcome | 'gone'
 
-/** From what the database says, after the server has crashed: what we knew besides may no longer be so. */
+/** Reloads the state from the database after a crash of the server: what we knew may no longer be true. */
 export async function reloadRun(context: WorkContext, run: JobRun): Promise<JobRun | undefined> {
   await retryControlWrite(context, () => context.epoch.renew())
   const claimed = await retryControlWrite(context, () => reloadJob(context.databases.control, run.claimed))
@@ -25,13 +25,13 @@ export async function reloadRun(context: WorkContext, run: JobRun): Promise<JobR
 }
 
 /**
- * Writes down that a statement is about to be sent. That must be on the disk before it is; and on another host than that
- * of the control database also there, in the log in which the statement itself will be. An outcome: the step was sent
- * before and may not be sent again, although the control database, restored or failed over, knows nothing of it.
+ * Records that a statement is about to be sent. The record must be on disk before the statement is sent; on another
+ * host than the control database's it must also be there, in the same WAL as the statement. An outcome: the step was
+ * sent before and must not be sent again, although the restored or failed-over control database does not know it.
  */
 export async function announce(context: WorkContext, run: JobRun, flight: Flight): Promise<Stop | undefined> {
   if (flight === run.flight) return undefined
-  // PostgreSQL has refused to run it in the transaction announced before, so that flight is settled; its backend is ours.
+  // PostgreSQL refused to run it in the transaction announced before, so that flight is settled; its backend is ours.
   const refused = run.flight
   run.setFlight(flight)
   const interruption = await save(context, run)
@@ -58,7 +58,7 @@ async function mark(
   }
 }
 
-/** The same mark can be put again. Given up too soon, nobody could tell afterwards that the statement was not sent. */
+/** The same mark can be written again. Giving up too soon would leave it unknown whether the statement was sent. */
 async function markPatiently(
   { databases, interrupted }: WorkContext,
   { claimed, job, step }: JobRun,
@@ -71,7 +71,7 @@ async function markPatiently(
   return retry(put, options).catch(() => 'gone')
 }
 
-/** The very row that we wrote last. The claim alone would not tell of a control database that was set back. */
+/** Compares the revision of our last write. The claim alone would not reveal a restored control database. */
 async function isStillOurs(context: WorkContext, run: JobRun): Promise<boolean> {
   const found = await retryControlWrite(context, () => reloadJob(context.databases.control, run.claimed))
   return found?.revision === run.revision
@@ -81,35 +81,35 @@ export async function save(context: WorkContext, run: JobRun): Promise<Interrupt
   return followUp(run, await write(context, run.toWrite()))
 }
 
-/** A job of which nothing has run goes back to its place in the queue; another stays running, without a worker. */
+/** An untouched job returns to its place in the queue; any other stays running, without a worker. */
 export async function release(context: WorkContext, run: JobRun): Promise<Interruption> {
   const job = run.isUntouched ? accepted(requeue(run.job, new Date())) : run.job
   const written = await write(context, { ...run.toWrite(job), isReleased: true })
   return followUp(run, written) ?? 'released'
 }
 
-/** The job as it has ended. */
+/** Returns the job as it has ended. */
 export async function end(context: WorkContext, run: JobRun): Promise<Job | Interruption> {
   const { begunTransactions } = context
   begunTransactions.noteEnd(run.claimed.userId)
   const begun = run.takeBegun()
   if (begun) begunTransactions.put(begun)
   const ended = await write(context, endOf(run.toWrite().from, run.job, run.epoch))
-  if (ended.outcome === 'written') tell(context, run.job, ended.at)
+  if (ended.outcome === 'written') logEnd(context, run.job, ended.at)
   return followUp(run, ended) ?? { ...run.job, updatedAt: ended.at }
 }
 
-/** However often it is sent, it is one and the same write. */
+/** Repeating it is safe: it is always the same write. */
 function write(context: WorkContext, what: JobWrite): Promise<WriteResult> {
   return retryControlWrite(context, () => context.write(what))
 }
 
-/** Repeats a write to the control database, with backoff, until it is answered. */
+/** Retries a write to the control database, with backoff, until it is answered. */
 function retryControlWrite<T>({ log, abandoned }: WorkContext, write: () => Promise<T>): Promise<T> {
   return retry(write, {
     pauseMs: backoff(20, 1_000),
     onRetry: (error, pauseMs) =>
-      log.warn({ err: error, pauseMs }, 'the control database did not take a write'),
+      log.warn({ err: error, pauseMs }, 'a write to the control database failed: trying again'),
     signal: abandoned,
   })
 }
@@ -121,8 +121,8 @@ function followUp(run: JobRun, { outcome }: WriteResult): Interruption | undefin
   return undefined
 }
 
-/** Never what the statements or their errors say: that may be anybody's data. A SQLSTATE, or a reason of our own, is not. */
-function tell({ log, metrics }: WorkContext, job: Job, endedAt: Date): void {
+/** Never logs statements or their errors, which may contain user data. A SQLSTATE, or our own reason, is safe. */
+function logEnd({ log, metrics }: WorkContext, job: Job, endedAt: Date): void {
   const startedAt = job.items[0]?.startedAt ?? endedAt
   const status = job.status as 'done' | 'failed' | 'cancelled' | 'unknown'
   const waitMs = Math.max(0, startedAt.getTime() - job.createdAt.getTime())

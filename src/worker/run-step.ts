@@ -11,7 +11,7 @@ import { settleUntilKnown } from './settle-flight.ts'
 import { beginStatement, type Loss, type Outcome, type Statement, sendStatement } from './statement.ts'
 import type { WorkContext } from './work-context.ts'
 
-/** Runs the next step of a job: connects; begins, announces and sends its statement; settles how that ended. */
+/** Runs the next step of a job: connects; begins, announces and sends its statement; settles the outcome. */
 export async function runStep(context: WorkContext, run: JobRun): Promise<Interruption | undefined> {
   if (run.session?.isLeftBehind) await run.dropSession()
   const opened = await openSession(context, run)
@@ -52,7 +52,7 @@ function valuesOf(job: Job, step: Step) {
   return { jobId: job.id, errorMessage: failed.failedReason ?? '' }
 }
 
-/** Whether a transaction should be begun ahead: for the next step, or for the next job of the user. */
+/** Whether to begin a transaction ahead: for the next step, or for the user's next job. */
 function isFollowed({ begunTransactions }: WorkContext, run: JobRun): boolean {
   const isLast = isFinal(accepted(stepSucceeded(run.job, new Date())).status)
   if (!isLast) return true
@@ -62,8 +62,8 @@ function isFollowed({ begunTransactions }: WorkContext, run: JobRun): boolean {
 }
 
 /**
- * The connection was lost before it was used, or leads to another server than the administrator's, as for a while after a
- * fail-over. Another one may do, or the next attempt to connect tells what is wrong. Then there is a pause, which grows.
+ * The connection was lost before use, or leads to another server than the administrator's, as for a while after a
+ * fail-over. Retries with another one; after several failures, with a growing pause.
  */
 async function beginStepAgain(
   context: WorkContext,
@@ -75,13 +75,15 @@ async function beginStepAgain(
   const isHostThere = await health.tenantFailed(run.claimed.target, cause, interrupted)
   if (!isHostThere || run.countRestart() <= mostRestarts) return release(context, run)
   const begun = accepted(beginStep(run.job, new Date()))
-  run.advance(stepFailed(begun, 'The connection was lost again and again before the statement', new Date()))
+  run.advance(
+    stepFailed(begun, 'The connection was lost repeatedly before the statement was sent', new Date()),
+  )
   return undefined
 }
 
 const mostUnsent = 3
 
-/** The statement was not sent: the job is not ours to go on with, or its step had been sent before. */
+/** The statement was not sent: the job is no longer ours, or its step was sent before. */
 function stopStep(run: JobRun, stop: Exclude<Stop, 'gone'>): Interruption | undefined {
   if (typeof stop === 'string') return stop
   run.advance(stepSettled(run.job, stop))
@@ -106,7 +108,7 @@ async function settle(
     case 'failed':
       run.advance(stepFailed(run.job, clip(outcome.reason), new Date(), outcome.sqlstate))
   }
-  // Nobody could tell afterwards how it ended, so it is written down at once.
+  // Its outcome could not be determined later, so record it at once.
   return outcome.isOutside && !isFinal(run.job.status) ? save(context, run) : undefined
 }
 
@@ -120,13 +122,13 @@ export async function settleTakenOver(context: WorkContext, run: JobRun): Promis
 }
 
 async function settleLoss(context: WorkContext, run: JobRun, loss: Loss): Promise<Interruption | undefined> {
-  const isInnocent = loss.isInnocent || (loss.isCut && (await goesOn(context, run, loss)))
+  const isInnocent = loss.isInnocent || (loss.isCut && (await isStillRunning(context, run, loss)))
   const outcome = await settleUntilKnown(context, run.claimed, loss.flight)
-  // Whoever takes the job next asks again.
+  // The next worker of the job asks again.
   if (!outcome) return release(context, run)
   if (outcome.kind === 'committed') run.advance(stepSettled(run.job, outcome))
   else if (loss.isTimedOut) run.advance(stepFailed(run.job, timeoutText, new Date(), sqlstate.queryCanceled))
-  // As certain as any error: the backend was told to end, and has ended.
+  // As certain as any error: we told the backend to end, and it has ended.
   else if (loss.endReason)
     run.advance(stepFailed(run.job, loss.endReason, new Date(), sqlstate.insufficientPrivilege))
   else if (outcome.kind === 'unknown') run.advance(stepSettled(run.job, outcome))
@@ -135,16 +137,16 @@ async function settleLoss(context: WorkContext, run: JobRun, loss: Loss): Promis
   return undefined
 }
 
-/** The backend is still at work: the connection was cut on the way, as by the idle limit of a proxy, not by the statement. */
-function goesOn({ databases }: WorkContext, { claimed }: JobRun, { flight }: Loss): Promise<boolean> {
+/** The backend is still running: the network cut the connection, such as a proxy's idle limit, not the statement. */
+function isStillRunning({ databases }: WorkContext, { claimed }: JobRun, { flight }: Loss): Promise<boolean> {
   return isInFlight(databases, claimed.target.hostId, flight).catch(() => false)
 }
 
 const timeoutText = 'canceling statement due to statement timeout'
 
 /**
- * Tries the step again, but not for ever, whatever ended it: not many times if the statement itself may have ended its
- * backend, more often if its worker or all of the server went down, or if its connection was cut on the way.
+ * Retries the step a limited number of times: a few if the statement itself may have ended its backend, more if its
+ * worker or the whole server went down, or the network cut its connection.
  */
 function retryStep(run: JobRun, loss: Loss, isInnocent: boolean): void {
   const times = isInnocent ? run.countRestart() : run.countLoss()
@@ -162,7 +164,7 @@ function retryStep(run: JobRun, loss: Loss, isInnocent: boolean): void {
 const mostLosses = 2
 const mostRestarts = 9
 
-/** A statement can raise an error as long as it likes. */
+/** A statement can raise errors of any length. */
 function clip(reason: string): string {
   if (reason.length <= longestReason) return reason
   return `${reason.slice(0, longestReason).replace(/[\ud800-\udbff]$/, '')}...`

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ClaimedJob } from '../jobs/claim-store.ts'
 import type { Job } from '../jobs/job.ts'
 
-/** The jobs that a worker has in its hands. */
+/** The jobs that a worker is running. */
 export class RunningJobs {
   readonly #jobs = new Map<ClaimedJob, Promise<Job | undefined>>()
 
@@ -18,7 +18,7 @@ export class RunningJobs {
     return [...this.#jobs.keys()].some((job) => job.userId === userId)
   }
 
-  /** `run` answers the job if it has ended, and never rejects. */
+  /** `run` resolves to the job if it has ended, and never rejects. */
   add(job: ClaimedJob, run: Promise<Job | undefined>): void {
     this.#jobs.set(
       job,
@@ -33,7 +33,7 @@ export class RunningJobs {
     return undefined
   }
 
-  /** Waits until nothing runs any more, but not for ever. */
+  /** Waits until no job is running, up to `limitMs`. */
   async ended(limitMs: number): Promise<void> {
     const over = new AbortController()
     const late = sleep(limitMs, 'late', { signal: over.signal }).catch(() => 'late')

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { readServerEpoch } from '../jobs/queue-store.ts'
 
-/** In which epoch the server is, as far as this worker knows: from one crash to the next. */
+/** The server's epoch as far as this worker knows: from one crash to the next. */
 export class ServerEpoch {
   readonly #control: Pool
   #id = ''

@@ -5,7 +5,7 @@ import type { Flight } from '../jobs/job-store.ts'
 import { type Outcome, settleFlight } from '../jobs/statement-outcome.ts'
 import type { WorkContext } from './work-context.ts'
 
-/** What became of a statement, however long its backend takes to end; none if its host cannot be asked now. */
+/** The outcome of a statement, however long its backend takes to end; undefined if its host does not answer now. */
 export async function settleUntilKnown(
   { databases, health, interrupted, log }: WorkContext,
   { target, job }: ClaimedJob,

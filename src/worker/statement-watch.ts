@@ -4,15 +4,15 @@ import { isUnconfirmed } from '../postgres/wire/wire-error.ts'
 import type { WireHandler, WireOutcome } from '../postgres/wire/wire-handler.ts'
 
 /**
- * Limits a statement from outside, where its own SET statement_timeout does not reach. At the limit, and when the worker
- * must stop, the connection is cut: a request to cancel could be caught by the statement, or come late and hit another
- * one. What became of the statement is then asked from PostgreSQL.
+ * Limits a statement from outside, which its own SET statement_timeout cannot change. At the limit, and when the worker
+ * must stop, the connection is cut: the statement could catch a cancel, or a late cancel could hit another statement.
+ * PostgreSQL is then asked for the outcome.
  */
 export class StatementWatch {
   isTimedOut = false
-  /** The server ended every backend because one of them, another than ours, had crashed. */
+  /** The server ended every backend because another one than ours had crashed. */
   isInnocent = false
-  /** The one value that the last message has answered, if it was to be read. */
+  /** The single value of the last message, if requested. */
   lastValue = ''
   /** A commit did not wait for the synchronous replicas. */
   isUnconfirmed = false
@@ -20,7 +20,7 @@ export class StatementWatch {
   readonly #interrupted: AbortSignal
   readonly #timer: NodeJS.Timeout
   #answered = 0
-  /** The message whose value is to be read, by its number. */
+  /** The number of the message whose value to read. */
   #valueOf: number | undefined
   readonly #handler: WireHandler = {
     notice: (notice) => {
@@ -38,15 +38,15 @@ export class StatementWatch {
   constructor(session: Session, timeoutMs: number, interrupted: AbortSignal) {
     this.#session = session
     this.#interrupted = interrupted
-    // PostgreSQL's own limit comes first, unless the statement has lifted it.
+    // PostgreSQL's own limit fires first, unless the statement has lifted it.
     this.#timer = setTimeout(() => this.#timeOut(), timeoutMs + slackMs)
     interrupted.addEventListener('abort', this.#cut, { once: true })
     if (interrupted.aborted) this.#cut()
   }
 
   /**
-   * Sends messages and throws away their rows, but for the value of the last one if that is to be read. Rejects when the
-   * connection is lost before `needed` of them are answered.
+   * Sends messages and discards their rows, except the value of the last one if requested. Rejects if the connection is
+   * lost before `needed` of them are answered.
    */
   async run(texts: readonly string[], needed: number, readsLast = false): Promise<readonly WireOutcome[]> {
     this.#answered = 0
@@ -75,7 +75,7 @@ export class StatementWatch {
   }
 }
 
-/** Of a row with a single column: behind the number of columns and the length of the value. */
+/** From a row with a single column: after the number of columns and the length of the value. */
 function firstValue(row: Buffer, start: number, end: number): string {
   return row.toString('utf8', start + 6, end)
 }

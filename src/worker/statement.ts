@@ -7,26 +7,26 @@ import { classifyJobItem } from '../sql/job-statement.ts'
 import { StatementWatch } from './statement-watch.ts'
 
 /**
- * One text that runs as one message: inside of a transaction of ours wherever possible, perhaps one that was begun ahead.
- * Then its xid tells for ever whether it happened. A text that cannot live in one runs outside, alone.
+ * One text that runs as one message: inside a transaction of ours where possible, perhaps one begun ahead. Its xid then
+ * always tells whether it happened. A text that cannot run in a transaction runs outside, alone.
  */
 export type Statement = Readonly<{
   text: string
   timeoutMs: number
-  /** Its database lies in the cluster of the control database. */
+  /** Its database is in the cluster of the control database. */
   isBesideControl: boolean
-  /** PostgreSQL did not run it inside of a transaction. */
+  /** PostgreSQL refused to run it inside a transaction. */
   isRefusedInside: boolean
-  /** If it succeeds another one follows, for which a transaction is to be begun ahead. */
+  /** If it succeeds, another one follows: begin a transaction ahead for it. */
   isFollowed: boolean
 }>
 
-/** `not-sent`: the connection went away before anything was sent. */
+/** `not-sent`: the connection was lost before anything was sent. */
 export type Begun =
   | Readonly<{ kind: 'begun'; flight: Flight }>
   | Readonly<{ kind: 'not-sent'; cause: unknown }>
 
-/** The connection went away after the statement was sent: only PostgreSQL knows what became of it. */
+/** The connection was lost after the statement was sent: only PostgreSQL knows the outcome. */
 export type Loss = Readonly<{
   kind: 'lost'
   flight: Flight
@@ -36,14 +36,14 @@ export type Loss = Readonly<{
   isInnocent: boolean
   /** Why we ended its backend, if we did. */
   endReason?: string | undefined
-  /** The connection ended without a last word of the server: if the backend goes on, something on the way has cut it. */
+  /** The connection ended without an error from the server: if the backend still runs, the network cut it. */
   isCut: boolean
 }>
 
 export type Outcome =
   | Readonly<{ kind: 'succeeded'; isOutside: boolean; ahead: Flight | null }>
   | Readonly<{ kind: 'failed'; reason: string; sqlstate?: string; isOutside: boolean }>
-  /** Nothing has happened inside of a transaction. Outside it may. */
+  /** Nothing has happened; the statement needs to run outside a transaction. */
   | Readonly<{ kind: 'refused' }>
   | Loss
 
@@ -51,7 +51,7 @@ function isOutside({ text, isRefusedInside }: Statement): boolean {
   return isRefusedInside || classifyJobItem(text) === 'own-transaction'
 }
 
-/** Makes a connection ready for a statement, and learns by what it can be found again. `ahead` may have done that. */
+/** Prepares a connection for a statement, and learns how to identify it later. `ahead`: already done. */
 export async function beginStatement(
   session: Session,
   statement: Statement,
@@ -75,7 +75,7 @@ async function prepare(session: Session, text: string): Promise<Begun> {
   }
 }
 
-/** Asked once for each connection, as it costs PostgreSQL more than all the rest of the preparation. */
+/** Queried once per connection, as it costs PostgreSQL more than the rest of the preparation. */
 const backendStarts = new WeakMap<Session, string>()
 
 async function askBackendStart(session: Session): Promise<string> {
@@ -87,7 +87,7 @@ async function askBackendStart(session: Session): Promise<string> {
   return start
 }
 
-/** Sends a statement that was begun and announced, and waits for its end. */
+/** Sends a begun and announced statement, and waits for its end. */
 export async function sendStatement(
   session: Session,
   statement: Statement,
@@ -129,7 +129,7 @@ async function sendInside(
   const [, ran, committed, cleaned, begun] = await sendAndCommit(watch, statement, flight.xid)
   if (ran?.error) return isRefusal(statement, ran.error) ? { kind: 'refused' } : failed(ran.error, false)
   if (committed?.error) return failed(committed.error, false)
-  if (watch.isUnconfirmed) return doubted(flight)
+  if (watch.isUnconfirmed) return unconfirmed(flight)
   const isCleaned = cleaned?.error === null
   if (isCleaned && !begun) session.noteClean()
   const isBegun = isCleaned && begun?.error === null
@@ -138,15 +138,15 @@ async function sendInside(
 }
 
 /**
- * A cancel has ended the wait for the synchronous replicas: the transaction is committed, and a fail-over may lose it.
+ * A cancel ended the wait for the synchronous replicas: the transaction is committed, but a fail-over may lose it.
  * Settling the flight waits for the replicas.
  */
-function doubted(flight: Flight): Loss {
+function unconfirmed(flight: Flight): Loss {
   const reason = 'the commit was not confirmed by the replicas'
   return { kind: 'lost', flight, reason, isTimedOut: false, isInnocent: true, isCut: false }
 }
 
-/** In one go, so that between the statement and its commit nobody can be waited for, stopped or killed. */
+/** Sent together, so that no wait, stop or kill can come between the statement and its commit. */
 async function sendAndCommit(
   watch: StatementWatch,
   statement: Statement,
@@ -162,7 +162,7 @@ async function sendAndCommit(
 
 /**
  * Commits, if the transaction is still ours. Beside the control database the commit need not wait for the disk: the
- * record that the statement is done comes later in the same log, and does wait.
+ * record that the statement is done comes later in the same WAL, and does wait.
  */
 function commit({ isBesideControl }: Statement, xid: string): string {
   return `set local synchronous_commit = ${isBesideControl ? 'off' : 'on'};
@@ -171,7 +171,7 @@ function commit({ isBesideControl }: Statement, xid: string): string {
     commit`
 }
 
-/** What PostgreSQL says to a text that wants to be outside of a transaction. */
+/** PostgreSQL's error for a text that must run outside a transaction. */
 function isRefusal({ text }: Statement, { sqlstate: state }: WireError): boolean {
   const wantsOutside =
     state === sqlstate.activeSqlTransaction || state === sqlstate.invalidTransactionTermination

@@ -14,7 +14,7 @@ export type WorkerOptions = Readonly<{
   metrics?: Pick<Metrics, 'jobFinished' | 'jobTakenOver'> | undefined
 }>
 
-/** What the running of a job needs. */
+/** What running a job needs. */
 export type WorkContext = WorkerOptions &
   Readonly<{
     health: HostHealth
@@ -22,8 +22,8 @@ export type WorkContext = WorkerOptions &
     begunTransactions: BegunTransactions
     /** Writes with the next exchange. */
     write: (write: JobWrite) => Promise<WriteResult>
-    /** The worker stops: statements are cut short and their jobs released. */
+    /** The worker stops: cut statements short and release their jobs. */
     interrupted: AbortSignal
-    /** The worker has been declared dead, or its time is over: not even that. */
+    /** The worker was declared dead, or its time is over: do not even release them. */
     abandoned: AbortSignal
   }>

@@ -19,7 +19,7 @@ import { RunningJobs } from './running-jobs.ts'
 import { ServerEpoch } from './server-epoch.ts'
 import type { WorkerOptions } from './work-context.ts'
 
-/** Starts to take and run jobs, until stopped. */
+/** Starts to claim and run jobs, until stopped. */
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
   await loadGrammar()
   const worker = new Worker(options)
@@ -33,8 +33,8 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
 }
 
 /**
- * Claims jobs and runs them, some at a time, in one loop: what is to be written of running jobs and how many more are
- * wanted go to the queue in one exchange; the jobs that come back are run, and have something to write in turn.
+ * Claims jobs and runs several at a time, in one loop: the writes of running jobs and the request for more go to the
+ * queue in one exchange; the returned jobs are run, and produce the next writes.
  */
 export class Worker implements LocalWorker {
   readonly #options: WorkerOptions
@@ -49,7 +49,7 @@ export class Worker implements LocalWorker {
   readonly #exchanges = new GroupCommit<JobWrite, WriteResult>((writes, isPatient) =>
     this.#write(writes, isPatient),
   )
-  /** What was claimed under one id of the worker is given up together. */
+  /** All jobs claimed under one worker id are given up together. */
   #life = newLife()
   #polling: NodeJS.Timeout | undefined
   #isStopping = false
@@ -82,7 +82,7 @@ export class Worker implements LocalWorker {
     this.#polling = setInterval(() => this.#poll(), pollMs)
   }
 
-  /** Takes no more jobs, gives the running ones time, then cuts them short and releases them. */
+  /** Claims no more jobs, gives the running ones time, then cuts them short and releases them. */
   async stop(graceMs: number): Promise<void> {
     this.#isStopping = true
     clearInterval(this.#polling)
@@ -103,7 +103,7 @@ export class Worker implements LocalWorker {
     const room = this.#options.config.jobsPerWorker - this.#running.count
     if (room <= 0 || !this.#mayAsk) return send()
     const wanted = Math.max(0, Math.min(users.length, room - this.#asked))
-    // The transaction of a user whose job ends just now is for the job that comes with the answer.
+    // The begun transaction of a user whose job is just ending is for the job in that answer.
     const idle = users.filter((userId) => !this.#running.hasUser(userId))
     const offered = idle.flatMap((userId) => this.#begunTransactions.take(userId) ?? [])
     const free = this.#demand.reserve(wanted)
@@ -111,7 +111,7 @@ export class Worker implements LocalWorker {
       return await this.#exchange({ request: this.#requestFor(wanted, 0), offered, send })
     } finally {
       free()
-      // Nobody was woken, and an exchange under way may not have seen the new jobs, or had no room left for them.
+      // No worker was notified, and an exchange in flight may have missed the new jobs, or had no room for them.
       if (wanted === 0 || this.#demand.isOpen) this.#hear('')
     }
   }
@@ -129,13 +129,13 @@ export class Worker implements LocalWorker {
     if (!this.#isAsking) void this.#ask()
   }
 
-  /** Asks for jobs for as long as there may be some. */
+  /** Asks for jobs as long as there may be some. */
   async #ask(): Promise<void> {
     this.#isAsking = true
     try {
       while (this.#demand.isOpen && this.#mayAsk) await this.#exchanges.flush()
     } catch (error) {
-      // The poll comes back to it.
+      // The next poll retries.
       this.#options.log.warn({ err: error }, 'cannot ask for jobs')
     } finally {
       this.#isAsking = false
@@ -152,7 +152,7 @@ export class Worker implements LocalWorker {
     return (await this.#exchange({ request, offered, send }, isPatient)).written
   }
 
-  /** Runs the jobs that an exchange gives us. */
+  /** Runs the jobs that an exchange returns. */
   async #exchange<Answer extends Claims>(exchange: Exchange<Answer>, isPatient = false): Promise<Answer> {
     const { request } = exchange
     this.#asked += request?.wanted ?? 0
@@ -166,7 +166,7 @@ export class Worker implements LocalWorker {
       if (request && answer.hasMore) this.#askSoon(request)
       return answer
     } catch (error) {
-      // What was refused even by itself would be refused again.
+      // A write that was refused even alone would be refused again.
       if (request && !(isPatient && !isInDoubt(error))) this.#hear(orphanMessage)
       throw error
     } finally {
@@ -175,7 +175,7 @@ export class Worker implements LocalWorker {
     }
   }
 
-  /** A job for each that ends, and as many more as there may be and as there is room for. */
+  /** One job for each that ends, and as many more as there may be and as there is room for. */
   #requestAfter(writes: readonly JobWrite[]): Exchange<never>['request'] {
     if (this.#isStopping) return undefined
     const { wanted, wantedOrphans } = this.#mayAsk
@@ -192,7 +192,7 @@ export class Worker implements LocalWorker {
     return { workerId, wanted, wantedOrphans, perUser, perHost, openHosts: this.#health.openHosts() }
   }
 
-  /** Somebody else holds what could be had, mostly for less than a millisecond. */
+  /** The available jobs are locked, mostly for less than a millisecond. */
   #askSoon({ wantedOrphans }: Pick<ClaimRequest, 'wantedOrphans'>): void {
     setTimeout(() => this.#hear(wantedOrphans > 0 ? orphanMessage : ''), this.#backoffMs)
     this.#backoffMs = Math.min(2 * this.#backoffMs, longestBackoffMs)
@@ -228,8 +228,8 @@ export class Worker implements LocalWorker {
   }
 
   /**
-   * The answer that gave us a job may have been lost: then the database says that it is ours, and we do not know it. An
-   * answer that is merely slow is waited for; each of them comes or fails within seconds.
+   * If the answer to a claim was lost, the database lists a job as ours that we do not know. A slow answer is awaited
+   * first; each arrives or fails within seconds.
    */
   async #releaseUnknown(workerId: number): Promise<void> {
     const { databases, log } = this.#options
@@ -238,13 +238,13 @@ export class Worker implements LocalWorker {
     await Promise.allSettled(this.#underWay)
     const unknown = claims.filter((claim) => !this.#running.has(claim))
     if (unknown.length === 0) return
-    log.warn({ jobs: unknown.length }, 'this worker had jobs that it did not know of')
+    log.warn({ jobs: unknown.length }, 'this worker has claims whose answers were lost: releasing them')
     await releaseClaims(databases.control, unknown)
     this.#hear(orphanMessage)
   }
 
   #startNewLife(): void {
-    this.#options.log.warn('this worker was declared dead: its jobs are no longer its own')
+    this.#options.log.warn('this worker was declared dead: other workers take over its jobs')
     this.#life.interrupt.abort()
     this.#life.abandon.abort()
     this.#life = newLife()
@@ -255,7 +255,7 @@ type Life = Readonly<{ interrupt: AbortController; abandon: AbortController }>
 
 function newLife(): Life {
   const life = { interrupt: new AbortController(), abandon: new AbortController() }
-  // As many listen as there are jobs.
+  // One listener per job.
   setMaxListeners(0, life.interrupt.signal, life.abandon.signal)
   return life
 }

@@ -79,7 +79,7 @@ test('a copy whose key is deleted or replaced meanwhile is refused as such, and 
     token = (await end()).body.token
     for (const { status, body: refused } of [await upload, await download]) {
       assert.equal(status, 401)
-      assert.match(String(refused.hint), /^The key was valid when the request came, and is no longer/)
+      assert.match(String(refused.hint), /^The key was valid when the request arrived, but no longer is/)
     }
     body.destroy()
   }

@@ -49,7 +49,7 @@ test('an answer that is refused for its size says that the statement has run', a
   const { status, body } = await ask(user, "insert into t values (1) returning repeat('a', 1000000)")
   assert.deepEqual([status, body.code], [400, 'row-too-large'])
   const { rowCount } = await user.sql('select from t')
-  assert.equal(/has run to its end/.test(body.detail ?? ''), rowCount === 1)
+  assert.equal(/has completed/.test(body.detail ?? ''), rowCount === 1)
 })
 
 async function startBehindProxy(t: TestContext) {

@@ -25,7 +25,7 @@ test('who makes what another makes at the same moment is told that it exists alr
     assert.equal(second.status, 400, statement)
     const { error, detail, sqlstate: state, hint } = second.body as typeof second.body & { sqlstate?: string }
     assert.deepEqual([state, error], [sqlstate, [message]], statement)
-    assert.match(detail ?? '', /^Another statement has made or changed the same thing/)
+    assert.match(detail ?? '', /^Another statement created or changed the same object/)
     assert.equal(hint, undefined)
   }
 })

@@ -15,7 +15,7 @@ test('a refused credential is told what is wrong with it, beside the text that c
     [{}, `&api_key=${other.masterToken}`, 401, /^No key of this account has this token$/],
     [{}, '&api_key=an-old-token', 401, /^No key of this account has this token$/],
     [{}, '&api_key=a&api_key=b', 401, /^api_key must be one text/],
-    [basic(other.username, token), '', 403, /^The user name of the Basic header/],
+    [basic(other.username, token), '', 403, /^The user name in the Basic header/],
   ] as const) {
     const answer = await ask(user, query, headers)
     assert.equal(answer.status, status, query)
@@ -69,7 +69,7 @@ test('a job without a credential is told that it needs one, a valid key that it 
     (await (await fetch(`${user.base}/api/v2/sql/job/1${query}`)).json()) as { error: string[]; hint: string }
   const none = await read('')
   assert.deepEqual(none.error, ['permission denied'])
-  assert.match(none.hint, /^No credential came with the request/)
+  assert.match(none.hint, /^The request has no credential/)
   assert.match((await read('?api_key=default_public')).hint, /^The key is valid, but/)
 })
 

@@ -21,7 +21,7 @@ test('whoever waits to change keys while the token is replaced changes nothing',
     })
     const { status, headers } = await answer!
     assert.equal(status, 401)
-    assert.match(headers.get('cartage-hint') ?? '', /^The key was valid when the request came/)
+    assert.match(headers.get('cartage-hint') ?? '', /^The key was valid when the request arrived/)
     const { user } = context
     const { body } = await keysClient({ ...user, masterToken: token }).list()
     assert.deepEqual((body.result as { name: string }[]).map(({ name }) => name).sort(), [
@@ -88,7 +88,7 @@ test('what waits for a connection while its token is replaced or its key deleted
       assert.equal(answer.status, 401)
       assert.match(
         ((await answer.json()) as { hint: string }).hint,
-        /^The key was valid when the request came/,
+        /^The key was valid when the request arrived/,
       )
       await held.then((response) => response.arrayBuffer()).catch(() => undefined)
       await keys.remove('k')

@@ -59,7 +59,7 @@ test('more connections than the host allows are found', async (t) => {
   const checks = await examine(bundle, {}, { connectionsPerHost: 5_000 })
   const { status, advice } = checks['host local: connections']!
   assert.equal(status, 'warn')
-  assert.match(advice, /each makes do with what was free when it started: raise max_connections/)
+  assert.match(advice, /each lowered its limits to what was free when it started: raise max_connections/)
 })
 
 test('a database that every tenant could enter is found, and a password that is no SCRAM verifier', async (t) => {

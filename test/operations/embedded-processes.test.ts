@@ -105,7 +105,7 @@ test('a server that does not let us in is named, and not stopped', async (t) => 
   await writeFile(password, 'another')
   const { code, err } = await cartage({ CARTAGE_DATA_DIR: dataDir }, 'user', 'list')
   assert.equal(code, 1)
-  assert.match(err, /^cartage: a PostgreSQL server \(process \d+\) runs on .+ and does not let us in: .+\n$/)
+  assert.match(err, /^cartage: a PostgreSQL server \(process \d+\) runs on .+ and refuses our login: .+\n$/)
   await writeFile(password, right)
   assert.ok(await runningClusterUrl(dataDir, createLog('silent')))
   assert.equal((await cartage({ CARTAGE_DATA_DIR: dataDir }, 'user', 'list')).code, 0)

@@ -27,7 +27,7 @@ test('a PostgreSQL with few connections is used as far as it goes: requests wait
     CARTAGE_ADMIN_TOKEN: 'an admin token for a small PostgreSQL',
     CARTAGE_CONNECTION_WAIT_MS: '60000',
   })
-  assert.match(service.log(), /"msg":"PostgreSQL has room for fewer connections than configured/)
+  assert.match(service.log(), /"msg":"PostgreSQL allows fewer connections than configured/)
   const admin = createAdminClient({ baseUrl: service.url, token: 'an admin token for a small PostgreSQL' })
   const users = ['one', 'two', 'three', 'four', 'five', 'six']
   const clients = []

@@ -103,7 +103,7 @@ test('root follows no link in the place of a folder of the cluster', { skip }, a
   for (const name of ['cartage.conf', 'postmaster.pid', 'PG_VERSION'])
     await writeFile(join(folder, name), 'of root')
   await plantLink(home, folder, home.dataPath)
-  await assert.rejects(startEmbeddedCluster({ dataDir, log }), /data is a link or no plain file/)
+  await assert.rejects(startEmbeddedCluster({ dataDir, log }), /data is a link or not a plain file/)
   for (const name of ['cartage.conf', 'postmaster.pid', 'PG_VERSION'])
     assert.equal(await readFile(join(folder, name), 'utf8'), 'of root')
   // As after an initialisation that was killed half-way.
@@ -123,7 +123,7 @@ test('a backup that holds anything but plain files and folders is not restored',
   const target = await newDataDir(t)
   const { code, err } = await cartage({ CARTAGE_DATA_DIR: target }, 'restore', file)
   assert.equal(code, 1)
-  assert.match(err, /^cartage: the backup is damaged.+"cartage\.conf" in it is a symbolic link; .+\n$/)
+  assert.match(err, /^cartage: the backup is damaged.+its entry "cartage\.conf" is a symbolic link; .+\n$/)
   assert.equal(await readFile(victim, 'utf8'), 'of root')
 })
 

@@ -13,7 +13,7 @@ test('a new address of a host must lead to its databases, whatever is still conn
   const client = await newUser(service, 'second')
   await assert.rejects(
     addHost(service.services.installation, 'second', empty.url),
-    /This cluster has not the databases of 'second'/,
+    /This cluster lacks databases of 'second'/,
   )
   assert.equal((await client.sql('select 1')).total_rows, 1)
 })

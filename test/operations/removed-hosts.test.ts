@@ -16,7 +16,7 @@ test('the home of another installation of the same name is no host', async (t) =
   const elsewhere = await openInstallation(config, { ...keys, adminUrl: cluster.url }, createLog('error'))
   await elsewhere.databases.close()
   const { installation } = (await start()).services
-  await assert.rejects(addHost(installation, 'second', cluster.url), /home of another installation/)
+  await assert.rejects(addHost(installation, 'second', cluster.url), /already has another installation/)
   assert.equal(installation.databases.hosts.all().length, 1)
 })
 

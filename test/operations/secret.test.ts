@@ -139,7 +139,7 @@ test('a token that another secret sealed is named, and the rotation does not hap
     'rotate',
   )
   assert.equal(code, 1)
-  assert.match(err, /^cartage: The secret does not open the token of key \d+, .+\n$/)
+  assert.match(err, /^cartage: The secret does not decrypt the token of key \d+: .+\n$/)
   assert.equal((await cartage(environment(installation), 'user', 'list')).code, 0)
 })
 

@@ -33,7 +33,7 @@ test('a second PostgreSQL does not start on live files, whatever can be seen of 
   const servers = serverProcesses(dataPath).filter((pid) => pid === keeper.pid)
   const { code, err } = await inContainer([...scriptArgs('test/support/hold-cluster.ts'), dataDir])
   assert.equal(code, 1)
-  assert.match(err, /a PostgreSQL server that cannot be seen from here, as in another container, runs on/)
+  assert.match(err, /a PostgreSQL server that is not visible here, perhaps in another container, runs on/)
   assert.equal(await readFile(join(dataPath, 'postmaster.pid'), 'utf8'), before)
   assert.deepEqual([servers, isAlive(keeper.pid)], [[keeper.pid], true])
 })

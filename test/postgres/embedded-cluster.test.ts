@@ -141,7 +141,7 @@ test('a second service on one data directory is refused, with the process that h
   const service = await holdCluster(t, dataDir)
   await assert.rejects(start(), {
     name: 'ClusterError',
-    message: new RegExp(`another Cartage process \\(${service.child.pid}\\) looks after this data directory`),
+    message: new RegExp(`another Cartage process \\(${service.child.pid}\\) uses this data directory`),
   })
   assert.deepEqual(await ask(service.url, 'select 1 as n'), [{ n: 1 }])
 })

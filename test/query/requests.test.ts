@@ -179,7 +179,7 @@ test('an error in what the parameters add is told by the parameter, not by a tex
     error: ['column "nme" does not exist'],
     code: 'database',
     sqlstate: '42703',
-    hint: 'order_by must be the name of a column that the query answers',
+    hint: 'order_by must be the name of a column of the result',
   })
   const own = await ask(user, `${sql}, nothing`, { order_by: 'name' })
   assert.deepEqual([own.body.position, own.body.hint], [[...sql].length + 3, undefined])

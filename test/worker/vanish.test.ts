@@ -34,7 +34,7 @@ test('a job whose database is gone ends as failed, and says so without a name', 
   await admin(`drop database "${user.account.database}" with (force)`)
   const job = await api.ended(job_id)
   assert.equal(job.status, 'failed')
-  assert.equal(job.failed_reason, 'The database of the user does not exist any more')
+  assert.equal(job.failed_reason, 'The database of the user no longer exists')
   assert.deepEqual(statusesOf(job), ['failed', 'skipped'])
   assert.equal(job.fallback_status, 'failed')
   assert.equal((await runJob(api, 'select 1')).failed_reason, job.failed_reason)
@@ -48,7 +48,7 @@ test('a job whose role is gone ends as failed', async (t) => {
   await admin(`drop role "${masterRole}"`)
   const job = await runJob(jobApi(user), 'select 1')
   assert.equal(job.status, 'failed')
-  assert.equal(job.failed_reason, 'The database role of the user does not exist any more')
+  assert.equal(job.failed_reason, 'The database role of the user no longer exists')
   await admin(`create role "${masterRole}"`)
 })
 

@@ -5,8 +5,8 @@ import { deriveSecrets, type Secrets } from '../../secrets.ts'
 import { insertVerifier, readVerifier } from './secret-store.ts'
 
 /**
- * Refuses a server secret that is not the installation's. The first process leaves its verifier behind; where there
- * are tokens already but no verifier, the secret must open them.
+ * Refuses a server secret that is not the installation's. The first process stores its verifier; if there are tokens
+ * but no verifier, the secret must decrypt them.
  */
 export async function checkSecret(control: Queryable, secrets: Secrets): Promise<void> {
   const known = await readVerifier(control)
@@ -15,11 +15,11 @@ export async function checkSecret(control: Queryable, secrets: Secrets): Promise
   const [newest] = await newestTokens(control, 1)
   if (newest && !opens(secrets, newest.encrypted)) throw wrongSecret(null)
   await insertVerifier(control, secrets.verifier)
-  // Two processes may start at the same moment with different secrets: the second one is refused.
+  // Two processes may start at the same time with different secrets: the second is refused.
   await checkSecret(control, secrets)
 }
 
-/** Whether this is the secret of the installation. */
+/** True if this is the installation's secret. */
 export async function isSecret(control: Queryable, secret: string): Promise<boolean> {
   const known = await readVerifier(control)
   return known?.verifier.equals(deriveSecrets(secret).verifier) ?? false
@@ -30,7 +30,7 @@ export const isWrongSecret = (error: unknown) => error instanceof AppError && er
 function wrongSecret(rotatedAt: Date | null) {
   const since = rotatedAt ? `, which was changed by a rotation on ${rotatedAt.toISOString()}` : ''
   return errors.secretWrong(
-    `This is not the secret of the installation${since}: start with the CARTAGE_SECRET that it has, or with the file 'secret' of its data directory`,
+    `This is not the secret of the installation${since}: start with its own CARTAGE_SECRET, or with the file 'secret' of its data directory`,
   )
 }
 

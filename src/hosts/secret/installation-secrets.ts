@@ -4,16 +4,16 @@ import { join } from 'node:path'
 import type { Config } from '../../config.ts'
 import { makeFolder } from '../../make-folder.ts'
 
-/** What a process must be told besides its configuration. */
+/** What a process needs besides its configuration. */
 export type InstallationSecrets = Readonly<{
   adminUrl: string
   secret: string
-  /** The new secret of a rotation that may have been cut off. The control database tells which of the two counts. */
+  /** The new secret of a rotation that may have been cut off. The control database tells which of the two is valid. */
   nextSecret?: string | undefined
   adminToken: string
 }>
 
-/** The secrets that the configuration gives, or those kept in the data directory beside an embedded cluster. */
+/** The secrets from the configuration, or those stored in the data directory of an embedded cluster. */
 export async function loadOrCreateSecrets(
   config: Config,
   embeddedUrl: string | undefined,
@@ -32,12 +32,12 @@ export async function loadOrCreateSecrets(
   }
 }
 
-/** Keeps the secret of a rotation beside the old one, for the next start, wherever the rotation is cut off. */
+/** Stores the new secret of a rotation beside the old one, for the next start in case the rotation is cut off. */
 export async function stageSecret(config: Config, fresh: string): Promise<void> {
   if (!isConfigured(config)) await keep(config.dataDir, nextSecretFile, fresh, rename)
 }
 
-/** Keeps the new secret or drops it, as the control database has decided. A secret from the configuration is not touched. */
+/** Keeps the new secret or drops it, as the control database says. A configured secret is not touched. */
 export async function settleSecret(config: Config, isRotated: boolean): Promise<void> {
   if (isConfigured(config)) return
   const next = join(config.dataDir, nextSecretFile)
@@ -46,12 +46,13 @@ export async function settleSecret(config: Config, isRotated: boolean): Promise<
     await rename(next, join(config.dataDir, secretFile))
     await syncFolder(config.dataDir)
   } catch (error) {
-    // A service that has given up root leaves that to the next command of root: with both files every start knows which counts.
+    // A service that dropped root leaves this to root's next command: with both files, every start knows which one is
+    // valid.
     if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error
   }
 }
 
-/** Puts the secrets of a restored installation into its data directory. */
+/** Stores the secrets of a restored installation in its data directory. */
 export async function keepSecrets(
   { dataDir }: Config,
   { secret, adminToken }: Readonly<{ secret: string; adminToken: string }>,
@@ -66,7 +67,7 @@ const adminTokenFile = 'admin-token'
 const nextSecretFile = 'secret.next'
 export const newSecret = () => randomBytes(32).toString('base64url')
 
-/** A random text in a file that only its owner may read. It is made once, also if several processes start together. */
+/** A random text in a file that only its owner may read. Created once, even if several processes start together. */
 async function kept(dataDir: string, name: string): Promise<string> {
   const known = await readKept(dataDir, name)
   if (known) return known
@@ -81,7 +82,7 @@ async function readKept(dataDir: string, name: string): Promise<string | undefin
   return text?.trim() || undefined
 }
 
-/** The file is on the disk when this returns (fsync). */
+/** The file is on disk when this returns (fsync). */
 async function keep(dataDir: string, name: string, text: string, put: typeof rename): Promise<void> {
   await makeFolder(dataDir)
   const draft = join(dataDir, `${name}.${process.pid}`)

@@ -6,8 +6,8 @@ import { hasOldPasswords, markPasswordsMoved } from '../host-store.ts'
 import type { Installation } from '../installation.ts'
 
 /**
- * Gives the roles of a host the passwords that follow from a rotated secret, so that the old ones end here and not at
- * the next login of each role. The rotation marks the host's row; the next start goes on if this is cut off.
+ * Gives a host's roles the passwords derived from a rotated secret, so that the old ones end now and not at each role's
+ * next login. The rotation marks the host's row; if this is cut off, the next start continues.
  */
 export async function moveRolePasswords(installation: Installation, hostId: number): Promise<number> {
   const { control, admin, hosts } = installation.databases

@@ -17,10 +17,9 @@ import { lockSecret, replaceVerifier } from './secret-store.ts'
 export type Rotation = Readonly<{ keys: number; hosts: number; roles: number }>
 
 /**
- * Moves everything that follows from the server secret to another one, while no other process runs. Tokens stay what
- * they are. One transaction decides: cut off before its commit, nothing has happened; after it the new secret is the
- * installation's, and the next start gives the roles their passwords. `stage` puts the new secret where that start
- * finds it.
+ * Moves everything derived from the server secret to a new one, while no other process runs. Tokens stay the same. One
+ * transaction decides: before its commit nothing has happened; after it the new secret is valid, and the next start
+ * sets the roles' passwords. `stage` puts the new secret where that start finds it.
  */
 export async function rotateSecret(
   installation: Installation,
@@ -55,7 +54,7 @@ async function movePasswords(installation: Installation, hosts: readonly Host[])
       if (!isOutOfReach(error)) throw error
       installation.log.error(
         { host: name },
-        'a host does not answer: its roles keep their old passwords until it does',
+        'a host does not answer: its roles keep their old passwords until it is back',
       )
       return 0
     })
@@ -89,6 +88,6 @@ function opened(open: () => string, what: string): string {
   try {
     return open()
   } catch {
-    throw errors.secretWrong(`The secret does not open ${what}, which was made with another one`)
+    throw errors.secretWrong(`The secret does not decrypt ${what}: it was encrypted with another one`)
   }
 }

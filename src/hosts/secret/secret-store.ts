@@ -1,7 +1,7 @@
 import type { ClientBase, QueryResultRow } from 'pg'
 import type { Queryable } from '../../postgres/transaction.ts'
 
-/** The verifier is derived from the secret of the installation: it recognises the secret and does not reveal it. */
+/** The verifier is derived from the installation's secret: it recognises the secret and does not reveal it. */
 export type KnownSecret = Readonly<{ verifier: Buffer; rotatedAt: Date | null }>
 
 export async function readVerifier(control: Queryable): Promise<KnownSecret | undefined> {
@@ -11,14 +11,14 @@ export async function readVerifier(control: Queryable): Promise<KnownSecret | un
   return rows[0]
 }
 
-/** Of several processes that start at once, the first one decides. */
+/** If several processes start together, the first one decides. */
 export async function insertVerifier(control: Queryable, verifier: Buffer): Promise<void> {
   await control.query('insert into cartage.server_secret (verifier) values ($1) on conflict do nothing', [
     verifier,
   ])
 }
 
-/** Locks the secret and what is sealed with it. A process that starts now waits here, and is then turned away. */
+/** Locks the secret and what is encrypted with it. A process that starts now waits, and is then refused. */
 export async function lockSecret(tx: ClientBase): Promise<void> {
   await tx.query('lock table cartage.server_secret in access exclusive mode')
   await tx.query('lock table cartage.api_keys, cartage.hosts in exclusive mode')

@@ -4,12 +4,12 @@ import type { Config } from '../../config.ts'
 
 type Public = Pick<Config, 'publicUrl'>
 
-/** The address under which the client sees this service, without a slash at the end. */
+/** The service's address as the client sees it, without a trailing slash. */
 export function baseUrlOf(request: FastifyRequest, { publicUrl }: Public): string {
   return publicUrl ? publicUrl.replace(/\/+$/, '') : `${request.protocol}://${request.host}`
 }
 
-/** Where the endpoints of an account begin. */
+/** The base address of an account's endpoints. */
 export function accountUrlOf(request: FastifyRequest, config: Public, { username }: Account): string {
   return `${baseUrlOf(request, config)}/user/${username}`
 }
@@ -19,7 +19,7 @@ export function addressOf(request: FastifyRequest, config: Public): string {
   return `${baseUrlOf(request, config)}${pathOf(request)}`
 }
 
-/** The same for a header: without a public address it is the path, whatever the client calls the host. */
+/** The same for a header: without a public address only the path, as the client may send any host. */
 export function locationOf(request: FastifyRequest, config: Public): string {
   return config.publicUrl ? addressOf(request, config) : pathOf(request)
 }

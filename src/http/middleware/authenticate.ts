@@ -12,12 +12,12 @@ import { credentialIn } from './credential/request-credential.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What identifyCaller found, once it was asked. */
+    /** The result of identifyCaller, once called. */
     identification: Identification | null
   }
 }
 
-/** From the token of a request to the role that its SQL runs as: any key that opens the SQL API, or the public one. */
+/** The caller of an SQL endpoint: any key with the SQL API, or the public one. Its role runs the SQL. */
 export function sqlCaller(services: CallerServices, request: FastifyRequest): Principal | Promise<Principal> {
   const known = recallCaller(services, request)
   const access = (identification: Identification) => requireSqlAccess(services.directory, identification)
@@ -36,7 +36,7 @@ export async function keysCaller(services: CallerServices, request: FastifyReque
 
 type CallerServices = Pick<Services, 'directory' | 'metrics' | 'refusals' | 'wrongTokens'>
 
-/** Who is asking for the account named in the path. Answered once per request, however often it is asked. */
+/** The caller for the account in the path. Identified once per request. */
 export async function identifyCaller(
   services: CallerServices,
   request: FastifyRequest,
@@ -45,7 +45,7 @@ export async function identifyCaller(
   return request.identification
 }
 
-/** The same without a wait, where memory alone can tell. */
+/** The same without waiting, if cached. */
 export function recallCaller(
   { directory }: CallerServices,
   request: FastifyRequest,
@@ -75,10 +75,10 @@ const isRefused = ({ outcome }: Identification) =>
 
 const nameIn = ({ params }: FastifyRequest) => (params as { name: string }).name
 
-/** Whose token it is, where the path names no account. */
+/** The account of the token, for paths without an account. */
 export async function accountOfHolder(services: CallerServices, request: FastifyRequest): Promise<Account> {
   const credential = credentialIn(request)
-  // Everybody has the token of the public key: it says nothing about who is asking.
+  // The token of the public key identifies nobody: every account has it.
   if (credential.kind !== 'token' || credential.token === defaultToken) throw errors.unauthorized()
   const find = () => holderOf(services.directory, credential)
   const { account, named } = await services.wrongTokens.attempt(
@@ -92,7 +92,7 @@ export async function accountOfHolder(services: CallerServices, request: Fastify
   throw errors.unauthorized()
 }
 
-/** `named`: for the record. A user name that no account has may be anything, a token too. */
+/** `named`: for the audit record. An unknown user name is not recorded: it may be anything, even a token. */
 async function holderOf(
   directory: Directory,
   credential: TokenCredential,

@@ -3,8 +3,8 @@ import { errors } from '../../errors.ts'
 import type { Interruption } from '../../postgres/pools/interruption.ts'
 
 /**
- * Fires when the client leaves before it has the whole answer. (Fastify's own `request.signal` also fires when the
- * body has been read.)
+ * Fires when the client leaves before it has the whole answer. (Fastify's own `request.signal` also fires when the body
+ * has been read.)
  */
 export function clientGone({ raw }: FastifyReply): Interruption {
   const gone = new ClientGone()
@@ -16,11 +16,11 @@ export function clientGone({ raw }: FastifyReply): Interruption {
   return gone
 }
 
-/** Every query has one, and hardly any ever fires: to make and to watch an AbortSignal would take 5 % of a short query. */
+/** Every query has one, and hardly any fires: creating and watching an AbortSignal would take 5 % of a short query. */
 class ClientGone implements Interruption {
   aborted = false
   reason: unknown
-  // One at a time: who waits for a connection, and then the statement.
+  // One at a time: first the wait for a connection, then the statement.
   readonly #listeners: (() => void)[] = []
 
   tell(): void {

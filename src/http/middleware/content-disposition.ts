@@ -1,6 +1,6 @@
 import { harmlessName } from './download/harmless-name.ts'
 
-/** `attachment` with a file name for every client: a plain one in ASCII, and the true one after RFC 5987 if it differs. */
+/** `attachment` with a file name for every client: in plain ASCII, and the true one by RFC 5987 if it differs. */
 export function contentDisposition(filename: string): string {
   const name = harmlessName(filename)
   // Some browsers decode %2E and =?utf-8?Q?=2E?= in the plain name.

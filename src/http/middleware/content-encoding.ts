@@ -4,7 +4,7 @@ import Negotiator from 'negotiator'
 import { type Encoding, encodings } from '../../copy/decoder.ts'
 import { errors } from '../../errors.ts'
 
-/** How an uploaded body is compressed, by a header or a parameter; null if it is not. */
+/** The compression of an uploaded body, by a header or a parameter; null if there is none. */
 export function readContentEncoding(header: string | undefined, name = 'Content-Encoding'): Encoding | null {
   const codings = (header ?? '')
     .toLowerCase()
@@ -21,7 +21,7 @@ export function readContentEncoding(header: string | undefined, name = 'Content-
 
 export type OutputEncoding = 'zstd' | 'gzip' | 'br'
 
-/** What to compress an answer with, by the client's weights; of equals the first, which is the fastest. */
+/** The compression for an answer, by the client's weights; among equals the first, which is the fastest. */
 export function chooseEncoding<Encoding extends OutputEncoding = OutputEncoding>(
   acceptEncoding: string | undefined,
   among: readonly Encoding[] = outputEncodings as readonly Encoding[],
@@ -43,7 +43,7 @@ export function createEncoder(encoding: OutputEncoding): Transform {
   }
 }
 
-/** Rows are like those just before them. In 4 KB the last of these is found sooner than in 32 KB, and costs fewer bits. */
+/** Rows resemble the rows just before them. A 4 KB window finds these sooner than a 32 KB one, and needs fewer bits. */
 const gzipWindowBits = 12
 
 const sizes = { chunkSize: 256 * 1024, highWaterMark: 256 * 1024 }

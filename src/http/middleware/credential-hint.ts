@@ -5,7 +5,7 @@ import { credentialIn } from './credential/request-credential.ts'
 
 export const hintHeader = 'Cartage-Hint'
 
-/** A credential under a wrong name (`apikey`) is not read. The answer, whatever it is, says so in a header. */
+/** A credential under a wrong name (`apikey`) is not read. The answer says so in a header, whatever its status. */
 export function hintAtNearMisses(app: FastifyInstance): void {
   app.addHook('preHandler', (request, reply, done) => {
     const hint = credentialIn(request).kind === 'none' ? nearMissIn(request) : undefined
@@ -14,31 +14,31 @@ export function hintAtNearMisses(app: FastifyInstance): void {
   })
 }
 
-/** Why a credential was refused. Says nothing that the request or the refusal does not show already. */
+/** Why a credential was refused. Reveals nothing that the request or the refusal does not show. */
 export function refusalHint(request: FastifyRequest, code: string): string {
   const outcome = request.identification?.outcome
-  if (outcome === 'wrong-username') return 'The user name of the Basic header is not that of the account'
+  if (outcome === 'wrong-username') return 'The user name in the Basic header is not the name of the account'
   if (outcome === 'known')
-    return code === 'unauthorized' ? revoked : 'The key is valid, but not one that may do this'
+    return code === 'unauthorized' ? revoked : 'The key is valid, but not allowed to do this'
   const credential = credentialIn(request)
   if (credential.kind === 'none')
-    return ignoredIn(request) ?? nearMissIn(request) ?? `No credential came with the request. ${howToSend}`
+    return ignoredIn(request) ?? nearMissIn(request) ?? `The request has no credential. ${howToSend}`
   if (credential.kind === 'malformed') return malformedHint(request.headers.authorization)
   return isDamaged(credential.token)
-    ? 'The token is damaged: its checksum does not fit. Copy it again, whole'
+    ? 'The token is damaged: its checksum is wrong. Copy the whole token again'
     : 'No key of this account has this token'
 }
 
-/** A key that was known is not accepted only if it has changed since then. */
+/** A key that was known is refused only if it has changed since then. */
 const revoked =
-  'The key was valid when the request came, and is no longer: it was deleted, or its token replaced, or its user changed'
+  'The key was valid when the request arrived, but no longer is: it was deleted, its token was replaced, or its user changed'
 
 const howToSend =
   'Send "Authorization: Basic" with base64(username:token), or the token as the parameter api_key'
 
 function ignoredIn({ headers }: FastifyRequest): string | undefined {
   return headers.authorization !== undefined && isSentByAnotherSite(headers)
-    ? 'The Authorization header was ignored: a page of another site may send it with fetch (CORS) only'
+    ? 'The Authorization header was ignored: a page of another site may send it only with fetch (CORS)'
     : undefined
 }
 
@@ -49,7 +49,7 @@ function malformedHint(authorization: string | undefined): string {
   return schemes.has(scheme.toLowerCase()) ? `${scheme} is not a scheme here. ${howToSend}` : howToSend
 }
 
-/** Other words are not repeated: one may be a token that was sent without a scheme. */
+/** Other words are not repeated: one may be a token sent without a scheme. */
 const schemes = new Set(['bearer', 'token', 'digest', 'negotiate', 'apikey'])
 
 function nearMissIn({ query, body, headers }: FastifyRequest): string | undefined {

@@ -14,12 +14,12 @@ declare module 'fastify' {
 
 type Thrown = FastifyError | AppError | Error
 
-/** `{"error":[...]}` with code and details: everywhere but at the key endpoints. */
+/** `{"error":[...]}` with code and details: everywhere except the key endpoints. */
 export function respondWithError(thrown: Thrown, request: FastifyRequest, reply: FastifyReply): void {
   respond(thrown, request, reply, detailedBody)
 }
 
-/** The one text that clients of the key endpoints compare. */
+/** Clients of the key endpoints compare this one text. */
 export function respondWithKeyError(thrown: Thrown, request: FastifyRequest, reply: FastifyReply): void {
   respond(thrown, request, reply, ({ message }) => ({ errors: message, errors_cause: null }))
 }
@@ -31,15 +31,18 @@ function detailedBody({ message, code, extras }: AppError, hint: unknown): Recor
   return { error: [message], code, sqlstate, detail, hint: extras.hint ?? hint, context, position, ...body }
 }
 
-/** The one place where an error becomes a response. What we do not understand is logged whole and told to nobody. */
+/**
+ * The one place where an error becomes a response. An unexpected error is logged in full, and the client is told
+ * nothing about it.
+ */
 function respond(thrown: Thrown, request: FastifyRequest, reply: FastifyReply, body: Body): void {
-  const error = understand(thrown)
+  const error = toAppError(thrown)
   const status = statusByKind[error.kind]
   const { retryAfterSeconds } = error.extras
   if (error.kind === 'broken') request.log.error({ err: thrown }, 'request failed')
   request.failure = error
   if (status === 401) reply.header('WWW-Authenticate', challengeFor(request.headers))
-  if (retryAfterSeconds !== undefined) tellRetry(reply, status, retryAfterSeconds)
+  if (retryAfterSeconds !== undefined) setRetryHeaders(reply, status, retryAfterSeconds)
   if (credentialErrors.has(error.code))
     reply.header(hintHeader, error.extras.hint ?? refusalHint(request, error.code))
   // A stream may have set its own type before it failed.
@@ -51,8 +54,8 @@ function respond(thrown: Thrown, request: FastifyRequest, reply: FastifyReply, b
 
 const credentialErrors = new Set(['unauthorized', 'wrong-credential', 'permission-denied'])
 
-/** Clients that see Retry-After on a 429 read the other three as well, whatever the limit was. */
-function tellRetry(reply: FastifyReply, status: number, seconds: number): void {
+/** Clients that see Retry-After on a 429 also read the other three headers, whatever the limit was. */
+function setRetryHeaders(reply: FastifyReply, status: number, seconds: number): void {
   reply.header('Retry-After', seconds)
   if (status !== 429 || reply.hasHeader('Carto-Rate-Limit-Limit')) return
   reply.header('Carto-Rate-Limit-Limit', 0)
@@ -60,13 +63,13 @@ function tellRetry(reply: FastifyReply, status: number, seconds: number): void {
   reply.header('Carto-Rate-Limit-Reset', seconds)
 }
 
-function understand(thrown: Thrown): AppError {
+function toAppError(thrown: Thrown): AppError {
   if (thrown instanceof AppError) return thrown
   const { statusCode, message } = thrown as FastifyError
   if (statusCode === 413) return new AppError('body-too-large', 'too-large', message, { cause: thrown })
   if (statusCode === 415) return errors.unsupportedMedia(message)
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) return errors.badRequest(message)
-  // Errors of a tenant's SQL do not come here as they are. This was a statement of ours.
+  // Errors of a tenant's SQL do not arrive here unconverted: this was one of our statements.
   if (hasSqlstate(thrown, ...waitedTooLong, ...outOfResources)) return errors.databaseUnavailable(thrown)
   try {
     return toClientError(thrown)

@@ -3,9 +3,10 @@ import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { breakOff } from './break-off.ts'
 
-/** No browser may guess the type of an answer, and no client shall take an answer to something else for its own. */
+/** Keeps browsers from guessing the type of an answer, and clients from mistaking one answer for another. */
 export function guardAnswers(app: FastifyInstance): void {
-  // By default Node keeps the first 1000 headers and drops the others, an Idempotency-Key among them. Their size is limited.
+  // By default Node keeps the first 1000 headers and drops the rest, perhaps an Idempotency-Key. Their total size is
+  // limited.
   app.server.maxHeadersCount = 0
   app.addHook('onRequest', (_request, reply, done) => {
     forbidSniffing(reply)
@@ -15,8 +16,8 @@ export function guardAnswers(app: FastifyInstance): void {
 }
 
 /**
- * When the server stops it closes what is idle. It would keep a connection that is busy then for the next request, and
- * wait for the first request of one that was opened ahead.
+ * When the server stops, Node closes idle connections. It would keep a busy one open for the next request, and wait for
+ * the first request of an unused one.
  */
 function closeWithLastAnswers(app: FastifyInstance): void {
   const connections = new Set<Socket>()
@@ -33,7 +34,7 @@ function closeWithLastAnswers(app: FastifyInstance): void {
   })
 }
 
-/** For routes whose answers hold tokens: nobody between us and the client may keep a copy. */
+/** For routes whose answers contain tokens: no proxy or cache may keep a copy. */
 export function forbidStoring(app: FastifyInstance): void {
   app.addHook('onRequest', async (_request, reply) => void reply.header('Cache-Control', 'no-store'))
 }
@@ -44,9 +45,9 @@ export function forbidSniffing<Reply extends Pick<FastifyReply, 'header'>>(reply
 }
 
 /**
- * Answers bytes that are not HTTP: there is no request, so no route and no hook sees them. When they follow a whole request
- * that still waits for its answer, the client would take this for that answer, and a request that was done for refused. So it gets
- * its own, and then the connection is closed.
+ * Answers bytes that are not HTTP: there is no request, so no route and no hook sees them. If they follow a whole
+ * request that is not answered yet, the client would take this for that answer, and consider a completed request
+ * refused. So that request is answered first, and then the connection is closed.
  */
 export function refuseNonsense(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed) return
@@ -71,12 +72,12 @@ function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
 }
 
 function refusalOf({ code = '' }: NodeJS.ErrnoException): string {
-  const { line, text } = refusals[code] ?? nonsense
+  const { line, text } = refusals[code] ?? notHttp
   const body = JSON.stringify({ error: [text] })
   return `HTTP/1.1 ${line}\r\nContent-Type: application/json; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`
 }
 
-/** Remembers what a client waits for. Not by a listener to each, which would take some percent of the time of a short request. */
+/** Records the answers that a client waits for. Without listeners, which would take some percent of a short request. */
 export function noteAnswer(socket: Socket, answer: ServerResponse): void {
   const answers = answersOn.get(socket)
   if (!answers) answersOn.set(socket, [answer])
@@ -86,19 +87,19 @@ export function noteAnswer(socket: Socket, answer: ServerResponse): void {
   }
 }
 
-/** Those that a client waits for. It may send several requests before it reads the first answer; they are sent in this order. */
+/** The answers that a client waits for. With pipelining there may be several; they are sent in this order. */
 const owedOn = (socket: Socket) => (answersOn.get(socket) ?? []).filter(({ closed }) => !closed)
 
 const answersOn = new WeakMap<Socket, ServerResponse[]>()
 
-/** Those with which their connections are closed. */
+/** Answers after which the connection is closed. */
 const closing = new WeakSet<ServerResponse>()
 
-const nonsense = { line: '400 Bad Request', text: 'This is not HTTP' }
-const refusals: Record<string, typeof nonsense> = {
+const notHttp = { line: '400 Bad Request', text: 'This is not HTTP' }
+const refusals: Record<string, typeof notHttp> = {
   HPE_HEADER_OVERFLOW: {
     line: '431 Request Header Fields Too Large',
-    text: 'The headers, or the address, are too long',
+    text: 'The headers or the URL are too long',
   },
   ERR_HTTP_REQUEST_TIMEOUT: { line: '408 Request Timeout', text: 'The request did not arrive in time' },
 }

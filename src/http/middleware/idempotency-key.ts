@@ -12,8 +12,8 @@ export function readIdempotencyKey({ headers }: FastifyRequest): string | undefi
 }
 
 /**
- * Refuses a request whose key has come before: what it did is not known here, so it is not done again. To be called last
- * before the work begins. Strangers would fill the control database with their keys: theirs are not looked at.
+ * Refuses a request whose key was used before: the outcome of the first is not stored, so it is not run again. Call
+ * last before the work begins. Keys of anonymous callers are ignored: they could fill the control database.
  */
 export async function refuseRepeated(
   { databases }: Pick<Services, 'databases'>,

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 
-/** The address of a request without secrets: only words that our routes know; anything else could be a token. */
+/** The address of a request without secrets: only words that our routes contain; anything else could be a token. */
 export type UrlForLog = (request: FastifyRequest) => string
 
 /** Learns the words from the routes, so call it before they are registered. */

@@ -4,14 +4,14 @@ import type { Metrics } from '../../metrics.ts'
 import type { Services } from '../services.ts'
 import { loggableUrls, type UrlForLog } from './loggable-url.ts'
 
-/** Every request has an id that the client sees, one line in the log and one count in the metrics. */
+/** Gives every request an id that the client sees, one line in the log and one count in the metrics. */
 export function observeRequests(app: FastifyInstance, { log, metrics, isReady }: Services): void {
   const urlForLog = loggableUrls(app)
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
-    // This process is about to stop: the client shall open its next connection elsewhere.
+    // This process is about to stop: the client should open its next connection elsewhere.
     if (!isReady()) reply.header('Connection', 'close')
-    // Unlike Fastify's own hooks, this event also comes for answers that were cut short or written past Fastify.
+    // Unlike Fastify's own hooks, this event also fires for answers that were cut short or bypass Fastify.
     reply.raw.on('close', () => {
       if (log.isLevelEnabled('info')) logRequest(log, request, reply, urlForLog)
       countRequest(metrics, request, reply)
@@ -35,7 +35,7 @@ function logRequest(log: Log, request: FastifyRequest, reply: FastifyReply, urlF
   )
 }
 
-/** By its code. Its text may quote what the client sent, and that may be a secret that nobody recognises as one. */
+/** Only the code. The text may quote what the client sent, which may be an unrecognised secret. */
 function describeFailure({ failure }: FastifyRequest): Record<string, unknown> {
   return failure ? { code: failure.code, sqlstate: failure.extras.sqlstate } : {}
 }

@@ -15,7 +15,7 @@ type Defaults<Order extends string> = Readonly<{
   direction: 'asc' | 'desc'
 }>
 
-/** Reads `page`, `per_page`, `order` and `order_direction`; a bad value of any is refused. */
+/** Reads `page`, `per_page`, `order` and `order_direction`; refuses bad values. */
 export function readPage<Order extends string>(
   query: Parameters,
   { orders, order, direction }: Defaults<Order>,

@@ -1,13 +1,16 @@
 import type { FastifyRequest } from 'fastify'
 import { type AppError, errors } from '../../errors.ts'
 
-/** What a client sent by name, not yet checked. */
+/** Named values from a client, not yet checked. */
 export type Parameters = Readonly<Record<string, unknown>>
 
-/** Of what is given beside the SQL, as it is sent. To read a text like this, whatever it says, must not keep the others waiting. */
+/**
+ * Limit for everything besides the SQL, in encoded form. Reading a text of this length must not block other requests,
+ * whatever it contains.
+ */
 export const maxParamsLength = 512 * 1024
 
-/** Query string and body together; the SQL and its values may stand in one of them only. */
+/** Query string and body together; the SQL and its values may be in only one of them. */
 export function parametersOf({ query, body }: FastifyRequest): Parameters {
   const inQuery = query as Parameters
   if (body === undefined || body === null) return inQuery

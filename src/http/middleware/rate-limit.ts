@@ -17,7 +17,7 @@ declare module 'fastify' {
   }
 }
 
-/** No route of an account may be without a limit: one that names no group stops the start. */
+/** Every route of an account must have a limit: one without a group stops the start. */
 export function requireRateGroups(app: FastifyInstance): void {
   app.addHook('onRoute', ({ method, url, config }) => {
     if (!config?.rateGroup) throw new Error(`${method} ${url} has no rate group`)
@@ -25,17 +25,17 @@ export function requireRateGroups(app: FastifyInstance): void {
 }
 
 /**
- * Limits the requests of a user in each group of endpoints, and by themselves those of its callers without a key. The count
- * is kept in the control database, so that the limit and the figures in the headers are the same whichever process answers.
- * Only an allowed request costs a statement there: a user over the limit is refused from memory until the time is over, so a
- * flood stays here.
+ * Limits the requests of a user per group of endpoints, and separately those of its callers without a key. The count is
+ * in the control database, so that the limit and the headers are the same in every process. Only an allowed request
+ * costs a statement there: a user over the limit is refused from memory until the time is over, so a flood does not
+ * reach the database.
  */
 export function limitRates(app: FastifyInstance, services: Services): void {
   const refused: Refusals = new LRUCache({ max: 10_000 })
   app.addHook('onRoute', (route) => {
     const group = route.config?.rateGroup
     if (!group) return
-    // A hook of the route itself: to ask each request for its route takes 1 % of a short query.
+    // A hook of the route itself: looking up the route of each request takes 1 % of a short query.
     const limit: preHandlerHookHandler = (request, reply, done) => {
       if (isUnlimited(services, request, group)) return done()
       limitRate(services, refused, request, reply, group).then(() => done(), done)
@@ -44,7 +44,7 @@ export function limitRates(app: FastifyInstance, services: Services): void {
   })
 }
 
-/** Most callers are known, and have no limit: they need not wait for anything. */
+/** Most callers are cached and have no limit: they need not wait. */
 function isUnlimited(services: Services, request: FastifyRequest, group: EndpointGroup): boolean {
   const known = isOfAccount(request) ? recallCaller(services, request) : undefined
   const caller = known && countedCaller(known)
@@ -58,13 +58,13 @@ async function limitRate(
   reply: FastifyReply,
   group: EndpointGroup,
 ): Promise<void> {
-  // A request that will be refused for its credential counts for nobody.
+  // A request that will be refused for its credential is not counted.
   const caller = await callerOf(services, request)
   const rate = caller && rateOf(services.config, caller.account, group)
   if (!rate) return
   const bucket = caller.isStranger ? (`${group} without a key` as const) : group
-  const verdict = await judge(services, refused, caller.account, bucket, rate)
-  tellLimits(reply, rate, verdict)
+  const verdict = await checkRate(services, refused, caller.account, bucket, rate)
+  setLimitHeaders(reply, rate, verdict)
   if (verdict.isAllowed) return
   services.metrics.rateLimited(group)
   throw errors.rateLimited(Math.max(1, Math.ceil(verdict.retrySeconds)))
@@ -91,7 +91,7 @@ function countedCaller(identification: Identification): CountedCaller | undefine
   return { account, isStranger: key.type === 'default' }
 }
 
-/** The user's own limit if the operator has set one, else everybody's. */
+/** The user's own limit if the operator has set one, else the configured one. */
 function rateOf(config: Config, account: Account, group: EndpointGroup): Rate | null {
   const own = (account.limits.rate as Partial<Record<EndpointGroup, string>> | undefined)?.[group]
   const parsed = own === undefined ? undefined : parseRate(own)
@@ -108,7 +108,7 @@ const configured = {
   tables: 'rateLimitTables',
 } as const satisfies Record<EndpointGroup, keyof Config>
 
-async function judge(
+async function checkRate(
   { databases, log }: Services,
   refused: Refusals,
   account: Account,
@@ -132,14 +132,14 @@ async function judge(
     }
     return verdict
   } catch (error) {
-    // Better to serve too much for a while than nothing at all.
-    log.warn({ err: error }, 'cannot count a request against its limit')
+    // Better to serve too much for a while than nothing.
+    log.warn({ err: error }, 'cannot count a request against its rate limit: request allowed')
     return { isAllowed: true, retrySeconds: 0, resetSeconds: 0 }
   }
 }
 
-function tellLimits(reply: FastifyReply, rate: Rate, { isAllowed, resetSeconds }: RateVerdict): void {
-  // The time is rounded to microseconds, so the number can be slightly above the whole number that it means.
+function setLimitHeaders(reply: FastifyReply, rate: Rate, { isAllowed, resetSeconds }: RateVerdict): void {
+  // The time is rounded to microseconds, so the result can be slightly above the intended whole number.
   const spent = Math.ceil((resetSeconds * rate.count) / rate.seconds - 0.01)
   reply.header('Carto-Rate-Limit-Limit', rate.burst)
   reply.header('Carto-Rate-Limit-Remaining', isAllowed ? Math.max(0, rate.burst - spent) : 0)

@@ -4,7 +4,7 @@ import { tokenPrefix } from '../../auth/token.ts'
 
 type Asked = Readonly<{ url?: string | undefined; headers: IncomingHttpHeaders }>
 
-/** The id that the client gave its request, if it is short, plain and no part of its credential. */
+/** The client's own request id, if it is short, plain and not part of its credential. */
 export function acceptedRequestId(request: Asked): string | undefined {
   const id = request.headers['x-request-id']
   if (typeof id !== 'string' || !/^[A-Za-z0-9._-]{1,128}$/.test(id)) return undefined

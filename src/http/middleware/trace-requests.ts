@@ -12,14 +12,14 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Of the trace that the request belongs to, if it belongs to one. */
+    /** The trace that the request belongs to, if any. */
     traceId: string | undefined
   }
 }
 
 /**
- * Makes every request a span that continues the caller's trace, once the operator has loaded an OpenTelemetry SDK into
- * the process: before, spans would go nowhere. Addresses are told by their pattern alone, as paths and queries hold
+ * Makes every request a span that continues the caller's trace, if the operator has loaded an OpenTelemetry SDK into
+ * the process: without it, spans would go nowhere. Only the route pattern is recorded, as paths and queries may contain
  * secrets.
  */
 export function traceRequests(app: FastifyInstance): void {
@@ -60,7 +60,7 @@ function endSpan(span: Span, { raw: { statusCode, writableFinished } }: FastifyR
   span.end()
 }
 
-/** Without an SDK the caller's trace is still worth a place in the log. */
+/** Without an SDK the caller's trace id still goes to the log. */
 function traceIdIn({ headers: { traceparent } }: FastifyRequest): string | undefined {
   if (traceparent === undefined) return undefined
   return /^00-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$/.exec(String(traceparent))?.[1]

@@ -3,7 +3,7 @@ import { errors } from '../../errors.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** For scopes that answer errors in their own form: they refuse unknown paths themselves. */
+    /** For scopes with their own error format: they refuse unknown paths themselves. */
     refuseUnknownRoute: (request: FastifyRequest, reply: FastifyReply) => never
   }
   interface FastifyContextConfig {
@@ -12,7 +12,7 @@ declare module 'fastify' {
   }
 }
 
-/** No route for a request: 405 with the methods that its path has, 404 if it has none. To be called before the routes. */
+/** Without a route: 405 with the methods of the path, 404 if it has none. Call before the routes are registered. */
 export function refuseUnknownRoutes(app: FastifyInstance): void {
   const routes: { method: string; path: RegExp }[] = []
   app.addHook('onRoute', ({ method, url, config }) => {
@@ -31,7 +31,7 @@ export function refuseUnknownRoutes(app: FastifyInstance): void {
   app.decorate('refuseUnknownRoute', refuse)
 }
 
-/** `/user/:name/api/v2/sql`, with or without a slash at its end. */
+/** `/user/:name/api/v2/sql`, with or without a trailing slash. */
 function pathPattern(url: string): RegExp {
   const segments = url.split('/').map((segment) => {
     if (segment.startsWith(':')) return '[^/]+'

@@ -10,7 +10,7 @@ import {
 } from '../grants.ts'
 import type { KeysContext } from '../key.ts'
 
-/** What each of the roles may do at this moment, read from the catalogs of the user's database. */
+/** The current rights of each role, read from the catalogs of the user's database. */
 export async function effectiveGrants(
   { databases }: KeysContext,
   account: Account,
@@ -24,7 +24,7 @@ export async function effectiveGrants(
   const byRole = new Map(roles.map((role) => [role, { tables: [], schemas: [] } as Held]))
   for (const object of rows) {
     for (const role in object.bits) hold(byRole.get(role), object, role)
-    // The owner of a table may have taken every permission from itself.
+    // The owner of a table may have revoked all its own permissions.
     const { isSchema, owner, bits } = object
     if (!isSchema && !Object.hasOwn(bits, owner)) hold(byRole.get(owner), object, owner)
   }
@@ -47,18 +47,18 @@ function hold(
 type EffectiveTable = EffectiveGrants['tables'][number]
 type Held = { tables: EffectiveTable[]; schemas: SchemaGrant[] }
 
-/** A table or schema that one of the roles owns, or in whose access list one of them stands. */
+/** A table or schema that one of the roles owns, or whose access list names one of them. */
 type HeldObject = Readonly<{
   isSchema: boolean
-  /** Of a table. */
+  /** For a table. */
   schema: string
   name: string
   owner: string
-  /** Of each role with a permission: one for each, as in `bitOf`. */
+  /** For each role with a permission: a bit for each, as in `bitOf`. */
   bits: Readonly<Record<string, number>>
 }>
 
-/** An integer gathers permissions faster than an array without repetitions. */
+/** PostgreSQL collects bits in an integer faster than distinct values in an array. */
 const bitOf = { insert: 1, select: 2, update: 4, delete: 8, create: 16 } as const satisfies Record<
   Permission,
   number
@@ -75,15 +75,15 @@ const bitOfPrivilege = Object.values(bitOf)
   .map((bit, place) => `when ${privileges[place]} then ${bit}`)
   .join(' ')
 
-// A long list of privileges is stored compressed, and aclexplode would unpack it anew for every row it gives.
+// A long access list is stored compressed, and aclexplode would unpack it again for every row it returns.
 const plain = (acl: string) => `${acl} operator(pg_catalog.||) '{}'::aclitem[]`
 
 const isForTenants = `namespace.nspname !~ '^pg_' and namespace.nspname not in ('information_schema', 'cartodb', 'cartage')`
 
-// pg_shdepend is indexed by role, so the cost follows the grants of these roles, not the number of roles or the size of the
-// database. An access list has an entry for every role, so each is unpacked once and its entries are looked up in a hash of
-// the roles. The planner knows little of all this: OFFSET keeps it from reading all of a catalog, IS TRUE from joining
-// instead, and the subselect around $1 from making a plan for each number of roles.
+// pg_shdepend is indexed by role, so the cost depends on the grants of these roles, not on the number of roles or the
+// size of the database. An access list has an entry for every role, so each list is unpacked once and its entries are
+// looked up in a hash of the roles. The planner cannot know this: OFFSET keeps it from reading a whole catalog, IS TRUE
+// from using a join, and the subselect around $1 from making a plan for each number of roles.
 const grantsOfRoles = `
   with role as materialized (
     select pg_catalog.to_regrole(pg_catalog.quote_ident(name))::oid as oid

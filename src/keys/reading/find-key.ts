@@ -5,7 +5,7 @@ import type { Key, KeysContext } from '../key.ts'
 import { findKeyByName } from '../key-store.ts'
 import { effectiveGrants } from './effective-grants.ts'
 
-/** The user's key of that name with what it may do; throws when there is none. */
+/** The user's key with this name and its rights; throws if there is none. */
 export async function findKey(
   context: KeysContext,
   account: Account,

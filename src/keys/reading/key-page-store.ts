@@ -5,8 +5,8 @@ import type { KeyListing } from '../key.ts'
 import type { SealedKey } from '../key-store.ts'
 
 /**
- * One page of a user's keys: type after type, each in the order asked for. One snapshot has the tokens and tells whether
- * the caller is still known.
+ * One page of a user's keys: type by type, each sorted as requested. One snapshot has the tokens and the check that the
+ * caller is still known.
  */
 export async function readPageOfKeys(
   control: Pool,
@@ -35,14 +35,14 @@ export async function readPageOfKeys(
   return rows[0]!
 }
 
-/** PostgreSQL does not look into it when it plans, so that one plan serves all pages. */
+/** Opaque to the planner, so that one plan serves all pages. */
 const asked = `asked as materialized (
   select $1::integer as user_id, $2::text[] as types, $3::bigint as per_page, $4::bigint as page
 )`
 
 const valuesOf = (userId: number, { types, perPage, page }: KeyListing) => [userId, types, perPage, page]
 
-/** For every order there is an index, so that only the keys up to the end of the page are read, not all. */
+/** Every order has an index, so that only the keys up to the end of the page are read. */
 function fromPage({ order, direction }: KeyListing): string {
   const inOrder = `${orderColumn[order]} ${direction}, id ${direction}`
   return `
@@ -57,7 +57,10 @@ function fromPage({ order, direction }: KeyListing): string {
 
 export type PageOfKeys = Readonly<{ total: number; isCallerKnown: boolean; keys: readonly SealedKey[] }>
 
-/** `token` would leak the secret, `grants` are elsewhere, and keys of a type have one `type`: the order of creation. */
+/**
+ * Sorting by `token` would leak the secret, `grants` are stored elsewhere, and all keys of a type have the same `type`:
+ * these use the order of creation.
+ */
 const orderColumn = {
   name: 'name collate "C"',
   type: 'created_at',

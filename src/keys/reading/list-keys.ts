@@ -9,7 +9,7 @@ import { effectiveGrants } from './effective-grants.ts'
 import { readPageOfKeys } from './key-page-store.ts'
 
 /**
- * One page of a user's keys: master first, then default, then regular ones, each in the order asked for. A caller whose
+ * One page of a user's keys: master first, then default, then regular ones, each sorted as requested. A caller whose
  * own token was replaced meanwhile must not see the new one.
  */
 export async function listKeys(
@@ -28,13 +28,13 @@ export async function listKeys(
   return { total: page.total, keys: records.map((record) => withGrants(record, grants.get(record.role)!)) }
 }
 
-/** Decrypts the tokens once PostgreSQL was asked for the grants. */
+/** Decrypts the tokens while PostgreSQL reads the grants. */
 async function openMeanwhile(secrets: Secrets, keys: readonly SealedKey[]): Promise<readonly KeyRecord[]> {
   await setImmediate()
   return keys.map((key) => openKey(secrets, key))
 }
 
-/** The record comes last: V8 takes long to add to a copy. */
+/** The record comes last: in V8, adding members to a copy is slow. */
 const withGrants = (record: KeyRecord, { tables, schemas }: EffectiveGrants): Key => ({
   tables,
   schemas,

@@ -11,8 +11,8 @@ import type { PostgresBinaries } from './find-binaries.ts'
 import { emptyEnvironment, superuser } from './initialise.ts'
 
 /**
- * Hands a physical backup of the whole running cluster to `write`, as a tar: files and the WAL that makes them
- * consistent. Nothing of what is in the cluster is executed, so tenants have no part in it. Throws unless it is whole.
+ * Passes a physical backup of the running cluster to `write`, as a tar of the files and of the WAL that makes them
+ * consistent. Executes nothing in the cluster, so tenants cannot interfere. Throws unless the backup is complete.
  */
 export async function takeBaseBackup(
   url: string,
@@ -23,7 +23,7 @@ export async function takeBaseBackup(
   keeper.on('error', () => undefined)
   await keeper.connect()
   try {
-    // The server keeps its WAL until the last file is through; the slot goes with this session.
+    // The slot keeps the WAL until the last file is read; it is dropped with this session.
     await keeper.query('select pg_catalog.pg_create_physical_replication_slot($1, true, true)', [
       `cartage_backup_${randomBytes(4).toString('hex')}`,
     ])
@@ -40,12 +40,12 @@ async function runBaseBackup(
 ): Promise<void> {
   const options = ['--pgdata=-', '--format=tar', '--wal-method=fetch', '--checkpoint=fast', '--no-password']
   const child = spawn(join(binaries.directory, 'pg_basebackup'), options, {
-    // Not by arguments, which are there for everybody to see.
+    // Not as arguments, which every user of the machine can see.
     env: { ...emptyEnvironment, ...addressOf(url) },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const ended = once(child, 'close')
-  // It is waited for below; a program that is not there must not end us before.
+  // Awaited below; a missing program must not end this process before that.
   ended.catch(() => undefined)
   const words = text(child.stderr)
   try {
@@ -56,10 +56,10 @@ async function runBaseBackup(
     throw error
   }
   const [code] = await ended
-  if (code !== 0) throw new ClusterError(`PostgreSQL gave no backup: ${(await words).trim()}`)
+  if (code !== 0) throw new ClusterError(`pg_basebackup failed: ${(await words).trim()}`)
 }
 
-/** The server of a URL as PostgreSQL's own programs want it. */
+/** The server of a URL as environment variables for PostgreSQL's programs. */
 function addressOf(url: string): Readonly<Record<string, string>> {
   const { host, port, user, password } = parse(url)
   const [, sslMode] = /[?&]sslmode=([a-z-]+)/.exec(url) ?? []

@@ -1,7 +1,7 @@
-/** The embedded cluster cannot be had; the message says in a sentence why, and what to do about it. */
+/** The embedded cluster is not available; the message says why, and what to do. */
 export class ClusterError extends Error {
   override name = 'ClusterError'
 }
 
-/** Another process looks after the cluster. */
+/** Another process is the keeper of the cluster. */
 export class ClusterHeld extends ClusterError {}

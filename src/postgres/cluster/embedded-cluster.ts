@@ -14,30 +14,30 @@ import { adoptServer, launchServer, type Server, urlOf } from './server.ts'
 import { type Settings, settingsFile } from './settings.ts'
 
 export type EmbeddedClusterOptions = Readonly<{
-  /** The cluster lives in `<dataDir>/postgres`. */
+  /** The cluster is in `<dataDir>/postgres`. */
   dataDir: string
   log: Pick<Log, 'info' | 'warn'>
-  /** Over our own: any setting of postgresql.conf. */
+  /** Override ours: any setting of postgresql.conf. */
   settings?: Settings
-  /** Lets it listen on a port of this machine as well, for tests that put themselves between; else only on a socket. */
+  /** Also listen on a TCP port, for tests with a proxy; by default only on a socket. */
   isOnTcp?: boolean
-  /** Stopped at once, and removed from the disk. */
+  /** At the end, stop at once and remove the files. */
   isEphemeral?: boolean
-  /** Called when a server was launched: there is time until it is ready. */
+  /** Called when a server was launched, while it gets ready. */
   onLaunch?: () => void
-  /** Gives up a start that is under way, and stops what it has started. */
+  /** Cancels a start, and stops what it has started. */
   signal?: AbortSignal
 }>
 
 /**
- * Starts the cluster under the data directory, after making it if there is none. One process at a time may have it.
- * A server that a killed process left running is taken over.
+ * Starts the cluster of the data directory; creates it if it is missing. Only one process at a time may be its keeper.
+ * A server left running by a killed process is taken over.
  */
 export async function startEmbeddedCluster(options: EmbeddedClusterOptions): Promise<EmbeddedCluster> {
   return keepCluster(await openHome(options.dataDir, options.log), options, false)
 }
 
-/** The same in a home that was found. `isShared`: others may join the server before this returns. */
+/** The same in an existing home. `isShared`: others may join the server before this returns. */
 export async function keepCluster(
   home: ClusterHome,
   options: EmbeddedClusterOptions,
@@ -66,7 +66,7 @@ export async function keepCluster(
   }
 }
 
-/** A running cluster. If its server dies, it is started again at the same address. */
+/** A running cluster. A server that dies is restarted at the same address. */
 export class EmbeddedCluster {
   readonly url: string
   readonly port: number
@@ -88,7 +88,7 @@ export class EmbeddedCluster {
     this.#watch = setInterval(() => this.#lookAfterServer(), 250).unref()
   }
 
-  /** The folder it lives in, which may be another than `<dataDir>/postgres`. */
+  /** The cluster's folder, which may be another than `<dataDir>/postgres`. */
   get directory(): string {
     return this.#server.home.directory
   }
@@ -97,7 +97,7 @@ export class EmbeddedCluster {
     return this.#postmaster.pid
   }
 
-  /** Gives the data directory free and leaves the server to whoever takes it over. */
+  /** Releases the data directory but leaves the server running for the next keeper. */
   async leave(): Promise<void> {
     if (this.#stopping.signal.aborted) return
     this.#stopping.abort()
@@ -106,7 +106,7 @@ export class EmbeddedCluster {
     await this.#lock.release()
   }
 
-  /** Ends the server and gives the data directory free. */
+  /** Stops the server and releases the data directory. */
   async stop(): Promise<void> {
     if (this.#stopping.signal.aborted) return
     this.#stopping.abort()
@@ -133,25 +133,25 @@ export class EmbeddedCluster {
         return
       } catch (error) {
         if (this.#stopping.signal.aborted) return
-        this.#server.log.warn({ err: error }, 'PostgreSQL did not come back: trying again')
+        this.#server.log.warn({ err: error }, 'PostgreSQL did not start: trying again')
         await sleep(1_000, undefined, { signal: this.#stopping.signal }).catch(() => undefined)
       }
     }
   }
 }
 
-/** The programs of one major version, or of the newest. */
+/** The programs of this major version; by default the newest. */
 export async function chooseBinaries(version: number | undefined): Promise<PostgresBinaries> {
   const found = await findBinaries(version)
   const chosen = found.find(({ major }) => version === undefined || major === version)
   if (chosen) return chosen
   if (version === undefined) {
     throw new ClusterError(
-      `there is no PostgreSQL ${oldestSupportedMajor} or later with PostGIS on this machine; install it (Debian: postgresql-postgis and postgresql-postgis-scripts), or set CARTAGE_DATABASE_URL`,
+      `no PostgreSQL ${oldestSupportedMajor} or later with PostGIS on this machine; install it (Debian: postgresql-postgis and postgresql-postgis-scripts), or set CARTAGE_DATABASE_URL`,
     )
   }
   const others = found.map(({ major }) => major).join(', ') || 'none'
   throw new ClusterError(
-    `this needs PostgreSQL ${version}, by which it was made, with PostGIS on this machine (found: ${others}); install it, or set CARTAGE_DATA_DIR`,
+    `this cluster was made by PostgreSQL ${version}: install that version with PostGIS (found: ${others}), or set CARTAGE_DATA_DIR`,
   )
 }

@@ -8,14 +8,14 @@ export type PostgresBinaries = {
   readonly major: number
 }
 
-/** Before it, a role may make others members of itself, and views cannot read with the rights of those who ask. */
+/** In older versions, a role may make others members of itself, and views cannot read with the rights of the caller. */
 export const oldestSupportedMajor = 15
 
 const run = promisify(execFile)
 
 /**
- * Every PostgreSQL server on this machine that is new enough and has PostGIS, newest first. Where Debian has the wanted
- * one, no other is looked for: names of files tell it in no time, and to ask programs takes a tenth of a start.
+ * Every PostgreSQL on this machine that is new enough and has PostGIS, newest first. If Debian has the wanted version,
+ * no other is searched: its file names suffice, while running programs would take a tenth of a start.
  */
 export async function findBinaries(wanted?: number): Promise<readonly PostgresBinaries[]> {
   const ofDebian = await debianBinaries()
@@ -39,7 +39,7 @@ async function isComplete({ directory, major }: PostgresBinaries): Promise<boole
   return !present.includes(false)
 }
 
-/** The one that pg_config belongs to, if it is not known yet. */
+/** The installation of pg_config, if it is not known yet. */
 async function configuredBinaries(known: readonly PostgresBinaries[]): Promise<PostgresBinaries[]> {
   const named = await output('pg_config', '--bindir')
   if (named === undefined) return []
@@ -58,7 +58,7 @@ async function inspect(directory: string): Promise<PostgresBinaries | undefined>
 }
 
 async function hasPostgis(directory: string, major: number): Promise<boolean> {
-  // pg_config may be missing beside the server: Debian has packaged it apart at times.
+  // pg_config may be missing beside the server: Debian has packaged it separately at times.
   const configured = await output(join(directory, 'pg_config'), '--sharedir')
   const shares =
     configured === undefined

@@ -7,7 +7,7 @@ import type { Identity } from './owned-files.ts'
 import { findSocketDirectory } from './socket-directory.ts'
 import { canUse, findUser, isRoot, serviceUser } from './system-user.ts'
 
-/** The folder that holds everything of one cluster, and the user it belongs to. */
+/** The folder of a cluster, and its owner. */
 export type ClusterHome = Readonly<{
   directory: string
   dataPath: string
@@ -18,17 +18,17 @@ export type ClusterHome = Readonly<{
   lockPath: string
   membersLockPath: string
   serverLockPath: string
-  /** Where the server's socket is: for its user alone. */
+  /** The folder of the server's socket, accessible only to its user. */
   socketDirectory: string
-  /** Whose the folder is and whose processes PostgreSQL's are, for root; undefined: our own. */
+  /** When root: the owner of the folder and of PostgreSQL's processes. Undefined: this process's user. */
   identity: Identity | undefined
 }>
 
 const sharedRoot = '/var/lib/cartage'
 
 /**
- * Finds or makes `<dataDir>/postgres`. PostgreSQL refuses to run as root, so root hands a new folder to the system user of
- * the service; where that user cannot reach it, the folder lies under /var/lib and `<dataDir>/postgres` points there.
+ * Finds or creates `<dataDir>/postgres`. PostgreSQL refuses to run as root, so root gives a new folder to the service's
+ * system user; if that user cannot reach it, the folder is under /var/lib and `<dataDir>/postgres` links to it.
  */
 export async function openHome(dataDir: string, log: Pick<Log, 'info'>): Promise<ClusterHome> {
   const path = join(dataDir, 'postgres')
@@ -39,7 +39,7 @@ export async function openHome(dataDir: string, log: Pick<Log, 'info'>): Promise
   if (!isThere) await makeHome(path, log)
   const directory = await realpath(path).catch((cause) => {
     throw new ClusterError(
-      `${path} points to a folder that is gone; remove the link to start with an empty cluster`,
+      `${path} links to a missing folder; remove the link to start with an empty cluster`,
       { cause },
     )
   })
@@ -66,7 +66,7 @@ export async function openHome(dataDir: string, log: Pick<Log, 'info'>): Promise
 async function makeHome(path: string, log: Pick<Log, 'info'>): Promise<void> {
   await makeSearchable(dirname(path))
   const made = await makeFolder(path, 0o700)
-  // Another process that starts at the same moment may have been first.
+  // Another process that starts at the same time may have been first.
   if (made === undefined || !isRoot()) return
   const owner = await newOwner()
   await lchown(path, owner.uid, owner.gid)
@@ -80,17 +80,17 @@ async function makeHome(path: string, log: Pick<Log, 'info'>): Promise<void> {
   await symlink(directory, path)
   log.info(
     { directory, link: path },
-    'the user of PostgreSQL cannot reach the data directory: the cluster lives elsewhere',
+    'the user of PostgreSQL cannot reach the data directory: the cluster is in another folder',
   )
 }
 
-/** Others may pass through but not look around, whatever the umask; a folder that exists stays as it is. */
+/** Others may pass through but not list it, whatever the umask; an existing folder is not changed. */
 async function makeSearchable(directory: string): Promise<void> {
   const made = await makeFolder(directory)
   if (made !== undefined) await chmod(directory, 0o711)
 }
 
-/** The data directory is ours, and what is secret in it is a file that only its owner may read. */
+/** The data directory is ours, and only the owner can read its secret files. */
 async function letPass(dataDir: string): Promise<void> {
   const { uid, mode } = await stat(dataDir)
   if (uid === 0 && !(mode & 0o001)) await chmod(dataDir, (mode & 0o7777) | 0o001)
@@ -111,5 +111,5 @@ async function ownerOf(directory: string): Promise<Identity | undefined> {
   return owner
 }
 
-/** Where the service's own user could not be made, that of PostgreSQL's package. */
+/** If the service's own user does not exist, use that of PostgreSQL's package. */
 const newOwner = () => findUser([serviceUser, 'postgres'])

@@ -7,20 +7,20 @@ import type { PostgresBinaries } from './find-binaries.ts'
 import type { ClusterHome } from './home.ts'
 import { appendOwned, readOwned, removeTree, renameOwned, writeOwned } from './owned-files.ts'
 
-/** PostgreSQL's programs see nothing of our environment: it holds secrets, and PG* variables would steer them. */
+/** PostgreSQL's programs do not get our environment: it has secrets, and PG* variables would configure them. */
 export const emptyEnvironment = { LC_ALL: 'C.UTF-8', TZ: 'UTC' } as const
 
 export const superuser = 'postgres'
 
 const run = promisify(execFile)
 
-/** The major version that made the cluster; undefined if there is none yet. */
+/** The major version that created the cluster; undefined if there is none yet. */
 export async function clusterVersion(home: ClusterHome): Promise<number | undefined> {
   const text = await readOwned(join(home.dataPath, 'PG_VERSION')).catch(nothingIfMissing)
   return text === undefined ? undefined : Number.parseInt(text, 10)
 }
 
-/** Makes an empty cluster with a superuser password of its own. Killed half-way, the next start begins anew. */
+/** Creates an empty cluster with its own superuser password. If it is killed half-way, the next start begins again. */
 export async function initialise(
   home: ClusterHome,
   binaries: PostgresBinaries,

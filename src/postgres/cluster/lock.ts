@@ -8,22 +8,23 @@ import type { ClusterHome } from './home.ts'
 import { openOwned, readOwned } from './owned-files.ts'
 
 /*
- * The locks of a cluster are the kernel's (flock): they hold across containers and pid namespaces, also while their holder is
- * stopped, and end with the last process that has the file open, however it dies. The files stay; no number in them counts.
+ * The locks of a cluster are kernel locks (flock). They hold across containers and pid namespaces, even while the
+ * holder is stopped, and end with the last process that has the file open. The files stay; the
+ * pid in service.lock is only for people.
  *
- *   service.lock  exclusive: the one process that looks after the server (its keeper)
+ *   service.lock  exclusive: the one process that watches the server (its keeper)
  *   members.lock  shared: every process that uses the server or is about to; exclusive: the last one, while it stops the server
  *   server.lock   exclusive: the server itself and its backends
  */
 export type Lock = Readonly<{
-  /** For a child process that holds the lock from now on as well. */
+  /** For a child process, which then holds the lock too. */
   fd: number
   release: () => Promise<void>
 }>
 
 export type LockKind = 'exclusive' | 'shared'
 
-/** Undefined if others have it for as long as we may wait. */
+/** Undefined if others still hold it after `waitMs`. */
 export async function takeLock(
   home: Pick<ClusterHome, 'identity'>,
   path: string,
@@ -34,7 +35,7 @@ export async function takeLock(
   const file = await openOwned(path, home.identity, 'read and write')
   try {
     if (await isLocked(file, path, kind, waitMs, signal)) {
-      // The kernel's lock goes with the descriptor.
+      // The kernel's lock ends with the descriptor.
       return { fd: file.fd, release: () => file.close() }
     }
   } catch (error) {
@@ -46,7 +47,7 @@ export async function takeLock(
   return undefined
 }
 
-/** Makes this process the only one that looks after the server. */
+/** Makes this process the only keeper of the server. */
 export async function becomeKeeper(home: ClusterHome, waitMs = 0, signal?: AbortSignal): Promise<Lock> {
   const lock = await takeLock(home, home.lockPath, 'exclusive', waitMs, signal)
   if (!lock) throw new ClusterHeld(await describeHolder(home.lockPath))
@@ -54,7 +55,7 @@ export async function becomeKeeper(home: ClusterHome, waitMs = 0, signal?: Abort
   return lock
 }
 
-/** Node cannot lock a file. The program of util-linux locks the very file that we have opened, and leaves it locked. */
+/** Node cannot lock a file. flock of util-linux locks the file that we have open, and the lock stays after it ends. */
 async function isLocked(
   file: FileHandle,
   path: string,
@@ -73,13 +74,13 @@ async function isLocked(
   const words = text(child.stderr!).catch(() => '')
   const [code] = await once(child, 'close').catch((cause: NodeJS.ErrnoException) => {
     if (cause.code !== 'ENOENT') throw cause
-    throw new ClusterError('there is no program flock on this machine (Debian: util-linux)', { cause })
+    throw new ClusterError('the program flock is missing on this machine (Debian: util-linux)', { cause })
   })
   if (code === 0 || code === heldCode) return code === 0
   throw new ClusterError(`${path} cannot be locked: ${(await words).trim() || `flock ended with ${code}`}`)
 }
 
-/** For people: who has it. */
+/** For people: which process holds the lock. */
 async function noteHolder(home: ClusterHome): Promise<void> {
   const file = await openOwned(home.lockPath, home.identity, 'read and write')
   try {
@@ -96,8 +97,8 @@ async function describeHolder(path: string): Promise<string> {
     .catch(() => ({ pid: undefined, host: undefined }))
   const place = holder.host === hostname() ? '' : ` on ${holder.host}`
   const who = holder.pid === undefined ? '' : ` (${holder.pid}${place})`
-  return `another Cartage process${who} looks after this data directory (lock: ${path})`
+  return `another Cartage process${who} uses this data directory (lock: ${path})`
 }
 
-/** One that flock does not use itself. */
+/** An exit code that flock itself does not use. */
 const heldCode = 99

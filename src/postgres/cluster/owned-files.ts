@@ -10,9 +10,9 @@ import { ClusterError } from './cluster-error.ts'
 export type Identity = Readonly<{ uid: number; gid: number }>
 
 /*
- * The folder of a cluster belongs to the user of PostgreSQL, and root may work in it. So no name in it is trusted: neither
- * a file nor the folder it lies in may be a symbolic link, what is no plain file is not opened, and a new file gets its
- * content and its owner before it gets its name.
+ * The folder of a cluster belongs to PostgreSQL's user, and root may work in it. So no name in it is trusted: neither a
+ * file nor its folder may be a symbolic link, only plain files are opened, and a new file gets its content and owner
+ * before its name.
  */
 
 const { O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } =
@@ -30,7 +30,7 @@ export async function readOwned(path: string): Promise<string> {
   })
 }
 
-/** Replaces a file whole, for the eyes of its owner alone. One that says the same already stays as it is. */
+/** Replaces a file as a whole, readable only by its owner. A file with the same content is not touched. */
 export async function writeOwned(
   path: string,
   owner: Identity | undefined,
@@ -56,7 +56,7 @@ export async function writeOwned(
   })
 }
 
-/** Opens a file that stays for long, such as a log or a lock; it is made if there is none. */
+/** Opens a long-lived file, such as a log or a lock; creates it if it is missing. */
 export async function openOwned(
   path: string,
   owner: Identity | undefined,
@@ -84,7 +84,7 @@ export async function appendOwned(path: string, text: string): Promise<void> {
   }
 }
 
-/** Removes a file, or a link itself. */
+/** Removes a file, or the link itself. */
 export async function removeOwned(path: string): Promise<void> {
   await inItsFolder(path, (safe) => rm(safe, { force: true }))
 }
@@ -93,7 +93,7 @@ export async function renameOwned(path: string, name: string): Promise<void> {
   await inItsFolder(path, (safe) => rename(safe, join(dirname(safe), name)))
 }
 
-/** Removes a folder with all it holds. The program goes by descriptors; Node's own way is by names, which may change. */
+/** Removes a folder with its content. rm works on descriptors; Node's rm uses names, which may change meanwhile. */
 export async function removeTree(path: string): Promise<void> {
   const isThere = await lstat(path).then(
     () => true,
@@ -102,7 +102,7 @@ export async function removeTree(path: string): Promise<void> {
   if (isThere) await promisify(execFile)('rm', ['-rf', '--', path], { cwd: '/' })
 }
 
-/** Calls `work` with a name for the file that stays in the folder it lies in now, whatever takes that folder's place. */
+/** Calls `work` with a path through the open folder, which stays valid even if the folder's name is replaced. */
 async function inItsFolder<T>(path: string, work: (safe: string) => Promise<T>): Promise<T> {
   if (process.platform !== 'linux') return work(path)
   const folder = await open(dirname(path), O_RDONLY | O_DIRECTORY | O_NOFOLLOW).catch(
@@ -116,7 +116,7 @@ async function inItsFolder<T>(path: string, work: (safe: string) => Promise<T>):
 }
 
 async function openPlain(safe: string, path: string, flags: number): Promise<FileHandle> {
-  // Without waiting for the other end of what is no file (O_NONBLOCK).
+  // O_NONBLOCK: do not wait for the other end of a pipe or device.
   const file = await open(safe, flags | O_NOFOLLOW | O_NONBLOCK, 0o600).catch(refuseLink(path))
   if ((await file.stat()).isFile()) return file
   await file.close()
@@ -127,7 +127,7 @@ const refuseLink =
   (path: string) =>
   (error: NodeJS.ErrnoException): never => {
     if (error.code !== 'ELOOP' && error.code !== 'ENOTDIR' && error.code !== 'ENXIO') throw error
-    throw new ClusterError(`${path} is a link or no plain file, which is not followed: remove it`, {
+    throw new ClusterError(`${path} is a link or not a plain file, and is not opened: remove it`, {
       cause: error,
     })
   }

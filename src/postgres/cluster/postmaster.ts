@@ -12,14 +12,14 @@ import { openOwned, readOwned, removeOwned, renameOwned } from './owned-files.ts
 import { hasEnded, isServerProcess, serverProcesses, signal } from './processes.ts'
 import { socketPath } from './socket-directory.ts'
 
-/** A server; `isOnTcp`: it listens on its port, not only on a socket that is named after it. */
+/** A server. `isOnTcp`: it listens on its port, not only on the socket named after the port. */
 export type Postmaster = Readonly<{ pid: number; port: number; isOnTcp: boolean }>
 
 const largestLogBytes = 16 * 1024 ** 2
 
 /**
- * Starts the server and returns at once; it is not yet ready for connections. The server and its backends hold a lock of
- * the kernel, so there is no second one on these files, not even in another container.
+ * Starts the server and returns at once, before it accepts connections. The server and its backends hold a kernel lock,
+ * so no second server can run on these files, not even in another container.
  */
 export async function spawnPostmaster(
   home: ClusterHome,
@@ -52,7 +52,7 @@ async function spawnWith(
       cwd: home.directory,
       env: emptyEnvironment,
       stdio: ['ignore', log.fd, log.fd, lock.fd],
-      // A session of its own: Ctrl-C in the terminal reaches us alone, and we stop the server when we are done with it.
+      // In its own session: Ctrl-C in the terminal reaches only us, and we stop the server at the end.
       detached: true,
       ...home.identity,
     })
@@ -64,24 +64,24 @@ async function spawnWith(
   }
 }
 
-/** The backends of a killed server keep its lock until they notice. */
+/** The backends of a killed server hold its lock until they notice. */
 const lockWaitMs = 5_000
 
 const runsElsewhere = ({ directory }: ClusterHome) =>
-  `a PostgreSQL server that cannot be seen from here, as in another container, runs on ${directory}`
+  `a PostgreSQL server that is not visible here, perhaps in another container, runs on ${directory}`
 
 /**
- * Removes the pid file of a dead server, as PostgreSQL would refuse to start while the id in it belongs to another program
- * by now, or to a zombie that is not reaped. We have the server's lock; one that was started without it may still listen.
+ * Removes the pid file of a dead server: PostgreSQL refuses to start if the pid in it now belongs to another program or
+ * to a zombie. We hold the server's lock, but a server started without it may still listen.
  */
 async function clearPidFile(home: ClusterHome): Promise<void> {
   const recorded = await readPidFile(home)
   if (recorded && (await isListening(home, recorded))) throw new ClusterHeld(runsElsewhere(home))
-  // Elsewhere we cannot see whether backends are left, and leave the judgement to PostgreSQL.
+  // On other systems we cannot see whether backends are left: PostgreSQL decides.
   if (process.platform === 'linux') await removeOwned(join(home.dataPath, 'postmaster.pid'))
 }
 
-/** Whether anything takes connections at the server's socket. A socket is reached from every container that has the folder. */
+/** True if anything accepts connections on the server's socket. Every container that has the folder can reach it. */
 async function isListening(home: ClusterHome, { port }: Postmaster): Promise<boolean> {
   const probe = connect(socketPath(home.socketDirectory, port))
   try {
@@ -94,24 +94,24 @@ async function isListening(home: ClusterHome, { port }: Postmaster): Promise<boo
   }
 }
 
-/** The server that already runs on this cluster, such as one whose service was killed. */
+/** The server that already runs on this cluster, for example after its service was killed. */
 export async function findPostmaster(home: ClusterHome): Promise<Postmaster | undefined> {
   const recorded = await readPidFile(home)
   return recorded && isServerProcess(recorded.pid, home.dataPath) ? recorded : undefined
 }
 
-/** Whether the server says so itself, in its file. To read that costs nothing; every login costs it a process. */
+/** By the status in the server's pid file. Reading it is free; every login costs the server a process. */
 export async function isStarting(home: ClusterHome): Promise<boolean> {
   const [, , , , , , , status] = await readPidLines(home)
   return status === undefined || status.trim() === 'starting'
 }
 
-/** Ends the backends of a killed server that have not noticed its death, as far as they can be seen from here. */
+/** Ends backends of a killed server that have not noticed its death, as far as they are visible here. */
 export async function endRemains(home: ClusterHome): Promise<void> {
   await Promise.all(serverProcesses(home.dataPath).map((pid) => stopPostmaster(pid, 'at once')))
 }
 
-/** Ends the server: `gently` it cancels what runs and writes a checkpoint; otherwise the next start recovers. */
+/** Stops the server: `gently` cancels statements and writes a checkpoint; otherwise the next start recovers. */
 export async function stopPostmaster(pid: number, way: 'gently' | 'at once'): Promise<void> {
   const signals =
     way === 'gently' ? (['SIGINT', 'SIGQUIT', 'SIGKILL'] as const) : (['SIGQUIT', 'SIGKILL'] as const)
@@ -121,15 +121,15 @@ export async function stopPostmaster(pid: number, way: 'gently' | 'at once'): Pr
   }
 }
 
-/** After SIGQUIT it waits 5 s for its backends, kills those that hear nothing, and only then gives back its shared memory. */
+/** After SIGQUIT the server waits 5 s for its backends, kills the rest, and only then frees its shared memory. */
 const patienceMs = { SIGINT: 30_000, SIGQUIT: 15_000, SIGKILL: 5_000 } as const
 
-/** The port the cluster had last, if it is free, so that its address stays the same; else another one. */
+/** The cluster's last port if it is free, so that its address stays the same; else another one. */
 export async function choosePort(home: ClusterHome): Promise<number> {
   const remembered = Number(await readOwned(home.portPath).catch(() => ''))
   if (remembered > 0 && (await isFree(remembered))) return remembered
   for (;;) {
-    // Below the range from which the kernel takes ports for outgoing connections.
+    // Below the kernel's range for outgoing connections.
     const port = 20_000 + Math.floor(Math.random() * 12_000)
     if (await isFree(port)) return port
   }
@@ -143,10 +143,10 @@ export async function isFree(port: number): Promise<boolean> {
   })
 }
 
-/** What the server has said since the log had this many bytes: its last lines. */
+/** The server's last log lines since the log had this many bytes. */
 export async function lastWords(home: ClusterHome, sinceBytes: number): Promise<string> {
   const text = Buffer.from(await readOwned(home.logPath).catch(() => ''))
-  // The log may have been put aside at its start.
+  // The log may have been rotated at the start.
   const fresh = text.length >= sinceBytes ? text.subarray(sinceBytes) : text
   return fresh.toString('utf8').trim().split('\n').slice(-6).join('\n')
 }
@@ -163,7 +163,7 @@ async function openLog(home: ClusterHome): Promise<FileHandle> {
   return openOwned(home.logPath, home.identity, 'append')
 }
 
-/** The server as it has written itself down; it may be dead, or in another container. */
+/** The server according to its pid file; it may be dead, or in another container. */
 export async function readPidFile(home: ClusterHome): Promise<Postmaster | undefined> {
   const [pid, , , port, , address = ''] = await readPidLines(home)
   return Number(pid) > 0

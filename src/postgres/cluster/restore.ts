@@ -17,8 +17,8 @@ import { plainTar } from './plain-tar.ts'
 import { settingsFile } from './settings.ts'
 
 /**
- * Makes the cluster of a base backup that of an empty data directory: unpacked aside, verified against its manifest,
- * given a password of its own, and only then, after `beforeUse`, put in its place. Cut off, it can be begun anew.
+ * Restores a base backup into an empty data directory: unpacks it in a draft folder, verifies its manifest, sets a new
+ * password, calls `beforeUse`, and only then moves it into place. After an interruption it can be repeated.
  */
 export async function restoreCluster(
   dataDir: string,
@@ -62,7 +62,7 @@ async function unpack(
   await run(home, join(binaries.directory, 'pg_verifybackup'), ['--quiet', draft])
 }
 
-/** The settings of a cluster that was not ours were for another machine, and some of them run programs. */
+/** A foreign cluster's settings are for another machine, and some of them run programs. */
 async function takeConfiguration(home: ClusterHome, draft: string): Promise<void> {
   const put = (name: string, text: string) => writeOwned(join(draft, name), home.identity, text)
   const isOurs = await lstat(join(draft, 'cartage.conf')).then(
@@ -82,7 +82,7 @@ async function takeConfiguration(home: ClusterHome, draft: string): Promise<void
   await put('pg_ident.conf', '')
 }
 
-/** In single-user mode: nobody can connect before the password is ours. It also replays the WAL of the backup. */
+/** In single-user mode, so that no client can connect before the password is ours. Also replays the WAL of the backup. */
 async function setPassword(home: ClusterHome, binaries: PostgresBinaries, draft: string): Promise<void> {
   const password = randomBytes(32).toString('base64url')
   await writeOwned(home.passwordPath, home.identity, password)
@@ -109,7 +109,7 @@ async function run(
   const words = text(child.stderr)
   const trouble = pipeline(input, child.stdin).then(
     () => undefined,
-    // It ended early and says why itself; or what we read was broken.
+    // The program ended early and says why; or our input was broken.
     (error: unknown) => error,
   )
   const [code] = await ended
@@ -118,6 +118,6 @@ async function run(
   if (code === 0 && !unfed) return
   const last = (await words).trim().split('\n').slice(-3).join('; ')
   throw new ClusterError(
-    `the backup is damaged, or cannot be used here: ${last || `${program} got not all of it`}`,
+    `the backup is damaged, or cannot be used here: ${last || `${program} did not read all of it`}`,
   )
 }

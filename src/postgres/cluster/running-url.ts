@@ -6,7 +6,7 @@ import { readPassword } from './initialise.ts'
 import { findPostmaster } from './postmaster.ts'
 import { urlOf } from './server.ts'
 
-/** The address of the cluster that a service has running under the data directory; undefined if none runs. */
+/** The URL of the cluster that runs under the data directory; undefined if none runs. */
 export async function runningClusterUrl(
   dataDir: string,
   log: Pick<Log, 'info'>,

@@ -22,27 +22,27 @@ import {
 } from './postmaster.ts'
 import { isAlive } from './processes.ts'
 
-/** All it takes to run the server of one cluster. */
+/** What is needed to run the server of a cluster. */
 export type Server = Readonly<{
   home: ClusterHome
   binaries: PostgresBinaries
   password: string
   log: Pick<Log, 'info' | 'warn'>
-  /** On a port as well, for tests that put themselves between. */
+  /** Also on a TCP port, for tests with a proxy. */
   isOnTcp: boolean
-  /** Others may have joined it already: a start that is given up leaves it running. */
+  /** Others may have joined it: cancelling the start leaves it running. */
   isShared: boolean
   signal: AbortSignal
   onLaunch?: (() => void) | undefined
 }>
 
-// After a crash the server first replays its log, which takes as long as it takes.
+// After a crash the server first replays its WAL, which may take long.
 const launchTimeoutMs = 600_000
 const adoptTimeoutMs = 30_000
 
 /**
- * Takes over the server that a killed service left running. One that does not let us in is left alone: we cannot know
- * who uses it.
+ * Takes over the server that a killed service left running. A server that refuses our login is left alone: others may
+ * use it.
  */
 export async function adoptServer(server: Server): Promise<Postmaster | undefined> {
   const { home } = server
@@ -50,13 +50,13 @@ export async function adoptServer(server: Server): Promise<Postmaster | undefine
   if (!running) return undefined
   const { pid, port } = running
   try {
-    if (running.isOnTcp !== server.isOnTcp) throw new Error('it listens elsewhere than it should')
+    if (running.isOnTcp !== server.isOnTcp) throw new Error('it listens on another address')
     await closeToTenants(server, running, (await isStarting(home)) ? launchTimeoutMs : adoptTimeoutMs)
   } catch (cause) {
     server.signal.throwIfAborted()
     if (!isAlive(pid)) return undefined
     throw new ClusterError(
-      `a PostgreSQL server (process ${pid}) runs on ${home.directory} and does not let us in: ${cause}; end it if it is not needed: kill -INT ${pid}`,
+      `a PostgreSQL server (process ${pid}) runs on ${home.directory} and refuses our login: ${cause}; if it is not needed, end it: kill -INT ${pid}`,
       { cause },
     )
   }
@@ -64,7 +64,7 @@ export async function adoptServer(server: Server): Promise<Postmaster | undefine
   return running
 }
 
-/** Starts the server and waits until it answers. Without a given port it takes the one it had, or a free one. */
+/** Starts the server and waits until it answers. By default on its last port, or a free one. */
 export async function launchServer(server: Server, givenPort?: number): Promise<Postmaster> {
   const { home } = server
   for (let attempt = 1; ; attempt++) {
@@ -82,7 +82,7 @@ export async function launchServer(server: Server, givenPort?: number): Promise<
       if (server.isShared) server.signal.throwIfAborted()
       await stopPostmaster(postmaster.pid, 'gently')
       server.signal.throwIfAborted()
-      // Between our look and the server's bind another program may have taken the port.
+      // Another program may have taken the port between our check and the server's bind.
       if (attempt < 3 && server.isOnTcp && givenPort === undefined && !(await isFree(port))) continue
       const words = await lastWords(home, logStart)
       throw new ClusterError(`PostgreSQL did not start: ${words || error}`, { cause: error })
@@ -90,7 +90,7 @@ export async function launchServer(server: Server, givenPort?: number): Promise<
   }
 }
 
-/** As libpq wants it too: the folder of a socket stands, percent-encoded, in place of the host. */
+/** In libpq's format: the socket folder, percent-encoded, in place of the host. */
 export function urlOf(
   { home, password }: Pick<Server, 'home' | 'password'>,
   { port, isOnTcp }: Omit<Postmaster, 'pid'>,
@@ -100,8 +100,8 @@ export function urlOf(
 }
 
 /**
- * Waits until the server is ready, and closes what PostgreSQL opens to everybody: its own databases, and its log, which
- * RAISE LOG would let a tenant fill the disk with. What ends a session or the server is still logged.
+ * Waits until the server is ready, and closes what PostgreSQL opens to all roles: its own databases, and its log, with
+ * which a tenant could fill the disk by RAISE LOG. FATAL and PANIC messages are still logged.
  */
 async function closeToTenants(server: Server, postmaster: Postmaster, timeoutMs: number): Promise<void> {
   const client = await logIn(server, postmaster, timeoutMs)
@@ -122,7 +122,7 @@ async function logIn(server: Server, postmaster: Postmaster, timeoutMs: number):
   const deadline = Date.now() + timeoutMs
   for (let pauseMs = 5; ; pauseMs = Math.min(pauseMs * 1.2, 500)) {
     try {
-      if (await isStarting(server.home)) throw new Error('it is still starting')
+      if (await isStarting(server.home)) throw new Error('the server is still starting')
       return await unlessAborted(server.signal, connect(urlOf(server, postmaster)))
     } catch (refusal) {
       server.signal.throwIfAborted()
@@ -143,5 +143,5 @@ async function connect(connectionString: string): Promise<ScramClient> {
   return client
 }
 
-/** Of a socket in a folder that nobody shares it is but a part of the name. */
+/** Only names the socket file; any number works. */
 const socketPort = 5432

@@ -13,8 +13,8 @@ import { findPostmaster, readPidFile, stopPostmaster } from './postmaster.ts'
 import { urlOf } from './server.ts'
 
 /**
- * The cluster under the data directory for any number of processes: the first starts it, the others join. When the
- * one that looks after it leaves, another takes over; the last one to leave stops it. A process is a member from before it
+ * Shares the cluster of the data directory among any number of processes: the first starts it, the others join. When
+ * its keeper leaves, another process takes over; the last one to leave stops it. A process is a member from before it
  * looks for the server until it has closed its connections.
  */
 export async function shareCluster(options: EmbeddedClusterOptions): Promise<SharedCluster> {
@@ -23,7 +23,7 @@ export async function shareCluster(options: EmbeddedClusterOptions): Promise<Sha
   try {
     return await startOrJoin(home, member, options)
   } catch (error) {
-    // The server may be ours and not ready, or others may have joined it already.
+    // The server may be ours and not ready, or others may have joined it.
     if (options.signal?.aborted) await leave(home, member, undefined)
     else await member.release()
     options.signal?.throwIfAborted()
@@ -31,11 +31,11 @@ export async function shareCluster(options: EmbeddedClusterOptions): Promise<Sha
   }
 }
 
-/** Waits while the last member of before stops the server. */
+/** Waits while the last former member stops the server. */
 async function becomeMember(home: ClusterHome, signal?: AbortSignal): Promise<Lock> {
   const member = await takeLock(home, home.membersLockPath, 'shared', joinTimeoutMs, signal)
   if (member) return member
-  throw new ClusterError(`another Cartage process has been stopping PostgreSQL in ${home.directory} for long`)
+  throw new ClusterError(`another Cartage process has not finished stopping PostgreSQL in ${home.directory}`)
 }
 
 async function startOrJoin(
@@ -47,20 +47,20 @@ async function startOrJoin(
   for (;;) {
     try {
       const keeper = await keepCluster(home, options, true)
-      // For people alone.
+      // For people only.
       await noteDataDir(home, options.dataDir).catch(() => undefined)
       return new SharedCluster(home, member, options, keeper.url, keeper)
     } catch (error) {
       if (!(error instanceof ClusterHeld) || Date.now() > deadline) throw error
       const url = await answeringUrl(home, options.signal)
       if (url) return new SharedCluster(home, member, options, url, undefined)
-      // Its keeper is just starting it, or about to end.
+      // Its keeper is starting it, or about to end.
       await sleep(joinPauseMs, undefined, options.signal && { signal: options.signal })
     }
   }
 }
 
-/** The address of a server that lets us in, wherever it runs. */
+/** The URL of a server that accepts our login, wherever it runs. */
 async function answeringUrl(home: ClusterHome, signal?: AbortSignal): Promise<string | undefined> {
   const recorded = await readPidFile(home)
   if (!recorded) return undefined
@@ -97,12 +97,12 @@ export class SharedCluster {
     this.#watching = this.#succeed()
   }
 
-  /** Whose the cluster is, for root; undefined: our own. */
+  /** When root: the cluster's owner. Undefined: this process's user. */
   get owner(): Identity | undefined {
     return this.#home.identity
   }
 
-  /** Call it when this process has closed its connections. */
+  /** Call after this process has closed its connections. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     await this.#watching
@@ -119,22 +119,19 @@ export class SharedCluster {
         this.#keeper = await keepCluster(this.#home, this.#options, true)
       } catch (error) {
         if (signal.aborted || error instanceof ClusterHeld) continue
-        this.#options.log.warn(
-          { err: error },
-          'cannot take over the PostgreSQL of another process: trying again',
-        )
+        this.#options.log.warn({ err: error }, 'cannot become the keeper of PostgreSQL: trying again')
       }
     }
   }
 }
 
-/** Stops the server if no other member is left. A process that cannot know that stops nothing. */
+/** Stops the server if no other member is left. A process that cannot tell leaves it running. */
 async function leave(home: ClusterHome, member: Lock, keeper: EmbeddedCluster | undefined): Promise<void> {
   await member.release()
-  // Whoever starts from here on waits until it is released.
+  // Processes that start now wait until this lock is released.
   const last = await takeLock(home, home.membersLockPath, 'exclusive', 0).catch(() => undefined)
   try {
-    // The first process of a container takes all others of it along, the server too.
+    // When the first process of a container ends, all others in it end too, the server included.
     const isOver = last !== undefined || process.pid === 1
     if (!isOver) await keeper?.leave()
     else if (keeper) await keeper.stop()
@@ -177,5 +174,5 @@ async function ask(url: string, question: string): Promise<pg.QueryResult> {
 const joinTimeoutMs = 60_000
 const joinPauseMs = 200
 const successionPauseMs = 500
-/** For so long a keeper that is leaving may have its lock. */
+/** How long a leaving keeper may hold its lock. */
 const leavingMs = 2_000

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { type Identity, readOwned, writeOwned } from './owned-files.ts'
 
 /**
- * The folder of the server's socket: that of the cluster, which nobody but its user can enter. Where that name is too
- * long for a socket, a private folder under /tmp, whose name is kept in `socket-directory` beside the cluster.
+ * The folder of the server's socket: the cluster's own, which only its user can enter. If that path is too long for a
+ * socket, a private folder under /tmp, whose name is recorded in `socket-directory` beside the cluster.
  */
 export async function findSocketDirectory(home: string, identity: Identity | undefined): Promise<string> {
   if (socketPath(home, 5432).length <= longestPath) return home
@@ -20,7 +20,7 @@ export async function findSocketDirectory(home: string, identity: Identity | und
 
 export const socketPath = (directory: string, port: number) => join(directory, `.s.PGSQL.${port}`)
 
-/** Whoever cleans /tmp makes room for a folder of somebody else's under the same name. */
+/** After /tmp was cleaned, another user may have made a folder of the same name. */
 async function isPrivate(directory: string, uid: number | undefined): Promise<boolean> {
   return lstat(directory).then(
     (found) => found.isDirectory() && found.uid === uid && (found.mode & 0o077) === 0,
@@ -28,5 +28,5 @@ async function isPrivate(directory: string, uid: number | undefined): Promise<bo
   )
 }
 
-/** Of the 108 bytes of a socket's name, with room for the lock file that PostgreSQL puts beside it. */
+/** A socket path has at most 108 bytes; this leaves room for PostgreSQL's lock file beside it. */
 const longestPath = 100

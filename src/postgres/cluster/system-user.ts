@@ -3,19 +3,19 @@ import { promisify } from 'node:util'
 import { ClusterError } from './cluster-error.ts'
 import type { Identity } from './owned-files.ts'
 
-/** The system user of the service, which `npm start` makes where it may. */
+/** The service's system user, which `npm start` creates if it may. */
 export const serviceUser = 'cartage'
 
 const run = promisify(execFile)
 
-/** The first of these users that this machine has. */
+/** The first of these users that exists on this machine. */
 export async function findUser(names: readonly string[]): Promise<Identity> {
   for (const name of names) {
     const found = await lookUp(name).catch(() => undefined)
     if (found) return found
   }
   throw new ClusterError(
-    `neither the service nor PostgreSQL runs as root, and there is no user ${names.join(' or ')}: make one (Debian: adduser --system --group --no-create-home ${serviceUser})`,
+    `Cartage and PostgreSQL do not run as root, and there is no user ${names.join(' or ')}: create one (Debian: adduser --system --group --no-create-home ${serviceUser})`,
   )
 }
 
@@ -26,7 +26,7 @@ async function lookUp(name: string): Promise<Identity> {
 
 export const isRoot = () => process.getuid?.() === 0
 
-/** Whether the user may read (-r) or write (-w) a file or folder, by all the folders above it. */
+/** True if the user may read (-r) or write (-w) the file or folder, all parent folders included. */
 export async function canUse(user: Identity, way: '-r' | '-w', path: string): Promise<boolean> {
   return run('test', [way, path], { ...user, cwd: '/' }).then(
     () => true,

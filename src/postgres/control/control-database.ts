@@ -8,7 +8,7 @@ import { quoteIdentifier } from '../quote.ts'
 import type { Session } from '../session.ts'
 import { adminTarget } from '../session-target.ts'
 
-/** Makes the control database if there is none, and brings it up to date. Answers whether it is new. */
+/** Creates the control database if it is missing, and migrates it. Returns whether it is new. */
 export function prepareControlDatabase(
   databases: Databases,
   name: string,
@@ -17,7 +17,7 @@ export function prepareControlDatabase(
   return prepareDatabase(databases, firstHostId, name, migrations)
 }
 
-/** The same on another host: what the service itself keeps there. */
+/** The same for the service's own database on another host. */
 export async function prepareHostDatabase(
   databases: Databases,
   hostId: number,
@@ -26,7 +26,7 @@ export async function prepareHostDatabase(
   await prepareDatabase(databases, hostId, databases.namespace, migrations)
 }
 
-/** Whether the service's own database on a host is the control database of an installation. */
+/** True if the service's own database on this host is the control database of an installation. */
 export async function isControlDatabase(
   { admin, hosts, namespace }: Databases,
   hostId: number,
@@ -54,7 +54,7 @@ async function prepareDatabase(
 async function createIfMissing({ admin, hosts }: Databases, hostId: number, name: string): Promise<void> {
   await admin.use(adminTarget(hosts, hostId), async (session) => {
     await requireVersion(session)
-    // Processes that start at the same moment do this one after the other.
+    // Processes that start together do this one after the other.
     await holdName(session, name)
     const { rowCount } = await session.query('select from pg_catalog.pg_database where datname = $1', [name])
     if (rowCount) return

@@ -14,7 +14,7 @@ import {
 } from '../wire/drop-when-silent.ts'
 import { ScramClient } from '../wire/scram-client.ts'
 
-/** Connections to the control database. Every wait has an end: for a connection, for a lock, for an answer. */
+/** Connections to the control database. Every wait has a timeout: for a connection, a lock, an answer. */
 export class ControlPool extends pg.Pool {
   readonly #waitMs: number
   readonly #releasedAt = new WeakMap<pg.ClientBase, number>()
@@ -58,18 +58,18 @@ export class ControlPool extends pg.Pool {
     return undefined
   }
 
-  /** One of those that listen, hold a lease or show that a process lives: no crowd of requests keeps them waiting. */
+  /** A reserved connection, for listeners, leases and the worker's sign of life: requests cannot take it. */
   connectApart(): Promise<pg.PoolClient> {
     this.#apart ??= this.#openApart()
     const isFull = this.#apart.totalCount === listeningConnections && this.#apart.idleCount === 0
-    // More than one worker in a process: an ordinary one does.
+    // With more than one worker in a process, use an ordinary connection.
     return isFull ? this.connect() : this.#apart.connect()
   }
 
   override end(): Promise<void>
   override end(callback: () => void): void
   override end(callback?: () => void): Promise<void> | undefined {
-    // Some are lent out, or do not answer.
+    // Some connections may be borrowed, or not answer.
     setTimeout(() => {
       for (const client of this.#clients) socketOf(client).destroy()
     }, goodbyeMs).unref()
@@ -82,7 +82,7 @@ export class ControlPool extends pg.Pool {
     await Promise.all([super.end(), this.#apart?.end()])
   }
 
-  /** When one connection has fallen silent, those that have not been used since may have done so too. */
+  /** If one connection was silent, do not trust those last used before that. */
   async #trusted(): Promise<pg.PoolClient> {
     for (;;) {
       const client = await super.connect().catch((error: unknown) => {
@@ -97,7 +97,7 @@ export class ControlPool extends pg.Pool {
   #watch(client: pg.PoolClient): void {
     this.#clients.add(client)
     client.on('end', () => this.#clients.delete(client))
-    // Without a listener a connection that is lost between two statements would end the process.
+    // Without a listener, losing a connection between two statements would end the process.
     client.on('error', (error) => {
       if (hasSqlstate(error, 'ETIMEDOUT')) this.#silentSince = performance.now()
     })
@@ -110,7 +110,7 @@ export class ControlPool extends pg.Pool {
   }
 }
 
-/** Lifts the limits for the rest of a transaction that may touch any number of rows. */
+/** Raises the timeouts for the rest of a transaction that may touch any number of rows. */
 export async function allowLongStatements(tx: pg.ClientBase): Promise<void> {
   await tx.query(`set local statement_timeout = ${longMs}`)
   limitSilence(tx, longMs + silentMs)
@@ -127,18 +127,18 @@ type ConnectCallback = (
 ) => void
 
 export const controlConnections = 12
-/** Those of them that requests cannot take: of the lease, of those who wait for jobs, of the worker. */
+/** Reserved from requests: one each for the lease, the job waiter and the worker. */
 const listeningConnections = 3
 
-/** A little longer than PostgreSQL itself lets a statement run: its own error says for certain that nothing was done. */
+/** Slightly longer than the statement timeout: PostgreSQL's own error proves that nothing was done. */
 const silentMs = 6_000
 
 const settings = {
   search_path: 'cartage,pg_catalog',
-  // What a job rests on after a crash must be on the disk, whatever the server's default.
+  // The job state needed after a crash must be on disk, whatever the server's default.
   synchronous_commit: 'on',
-  // The functions of the queue plan without sequential scans. Where there is no other way, the plan looks so expensive that
-  // PostgreSQL would compile it, each time.
+  // The queue's functions plan with sequential scans disabled. If no other plan exists, its cost looks so high that
+  // PostgreSQL would compile it each time.
   jit: 'off',
   statement_timeout: 5_000,
   lock_timeout: 3_000,

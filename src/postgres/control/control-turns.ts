@@ -6,8 +6,8 @@ import { type Holder, Slots } from '../pools/slots.ts'
 type Turns = Readonly<{ total: number; perRole?: number; waitMs: number }>
 
 /**
- * For work that holds a connection to the control database while it waits for something else: a few do so at once, the
- * others wait for their turn, or are refused when they have waited for too long. Each pool has turns of its own.
+ * Limits work that holds a connection to the control database while it waits for something else: a few run at once, the
+ * others queue, and are refused after `waitMs`. Each pool has its own limit.
  */
 export function controlTurns({ total, perRole = total, waitMs }: Turns) {
   const slotsOf = remembered(

@@ -1,22 +1,22 @@
 import { isConnectionLoss, sqlstateOf } from '../sqlstate.ts'
 
-/** Somebody who waits for a write, or only for the next group. */
+/** A caller that waits for its write, or only for the next group. */
 type Waiting<Write, Result> = Readonly<{
   writes: readonly Write[]
   resolve: (results: readonly Result[]) => void
   reject: (error: unknown) => void
 }>
 
-/** Writes all of them in one transaction. If not patient, it fails where it would have to wait for long. */
+/** Writes all of them in one transaction. If not patient, it fails instead of waiting long. */
 export type WriteGroup<Write, Result> = (
   writes: readonly Write[],
   isPatient: boolean,
 ) => Promise<readonly Result[]>
 
 /**
- * Group commit: writes that come while others are under way go into one transaction, with one flush to the disk. If that
- * is refused, each is written alone: one that has to wait for a lock, or has to fail, does so without the others. A
- * silent connection holds up the next group only for a moment.
+ * Group commit: writes that arrive while others are in flight go into one transaction, with one flush to disk. If that
+ * transaction is refused, each write is retried alone, so that only the one that must wait for a lock, or fail, does
+ * so. A silent connection delays the next group only for a moment.
  */
 export class GroupCommit<Write, Result> {
   readonly #writeGroup: WriteGroup<Write, Result>
@@ -35,7 +35,7 @@ export class GroupCommit<Write, Result> {
     return result!
   }
 
-  /** Waits for a group, even for one without writes: its function may do more than write. */
+  /** Waits for a group, even one without writes: `writeGroup` may do more than write. */
   async flush(): Promise<void> {
     await this.#join([])
   }
@@ -61,7 +61,7 @@ export class GroupCommit<Write, Result> {
     this.#isWriting = false
   }
 
-  /** Never rejects: an error goes to those who wait. */
+  /** Never rejects: errors go to the waiting callers. */
   async #settle(batch: readonly Waiting<Write, Result>[], isPatient: boolean): Promise<void> {
     try {
       const writes = batch.flatMap((each) => each.writes)
@@ -73,7 +73,7 @@ export class GroupCommit<Write, Result> {
     }
   }
 
-  /** Some at a time: those that have to wait must not take every connection. */
+  /** A few at a time: writes that wait must not take every connection. */
   #writeAlone(batch: readonly Waiting<Write, Result>[]): void {
     this.#alone.push(...batch)
     while (this.#alone.length > 0 && this.#patient < mostPatient) {
@@ -102,7 +102,7 @@ async function soon(exchange: Promise<void>): Promise<void> {
 
 const soonMs = 1_000
 
-/** Whether a failed statement may have been committed all the same. If not, PostgreSQL has refused it. */
+/** True if a failed statement may have been committed all the same. False: PostgreSQL refused it. */
 export function isInDoubt(error: unknown): boolean {
   return isConnectionLoss(error) || !/^[0-9A-Z]{5}$/.test(sqlstateOf(error) ?? '')
 }

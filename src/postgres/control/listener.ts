@@ -6,23 +6,23 @@ import type { ControlPool } from './control-pool.ts'
 
 export type ListenerOptions = Readonly<{
   channel: string
-  /** After LISTEN, on every new connection. If it fails, so does the connection. */
+  /** Called after LISTEN, on every new connection. If it fails, so does the connection. */
   onConnect?: (client: PoolClient) => Promise<void>
   onMessage: (payload: string) => void
-  /** From time to time, and when woken. If it fails or takes too long, the connection is dropped and made again. */
+  /** Called periodically, and when woken. If it fails or times out, the listener reconnects. */
   onRound: (client: PoolClient) => Promise<void>
   everyMs: number
-  /** How long a round may take. Half of what `onConnect` may. */
+  /** Time limit of a round; `onConnect` has twice as long. */
   answerMs: number
-  /** The connection is lost, or could not be made. */
+  /** The connection is lost, or could not be opened. */
   onLost?: (error: unknown) => void
-  /** At the end, on a connection that still answers. */
+  /** Called at the end, if the connection still answers. */
   onStop?: (client: PoolClient) => Promise<void>
 }>
 
 /**
  * A connection to the control database that listens on a channel, and reconnects with backoff until it is stopped. A
- * connection can be silent without being closed, so it is asked something in rounds.
+ * connection can be silent without being closed, so each round sends a query.
  */
 export class Listener {
   readonly #control: ControlPool
@@ -45,14 +45,14 @@ export class Listener {
     return this.#isConnected
   }
 
-  /** Starts to listen, if it does not yet. Rejects if the present attempt to connect fails; it is not the last one. */
+  /** Starts to listen, once. Rejects if the current attempt to connect fails; further attempts follow. */
   async listen(): Promise<void> {
     this.#attempt ??= this.#connect()
     this.#ended ??= this.#keep()
     await this.#attempt
   }
 
-  /** The next round begins at once. */
+  /** Starts the next round at once. */
   wake(): void {
     this.#isWoken = true
     this.#endPause()
@@ -103,7 +103,7 @@ export class Listener {
     }
   }
 
-  /** Goes from round to round until the connection is lost or we are stopped. */
+  /** Runs rounds until the connection is lost or the listener is stopped. */
   async #hold(client: PoolClient): Promise<void> {
     const { answerMs, onRound, onStop } = this.#options
     try {
@@ -130,7 +130,7 @@ export class Listener {
     return undefined
   }
 
-  /** Until the next round is due, or somebody wakes us. */
+  /** Until the next round is due, or `wake` is called. */
   async #pause(): Promise<void> {
     if (!this.#isWoken && !this.#isStopped) {
       const woken = new AbortController()

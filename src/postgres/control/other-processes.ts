@@ -2,8 +2,8 @@ import type { Pool } from 'pg'
 import type { Queryable } from '../transaction.ts'
 
 /**
- * Whether another Cartage process is connected to the control database of `pool`, be it only starting. Tenants cannot
- * connect there, so nobody else bears our names.
+ * True if another Cartage process is connected to the control database of `pool`, even if it is only starting. Tenants
+ * cannot connect there, so no other client has our application names.
  */
 export async function hasOtherProcesses(pool: Pool, control: Queryable = pool): Promise<boolean> {
   const { rows } = await control.query<{ count: number }>(

@@ -6,10 +6,10 @@ import { tenantDatabasePattern } from '../tenant-names.ts'
 import type { Ended, Look } from './look.ts'
 
 /**
- * Ends workers of autovacuum that stay on one table of a tenant for longer than its size explains. They run the tenant's
- * code, as ANALYZE computes the expressions of indexes and statistics, and the few workers are for the whole cluster.
- * Autovacuum is switched off for the table. A database that did this has little time for each table from then on, whatever
- * its owner switches on again or makes anew.
+ * Ends autovacuum workers that stay on a tenant's table longer than its size explains, and turns autovacuum off for the
+ * table. ANALYZE computes index and statistics expressions, so the workers run the tenant's code, and the whole cluster
+ * shares the few workers. Afterwards every table of that database gets little time, whatever its owner turns on or
+ * creates again.
  */
 export function lookAtAutovacuum(databases: Databases, tableMs: number): Look {
   const watches = new Map<number, AutovacuumWatch>()
@@ -38,10 +38,10 @@ class AutovacuumWatch {
   readonly #databases: Databases
   readonly #hostId: number
   readonly #tableMs: number
-  /** Until when a database has little time. */
+  /** Until when a database gets little time per table. */
   readonly #strictUntil = new Map<string, number>()
-  readonly #judging = new Set<string>()
-  /** What was ended since the last look. */
+  readonly #checking = new Set<string>()
+  /** Ended since the last round. */
   #ended: Ended[] = []
 
   constructor(databases: Databases, hostId: number, tableMs: number) {
@@ -51,7 +51,7 @@ class AutovacuumWatch {
   }
 
   look(found: readonly Worker[]): readonly Ended[] {
-    for (const worker of found) if (worker.ms > this.#patienceMs(worker.database)) this.#judge(worker)
+    for (const worker of found) if (worker.ms > this.#patienceMs(worker.database)) this.#check(worker)
     const ended = this.#ended
     this.#ended = []
     return ended
@@ -62,16 +62,16 @@ class AutovacuumWatch {
     return isStrict ? Math.min(leastMs, this.#tableMs) : this.#tableMs
   }
 
-  /** In the background: the database of the table has to be asked, and a look may not wait for that. */
-  #judge(worker: Worker): void {
+  /** In the background: it queries the table's database, and a round must not wait for that. */
+  #check(worker: Worker): void {
     const key = `${worker.pid} ${worker.xactStart}`
-    if (this.#judging.has(key)) return
-    this.#judging.add(key)
+    if (this.#checking.has(key)) return
+    this.#checking.add(key)
     const { admin, hosts } = this.#databases
     void admin
       .use(adminTarget(hosts, this.#hostId, worker.database), (session) => this.#end(session, worker))
       .catch(() => undefined)
-      .finally(() => this.#judging.delete(key))
+      .finally(() => this.#checking.delete(key))
   }
 
   async #end(session: Session, worker: Worker): Promise<void> {
@@ -84,14 +84,14 @@ class AutovacuumWatch {
     const name = `${quoteIdentifier(table.schema)}.${quoteIdentifier(table.name)}`
     this.#ended.push({
       role: table.owner,
-      why: `kept autovacuum at the table ${name} of ${worker.database}, for which it is off now`,
+      why: `kept autovacuum busy on the table ${name} of ${worker.database}: autovacuum is off for it now`,
       table: name,
     })
     await session.query(`set lock_timeout = '1s'; alter table ${name} set (autovacuum_enabled = off)`)
   }
 }
 
-/** Not those that prevent wraparound: they compute no expression, and the cluster needs them. */
+/** Except workers that prevent wraparound: they compute no expression, and the cluster needs them. */
 const workers = `
   select activity.pid, xact_start::text as "xactStart", datname as database,
     pg_catalog.array_agg(relation::int8::float8) as relations,
@@ -110,12 +110,12 @@ const tableOf = `
   join pg_catalog.pg_roles on pg_roles.oid = relowner
   where pg_class.oid = any ($1::int8[]::oid[]) and relkind in ('r', 'm') and not rolsuper`
 
-/** If it still is at the same table; waits for its end, as it has the table locked. */
+/** Only if it is still on the same table. Waits for its end, as it holds a lock on the table. */
 const endWorker = `
   select pg_catalog.pg_terminate_backend(pid, 1000) from pg_catalog.pg_stat_activity
   where pid = $1 and xact_start = $2::timestamptz and backend_type = 'autovacuum worker'`
 
 const leastMs = 2_000
 const strictMs = 60 * 60_000
-/** 4 MB in a second: autovacuum reads ten times as many, with its pauses. */
+/** 4 MB per second: autovacuum reads ten times as fast, pauses included. */
 const bytesPerMs = 4_000

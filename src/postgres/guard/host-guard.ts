@@ -3,8 +3,8 @@ import { HostWatch } from './host-watch.ts'
 import type { GuardOptions } from './look.ts'
 
 /**
- * Looks at every host from a connection of the administrator's that is always open: what tenants do to a cluster may keep
- * everybody from logging in, the administrator too. Each process looks for itself; a look costs some milliseconds.
+ * Checks every host on an administrator's connection that is always open: tenants may block all logins to a cluster,
+ * even the administrator's. Every process checks for itself; a check takes some milliseconds.
  */
 export class HostGuard {
   readonly #options: GuardOptions
@@ -28,12 +28,12 @@ export class HostGuard {
     await Promise.all([...this.#watches.values()].map((watch) => watch.stop()))
   }
 
-  /** Hosts that it watches at this moment: those whose connection is open. */
+  /** Hosts watched now: those with an open connection. */
   watched(): readonly Host[] {
     return [...this.#watches.values()].filter(({ isConnected }) => isConnected).map(({ host }) => host)
   }
 
-  /** Hosts are added while the service runs. */
+  /** Hosts can be added while the service runs. */
   #follow(): void {
     const { hosts, looks, onEnded, log } = this.#options
     for (const host of hosts.all()) {
@@ -44,7 +44,7 @@ export class HostGuard {
     }
   }
 
-  /** It has another address, or is removed. */
+  /** The host has a new address, or was removed. */
   #leave(id: number): void {
     void this.#watches.get(id)?.stop()
     this.#watches.delete(id)

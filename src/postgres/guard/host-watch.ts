@@ -10,8 +10,8 @@ import type { GuardedHost, GuardOptions, Look } from './look.ts'
 type HostWatchOptions = GuardOptions & Pick<GuardedHost, 'host'>
 
 /**
- * The guard of one host: connects, looks in rounds, and connects again with backoff when the connection is lost, until it is
- * stopped. Whatever happens is logged, nothing is thrown.
+ * The guard of one host: connects, runs its checks in rounds, and reconnects with backoff until it is stopped. Logs
+ * failures and never throws.
  */
 export class HostWatch {
   readonly #options: HostWatchOptions
@@ -36,7 +36,7 @@ export class HostWatch {
     this.#ended ??= this.#keep()
   }
 
-  /** A look that hangs is cut off. An attempt to connect is not waited for: it closes its connection by itself. */
+  /** Cuts off a check that hangs. Does not wait for an attempt to connect, which closes its own connection. */
   async stop(): Promise<void> {
     this.#stopped.abort()
     const client = this.#client
@@ -76,7 +76,7 @@ export class HostWatch {
     )
   }
 
-  /** Goes from round to round until the connection is lost or we are stopped. */
+  /** Runs rounds until the connection is lost or the watch is stopped. */
   async #hold(client: Client): Promise<void> {
     this.#client = client
     let isLost = false
@@ -112,8 +112,8 @@ export class HostWatch {
       for (const each of ended) onEnded(look, host, each)
       return ended.length
     } catch (error) {
-      if (!this.#isStopped) log.warn({ err: error, host: host.name, look: look.name }, 'a look failed')
-      // A late answer would be taken for that of the next look.
+      if (!this.#isStopped) log.warn({ err: error, host: host.name, look: look.name }, 'a host check failed')
+      // A late answer would be taken for the next check's.
       if (isLate(error)) socketOf(client).destroy()
       return 0
     }
@@ -134,7 +134,7 @@ export class HostWatch {
   }
 }
 
-/** Each text is planned at its first use, under a name of its own. */
+/** Each text is a prepared statement, planned at its first use. */
 function askOn(client: Client): GuardedHost['ask'] {
   return async <R extends QueryResultRow>(text: string, values: unknown[] = []) => {
     const name = createHash('sha1').update(text).digest('hex')
@@ -145,13 +145,13 @@ function askOn(client: Client): GuardedHost['ask'] {
 
 const isLate = (error: unknown) => (error as { code?: unknown } | null)?.code === 'database-unavailable'
 
-/** A server that does not answer is not waited for. */
+/** Does not wait for a server that does not answer. */
 async function goodbye(client: Client): Promise<void> {
   const late = sleep(goodbyeMs, undefined, { ref: false }).then(() => socketOf(client).destroy())
   await Promise.race([client.end().catch(() => undefined), late])
 }
 
-/** A look must not wait for what it is there to end. */
+/** A check must not wait for the sessions that it has to end. */
 const settings = { statement_timeout: 2_000, lock_timeout: 500, temp_file_limit: -1 } as const
 
 const connectMs = 5_000

@@ -10,18 +10,18 @@ import type { Ended, GuardedHost, Look } from './look.ts'
 import { OwnersTurn } from './owners-turn.ts'
 
 /**
- * Ends backends of tenants that keep others from what belongs to all. PostgreSQL takes some locks before it looks at
- * rights, and all who come later wait behind whoever waits for a strong one:
- * - a backend that waits for more than RowExclusive on a catalog, a shared object, a database or a relation that its role
- *   has no right on is ended at once;
- * - one that holds a lock there is ended when others have waited for it for two seconds.
+ * Ends tenants' backends that block objects which all tenants share. PostgreSQL takes some locks before it checks
+ * privileges, and every later request queues behind one that waits for a strong lock:
+ * - a backend that waits for more than RowExclusive on a catalog, a shared object, a database, or a relation that its
+ *   role has no right on, is ended at once;
+ * - a backend that holds a lock there is ended when others have waited for it for two seconds.
  */
 export function lookAtLocks(databases: Databases): Look {
   const watches = new Map<number, LockWatch>()
   return {
     name: 'locks',
     everyMs: 1_000,
-    // Whoever was ended may try again at once.
+    // An ended caller may try again at once.
     alertMs: 100,
     look: (guarded) => {
       const { id } = guarded.host
@@ -34,13 +34,13 @@ export function lookAtLocks(databases: Databases): Look {
 
 type Ask = GuardedHost['ask']
 
-/** A lock, and the backend of a tenant that has it or waits for it. */
+/** A lock, and a tenant's backend that holds it or waits for it. */
 type Suspect = Readonly<{
   lock: SeenLock
   act: 'waited for' | 'held'
   place: Place
   role: string
-  /** Undefined: of another process. */
+  /** Undefined: the session of another process. */
   session: Session | undefined
 }>
 
@@ -51,14 +51,14 @@ class LockWatch {
   readonly #databases: Databases
   readonly #hostId: number
   readonly #isTenant: RegExp
-  /** Names of roles, by their ids: while a catalog is locked they cannot be asked for. */
+  /** Role names by id: they cannot be read while a catalog is locked. */
   #roles: ReadonlyMap<number, string> = new Map()
   #catalogs: ReadonlyMap<number, string> = new Map()
   readonly #ownersTurn = new OwnersTurn()
-  /** Until when a backend need not be judged again, by backend and lock. */
-  readonly #judged = new Map<string, number>()
+  /** By backend and lock: until when it need not be checked again. */
+  readonly #checkedUntil = new Map<string, number>()
   readonly #cancelled = new WeakSet<Session>()
-  /** What was ended since the last look. */
+  /** Ended since the last round. */
   #ended: Ended[] = []
 
   constructor(databases: Databases, hostId: number) {
@@ -71,11 +71,11 @@ class LockWatch {
     const locks = await ask<SeenLock>(waiting)
     const waits = locks.filter(({ granted }) => !granted)
     const waiters = this.#suspects(waits.filter(isStrong), 'waited for')
-    const culprits = waiters.filter(({ place }) => place === 'everybodys').map(({ lock }) => lock.pid)
+    const culprits = waiters.filter(({ place }) => place === 'shared').map(({ lock }) => lock.pid)
     const long = waits.filter(({ pid, waitedMs }) => waitedMs > patienceMs && !culprits.includes(pid))
     await this.#endAll(ask, waiters)
     if (long.length > 0) await this.#endAll(ask, await this.#holders(ask, long, locks))
-    // Else the catalog of roles may be the one that is locked.
+    // Otherwise the catalog of roles itself may be locked.
     if (culprits.length === 0) await this.#learn(ask)
     const ended = this.#ended
     this.#ended = []
@@ -87,11 +87,11 @@ class LockWatch {
     return pids.length === 0 ? [] : this.#suspects(await ask<SeenLock>(blocking, [pids]), 'held')
   }
 
-  /** Those of tenants, where it matters what is locked. */
+  /** Tenants' locks on objects that matter. */
   #suspects(locks: readonly SeenLock[], act: Suspect['act']): readonly Suspect[] {
     const { query, copy, job } = this.#databases
     return locks.flatMap((lock) => {
-      const place = isRowHeld(lock, act) ? 'everybodys' : placeOf(lock)
+      const place = isRowHeld(lock, act) ? 'shared' : placeOf(lock)
       const session = [query, copy, job].map((pools) => pools.find(this.#hostId, lock.pid)).find(Boolean)
       const role = session?.target.role ?? this.#roles.get(lock.roleId ?? 0) ?? ''
       return place && this.#isTenant.test(role) ? [{ lock, act, place, role, session }] : []
@@ -99,10 +99,10 @@ class LockWatch {
   }
 
   async #endAll(ask: Ask, suspects: readonly Suspect[]): Promise<void> {
-    for (const suspect of suspects) if (suspect.place === 'somebodys') this.#judge(suspect)
-    const due = suspects.filter((suspect) => suspect.place === 'everybodys' && this.#isDue(suspect))
-    // To end a backend PostgreSQL reads the catalog of roles, which may be the very one that they lock. For a cancel it
-    // reads none: then all of them leave the queue for a moment, and the guard has its turn.
+    for (const suspect of suspects) if (suspect.place === 'owned') this.#check(suspect)
+    const due = suspects.filter((suspect) => suspect.place === 'shared' && this.#isDue(suspect))
+    // To terminate a backend PostgreSQL reads the catalog of roles, which may be the locked one. A cancel reads no
+    // catalog: it makes all of them leave the lock queue for a moment, and the guard gets its turn.
     const cancelAll = () => {
       for (const { session } of due) if (session?.endReason) this.#cancel(session)
     }
@@ -121,30 +121,30 @@ class LockWatch {
     return session !== undefined || this.#ownersTurn.isOver(keyOf(lock))
   }
 
-  /** In the background: the database has to be asked, where a tenant may hold up more than the guard may wait for. */
-  #judge(suspect: Suspect): void {
+  /** In the background: it queries the tenant's database, where a tenant may block longer than the guard may wait. */
+  #check(suspect: Suspect): void {
     const { lock, act, role, session } = suspect
     const key = `${keyOf(lock)} ${lock.relation ?? lock.objid} ${act}`
     const now = performance.now()
-    for (const [each, until] of this.#judged) if (until < now) this.#judged.delete(each)
-    if (!session || this.#judged.has(key)) return
-    this.#judged.set(key, now + judgedMs)
+    for (const [each, until] of this.#checkedUntil) if (until < now) this.#checkedUntil.delete(each)
+    if (!session || this.#checkedUntil.has(key)) return
+    this.#checkedUntil.set(key, now + recheckMs)
     const { admin, hosts } = this.#databases
-    const judged = admin.use(
+    const checked = admin.use(
       adminTarget(hosts, this.#hostId, session.target.database),
       async (administrator) => {
-        const isRightful = await mayLock(administrator, role, lock, act === 'waited for')
-        if (isRightful) return
+        const isAllowed = await mayLock(administrator, role, lock, act === 'waited for')
+        if (isAllowed) return
         await this.#end(
           suspect,
           async (text, values) => (await administrator.query(text, values)).rows as never,
         )
       },
     )
-    judged.catch(() => this.#judged.delete(key))
+    checked.catch(() => this.#checkedUntil.delete(key))
   }
 
-  /** If it still is as it was. The client's own process tells it why. */
+  /** Only if the lock is unchanged. The process that owns the session tells its client the reason. */
   async #end({ lock, act, role, session }: Suspect, ask: Ask): Promise<void> {
     const what = nameOf(lock, this.#catalogs)
     session?.endFor(errors.lockNotAllowed(act, what))
@@ -161,7 +161,10 @@ class LockWatch {
     session.cancel().catch(() => undefined)
   }
 
-  /** Reads what is needed while catalogs are locked; PostgreSQL itself keeps the roles, too, that it has to read to end a backend. */
+  /**
+   * Reads what is needed while catalogs are locked. This also caches, inside PostgreSQL, the roles that it must read to
+   * terminate a backend.
+   */
   async #learn(ask: Ask): Promise<void> {
     if (this.#catalogs.size === 0) {
       const rows = await ask<{ oid: number; name: string }>(catalogNames)
@@ -172,18 +175,18 @@ class LockWatch {
   }
 }
 
-/** That of a transaction which has changed the row of a shared catalog. */
+/** The lock of a transaction that has changed a row of a shared catalog. */
 const isRowHeld = ({ locktype }: SeenLock, act: Suspect['act']) =>
   locktype === 'transactionid' && act === 'held'
 
-/** The next look tries again. */
+/** The next round tries again. */
 function ignoreLockTimeout(error: unknown): void {
   if (!hasSqlstate(error, sqlstate.lockNotAvailable)) throw error
 }
 
 const keyOf = ({ pid, backendStart }: SeenLock) => `${pid} ${backendStart}`
 
-/** These read the memory of PostgreSQL and no catalog that a tenant could lock. */
+/** These read PostgreSQL's shared memory, and no catalog that a tenant could lock. */
 const waiting = `
   select lock.pid, locktype, database, relation, classid, objid, mode, granted,
     coalesce(extract(epoch from pg_catalog.clock_timestamp() - waitstart) * 1000, 0)::float8 as "waitedMs",
@@ -191,7 +194,7 @@ const waiting = `
   from pg_catalog.pg_lock_status() lock join pg_catalog.pg_stat_get_activity(null) activity on activity.pid = lock.pid
   where not granted or locktype = 'tuple'`
 
-/** Locks that others wait for, and who has them. */
+/** The locks that the given backends wait for, and their holders. */
 const blocking = `
   with locks as materialized (select * from pg_catalog.pg_lock_status())
   select distinct on (held.pid, held.relation, held.objid) held.pid, held.locktype, held.database, held.relation,
@@ -223,4 +226,4 @@ const connectedRoles = `
 const patienceMs = 2_000
 const lateMs = 150
 const longestMs = 2_000
-const judgedMs = 5_000
+const recheckMs = 5_000

@@ -2,9 +2,9 @@ import type { Session } from '../session.ts'
 import type { LockRow } from './lock-rules.ts'
 
 /**
- * Whether a role may have such a lock in this database. A strong lock is for the owner, and for a role with a privilege
- * that PostgreSQL asks for it; a weak one for a role with any privilege. What a role cannot name, it has locked through
- * something of others that it may use: views, functions and triggers with the rights of their owners, foreign keys.
+ * True if a role may hold such a lock in this database. A strong lock needs ownership, or a privilege that PostgreSQL
+ * requires for it; a weak one needs any privilege. A role may also lock relations that it cannot name, through objects
+ * of others that it may use: views, functions and triggers with their owners' rights, foreign keys.
  */
 export async function mayLock(
   administrator: Session,
@@ -24,7 +24,7 @@ type Verdict = { may: boolean }
 const strong = 'update, delete, truncate, references, trigger'
 const any = `select, insert, ${strong}`
 
-/** A view counts if its owner may read: anybody can make a view of anything. */
+/** A view counts only if its owner may read the table: anyone can make a view of anything. */
 const onRelation = `
   with recursive related as (
     select $2::oid as oid
@@ -63,7 +63,7 @@ const onRelation = `
         or pg_catalog.has_any_column_privilege($1::name, related.oid, 'references')
         or ($3 like 'select%' and pg_catalog.has_any_column_privilege($1::name, related.oid, 'select, insert, update'))) as may`
 
-/** What the administrator owns has no row in pg_shdepend. */
+/** Objects of the administrator have no row in pg_shdepend. */
 const onObject = `
   select exists (
       select from pg_catalog.pg_shdepend

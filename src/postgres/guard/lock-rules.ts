@@ -1,12 +1,12 @@
-/** A lock that somebody waits for, or the lock on a row that somebody who waits for a transaction has taken. */
+/** A lock that a backend waits for, or a row lock that it holds while it waits for another transaction. */
 export type LockRow = Readonly<{
   pid: number
   locktype: string
-  /** 0: of the whole cluster. */
+  /** 0: shared by the whole cluster. */
   database: number
-  /** Of a relation or a row of it. */
+  /** For a relation, or a row of it. */
   relation: number | null
-  /** Of anything else in a catalog: the catalog, and the row in it. */
+  /** For any other object: its catalog, and its row there. */
   classid: number | null
   objid: number | null
   mode: string
@@ -15,24 +15,27 @@ export type LockRow = Readonly<{
 }>
 
 /**
- * What a lock is on. `everybodys`: catalogs, databases, roles and all else that no tenant owns. `somebodys`: only the
- * database itself can tell whose it is.
+ * What a lock is on. `shared`: catalogs, databases, roles and everything else that no tenant owns. `owned`: only its
+ * database knows the owner.
  */
-export type Place = 'everybodys' | 'somebodys'
+export type Place = 'shared' | 'owned'
 
-/** Undefined: a lock that says nothing of an object, or that PostgreSQL takes by itself. */
+/** Undefined: the lock is on no object, or PostgreSQL takes it by itself. */
 export function placeOf({ locktype, database, relation, classid, objid }: LockRow): Place | undefined {
-  if (locktype === 'relation') return isBuiltIn(database, relation) ? 'everybodys' : 'somebodys'
+  if (locktype === 'relation') return isBuiltIn(database, relation) ? 'shared' : 'owned'
   if (locktype !== 'object' || isNotifyQueue(classid, objid)) return undefined
-  return isBuiltIn(database, objid) ? 'everybodys' : 'somebodys'
+  return isBuiltIn(database, objid) ? 'shared' : 'owned'
 }
 
-/** More than those who read and write rows need: all who come later wait behind it. */
+/** Stronger than what reading and writing rows needs: all later requests queue behind it. */
 export const isStrong = ({ mode }: Pick<LockRow, 'mode'>) => !weakModes.has(mode)
 
 const weakModes = new Set(['AccessShareLock', 'RowShareLock', 'RowExclusiveLock'])
 
-/** A change of a shared catalog's row waits for the transaction that changed it last, and has the row locked meanwhile. */
+/**
+ * An update of a shared catalog's row waits for the last transaction that changed it, and holds a lock on the row
+ * meanwhile.
+ */
 export function isForSharedRow(wait: LockRow, locks: readonly LockRow[]): boolean {
   if (wait.locktype !== 'transactionid') return false
   return locks.some(
@@ -41,7 +44,7 @@ export function isForSharedRow(wait: LockRow, locks: readonly LockRow[]): boolea
   )
 }
 
-/** What the caller is told that it is about. */
+/** The object's name in the error for the caller. */
 export function nameOf(
   { locktype, relation, classid }: LockRow,
   catalogs: ReadonlyMap<number, string>,
@@ -52,10 +55,10 @@ export function nameOf(
   return classid === pgAuthid ? 'a role' : 'an object that is not its own'
 }
 
-/** What initdb has made, and what belongs to the whole cluster. */
+/** Created by initdb, or shared by the whole cluster. */
 const isBuiltIn = (database: number, oid: number | null) => database === 0 || (oid ?? 0) < firstNormalOid
 
-/** Whoever sends a NOTIFY holds this at its commit. */
+/** Every NOTIFY holds this lock at its commit. */
 const isNotifyQueue = (classid: number | null, objid: number | null) => classid === pgDatabase && objid === 0
 
 const firstNormalOid = 16_384

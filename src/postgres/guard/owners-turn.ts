@@ -1,6 +1,6 @@
 /**
- * Leaves what runs in another process to the guard of that process for a while: only it can tell its client why a statement
- * was ended. The time is enough for two looks of that guard.
+ * Leaves sessions of another process to that process's guard for a while: only that process can tell its client the
+ * reason. The time is enough for two rounds of that guard.
  */
 export class OwnersTurn {
   readonly #seenSince = new Map<string, number>()

@@ -7,10 +7,10 @@ import { OwnersTurn } from './owners-turn.ts'
 type Ask = GuardedHost['ask']
 
 /**
- * Keeps the shared catalogs small in which every role may store settings and a password of its own: all accounts read
- * them, and no quota counts them. A role that stores more than 16 KB loses all of it, its statements are ended, and it gets
- * no connection for a minute. The same happens to whoever is writing when the catalogs have grown, committed or not; then
- * they are vacuumed.
+ * Keeps small the shared catalogs in which every role may store its own settings and password: all accounts read them,
+ * and no quota counts them. A role that stores more than 16 KB loses all of it, its statements are ended, and it gets
+ * no connection for a minute. The same happens to roles that are writing when the catalogs have grown, committed or
+ * not; then the catalogs are vacuumed.
  */
 export function lookAtSettings(databases: Databases): Look {
   const pattern = tenantRolePattern(databases.namespace)
@@ -46,7 +46,7 @@ async function haveGrown(ask: Ask): Promise<boolean> {
   return Number(size!.bytes) > maxCatalogBytes
 }
 
-/** Ends what a role runs. */
+/** Ends the statements of a role. */
 class RoleEndings {
   readonly #databases: Databases
   readonly #ownersTurn = new OwnersTurn()
@@ -55,7 +55,7 @@ class RoleEndings {
     this.#databases = databases
   }
 
-  /** False: something runs in another process, which may be about to end it. */
+  /** False: a statement runs in another process, which may be about to end it. */
   async endAll(hostId: number, role: string, ask: Ask): Promise<boolean> {
     const { query, copy, job, paused } = this.#databases
     const running = await ask<{ pid: number }>(runningOf, [role])
@@ -70,12 +70,12 @@ class RoleEndings {
   }
 }
 
-/** What a transaction that is still open may see stays: the next look tries again. */
+/** Rows that an open transaction may still see remain: the next round tries again. */
 async function vacuum(ask: Ask): Promise<void> {
   for (const catalog of ['pg_db_role_setting', 'pg_authid']) await ask(`vacuum pg_catalog.${catalog}`)
 }
 
-/** As stored: values may be compressed. */
+/** Stored size: values may be compressed. */
 const largeRoles = `
   select rolname as role
   from pg_catalog.pg_authid
@@ -106,13 +106,13 @@ const resetSettings = `
   delete from pg_catalog.pg_db_role_setting
   where setrole = (select oid from pg_catalog.pg_roles where rolname = $1)`
 
-/** The next login puts its own back. */
+/** The next login restores it. */
 const resetPassword = `
   update pg_catalog.pg_authid set rolpassword = null where rolname = $1 and pg_catalog.pg_column_size(rolpassword) > $2`
 
 const maxRoleBytes = 16 * 1024
 const maxPasswordBytes = 1024
-/** Beside what the roles need that there are. */
+/** In addition to what the existing roles need. */
 const maxCatalogBytes = 8 * 1024 ** 2
 const vacuumEveryMs = 2_000
 const pauseMs = 60_000

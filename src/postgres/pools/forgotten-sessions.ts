@@ -1,6 +1,6 @@
 import type { Session } from '../session.ts'
 
-/** Those of the processes that are backends of a role, and whether each of them waits for its client. */
+/** Returns those of the processes that are backends, with their role, and whether each waits for its client. */
 export type LookAtBackends = (
   hostId: number,
   processIds: readonly number[],
@@ -11,9 +11,9 @@ export type EndBackend = (hostId: number, pid: number, start: string) => Promise
 type Wait = { traffic: number; looks: number }
 
 /**
- * Ends connections that somebody between us and the server has forgotten: we wait for the server, and its backend waits
- * for us, or is gone. Neither would ever hear of it where a proxy keeps both sides open. A statement that is at
- * work, however long and silently, is left alone, and so is every one of a host that does not answer.
+ * Ends half-dead connections: we wait for the server, and its backend waits for us, or is gone. Neither side would
+ * notice if a proxy between them keeps both connections open. A statement that is running, however long, is left alone,
+ * and so are all sessions of a host that does not answer.
  */
 export class ForgottenSessions {
   readonly #sessions: ReadonlySet<Session>
@@ -48,7 +48,7 @@ export class ForgottenSessions {
     })
   }
 
-  /** Those that wait for the server and have heard nothing since the last look. */
+  /** Sessions that wait for the server, without traffic since the last round. */
   #silent(): Session[] {
     return [...this.#sessions].filter((session) => {
       const traffic = session.trafficWhileWaiting
@@ -68,7 +68,7 @@ export class ForgottenSessions {
       const backend = found.find(({ pid, role }) => pid === session.processId && role === session.target.role)
       if (!this.#isForgotten(session, backend?.is_waiting ?? true)) continue
       if (backend) await this.#end(hostId, backend.pid, backend.start).catch(() => undefined)
-      // What has come meanwhile is read: it may have been late, or we may have been stopped.
+      // Read what has arrived meanwhile: it may have been late, or this process may have been paused.
       if (this.#isStillSilent(session)) void session.destroy()
     }
   }
@@ -91,5 +91,5 @@ export class ForgottenSessions {
 }
 
 const betweenLooksMs = 4_000
-/** Either side may be slow to hear from the other. */
+/** Several rounds, as either side may be slow to get the other's data. */
 const mostLooks = 3

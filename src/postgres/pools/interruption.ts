@@ -1,4 +1,4 @@
-/** Tells that nobody waits for some work any more. An AbortSignal is one; there are others that cost less. */
+/** Signals that the result of some work is no longer needed. An AbortSignal, or something cheaper. */
 export type Interruption = Readonly<{
   aborted: boolean
   reason: unknown

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Session } from '../session.ts'
 import type { SessionTarget } from '../session-target.ts'
 
-/** Those of the processes that are still backends of their role, each with the time of its start. */
+/** Returns those of the processes that are still backends, with their role and start time. */
 export type FindBackends = (
   hostId: number,
   processIds: readonly number[],
@@ -16,8 +16,8 @@ type Backend = {
 }
 
 /**
- * Backends that were cut off in the middle of a statement. Most end within a second; one that computes in a library which
- * looks at no signal goes on for as long as it takes, and takes a processor meanwhile.
+ * Backends cut off in the middle of a statement. Most end within a second; one that computes in a library that checks
+ * for no signal goes on until it is done, and uses a processor meanwhile.
  */
 export class LingeringBackends {
   readonly #find: FindBackends
@@ -27,7 +27,7 @@ export class LingeringBackends {
     this.#find = find
   }
 
-  /** Resolves when PostgreSQL no longer knows the backend of the session. */
+  /** Resolves when PostgreSQL no longer lists the session's backend. */
   gone({ target, processId: pid }: Session): Promise<void> {
     return new Promise((resolve) => {
       const backends = this.#hosts.get(target.hostId)
@@ -41,7 +41,7 @@ export class LingeringBackends {
     this.#hosts.set(hostId, backends)
     for (let pauseMs = shortestMs; backends.size > 0; pauseMs = Math.min(2 * pauseMs, longestMs)) {
       await sleep(pauseMs, undefined, { ref: false })
-      // A host that does not answer is asked again: what it will say then is true.
+      // If the host does not answer, ask again.
       await this.#look(hostId, backends).catch(() => undefined)
     }
     this.#hosts.delete(hostId)
@@ -56,7 +56,7 @@ export class LingeringBackends {
     for (const backend of asked) {
       const same = found.find(({ pid, role }) => pid === backend.pid && role === backend.target.role)
       backend.start ??= same?.start
-      // The system may have given the number of the process to another one.
+      // The pid may have been reused.
       if (same && same.start === backend.start) continue
       backends.delete(backend)
       backend.gone()

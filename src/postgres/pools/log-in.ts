@@ -9,7 +9,7 @@ import { keepAlive } from '../wire/drop-when-silent.ts'
 import { ScramClient } from '../wire/scram-client.ts'
 import { sessionOptions } from './session-options.ts'
 
-/** Checks the password and settings of a role, and puts them back. */
+/** Checks the password and settings of a role, and restores them. */
 export type Keeper = Readonly<{
   isAsChosen: (client: pg.Client) => Promise<boolean>
   repair: (target: SessionTarget) => Promise<void>
@@ -21,7 +21,7 @@ export type LogInOptions = Readonly<{
   passwordOf: (target: SessionTarget) => string
   /** For tenants, whose roles can change themselves. */
   keeper?: Keeper
-  /** The socket of a new connection, where a plain one is not good enough. */
+  /** Creates the socket; by default a plain one. */
   openSocket?: () => Socket
   /** Start-up settings of every connection, such as statement_timeout. */
   settings: Readonly<Record<string, string | number>>
@@ -30,8 +30,8 @@ export type LogInOptions = Readonly<{
 }>
 
 /**
- * Opens a connection as the role itself, with the settings that we chose. A role can change its own password and
- * settings: then it is repaired, and the login is tried again.
+ * Opens a connection as the role itself, with our settings. A role can change its own password and settings: then it is
+ * repaired, and the login is retried.
  */
 export async function logIn(options: LogInOptions, target: SessionTarget): Promise<pg.Client> {
   for (let attempt = 1; ; attempt += 1) {
@@ -41,7 +41,7 @@ export async function logIn(options: LogInOptions, target: SessionTarget): Promi
   }
 }
 
-/** Undefined: the role has to be repaired. */
+/** Undefined: the role needs a repair. */
 async function attemptLogin(
   options: LogInOptions,
   target: SessionTarget,
@@ -52,7 +52,7 @@ async function attemptLogin(
     if (!options.keeper || (await isSound(options.keeper, client))) return client
     if (isLast) throw new Error(`the role ${target.role} keeps changing itself`)
   } catch (error) {
-    // Nobody keeps the administrator's login, and some of its settings are for superusers.
+    // Only the administrator has no keeper, and some of its settings need a superuser.
     if (!options.keeper && hasSqlstate(error, sqlstate.insufficientPrivilege))
       throw errors.notSuperuser(error)
     if (isLast || !options.keeper || isUnavailable(error)) throw loginError(error)
@@ -60,7 +60,7 @@ async function attemptLogin(
   return undefined
 }
 
-/** A session that ends during the check is not sound either: a role can give itself an idle timeout of a millisecond. */
+/** A session that ends during the check is not sound either: a role can set itself an idle timeout of one millisecond. */
 async function isSound(keeper: Keeper, client: pg.Client): Promise<boolean> {
   const isChosen = await keeper.isAsChosen(client).catch(() => false)
   if (!isChosen) await client.end().catch(() => undefined)
@@ -79,7 +79,7 @@ async function connect(options: LogInOptions, target: SessionTarget): Promise<pg
     ...keepAlive,
     ...(options.openSocket && { stream: options.openSocket }),
   })
-  // Without a listener a lost idle connection would end the process.
+  // Without a listener, losing an idle connection would end the process.
   client.on('error', (error) => options.log.debug({ err: error }, 'connection lost'))
   try {
     await client.connect()

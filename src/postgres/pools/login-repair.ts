@@ -21,8 +21,8 @@ export type LoginRepairOptions = Readonly<{
 }>
 
 /**
- * Keeps the logins of tenants as we chose them. PostgreSQL lets every role change its own password and settings, also
- * to ones that block its login, end its sessions or change the answers to others who log in as the same role.
+ * Restores the logins of tenants. PostgreSQL lets every role change its own password and settings, even to values that
+ * block its login, end its sessions, or change results for other callers with the same role.
  */
 export class LoginRepair implements Keeper {
   readonly #options: LoginRepairOptions
@@ -32,13 +32,13 @@ export class LoginRepair implements Keeper {
     this.#options = options
   }
 
-  /** Whether a session that has just begun is as we chose it. */
+  /** True if a new session has only our settings. */
   async isAsChosen(client: ClientBase): Promise<boolean> {
     const { rows } = await client.query<{ chosen: boolean }>(asChosen, [String(this.#tempFileKb)])
     return rows[0]!.chosen
   }
 
-  /** Puts password and settings back. Callers that need the same repair at the same time share it. */
+  /** Restores password and settings. Concurrent callers share one repair. */
   repair(target: SessionTarget): Promise<void> {
     const key = `${target.hostId}/${target.database}/${target.role}`
     const known = this.#repairs.get(key)
@@ -48,7 +48,7 @@ export class LoginRepair implements Keeper {
     return repair
   }
 
-  /** The role may be changing itself at this moment, and another process of ours may repair it. */
+  /** Retries, as the role or another process of ours may be changing the same rows. */
   #repairWithRetries(target: SessionTarget): Promise<void> {
     return retry(() => this.#repairOnce(target), {
       attempts: mostAttempts,
@@ -73,7 +73,7 @@ export class LoginRepair implements Keeper {
     })
   }
 
-  /** On the database, which belongs to no tenant; no role can override it, as only superusers may set it. */
+  /** Set on the database, which belongs to no tenant. Roles cannot override it: only superusers may set it. */
   async #limitTempFiles(session: Session, database: string): Promise<void> {
     const setting = `temp_file_limit=${this.#tempFileKb}`
     const { rowCount } = await session.query(
@@ -90,8 +90,8 @@ export class LoginRepair implements Keeper {
 }
 
 /**
- * Looks at the settings in effect and at those in the catalog. The first do not show settings of an extension that is not
- * loaded yet; the second do not show what was reset since the login. All names are qualified, as tenants can make others.
+ * Checks the settings in effect and those in the catalog. The former lack settings of extensions that are not loaded
+ * yet; the latter lack what changed since the login. All names are qualified, as tenants can create their own.
  */
 const asChosen = `
   select not exists (
@@ -103,7 +103,7 @@ const asChosen = `
       join pg_catalog.pg_roles role on role.oid operator(pg_catalog.=) setting.setrole
       where role.rolname operator(pg_catalog.=) session_user) as chosen`
 
-/** One repair in a database at a time. The lock is taken in the administrator's database, where no tenant can take it. */
+/** One repair per database at a time. The lock is in the administrator's database, where no tenant can take it. */
 async function holdLogins(session: Session, database: string): Promise<void> {
   await session.query('select pg_catalog.pg_advisory_xact_lock($1, pg_catalog.hashtext($2))', [
     advisoryLocks.login,
@@ -111,7 +111,7 @@ async function holdLogins(session: Session, database: string): Promise<void> {
   ])
 }
 
-/** No role can take the right to log in from itself: its account is being deleted, and that goes first. */
+/** A role cannot revoke its own LOGIN, so its account is being deleted, which has priority. */
 async function refuseIfLockedOut(session: Session, role: string): Promise<void> {
   const { rowCount } = await session.query(
     'select from pg_catalog.pg_roles where rolname = $1 and not rolcanlogin',
@@ -121,9 +121,9 @@ async function refuseIfLockedOut(session: Session, role: string): Promise<void> 
 }
 
 /**
- * A role that is being changed in a transaction that does not end would hold up the repair, and all who need it. A tenant's
- * session may do that as the role itself or as a member of it; nothing else of a tenant takes these locks. Sessions of other
- * accounts, and of others who administer the server, hold other roles. (Superusers count as members of every role.)
+ * A transaction that changes the role and does not end would block the repair and everyone who needs it. Only a
+ * tenant's session as the role itself or as a member of it can hold these locks. Sessions of other accounts and of
+ * other administrators hold other roles. (Superusers count as members of every role.)
  */
 async function endRoleChanges(session: Session, role: string): Promise<void> {
   await endBackends(
@@ -138,8 +138,8 @@ async function endRoleChanges(session: Session, role: string): Promise<void> {
 }
 
 /**
- * In every database, also those that the role cannot enter. `ALTER ROLE ... IN DATABASE ... RESET` would lock each
- * database, and others can hold that lock up.
+ * In every database, even those that the role cannot enter. `ALTER ROLE ... IN DATABASE ... RESET` would lock each
+ * database, which others can block.
  */
 async function resetSettings(session: Session, role: string): Promise<void> {
   await session.query(
@@ -149,6 +149,6 @@ async function resetSettings(session: Session, role: string): Promise<void> {
   )
 }
 
-/** Tuple concurrently updated; two rows for the same setting; a lock that was not had in time. */
+/** Tuple concurrently updated; two rows for one setting; lock timeout; deadlock. */
 const conflicts = ['XX000', sqlstate.uniqueViolation, sqlstate.lockNotAvailable, '40P01']
 const mostAttempts = 5

@@ -1,6 +1,6 @@
 import { errors } from '../../errors.ts'
 
-/** Roles that get no connection for a while, as they have just harmed others. */
+/** Roles that get no connection for a while, because they have just harmed others. */
 export class PausedRoles {
   readonly #until = new Map<string, number>()
 

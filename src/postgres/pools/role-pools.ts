@@ -13,18 +13,18 @@ export type RolePoolsOptions = LogInOptions &
   Readonly<{
     maxPerHost: number
     maxPerRole: number
-    /** Unlimited unless told. */
+    /** Unlimited by default. */
     maxPerAccount?: number
     maxAnonymousPerAccount?: number
-    /** An idle connection is closed after this time. */
+    /** Time after which an idle connection is closed. */
     idleMs: number
-    /** The longest silence before an answer to a statement of our own. */
+    /** The longest silence while waiting for one of our own statements. */
     answerMs: number
-    /** Tells when the backend of a connection that was cut has ended; without it nobody waits for that. */
+    /** Tells when the backend of a cut connection has ended; without it, that is not awaited. */
     lingering?: LingeringBackends
-    /** Without it every role gets a connection. */
+    /** Without it, no role is paused. */
     paused?: PausedRoles
-    /** How connections are found that were forgotten on the way; without it nobody looks for them. */
+    /** How to find half-dead connections; without it, they are not looked for. */
     backends?: Readonly<{ look: LookAtBackends; end: EndBackend }>
   }>
 
@@ -32,9 +32,9 @@ type RolePool = { target: SessionTarget; open: number; idle: Session[] }
 type HostState = { open: number; slots: Slots }
 
 /**
- * Connections per role, under one cap per host. A connection comes back only clean, and is destroyed on any doubt;
- * when the cap is reached the longest idle connection of another role is closed, then callers wait in a queue.
- * (pg.Pool knows neither a shared cap nor cleaning, hence our own.)
+ * Connections per role, with one limit per host. A connection is cleaned before reuse, and destroyed when in doubt. At
+ * the limit, the longest idle connection of another role is closed; then callers queue. (pg.Pool has neither a shared
+ * limit nor cleaning.)
  */
 export class RolePools {
   readonly #options: RolePoolsOptions
@@ -53,8 +53,8 @@ export class RolePools {
   }
 
   /**
-   * A connection for the caller alone; rejects with a 503 error when none becomes free in time. `onFree` is called once
-   * it has been given back, or its backend has ended.
+   * Borrows a connection; rejects with a 503 error if none becomes free in time. `onFree` is called when the connection
+   * has been released, or its backend has ended.
    */
   async acquire(target: SessionTarget, signal?: Interruption, onFree?: () => void): Promise<Session> {
     if (this.#closed) throw errors.shuttingDown()
@@ -70,7 +70,7 @@ export class RolePools {
     }
   }
 
-  /** The same without a wait, if a connection is idle and the caller may have it now. */
+  /** The same without waiting: undefined unless a connection is idle and within the limits. */
   take(target: SessionTarget, signal?: Interruption): Session | undefined {
     if (this.#closed) throw errors.shuttingDown()
     throwIfAborted(signal)
@@ -80,7 +80,7 @@ export class RolePools {
     return giveBack && this.#lend(this.#takeIdle(target)!, giveBack, undefined)
   }
 
-  /** Runs `work` on a connection that is given back afterwards, or dropped if the connection itself failed. */
+  /** Runs `work` on a connection and releases it. */
   async use<T>(target: SessionTarget, work: (session: Session) => Promise<T>): Promise<T> {
     const session = await this.acquire(target)
     try {
@@ -95,7 +95,7 @@ export class RolePools {
     return this.#destroyWhere((target) => target.hostId === hostId && target.role === role)
   }
 
-  /** Ends every connection to a database, so that it can be dropped or serve as a template. */
+  /** Ends every connection to a database, so that it can be dropped or used as a template. */
   closeDatabase(hostId: number, database: string): Promise<void> {
     return this.#destroyWhere((target) => target.hostId === hostId && target.database === database)
   }
@@ -115,7 +115,7 @@ export class RolePools {
     return { name: this.#options.name, open: this.#sessions.size, idle, waiting, destroyed: this.#destroyed }
   }
 
-  /** Refuses new work, ends every connection. */
+  /** Refuses new work and ends every connection. */
   async close(): Promise<void> {
     this.#closed = true
     this.#forgotten?.stop()
@@ -128,7 +128,7 @@ export class RolePools {
     await Promise.all(chosen.map((session) => session.destroy()))
   }
 
-  /** What is connected to the former address of a host is closed, or used to its end and closed then. */
+  /** Closes idle connections to a host's former address; busy ones are closed after use. */
   #leave(hostId: number): void {
     const idle = new Set([...this.#pools.values()].flatMap((pool) => pool.idle))
     for (const session of this.#sessions) {
@@ -144,7 +144,7 @@ export class RolePools {
     return slots.take(holderOf(target), waitMs, () => errors.connectionsExhausted(waitMs), signal)
   }
 
-  /** A session may have ended before it is lent: then its slot is free at once. */
+  /** If the session has already ended, its slot is freed at once. */
   #lend(session: Session, giveBack: GiveBack, onFree: (() => void) | undefined): Session {
     session.lastUsed = performance.now()
     const free = () => {
@@ -172,7 +172,7 @@ export class RolePools {
     return session
   }
 
-  /** A caller with a slot always finds room: connections without a slot are idle, and can be closed. */
+  /** A caller with a slot always finds room: connections without a slot are idle and can be closed. */
   #makeRoom(hostId: number): void {
     if (this.#host(hostId).open < this.#options.maxPerHost) return
     let oldest: Session | undefined
@@ -263,7 +263,7 @@ export class RolePools {
 
 const keyOf = (target: SessionTarget) => holderOf(target).role
 
-/** Made once: the same target comes with every request of a caller. */
+/** Computed once: a caller's requests all have the same target. */
 const holderOf = remembered((target: SessionTarget): Holder & { role: string } => {
   const { hostId, database, role, account, isAnonymous = false } = target
   return {

@@ -1,6 +1,6 @@
 /**
- * Start-up options of a tenant's connection. They beat anything the tenant set with ALTER ROLE, and they are what
- * DISCARD ALL returns to; so everything that we rely on stands here.
+ * Start-up options of a tenant's connection. They override ALTER ROLE, and DISCARD ALL returns to them, so every
+ * setting that we rely on is here.
  */
 export function sessionOptions(settings: Readonly<Record<string, string | number>>): string {
   return Object.entries({ ...pinned, ...settings })
@@ -25,9 +25,9 @@ const pinned = {
   lock_timeout: 0,
   idle_in_transaction_session_timeout: 0,
   idle_session_timeout: 0,
-  // Lets the backend of a vanished process notice and die within a second.
+  // Lets the backend of a lost client notice and end within a second.
   client_connection_check_interval: 1000,
-  // Of extensions. Before the library is loaded nobody can see that a role has set them, so they are given at the start.
+  // Of extensions. Until the library is loaded, a role's own value is not visible, so they are set at the start.
   'plpgsql.check_asserts': 'on',
   'plpgsql.print_strict_params': 'off',
   'plpgsql.extra_warnings': 'none',
@@ -37,7 +37,7 @@ const pinned = {
   'pg_trgm.strict_word_similarity_threshold': 0.5,
 } as const
 
-/** In start-up options a backslash protects blanks and backslashes. */
+/** In start-up options, blanks and backslashes are escaped with a backslash. */
 function escapeOption(value: string): string {
   return value.replace(/[\\\s]/g, (char) => `\\${char}`)
 }

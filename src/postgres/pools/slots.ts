@@ -1,14 +1,14 @@
 import type { Interruption } from './interruption.ts'
 import { WaitQueue } from './wait-queue.ts'
 
-/** Who asks for a slot. The administrator has no account. */
+/** Who takes a slot. The administrator has no account. */
 export type Holder = Readonly<{ account?: string; isAnonymous?: boolean; role?: string }>
 
 export type SlotLimits = Readonly<{
   total: number
   perRole: number
   perAccount: number
-  /** Of those of an account, for its callers without a key. */
+  /** Part of the account's slots: for its callers without a key. */
   anonymousPerAccount: number
 }>
 
@@ -17,11 +17,11 @@ export type GiveBack = () => void
 type Use = { all: number; anonymous: number }
 
 /**
- * How many may do something at once: in total, as one role, for one account, and for callers without a key. Beyond the
- * limits callers wait in a queue; one that is at a limit of its own does not hold up the others.
+ * Limits concurrency: in total, per role, per account, and for callers without a key. Beyond the limits callers wait in
+ * a queue; one at its own limit does not block the others.
  *
- * So that no account and no stranger can take everything, the last slots are for accounts that have none, and those
- * without a key have half, or what is not reserved if their account has none.
+ * So that no account and no anonymous caller can take everything, the last fifth is reserved for accounts that have no
+ * slot. Callers without a key get at most half, or all that is not reserved if their account has no slot.
  */
 export class Slots {
   readonly #limits: SlotLimits
@@ -38,7 +38,7 @@ export class Slots {
     return this.#queue.length
   }
 
-  /** Answers with the function that gives the slot back; rejects with `late()` when the time is over. */
+  /** Returns the function that gives the slot back; rejects with `late()` after `waitMs`. */
   take(
     holder: Holder,
     waitMs: number,
@@ -52,7 +52,7 @@ export class Slots {
     this.#queue.refuseAll(error)
   }
 
-  /** Undefined: the caller would have to wait. */
+  /** Undefined if the caller would have to wait. */
   takeNow(holder: Holder): GiveBack | undefined {
     if (!this.#isFree(holder)) return undefined
     this.#count(holder, 1)
@@ -102,7 +102,7 @@ export class Slots {
   }
 }
 
-/** Those with the same limits. */
+/** Holders with the same limits. */
 const kindOf = ({ account = '', isAnonymous = false, role = '' }: Holder) =>
   `${role} ${account} ${isAnonymous}`
 

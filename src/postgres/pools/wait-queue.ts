@@ -1,8 +1,8 @@
 import type { Interruption } from './interruption.ts'
 
 /**
- * Callers that wait for something of which there is a limited number. Those of one kind wait in the order in which they came,
- * and the kinds take turns: what one kind may not have now is not offered to each of its many waiters.
+ * Callers that wait for a limited resource. Waiters of one kind are served in order of arrival, and the kinds take
+ * turns: if a kind is at its limit, only its first waiter is tried.
  */
 export class WaitQueue<Request, Grant> {
   readonly #kindOf: (request: Request) => string
@@ -17,7 +17,7 @@ export class WaitQueue<Request, Grant> {
     return this.#length
   }
 
-  /** Waits for a grant; rejects with `late()` when the time is over, or with the signal's reason. */
+  /** Waits for a grant; rejects with `late()` after `waitMs`, or with the signal's reason. */
   join(request: Request, waitMs: number, late: () => Error, signal?: Interruption): Promise<Grant> {
     return new Promise((resolve, reject) => {
       const onAbort = () => this.#refuse(waiter, signal?.reason)
@@ -32,9 +32,9 @@ export class WaitQueue<Request, Grant> {
     })
   }
 
-  /** Serves everyone for whom `offer` has something; the others keep their places. */
+  /** Serves every waiter for whom `offer` returns a grant; the others keep their places. */
   serve(offer: (request: Request) => Grant | undefined): void {
-    // A kind that was served goes to the end of this very loop.
+    // A served kind moves to the end of the map, and so to the end of this loop.
     for (const [kind, line] of this.#lines) {
       const [first] = line
       const grant = first && offer(first.request)
@@ -76,6 +76,6 @@ type Waiter<Request, Grant> = Readonly<{
   request: Request
   resolve: (grant: Grant) => void
   reject: (reason: unknown) => void
-  /** Ends its timer and its listening. */
+  /** Clears its timer and its abort listener. */
   leave: () => void
 }>

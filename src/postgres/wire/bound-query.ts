@@ -4,14 +4,13 @@ import { queryMessages, sendLong } from './query-messages.ts'
 /** One statement with parameters. */
 export type BoundText = Readonly<{
   text: string | Buffer
-  /** Given the types that PostgreSQL inferred, the values as PostgreSQL writes them; null: it shall not run. */
+  /** Maps the inferred types to values in PostgreSQL's text format; null: do not run the statement. */
   bind: (types: readonly number[]) => readonly (string | null)[] | null
 }>
 
 /**
- * One statement by the extended protocol. PostgreSQL reads it first and tells the types of its parameters; then the
- * values go, and behind them the simple messages that are to follow. Nothing has a name, so the next simple message
- * removes what is left of it.
+ * One statement by the extended protocol. PostgreSQL parses it first and returns its parameter types; then the values
+ * are sent, followed by the simple messages. Statement and portal are unnamed, so the next simple message removes them.
  */
 export class BoundQuery {
   readonly #socket: Socket
@@ -28,14 +27,14 @@ export class BoundQuery {
     else sendLong(socket, [...parseMessage(text), describe, flush])
   }
 
-  /** To be called with the ParameterDescription. */
+  /** Call with the ParameterDescription. */
   goOn(buffer: Buffer, start: number): void {
     if (!this.#isWaiting) return
     const values = this.#bind(readTypes(buffer, start))
     this.#finish(values ? [bindMessage(values), execute, sync] : [sync])
   }
 
-  /** To be called with an error: before the values have gone the server waits for the end. */
+  /** Call on an error: before the values are sent, the server waits for a Sync. */
   giveUp(): void {
     if (this.#isWaiting) this.#finish([sync])
   }
@@ -46,7 +45,7 @@ export class BoundQuery {
   }
 }
 
-/** Of a text whose bytes are many: they are not copied. */
+/** Parse message for a long text, whose bytes are not copied. */
 function parseMessage(text: Buffer): readonly Buffer[] {
   const end = Buffer.alloc(3)
   return [Buffer.from('P'), int32(4 + 1 + text.length + end.length), Buffer.alloc(1), text, end]
@@ -63,7 +62,7 @@ function bindMessage(values: readonly (string | null)[]): Buffer {
 }
 
 function bytesOf(values: readonly (string | null)[]): Buffer {
-  // One unit of a string takes three bytes at most.
+  // A UTF-16 unit takes at most three bytes.
   const bytes = Buffer.allocUnsafe(values.reduce((sum, value) => sum + 4 + 3 * (value?.length ?? 0), 0))
   let at = 0
   for (const value of values) {

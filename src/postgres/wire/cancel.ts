@@ -6,7 +6,7 @@ import { socketPath } from '../cluster/socket-directory.ts'
 const cancelRequestCode = 80877102
 const connectTimeoutMs = 5_000
 
-/** Asks the server to stop what `client` is running. The server answers nothing: the statement's own end tells. */
+/** Asks the server to cancel the statement of `client`. The server sends no answer: the statement's own end tells. */
 export async function cancelStatement(client: Client): Promise<void> {
   const { processID, secretKey } = client as unknown as { processID: number; secretKey: number }
   const request = Buffer.alloc(16)

@@ -1,8 +1,8 @@
 import { sqlstate } from '../sqlstate.ts'
 
 /**
- * Two statements that make the same thing at the same moment: PostgreSQL tells the second one of an index of its catalogs, as
- * it had found nothing of that name when it looked. Here it is told what it would have been told a moment later.
+ * When two statements create the same object at the same time, PostgreSQL reports to the second a unique violation in a
+ * catalog index. Translates that into the error it would have got a moment later: the object already exists.
  */
 export function explainConflict<E extends Told>(error: E, { schema, index }: Broken): E {
   if (error.sqlstate !== sqlstate.uniqueViolation || schema !== 'pg_catalog') return error
@@ -19,27 +19,30 @@ type Told = Readonly<{
   hint?: string | undefined
 }>
 
-/** What the error names: of our own tables it would be their schema and their constraint. */
+/** Schema and index from the error. For tables of users, these are their schema and their constraint. */
 type Broken = Readonly<{ schema: string | undefined; index: string }>
 
 type Making = Readonly<{ sqlstate: string; name: RegExp; message: (name: string) => string }>
 
 const overtaken =
-  'Another statement has made or changed the same thing at the same moment; nothing of this one was done.'
+  'Another statement created or changed the same object at the same time; this one changed nothing.'
 
-/** `t, 2200` of `Key (relname, relnamespace)=(t, 2200) already exists.`, in whichever language. A tenant may have written it. */
+/**
+ * `t, 2200` from `Key (relname, relnamespace)=(t, 2200) already exists.`, in any language. A tenant may have written
+ * the text.
+ */
 function valuesIn(detail: string): string {
   const start = detail.indexOf('=(')
   const end = detail.lastIndexOf(')')
   return start < 0 || end - start > longestValues ? '' : detail.slice(start + 2, end)
 }
 
-/** A name, and the types of 100 arguments. */
+/** Enough for a name and the types of 100 arguments. */
 const longestValues = 2_000
 
 const nameAndSchema = /^(.*), \d+$/s
 
-/** By the index in which two of one name collide. Tables have a type of their name, which is made first. */
+/** By the catalog index that reports the duplicate. A table has a type of the same name, which is created first. */
 const makings: ReadonlyMap<string, Making> = new Map(
   Object.entries({
     pg_class_relname_nsp_index: {

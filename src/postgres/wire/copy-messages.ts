@@ -8,7 +8,7 @@ export function copyDataHeader(length: number): Buffer {
 
 export const copyDone = Buffer.from([0x63, 0, 0, 0, 4])
 
-/** Ends a COPY ... FROM STDIN without storing anything. */
+/** Ends a COPY ... FROM STDIN; nothing is stored. */
 export function copyFail(reason: string): Buffer {
   const text = Buffer.from(`${reason.replaceAll('\0', '')}\0`)
   const header = Buffer.alloc(5)

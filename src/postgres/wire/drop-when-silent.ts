@@ -2,11 +2,11 @@ import type { Socket } from 'node:net'
 import type { ClientBase } from 'pg'
 
 /**
- * Drops a connection that owes an answer and has said nothing for so long; whoever waits on it hears of a lost
- * connection. TCP finds nothing wrong with a server that is stopped, or with a proxy that has forgotten us.
+ * Drops a connection that owes an answer and has been silent for `limitMs`; the waiting code gets a lost connection.
+ * TCP does not detect a stopped server, or a proxy that has lost the connection.
  *
- * The timer of a socket tells only that it is time to look: it also ends for a question that was asked a moment before, if
- * another timer was due in the same turn. So it ends early, and whoever owes an answer then has nearly all the time anew.
+ * The socket's timer only triggers the check: it also fires for a question just sent, if another timer was due in the
+ * same turn. So it fires early, and an owed answer then still has nearly all the time.
  */
 export function dropWhenSilent(client: ClientBase, limitMs: number, owesAnswer: () => boolean): void {
   const socket = socketOf(client)
@@ -18,12 +18,12 @@ export function dropWhenSilent(client: ClientBase, limitMs: number, owesAnswer: 
       if (owesAnswer() && traffic(socket) === before) socket.destroy(silentConnection())
     }
     const limit = limits.get(socket)!
-    // It may be us who were stopped: then the answer lies in the socket, and is read first.
+    // This process itself may have been paused: read what is already in the socket first.
     setTimeout(() => setImmediate(dropIfSilent), limit - firstLookMs(limit)).unref()
   })
 }
 
-/** Another limit, from the next silence on. */
+/** Sets another limit, from the next silence on. */
 export function limitSilence(client: ClientBase, limitMs: number): void {
   const socket = socketOf(client)
   if (limits.get(socket) === limitMs) return
@@ -35,10 +35,10 @@ const limits = new WeakMap<Socket, number>()
 
 const firstLookMs = (limitMs: number) => limitMs / 12
 
-/** Bytes that have gone either way. */
+/** Bytes sent and received. */
 export const traffic = ({ bytesRead, bytesWritten }: Socket) => bytesRead + bytesWritten
 
-/** Where `pg` reads and writes. */
+/** The socket of a `pg` client. */
 export function socketOf(client: ClientBase): Socket {
   return (client as unknown as { connection: { stream: Socket } }).connection.stream
 }
@@ -47,10 +47,10 @@ function silentConnection(): Error {
   return Object.assign(new Error('The database did not answer in time'), { code: 'ETIMEDOUT' })
 }
 
-/** After so long without a word TCP asks the other side whether it is still there, and gives up some seconds later. */
+/** After 5 silent seconds TCP probes the other side, and gives up some seconds later. */
 export const keepAlive = { keepAlive: true, keepAliveInitialDelayMillis: 5_000 } as const
 
-/** The same on the server's side, as start-up settings. `unreadMs`: for so long a client may leave unread what it gets. */
+/** The same on the server's side, as start-up settings. `unreadMs`: how long a client may leave received data unread. */
 export function serverKeepAlive(unreadMs: number) {
   return {
     tcp_keepalives_idle: 5,

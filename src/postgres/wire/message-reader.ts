@@ -3,25 +3,25 @@ import { messages } from './wire-messages.ts'
 export type OnMessage = (type: number, buffer: Buffer, start: number, end: number) => void
 
 /**
- * Cuts a byte stream into protocol messages. A message that spans reads is gathered once, in a buffer of its size. Of an
- * error, a notice or a row that is too long only the beginning is. It is handed over when the rest has gone by, the row
- * as `cutRow`.
+ * Splits a byte stream into protocol messages. A message that spans reads is collected once, in a buffer of its size.
+ * Of an error, a notice or a row that is too long, only the beginning is kept; it is delivered when the rest has been
+ * skipped, a row as `cutRow`.
  */
 export class MessageReader {
   readonly #longestRow: number
   #isHeld = false
   #partial: Buffer | null = null
   #filled = 0
-  /** Bytes to come behind what is gathered of the message. */
+  /** Bytes to skip after the collected part of the message. */
   #toSkip = 0
-  /** Bytes to come of a CopyData message whose beginning has been handed over. */
+  /** Bytes still to come of a CopyData message whose beginning was delivered. */
   #copyDataLeft = 0
 
   constructor(longestRow: number) {
     this.#longestRow = longestRow
   }
 
-  /** To be called with a gathered message: no further one is handed over before `goOn`. */
+  /** Call during a collected message: no further message is delivered before `goOn`. */
   hold(): void {
     this.#isHeld = true
   }
@@ -30,7 +30,7 @@ export class MessageReader {
     this.#isHeld = false
   }
 
-  /** Hands over every message that `chunk` completes. Answers how much of it has been read: all, unless held. */
+  /** Delivers every message that `chunk` completes. Returns how many bytes were read: all, unless held. */
   read(chunk: Buffer, onMessage: OnMessage): number {
     let offset = this.#partial ? this.#continue(chunk, onMessage) : 0
     if (this.#isHeld) return offset
@@ -45,8 +45,8 @@ export class MessageReader {
   }
 
   /**
-   * The same for a COPY ... TO STDOUT: what `chunk` has of CopyData payloads is moved to its front, without a gap and
-   * without waiting for whole messages. Answers how many bytes that is. Every other message is handed over.
+   * The same for COPY ... TO STDOUT: moves the CopyData payloads in `chunk` to its front, without gaps and without
+   * waiting for whole messages. Returns their length. All other messages are delivered.
    */
   compact(chunk: Buffer, onMessage: OnMessage): number {
     const view = new DataView(chunk.buffer, chunk.byteOffset, chunk.length)
@@ -78,7 +78,7 @@ export class MessageReader {
     return filled
   }
 
-  /** The message that begins at the offset does not end in this chunk. */
+  /** The message at this offset does not end in this chunk. */
   #begin(chunk: Buffer, offset: number): void {
     const available = chunk.length - offset
     const total = available >= headerLength ? 1 + chunk.readInt32BE(offset + 1) : headerLength
@@ -87,7 +87,7 @@ export class MessageReader {
     this.#toSkip = total - this.#partial.length - (available - this.#filled)
   }
 
-  /** Completes the gathered message as far as the chunk allows; answers how much of the chunk it took. */
+  /** Continues the collected message with this chunk. Returns how many bytes it took. */
   #continue(chunk: Buffer, onMessage: OnMessage): number {
     let offset = 0
     while (this.#partial) {
@@ -105,13 +105,13 @@ export class MessageReader {
     return offset
   }
 
-  /** How much is gathered of a message of this type. All others are short by their nature. */
+  /** How much of a message of this type is kept. Other types are always short. */
   #longest(type: number): number {
     if (type === dataRow) return this.#longestRow
     return isCutShort.has(type) ? shortBeginning : Number.POSITIVE_INFINITY
   }
 
-  /** Of a message whose header alone has been gathered: makes room for the rest, if there is any. */
+  /** When only the header has been collected: allocates room for the rest. False if there is none. */
   #grow(): boolean {
     const header = this.#partial!
     const total = 1 + header.readInt32BE(1)
@@ -122,7 +122,7 @@ export class MessageReader {
     return true
   }
 
-  /** Like `continue`, but of a CopyData message only the header is gathered. */
+  /** Like `#continue`, but collects only the header of a CopyData message. */
   #continueHeader(chunk: Buffer, onMessage: OnMessage): number {
     const partial = this.#partial!
     if (partial.length > headerLength) return this.#continue(chunk, onMessage)
@@ -142,8 +142,8 @@ export class MessageReader {
 }
 
 /**
- * Rows are short and many: four bytes at a time are twice as fast as the call of copyWithin. The last four may reach
- * over the end by three, into bytes that have been read already if the target lies that far before the source.
+ * Rows are short and many: moving four bytes at a time is twice as fast as copyWithin. The last move may write up to
+ * three bytes too many. These have already been read, as the target is at least that far before the source.
  */
 function moveDown(chunk: Buffer, view: DataView, target: number, start: number, end: number): void {
   if (target === start) return
@@ -162,7 +162,7 @@ function typeOf(message: Buffer): number {
 }
 
 const { dataRow, copyData, cutRow, error, notice } = messages
-/** Errors and notices are texts for people; COPY data where nobody asked for it is looked at by nobody. */
+/** Errors and notices are texts for people; unexpected COPY data is ignored. */
 const isCutShort: ReadonlySet<number> = new Set([error, notice, copyData])
 const shortBeginning = 64 * 1024
 const headerLength = 5

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 
-/** Texts of the simple protocol, one message each, in one piece. */
+/** Messages of the simple protocol, one for each text, in one buffer. */
 export function queryMessages(texts: readonly string[]): Buffer {
   const bytes = Buffer.allocUnsafe(texts.reduce((sum, text) => sum + overhead + Buffer.byteLength(text), 0))
   let at = 0
@@ -14,7 +14,7 @@ export function queryMessages(texts: readonly string[]): Buffer {
   return bytes
 }
 
-/** The same of one text whose bytes are many: they are not copied. */
+/** The same for one long text, whose bytes are not copied. */
 export function queryMessage(text: Buffer): readonly Buffer[] {
   const header = Buffer.alloc(headerLength)
   header[0] = letterQ
@@ -30,5 +30,5 @@ export function sendLong(socket: Socket, parts: readonly Buffer[]): void {
 
 const letterQ = 0x51
 const headerLength = 5
-/** The header before a text, and the zero behind it. */
+/** The header before a text, and the zero byte after it. */
 const overhead = headerLength + 1

@@ -1,12 +1,12 @@
 import { Socket, type SocketConstructorOpts } from 'node:net'
 
-/** Gets the bytes of one read. The buffer is its own until it calls `giveBack`. */
+/** Receives the bytes of one read. It owns the buffer until it calls `giveBack`. */
 export type ReadTaker = (chunk: Buffer, giveBack: () => void) => void
 
 /**
- * A socket that reads into a few large buffers of its own, again and again: gigabytes pass without garbage and with
- * few system calls. Or, where each read is used up at once, into a buffer that many sockets share. Listeners of 'data'
- * get a copy; `takeReads` gets the buffers themselves.
+ * A socket that reads into a few large buffers and reuses them: gigabytes pass without garbage and with few system
+ * calls. If each read is consumed at once, many sockets can share one buffer. Listeners of 'data' get a copy;
+ * `takeReads` gets the buffers themselves.
  */
 export class RecyclingSocket extends Socket {
   readonly #reads: Reads
@@ -25,8 +25,8 @@ export class RecyclingSocket extends Socket {
   }
 
   /**
-   * From now on every read goes to `taker`, and `onClosed` is told the end of the connection; null gives the reads back to
-   * the listeners of 'data'. (To add and to remove listeners takes longer than to answer a short statement.)
+   * Sends every read to `taker`, and the end of the connection to `onClosed`; null returns the reads to the listeners
+   * of 'data'. (Adding and removing listeners takes longer than answering a short statement.)
    */
   takeReads(taker: ReadTaker | null, onClosed: (() => void) | null): void {
     this.#reads.taker = taker

@@ -3,7 +3,7 @@ import { errors } from '../../errors.ts'
 import { isStandbyStatus, standbyRefused } from './standby.ts'
 
 /**
- * A client that logs in by SCRAM only, and to a primary only. `pg` would send the password in clear, or as an MD5 hash
+ * A client that logs in only by SCRAM, and only to a primary. `pg` would send the password in clear, or as an MD5 hash
  * that is as good, to any server that asks for it. A standby is refused before the first statement.
  */
 export class ScramClient extends pg.Client {
@@ -14,7 +14,7 @@ export class ScramClient extends pg.Client {
     })
   }
 
-  /** What `pg` calls when the server asks. */
+  /** Called by `pg` when the server asks. */
   _handleAuthCleartextPassword(): void {
     this.#drop(errors.passwordNotShown('in clear'))
   }
@@ -24,7 +24,7 @@ export class ScramClient extends pg.Client {
   }
 
   #drop(reason: Error): void {
-    // The same read may say that the server is ready, and `pg` would take the login for done.
+    // The same read may contain ReadyForQuery, and `pg` would consider the login done.
     this.#connection.removeAllListeners('readyForQuery')
     this.#connection.stream.destroy(reason)
   }
@@ -34,7 +34,7 @@ export class ScramClient extends pg.Client {
   }
 }
 
-/** Of `pg`, which hands on every message under its own name. */
+/** Internals of `pg`, which emits every protocol message by name. */
 type Connection = Readonly<{
   stream: Readonly<{ destroy: (reason: Error) => void }>
   removeAllListeners: (name: 'readyForQuery') => void

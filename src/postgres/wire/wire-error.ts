@@ -11,11 +11,11 @@ export type WireError = Readonly<{
   hint?: string | undefined
   position?: number | undefined
   context?: string | undefined
-  /** The source file of PostgreSQL that raised it. Errors of a caller's own function have that of its language. */
+  /** PostgreSQL's source file that raised it. Errors raised in a caller's function name the file of its language. */
   file?: string | undefined
 }>
 
-/** Reads the fields of an ErrorResponse or NoticeResponse payload; the last one may be cut off. */
+/** Reads the fields of an ErrorResponse or NoticeResponse; the last one may be cut off. */
 export function readWireError(buffer: Buffer, start: number, end: number): WireError {
   const fields = new Map<string, string>()
   let offset = start
@@ -41,8 +41,8 @@ export function readWireError(buffer: Buffer, start: number, end: number): WireE
 }
 
 /**
- * What an error of the caller's SQL means to the caller. The connection is alive, whatever SQLSTATE it carries: a
- * function or trigger may have raised any of them.
+ * Translates an error of the caller's SQL for the caller. The connection is alive, whatever the SQLSTATE: a function or
+ * trigger can raise any of them.
  */
 export function sqlError(error: WireError, cause: unknown = error): AppError {
   const kind = error.sqlstate === sqlstate.insufficientPrivilege ? 'forbidden' : 'invalid'
@@ -50,31 +50,32 @@ export function sqlError(error: WireError, cause: unknown = error): AppError {
   return errors.database(kind, message, { ...details, cause })
 }
 
-/** PostgreSQL itself has cancelled the statement. (A function of the caller can raise the same SQLSTATE.) */
+/** PostgreSQL itself cancelled the statement. (A caller's function can raise the same SQLSTATE.) */
 export const isCancel = ({ sqlstate: state, file }: WireError) =>
   state === sqlstate.queryCanceled && file === 'postgres.c'
 
 /**
- * What a cancel means that we have not asked for: a time limit of PostgreSQL, which the caller may have set shorter, or
- * `pg_cancel_backend` by somebody who may. PostgreSQL has one SQLSTATE for both; where the time does not tell, its words do.
+ * Translates a cancel that we did not send: a timeout of PostgreSQL, which the caller may have shortened, or
+ * `pg_cancel_backend` by a role with that right. PostgreSQL has one SQLSTATE for both; if the elapsed time does not
+ * tell, its message does.
  */
 export function cancelError(error: WireError, isOverTime: boolean): AppError {
   const isTimeout = isOverTime || error.message.includes('statement timeout')
   return isTimeout ? errors.statementTimeout() : errors.statementCancelled(error)
 }
 
-/** The commit waited for a synchronous standby, and was cut short: it stands here, and may be lost in a fail-over. */
+/** The wait for a synchronous standby was cut short: the commit is stored here, and may be lost in a fail-over. */
 export const isUnconfirmed = ({ file }: WireError) => file === 'syncrep.c'
 
 /**
- * What any error of a database means to the client, whether it came from `pg` or from the wire. Errors of our own pass
- * unchanged; what is not a database error is rethrown as the bug it is.
+ * Translates any database error for the client, whether from `pg` or from the wire. Our own errors pass unchanged;
+ * anything else is a bug and is rethrown.
  */
 export function toClientError(error: unknown): AppError {
   if (error instanceof AppError) return error
   const found = error as PgError
   const state = found.sqlstate ?? found.code
-  // What pg itself says of a lost connection carries no code.
+  // `pg`'s own errors for a lost connection have no code.
   if (isConnectionLoss(state === undefined ? error : { code: state }))
     return errors.databaseUnavailable(error)
   if (typeof state !== 'string' || !/^[0-9A-Z]{5}$/.test(state)) throw error

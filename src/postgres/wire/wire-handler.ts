@@ -1,37 +1,40 @@
 import type { WireError } from './wire-error.ts'
 
 /**
- * What a statement sends back, message by message. Payloads are handed over as bounds in a buffer that is
- * only valid during the call: copy what must stay.
+ * Receives the answers to a statement, message by message. A payload is a range of a buffer that is valid only during
+ * the call: copy what you keep.
  */
 export type WireHandler = {
-  /** A row longer than this is not gathered and not handed over. Without this, all are short: nobody looks at them. */
+  /** A longer row is neither collected nor delivered. By default 64 KB, for statements whose rows are ignored. */
   longestRow?: number
   rowDescription?(buffer: Buffer, start: number, end: number): void
-  /** A row that was longer. */
+  /** A row was longer than `longestRow`. */
   rowTooLong?(): void
   dataRow?(buffer: Buffer, start: number, end: number): void
   copyOut?(): void
-  /** The text has a COPY ... FROM STDIN, which is refused with CopyFail. */
+  /** The text contains COPY ... FROM STDIN, which was refused with CopyFail. */
   copyIn?(): void
-  /** The server waits for the data of a COPY ... FROM STDIN: send it with `sendCopyData`. Without this it is refused. */
+  /**
+   * The server waits for the data of COPY ... FROM STDIN: send it with `sendCopyData`. Without this handler it is
+   * refused.
+   */
   feedCopy?(): void
-  /** There is room for more COPY data again. */
+  /** More COPY data can be sent. */
   copyDrained?(): void
   /**
-   * The data of a COPY ... TO STDOUT that one read brought. Unlike all others these bytes stay valid, until `giveBack`
-   * is called. Data that arrives together with an error is dropped.
+   * The data of COPY ... TO STDOUT in one read. These bytes stay valid until `giveBack` is called. Data that arrives
+   * together with an error is dropped.
    */
   copyData?(data: Buffer, giveBack: () => void): void
   commandComplete?(tag: string): void
   notice?(notice: WireError): void
   /** One of the messages has been answered in full. */
   answered?(outcome: WireOutcome): void
-  /** A setting that the server reports has changed, such as client_encoding. */
+  /** A reported setting has changed, such as client_encoding. */
   parameterStatus?(name: string, value: string): void
-  /** The messages of one read from the socket have been handed over: a good moment to pass bytes on. */
+  /** All messages of one read have been delivered: a good moment to send bytes on. */
   flush?(): void
 }
 
-/** How the server ended it: the error if one was raised, and whether a transaction is left open. */
+/** The outcome of a message: the error, if any, and the transaction status. */
 export type WireOutcome = Readonly<{ error: WireError | null; transactionStatus: 'I' | 'T' | 'E' }>

@@ -1,4 +1,4 @@
-/** The types of messages that a server sends while it answers a query. */
+/** Types of the messages that a server sends in answer to a query. */
 export const messages = {
   parameterDescription: 0x74,
   rowDescription: 0x54,
@@ -11,6 +11,6 @@ export const messages = {
   copyData: 0x64,
   parameterStatus: 0x53,
   readyForQuery: 0x5a,
-  /** Not of the protocol: a row of which only the beginning was gathered. */
+  /** Not part of the protocol: a row that was cut short. */
   cutRow: 0,
 } as const

@@ -10,27 +10,27 @@ import { readWireError, type WireError } from './wire-error.ts'
 import type { WireHandler, WireOutcome } from './wire-handler.ts'
 import { messages } from './wire-messages.ts'
 
-/** SQL as one message of the simple protocol, its text or its bytes, or one statement with values for its parameters. */
+/** One simple query message, as text or bytes, or one statement with parameters. */
 export type WireText = string | Buffer | BoundText
 
 /**
- * One message on a connection of `pg`, read straight from its socket: rows and COPY data never become objects. While
- * it runs, nothing else may use the client; afterwards the client goes on as before. Several messages travel
- * together and are run one after the other, whatever becomes of each; only the first may have values.
+ * A query on a `pg` connection, read directly from its socket: rows and COPY data never become objects. While it runs,
+ * nothing else may use the client; afterwards the client works as before. Several messages are sent together and run
+ * one after the other, even after an error; only the first may have parameters.
  */
 export class WireQuery {
-  /** Settles at the last ReadyForQuery, with its outcome; rejects only if the connection is lost. */
+  /** Settles with the outcome of the last message; rejects only if the connection is lost. */
   readonly done: Promise<WireOutcome>
-  /** Of each message that has been answered so far. */
+  /** One for each message answered so far. */
   readonly outcomes: WireOutcome[] = []
   readonly #messageCount: number
   readonly #socket: Socket
   readonly #handler: WireHandler
   readonly #reader: MessageReader
-  /** What `pg` listens with, where it had to be put aside. */
+  /** The removed 'data' listeners of `pg`, if the socket is a plain one. */
   readonly #pgListeners: readonly Listener[]
   readonly #bound: BoundQuery | null = null
-  /** What had been read when `hold` was called. */
+  /** Bytes read but not delivered because of `hold`. */
   #unread: Buffer = empty
   #error: WireError | null = null
   /** The server waits for COPY data. */
@@ -47,7 +47,7 @@ export class WireQuery {
     this.done = new Promise((resolve, reject) => {
       this.#settle = { resolve, reject }
     })
-    // A connection that was lost a moment ago will not tell again.
+    // A socket that has already closed emits no further event.
     if (this.#socket.closed) process.nextTick(this.#onClose)
     const [first] = texts
     if (typeof first === 'object' && !Buffer.isBuffer(first)) {
@@ -56,17 +56,17 @@ export class WireQuery {
     else this.#socket.write(queryMessages(texts as string[]))
   }
 
-  /** Over TCP the kernel keeps megabytes for us, over a Unix socket some 200 KB. */
+  /** The kernel buffers megabytes over TCP, but only some 200 KB over a Unix socket. */
   get isOverTcp(): boolean {
     return this.#socket.remoteAddress !== undefined
   }
 
-  /** It is for the server to do something: all that we have was sent, or waits to be, and we listen. */
+  /** We wait for the server: our data is sent or queued, and we are reading. */
   get isServersTurn(): boolean {
     return !this.#socket.isPaused() && (!this.#isFed || this.#socket.writableLength > 0)
   }
 
-  /** Stops reading: TCP pushes back on the server. */
+  /** Stops reading: TCP applies backpressure to the server. */
   pause(): void {
     this.#socket.pause()
   }
@@ -76,8 +76,8 @@ export class WireQuery {
   }
 
   /**
-   * To be called with a row that is longer than one read: nothing more is handed over before `goOn`, and the row stays
-   * valid until then.
+   * Call during a row that is longer than one read: nothing more is delivered before `goOn`, and the row stays valid
+   * until then.
    */
   hold(): void {
     this.#reader.hold()
@@ -107,7 +107,7 @@ export class WireQuery {
     this.#socket.write(copyDone)
   }
 
-  /** The server throws away what it got. */
+  /** The server discards the data. */
   failCopy(reason: string): void {
     this.#isFed = false
     this.#socket.write(copyFail(reason))
@@ -123,7 +123,7 @@ export class WireQuery {
       }
       this.#handler.flush?.()
     } catch (error) {
-      // A handler that throws leaves the stream in the middle of a message: only closing is safe.
+      // A handler that throws leaves the stream inside a message: only closing is safe.
       this.#socket.destroy(error as Error)
     }
   }
@@ -183,14 +183,14 @@ export class WireQuery {
 
   #copyIn(): void {
     if (this.#handler.feedCopy) {
-      // Not before: a long statement drains, too.
+      // Not earlier: a long statement also emits 'drain'.
       if (this.#handler.copyDrained) this.#socket.on('drain', this.#onDrain)
       this.#isFed = true
       this.#handler.feedCopy()
       return
     }
     this.failCopy('COPY FROM STDIN is not possible here')
-    // The one before was taken for a part of the data.
+    // The server took the previous Sync for COPY data.
     if (this.#bound) this.#socket.write(sync)
     this.#handler.copyIn?.()
   }
@@ -258,5 +258,5 @@ const shortRow = 64 * 1024
 type Listener = (chunk: Buffer) => void
 type PgInternals = { connection: { stream: Socket } }
 
-/** COPY data on its way out of the process, beyond which the sender is asked to wait. */
+/** Limit of unsent COPY data; beyond it the sender must wait. */
 const maxUnsentBytes = 512 * 1024

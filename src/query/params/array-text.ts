@@ -1,15 +1,15 @@
 import { errors } from '../../errors.ts'
 
-/** What stands between two elements, and whether these are json. */
+/** The delimiter between elements, and whether these are json. */
 type ElementSyntax = Readonly<{ delimiter: string; isOfJson: boolean }>
 
 /**
- * Writes arrays of JSON as PostgreSQL reads them, in one pass and with little garbage: whoever may ask without a key
- * may send long ones. Numbers, `true`, `false` and `null` are copied, which PostgreSQL
- * knows in small letters too; an object is quoted as it is written.
+ * Writes JSON arrays in PostgreSQL's array format, in one pass and with little garbage: callers without a key may send
+ * long ones. Numbers, `true`, `false` and `null` are copied, as PostgreSQL accepts them in lower case; an object is
+ * quoted as it is written.
  */
 export class ArrayText {
-  /** Nothing takes more than twice its room. */
+  /** Every unit becomes at most two. */
   readonly #units: Uint16Array
   #length = 0
 
@@ -17,7 +17,7 @@ export class ArrayText {
     this.#units = new Uint16Array(2 * longest)
   }
 
-  /** Of valid JSON. The elements of an array of json are json, also if they are arrays. */
+  /** Takes valid JSON. The elements of a json array are json, even if they are arrays. */
   write(json: string, place: number, { delimiter, isOfJson }: ElementSyntax): string {
     const between = delimiter.charCodeAt(0)
     this.#length = 0
@@ -45,7 +45,7 @@ export class ArrayText {
     return Buffer.from(this.#units.buffer, 0, 2 * this.#length).toString('utf16le')
   }
 
-  /** Both sides know `\"` and `\\`, the other escapes only JSON. Answers where the string ends. */
+  /** Both formats have `\"` and `\\`; the other escapes exist only in JSON. Returns where the string ends. */
   #string(json: string, from: number, place: number): number {
     this.#add(quote)
     for (let at = from + 1; ; ) {
@@ -93,7 +93,7 @@ export class ArrayText {
   }
 }
 
-/** What the letter after a backslash stands for in JSON. */
+/** The character of a JSON escape. */
 function unitOf(json: string, at: number): number {
   const letter = json[at]!
   if (letter === 'u') return Number.parseInt(json.slice(at + 1, at + 5), 16)

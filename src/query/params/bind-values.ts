@@ -1,21 +1,21 @@
 import { type AppError, errors } from '../../errors.ts'
 import { ArrayText, containsNul } from './array-text.ts'
 
-/** What an array of JSON becomes: the JSON itself, or an array of PostgreSQL, in which this stands between elements. */
+/** How to write a JSON array: as JSON itself, or as a PostgreSQL array with this delimiter. */
 export type ArraySyntax = 'json' | Readonly<{ delimiter: string; isOfJson: boolean }>
 
 export const plainArray = { delimiter: ',', isOfJson: false } as const satisfies ArraySyntax
 
 type Syntaxes = (types: readonly number[]) => ReadonlyMap<number, ArraySyntax>
 
-/** Answers how to write the values once the types of the parameters are known. */
+/** Returns the function that writes the values once the parameter types are known. */
 export function binding(params: readonly string[], syntaxes: Syntaxes) {
   return (types: readonly number[]) => bindValues(params, types, syntaxes)
 }
 
 /**
- * The values of `params`, each as its JSON text, in the way PostgreSQL reads them. A number keeps its digits, because
- * it is never read here. `syntaxes` is asked once, for the types of all parameters that get arrays.
+ * Converts the JSON texts of `params` to PostgreSQL's text format. A number keeps all its digits, as it is never
+ * parsed. `syntaxes` is called once, with the types of all parameters that get arrays.
  */
 function bindValues(
   params: readonly string[],
@@ -51,7 +51,7 @@ function pgValue(
     case '[':
       return syntax === 'json' ? json : wellFormed(arrays.write(json, place, syntax!), place)
     default:
-      // true, false, the digits of a number, an object as it is written.
+      // true, false, the digits of a number, or an object as it is written.
       return json
   }
 }
@@ -63,7 +63,7 @@ function textOf(json: string, place: number): string {
   return text
 }
 
-/** JSON can write halves of characters, which no UTF-8 has. */
+/** JSON can contain lone surrogates, which UTF-8 cannot. */
 function wellFormed(text: string, place: number): string {
   if (text.isWellFormed()) return text
   throw errors.paramsInvalid(`The parameter $${place} contains half of a surrogate pair`)

@@ -1,6 +1,6 @@
 import { lexemes } from '../../sql/lexemes.ts'
 
-/** The n of the highest `$n` of a statement; 0 if it has none, or is too long to be looked through. */
+/** The n of the highest `$n` of a statement; 0 if it has none, or is too long to search. */
 export function highestParameter(text: string): number {
   let highest = 0
   let count = 0
@@ -13,5 +13,5 @@ export function highestParameter(text: string): number {
   return highest
 }
 
-/** Some 20 ms. */
+/** About 20 ms. */
 const maxLexemes = 16_384

@@ -4,7 +4,7 @@ import { queryInCatalog } from '../../statements/query-in-catalog.ts'
 import { TypeCache } from '../type-cache.ts'
 import { type ArraySyntax, plainArray } from './bind-values.ts'
 
-/** Thrown before the statement runs: how to write an array for these types must be looked up first. */
+/** Thrown before the statement runs: the array syntax of these types must be looked up first. */
 export class UnknownTypes extends Error {
   readonly oids: readonly number[]
 
@@ -14,7 +14,7 @@ export class UnknownTypes extends Error {
   }
 }
 
-/** How arrays are written for the types of parameters. Types that are not built in are asked for once in each database. */
+/** How to write arrays for parameter types. Types that are not built in are looked up once per database. */
 export class ParameterTypes {
   readonly #syntaxes = new TypeCache<ArraySyntax>()
 
@@ -33,7 +33,7 @@ export class ParameterTypes {
 
   async learn(session: Session, oids: readonly number[]): Promise<void> {
     const { rows } = await queryInCatalog<TypeRow>(session, lookUp, [oids])
-    // One that was dropped a moment ago: PostgreSQL shall tell.
+    // A type that was dropped a moment ago: let PostgreSQL report it.
     for (const oid of oids) this.#syntaxes.set(session.target, oid, plainArray)
     for (const { asked, delimiter, is_array: isArray, is_json: isJson } of rows) {
       const syntax = isJson && !isArray ? 'json' : { delimiter, isOfJson: isJson }
@@ -49,7 +49,7 @@ export class ParameterTypes {
 
 type TypeRow = { asked: number; delimiter: string; is_array: boolean; is_json: boolean }
 
-/** Goes down from domains to what they are over, and from an array to its elements. */
+/** Resolves domains to their base types, and arrays to their elements. */
 const lookUp = `
   with recursive step as (
     select asked, asked as type, ','::"char" as delimiter, false as is_array from unnest($1::oid[]) as asked
@@ -63,7 +63,7 @@ const lookUp = `
   from step join pg_type on oid = type
   where typtype <> 'd' and (typcategory <> 'A' or is_array)`
 
-/** json, jsonb, their arrays, and box[]. All other arrays of the catalog have commas. */
+/** json, jsonb, their arrays, and box[]. All other built-in arrays use commas. */
 const builtIn: ReadonlyMap<number, ArraySyntax> = new Map<number, ArraySyntax>([
   [114, 'json'],
   [3802, 'json'],
@@ -72,5 +72,5 @@ const builtIn: ReadonlyMap<number, ArraySyntax> = new Map<number, ArraySyntax>([
   [1020, { ...plainArray, delimiter: ';' }],
 ])
 
-/** PostgreSQL gives the numbers below it to what it brings along itself. */
+/** PostgreSQL's built-in objects have oids below this. */
 const firstOwnOid = 16_384

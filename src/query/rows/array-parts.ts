@@ -1,7 +1,7 @@
-/** A piece of an array: an element's text, or what stands for itself in JSON (a bracket, a comma, null). */
+/** A piece of an array: an element's text, or literal JSON (a bracket, a comma, null). */
 export type ArrayPart = string | Readonly<{ source: Buffer; start: number; end: number }>
 
-/** Cuts PostgreSQL's array text (`{1,NULL,"a b",{...}}`, with or without `[0:2]=` before it) into the parts of a JSON array. */
+/** Splits PostgreSQL's array text (`{1,NULL,"a b",{...}}`, optionally after `[0:2]=`) into the parts of a JSON array. */
 export function* arrayParts(source: Buffer, start: number, end: number): Generator<ArrayPart> {
   let at = source.indexOf(openBrace, start)
   while (at < end) {
@@ -33,7 +33,7 @@ function quotedEnd(source: Buffer, start: number): number {
   return end
 }
 
-/** The element without the backslashes that protect quotes and backslashes in it. */
+/** Removes the backslashes that escape quotes and backslashes. */
 function unquoted(source: Buffer, start: number, end: number): ArrayPart {
   if (!source.subarray(start, end).includes(backslash)) return { source, start, end }
   const plain = Buffer.allocUnsafe(end - start)

@@ -1,9 +1,9 @@
 /**
- * Bytes on their way out, written into chunks of one size. Nothing becomes an object or a string: values are copied
- * from where the wire left them. A full chunk is handed to `onChunk`, which owns it from then on.
+ * Collects output bytes in chunks of one size. Values never become objects or strings: they are copied from the wire's
+ * buffer. A full chunk is passed to `onChunk`, which then owns it.
  */
 export class ByteWriter {
-  // Public, because the hot loops of the value writers work on them directly.
+  // Public, because the hot loops of the value writers use them directly.
   bytes: Buffer = takeChunk()
   at = 0
   readonly #onChunk: (chunk: Buffer) => void
@@ -51,7 +51,7 @@ export class ByteWriter {
     this.at = at
   }
 
-  /** Hands over what is left as Latin-1, which has one character for each byte; the writer is done with. */
+  /** Returns the rest as Latin-1, one character per byte. The writer cannot be used afterwards. */
   finish(): string {
     const rest = this.bytes.toString('latin1', 0, this.at)
     giveBackChunk(this.bytes)
@@ -71,8 +71,8 @@ export class ByteWriter {
 }
 
 /**
- * Copies a short value, four bytes at a time. Up to three bytes behind its end are written as well: there must be room for
- * them, and nothing that counts.
+ * Copies a short value, four bytes at a time. May write up to three bytes past its end: there must be room for them,
+ * and no data.
  */
 export function copyShort(target: Buffer, at: number, source: Buffer, start: number, end: number): number {
   if (end - start < fewBytes || end + 3 > source.length || source.length > mostRemembered) {
@@ -88,7 +88,7 @@ export function copyShort(target: Buffer, at: number, source: Buffer, start: num
   return at + end - start
 }
 
-/** Row after row is read from one buffer and written into another: the view of the last one is mostly that of the next. */
+/** Row after row is read from one buffer and written into another: mostly the last view can be reused. */
 class LastView {
   #buffer: Buffer | undefined
   #view: DataView = new DataView(new ArrayBuffer(0))
@@ -96,7 +96,7 @@ class LastView {
   viewOf(buffer: Buffer): DataView {
     if (buffer === this.#buffer) return this.#view
     const view = new DataView(buffer.buffer, buffer.byteOffset, buffer.length)
-    // A huge row must not stay in memory for that.
+    // Do not keep a huge row in memory.
     if (buffer.length > mostRemembered) return view
     this.#buffer = buffer
     this.#view = view
@@ -109,15 +109,15 @@ export const sources = new LastView()
 
 /** In bytes. */
 export const mostRemembered = 1024 ** 2
-/** So few are copied faster one by one. */
+/** Fewer bytes are copied faster one by one. */
 const fewBytes = 6
 
 export const chunkBytes = 64 * 1024
-/** Below this a loop beats the call into native code. */
+/** Below this a loop is faster than the call into native code. */
 const shortBytes = 48
 const empty = Buffer.alloc(0)
 
-// What has been sent is written into again: else there would be a full garbage collection for every 30 MB of rows.
+// Sent chunks are reused: otherwise every 30 MB of rows would cause a full garbage collection.
 const spareChunks: Buffer[] = []
 const maxSpareChunks = 64
 
@@ -125,7 +125,7 @@ function takeChunk(): Buffer {
   return spareChunks.pop() ?? Buffer.allocUnsafeSlow(chunkBytes)
 }
 
-/** Of a chunk that nobody reads any more. */
+/** For a chunk that is no longer read. */
 export function giveBackChunk(chunk: Buffer): void {
   const { buffer } = chunk
   if (buffer.byteLength !== chunkBytes || spareChunks.length === maxSpareChunks) return

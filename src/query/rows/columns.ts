@@ -5,8 +5,8 @@ import { remembered } from '../../remembered.ts'
 export type Column = Readonly<{ name: string; typeOid: number; isBinary: boolean }>
 
 /**
- * Reads RowDescriptions. Most are the same as one before: then the answer is the very same list, and so what was made of
- * it can be used again.
+ * Reads RowDescriptions. Most repeat an earlier one: then the same list is returned, and data derived from it can be
+ * reused.
  */
 export class ColumnLists {
   readonly #known = new LRUCache<string, readonly Column[]>({ max: 500 })
@@ -22,7 +22,7 @@ export class ColumnLists {
   }
 }
 
-/** In bytes: what a tenant can make us remember is little. */
+/** In bytes: limits what a tenant can make us cache. */
 const longestKept = 1024
 
 function readColumns(buffer: Buffer, start: number): Column[] {
@@ -34,7 +34,7 @@ function readColumns(buffer: Buffer, start: number): Column[] {
     const name = buffer.toString('utf8', at, nameEnd)
     // After the name: table (4), attribute (2), type (4), size (2), modifier (4), format (2).
     const typeOid = buffer.readUInt32BE(nameEnd + 7)
-    // Only rows fetched from a BINARY cursor come in binary.
+    // Only rows fetched from a BINARY cursor are binary.
     const isBinary = buffer.readInt16BE(nameEnd + 17) !== 0
     columns.push({ name, typeOid, isBinary })
     at = nameEnd + 19
@@ -42,7 +42,7 @@ function readColumns(buffer: Buffer, start: number): Column[] {
   return columns
 }
 
-/** Of columns with one name only the last is shown, as in an object; skipped ones are not shown at all. */
+/** Of columns with the same name only the last is shown, as in an object; skipped ones are not shown. */
 export function shownColumns(columns: readonly Column[], skipped: ReadonlySet<string>): readonly Column[] {
   return skipped.size === 0 ? allShown(columns) : onlyShown(columns, skipped)
 }
@@ -54,7 +54,7 @@ function onlyShown(columns: readonly Column[], skipped: ReadonlySet<string>): re
   return isShown.includes(false) ? columns.filter((_, place) => isShown[place]) : columns
 }
 
-/** How many have the name of a later one. */
+/** How many have the same name as a later one. */
 export function countHidden(columns: readonly Column[]): number {
   return columns.length - allShown(columns).length
 }

@@ -5,8 +5,8 @@ import { kindOf, type ValueKind, valueKind } from './pg-types.ts'
 import type { FormatOptions, RowFormat } from './row-format.ts'
 
 /**
- * RFC 4180: values as PostgreSQL writes them (booleans as true and false), NULL as nothing, the empty string as
- * `""`. The header stands first, and again where a further statement has other columns.
+ * RFC 4180: values as PostgreSQL writes them (booleans as true and false), NULL as nothing, the empty string as `""`.
+ * The header comes first, and again if a further statement has other columns.
  */
 export class CsvFormat implements RowFormat {
   readonly hasFields = false
@@ -57,7 +57,7 @@ export class CsvFormat implements RowFormat {
       if (length >= 0) to = this.#value(target, to, place, row, valueStart, at)
       target[to++] = comma
     }
-    // The last comma gives way.
+    // Overwrites the last comma.
     return writeAscii(target, Math.max(start, to - 1), '\r\n')
   }
 
@@ -112,7 +112,7 @@ export class CsvFormat implements RowFormat {
   }
 }
 
-/** How many bytes a value of so many can become: all of them quotes, or hexadecimal digits, and something around it. */
+/** The longest output for a value of this length: all bytes quotes or hexadecimal digits, plus what surrounds it. */
 function longestCsv(length: number): number {
   return 2 * length + 16
 }
@@ -137,7 +137,7 @@ function writeInside(target: Buffer, at: number, row: Buffer, start: number, end
   for (let from = start; from < end; from += 1) {
     const byte = row[from]!
     target[to++] = byte
-    // A quote within is written twice.
+    // A quote inside is written twice.
     if (byte === quote) target[to++] = quote
   }
   return to
@@ -147,7 +147,7 @@ function quoteName(name: string): string {
   return /[",\r\n]/.test(name) || name === '' ? `"${name.replaceAll('"', '""')}"` : name
 }
 
-/** Whatever their values are, they need no quotes. */
+/** Their values never need quotes. */
 const bareKinds: ReadonlySet<ValueKind> = new Set([
   valueKind.number,
   valueKind.timestamp,

@@ -4,8 +4,8 @@ import { type ObjectPlan, planObjects, writeLongObject, writeObject } from './js
 import type { FormatOptions, RowFormat } from './row-format.ts'
 
 /**
- * A FeatureCollection. The statement has been wrapped so that the first column is the geometry as GeoJSON; the
- * other columns, without the geometry columns themselves, become the properties.
+ * A FeatureCollection. The statement has been wrapped so that the first column is the geometry as GeoJSON; the other
+ * columns, except the geometry columns themselves, become the properties.
  */
 export class GeojsonFormat implements RowFormat {
   readonly hasFields = false
@@ -46,7 +46,7 @@ export class GeojsonFormat implements RowFormat {
     const length = row.readInt32BE(start + 2)
     const [from, to] = [start + 6, start + 6 + length]
     if (length < 0) out.ascii('null')
-    else if (isOdd(row, from, to)) out.utf8(mended(row.toString('utf8', from, to)))
+    else if (needsRepair(row, from, to)) out.utf8(repaired(row.toString('utf8', from, to)))
     else out.copy(row, from, to)
     out.ascii(',"properties":')
   }
@@ -56,8 +56,8 @@ export class GeojsonFormat implements RowFormat {
   }
 }
 
-/** PostGIS writes NaN and Infinity as they are, and nothing for an empty point among others: `[,[1,1]]`. */
-function isOdd(text: Buffer, start: number, end: number): boolean {
+/** PostGIS writes NaN and Infinity as they are, and nothing for an empty point in a collection: `[,[1,1]]`. */
+function needsRepair(text: Buffer, start: number, end: number): boolean {
   let before = 0
   for (let at = start; at < end; at += 1) {
     const byte = text[at]!
@@ -69,8 +69,8 @@ function isOdd(text: Buffer, start: number, end: number): boolean {
   return false
 }
 
-/** Without the empty points. Where a coordinate is no number there is no place, which is null in GeoJSON. */
-function mended(text: string): string {
+/** Removes empty points. If a coordinate is not a number the geometry is null, as GeoJSON prescribes. */
+function repaired(text: string): string {
   const dense = text.replace(/(?<=\[),+|,+(?=[,\]])/g, '')
   try {
     JSON.parse(dense)

@@ -4,7 +4,7 @@ import type { Column } from './columns.ts'
 import { type ObjectPlan, planObjects, writeLongObject, writeObject } from './json-objects.ts'
 import type { Field, FormatOptions, RowFormat, Summary } from './row-format.ts'
 
-/** `{"rows":[...],"time":...,"fields":{...},"total_rows":...}`: what is known last stands last. */
+/** `{"rows":[...],"time":...,"fields":{...},"total_rows":...}`: what is known last comes last. */
 export class JsonFormat implements RowFormat {
   readonly hasFields = true
   readonly #options: FormatOptions
@@ -36,7 +36,7 @@ export class JsonFormat implements RowFormat {
   }
 
   end(out: ByteWriter, { seconds, fields, totalRows, notices }: Summary): void {
-    // In parts: to read a text that was put together, letter by letter, takes longer.
+    // In parts: reading a concatenated string character by character is slower.
     out.ascii('],"time":')
     out.ascii(String(seconds))
     out.ascii(',"fields":{')

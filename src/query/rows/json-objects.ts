@@ -13,7 +13,7 @@ import {
 } from './json-values.ts'
 import { elementOidOf, kindOf, type ValueKind, valueKind } from './pg-types.ts'
 
-/** How the rows of one result become objects: what stands before each value, and how it is written. */
+/** How the rows of a result become objects: the bytes before each value, and how the value is written. */
 export type ObjectPlan = Readonly<{
   kinds: readonly ValueKind[]
   typeOids: readonly number[]
@@ -25,7 +25,7 @@ export type ObjectPlan = Readonly<{
   isEmpty: boolean
 }>
 
-/** The same twice: `words` are its bytes four at a time, the last ones with zeros behind them. */
+/** `words` has the same bytes, four at a time, padded with zeros. */
 type Key = Readonly<{ bytes: Buffer; length: number; words: Int32Array }>
 
 export function planObjects(columns: readonly Column[], skipped: ReadonlySet<string>): ObjectPlan {
@@ -109,7 +109,7 @@ function writeShortObject(
   return to
 }
 
-/** A row that may not fit into a chunk goes out value by value, in steps that take a moment each. */
+/** A row that may not fit into a chunk is written value by value, in short steps. */
 export function* writeLongObject(
   out: ByteWriter,
   plan: ObjectPlan,
@@ -150,7 +150,7 @@ function* writeLongValue(
     yield* writeSlices(out, writeHex, row, start, end)
     out.ascii('"')
   } else if (kind === valueKind.number) {
-    // The longest that PostgreSQL knows has some 150,000 digits.
+    // PostgreSQL's longest number has some 150,000 digits.
     const own = Buffer.allocUnsafe(room)
     out.copy(own, 0, writeJsonValue(own, 0, kind, typeOid, row, start, end))
   } else {

@@ -5,7 +5,7 @@ import { readTimestamp, type TimestampParts } from './timestamps.ts'
 
 /**
  * Writes one value, given as PostgreSQL's text between `start` and `end` of `source`, as JSON into `target`, and
- * answers where it ends there. The target must have room for `longestJson` of the value's length.
+ * returns where it ends there. The target must have room for `longestJson` of the value's length.
  */
 export function writeJsonValue(
   target: Buffer,
@@ -38,7 +38,7 @@ export function writeJsonValue(
   }
 }
 
-/** How many bytes a value of so many bytes can become: all of them control characters, and something around it. */
+/** The longest output for a value of this length: all bytes control characters, plus what surrounds it. */
 export function longestJson(length: number): number {
   return 6 * length + 16
 }
@@ -62,7 +62,7 @@ function writeString(target: Buffer, at: number, source: Buffer, start: number, 
   return stop + 1
 }
 
-/** The inside of a string. Four bytes at a time where none of them needs an escape. */
+/** The inside of a string. Copies four bytes at a time where none needs an escape. */
 export function writeEscaped(target: Buffer, at: number, source: Buffer, start: number, end: number): number {
   const isInWords = end - start >= 8 && (source.length <= mostRemembered || end - start > shortBytes)
   if (!isInWords) return writeBytewise(target, at, source, start, end)
@@ -81,7 +81,7 @@ export function writeEscaped(target: Buffer, at: number, source: Buffer, start: 
   return writeBytewise(target, to, source, from, end)
 }
 
-/** Whether one of four bytes is a control character, a quote or a backslash. */
+/** True if one of the four bytes is a control character, a quote or a backslash. */
 function hasSpecial(word: number): boolean {
   const quotes = word ^ 0x22222222
   const backslashes = word ^ 0x5c5c5c5c
@@ -116,7 +116,7 @@ export function writeHex(target: Buffer, at: number, source: Buffer, start: numb
   return at + target.write(source.toString('hex', start, end), at, 'latin1')
 }
 
-/** JSON knows neither NaN nor infinities: they become strings. */
+/** JSON has neither NaN nor infinities: they become strings. */
 function writeNumber(target: Buffer, at: number, source: Buffer, start: number, end: number): number {
   const first = source[source[start] === minus ? start + 1 : start]!
   return first <= digitNine
@@ -124,7 +124,7 @@ function writeNumber(target: Buffer, at: number, source: Buffer, start: number, 
     : writeString(target, at, source, start, end)
 }
 
-/** The type `json` keeps the line ends between its tokens; a line of NDJSON must not have any. */
+/** The type `json` keeps line breaks between its tokens; a line of NDJSON must not contain any. */
 export function writeJsonText(
   target: Buffer,
   at: number,
@@ -140,7 +140,7 @@ export function writeJsonText(
   return to
 }
 
-/** ISO 8601 in UTC. What has no such form (infinity, BC, another DateStyle) stays as PostgreSQL wrote it. */
+/** ISO 8601 in UTC. Values without such a form (infinity, BC, another DateStyle) stay as PostgreSQL wrote them. */
 function writeTimestamp(
   target: Buffer,
   at: number,
@@ -158,7 +158,7 @@ function writeTimestamp(
   return stop + 1
 }
 
-/** `2026-01-31 23:59:59.5+00`, as nearly all are. No other style and no other length of a year has these in these places. */
+/** `2026-01-31 23:59:59.5+00`, like nearly all. No other style or length of year has these characters in these places. */
 function isPlainUtc(kind: ValueKind, source: Buffer, start: number, end: number): boolean {
   return (
     kind === valueKind.timestamptz &&
@@ -226,7 +226,7 @@ const letterT = 0x74
 const wordTrue = 0x74727565
 const wordFals = 0x66616c73
 
-/** Below this a loop beats the call into native code. */
+/** Below this a loop is faster than the call into native code. */
 const shortBytes = 48
 
 const isPlain = new Uint8Array(256).fill(1, 0x20)

@@ -1,4 +1,4 @@
-/** How the text that PostgreSQL sends for a value is turned into JSON. */
+/** How PostgreSQL's text for a value is turned into JSON. */
 export const valueKind = {
   hidden: 0,
   text: 1,
@@ -18,12 +18,12 @@ export type FieldType = 'number' | 'string' | 'boolean' | 'date'
 
 type BuiltInType = Readonly<{
   kind: ValueKind
-  /** What an answer says of a column of this type. */
+  /** How an answer describes a column of this type. */
   field: Readonly<{ type: FieldType | `${FieldType}[]`; pgtype: string }>
   elementOid?: number
 }>
 
-/** The types whose OIDs are the same in every database. Others (geometry, enums) are looked up by OID. */
+/** Types whose OIDs are the same in every database. Others (geometry, enums) are looked up by OID. */
 export const builtInTypes: ReadonlyMap<number, BuiltInType> = new Map([
   ...types('boolean', 'boolean', [['bool', 16, 1000]]),
   ...types('number', 'number', [

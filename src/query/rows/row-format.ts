@@ -6,7 +6,7 @@ export type FormatOptions = Readonly<{ skippedFields: ReadonlySet<string> }>
 /** What is known when the last statement has ended. */
 export type Summary = Readonly<{
   seconds: number
-  /** Of the last statement that has columns. */
+  /** Of the last statement with columns. */
   fields: readonly Field[]
   totalRows: number
   /** Messages by kind: `notices`, `warnings`. */
@@ -15,14 +15,14 @@ export type Summary = Readonly<{
 
 export type Field = Readonly<{ name: string; type: string; pgtype?: string | undefined }>
 
-/** Turns the messages of the wire into the bytes of one answer. */
+/** Turns wire messages into the bytes of one answer. */
 export type RowFormat = {
-  /** Whether the summary's fields are shown, and so must be looked up. */
+  /** True if the answer shows the summary's fields, which then must be looked up. */
   readonly hasFields: boolean
   begin(out: ByteWriter): void
   columns(out: ByteWriter, columns: readonly Column[]): void
   row(out: ByteWriter, row: Buffer, start: number, end: number): void
-  /** The same for a row of any length: it yields again and again, so that others have their turn in between. */
+  /** The same for a row of any length: yields often, so that other work gets its turn. */
   longRow(out: ByteWriter, row: Buffer, start: number): Generator<void>
   end(out: ByteWriter, summary: Summary): void
 }

@@ -1,6 +1,6 @@
 /**
- * Writes a long row in steps of a few milliseconds: requests of others are served between them. Pauses by itself while
- * the client is slower; then somebody calls `goOn`.
+ * Writes a long row in steps of a few milliseconds, and lets other requests run in between. Pauses while the client is
+ * slower, until `goOn` is called.
  */
 export class SteppedRow {
   readonly #steps: Generator<void>
@@ -25,7 +25,7 @@ export class SteppedRow {
     }
   }
 
-  /** The rest is not wanted any more. */
+  /** The rest is no longer wanted. */
   drop(): void {
     this.#isOver = true
   }

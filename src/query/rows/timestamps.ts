@@ -1,7 +1,7 @@
-/** Where the parts of a date or timestamp in PostgreSQL's ISO style end, and its zone as ISO 8601 has it. */
+/** Where the parts of a date or timestamp in PostgreSQL's ISO style end, and its zone in ISO 8601. */
 export type TimestampParts = Readonly<{ dateEnd: number; timeEnd: number; zone: string }>
 
-/** Undefined for what is not in ISO style: infinity, years BC, or another DateStyle that the caller's SQL has set. */
+/** Undefined for values not in ISO style: infinity, years BC, or another DateStyle set by the caller's SQL. */
 export function readTimestamp(source: Buffer, start: number, end: number): TimestampParts | undefined {
   let yearEnd = start
   while (isDigit(source[yearEnd]) && yearEnd < end) yearEnd += 1
@@ -22,7 +22,7 @@ function isUtc(source: Buffer, start: number, end: number): boolean {
   return start >= end || (end - start === 3 && source[start + 1] === zero && source[start + 2] === zero)
 }
 
-/** PostgreSQL writes `+02` where ISO 8601 wants `+02:00`. */
+/** PostgreSQL writes `+02` where ISO 8601 has `+02:00`. */
 function zoneOf(offset: string): string | undefined {
   if (!/^[+-]\d\d(:\d\d){0,2}$/.test(offset)) return undefined
   return offset.length === 3 ? `${offset}:00` : offset

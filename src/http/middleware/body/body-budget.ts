@@ -7,9 +7,9 @@ import { UndrainedRequest } from '../../undrained-request.ts'
 import { clientAddress, networkOf } from '../credential/client-address.ts'
 
 /**
- * Bounds the memory that bodies take: those that are on their way, and those whose requests wait or run. A body counts by what
- * it announces, without that by what has come of it, from its headers until it is answered. Who is over its share is refused
- * before the body is read. Streams are not held, and small bodies are not counted.
+ * Limits the memory of request bodies, from their headers until the answer. A body counts with its announced length, or
+ * without one with what has arrived. A caller over its share is refused before its body is read. Streams are not held
+ * in memory, and small bodies are not counted.
  */
 export function limitBodies(app: FastifyInstance, services: Services): void {
   const budget = new BodyBudget(services.config.bodyMemoryBytes)
@@ -22,13 +22,13 @@ export function limitBodies(app: FastifyInstance, services: Services): void {
   })
 }
 
-/** Without a length it may be anything. */
+/** Without a length it may be of any size. */
 function announcedBytes({ headers }: FastifyRequest): number {
   if (headers['transfer-encoding'] !== undefined) return Number.POSITIVE_INFINITY
   return Number(headers['content-length'] ?? 0)
 }
 
-/** Its account, if it has shown a valid key before the body; else its address. */
+/** The account, if a valid key comes before the body; else the network address. */
 async function holderOf({ directory }: Services, request: FastifyRequest): Promise<Holder> {
   const stranger = { name: networkOf(clientAddress(request)), isStranger: true }
   const { name } = request.params as { name?: string }
@@ -40,7 +40,7 @@ async function holderOf({ directory }: Services, request: FastifyRequest): Promi
     if (identification.outcome !== 'known' || identification.principal.key.type === 'default') return stranger
     return { name: `user ${identification.principal.account.userId}`, isStranger: false }
   } catch (error) {
-    // Of no such account the route tells.
+    // The route itself reports an unknown account.
     if (error instanceof AppError && error.kind === 'not-found') return stranger
     throw error
   }
@@ -53,7 +53,7 @@ function hold(
   reply: FastifyReply,
   announced: number,
 ): void {
-  // More than its route takes: that is refused by its length alone.
+  // Longer than its route allows: refused by its length alone.
   if (Number.isFinite(announced) && announced > routeOptions.bodyLimit) return
   let held = 0
   const take = (bytes: number) => {
@@ -74,12 +74,12 @@ function hold(
   reply.raw.once('close', () => budget.give(holder, held))
 }
 
-/** An account; or, of those without a key, an address. */
+/** An account; for callers without a key, an address. */
 type Holder = Readonly<{ name: string; isStranger: boolean }>
 
 /**
- * Each may hold as much as is left free, strangers a quarter of that: so nobody takes all, and who has nothing finds
- * room. Strangers together have a quarter.
+ * Each holder may hold as much as is left free, anonymous callers a quarter of that: so nobody can take all, and a new
+ * holder finds room. Anonymous callers together get a quarter.
  */
 export class BodyBudget {
   readonly #total: number
@@ -113,5 +113,5 @@ export class BodyBudget {
   }
 }
 
-/** As much as the headers of a request may have. */
+/** The maximum size of request headers. */
 const uncountedBytes = 16 * 1024

@@ -9,21 +9,21 @@ import { containsNul, noteFreeOfNul } from './refuse-nul.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The route reads its body as a stream: no limits of the small bodies apply. */
+    /** The route reads its body as a stream: limits of small bodies do not apply. */
     isStreaming?: boolean
-    /** This member of a JSON body is handed over as its text, not read: no digit of a number is lost. */
+    /** This member of a JSON body is passed on as text, without parsing: no digit of a number is lost. */
     memberAsText?: string
-    /** This member may be as long as a body; all the others together are small. */
+    /** This member may be as long as a body; the others together must be small. */
     longMember?: string
   }
 }
 
-/** Small bodies: JSON and forms, whole, plain, in valid UTF-8, and in time. */
+/** Small bodies: JSON and forms, complete, uncompressed, in valid UTF-8, and in time. */
 export function acceptBodies(app: FastifyInstance, timeoutMs: number): void {
   const parseJson = app.getDefaultJsonParser('error', 'error') as ParseJson
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
-    // Clients send the JSON type along with bodiless DELETEs and POSTs.
+    // Clients send the JSON type with DELETEs and POSTs without a body.
     if (body.length === 0) return done(null, undefined)
     const read = (bytes: Buffer) => readJson(request, bytes, parseJson)
     readBody(request, body as Buffer, { shorten: shortenJson, read, mostBytes: maxParamsLength }, done)
@@ -34,7 +34,7 @@ export function acceptBodies(app: FastifyInstance, timeoutMs: number): void {
     (request, body, done) => {
       if (isJson(beginningOf(body as Buffer))) return done(errors.badRequest(jsonInDisguise))
       const read = (bytes: Buffer) => readForm(request, bytes)
-      // An escaped character is three.
+      // An escaped character takes three bytes.
       readBody(request, body as Buffer, { shorten: shortenForm, read, mostBytes: 3 * maxParamsLength }, done)
     },
   )
@@ -55,14 +55,14 @@ export function acceptBodies(app: FastifyInstance, timeoutMs: number): void {
 type Done = (error: Error | null, body?: unknown) => void
 type ParseJson = (request: FastifyRequest, text: string, done: Done) => void
 
-/** How bodies of one type are read. `mostBytes`: of all but the long member. */
+/** How bodies of one type are read. `mostBytes`: limit of everything but the long member. */
 type Reader = Readonly<{
   shorten: typeof shortenJson
   read: (bytes: Buffer) => unknown
   mostBytes: number
 }>
 
-/** A short body at once; of a long one, where only one member may be long, this member in steps. */
+/** Reads a short body at once. In a long one, where only one member may be long, reads that member in steps. */
 function readBody(request: FastifyRequest, bytes: Buffer, reader: Reader, done: Done): void {
   if (bytes.length > maxParamsLength) {
     readLongBody(request, bytes, reader).then((body) => done(null, body), done)
@@ -70,7 +70,7 @@ function readBody(request: FastifyRequest, bytes: Buffer, reader: Reader, done: 
   }
   try {
     const body = reader.read(bytes)
-    // Others get a turn before such a body is looked at once more.
+    // Lets other requests run before such a body is processed further.
     if (bytes.length > longBytes) setImmediate(done, null, body)
     else done(null, body)
   } catch (error) {
@@ -89,7 +89,7 @@ async function readLongBody(
   if (rest.length > mostBytes) throw errors.paramsTooLarge(maxParamsLength)
   await nextTurn()
   const body = read(rest)
-  // Of several with this name it may not be the one that counts.
+  // If several members have this name, another one may count.
   if (!long || !isObject(body) || body[name!] !== placeholder) return body
   const text = await long().catch(refuseText)
   if (text.includes('\0')) throw containsNul()
@@ -110,7 +110,7 @@ function readJson(request: FastifyRequest, bytes: Buffer, parseJson: ParseJson):
   const [rest, member] = memberAsText === undefined ? [text] : cutOut(memberAsText, text)
   const body = parsed(request, rest, parseJson)
   if (member !== undefined && member !== 'null') (body as Record<string, unknown>)[memberAsText!] = member
-  // JSON has no other way to write it.
+  // JSON has no other way to write NUL.
   if (!text.includes('\\u0000')) noteFreeOfNul(body)
   return body
 }
@@ -142,12 +142,15 @@ function lengthOf(form: Form): number {
   return length
 }
 
-/** Is a body on its way? Where nobody reads one that is here already, its `end` would never come. */
+/** True if a body is still arriving. If it has arrived and is not read, its `end` would never fire. */
 function hasBody({ headers, raw }: FastifyRequest): boolean {
   return (headers['content-length'] ?? headers['transfer-encoding']) !== undefined && !raw.complete
 }
 
-/** The body with null for the member, and what stood there; of members with one name the last counts, as for the parser. */
+/**
+ * The body with null for the member, and the member's text; of members with one name the last counts, as for the
+ * parser.
+ */
 function cutOut(member: string, text: string): [rest: string, value: string | undefined] {
   let rest = ''
   let value: string | undefined
@@ -165,13 +168,13 @@ function* placesIn(text: string): ReturnType<typeof memberPlaces> {
   try {
     if (text.startsWith('{')) yield* memberPlaces(text)
   } catch {
-    // A name that is not JSON. The parser will come to it, too, and tell.
+    // A name that is not JSON: the parser will report it.
   }
 }
 
-/** Answers a client that sends too slowly, if it has no answer yet, and closes the connection. */
+/** Answers a client that sends too slowly, unless it was answered already, and closes the connection. */
 function giveUp(request: FastifyRequest, reply: FastifyReply): void {
-  // Without a route nobody reads the body: it can be complete although its stream has not ended.
+  // Without a route the body is not read: it can be complete although its stream has not ended.
   if (request.raw.complete) return
   if (reply.sent) return void request.raw.destroy()
   reply.raw.once('finish', () => request.raw.destroy())
@@ -185,11 +188,11 @@ function refusalOfCompressed(request: FastifyRequest): AppError | undefined {
   return errors.unsupportedMedia(`Content-Encoding ${JSON.stringify(encoding)} is not supported here`)
 }
 
-/** In the words of Fastify. */
+/** Fastify's own words. */
 const notJson = "Body is not valid JSON but content-type is set to 'application/json'"
 export const notUtf8 = 'The request body is not valid UTF-8'
 
-/** As much as is looked at in order to tell what is wrong. */
+/** The part that is examined to tell what is wrong. */
 const beginningOf = (body: Buffer) => body.toString('utf8', 0, maxParamsLength + 1)
 
 /** curl sends `-d '{...}'` with this type. A real form cannot look like JSON, because its brackets are escaped. */
@@ -201,7 +204,7 @@ function whatIsWrong(type: string | undefined, body: string): string {
     type === undefined ? 'The body has no Content-Type' : `The Content-Type ${type} is not supported`
   const advice = isJson(body)
     ? 'the body is JSON, send Content-Type: application/json'
-    : 'send JSON or a form, with its type'
+    : 'send JSON or a form, with the matching Content-Type'
   return `${found}: ${advice}`
 }
 

@@ -1,16 +1,16 @@
 export type Form = Record<string, string | string[]>
 
-/** Thrown for bytes that are no UTF-8 in a field where that matters. */
+/** Thrown for invalid UTF-8 in a strict field. */
 export class NotUtf8 extends Error {}
 
 /**
- * The fields of a form or a query string, of which those of one name are a list. Lenient, as node:querystring is: a bare
- * `%` stays, and bytes that are no UTF-8 become U+FFFD, but not in the field `strict`. Works on the bytes, because whoever
- * may ask without a key may send long ones.
+ * The fields of a form or a query string; several with one name become a list. Lenient like node:querystring: a bare
+ * `%` stays, and invalid UTF-8 becomes U+FFFD, except in the field `strict`. Works on bytes for speed, as callers
+ * without a key may send long forms.
  */
 export function parseForm(bytes: Buffer, strict?: string): Form {
   const form: Form = Object.create(null)
-  // Nothing grows while it is decoded.
+  // Decoding never makes a text longer.
   const room = Buffer.allocUnsafe(bytes.length)
   let count = 0
   for (let start = 0; start < bytes.length && count < maxFields; start += 1) {
@@ -32,7 +32,7 @@ function add(form: Form, name: string, value: string): void {
   else known.push(value)
 }
 
-/** The bytes that a part of a form stands for. */
+/** Decodes the escapes of a part of a form. */
 export function decodeEscapes(bytes: Buffer): Buffer {
   return decode(bytes, 0, bytes.length, Buffer.allocUnsafe(bytes.length))
 }
@@ -70,7 +70,7 @@ function textOf(bytes: Buffer, isStrict: boolean): string {
   try {
     return strictUtf8.decode(bytes)
   } catch {
-    throw new NotUtf8('The bytes are no UTF-8')
+    throw new NotUtf8('The bytes are not UTF-8')
   }
 }
 

@@ -3,13 +3,13 @@ import { memberPlaces } from '../../../client/json-rows.ts'
 import { nextTurn } from '../../../waiting/next-turn.ts'
 import { decodeEscapes } from './form.ts'
 
-/** A body without the value of its one long member: in its place stands `placeholder`. */
+/** A body whose one long member was replaced by `placeholder`. */
 export type Shortened = Readonly<{ rest: Buffer; long?: () => Promise<string> }>
 
-/** What no caller can send. */
+/** A value that no caller can guess. */
 export const placeholder = randomUUID()
 
-/** Of a JSON object, if the member is a text. It is looked for in the first `most` bytes. */
+/** For a JSON object, if the member is a string. It is searched in the first `most` bytes. */
 export async function shortenJson(bytes: Buffer, name: string, most: number): Promise<Shortened> {
   const start = startInJson(bytes.toString('latin1', 0, most), name)
   if (start === undefined) return { rest: bytes }
@@ -22,7 +22,7 @@ export async function shortenJson(bytes: Buffer, name: string, most: number): Pr
   }
 }
 
-/** The same of a form. A name in other letters (`%71`) is not found: its value is like any other. */
+/** The same for a form. An escaped name (`%71`) is not found: its value is treated like any other. */
 export async function shortenForm(bytes: Buffer, name: string, most: number): Promise<Shortened> {
   const place = placeInForm(bytes, `${name}=`, most)
   if (!place) return { rest: bytes }
@@ -35,7 +35,7 @@ export async function shortenForm(bytes: Buffer, name: string, most: number): Pr
   return { rest: replaced(bytes, place, placeholder), long }
 }
 
-/** The text of bytes that may be many. What is no UTF-8 becomes U+FFFD. */
+/** Decodes a text that may be long. Invalid UTF-8 becomes U+FFFD. */
 export async function longText(bytes: Buffer): Promise<string> {
   if (bytes.length <= shortest) return bytes.toString('utf8')
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
@@ -51,12 +51,12 @@ function startInJson(text: string, name: string): number | undefined {
     for (const place of memberPlaces(text, begin))
       if (place.name === name && text[place.start] === '"') return place.start
   } catch {
-    // A name that is not JSON. The parser will come to it, too, and tell.
+    // A name that is not JSON: the parser will report it.
   }
   return undefined
 }
 
-/** Behind the quotation mark that ends the text which begins at `start`. */
+/** The position after the closing quote of the string that begins at `start`. */
 async function endOfLiteral(bytes: Buffer, start: number): Promise<number> {
   for (let at = start + 1; at < bytes.length; ) {
     const turnEnd = Math.min(at + 2 * stepBytes, bytes.length)
@@ -88,10 +88,10 @@ function replaced(bytes: Buffer, { start, end }: Span, text: string): Buffer {
   return Buffer.concat([bytes.subarray(0, start), Buffer.from(text), bytes.subarray(end)])
 }
 
-/** Where, at or before `end`, a piece may end. `start` is the end of the one before. */
+/** Where, at or before `end`, a piece may end. `start` is the end of the previous piece. */
 type Cut = (bytes: Buffer, start: number, end: number) => number
 
-/** A piece in each turn: to decode 16 MB at once would keep everybody waiting for a fifth of a second. */
+/** One piece per turn of the event loop: decoding 16 MB at once would block all requests for a fifth of a second. */
 async function textInSteps(
   bytes: Buffer,
   cut: Cut,
@@ -111,13 +111,13 @@ async function textInSteps(
 
 const anywhere: Cut = (_bytes, _start, end) => end
 
-/** Not inside of `%41`. */
+/** Not inside `%41`. */
 const beforePercent: Cut = (bytes, _start, end) => {
   if (bytes[end - 1] === percent) return end - 1
   return bytes[end - 2] === percent ? end - 2 : end
 }
 
-/** Neither inside of a character nor inside of `\n` or `\u0041`. */
+/** Neither inside a character nor inside `\n` or `\u0041`. */
 const beforeEscape: Cut = (bytes, start, last) => {
   let end = last
   while ((bytes[end]! & 0xc0) === 0x80 && end > start) end -= 1
@@ -137,7 +137,7 @@ const jsonText = (piece: Buffer) => JSON.parse(`"${strictUtf8.decode(piece)}"`) 
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const [quote, percent, ampersand, backslash, letterU] = [34, 37, 38, 92, 117] as const
 
-/** What is shorter need not be cut out. */
+/** Shorter values need not be cut out. */
 const shortest = 64 * 1024
-/** Some ten milliseconds. */
+/** About ten milliseconds. */
 const stepBytes = 1024 ** 2

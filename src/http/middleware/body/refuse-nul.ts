@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { errors } from '../../../errors.ts'
 
-/** PostgreSQL has no NUL in its texts, so there is none in any name, statement or value: refused before anybody reads it. */
+/** Refuses NUL early, as PostgreSQL's texts cannot contain it: no name, statement or value may have one. */
 export function refuseNul(app: FastifyInstance): void {
   app.addHook('onRequest', ({ url }, _reply, done) => {
     done(url.includes('%00') ? containsNul() : undefined)
@@ -12,7 +12,7 @@ export function refuseNul(app: FastifyInstance): void {
   })
 }
 
-/** Of a JSON body its text has told already. To look through the tree takes as long as to make it. */
+/** For a JSON body whose text was already checked. Searching the tree takes as long as building it. */
 export function noteFreeOfNul(body: unknown): void {
   if (isTree(body)) free.add(body)
 }
@@ -22,7 +22,7 @@ const isFree = (body: unknown) => isTree(body) && free.has(body)
 
 export const containsNul = () => errors.badRequest('The request must not contain NUL characters')
 
-/** Without recursion: a body may be nested deeper than our stack. And without garbage: it may have many members. */
+/** Without recursion, as a body may be nested deeper than our stack, and without garbage, as it may have many members. */
 function hasNul(body: unknown): boolean {
   const left: object[] = []
   const isBad = (value: unknown) => {
@@ -41,7 +41,7 @@ function hasNul(body: unknown): boolean {
   return false
 }
 
-/** Not a stream: that is for whoever reads it. */
+/** False for a stream: its reader checks it. */
 function isTree(value: unknown): value is object {
   if (typeof value !== 'object' || value === null) return false
   const prototype = Object.getPrototypeOf(value)

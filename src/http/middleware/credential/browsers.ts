@@ -1,15 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http'
 
 /**
- * What a 401 asks for. A browser that is asked for Basic shows a password dialog, keeps the token and sends it with every
- * image, form and link of any site. So browsers are asked for a scheme that they do not know, which shows no dialog.
+ * The challenge of a 401. A browser that is asked for Basic shows a password dialog, keeps the token and sends it with
+ * every image, form and link of any site. So browsers get an unknown scheme, which shows no dialog.
  */
 export function challengeFor(headers: IncomingHttpHeaders): string {
   return mayBeBrowser(headers) ? 'Cartage-Token realm="Cartage"' : 'Basic realm="Cartage"'
 }
 
 /**
- * Only a client that names itself, and not as browsers do, is taken for a program. Over plain HTTP browsers send no
+ * Only a client whose User-Agent does not look like a browser's counts as a program. Over plain HTTP browsers send no
  * Sec-Fetch headers, but always a User-Agent that begins with Mozilla (Opera in old ones).
  */
 function mayBeBrowser(headers: IncomingHttpHeaders): boolean {
@@ -21,9 +21,9 @@ function mayBeBrowser(headers: IncomingHttpHeaders): boolean {
 const browserHeaders = ['sec-fetch-site', 'upgrade-insecure-requests', 'origin'] as const
 
 /**
- * Another site made the browser send this, and the browser added the Authorization header; no page wrote it. A page that
- * writes one itself has to use CORS, without what the browser keeps (`credentials: 'include'`, which Chromium tells by
- * Sec-Fetch-Storage-Access): our CORS answers allow no such request.
+ * True if another site made the browser send this request, and the browser added the Authorization header; no page
+ * wrote it. A page that writes the header itself must use CORS without stored credentials (`credentials: 'include'`,
+ * which Chromium shows by Sec-Fetch-Storage-Access): our CORS answers allow no such request.
  */
 export function isSentByAnotherSite(headers: IncomingHttpHeaders): boolean {
   const site = headers['sec-fetch-site']

@@ -7,15 +7,15 @@ import { errors } from '../../../errors.ts'
 import { networkOf } from './client-address.ts'
 
 /**
- * Limits the wrong tokens that come from one network (GCRA, per process). Beyond the limit they are neither looked up one by one
- * nor recorded. Others may share the network, so a right token is served all the same: at once if this process knows it, and
- * after a short wait if it does not.
+ * Limits wrong tokens per network (GCRA, per process). Beyond the limit they are neither looked up one by one nor
+ * recorded. Others may share the network, so a valid token is still served: at once if this process has it cached, else
+ * after a short wait.
  */
 export class WrongTokens {
   readonly #rate: Rate | null
   readonly #tokens: KnownTokens
   readonly #onLimited: () => void
-  /** When the next one would be due, had all the earlier ones come evenly, by the monotonic clock. */
+  /** When the next one would be due if all earlier ones had come evenly, by the monotonic clock. */
   readonly #dueAt = new LRUCache<string, number>({ max: maxNetworks })
 
   constructor(rate: Rate | null, tokens: KnownTokens, onLimited: () => void) {
@@ -24,7 +24,7 @@ export class WrongTokens {
     this.#onLimited = onLimited
   }
 
-  /** Looks a credential up with `find`. It counts as wrong until it is found, so that those that come at once are limited too. */
+  /** Looks a credential up with `find`. It counts as wrong until it is found, so that concurrent ones are limited too. */
   async attempt<T>(
     address: string,
     credential: Credential,
@@ -45,7 +45,7 @@ export class WrongTokens {
     }
   }
 
-  /** Counts one that is known to be wrong; throws when there were too many. */
+  /** Counts a wrong one; throws if there were too many. */
   count(address: string): void {
     const retrySeconds = this.#take(networkOf(address))
     if (retrySeconds > 0) this.#refuse(retrySeconds)
@@ -61,7 +61,7 @@ export class WrongTokens {
     return credential.token === defaultToken || this.#tokens.isKnown(credential.token)
   }
 
-  /** 0: it was counted. Else the seconds until the next one may come. */
+  /** 0: it was counted. Else the seconds until the next one is allowed. */
   #take(network: string): number {
     if (!this.#rate) return 0
     const now = performance.now()
@@ -84,5 +84,5 @@ export class WrongTokens {
 }
 
 const maxNetworks = 10_000
-/** Of the sums of fractions. */
+/** For rounding errors in sums of fractions. */
 const toleranceMs = 0.001

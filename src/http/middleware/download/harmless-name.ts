@@ -1,13 +1,13 @@
 /**
- * A file name that a person can open without running anything: whoever makes a link chooses name and contents, and the
- * download comes from our address. Endings of programs get `.txt` behind them.
+ * A file name that is safe to open: the author of a link chooses name and contents, and the download comes from our
+ * address. Executable file types get the extension `.txt`.
  */
 export function harmlessName(filename: string): string {
   const name = withoutHiddenEnd(filename.replace(misleading, '_'))
   return programs.has(endingOf(name)) ? `${name}.txt` : name
 }
 
-/** Control characters, those that turn the direction of text, line ends, halves of characters, and what separates folders or streams. */
+/** Control characters, bidirectional controls, line ends, lone surrogates, and separators of folders or streams. */
 const misleading = /^\.|[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}\p{Cs}/:]/gu
 
 /** Windows drops dots and spaces at the end. */
@@ -17,7 +17,7 @@ function withoutHiddenEnd(name: string): string {
   return name.slice(0, end) || '_'
 }
 
-/** As a browser may read it, which drops what has no width. */
+/** The extension as a browser may read it, which drops zero-width characters. */
 const endingOf = (name: string) =>
   name
     .slice(name.lastIndexOf('.') + 1)
@@ -25,7 +25,7 @@ const endingOf = (name: string) =>
     .trim()
     .toLowerCase()
 
-/** What a double click runs, installs or opens as a page, on some system. */
+/** File types that a double click runs, installs or opens as a page, on some system. */
 const programs = new Set(
   `ade adp app appimage application appref-ms appx appxbundle bas bash bat cab cgi chm cjs cmd com command cpl crt csh deb
   desktop diagcab dll dmg docm dotm drv dylib elf exe fileloc fish flatpakref fxp gadget hlp hta htm html htt img inetloc inf
