@@ -2,8 +2,8 @@ import type { ServerResponse } from 'node:http'
 import type { ClientWait } from '../../copy/upload.ts'
 
 /**
- * Times the waits for a client. The clock is the socket's own: it starts anew with every byte that comes in, and with
- * every part of a large write that the client has taken.
+ * Times the waits for a client. Uses the socket's own timer, which restarts with every byte received, and with every
+ * part of a large write that the client takes.
  */
 export function clientWait(response: ServerResponse, idleMs: number): ClientWait {
   let tell: ((idleMs: number) => void) | null = null
