@@ -14,7 +14,7 @@ import {
   whole,
 } from './config-variables.ts'
 
-/** What the command line for people goes by; profiles come after them. */
+/** Variables of the command line for people; profiles come after them. */
 const userVariables = {
   clientUrl: webAddress('CARTAGE_URL', '', 'for the command line: where the service is'),
   clientUser: text('CARTAGE_USER', '', 'for the command line: whose data'),
@@ -24,10 +24,10 @@ const userVariables = {
 
 const dayMs = 86_400_000
 
-/** What is held as one string: V8 has none of 512 MiB. */
+/** For data held as one string: V8 strings must be shorter than 512 MiB. */
 const longestTextBytes = 500 * 1024 ** 2
 
-/** Every variable that Cartage knows. docs/configuration.md has the same list; a test holds them together. */
+/** All variables of Cartage. docs/configuration.md has the same list; a test compares them. */
 export const variables = {
   host: text('CARTAGE_HOST', '127.0.0.1', 'address to listen on'),
   port: whole('CARTAGE_PORT', 8080, 'port to listen on; 0 picks a free one', 0, 65535),

@@ -1,6 +1,6 @@
 /**
- * What `work` gives; or, as soon as the signal fires, an error that is its reason. The work itself goes on, and what
- * becomes of it then is not looked at.
+ * The result of `work`; or, as soon as the signal fires, its reason as an error. The work itself goes on, and its
+ * result is ignored.
  */
 export async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   work.catch(() => undefined)
