@@ -31,7 +31,10 @@ test('a statement of the editor runs once, though the browser sends it again', a
   await run(page, 'select 1')
   line.loseAnswers(/^POST .*sql$/, 1)
   await run(page, 'insert into log values (1)')
-  await page.getByRole('region', { name: 'Results' }).getByText('This Idempotency-Key was used already').waitFor()
+  await page
+    .getByRole('region', { name: 'Results' })
+    .getByText('This Idempotency-Key was used already')
+    .waitFor()
   assert.equal((await user.sql('select from log')).rowCount, 1)
 })
 

@@ -50,7 +50,9 @@ test('a text that leaves a transaction open is refused, and nothing of that tran
     `select to_regclass('t') as t, to_regclass('u') as u, to_regclass('kept')::text as kept, to_regclass('other') as other, to_regclass('whole')::text as whole,
        pg_current_xact_id_if_assigned()::text as xid`,
   )
-  assert.deepEqual(after.body.rows, [{ t: null, u: null, kept: 'kept', other: null, whole: 'whole', xid: null }])
+  assert.deepEqual(after.body.rows, [
+    { t: null, u: null, kept: 'kept', other: null, whole: 'whole', xid: null },
+  ])
 })
 
 test('nothing of one request is left to the next: settings, temporary tables, locks', async (t) => {
