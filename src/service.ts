@@ -99,12 +99,12 @@ async function startParts(
   }
   // PostgreSQL prepares the hosts while this process builds the server.
   const [server, hostsLeft] = await Promise.all([
-    buildDoor(services, parts),
+    buildHttp(services, parts),
     prepareHosts(installation),
     directory.start(),
   ])
   signal.throwIfAborted()
-  const url = server ? await openDoor(server, services, parts, started) : ''
+  const url = server ? await openHttp(server, services, parts, started) : ''
   signal.throwIfAborted()
   if (parts.worker) await openWorker(services, started)
   startGuard(services, started)
@@ -209,13 +209,13 @@ function watchedMetrics(databases: Databases): Metrics {
 type Server = Awaited<ReturnType<typeof buildServer>>
 
 /** The whole API; for a process that only runs jobs, health and metrics. */
-async function buildDoor(services: Services, { http }: ServiceParts): Promise<Server | undefined> {
+async function buildHttp(services: Services, { http }: ServiceParts): Promise<Server | undefined> {
   if (http) return buildServer(services)
   return services.config.workerPort === 0 ? undefined : buildWorkerServer(services)
 }
 
 /** Returns the address. */
-async function openDoor(
+async function openHttp(
   server: Server,
   services: Services,
   { http }: ServiceParts,
@@ -238,12 +238,12 @@ async function openDoor(
 /** Maps a listen() error to the variable to fix. */
 function listenError(error: unknown, host: string, portVariable: string): unknown {
   const { code, syscall, port } = error as NodeJS.ErrnoException & { port?: number }
-  const say = (sentence: string) => new ConfigError(sentence, { cause: error })
+  const configError = (sentence: string) => new ConfigError(sentence, { cause: error })
   if (code === 'EADDRINUSE')
-    return say(`port ${port} is in use by another program: set ${portVariable} to a free one`)
-  if (code === 'EACCES') return say(`port ${port} needs root: set ${portVariable} to one above 1023`)
+    return configError(`port ${port} is in use by another program: set ${portVariable} to a free one`)
+  if (code === 'EACCES') return configError(`port ${port} needs root: set ${portVariable} to one above 1023`)
   const isHostWrong = syscall === 'getaddrinfo' || code === 'EADDRNOTAVAIL' || code === 'EINVAL'
-  return isHostWrong ? say(`CARTAGE_HOST must be an address of this machine, not '${host}'`) : error
+  return isHostWrong ? configError(`CARTAGE_HOST must be an address of this machine, not '${host}'`) : error
 }
 
 async function openWorker(services: Services, started: StartedParts): Promise<void> {

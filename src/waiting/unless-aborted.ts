@@ -5,14 +5,14 @@
 export async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   work.catch(() => undefined)
   signal.throwIfAborted()
-  let tell = () => {}
+  let abort = () => {}
   const aborted = new Promise<never>((_, reject) => {
-    tell = () => reject(signal.reason)
-    signal.addEventListener('abort', tell, { once: true })
+    abort = () => reject(signal.reason)
+    signal.addEventListener('abort', abort, { once: true })
   })
   try {
     return await Promise.race([work, aborted])
   } finally {
-    signal.removeEventListener('abort', tell)
+    signal.removeEventListener('abort', abort)
   }
 }

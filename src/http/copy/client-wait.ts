@@ -6,16 +6,16 @@ import type { ClientWait } from '../../copy/upload.ts'
  * part of a large write that the client takes.
  */
 export function clientWait(response: ServerResponse, idleMs: number): ClientWait {
-  let tell: ((idleMs: number) => void) | null = null
+  let onIdle: ((idleMs: number) => void) | null = null
   // Also keeps Node from closing the socket by itself.
-  response.on('timeout', () => tell?.(idleMs))
+  response.on('timeout', () => onIdle?.(idleMs))
   return {
     begin: (onTooLong) => {
-      tell = onTooLong
+      onIdle = onTooLong
       response.socket?.setTimeout(idleMs)
     },
     end: () => {
-      tell = null
+      onIdle = null
       response.socket?.setTimeout(0)
     },
   }
