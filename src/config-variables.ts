@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 
-/** One variable of the environment: what it is called, what it means, and how its text becomes a value. */
+/** One environment variable: its name, its meaning, and how to read its value. */
 export type Variable<T> = Readonly<{
   name: string
   meaning: string
@@ -15,7 +15,7 @@ export function text(name: string, fallback: string, meaning: string): Variable<
   return { name, meaning, fallback, read: (value) => value }
 }
 
-/** Whether it is an address of the web with its scheme. */
+/** True for an http or https URL. */
 export function isWebAddress(value: string): boolean {
   return /^https?:\/\/./.test(value) && URL.canParse(value)
 }
@@ -28,7 +28,7 @@ export function webAddress(name: string, fallback: string, meaning: string): Var
   return { name, meaning, fallback, read }
 }
 
-/** The value is not shown: it holds a password. */
+/** The value is not shown: it contains a password. */
 export function databaseAddress(name: string, fallback: string, meaning: string): Variable<string> {
   const read = (value: string) => {
     if (value === '' || /^(postgres|postgresql|socket):/.test(value)) return value
@@ -37,14 +37,14 @@ export function databaseAddress(name: string, fallback: string, meaning: string)
   return { name, meaning, fallback, read }
 }
 
-/** Addresses and networks by comma, as Fastify's `trustProxy` takes them. */
+/** Comma list of addresses and networks, in the format of Fastify's `trustProxy`. */
 export function networks(name: string, fallback: string, meaning: string): Variable<string> {
   const read = (value: string) => {
     const parts = value.split(/[\s,]+/).filter((part) => part !== '')
     const wrong = parts.find((part) => !isNetwork(part))
     if (wrong === undefined) return parts.join(',')
     throw new ConfigError(
-      `${name} must be addresses or networks such as 10.0.0.0/8, by comma, not '${wrong}'`,
+      `${name} must be a comma list of addresses or networks such as 10.0.0.0/8, not '${wrong}'`,
     )
   }
   return { name, meaning, fallback, read }
@@ -84,17 +84,17 @@ export function whole(
   return { name, meaning, fallback: String(fallback), read }
 }
 
-/** How many of something. PostgreSQL counts in 32 bits, and we ask for twice as many at most. */
+/** A number of things. PostgreSQL counts in 32 bits, and we use at most twice the value. */
 export function count(name: string, fallback: number, meaning: string, min: number): Variable<number> {
   return whole(name, fallback, meaning, min, 1_000_000_000)
 }
 
-/** A time. One of more than 24 days is refused by PostgreSQL, and over at once for a timer of Node. */
+/** A time. Above 24 days PostgreSQL refuses it, and a Node timer fires at once. */
 export function milliseconds(name: string, fallback: number, meaning: string, min: number): Variable<number> {
   return whole(name, fallback, meaning, min, 2_000_000_000)
 }
 
-/** Before a hundred years PostgreSQL's calendar does not end. */
+/** A hundred years are safe in PostgreSQL's calendar. */
 export function days(name: string, fallback: number, meaning: string, min: number): Variable<number> {
   return whole(name, fallback, meaning, min, 36_500)
 }
@@ -118,7 +118,7 @@ export function flag(name: string, fallback: 'on' | 'off', meaning: string): Var
   return { ...word, read: (value) => word.read(value) === 'on' }
 }
 
-/** One letter wrong, missing, too many, or two in the wrong order. */
+/** True if the texts differ by one wrong, missing or extra letter, or by two swapped ones. */
 export function areAlike(one: string, other: string): boolean {
   const head = [...one].findIndex((letter, place) => letter !== other[place])
   const [rest, otherRest] = [one.slice(head), other.slice(head)]
@@ -133,7 +133,7 @@ export function areAlike(one: string, other: string): boolean {
       ].some(([a, b]) => a === b)
 }
 
-/** So many requests in so many seconds, of which at most `burst` at once. */
+/** `count` requests in `seconds`, at most `burst` at once. */
 export type Rate = Readonly<{ count: number; seconds: number; burst: number }>
 
 /** `100/60`, or `100/60+20` with a burst; `off` is null; anything else is undefined. */

@@ -5,7 +5,7 @@ import { variables } from './known-variables.ts'
 
 export type Config = Readonly<{ [K in keyof typeof variables]: ReturnType<(typeof variables)[K]['read']> }>
 
-/** Reads the environment into one frozen Config, or throws a ConfigError saying in a sentence what is wrong. */
+/** Reads the environment into one frozen Config, or throws a ConfigError that says what is wrong. */
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const entries = Object.entries(variables).map(([key, variable]) => [key, readVariable(variable, env)])
   const config = Object.freeze(Object.fromEntries(entries)) as Config
@@ -20,7 +20,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   }
   if (config.adminToken && config.adminToken.length < 24) {
     throw new ConfigError(
-      'CARTAGE_ADMIN_TOKEN must have 24 characters or more: whoever guesses it has every account',
+      'CARTAGE_ADMIN_TOKEN must have 24 characters or more: it gives access to every account',
     )
   }
   return config
@@ -28,7 +28,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
 
 export type UserConfig = ReturnType<typeof readUserConfig>
 
-/** What the command line for people is told by its own variables, by the shell and by the terminal. */
+/** The configuration of the command line for people: from its own variables, the shell and the terminal. */
 export function readUserConfig(env: NodeJS.ProcessEnv = process.env) {
   const folder = (variable: string, usual: string) =>
     join(env[variable]?.trim() || join(homedir(), usual), 'cartage')
@@ -45,7 +45,7 @@ export function readUserConfig(env: NodeJS.ProcessEnv = process.env) {
   })
 }
 
-/** Names that look like ours and are not, each with the one that may be meant. */
+/** Unknown variables that look like ours, each with the known one that may be meant. */
 export function unknownVariables(env: NodeJS.ProcessEnv = process.env): readonly string[] {
   const known: readonly string[] = Object.values(variables).map(({ name }) => name)
   return Object.keys(env)

@@ -1,4 +1,4 @@
-/** What happened, in a word. The doors decide how it sounds: a status code, an exit code. */
+/** What happened, in one word. The entry points map it to a status code or an exit code. */
 export type ErrorKind =
   | 'invalid'
   | 'unauthenticated'
@@ -26,7 +26,7 @@ export type ErrorExtras = Readonly<{
   cause?: unknown
 }>
 
-/** An error that we raise on purpose: its text is meant for the client. Anything else is a bug. */
+/** An error that we raise on purpose: its text is for the client. Anything else is a bug. */
 export class AppError extends Error {
   readonly code: string
   readonly kind: ErrorKind
@@ -44,7 +44,7 @@ export class AppError extends Error {
 const raise = (code: string, kind: ErrorKind, message: string, extras?: ErrorExtras) =>
   new AppError(code, kind, message, extras)
 
-/** The closed list of every error we raise. Codes never change; docs/errors.md lists them. */
+/** The closed list of all errors that we raise. Codes never change; docs/errors.md lists them. */
 export const errors = {
   // requests
   badRequest: (text: string) => raise('bad-request', 'invalid', text),
@@ -55,28 +55,23 @@ export const errors = {
   bodyTooLarge: (maxBytes: number) =>
     raise('body-too-large', 'too-large', `The request body is larger than ${maxBytes} bytes`),
   bodiesExhausted: () =>
-    raise(
-      'bodies-exhausted',
-      'unavailable',
-      'Too many large request bodies are being held: try again later',
-      {
-        hint: 'Send the token in the Authorization header: without it, a body counts as one of a caller without a key',
-        retryAfterSeconds: 1,
-      },
-    ),
+    raise('bodies-exhausted', 'unavailable', 'Too many large request bodies are in memory: try again later', {
+      hint: 'Send the token in the Authorization header: without it, the body counts against the limit for callers without a key',
+      retryAfterSeconds: 1,
+    }),
   unsupportedMedia: (text: string) => raise('unsupported-media', 'unsupported', text),
-  /** A bug: the log has the cause, the client learns nothing of it. */
+  /** A bug: the log has the cause, the client is told nothing about it. */
   internal: (cause: unknown) => raise('internal', 'broken', 'Internal server error', { cause }),
 
   requestRepeated: () =>
     raise(
       'request-repeated',
       'conflict',
-      'This request has arrived before and is not run a second time. Look what it has done.',
+      'This Idempotency-Key was used already: nothing was run. Check the effect of the first request.',
     ),
   clientTooSlow: () => raise('client-too-slow', 'slow', 'The request did not arrive in time'),
 
-  // who is asking
+  // callers
   unauthorized: (hint?: string) => raise('unauthorized', 'unauthenticated', 'Unauthorized', { hint }),
   permissionDenied: () => raise('permission-denied', 'forbidden', 'permission denied'),
   wrongCredential: () => raise('wrong-credential', 'unauthenticated', 'permission denied'),
@@ -136,7 +131,7 @@ export const errors = {
       `User '${username}' not found in the organization '${organization}'`,
     ),
   tablesBusy: (cause: unknown) =>
-    raise('tables-busy', 'unavailable', 'A running statement holds the tables of this key, try again later', {
+    raise('tables-busy', 'unavailable', 'A running statement locks the tables of this key, try again later', {
       retryAfterSeconds: 1,
       cause,
     }),
@@ -146,7 +141,7 @@ export const errors = {
     raise(
       'installation-missing',
       'not-found',
-      `There is no installation '${namespace}' in this PostgreSQL: CARTAGE_DATABASE_URL and CARTAGE_NAMESPACE say where it is, cartage serve makes a new one`,
+      `There is no installation '${namespace}' in this PostgreSQL: check CARTAGE_DATABASE_URL and CARTAGE_NAMESPACE, or make a new one with cartage serve`,
     ),
   migrationAltered: (name: string) =>
     raise(
@@ -169,13 +164,13 @@ export const errors = {
     raise(
       'password-not-shown',
       'unavailable',
-      `The database server wants the password ${way} and does not get it: let its pg_hba.conf say scram-sha-256`,
+      `The database server asked for the password ${way}, which was refused: set scram-sha-256 in its pg_hba.conf`,
     ),
   notSuperuser: (cause: unknown) =>
     raise(
       'not-superuser',
       'unavailable',
-      'The administrative role must be a superuser and is none: look at CARTAGE_DATABASE_URL, or at the address of the host',
+      'The administrative role is not a superuser: check CARTAGE_DATABASE_URL, or the address of the host',
       { cause },
     ),
   postgresTooOld: (major: number, oldest: number) =>
@@ -205,13 +200,13 @@ export const errors = {
     raise(
       'settings-too-large',
       'forbidden',
-      'The statement was ended: settings and password of a role may have 16 KB, as all accounts share their catalog. They were reset',
+      'The statement was ended: the settings and password of a role may have at most 16 KB, because all accounts share their catalog. They were reset',
     ),
   rolePaused: (retryAfterSeconds: number) =>
     raise(
       'role-paused',
       'unavailable',
-      'This key wrote too much into a catalog that all accounts share, and has to wait for a minute',
+      'This key wrote too much into a catalog that all accounts share: it is paused for a minute',
       { retryAfterSeconds },
     ),
   statementTimeout: () =>
@@ -241,7 +236,7 @@ export const errors = {
       retryAfterSeconds: 5,
     }),
   jobNotPending: (text: string) => raise('job-not-pending', 'invalid', text),
-  /** Old clients look at `error`, the specification has `errors`. */
+  /** Old clients read `error`, the specification has `errors`. */
   cancelRefused: (status: string) =>
     raise('cancel-refused', 'invalid', `Cannot set status from ${status} to cancelled`, {
       body: { errors: [`The job status is ${status}, cancel is not allowed`] },
@@ -280,7 +275,7 @@ export const errors = {
     raise(
       'copy-outcome-unknown',
       'unavailable',
-      'The database connection was lost while the copy was being stored, or no replica confirmed it: look whether the rows are there before you send them again',
+      'The database connection was lost while the copy was being stored, or no replica confirmed it: check whether the rows are there before you send them again',
       { cause },
     ),
 
@@ -289,7 +284,7 @@ export const errors = {
     raise(
       'statement-outcome-unknown',
       'unavailable',
-      'The database connection was lost while the statement ran, or no replica confirmed its commit: if it writes, look whether it was applied before you send it again',
+      'The database connection was lost while the statement ran, or no replica confirmed its commit: if it writes, check whether it was applied before you send it again',
       { cause },
     ),
   statementNotAllowed: () =>

@@ -4,9 +4,9 @@ import type { Identity } from './postgres/cluster/owned-files.ts'
 import { canUse, findUser, isRoot, serviceUser } from './postgres/cluster/system-user.ts'
 
 /**
- * Makes a process that was started as root one of the cluster's user, for good; without an embedded cluster one of the
- * service's own user, or of `nobody`. Where that user may not read the files of the package, as below /root, everything
- * that would be read later is read before: `prepare` loads the code.
+ * Switches a process started as root to the cluster's user, for good; without an embedded cluster to the service's own
+ * user, or `nobody`. If that user may not read the package's files, for example below /root, everything needed later is
+ * read before: `prepare` loads the code.
  */
 export async function giveUpRoot(
   owner: Identity | undefined,
@@ -23,8 +23,8 @@ export async function giveUpRoot(
     process.setgid?.(user.gid)
     process.setuid?.(user.uid)
   } catch (error) {
-    // A container may have a root that is no other user's equal.
-    log.warn({ err: error, ...user }, 'cannot give up root here: the service goes on as root')
+    // In a container, root may lack the right to switch users.
+    log.warn({ err: error, ...user }, 'cannot give up root: the service runs as root')
   }
 }
 

@@ -14,28 +14,24 @@ import {
   whole,
 } from './config-variables.ts'
 
-/** What the command line for people goes by; profiles come after them. */
+/** Variables of the command line for people; profiles come after them. */
 const userVariables = {
-  clientUrl: webAddress('CARTAGE_URL', '', 'for the command line: where the service is'),
-  clientUser: text('CARTAGE_USER', '', 'for the command line: whose data'),
+  clientUrl: webAddress('CARTAGE_URL', '', 'for the command line: address of the service'),
+  clientUser: text('CARTAGE_USER', '', 'for the command line: the user'),
   clientKey: text('CARTAGE_API_KEY', '', 'for the command line: token of the key to use'),
-  clientProfile: text('CARTAGE_PROFILE', '', 'for the command line: which of its profiles'),
+  clientProfile: text('CARTAGE_PROFILE', '', 'for the command line: which profile to use'),
 } as const
 
 const dayMs = 86_400_000
 
-/** What is held as one string: V8 has none of 512 MiB. */
+/** For data held as one string: V8 strings must be shorter than 512 MiB. */
 const longestTextBytes = 500 * 1024 ** 2
 
-/** Every variable that Cartage knows. docs/configuration.md has the same list; a test holds them together. */
+/** All variables of Cartage. docs/configuration.md has the same list; a test compares them. */
 export const variables = {
   host: text('CARTAGE_HOST', '127.0.0.1', 'address to listen on'),
   port: whole('CARTAGE_PORT', 8080, 'port to listen on; 0 picks a free one', 0, 65535),
-  publicUrl: webAddress(
-    'CARTAGE_PUBLIC_URL',
-    '',
-    'base address that clients see, when a proxy stands in front',
-  ),
+  publicUrl: webAddress('CARTAGE_PUBLIC_URL', '', 'base address that clients see, if a proxy is in front'),
   dataDir: path('CARTAGE_DATA_DIR', './data', 'embedded cluster and generated secrets'),
   databaseUrl: databaseAddress(
     'CARTAGE_DATABASE_URL',
@@ -50,8 +46,8 @@ export const variables = {
     'bearer token of /admin/v1, 24 characters or more; generated when embedded',
   ),
   namespace: name('CARTAGE_NAMESPACE', 'cartage', 'control database, and prefix of every database and role'),
-  demoUser: flag('CARTAGE_DEMO_USER', 'on', 'make the user `demo` on the very first embedded start'),
-  logLevel: oneOf('CARTAGE_LOG_LEVEL', 'info', 'least level that is logged', [
+  demoUser: flag('CARTAGE_DEMO_USER', 'on', 'create the user `demo` on the first embedded start'),
+  logLevel: oneOf('CARTAGE_LOG_LEVEL', 'info', 'lowest level that is logged', [
     'silent',
     'fatal',
     'error',
@@ -60,7 +56,7 @@ export const variables = {
     'debug',
     'trace',
   ]),
-  logFormat: oneOf('CARTAGE_LOG_FORMAT', 'auto', 'auto: text on a terminal, JSON lines elsewhere', [
+  logFormat: oneOf('CARTAGE_LOG_FORMAT', 'auto', 'auto: text on a terminal, JSON lines otherwise', [
     'auto',
     'json',
     'text',
@@ -69,9 +65,14 @@ export const variables = {
   trustedProxies: networks(
     'CARTAGE_TRUSTED_PROXIES',
     '',
-    'addresses or networks, by comma, whose X-Forwarded-For is believed',
+    'comma list of addresses or networks whose X-Forwarded-For is trusted',
   ),
-  auditRetentionDays: days('CARTAGE_AUDIT_RETENTION_DAYS', 365, 'the audit record is kept for', 31),
+  auditRetentionDays: days(
+    'CARTAGE_AUDIT_RETENTION_DAYS',
+    365,
+    'how long audit records are kept; at least 31',
+    31,
+  ),
 
   worker: flag('CARTAGE_WORKER', 'on', 'run batch jobs inside `cartage serve`'),
   shutdownGraceMs: whole(
@@ -84,7 +85,7 @@ export const variables = {
   shutdownDelayMs: whole(
     'CARTAGE_SHUTDOWN_DELAY_MS',
     0,
-    'after SIGTERM the API still serves for so long while /health/ready says no; longer than a load balancer needs to see it',
+    'how long the API still serves after SIGTERM while /health/ready answers 503; longer than a load balancer needs to notice',
     0,
     dayMs,
   ),
@@ -105,7 +106,7 @@ export const variables = {
   bodyMemoryBytes: whole(
     'CARTAGE_BODY_MEMORY_BYTES',
     256 * 1024 ** 2,
-    'bytes of request bodies that one process holds, copies apart; beyond it 503',
+    'bytes of request bodies that one process holds, without those of copies; beyond it 503',
     1024 ** 2,
   ),
 
@@ -130,13 +131,13 @@ export const variables = {
   anonymousConnections: count(
     'CARTAGE_ANONYMOUS_CONNECTIONS',
     4,
-    'those of them that callers without a key may take',
+    'how many of these callers without a key may take',
     1,
   ),
   connectionIdleMs: milliseconds(
     'CARTAGE_CONNECTION_IDLE_MS',
     30_000,
-    'an idle connection is closed after',
+    'an idle connection is closed after this time',
     0,
   ),
   connectionWaitMs: milliseconds(
@@ -149,7 +150,7 @@ export const variables = {
   autovacuumTableMs: milliseconds(
     'CARTAGE_AUTOVACUUM_TABLE_MS',
     30_000,
-    'how long autovacuum may stay at a table of a tenant, and a second more for each 4 MB of it',
+    'how long autovacuum may stay at a table of a tenant, plus a second for each 4 MB of it',
     1_000,
   ),
 
@@ -178,7 +179,7 @@ export const variables = {
   queryMaxRowBytes: whole(
     'CARTAGE_QUERY_MAX_ROW_BYTES',
     32 * 1024 ** 2,
-    'largest row of an answer of the SQL endpoint; each connection may need so much memory',
+    'largest row of an answer of the SQL endpoint; each connection may need this much memory',
     1024 ** 2,
     longestTextBytes,
   ),
@@ -192,7 +193,7 @@ export const variables = {
   rateLimitTables: rate('CARTAGE_RATE_LIMIT_TABLES', 'requests of one user to viz, datasets and me'),
   rateLimitWrongTokens: rate(
     'CARTAGE_RATE_LIMIT_WRONG_TOKENS',
-    'wrong tokens of one address (IPv6: of its /64), for each process',
+    'wrong tokens of one address (IPv6: of its /64), per process',
     '100/60',
   ),
 
@@ -206,17 +207,17 @@ export const variables = {
   jobConnectionsPerHost: count(
     'CARTAGE_JOB_CONNECTIONS_PER_HOST',
     24,
-    'job connections of one process to one database host, those kept warm included',
+    'job connections of one process to one database host, idle ones included',
     1,
   ),
-  jobRetentionDays: days('CARTAGE_JOB_RETENTION_DAYS', 30, 'finished jobs are kept for', 1),
+  jobRetentionDays: days('CARTAGE_JOB_RETENTION_DAYS', 30, 'how long finished jobs are kept', 1),
 
   copyTimeoutMs: milliseconds('CARTAGE_COPY_TIMEOUT_MS', 5 * 3_600_000, 'longest copy', 1),
   copyMaxBytes: whole('CARTAGE_COPY_MAX_BYTES', 2 * 1024 ** 3, 'largest body of one copyfrom, as sent', 1),
   copyIdleMs: milliseconds(
     'CARTAGE_COPY_IDLE_MS',
     60_000,
-    'a copy client that neither sends nor reads is cut after',
+    'a copy client that neither sends nor reads is cut after this time',
     1,
   ),
   copiesPerUser: count('CARTAGE_COPIES_PER_USER', 8, 'copies of one user at once in one process', 1),
@@ -224,7 +225,7 @@ export const variables = {
   anonymousCopies: count(
     'CARTAGE_ANONYMOUS_COPIES',
     2,
-    'those of a user that callers without a key may take',
+    'how many copies of a user callers without a key may take',
     1,
   ),
   anonymousCopyTimeoutMs: milliseconds(
@@ -238,7 +239,7 @@ export const variables = {
   backupPassphrase: text(
     'CARTAGE_BACKUP_PASSPHRASE',
     '',
-    'for `cartage backup` and `restore`: seals the secret, 12 characters or more',
+    'for `cartage backup` and `restore`: encrypts the secret; 12 characters or more',
   ),
   hostUrl: text('CARTAGE_HOST_URL', '', 'for `cartage host add`: address of the host'),
   ...userVariables,

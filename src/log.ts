@@ -2,7 +2,7 @@ import { type Bindings, type DestinationStream, type LogFn, type Logger, pino } 
 
 export type Log = Logger
 
-/** The logger that is handed down. Nothing secret reaches it: what could carry a credential is cut out here. */
+/** Creates the logger. Anything that could carry a credential is redacted here. */
 export function createLog(level: string, destination?: DestinationStream): Log {
   return pino(
     {
@@ -18,8 +18,8 @@ export function createLog(level: string, destination?: DestinationStream): Log {
 }
 
 /**
- * What an error says of itself. Not what hangs on it: an error of `pg` may carry a whole connection, keys and all. And not
- * the words of others: what PostgreSQL says to a caller repeats the caller's SQL, what Fastify says repeats the address.
+ * Describes an error for the log. Omits attached objects: an error of `pg` may carry a whole connection, keys included.
+ * Omits foreign texts: PostgreSQL's messages repeat the caller's SQL, Fastify's repeat the URL.
  */
 function describeError(error: unknown): unknown {
   if (!(error instanceof Error)) return String(error)
@@ -29,7 +29,7 @@ function describeError(error: unknown): unknown {
   return { type: name, message, code, stack, ...(cause ? { cause: describeError(cause) } : {}) }
 }
 
-/** Where nobody gave a line its title, pino takes the message of the error, whosever words they are. */
+/** Without a title, pino would use the error's message, which may be a foreign text. */
 function titleErrors(this: Logger, args: unknown[], method: (...args: unknown[]) => void): void {
   const [first] = args
   const error = first instanceof Error ? first : (first as { err?: unknown } | null | undefined)?.err
@@ -38,7 +38,7 @@ function titleErrors(this: Logger, args: unknown[], method: (...args: unknown[])
   } else method.apply(this, args)
 }
 
-/** A log whose children are made when they first say something. Every request has one, and most have nothing to say. */
+/** A log that creates its children on first use. Every request has one, and most log nothing. */
 export class LazyLog {
   readonly level: string
   readonly #make: () => Log

@@ -3,10 +3,10 @@ import { talk } from './cli/talk.ts'
 import { unknownVariables } from './config.ts'
 import type { ServiceParts } from './service.ts'
 
-/** What `cartage` does with its arguments; answers the exit code. */
+/** Runs `cartage` with these arguments; returns the exit code. */
 export async function main(args: readonly string[]): Promise<number> {
   const parts = partsOf(args)
-  // Before anything else: the first process of a container does not even die of a signal that it does not handle.
+  // First of all: the first process of a container does not even die of a signal without a handler.
   const signal = parts && toldToStop()
   const unknown = unknownVariables()
   if (unknown.length > 0) talk(`not a variable of Cartage, so without effect: ${unknown.join(', ')}`)
@@ -23,7 +23,7 @@ export async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-/** `cartage serve` and `cartage worker` run until they are told to stop; everything else is a command. */
+/** `cartage serve` and `cartage worker` run until they are stopped; everything else is a command. */
 function partsOf([command, ...options]: readonly string[]): Partial<ServiceParts> | undefined {
   if (command === 'worker' && options.length === 0) return { http: false, worker: true }
   if (command !== 'serve') return undefined

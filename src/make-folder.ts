@@ -2,8 +2,8 @@ import { mkdir, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 /**
- * Makes a folder and those above it, and answers the first one that was made, if any. Node's own `recursive` goes round
- * for ever, past every signal, where a folder is there and still refuses as if it were not (`/proc/x`).
+ * Creates a folder and its parents, and returns the first one it created, if any. Node's `recursive` loops for ever,
+ * past every signal, if a folder exists but fails like a missing one (`/proc/x`).
  */
 export async function makeFolder(path: string, mode = 0o777): Promise<string | undefined> {
   if (await isFolder(path)) return undefined
@@ -12,7 +12,7 @@ export async function makeFolder(path: string, mode = 0o777): Promise<string | u
     await mkdir(path, { mode })
     return above ?? path
   } catch (error) {
-    // Others may be first.
+    // Another process may have created it first.
     if (await isFolder(path)) return above
     throw error
   }

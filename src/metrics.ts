@@ -1,11 +1,11 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { type FinishedRequest, tallyRequests } from './request-tally.ts'
 
-/** What the parts of a process report about their work. No label takes values that a client could invent. */
+/** What the parts of a process report about their work. No label has values that a client could invent. */
 export type Metrics = Readonly<{
   requestFinished: (request: FinishedRequest) => void
   jobFinished: (job: FinishedJob) => void
-  /** The worker that had a job is gone, and this process goes on with it. */
+  /** The job's worker is gone, and this process takes the job over. */
   jobTakenOver: () => void
   copyFinished: (copy: FinishedCopy) => void
   authenticationRefused: () => void
@@ -14,7 +14,7 @@ export type Metrics = Readonly<{
   watchPools: (read: () => readonly PoolStats[]) => void
   watchQueue: (read: () => Promise<QueueStats>) => void
   watchHosts: (read: () => Promise<ReadonlyMap<string, HostStats>>) => void
-  /** The guard of a host has ended something, by the name of the look that found it. */
+  /** The guard of a host has ended something; `look` names the check that found it. */
   guardEnded: (look: string) => void
   watchGuard: (read: () => number) => void
   /** The Prometheus text format. */
@@ -30,7 +30,7 @@ export type FinishedJob = Readonly<{
 export type FinishedCopy = Readonly<{
   direction: 'from' | 'to'
   isComplete: boolean
-  /** On the wire, as the client sent or got them. */
+  /** On the wire, as the client sent or received them. */
   bytes: number
   rows: number
   ms: number
@@ -45,7 +45,7 @@ export type PoolStats = Readonly<{
 export type HostStats = Readonly<{ notifyQueue: number; xidAge: number; snapshotSeconds: number }>
 export type QueueStats = Readonly<{ pending: number; running: number }>
 
-/** Instruments of one process in a registry of their own. */
+/** The instruments of one process, in their own registry. */
 export function createMetrics(): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
@@ -103,7 +103,7 @@ function jobInstruments(registry: Registry) {
   })
   const takenOver = new Counter({
     name: 'cartage_jobs_taken_over_total',
-    help: 'Jobs of dead workers that this process went on with',
+    help: 'Jobs of dead workers that this process took over',
     registers,
   })
   const source = { read: async (): Promise<QueueStats> => ({ pending: 0, running: 0 }) }
@@ -113,7 +113,7 @@ function jobInstruments(registry: Registry) {
     labelNames: ['state'],
     registers,
     async collect() {
-      // A control database that does not answer must not hide the other figures.
+      // If the control database does not answer, the other figures must still be shown.
       const queue = await source.read().catch(() => undefined)
       this.reset()
       if (!queue) return
@@ -185,7 +185,7 @@ function poolInstruments(registry: Registry) {
       },
     })
   gauge('cartage_pool_open', 'Open database connections', ({ open }) => open)
-  gauge('cartage_pool_idle', 'Open database connections that nobody uses', ({ idle }) => idle)
+  gauge('cartage_pool_idle', 'Open database connections that are not in use', ({ idle }) => idle)
   gauge('cartage_pool_waiting', 'Callers waiting for a database connection', ({ waiting }) => waiting)
   const destroyed = new Counter({
     name: 'cartage_pool_destroyed_total',
@@ -204,11 +204,11 @@ function poolInstruments(registry: Registry) {
   }
 }
 
-/** What tenants together can use up of a whole cluster; a host that does not answer is left out. */
+/** Resources of a cluster that all its tenants share; a host that does not answer is left out. */
 function hostInstruments(registry: Registry) {
   const source = { read: async (): Promise<ReadonlyMap<string, HostStats>> => new Map() }
   let reading: ReturnType<typeof source.read> | undefined
-  // Asked once for all figures of a scrape.
+  // One query for all figures of a scrape.
   const readTogether = () => {
     reading ??= source.read().finally(() => {
       reading = undefined
@@ -229,7 +229,7 @@ function hostInstruments(registry: Registry) {
     })
   gauge(
     'cartage_host_notify_queue_ratio',
-    'How full the queue of notifications is, from 0 to 1',
+    'Fill level of the notification queue, from 0 to 1',
     ({ notifyQueue }) => notifyQueue,
   )
   gauge(
@@ -239,7 +239,7 @@ function hostInstruments(registry: Registry) {
   )
   gauge(
     'cartage_host_oldest_snapshot_seconds',
-    'For how long the oldest snapshot has kept VACUUM from its work',
+    'How long the oldest snapshot has held back VACUUM',
     ({ snapshotSeconds }) => snapshotSeconds,
   )
   return {
@@ -253,13 +253,13 @@ function guardInstruments(registry: Registry) {
   const source = { read: () => 0 }
   const ended = new Counter({
     name: 'cartage_guard_ended_total',
-    help: 'What the guard of the hosts has ended, by what it looked at',
+    help: 'What the guard of the hosts has ended, by check',
     labelNames: ['look'],
     registers: [registry],
   })
   new Gauge({
     name: 'cartage_guard_hosts',
-    help: 'Database hosts that this process watches at the moment',
+    help: 'Database hosts that this process watches now',
     registers: [registry],
     collect() {
       this.set(source.read())

@@ -10,11 +10,11 @@ export function packageFile(path: string): string {
   return join(root, path)
 }
 
-/** What was read while this process was allowed to: the content of files, and the names in folders. */
+/** Files and folder listings, read while this process had the right to. */
 const held = new Map<string, Buffer>()
 const heldNames = new Map<string, readonly string[]>()
 
-/** Reads a file or a folder with all it holds into memory, for a process that may not read it later. */
+/** Reads a file, or a folder with its content, into memory, for a process that may not read it later. */
 export async function holdFiles(path: string): Promise<void> {
   const names = await readdir(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOTDIR' && error.code !== 'ENOENT') throw error

@@ -1,4 +1,4 @@
-/** What `make` makes of a key is made once, and kept for as long as the key lives. */
+/** Caches the value that `make` returns for a key, for as long as the key lives. */
 export function remembered<Key extends object, Value>(make: (key: Key) => Value): (key: Key) => Value {
   const known = new WeakMap<Key, Value>()
   return (key) => {

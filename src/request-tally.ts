@@ -2,7 +2,7 @@ import type { Metric, Registry } from 'prom-client'
 
 export type FinishedRequest = Readonly<{
   method: string
-  /** The pattern of the route, never the path that was asked for. */
+  /** The pattern of the route, never the requested path. */
   route: string
   status: number | 'aborted'
   keyType: 'master' | 'default' | 'regular' | 'none'
@@ -10,8 +10,8 @@ export type FinishedRequest = Readonly<{
 }>
 
 /**
- * Counts requests and their times, in figures that prom-client only renders: its own are found by a text made of all
- * labels, anew for every request, which takes 3 % of a short query.
+ * Counts requests and their times, in figures that prom-client only renders: prom-client itself looks figures up by a
+ * string of all labels, built for every request, which takes 3 % of a short query.
  */
 export function tallyRequests(registry: Registry): (request: FinishedRequest) => void {
   const tallies = new Map<string, Map<string, Tally>>()
@@ -31,11 +31,14 @@ export function tallyRequests(registry: Registry): (request: FinishedRequest) =>
   return (request) => count(tallyOf(tallies, request), request)
 }
 
-/** Of the requests of one method to one route. */
+/** For the requests of one method to one route. */
 type Tally = {
   readonly labels: Readonly<{ method: string; route: string }>
   readonly statuses: Map<FinishedRequest['status'], Record<FinishedRequest['keyType'], number>>
-  /** How many took as long as the limit at the same place, and longer than the one before; the last: longer than all. */
+  /**
+   * Histogram counts: requests up to the limit at the same index and above the previous one; the last entry: above all
+   * limits.
+   */
   readonly times: number[]
   seconds: number
   requests: number
@@ -106,7 +109,7 @@ type Figure = Readonly<{
   values: () => readonly Value[]
 }>
 
-/** A registry asks for no more than this, whatever its types say. */
+/** A registry needs no more than this, whatever its types say. */
 function register(registry: Registry, { values, ...about }: Figure): void {
   const get = async () => ({ ...about, values: values() })
   registry.registerMetric({ ...about, get } as unknown as Metric)

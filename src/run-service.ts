@@ -11,7 +11,7 @@ import { type Service, type ServiceParts, startService } from './service.ts'
 import { loadGrammar } from './sql/grammar.ts'
 import { unlessAborted } from './waiting/unless-aborted.ts'
 
-/** The secrets of the installation, after a rotation that was cut off has been completed or undone in their files. */
+/** The secrets of the installation, after completing or undoing in their files a rotation that was cut off. */
 export async function settledSecrets(
   config: Config,
   clusterUrl: string | undefined,
@@ -25,12 +25,12 @@ export async function settledSecrets(
   return loadOrCreateSecrets(config, clusterUrl)
 }
 
-/** Loads what else is loaded when it is first needed: afterwards this process may not be allowed to read it. */
+/** Loads what is usually loaded on first use: later this process may not be allowed to read it. */
 export async function prepareForUser(): Promise<void> {
   await Promise.all([loadGrammar(), holdReference()])
 }
 
-/** Runs the service on its cluster, or on the one that the configuration names, until the signal fires. */
+/** Runs the service on its cluster, or on the configured one, until the signal fires. */
 export async function runService(
   config: Config,
   keys: InstallationSecrets,
@@ -59,7 +59,7 @@ async function start(
   return startService(fitted, keys, { http: true, worker: config.worker, ...parts }, log, signal)
 }
 
-/** What a person needs for the first request, after everything else. */
+/** Prints, after everything else, what a person needs for the first request. */
 async function welcome(config: Config, service: Service): Promise<void> {
   const { url } = service
   const isNew = !config.databaseUrl && service.isFirstStart && config.demoUser

@@ -1,16 +1,16 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto'
 
-/** Everything that follows from the one server secret. Each use has a key of its own (HKDF with a label). */
+/** Everything derived from the one server secret. Each use has its own key (HKDF with a label). */
 export type Secrets = Readonly<{
-  /** Tells whether two processes have the same secret, and nothing else of it. */
+  /** Tells whether two processes have the same secret, and reveals nothing else. */
   verifier: Buffer
-  /** The keyed hash under which a token is looked up. */
+  /** The keyed hash by which a token is looked up. */
   hashToken: (token: string) => Buffer
   encryptToken: (token: string) => Buffer
   decryptToken: (sealed: Buffer) => string
-  /** The password of a role: derived, so it is stored nowhere. */
+  /** The password of a role: derived, so it is not stored. */
   rolePassword: (role: string) => string
-  /** Seals any other text at rest, such as a host's connection string. */
+  /** Encrypts any other text at rest, such as a host's connection string. */
   seal: (text: string) => Buffer
   open: (sealed: Buffer) => string
 }>

@@ -6,7 +6,10 @@ import { type SharedCluster, shareCluster } from './postgres/cluster/shared-clus
 import type { ServiceParts } from './service.ts'
 import { terminalLog } from './terminal-log.ts'
 
-/** Runs until the signal fires, then stops what it started, in order. Told while it starts, it ends just as quietly. */
+/**
+ * Runs until the signal fires, then stops what it started, in reverse order. A signal during the start is handled the
+ * same way.
+ */
 export async function serve(parts: Partial<ServiceParts>, signal: AbortSignal): Promise<void> {
   const config = readConfig()
   const log = openLog(config)
@@ -14,7 +17,7 @@ export async function serve(parts: Partial<ServiceParts>, signal: AbortSignal): 
   try {
     if (!config.databaseUrl) cluster = await openCluster(config, parts, log, signal)
     const { runService, prepareForUser, settledSecrets } = await loadService()
-    // As root: only root may read and change the files of the secrets that root made.
+    // As root: only root may read and change the secret files that root created.
     const keys = await settledSecrets(config, cluster?.url, log, signal)
     await giveUpRoot(cluster?.owner, prepareForUser, log)
     await runService(config, keys, parts, log, signal)
@@ -22,7 +25,7 @@ export async function serve(parts: Partial<ServiceParts>, signal: AbortSignal): 
     if (!signal.aborted || error !== signal.reason) throw error
   } finally {
     await cluster?.stop()
-    // What took too long to stop was left behind, and must not keep the process.
+    // Parts that took too long to stop must not keep the process alive.
     setTimeout(() => process.exit(), leftBehindMs).unref()
   }
   log.info('stopped')
@@ -30,7 +33,7 @@ export async function serve(parts: Partial<ServiceParts>, signal: AbortSignal): 
 
 const leftBehindMs = 500
 
-/** Nine tenths of the code, which the cluster does without. */
+/** Nine tenths of the code, which the cluster does not need. */
 const loadService = () => import('./run-service.ts')
 
 async function openCluster(
@@ -41,12 +44,12 @@ async function openCluster(
 ): Promise<SharedCluster> {
   if (http === false) await requireCluster(dataDir)
   log.info({ dataDir }, 'opening the embedded PostgreSQL')
-  // PostgreSQL starts on another core while this process reads its code. What is wrong with that is told when it is used.
+  // PostgreSQL starts on another core while this process loads its code. Errors in loading surface at its use.
   const onLaunch = () => void loadService().catch(() => undefined)
   return shareCluster({ dataDir, log, signal, onLaunch })
 }
 
-/** Text for a person who watches, JSON for a program that collects. */
+/** Text for a person at a terminal, JSON for a program. */
 function openLog({ logLevel, logFormat }: Config): Log {
   const isText = logFormat === 'text' || (logFormat === 'auto' && process.stdout.isTTY)
   const showsRequests = ['debug', 'trace'].includes(logLevel)

@@ -37,7 +37,7 @@ import { StartedParts } from './started-parts.ts'
 import { unlessAborted } from './waiting/unless-aborted.ts'
 import { startWorker } from './worker/worker.ts'
 
-/** Which doors a process opens. */
+/** Which entry points a process opens. */
 export type ServiceParts = Readonly<{ http: boolean; worker: boolean }>
 
 export type Service = Readonly<{
@@ -45,14 +45,14 @@ export type Service = Readonly<{
   url: string
   isFirstStart: boolean
   services: Services
-  /** The secret was changed while this process was cut off: its reason is the error to end with. */
+  /** Fires if the secret was changed while this process was cut off: its reason is the error to end with. */
   lost: AbortSignal
   stop: () => Promise<void>
 }>
 
 /**
- * Brings a process up, part by part. If one of them fails, and when it is told to stop, it goes down the same way. The
- * signal gives up a start: what is not through by then is left behind, as a database may not answer.
+ * Starts a process, part by part. If one part fails, or the process is stopped, the started parts stop in reverse
+ * order. The signal cancels a start: what has not finished by then is left behind, as a database may not answer.
  */
 export async function startService(
   config: Config,
@@ -62,7 +62,7 @@ export async function startService(
   signal: AbortSignal = new AbortController().signal,
 ): Promise<Service> {
   const started = new StartedParts(log)
-  // Other threads compile it while PostgreSQL is asked. What is wrong with it is told where it is used.
+  // Other threads compile it while we query PostgreSQL. Errors surface at its use.
   loadGrammar().catch(() => undefined)
   try {
     return await unlessAborted(signal, startParts(config, keys, parts, log, started, signal))
@@ -72,7 +72,7 @@ export async function startService(
   }
 }
 
-/** Nothing has been served yet that would be worth more. */
+/** Nothing has been served yet, so a short wait is enough. */
 const givenUpMs = 300
 
 async function startParts(
@@ -97,14 +97,14 @@ async function startParts(
     adminToken: keys.adminToken,
     isReady: () => readiness.isReady,
   }
-  // PostgreSQL is asked for the others while this process builds the server.
+  // PostgreSQL prepares the hosts while this process builds the server.
   const [server, hostsLeft] = await Promise.all([
-    buildDoor(services, parts),
+    buildHttp(services, parts),
     prepareHosts(installation),
     directory.start(),
   ])
   signal.throwIfAborted()
-  const url = server ? await openDoor(server, services, parts, started) : ''
+  const url = server ? await openHttp(server, services, parts, started) : ''
   signal.throwIfAborted()
   if (parts.worker) await openWorker(services, started)
   startGuard(services, started)
@@ -128,7 +128,7 @@ function startRepair(installation: Installation, hostsLeft: readonly number[], s
   void prepareLater(installation, hostsLeft, stopping.signal)
 }
 
-/** Before the doors open would be too early: the hosts are known only then. It stops with the work that it watches. */
+/** Started after the entry points, as the hosts are known only then. Stopped together with the work that it watches. */
 function startGuard({ databases, metrics, log, config }: Services, started: StartedParts): void {
   const endings = new AuditEndings(databases.control, log)
   const looks: readonly Look[] = [
@@ -143,7 +143,7 @@ function startGuard({ databases, metrics, log, config }: Services, started: Star
     onEnded: ({ name: look }, { name: host }, ended) => {
       metrics.guardEnded(look)
       endings.note(host, ended)
-      log.warn({ look, host, ...ended }, 'the guard of a database host has ended something')
+      log.warn({ look, host, ...ended }, 'the guard of a database host has ended a backend')
     },
   })
   metrics.watchGuard(() => guard.watched().length)
@@ -175,7 +175,7 @@ function startAudit(
   return refusals
 }
 
-/** What all requests share, whichever of its addresses an account is called by: built once per process. */
+/** What all requests share: built once per process. */
 function buildShared(config: Config, installation: Installation) {
   const { databases, secrets, log } = installation
   const metrics = watchedMetrics(databases)
@@ -208,14 +208,14 @@ function watchedMetrics(databases: Databases): Metrics {
 
 type Server = Awaited<ReturnType<typeof buildServer>>
 
-/** The whole API; or, where only jobs are run, what tells an operator how that goes. */
-async function buildDoor(services: Services, { http }: ServiceParts): Promise<Server | undefined> {
+/** The whole API; for a process that only runs jobs, health and metrics. */
+async function buildHttp(services: Services, { http }: ServiceParts): Promise<Server | undefined> {
   if (http) return buildServer(services)
   return services.config.workerPort === 0 ? undefined : buildWorkerServer(services)
 }
 
-/** Answers where it is. */
-async function openDoor(
+/** Returns the address. */
+async function openHttp(
   server: Server,
   services: Services,
   { http }: ServiceParts,
@@ -235,16 +235,15 @@ async function openDoor(
   return http ? address : ''
 }
 
-/** What is wrong with the address, by the variable that has it; a name that nobody knows is not the database's. */
+/** Maps a listen() error to the variable to fix. */
 function listenError(error: unknown, host: string, portVariable: string): unknown {
   const { code, syscall, port } = error as NodeJS.ErrnoException & { port?: number }
-  const say = (sentence: string) => new ConfigError(sentence, { cause: error })
+  const configError = (sentence: string) => new ConfigError(sentence, { cause: error })
   if (code === 'EADDRINUSE')
-    return say(`port ${port} is in use by another program: set ${portVariable} to a free one`)
-  if (code === 'EACCES')
-    return say(`port ${port} is not for this user: set ${portVariable} to one above 1023`)
+    return configError(`port ${port} is in use by another program: set ${portVariable} to a free one`)
+  if (code === 'EACCES') return configError(`port ${port} needs root: set ${portVariable} to one above 1023`)
   const isHostWrong = syscall === 'getaddrinfo' || code === 'EADDRNOTAVAIL' || code === 'EINVAL'
-  return isHostWrong ? say(`CARTAGE_HOST must be an address of this machine, not '${host}'`) : error
+  return isHostWrong ? configError(`CARTAGE_HOST must be an address of this machine, not '${host}'`) : error
 }
 
 async function openWorker(services: Services, started: StartedParts): Promise<void> {
@@ -260,16 +259,18 @@ async function openWorker(services: Services, started: StartedParts): Promise<vo
   jobWaiter.askFirst(worker)
 }
 
-/** What died half-way under an earlier process is finished or removed. */
+/** Finishes or removes what an earlier process left half-way. */
 async function repair(installation: Installation): Promise<void> {
   const removed = [...(await repairAccounts(installation)), ...(await repairKeys(installation))]
   if (removed.length > 0) installation.log.warn({ removed }, 'removed half-made accounts and roles')
 }
 
-/** One run after the other, in the background: nobody waits for what a tenant holds. */
+/** One run after the other, in the background, so that no one waits for a tenant's locks. */
 async function keepRepairing(installation: Installation, stopped: AbortSignal): Promise<void> {
   while (!stopped.aborted) {
-    await repair(installation).catch((error) => installation.log.warn({ err: error }, 'cannot repair'))
+    await repair(installation).catch((error) =>
+      installation.log.warn({ err: error }, 'repair failed: trying again later'),
+    )
     await sleep(repairEveryMs, undefined, { signal: stopped, ref: false }).catch(() => undefined)
   }
 }

@@ -1,10 +1,10 @@
 import type { Log } from './log.ts'
 import { settlesWithin } from './waiting/settles-within.ts'
 
-/** What a process has started, and how to stop it. */
+/** A started part of a process, and how to stop it. */
 type Part = Readonly<{ name: string; limitMs: number; stop: () => unknown }>
 
-/** The last that was started is stopped first. A part that takes too long is told and left behind. */
+/** Stops parts in reverse order. A part that takes too long is logged and left behind. */
 export class StartedParts {
   readonly #log: Log
   readonly #groups: Part[][] = []
@@ -18,7 +18,7 @@ export class StartedParts {
     this.#groups.push([part])
   }
 
-  /** It is stopped at the same time as the one before. */
+  /** Is stopped at the same time as the previous one. */
   pushBeside(part: Part): void {
     const group = this.#groups.at(-1)
     if (group) group.push(part)

@@ -1,9 +1,9 @@
-/** What a log writes to, one JSON line at a time. */
+/** A log writes one JSON line at a time to it. */
 export type LogDestination = Readonly<{ write: (line: string) => void }>
 
 /**
- * A log for people: time of day, level, message, then what belongs to it. Requests that went well are left out unless
- * they are asked for: they are the noise between what a person at a terminal wants to see.
+ * A log for people: time of day, level, message, then the details. Successful requests are left out unless requested,
+ * as they hide what a person at a terminal wants to see.
  */
 export function terminalLog(terminal: NodeJS.WriteStream, showsRequests: boolean): LogDestination {
   const hasColours = terminal.isTTY && terminal.getColorDepth() > 1
@@ -38,7 +38,7 @@ function paint(hasColours: boolean, text: string, colour: number): string {
   return hasColours ? `\x1b[${colour}m${text}\x1b[0m` : text
 }
 
-/** Whole where it may be a bug, else what it says. */
+/** In full if it may be a bug, else only its message. */
 function describe({ message = '', stack, cause }: LoggedError, level: number): string {
   const said = level >= 50 && stack ? stack.split('\n').map(harmless).join('\n    ') : harmless(message)
   return `: ${said}${cause?.message ? ` (${harmless(cause.message)})` : ''}`
@@ -49,7 +49,7 @@ function plain(value: unknown): string {
   return harmless(text ?? '')
 }
 
-/** A tenant's text must not steer the operator's terminal. */
+/** A tenant's text must not control the operator's terminal. */
 function harmless(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what it is about
   return text.replace(/[\x00-\x1f\x7f-\x9f]/g, (character) =>

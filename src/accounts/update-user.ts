@@ -47,7 +47,7 @@ export async function updateUser(
     })
     await announceChange(tx)
     // While the row is locked, so that two concurrent changes arrive there in the same order.
-    if (quotaBytes !== undefined) await tellQuota(installation, account, quotaBytes)
+    if (quotaBytes !== undefined) await storeQuota(installation, account, quotaBytes)
     return userByName(tx, username)
   }
   const changed = await whileAskingHost(control, account.hostId, () => inTransaction(control, change))
@@ -56,7 +56,7 @@ export async function updateUser(
 }
 
 /** Stores it in the tenant's own database, which enforces it. */
-async function tellQuota(
+async function storeQuota(
   { databases: { admin, hosts } }: Installation,
   { username, hostId, database }: Account,
   bytes: number,

@@ -2,8 +2,9 @@ import { createServer, type Server as TcpServer } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 
 /**
- * Opens the server and returns its address. `localhost` is both loopback addresses, and every connection belongs to the one
- * server: Fastify would make a second server for `::1`, without our limits on connections and our answer to broken requests.
+ * Opens the server and returns its address. `localhost` means both loopback addresses, with one server for all
+ * connections: Fastify would make a second server for `::1`, without our connection limits and our answer to broken
+ * requests.
  */
 export async function listen(app: FastifyInstance, host: string, port: number): Promise<string> {
   if (host !== 'localhost') return app.listen({ host, port })
@@ -26,7 +27,7 @@ async function openIpv6(other: TcpServer, port: number): Promise<void> {
   })
 }
 
-/** Open requests are answered first. */
+/** Waits for open requests. */
 async function close(other: TcpServer, app: FastifyInstance): Promise<void> {
   if (!other.listening) return
   const closed = new Promise((resolve) => other.close(resolve))

@@ -4,9 +4,9 @@ import { noteAnswer } from './middleware/guard-answers.ts'
 import type { OneWriteResponse } from './one-write-response.ts'
 
 /**
- * Begins one request of a connection at a time. Node would begin all that a client has sent, and of a response whose turn has
- * not come it tells nothing: neither that the client has gone nor that it is slow. Those that wait keep their order; the
- * connection is not read while there are more than a few of them, so that the rest wait with the client.
+ * Starts one request of a connection at a time. With pipelining Node would start all of them, but does not report for a
+ * queued response that the client has gone or is slow. Waiting requests keep their order; while more than a few wait,
+ * the connection is not read, so that the rest stay with the client.
  */
 export function oneAtATime(server: Server, timeoutMs: number): void {
   const [begin] = server.listeners('request') as RequestListener[]
@@ -17,7 +17,7 @@ export function oneAtATime(server: Server, timeoutMs: number): void {
     if (response.socket) begin!(request, response)
     else wait(request.socket, response, timeoutMs, () => begin!(request, response))
   })
-  // Node answers 417 by itself, for what it may ignore as well.
+  // Node would answer 417 by itself, even to expectations that may be ignored.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
 }
 
@@ -29,7 +29,7 @@ function wait(socket: Socket, response: OneWriteResponse, timeoutMs: number, beg
   response.onAttached = () => {
     waiting.count -= 1
     if (waiting.count === 0) goOnReading(socket, waiting)
-    // In a turn of its own: a thousand short ones must not come all at once.
+    // In its own turn: a thousand short ones must not run all at once.
     setImmediate(() => {
       if (!socket.destroyed) begin()
     })
@@ -38,7 +38,7 @@ function wait(socket: Socket, response: OneWriteResponse, timeoutMs: number, beg
 
 type Waiting = { count: number; limit: NodeJS.Timeout | undefined }
 
-/** What is not read does not tell either that the client has gone: so there is an end to it. */
+/** While a socket is not read it does not report that the client has gone: so this has a time limit. */
 function stopReading(socket: Socket, waiting: Waiting, timeoutMs: number): void {
   if (waiting.count === 0 || socket.destroyed) return
   socket.pause()
@@ -54,7 +54,7 @@ function goOnReading(socket: Socket, waiting: Waiting): void {
 const waitingOn = new WeakMap<Socket, Waiting>()
 const mostWaiting = 16
 
-/** Of a request that was answered before its body was there the rest is thrown away, but not for ever. */
+/** After an early answer the rest of the body is discarded, with a time limit. */
 function endSlowBody(request: IncomingMessage, response: ServerResponse, timeoutMs: number): void {
   const { headers, socket } = request
   if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) return

@@ -2,12 +2,12 @@ import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 /**
- * Sends a body that is text in one write, at once. Node joins the head with it, but `end` corks the socket and adds an empty
- * write to learn when all is written: a list of two, to be encoded and joined again. (`write` alone waits for the next turn,
- * unless the socket is corked by its caller.)
+ * Sends a text body in one write, at once. Node joins the head with it, but `end` corks the socket and adds an empty
+ * write to learn when all is written: a list of two buffers, to be encoded and joined again. (`write` alone waits for
+ * the next turn, unless its caller corks the socket.)
  */
 export class OneWriteResponse<R extends IncomingMessage = IncomingMessage> extends ServerResponse<R> {
-  /** Called when those before it on its connection have been sent, unless it was the first. */
+  /** Called when the earlier responses of its connection have been sent, unless it was the first. */
   onAttached: (() => void) | undefined
 
   override assignSocket(socket: Socket): void {
@@ -24,7 +24,7 @@ export class OneWriteResponse<R extends IncomingMessage = IncomingMessage> exten
     return super.end(done)
   }
 
-  /** The head is made, so that Node need not count the body first, and nothing was ended. */
+  /** The head is complete, so that Node need not count the body first, and the response has not ended. */
   get #isReady(): boolean {
     return this.headersSent && !this.chunkedEncoding && !this.writableEnded
   }

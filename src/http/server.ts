@@ -34,7 +34,7 @@ import { queryRoutes } from './query/routes.ts'
 import type { Services } from './services.ts'
 import { UndrainedRequest } from './undrained-request.ts'
 
-/** The way of a request: what every request meets, in this order, and then its route. */
+/** The path of a request: what every request passes, in this order, and then its route. */
 export async function buildServer(services: Services): Promise<FastifyInstance> {
   const { publicUrl, requestTimeoutMs } = services.config
   const app = createApp(services)
@@ -60,14 +60,14 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   return app
 }
 
-/** Health and figures alone, for a process that only runs jobs. */
+/** Only health and metrics, for a process that only runs jobs. */
 export async function buildWorkerServer(services: Services): Promise<FastifyInstance> {
   const app = createApp(services)
   await add(app, healthRoutes, services)
   return app
 }
 
-/** Everything that belongs to one account. */
+/** The endpoints of one account. */
 async function accountRoutes(app: FastifyInstance, services: Services): Promise<void> {
   requireRateGroups(app)
   await add(app, keysRoutes, services, '/api/v3')
@@ -79,7 +79,7 @@ async function accountRoutes(app: FastifyInstance, services: Services): Promise<
 
 type Routes = (app: FastifyInstance, services: Services) => Promise<void>
 
-/** Each noun in a scope of its own: its hooks, parsers and errors do not reach another. */
+/** Each noun in a scope of its own: its hooks, parsers and errors do not affect the others. */
 async function add(app: FastifyInstance, routes: Routes, services: Services, prefix = ''): Promise<void> {
   await app.register(async (scope) => routes(scope, services), { prefix })
 }
@@ -91,12 +91,14 @@ function createApp({ config, log }: Services): FastifyInstance {
     requestIdHeader: false,
     genReqId: (request) => acceptedRequestId(request) ?? randomUUID(),
     bodyLimit: smallBodyBytes,
-    // A path that is no URL has no route and meets no hook, but gets the same bodies as its neighbours.
+    // An invalid path has no route and passes no hook, but gets the same error format as its neighbours.
     frameworkErrors: ({ code }, request, reply) => {
       const respond = keysPath.test(request.url) ? respondWithKeyError : respondWithError
-      // Not in its own words, which repeat the address, with the token in it.
+      // Not Fastify's own text, which repeats the URL with the token in it.
       const isLong = code === 'FST_ERR_MAX_PARAM_LENGTH'
-      const error = errors.badRequest(isLong ? 'A part of the path is too long' : 'The path is no valid URL')
+      const error = errors.badRequest(
+        isLong ? 'A part of the path is too long' : 'The path is not a valid URL',
+      )
       respond(error, request, forbidSniffing(reply))
     },
     clientErrorHandler: refuseNonsense,
@@ -113,12 +115,12 @@ function createApp({ config, log }: Services): FastifyInstance {
         coerceTypes: false,
         useDefaults: true,
         allErrors: false,
-        // The schemas are ours. To compile the schema of schemas takes longer than to compile all of them.
+        // The schemas are ours. Compiling the meta-schema takes longer than compiling all of them.
         validateSchema: false,
       },
     },
     forceCloseConnections: 'idle',
-    // Whoever still has a connection is served on it; then it is closed.
+    // Open connections get their pending answers and are then closed.
     return503OnClosing: false,
     // A body may take hours (copyfrom); small ones are timed in acceptBodies.
     requestTimeout: 0,
@@ -138,6 +140,6 @@ function createApp({ config, log }: Services): FastifyInstance {
   return app
 }
 
-/** Of everything but the SQL and the data of a copy. */
+/** Limit for everything but the SQL and the data of a copy. */
 const smallBodyBytes = maxParamsLength
 const keysPath = /^\/(user|u)\/[^/]*\/api\/v3\//

@@ -13,7 +13,7 @@ import type { Queries } from '../query/answer-query.ts'
 import type { Secrets } from '../secrets.ts'
 import type { WrongTokens } from './middleware/credential/wrong-tokens.ts'
 
-/** What the routes are given. Each exists once per process. */
+/** What the routes need. Each exists once per process. */
 export type Services = Readonly<{
   config: Config
   log: Log
@@ -28,12 +28,12 @@ export type Services = Readonly<{
   jobWaiter: JobWaiter
   /** Changes to the keys of one user run one after the other. */
   keysMutex: PerUserMutex
-  /** Wrong credentials, on their way to the audit record. */
+  /** Buffers wrong credentials for the audit record. */
   refusals: AuditRefusals
-  /** Limits wrong credentials by where they come from. */
+  /** Limits wrong credentials by network. */
   wrongTokens: WrongTokens
   /** Empty: the admin API is off. */
   adminToken: string
-  /** False while the service is starting or draining: load balancers look elsewhere. */
+  /** False while the service is starting or draining: load balancers use other processes. */
   isReady: () => boolean
 }>

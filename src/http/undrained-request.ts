@@ -1,12 +1,12 @@
 import { IncomingMessage } from 'node:http'
 
 /**
- * Is not read once more when it has come whole and empty. Node reads every request to its end once it is answered, lest the
- * rest of a body stand before the next request: for one without a body these are five turns, and a twentieth of a short
- * query. (From Node 24.12 on, the option `optimizeEmptyRequests` does the same.)
+ * Skips draining a request that has arrived completely and has no body. Node reads every request to its end after the
+ * answer, so that the rest of a body does not come before the next request: without a body this takes five turns, a
+ * twentieth of a short query. (From Node 24.12 on, the option `optimizeEmptyRequests` does the same.)
  */
 export class UndrainedRequest extends IncomingMessage {
-  /** Is told how many bytes of the body have come, if it wants to know. */
+  /** Called with the number of body bytes as they arrive. */
   onBody: ((bytes: number) => void) | undefined
 
   override push(chunk: Buffer | null, encoding?: BufferEncoding): boolean {
@@ -18,7 +18,7 @@ export class UndrainedRequest extends IncomingMessage {
     return this.#isSettled ? this : super.resume()
   }
 
-  /** Nothing can come any more, and nobody waits for the end. */
+  /** No more data can arrive, and there is no listener for the end. */
   get #isSettled(): boolean {
     if (!this.complete || this.readableLength > 0 || this.readableFlowing !== null) return false
     return this.listenerCount('end') === 0 && this.listenerCount('close') === 0

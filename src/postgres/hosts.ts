@@ -42,11 +42,11 @@ export class Hosts {
     const before = this.#hosts.get(host.id)
     if (isDeepStrictEqual(before, host)) return
     this.#hosts.set(host.id, host)
-    if (before) this.#tellMoved(host.id)
+    if (before) this.#notifyMoved(host.id)
   }
 
   forget(id: number): void {
-    if (this.#hosts.delete(id)) this.#tellMoved(id)
+    if (this.#hosts.delete(id)) this.#notifyMoved(id)
   }
 
   /** Calls `listener` when a host's address or administrator changes, or the host is removed. */
@@ -74,7 +74,7 @@ export class Hosts {
     return [...this.#hosts.values()]
   }
 
-  #tellMoved(id: number): void {
+  #notifyMoved(id: number): void {
     for (const listener of this.#listeners) listener(id)
   }
 }

@@ -1,4 +1,7 @@
-/** Resolves in a later turn of the event loop. One caller goes on in each turn, however many work on something long. */
+/**
+ * Resolves in a later turn of the event loop. Only one caller continues in each turn, so that long work does not pile
+ * up.
+ */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => {
     if (waiting.push(resolve) === 1) setImmediate(serve)

@@ -1,18 +1,18 @@
 /**
- * What `work` gives; or, as soon as the signal fires, an error that is its reason. The work itself goes on, and what
- * becomes of it then is not looked at.
+ * The result of `work`; or, as soon as the signal fires, its reason as an error. The work itself goes on, and its
+ * result is ignored.
  */
 export async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   work.catch(() => undefined)
   signal.throwIfAborted()
-  let tell = () => {}
+  let abort = () => {}
   const aborted = new Promise<never>((_, reject) => {
-    tell = () => reject(signal.reason)
-    signal.addEventListener('abort', tell, { once: true })
+    abort = () => reject(signal.reason)
+    signal.addEventListener('abort', abort, { once: true })
   })
   try {
     return await Promise.race([work, aborted])
   } finally {
-    signal.removeEventListener('abort', tell)
+    signal.removeEventListener('abort', abort)
   }
 }

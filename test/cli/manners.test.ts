@@ -77,7 +77,7 @@ test('a host, a port, a folder and proxies that cannot be are a sentence each', 
     [
       { CARTAGE_TRUSTED_PROXIES: 'abc' },
       'serve',
-      "CARTAGE_TRUSTED_PROXIES must be addresses or networks such as 10.0.0.0/8, by comma, not 'abc'",
+      "CARTAGE_TRUSTED_PROXIES must be a comma list of addresses or networks such as 10.0.0.0/8, not 'abc'",
     ],
   ] as const) {
     const whole = { ...installation(house), CARTAGE_PORT: '0', CARTAGE_LOG_LEVEL: 'silent', ...env }
@@ -103,7 +103,10 @@ test('a list of proxies is addresses, networks and the names of some', () => {
   const proxies = (list: string) => readConfig({ CARTAGE_TRUSTED_PROXIES: list }).trustedProxies
   assert.equal(proxies('loopback, 10.0.0.0/8,::1,'), 'loopback,10.0.0.0/8,::1')
   for (const list of ['10.0.0.0/99', '10.0.0.0/8,::1/129', '1.2.3', '0.0.0.0/0', '::1%lo'])
-    assert.throws(() => proxies(list), /CARTAGE_TRUSTED_PROXIES must be addresses or networks/)
+    assert.throws(
+      () => proxies(list),
+      /CARTAGE_TRUSTED_PROXIES must be a comma list of addresses or networks/,
+    )
 })
 
 test('no number is larger than what it is used for can be', () => {

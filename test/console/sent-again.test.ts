@@ -31,7 +31,10 @@ test('a statement of the editor runs once, though the browser sends it again', a
   await run(page, 'select 1')
   line.loseAnswers(/^POST .*sql$/, 1)
   await run(page, 'insert into log values (1)')
-  await page.getByRole('region', { name: 'Results' }).getByText('This request has arrived before').waitFor()
+  await page
+    .getByRole('region', { name: 'Results' })
+    .getByText('This Idempotency-Key was used already')
+    .waitFor()
   assert.equal((await user.sql('select from log')).rowCount, 1)
 })
 
@@ -41,7 +44,7 @@ test('a new key is not said to be taken by another one, though the browser asks 
   await page.getByRole('textbox', { name: 'Name' }).fill('reader')
   line.loseAnswers(/^POST .*api_keys$/, 1)
   await page.getByRole('button', { name: 'Make the key' }).click()
-  await page.getByText('This request has arrived before').first().waitFor()
+  await page.getByText('This Idempotency-Key was used already').first().waitFor()
   const query = `api_key=${user.masterToken}`
   assert.equal((await fetch(`${user.base}/api/v3/api_keys/reader?${query}`)).status, 200)
 })

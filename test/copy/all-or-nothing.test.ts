@@ -184,7 +184,7 @@ test('a backend that is lost while it stores the rows leaves them in doubt, and 
   await endBackends(at)
   const { status, body } = await answered
   assert.equal(status, 503)
-  assert.match((body.error as string[])[0]!, /look whether the rows are there/)
+  assert.match((body.error as string[])[0]!, /check whether the rows are there/)
 })
 
 test('a client that is still sending can read why it was refused', async (t) => {

@@ -19,7 +19,7 @@ for (const [way, request] of [
     }
     const { code, err } = await cartage(env, 'user', 'list')
     assert.equal(code, 1)
-    assert.match(err, new RegExp(`wants the password ${way}.*scram-sha-256`))
+    assert.match(err, new RegExp(`asked for the password ${way}.*scram-sha-256`))
     assert.equal(rogue.passwords(), 0, 'it was told something')
     assert.doesNotMatch(rogue.heard(), /NotForRogues/)
   })
@@ -35,7 +35,7 @@ test('nor does one that stands where the database of a host was', async (t) => {
   try {
     const response = await fetch(`${user.base}/api/v2/sql?q=select+1&api_key=${user.masterToken}`)
     assert.equal(response.status, 503)
-    assert.match(await response.text(), /wants the password in clear/)
+    assert.match(await response.text(), /asked for the password in clear/)
     assert.equal(rogue.passwords(), 0)
   } finally {
     hosts.register(host)

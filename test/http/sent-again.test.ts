@@ -45,7 +45,7 @@ test('a key that is asked for again under the same Idempotency-Key is not told t
   assert.equal((await create()).status, 201)
   const again = await create()
   assert.equal(again.status, 409)
-  assert.match(((await again.json()) as { errors: string }).errors, /^This request has arrived before/)
+  assert.match(((await again.json()) as { errors: string }).errors, /^This Idempotency-Key was used already/)
 })
 
 test('the Idempotency-Key of one user says nothing of the requests of another, nor does a key that was refused', async (t) => {

@@ -73,7 +73,7 @@ test('a refusal names the place', () => {
   ]
   for (const [query, message] of refusals) assert.equal(refusal({ query }), message)
   assert.equal(refusal({ query: 'a', onsuccess: 5 }), 'onsuccess must be a non-empty string')
-  assert.match(refusal({ query: { query: ['a'] }, onsuccess: 'b' }), /must stand inside query/)
+  assert.match(refusal({ query: { query: ['a'] }, onsuccess: 'b' }), /must be inside query/)
 })
 
 test('a member that the body of a job does not have is named', () => {

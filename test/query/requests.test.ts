@@ -115,7 +115,7 @@ test('compressed bodies, files and too large bodies are refused', async (t) => {
   const refused = await post(user, { body: file })
   assert.deepEqual(
     [refused.status, refused.body.error],
-    [400, ['A file has no meaning here: send the query as a field']],
+    [400, ['Files are not accepted here: send the query as a field']],
   )
   const large = new FormData()
   large.set('q', `select '${'x'.repeat(20_000)}'`)

@@ -9,10 +9,10 @@ import { activityDocument } from './document.ts'
 import { activitySchema, auditSchema, doctorSchema, hostListSchema } from './installation-schemas.ts'
 import { readActivityLimit, readAuditFilter, readNoParameters } from './request.ts'
 
-/** The installation as a whole: its hosts, its health, what was done and what is being done. */
+/** The installation as a whole: hosts, health, audit record and current activity. */
 export function installationRoutes(app: FastifyInstance, services: Services): void {
   const { installation, config, databases } = services
-  // The schemas describe; what is wrong is told in the words of this API.
+  // The schemas only describe; the readers report what is wrong, in this API's own words.
   const described = { validatorCompiler: () => () => true } as const
 
   app.get<Asked>('/hosts', { schema: hostListSchema }, async ({ query }) => {

@@ -1,7 +1,7 @@
 import { auditActions } from '../../client/admin-names.ts'
 import { answered } from '../middleware/schemas.ts'
 
-/** What the OpenAPI description says of hosts, doctor, audit and activity. */
+/** The OpenAPI description of hosts, doctor, audit and activity. */
 
 const text = { type: 'string' } as const
 const time = { type: 'string', format: 'date-time' } as const
@@ -16,7 +16,7 @@ const listOf = (name: string, description: string, items: object) => ({
 export const hostListSchema = {
   tags: ['admin'],
   summary: 'List hosts',
-  description: 'None of them is asked anything: `/health/ready` tells which of them answer.',
+  description: 'Does not query the hosts: see `/health/ready` for the ones that answer.',
   response: listOf('hosts', 'All hosts, the first one first', {
     title: 'Host',
     ...answered({
@@ -30,14 +30,14 @@ export const hostListSchema = {
 
 export const doctorSchema = {
   tags: ['admin'],
-  summary: 'Look the installation over and say what to do',
+  summary: 'Check the installation and say what to do',
   description: 'Changes nothing. A host that does not answer within 5 s is a check that fails.',
   response: listOf('checks', 'Every check that was made', {
     title: 'Check',
     ...answered({
       name: text,
       status: { enum: ['ok', 'warn', 'fail'] },
-      advice: { ...text, description: 'What was seen, and what to do where it is not well' },
+      advice: { ...text, description: 'What was found, and what to do about it' },
     }),
     examples: [{ name: 'host local: PostGIS', status: 'ok', advice: 'PostGIS 3.5.2' }],
   }),
@@ -53,10 +53,10 @@ export const auditSchema = {
       account: { ...text, description: 'Only what happened to this user or organization' },
       action: { ...text, enum: auditActions },
       limit: limit(50),
-      before: { type: 'integer', minimum: 1, description: 'Only what is older than the record of this id' },
+      before: { type: 'integer', minimum: 1, description: 'Only records older than the one with this id' },
     },
   },
-  response: listOf('records', 'The newest of those that were asked for', {
+  response: listOf('records', 'The newest matching records', {
     title: 'AuditRecord',
     ...answered({
       id: whole,
@@ -74,15 +74,15 @@ export const activitySchema = {
   tags: ['admin'],
   summary: 'Which jobs run now, and who waits',
   description:
-    'Of all processes, without any SQL: the jobs that run, the longest first, and the users whose jobs wait, in the order of their turns.',
+    'Of all processes, without SQL: running jobs, longest first, and users with waiting jobs, in the order of their turns.',
   querystring: {
     type: 'object',
-    properties: { limit: { ...limit(100), description: 'At most so many of each' } },
+    properties: { limit: { ...limit(100), description: 'Maximum number of each' } },
   },
   response: {
     200: {
       title: 'Activity',
-      description: 'As it is at this moment',
+      description: 'The current state',
       ...answered({
         running: {
           type: 'array',
@@ -107,7 +107,7 @@ export const activitySchema = {
         },
         left_out: {
           ...answered({ running: whole, waiting: whole }),
-          description: 'How many jobs that run, and how many users, are beyond the limit',
+          description: 'How many running jobs and waiting users are beyond the limit',
         },
       }),
     },

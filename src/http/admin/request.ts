@@ -49,11 +49,11 @@ export function readNoParameters(query: Parameters): void {
   onlyKnown(query, [])
 }
 
-/** A filter that is misspelt would otherwise answer with everything. */
+/** Otherwise a misspelt filter would return everything. */
 function onlyKnown(query: Parameters, names: readonly string[]): Parameters {
   const unknown = Object.keys(query).find((name) => !names.includes(name))
   if (unknown === undefined) return withoutEmpty(query)
-  throw errors.badRequest(`Unknown parameter: ${unknown}. There are ${names.join(', ') || 'none'}`)
+  throw errors.badRequest(`Unknown parameter: ${unknown}. Known: ${names.join(', ') || 'none'}`)
 }
 
 type OwnerBody = { username: string; quota_in_bytes?: number; api_key?: string }
@@ -66,7 +66,7 @@ type ChangesBody = {
   limits?: Record<string, unknown>
 }
 
-/** A body that does not fit the schema of its route is 422, with the place in the text. */
+/** A body that does not fit its route's schema is 422, and the text names the place. */
 function validBody<Body>({ body, validationError }: FastifyRequest): Body {
   if (validationError) {
     throw errors.accountInvalid(unknownMemberIn(validationError.validation[0]) ?? validationError.message)

@@ -31,7 +31,7 @@ import {
   userSchema,
 } from './schemas.ts'
 
-/** Users, organizations and the installation itself, for the operator alone. */
+/** Users, organizations and the installation itself, for the operator only. */
 export async function adminRoutes(app: FastifyInstance, services: Services): Promise<void> {
   forbidStoring(app)
   app.addHook('onRequest', async (request) => requireAdmin(services, request))

@@ -3,15 +3,15 @@ import { extname, join } from 'node:path'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { listPackageFolder, packageFile, readPackageFile } from '../../package-file.ts'
 
-/** A file of the console in all its forms. */
+/** A file of the console, plain and compressed. */
 export type ConsoleFile = Readonly<{ type: string; etag: string; plain: Buffer; gzip: Buffer; br: Buffer }>
 export type ConsoleFiles = Readonly<{
   index: ConsoleFile
-  /** Undefined for a name that the build has not made. */
+  /** Undefined for a name that the build did not make. */
   asset: (name: string) => Promise<ConsoleFile | undefined>
 }>
 
-/** What the build has made; undefined if nothing was. */
+/** The console's files; undefined if it was not built. */
 export function openConsoleFiles(pathPrefix: string): Promise<ConsoleFiles | undefined> {
   return ifThere(async () => {
     const files = await listPackageFolder(join(folder(), 'assets'))
@@ -20,7 +20,7 @@ export function openConsoleFiles(pathPrefix: string): Promise<ConsoleFiles | und
   })
 }
 
-/** Reads a file for the first who asks for it: a process whose console nobody opens has no use for its megabytes. */
+/** Reads a file when it is first requested: a process whose console is not used does not need its megabytes. */
 function keepingAssets(names: ReadonlySet<string>): ConsoleFiles['asset'] {
   const known = new Map<string, ConsoleFile>()
   return async (name) => {
@@ -46,7 +46,7 @@ async function readAsset(name: string): Promise<ConsoleFile> {
   return { type: types[extname(name)]!, etag: etagOf(plain), plain, gzip, br }
 }
 
-/** The one file that has to know under which path a proxy shows the service. */
+/** The one file that must know the service's path behind a proxy. */
 async function readIndex(pathPrefix: string): Promise<ConsoleFile> {
   const text = (await readPackageFile(join(folder(), 'index.html'))).toString('utf8')
   const plain = Buffer.from(text.replaceAll('"/console/', `"${pathPrefix}/console/`))

@@ -4,7 +4,7 @@ import { chooseEncoding } from '../middleware/content-encoding.ts'
 import type { Services } from '../services.ts'
 import { type ConsoleFile, openConsoleFiles } from './console-files.ts'
 
-/** The console: files that the build has made, the same for everybody. What a person may do in it, the API decides. */
+/** The console: files made by the build, the same for all users. The API decides what a user may do. */
 export async function consoleRoutes(app: FastifyInstance, { config }: Services): Promise<void> {
   const pathPrefix = config.publicUrl ? new URL(config.publicUrl).pathname.replace(/\/+$/, '') : ''
   const files = await openConsoleFiles(pathPrefix)
@@ -13,14 +13,14 @@ export async function consoleRoutes(app: FastifyInstance, { config }: Services):
   app.get<{ Params: { '*': string } }>('/console/assets/*', hidden, async (request, reply) => {
     const file = await files?.asset(request.params['*'])
     if (!file) throw errors.pathUnknown()
-    // Its name has a hash of its content. A worker has the policy that comes with its own file.
+    // The name contains a hash of the content. A worker uses the policy sent with its own file.
     reply.header('Cache-Control', 'public, max-age=31536000, immutable').headers(policyHeaders)
     return sendFile(request, reply, file)
   })
-  // Every other path is a page, and the browser knows which.
+  // Every other path is a page, which the browser renders.
   for (const path of ['/console', '/console/*']) {
     app.get(path, hidden, async (request, reply) => {
-      if (!files) throw errors.notFound('The console, which this build does not have,')
+      if (!files) throw errors.notFound('The console, which is not in this build,')
       reply.header('Cache-Control', 'no-cache').headers(policyHeaders)
       return sendFile(request, reply, files.index)
     })
@@ -37,7 +37,7 @@ function sendFile({ headers }: FastifyRequest, reply: FastifyReply, file: Consol
 
 const smallestFirst = ['br', 'gzip'] as const
 
-/** Nothing of another origin, no markup or code made of text: see SECURITY.md. */
+/** Nothing from another origin, no markup or code from text: see SECURITY.md. */
 const policyHeaders = {
   'Content-Security-Policy': [
     "default-src 'none'",

@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 /**
- * An onSend hook. A client that is still sending its body when the answer is there would get a reset connection
- * instead of the answer. So the answer goes out at once and whole, what still arrives is thrown away for a while, and
- * then the connection is closed.
+ * An onSend hook. A client that is still sending its body would get a reset connection instead of an early answer. So
+ * the answer is sent at once and complete, the rest of the body is discarded for a while, and then the connection is
+ * closed.
  */
 export function answerWhileUploading(maxBytes: number) {
   return async (request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> => {

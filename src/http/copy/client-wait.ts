@@ -2,20 +2,20 @@ import type { ServerResponse } from 'node:http'
 import type { ClientWait } from '../../copy/upload.ts'
 
 /**
- * Times the waits for a client. The clock is the socket's own: it starts anew with every byte that comes in, and with
- * every part of a large write that the client has taken.
+ * Times the waits for a client. Uses the socket's own timer, which restarts with every byte received, and with every
+ * part of a large write that the client takes.
  */
 export function clientWait(response: ServerResponse, idleMs: number): ClientWait {
-  let tell: ((idleMs: number) => void) | null = null
+  let onIdle: ((idleMs: number) => void) | null = null
   // Also keeps Node from closing the socket by itself.
-  response.on('timeout', () => tell?.(idleMs))
+  response.on('timeout', () => onIdle?.(idleMs))
   return {
     begin: (onTooLong) => {
-      tell = onTooLong
+      onIdle = onTooLong
       response.socket?.setTimeout(idleMs)
     },
     end: () => {
-      tell = null
+      onIdle = null
       response.socket?.setTimeout(0)
     },
   }

@@ -1,8 +1,8 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 
 /**
- * Node tells a client that sent `Expect: 100-continue` to go ahead before anybody has looked at the request. For the
- * paths that match, it is told only when `sendContinue` is called: a refusal comes before the body, not after it.
+ * Node tells a client that sent `Expect: 100-continue` to go ahead before the request is checked. On matching paths
+ * this waits for `sendContinue`: a refusal comes before the body, not after it.
  */
 export function holdContinue(server: Server, path: RegExp): void {
   if (server.listenerCount('checkContinue') > 0) return
@@ -13,7 +13,7 @@ export function holdContinue(server: Server, path: RegExp): void {
   })
 }
 
-/** Asks for the body, if the client waits to be asked. */
+/** Asks for the body, if the client waits for that. */
 export function sendContinue(response: ServerResponse): void {
   if (held.delete(response)) response.writeContinue()
 }

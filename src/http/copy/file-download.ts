@@ -10,8 +10,8 @@ import { chooseEncoding, createEncoder } from '../middleware/content-encoding.ts
 export type FileHeaders = Readonly<{ type: string; disposition: string }>
 
 /**
- * A response that is written as its data comes, compressed if the client likes. Written past Fastify, whose streams do
- * not tell when a buffer is free again.
+ * A response written as its data arrives, compressed if the client accepts that. Bypasses Fastify, whose streams do not
+ * tell when a buffer is free again.
  */
 export class FileDownload {
   readonly #request: FastifyRequest
@@ -52,7 +52,7 @@ export class FileDownload {
     return this.#sink
   }
 
-  /** Resolves when the client has it all, rejects if it left before. */
+  /** Resolves when the client has received everything, rejects if it left before. */
   async end(rows: number, wait: ClientWait): Promise<void> {
     if (this.#takesTrailers()) this.#reply.raw.addTrailers({ [rowsTrailer]: String(rows) })
     wait.begin(() => this.break())

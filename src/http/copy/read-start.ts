@@ -2,8 +2,8 @@ import type { Upload } from '../../copy/upload.ts'
 import { type AppError, errors } from '../../errors.ts'
 
 /**
- * Takes so many bytes from the beginning of a body; the rest stays in it. Waits for the client no longer than a copy does,
- * and for all of them no longer than for any other body that is read whole.
+ * Reads the first `bytes` bytes of a body; the rest stays in it. Waits for the client no longer than a copy does, and
+ * in total no longer than for any other small body.
  */
 export function readStart({ body, begin, wait }: Upload, bytes: number, limitMs: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
@@ -19,7 +19,7 @@ export function readStart({ body, begin, wait }: Upload, bytes: number, limitMs:
     }
     const cut = () => fail(errors.bodyIncomplete())
     const look = () => {
-      // Fewer only at the end of the body.
+      // Fewer bytes only at the end of the body.
       const start: Buffer | null = body.read(bytes)
       if (!start) return
       if (start.length < bytes) return cut()

@@ -31,7 +31,7 @@ import { maxSqlBytes } from './schemas.ts'
 
 export type UploadRequest = Readonly<{ statement: CopyStatement; upload: Upload }>
 
-/** The statement of an upload stands in the query string, because the body is the data; or the body begins with it. */
+/** The statement of an upload is in the query string, as the body is the data; or the body begins with it. */
 export async function readUploadRequest(
   config: Config,
   request: FastifyRequest,
@@ -55,18 +55,19 @@ async function readSqlFirst(
   const parameters = request.query as Parameters
   refuseParams(parameters)
   if (Object.hasOwn(parameters, 'q'))
-    throw errors.badRequest('The SQL stands in q or in the body, not in both')
+    throw errors.badRequest('The SQL must be in q or in the body, not in both')
   if (readContentEncoding(request.headers['content-encoding'])) throw errors.badRequest(encodingOfData)
   const encoding = readContentEncoding(textOf(parameters, 'data_encoding'), 'data_encoding')
   const upload = uploadOf(config, request, reply, encoding, sqlBytes)
   const sql = await readStart(upload, sqlBytes, config.requestTimeoutMs)
-  if (!isUtf8(sql)) throw errors.copyRefused('SQL must be UTF-8: is sql_bytes its length in bytes?')
+  if (!isUtf8(sql)) throw errors.copyRefused('SQL must be UTF-8: check that sql_bytes is its length in bytes')
   return { statement: accept(parseLoad(sql.toString())), upload }
 }
 
-const encodingOfWhole = 'data_encoding goes with sql_bytes: without it, use the header Content-Encoding'
+const encodingOfWhole =
+  'data_encoding goes with sql_bytes. Without sql_bytes, use the header Content-Encoding'
 const encodingOfData =
-  'The SQL at the beginning of a body is not compressed: tell how the data are with data_encoding, not with Content-Encoding'
+  'The SQL at the beginning of a body is not compressed: name the compression of the data in data_encoding, not in Content-Encoding'
 
 function uploadOf(
   config: Config,
@@ -88,11 +89,11 @@ function uploadOf(
   }
 }
 
-/** Node undoes the chunks and nothing else: compressed data would be stored as they are. */
+/** Node decodes only chunks: compressed data would be stored as it is. */
 function refuseTransferCoding(coding: string | undefined): void {
   if (coding === undefined || /^\s*chunked\s*$/i.test(coding)) return
   throw errors.unsupportedMedia(
-    'Transfer-Encoding can only be chunked: tell how the data are compressed with Content-Encoding',
+    'Transfer-Encoding can only be chunked: name the compression of the data in Content-Encoding',
   )
 }
 
@@ -111,7 +112,7 @@ function readStatement(parameters: Parameters, direction: CopyDirection): CopySt
   return accept(parseCopy(textOf(parameters, 'q') ?? '', direction))
 }
 
-/** A download without them would hold other rows than were meant. */
+/** Ignoring them could return other rows than intended. */
 function refuseParams(parameters: Parameters): void {
   if (Object.hasOwn(parameters, 'params')) throw errors.paramsInvalid('A COPY has no params')
 }

@@ -18,7 +18,7 @@ import { copyFromSchema, copyToByGetSchema, copyToByPostSchema } from './schemas
 /** Bulk copy: COPY over HTTP, both ways. */
 export async function copyRoutes(app: FastifyInstance, services: Services): Promise<void> {
   await loadGrammar()
-  // The schemas describe; what is wrong is told in the words of this API.
+  // The schemas only describe; the readers report what is wrong, in this API's own words.
   app.setValidatorCompiler(() => () => true)
   await app.register(async (scope) => copyFromRoute(scope, services))
 
@@ -34,10 +34,10 @@ export async function copyRoutes(app: FastifyInstance, services: Services): Prom
   })
 }
 
-/** Of a COPY that comes as a body. */
+/** For a COPY in a body. */
 const maxStatementBytes = 1024 ** 2
 
-/** In a scope of its own: here a body is a stream, whatever its type says. */
+/** In a scope of its own: here a body is a stream, whatever its type. */
 async function copyFromRoute(app: FastifyInstance, services: Services): Promise<void> {
   holdContinue(app.server, /\/api\/v2\/sql\/copyfrom\/?$/)
   app.removeAllContentTypeParsers()
@@ -52,7 +52,7 @@ async function copyFromRoute(app: FastifyInstance, services: Services): Promise<
   )
 }
 
-/** The way of uploaded bytes: who sends them, into which COPY, and the body itself straight into it. */
+/** An upload: identifies the caller, reads the COPY, and streams the body into it. */
 async function upload(services: Services, request: FastifyRequest, reply: FastifyReply) {
   const principal = await sqlCaller(services, request)
   const { statement, upload: body } = await readUploadRequest(services.config, request, reply)
@@ -63,7 +63,7 @@ async function upload(services: Services, request: FastifyRequest, reply: Fastif
   return { time: ms / 1000, total_rows: rows }
 }
 
-/** The way of downloaded bytes: who asks for them, from which COPY, and straight into the response. */
+/** A download: identifies the caller, reads the COPY, and streams its data into the response. */
 async function download(services: Services, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const principal = await sqlCaller(services, request)
   const { statement, headers } = readDownload(request)
@@ -93,7 +93,7 @@ async function measured(
   const startedAt = performance.now()
   const { socket } = raw
   const transferred = () => (direction === 'from' ? socket.bytesRead : socket.bytesWritten)
-  // The beginning of a body comes with the headers.
+  // The beginning of a body arrives with the headers.
   const before = transferred() - (direction === 'from' ? raw.readableLength : 0)
   const finish = (isComplete: boolean, rows: number) => {
     const ms = Math.round(performance.now() - startedAt)

@@ -1,7 +1,7 @@
 import type { Account } from '../../auth/account.ts'
 import type { TableInfo } from '../../tables/list-tables.ts'
 
-/** A list of "visualizations", all of them tables. `url`: where the endpoints of the account begin. */
+/** A list of "visualizations", all of them tables. `url`: the base of the account's endpoints. */
 export function tablesDocument(tables: readonly TableInfo[], total: number, account: Account, url: string) {
   return {
     visualizations: tables.map((table) => tableDocument(table, account, url)),
@@ -13,8 +13,8 @@ export function tablesDocument(tables: readonly TableInfo[], total: number, acco
 }
 
 /**
- * A table as a "visualization" of type table. Clients sort by `updated_at`: of a table whose changes nobody notes, all
- * that is known is that it is not older than its account.
+ * A table as a "visualization" of type table. Clients sort by `updated_at`: a table without recorded changes gets the
+ * creation time of its account.
  */
 export function tableDocument(table: TableInfo, account: Account, url: string) {
   const privacy = table.isPublic ? 'PUBLIC' : 'PRIVATE'

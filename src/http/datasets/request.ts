@@ -2,7 +2,7 @@ import { errors } from '../../errors.ts'
 import { type Page, readPage } from '../middleware/page.ts'
 import { isObject, type Parameters, withoutEmpty } from '../middleware/parameters.ts'
 
-/** Which tables are to be listed; null if the client asks for visualizations that are no tables. */
+/** Which tables to list; null if the client asks for visualizations other than tables. */
 export function readTablesPage(query: Parameters): Page<'name' | 'updated_at'> | null {
   const page = readPage(withoutEmpty(query), {
     orders: ['name', 'updated_at'],
@@ -16,7 +16,7 @@ export function readDatasetsPage(query: Parameters): Page<'name'> {
   return readPage(withoutEmpty(query), { orders: ['name'], order: 'name', direction: 'asc' })
 }
 
-/** The member `privacy` of the body: shall everybody read the table. */
+/** The member `privacy` of the body: true if the table is to be public. */
 export function readIsPublic(body: unknown): boolean {
   const privacy = isObject(body) ? body.privacy : undefined
   if (privacy === 'PUBLIC' || privacy === 'LINK') return true

@@ -18,7 +18,7 @@ import { datasetsSchema, privacySchema, tableSchema, tablesSchema } from './sche
 export async function datasetsRoutes(app: FastifyInstance, services: Services): Promise<void> {
   const { config, databases } = services
   const listing = listingOf(services)
-  // The schemas describe; what is wrong is told in the words of this API.
+  // The schemas only describe; the readers report what is wrong, in this API's own words.
   app.setValidatorCompiler(() => () => true)
 
   app.get<Listing>('/api/v1/viz', { ...common, schema: tablesSchema }, async (request, reply) => {

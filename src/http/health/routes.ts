@@ -5,7 +5,7 @@ import { isStandby } from '../../postgres/wire/standby.ts'
 import type { Services } from '../services.ts'
 import { liveSchema, metricsSchema, readySchema } from './schemas.ts'
 
-/** Is the process alive; can it do its work; and its figures, for Prometheus. */
+/** Liveness, readiness, and metrics for Prometheus. */
 export async function healthRoutes(app: FastifyInstance, services: Services): Promise<void> {
   app.get('/health/live', { logLevel: 'warn', schema: liveSchema }, async () => ({
     status: 'ok',
@@ -26,7 +26,7 @@ export async function healthRoutes(app: FastifyInstance, services: Services): Pr
 
 async function readinessChecks({ databases }: Services) {
   const { control, hosts } = databases
-  // One may be added or removed meanwhile.
+  // A host may be added or removed meanwhile.
   const known = hosts.all()
   const [controlState, ...hostStates] = await Promise.all([
     stateOf(control.query('select 1').then(() => undefined)),
@@ -43,7 +43,7 @@ async function readinessChecks({ databases }: Services) {
 
 type State = Readonly<{ verdict: 'ok' | 'standby' | 'unreachable'; role?: HostRole | undefined }>
 
-/** Whoever asks has little patience: no answer in time counts as none. */
+/** The caller has little patience: a late answer counts as none. */
 async function stateOf(answer: Promise<HostRole | undefined>): Promise<State> {
   try {
     const role = await answerWithin(patienceMs, answer)

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { baseUrlOf } from '../middleware/address.ts'
 import type { Services } from '../services.ts'
 
-/** The first thing that somebody meets who opens the address: the console for a browser, a document for a program. */
+/** The root address: redirects a browser to the console, and answers a program with a document. */
 export async function homeRoutes(app: FastifyInstance, { config }: Services): Promise<void> {
   app.get('/', { schema: { hide: true } }, async (request, reply) => {
     const base = baseUrlOf(request, config)

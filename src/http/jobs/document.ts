@@ -30,7 +30,7 @@ export type JobDocument = {
   readonly fallback_failed_reason?: string
 }
 
-/** A job as its owner sees it: in the form it was sent, templates unfilled. */
+/** A job as its owner sees it: in the form it was sent, templates not filled in. */
 export function jobDocument(job: Job): JobDocument {
   return withoutAbsent({
     job_id: job.id,

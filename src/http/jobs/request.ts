@@ -3,9 +3,9 @@ import { type AppError, errors } from '../../errors.ts'
 import type { Fallbacks, ItemDefinition, JobDefinition } from '../../jobs/job.ts'
 import { isObject, type Parameters } from '../middleware/parameters.ts'
 
-/** What a client asks for in the body of a new job. */
+/** Reads the body of a new job. */
 export function readNewJob(body: unknown): JobDefinition {
-  // Counted over the whole body as JSON, extras included, however it was sent.
+  // Counts the whole body as JSON, extras included, however it was sent.
   const characters = serialisedLength(body)
   if (characters > maxCharacters) throw errors.jobInvalid(tooLarge(characters))
   if (!isObject(body)) throw missingQuery()
@@ -13,7 +13,7 @@ export function readNewJob(body: unknown): JobDefinition {
   return readDefinition(body)
 }
 
-/** The same for the body of an update, where only the query may stand: what is read-only is refused. */
+/** The same for an update, which may contain only the query: read-only members are refused. */
 export function readJobUpdate(body: unknown): JobDefinition {
   const fixed = isObject(body) ? Object.keys(body).filter((name) => readOnlyMembers.includes(name)) : []
   if (fixed.length > 0) throw errors.jobInvalid(`Only query can be changed, not ${fixed.join(', ')}`)
@@ -35,7 +35,7 @@ const readOnlyOutcome = [
   'fallback_failed_reason',
 ]
 
-// A document that was read can be sent again: what the service has added to it is ignored.
+// A document that was read can be sent again: members added by the service are ignored.
 const readOnlyMembers = ['job_id', 'user', 'created_at', 'updated_at', ...readOnlyOutcome]
 const readOnlyItemMembers = ['started_at', 'ended_at', ...readOnlyOutcome]
 
@@ -48,7 +48,7 @@ function serialisedLength(body: unknown): number {
   try {
     return (JSON.stringify(body) ?? '').length
   } catch {
-    // A body of nothing but brackets overflows the stack.
+    // A body of only brackets overflows the stack.
     throw errors.jobInvalid('The query is nested too deeply')
   }
 }
@@ -69,7 +69,7 @@ function readDefinition(body: Parameters): JobDefinition {
 
 function readObject(query: Parameters, beside: Fallbacks): JobDefinition {
   if (!isEmpty(beside)) {
-    throw errors.jobInvalid('onsuccess and onerror must stand inside query when query is an object')
+    throw errors.jobInvalid('onsuccess and onerror must be inside query when query is an object')
   }
   refuseUnknownMembers(query, jobMembers, 'query')
   const items = own(query, 'query')
@@ -118,7 +118,7 @@ function readText(value: unknown, place: string): string {
   return value
 }
 
-/** What came as JSON may have a member of any name, `__proto__` too: only own members count. */
+/** JSON may contain a member of any name, even `__proto__`: only own members count. */
 function own(members: Parameters, name: string): unknown {
   return Object.hasOwn(members, name) ? members[name] : undefined
 }
@@ -132,7 +132,7 @@ function isEmpty(fallbacks: Fallbacks): boolean {
   return fallbacks.onsuccess === undefined && fallbacks.onerror === undefined
 }
 
-/** What cannot be an id is an unknown one. */
+/** An invalid id is an unknown one. */
 export function readJobId({ params }: FastifyRequest): string {
   const { jobId } = params as { jobId: string }
   if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(jobId)) throw errors.jobNotFound(jobId)

@@ -13,10 +13,10 @@ import { jobDocument } from './document.ts'
 import { readJobId, readJobUpdate, readNewJob, readWaitMs } from './request.ts'
 import { cancelJobSchema, createJobSchema, readJobSchema, updateJobSchema } from './schemas.ts'
 
-/** Batch SQL jobs of the account in the path, for whoever holds its master key. */
+/** Batch SQL jobs of the account in the path, for holders of its master key. */
 export async function jobsRoutes(app: FastifyInstance, services: Services): Promise<void> {
   const { config, databases, jobWaiter } = services
-  // The schemas describe; bodies and parameters are refused in the words of this API.
+  // The schemas only describe; the readers refuse bodies and parameters, in this API's own words.
   app.setValidatorCompiler(() => () => true)
 
   app.post('/api/v2/sql/job', { ...writing, schema: createJobSchema }, async (request, reply) => {
@@ -60,6 +60,6 @@ export async function jobsRoutes(app: FastifyInstance, services: Services): Prom
 }
 
 const reading = { config: { rateGroup: 'jobs_read' } } as const
-/** Several times what a job may have, however it is written. */
+/** Several times the maximum size of a job, however it is encoded. */
 const maxBodyBytes = 128 * 1024
 const writing = { config: { rateGroup: 'jobs' }, bodyLimit: maxBodyBytes } as const

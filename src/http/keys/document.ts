@@ -2,7 +2,7 @@ import type { Key, KeyListing } from '../../keys/key.ts'
 import { pageLinks } from '../middleware/page.ts'
 import type { Parameters } from '../middleware/parameters.ts'
 
-/** The key as clients see it: neither its id nor its role. In a list it has a link to `self`. */
+/** The key as clients see it: without id and role. In a list it has a link to `self`. */
 export function keyDocument(key: Key, username: string, self?: string) {
   const { apis, services, hasTableMetadata } = key.scope
   const tables = key.tables.map(({ schema, name, isOwner, permissions }) => ({
@@ -27,7 +27,7 @@ export function keyDocument(key: Key, username: string, self?: string) {
   }
 }
 
-/** Most servers keep the time of UTC, and a page has forty: those need no calendar. */
+/** Most servers run in UTC, and a page has forty timestamps: these need no date calculation. */
 function timestamp(time: string): string {
   const text = time.endsWith('+00:00') ? time : new Date(time).toISOString()
   return `${text.slice(0, 10)} ${text.slice(11, 19)} +0000`
@@ -38,7 +38,7 @@ export type KeyPage = Readonly<{
   total: number
   listing: KeyListing
   username: string
-  /** The address of the list, and the parameters it was asked for with. */
+  /** The address of the list, and its query parameters. */
   address: string
   query: Parameters
 }>

@@ -34,7 +34,7 @@ function faultsOfName(name: unknown): string[] {
     ...([...name].length > maxNameLength
       ? [`Name is too long (maximum is ${maxNameLength} characters)`]
       : []),
-    ...(unprintable.test(name) ? ['Name can only hold printable characters'] : []),
+    ...(unprintable.test(name) ? ['Name can only contain printable characters'] : []),
   ]
 }
 
@@ -52,7 +52,7 @@ function faultsOfGrants(grants: unknown): string[] {
     .map(faultOfSection)
     .filter((fault) => fault !== undefined)
   const ofNumber = sectionTypes.filter((type) => {
-    // Of more than so many one has a wrong shape, or the type of another.
+    // With more sections than this, one has a wrong shape or a repeated type.
     const count = grants
       .slice(0, maxSections)
       .filter((section) => isObject(section) && section.type === type).length
@@ -63,7 +63,7 @@ function faultsOfGrants(grants: unknown): string[] {
   return faultsOfNames(readGrants(grants as readonly Section[]))
 }
 
-/** Three can be right; of the rest only so many are told. */
+/** Three can be valid; faults are reported only up to this number. */
 const maxSections = 10
 
 function faultOfSection(section: unknown, index: number): string | undefined {
@@ -73,7 +73,7 @@ function faultOfSection(section: unknown, index: number): string | undefined {
   return faultOf(type === undefined ? anySection : grantShapes[type], section, path)
 }
 
-/** A section of no known type has at least its type wrong. */
+/** A section of unknown type: at least its type is wrong. */
 const anySection = {
   type: 'object',
   required: ['type'],
@@ -90,7 +90,7 @@ const anySection = {
   },
 } as const
 
-/** Names that PostgreSQL cannot have are no tables of the user's. */
+/** Names that PostgreSQL cannot have are not tables of the user. */
 function faultsOfNames({ tables, schemas }: WantedGrants): string[] {
   return [
     ...(tables.some(({ schema, name }) => isImpossible(schema) || isImpossible(name))
@@ -126,7 +126,7 @@ function readGrants(sections: readonly Section[]): WantedGrants {
   }
 }
 
-/** What stands twice is granted once, with the permissions of both. */
+/** A table given twice is granted once, with the permissions of both. */
 function mergeByName<T extends Readonly<{ permissions: readonly string[] }>>(
   all: readonly T[],
   nameOf: (grant: T) => string,
@@ -139,7 +139,7 @@ function mergeByName<T extends Readonly<{ permissions: readonly string[] }>>(
   return [...merged.values()]
 }
 
-/** Reads the parameters of a list; throws a sentence about the first bad one. */
+/** Reads the parameters of a list; throws an error about the first bad one. */
 export function readListing(query: Parameters): KeyListing {
   const page = readPage(query, { orders: keyOrders, order: 'updated_at', direction: 'asc' })
   return { ...page, types: keyTypesOf(query) }

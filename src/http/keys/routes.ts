@@ -18,7 +18,7 @@ import { keyDocument, listDocument } from './document.ts'
 import { readKeyName, readListing, readNewKey } from './request.ts'
 import { createSchema, deleteSchema, listSchema, readSchema, regenerateSchema } from './schemas.ts'
 
-/** API keys of the account in the path, for whoever holds a master key. */
+/** API keys of the account in the path, for holders of a master key. */
 export async function keysRoutes(app: FastifyInstance, services: Services): Promise<void> {
   app.setErrorHandler(respondWithKeyError)
   app.setNotFoundHandler(app.refuseUnknownRoute)
@@ -70,14 +70,14 @@ export async function keysRoutes(app: FastifyInstance, services: Services): Prom
 const list = '/api_keys'
 const one = `${list}/:key`
 
-/** Bodies and parameters are checked in request.ts, with the texts that clients know; the schemas describe. */
+/** request.ts checks bodies and parameters, with the texts that clients know; the schemas only describe. */
 const common = {
   config: { rateGroup: 'keys' },
   validatorCompiler: () => () => true,
   serializerCompiler: () => (document: unknown) => JSON.stringify(document),
 } as const satisfies RouteShorthandOptions
 
-/** Whose keys are meant: the caller's own, or those of the member that an owner or admin names. */
+/** The account whose keys are meant: the caller's own, or the member named by an owner or admin. */
 async function addressedAccount(services: Services, request: FastifyRequest): Promise<Account> {
   const { account } = await keysCaller(services, request)
   const target = textOf(request.query as Parameters, 'target_user')

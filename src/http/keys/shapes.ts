@@ -2,7 +2,7 @@ import { apis, dataServices, schemaPermissions, tablePermissions } from '../../k
 import { knownExtras } from '../middleware/schemas.ts'
 import type { Shape } from './validate-key-body.ts'
 
-/** What a creation may look like: request.ts validates with it, and the OpenAPI description is made of it. */
+/** The shape of a creation: request.ts validates with it, and the OpenAPI description uses it. */
 
 export const grantShapes = {
   apis: {
@@ -63,7 +63,7 @@ export const grantShapes = {
   },
 } as const satisfies Record<string, Shape>
 
-/** What a document read from us carries besides; ignored when it is posted again. */
+/** Further members of a document that was read from us; ignored when it is posted again. */
 const carried = ['user', 'type', 'token', 'created_at', 'updated_at', '_links'] as const
 
 export const newKeyShape = {

@@ -11,8 +11,8 @@ export type Shape =
     }>
 
 /**
- * The first thing that does not fit, in the words that clients of the key endpoints know; undefined if all fits. The
- * first only: a hostile body of a megabyte must not become a list of faults.
+ * The first fault, in the words that clients of the key endpoints know; undefined if there is none. Only the first: a
+ * hostile body of a megabyte must not become a list of faults.
  */
 export function faultOf(shape: Shape, value: unknown, path: string): string | undefined {
   if (typeOf(value) !== shape.type) {

@@ -1,7 +1,10 @@
 import type { Account } from '../../auth/account.ts'
 import type { AccountUsage } from '../../tables/account-usage.ts'
 
-/** Who am I, and what is left of my quota. `base`: where the endpoints of the account begin. Clients of the third version read `user_data`, of the fourth the rest. */
+/**
+ * The caller's account, and its remaining quota. `base`: the base of the account's endpoints. Clients of version 3 read
+ * `user_data`, of version 4 the rest.
+ */
 export function meDocument(account: Account, usage: AccountUsage, base: string, copyMaxBytes: number) {
   const organization = account.organization && { name: account.organization.name }
   return {
@@ -16,7 +19,7 @@ export function meDocument(account: Account, usage: AccountUsage, base: string, 
       base_url: base,
       quota_in_bytes: account.quotaBytes,
       db_size_in_bytes: usage.usedBytes,
-      // Clients compare it with a number: without a quota there is none.
+      // Clients compare it with a number, so it is absent without a quota.
       ...(usage.remainingBytes !== null && { remaining_byte_quota: usage.remainingBytes }),
       table_count: usage.tableCount,
       copy_max_bytes: copyMaxBytes,

@@ -7,7 +7,7 @@ import type { Services } from '../services.ts'
 import { meDocument } from './document.ts'
 import { meSchema } from './schemas.ts'
 
-/** At the root of the host, where the path names no account: the credential says who is asking. */
+/** At the root of the host, where the path names no account: the credential identifies the caller. */
 export async function meRoutes(app: FastifyInstance, services: Services): Promise<void> {
   const { config, databases } = services
   forbidStoring(app)

@@ -78,7 +78,7 @@ const nameIn = ({ params }: FastifyRequest) => (params as { name: string }).name
 /** The account of the token, for paths without an account. */
 export async function accountOfHolder(services: CallerServices, request: FastifyRequest): Promise<Account> {
   const credential = credentialIn(request)
-  // The token of the public key identifies nobody: every account has it.
+  // The token of the public key identifies no caller: every account has it.
   if (credential.kind !== 'token' || credential.token === defaultToken) throw errors.unauthorized()
   const find = () => holderOf(services.directory, credential)
   const { account, named } = await services.wrongTokens.attempt(

@@ -21,10 +21,10 @@ const answers: Readonly<Record<string, Readonly<{ error: ErrorName; statuses: re
 }
 
 const meanings = {
-  400: 'The request is not valid, or what PostgreSQL says of the SQL',
+  400: 'The request is not valid, or PostgreSQL reports an error in the SQL',
   401: 'The credential is missing or wrong',
   403: 'The key does not allow this',
-  404: 'There is no such account, or nothing of that name in it',
+  404: 'There is no such account, or it has nothing with this name',
   408: 'The client took too long to send its request',
   409: 'The name is taken, or the state of the account does not allow this',
   413: 'The body is too large',
@@ -41,14 +41,14 @@ const headers: Partial<Record<Status, Record<string, OpenApi.HeaderObject>>> = {
   401: {
     'WWW-Authenticate': {
       schema: { type: 'string' },
-      description: 'Basic realm="Cartage"; to browsers a scheme for which they ask nobody for a password',
+      description: 'Basic realm="Cartage"; for browsers a scheme that opens no password dialog',
     },
   },
   429: {
-    'Retry-After': { schema: whole, description: 'Seconds until the next request may come' },
-    'Carto-Rate-Limit-Limit': { schema: whole, description: 'Requests at once' },
-    'Carto-Rate-Limit-Remaining': { schema: whole, description: 'Requests that are left of them' },
-    'Carto-Rate-Limit-Reset': { schema: whole, description: 'Seconds until all are there again' },
+    'Retry-After': { schema: whole, description: 'Seconds until the next request is allowed' },
+    'Carto-Rate-Limit-Limit': { schema: whole, description: 'Size of the burst' },
+    'Carto-Rate-Limit-Remaining': { schema: whole, description: 'Requests left of the burst' },
+    'Carto-Rate-Limit-Reset': { schema: whole, description: 'Seconds until the burst is full again' },
   },
   503: { 'Retry-After': { schema: whole, description: 'Seconds' } },
 }
@@ -63,11 +63,11 @@ const errorSchemas: Record<ErrorName, OpenApi.SchemaObject> = {
         items: { type: 'string' },
         description: 'What happened; the first text counts',
       },
-      code: { type: 'string', description: 'Of the closed list in docs/errors.md; never changes' },
-      sqlstate: { type: 'string', pattern: '^[0-9A-Z]{5}$', description: 'Where PostgreSQL gave one' },
+      code: { type: 'string', description: 'From the list in docs/errors.md; never changes' },
+      sqlstate: { type: 'string', pattern: '^[0-9A-Z]{5}$', description: 'If PostgreSQL gave one' },
       detail: { type: 'string' },
       hint: { type: 'string' },
-      context: { type: 'string', description: '`limit` where a limit was reached' },
+      context: { type: 'string', description: '`limit` if a limit was reached' },
       position: { type: 'integer', description: 'Character of the SQL' },
     },
     examples: [{ error: ['relation "t" does not exist'], code: 'database', sqlstate: '42P01', position: 15 }],

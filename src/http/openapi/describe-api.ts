@@ -7,17 +7,17 @@ import { nameSchemas } from './name-schemas.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** The OpenAPI document, made when it is first asked for. */
+    /** The OpenAPI document, made on first use. */
     apiDescription: () => Promise<object>
   }
 }
 
 /**
- * Describes the API from the schemas of its routes, which are registered after this; what all routes of an area
- * share (credentials, errors) is added to each.
+ * Describes the API from the schemas of its routes, which are registered after this; adds to each what all routes of an
+ * area share (credentials, errors).
  */
 export function describeApi(app: FastifyInstance, publicUrl: string): void {
-  // The schemas describe answers, they do not shape them: a member that no schema knows must not be lost.
+  // The schemas describe answers but do not shape them: a member without a schema must not be lost.
   app.setSerializerCompiler(() => (answer) => JSON.stringify(answer))
   const routes: RouteOptions[] = []
   app.addHook('onRoute', (route) => {
@@ -35,7 +35,10 @@ function isDescribed({ schema, url, method }: RouteOptions): boolean {
   return Boolean(schema?.tags) && !schema?.hide && !url.startsWith('/u/') && !isQuiet
 }
 
-/** By an application of its own that has the same routes and serves nobody: few ask for it, and its code is large. */
+/**
+ * With a separate application that has the same routes and serves no requests: the description is rarely needed, and
+ * its code is large.
+ */
 async function describe(routes: readonly RouteOptions[], publicUrl: string): Promise<object> {
   const { default: swagger } = await import('@fastify/swagger')
   const app = fastify({ exposeHeadRoutes: false })
@@ -105,7 +108,7 @@ function completeOperation(method: string, path: string, operation: OpenApi.Oper
   operation.responses = { ...commonAnswers(area), ...withoutDefault(operation.responses ?? {}) }
 }
 
-/** Where a route names no answers the generator invents one. */
+/** For a route without answers the generator invents one. */
 function withoutDefault(responses: OpenApi.ResponsesObject): OpenApi.ResponsesObject {
   const { 200: ok, ...others } = responses
   const isInvented = ok && 'description' in ok && ok.description === 'Default Response' && !('content' in ok)

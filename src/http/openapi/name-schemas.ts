@@ -2,7 +2,7 @@ import type { OpenAPIV3_1 as OpenApi } from 'openapi-types'
 
 type Schemas = NonNullable<OpenApi.ComponentsObject['schemas']>
 
-/** Documents that clients have types for: wherever a schema has one of these titles, it becomes a reference to its name. */
+/** Documents that clients have types for: a schema with one of these titles becomes a reference to it. */
 const names = new Set([
   ...['Job', 'JobItem', 'Key', 'Grant', 'Table', 'Error', 'KeyError'],
   ...['User', 'UserWithToken', 'Organization', 'OrganizationWithToken'],

@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify'
 import type { OpenAPIV3 } from 'openapi-types'
 import { heldFile, holdFiles, readPackageFile } from '../../package-file.ts'
 
-/** The reference for people. An application of its own, as nothing can be added to one that has started. */
+/** The reference for people. A separate application, as nothing can be added to one that has started. */
 export async function openReference(description: unknown): Promise<FastifyInstance> {
   const [{ default: fastify }, { default: swagger }, { default: swaggerUi }] = await Promise.all([
     import('fastify'),
@@ -62,13 +62,13 @@ const types: Readonly<Record<string, string>> = {
 let folder: string | undefined
 let descriptor: number | undefined
 
-/** Where its files lie; looked for once. */
+/** The folder of its files, found once. */
 function files(): string {
   folder ??= join(dirname(createRequire(import.meta.url).resolve('@fastify/swagger-ui')), 'static')
   return folder
 }
 
-/** Linux has a name for a folder that is open, which needs no way there. */
+/** On Linux, the path of the open folder works without access to its parents. */
 function withinReach(): string {
   if (process.platform !== 'linux') return files()
   descriptor ??= openSync(files(), 'r')

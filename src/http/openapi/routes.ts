@@ -2,11 +2,11 @@ import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import { errors } from '../../errors.ts'
 import { heldReferenceFile, openReference } from './reference.ts'
 
-/** The description of the API: for programs, and for people to read and try out. Everything it needs comes from here. */
+/** The description of the API: for programs, and for people to read and try out. Loads nothing from elsewhere. */
 export async function openapiRoutes(app: FastifyInstance): Promise<void> {
   app.get('/openapi.json', { schema: { hide: true } }, async () => app.apiDescription())
 
-  // Few ask for the reference, and it would be a good part of the start of a process: it is loaded for the first who does.
+  // The reference is rarely needed, and would take a good part of the start: it is loaded on first use.
   let reference: Promise<FastifyInstance> | undefined
   for (const path of ['/docs', '/docs/*']) {
     app.get(path, { schema: { hide: true } }, async ({ method, url, headers }, reply) => {
@@ -21,7 +21,7 @@ export async function openapiRoutes(app: FastifyInstance): Promise<void> {
   app.addHook('onClose', async () => (await reference)?.close())
 }
 
-/** Those of the connection are for the one that answers. */
+/** Without the headers of the connection, which are set by the outer server. */
 function headersOf({ headers }: LightMyRequestResponse): LightMyRequestResponse['headers'] {
   const { connection: _, date: __, 'transfer-encoding': ___, ...ours } = headers
   return ours

@@ -8,8 +8,8 @@ import { givenTwice, maxParamsLength, type Parameters } from '../middleware/para
 type Limits = Readonly<{ maxBytes: number; memberAsText: string; longMember: string }>
 
 /**
- * The fields of a multipart body. As in a form, bytes that are no UTF-8 become U+FFFD, but not in the field
- * `memberAsText`, and all but the first `longMember` are small.
+ * The fields of a multipart body. As in a form, invalid UTF-8 becomes U+FFFD, except in the field `memberAsText`, and
+ * all but the first `longMember` must be small.
  */
 export async function readFields(
   request: FastifyRequest,
@@ -19,7 +19,7 @@ export async function readFields(
   let length = 0
   let beside = 0
   for await (const { name, isFile, bytes, isTruncated } of partsOf(request, maxBytes)) {
-    if (isFile) throw errors.badRequest('A file has no meaning here: send the query as a field')
+    if (isFile) throw errors.badRequest('Files are not accepted here: send the query as a field')
     length += bytes.length
     if (length > maxBytes || isTruncated) throw errors.bodyTooLarge(maxBytes)
     if (name in fields) throw givenTwice(name)
@@ -33,9 +33,9 @@ export async function readFields(
 
 type Part = Readonly<{ name: string; isFile: boolean; bytes: Buffer; isTruncated: boolean }>
 
-/** Makes a 400 of what the parser throws. It never ends at a part without a name, so there is a time limit. */
+/** Turns the parser's errors into a 400. The parser never ends at a part without a name, so there is a time limit. */
 async function* partsOf(request: FastifyRequest, maxBytes: number): AsyncGenerator<Part> {
-  // A file is given as its bytes. A field would come decoded by what its part says of itself.
+  // A file is returned as bytes. A field would be decoded according to its own part's headers.
   const parts = request.files({ limits: { fileSize: maxBytes }, isPartAFile: () => true })
   const stuck = new Promise<never>((_resolve, reject) => {
     request.raw.once('end', () => setTimeout(() => reject(new Error('a part has no name')), stuckMs).unref())
@@ -55,5 +55,5 @@ async function* partsOf(request: FastifyRequest, maxBytes: number): AsyncGenerat
   }
 }
 
-/** All of the body has been given to the parser by then. */
+/** By then the parser has the whole body. */
 const stuckMs = 1_000

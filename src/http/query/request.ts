@@ -15,7 +15,7 @@ import {
   wholeOf,
 } from '../middleware/parameters.ts'
 
-/** Reads the parameters of a request, wherever they came in; throws on the first bad one. */
+/** Reads the parameters of a request, from query string and body; throws on the first bad one. */
 export function readQuery(request: FastifyRequest): Query {
   const parameters = knownOf(parametersOf(request))
   return {
@@ -29,7 +29,7 @@ export function readQuery(request: FastifyRequest): Query {
   }
 }
 
-/** An empty one counts as absent. By name, not all that there are: to go through them takes 1 % of a short query. */
+/** An empty one counts as absent. Read by name: iterating over all parameters takes 1 % of a short query. */
 function knownOf(all: Parameters): Parameters {
   return {
     q: unlessEmpty(all.q),
@@ -51,7 +51,7 @@ function choiceInAnyCase<T extends string>(
   choices: readonly T[],
 ): T | undefined {
   const value = parameters[name]
-  // As they are spelled by nearly everybody.
+  // The usual spelling.
   const choice = choices.find((known) => known === value)
   if (choice !== undefined || value === undefined) return choice
   return choiceOf({ [name]: typeof value === 'string' ? value.toLowerCase() : value }, name, choices)
@@ -110,7 +110,7 @@ function skippedFieldsOf(value: unknown): ReadonlySet<string> {
 
 const none: ReadonlySet<string> = new Set()
 
-/** A query string is read leniently, but a value must not become another one. */
+/** A query string is decoded leniently, but a bad value must not turn into another one. */
 export function refuseBrokenParams({ query, url }: FastifyRequest): void {
   if ((query as Parameters).params === undefined) return
   try {
@@ -120,7 +120,7 @@ export function refuseBrokenParams({ query, url }: FastifyRequest): void {
   }
 }
 
-/** As many as the protocol can count. */
+/** The protocol's maximum. */
 const maxParams = 65_535
 const defaultDecimals = 6
 const maxRowsPerPage = 1_000_000_000

@@ -18,7 +18,7 @@ import { queryByGetSchema, queryByPostSchema } from './schemas.ts'
 export async function queryRoutes(app: FastifyInstance, services: Services): Promise<void> {
   const { queryMaxBodyBytes: maxBytes } = services.config
   await loadGrammar()
-  // The schemas describe; readQuery checks, in the words of this API.
+  // The schemas only describe; readQuery checks, in this API's own words.
   app.setValidatorCompiler(() => () => true)
 
   const handler = async (request: FastifyRequest, reply: FastifyReply) => {
@@ -38,10 +38,10 @@ export async function queryRoutes(app: FastifyInstance, services: Services): Pro
     return reply
   }
   app.get('/api/v2/sql', { ...common, exposeHeadRoute: false, schema: queryByGetSchema }, handler)
-  // In a scope of its own: what reads multipart bodies would take its time from every GET as well.
+  // In a scope of its own: the multipart hooks would slow down every GET as well.
   await app.register(async (scope) => {
     await scope.register(multipart, { throwFileSizeLimit: false })
-    // Early, because the fields may hold the credential.
+    // Early, because the fields may contain the credential.
     scope.addHook('preValidation', async (request) => {
       if (request.isMultipart()) request.body = await readFields(request, { maxBytes, ...common.config })
     })
@@ -51,7 +51,7 @@ export async function queryRoutes(app: FastifyInstance, services: Services): Pro
 
 const common = { config: { rateGroup: 'sql', memberAsText: 'params', longMember: 'q' } } as const
 
-/** A response that is written as its rows come. Past Fastify, whose streams do not tell when a buffer is free again. */
+/** A response written as its rows arrive. Bypasses Fastify, whose streams do not tell when a buffer is free again. */
 function openAnswer(reply: FastifyReply, query: Query): ServerResponse {
   const headers = setHeaders(reply, query).getHeaders()
   return reply.hijack().raw.writeHead(200, headers as OutgoingHttpHeaders)

@@ -78,7 +78,7 @@ function hold(
 type Holder = Readonly<{ name: string; isStranger: boolean }>
 
 /**
- * Each holder may hold as much as is left free, anonymous callers a quarter of that: so nobody can take all, and a new
+ * Each holder may hold as much as is left free, anonymous callers a quarter of that: so none can take all, and a new
  * holder finds room. Anonymous callers together get a quarter.
  */
 export class BodyBudget {
