@@ -1,5 +1,5 @@
-import type { JobDocument, JobQuery } from '../../src/client/documents.ts'
 import { randomId } from '../../src/client/http/random-id.ts'
+import type { JobDocument, JobQuery } from '../../src/contract/documents.ts'
 import { UnreachableError } from './api-error.ts'
 import { waitForService } from './connection.ts'
 import { rememberJob } from './known-jobs.ts'

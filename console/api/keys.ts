@@ -1,5 +1,5 @@
-import type { Grant, KeyDocument, KeyList } from '../../src/client/documents.ts'
 import { onlyOnce } from '../../src/client/http/only-once.ts'
+import type { Grant, KeyDocument, KeyList } from '../../src/contract/documents.ts'
 import { type Call, requestJson } from './request.ts'
 
 /** Whose keys: the session's own, or, for owners and admins of an organization, those of a member. */

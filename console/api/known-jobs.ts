@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
-import type { JobDocument, JobStatus } from '../../src/client/documents.ts'
-import { firstStatementOf } from '../../src/client/job-items.ts'
+import type { JobDocument, JobStatus } from '../../src/contract/documents.ts'
+import { firstStatementOf } from '../../src/contract/job-items.ts'
 import { shorten } from '../parts/format.ts'
 import { changeKept, readKept } from './kept.ts'
 import { session } from './session.ts'

@@ -10,7 +10,7 @@ import type {
   OrganizationDocument,
   UserChanges,
   UserDocument,
-} from '../../src/client/documents.ts'
+} from '../../src/contract/documents.ts'
 import { ApiError } from './api-error.ts'
 import { requestJson } from './request.ts'
 

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { JobQuery } from '../../src/client/documents.ts'
+import type { JobQuery } from '../../src/contract/documents.ts'
 import { curlLine } from '../api/curl.ts'
 import { changeJob, readJob, startJob } from '../api/jobs.ts'
 import { session } from '../api/session.ts'

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { ItemDocument } from '../../src/client/documents.ts'
+import type { ItemDocument } from '../../src/contract/documents.ts'
 import { serviceNow } from '../parts/clock.ts'
 import { formatDuration, formatTime } from '../parts/format.ts'
 import { Notice } from '../parts/notice.tsx'

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
-import type { JobDocument } from '../../src/client/documents.ts'
-import { partsOf } from '../../src/client/job-items.ts'
+import type { JobDocument } from '../../src/contract/documents.ts'
+import { partsOf } from '../../src/contract/job-items.ts'
 import { ApiError } from '../api/api-error.ts'
 import { curlLine } from '../api/curl.ts'
 import { cancelJob, isFinal, startJob } from '../api/jobs.ts'

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { JobDocument } from '../../src/client/documents.ts'
+import type { JobDocument } from '../../src/contract/documents.ts'
 import { isAbort } from '../api/api-error.ts'
 import { isFinal, readJobPatiently } from '../api/jobs.ts'
 import { rememberJob } from '../api/known-jobs.ts'

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { TableRights } from '../../src/client/rights-sql.ts'
+import type { TableRights } from '../../src/contract/rights-sql.ts'
 import { shownName } from '../api/sql.ts'
 import { plural } from '../parts/format.ts'
 import { Notice } from '../parts/notice.tsx'

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import type { KeyDocument } from '../../src/client/documents.ts'
+import type { KeyDocument } from '../../src/contract/documents.ts'
 import type { Credential } from '../api/credential.ts'
 import { type KeysOf, readKey } from '../api/keys.ts'
 import { credential, session } from '../api/session.ts'

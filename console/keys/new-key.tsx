@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { schemaRightsSql, type TableRights, tableRightsSql } from '../../src/client/rights-sql.ts'
+import { schemaRightsSql, type TableRights, tableRightsSql } from '../../src/contract/rights-sql.ts'
 import { ApiError } from '../api/api-error.ts'
 import { curlLine } from '../api/curl.ts'
 import { createKey, readKey } from '../api/keys.ts'

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { KeyDocument } from '../../src/client/documents.ts'
+import type { KeyDocument } from '../../src/contract/documents.ts'
 import { shownName } from '../api/sql.ts'
 import { plural } from '../parts/format.ts'
 import { Load, type Loaded } from '../parts/loading.tsx'

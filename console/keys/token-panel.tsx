@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { KeyDocument } from '../../src/client/documents.ts'
+import type { KeyDocument } from '../../src/contract/documents.ts'
 import { CodeBlock } from '../parts/code-block.tsx'
 import { copyText } from '../parts/copy-button.tsx'
 import { Tabs, tabPanel } from '../parts/tabs.tsx'

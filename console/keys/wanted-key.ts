@@ -1,4 +1,4 @@
-import type { DatabaseGrant, DataServicesGrant, Grant, KeyDocument } from '../../src/client/documents.ts'
+import type { DatabaseGrant, DataServicesGrant, Grant, KeyDocument } from '../../src/contract/documents.ts'
 import { quoteName } from '../api/sql.ts'
 
 export const apis = ['sql', 'maps'] as const

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { UserDocument } from '../../src/client/documents.ts'
+import type { UserDocument } from '../../src/contract/documents.ts'
 import { createUser, type WithKey } from '../api/operator.ts'
 import { ErrorNotice } from '../parts/notice.tsx'
 import { hrefOf, pathTo } from '../parts/route.ts'

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { UserDocument } from '../../src/client/documents.ts'
+import type { UserDocument } from '../../src/contract/documents.ts'
 import { ApiError } from '../api/api-error.ts'
 import { deleteUser, readMasterKey, readUser } from '../api/operator.ts'
 import { ConfirmedAct } from '../parts/confirmed-act.tsx'

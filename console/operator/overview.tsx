@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import type { CheckDocument } from '../../src/client/documents.ts'
+import type { CheckDocument } from '../../src/contract/documents.ts'
 import { type Readiness, readActivity, readReadiness, runDoctor } from '../api/operator.ts'
 import { plural } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { JobDocument } from '../../src/client/documents.ts'
+import type { JobDocument } from '../../src/contract/documents.ts'
 import { cancelJob, isFinal, startJob, watchJob } from '../api/jobs.ts'
 import { session } from '../api/session.ts'
 import { quoteName, shownName } from '../api/sql.ts'

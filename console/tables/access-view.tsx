@@ -1,4 +1,4 @@
-import type { KeyDocument } from '../../src/client/documents.ts'
+import type { KeyDocument } from '../../src/contract/documents.ts'
 import { listAllKeys } from '../api/keys.ts'
 import { session } from '../api/session.ts'
 import type { Table } from '../api/tables.ts'

@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals'
-import type { JobDocument } from '../../src/client/documents.ts'
-import type { ImportStatements } from '../../src/client/import/import-plan.ts'
+import type { JobDocument } from '../../src/contract/documents.ts'
+import type { ImportStatements } from '../../src/file-import/import-plan.ts'
 import { ApiError, UnreachableError } from '../api/api-error.ts'
 import { refreshCatalog } from '../api/catalog.ts'
 import { waitForService } from '../api/connection.ts'

@@ -1,4 +1,4 @@
-import type { JobDocument } from './documents.ts'
+import type { JobDocument } from '../contract/documents.ts'
 
 /** Everything that goes wrong between a caller and the service: its text, and what else the service said. */
 export class CartageError extends Error {

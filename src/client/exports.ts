@@ -1,4 +1,6 @@
 /** What `cartage/client` has in Node and in browsers alike. */
+
+export type * from '../contract/documents.ts'
 export type { AdminClient, AdminOptions } from './admin-client.ts'
 export type {
   CopyFromOptions,
@@ -13,7 +15,6 @@ export type { RowStream, SqlSummary } from './api/row-stream.ts'
 export { type BoundStatement, type SqlValue, type Statement, statement } from './api/sql-statement.ts'
 export type { DatasetListing, TableListing } from './api/tables-api.ts'
 export { CartageError, JobError } from './cartage-error.ts'
-export type * from './documents.ts'
 export { ExactNumber, type Numbers } from './exact-json.ts'
 export type { Body, Progress } from './http/transport.ts'
 export type { Client, ClientOptions } from './user-client.ts'

@@ -1,6 +1,6 @@
 import { CartageError } from '../../client/cartage-error.ts'
-import { formatDuration } from '../../client/format.ts'
 import { ConfigError } from '../../config-variables.ts'
+import { formatDuration } from '../../contract/text/format.ts'
 import { UsageError } from '../command.ts'
 import { explainFile, isFileTrouble } from '../file-trouble.ts'
 import { Interrupted } from '../interrupt.ts'

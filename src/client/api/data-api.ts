@@ -1,4 +1,4 @@
-import type { CopyAnswer, SqlAnswer } from '../documents.ts'
+import type { CopyAnswer, SqlAnswer } from '../../contract/documents.ts'
 import { jsonReader, type Numbers } from '../exact-json.ts'
 import { type Call, type Connection, type OnProgress, sendForBytes, sendForJson } from '../http/send.ts'
 import type { Body } from '../http/transport.ts'

@@ -1,5 +1,5 @@
+import type { JobDocument, JobQuery } from '../../contract/documents.ts'
 import { CartageError, JobError } from '../cartage-error.ts'
-import type { JobDocument, JobQuery } from '../documents.ts'
 import { randomId } from '../http/random-id.ts'
 import { type Connection, sendForJson } from '../http/send.ts'
 

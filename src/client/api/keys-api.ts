@@ -1,4 +1,4 @@
-import type { Grant, KeyDocument, KeyList } from '../documents.ts'
+import type { Grant, KeyDocument, KeyList } from '../../contract/documents.ts'
 import { type Connection, sendForJson } from '../http/send.ts'
 
 export type KeyListing = Readonly<{

@@ -1,4 +1,4 @@
-import type { DatasetList, TableDocument, TableList } from '../documents.ts'
+import type { DatasetList, TableDocument, TableList } from '../../contract/documents.ts'
 import { type Connection, sendForJson } from '../http/send.ts'
 
 type Paging = Readonly<{ page?: number; per_page?: number; order_direction?: 'asc' | 'desc' }>

@@ -1,4 +1,4 @@
-import { auditActions } from '../../client/admin-names.ts'
+import { auditActions } from '../../contract/admin-names.ts'
 import { answered } from '../middleware/schemas.ts'
 
 /** What the OpenAPI description says of hosts, doctor, audit and activity. */

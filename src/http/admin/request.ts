@@ -3,7 +3,7 @@ import type { NewOrganization } from '../../accounts/create-organization.ts'
 import type { NewUser } from '../../accounts/create-user.ts'
 import type { UserChanges } from '../../accounts/update-user.ts'
 import type { AuditFilter } from '../../audit/audit-store.ts'
-import { auditActions } from '../../client/admin-names.ts'
+import { auditActions } from '../../contract/admin-names.ts'
 import { errors } from '../../errors.ts'
 import { choiceOf, type Parameters, textOf, wholeOf, withoutEmpty } from '../middleware/parameters.ts'
 

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { elementsOf } from '../../client/json-rows.ts'
+import { elementsOf } from '../../contract/text/json-rows.ts'
 import { errors } from '../../errors.ts'
 import { formats, type Query } from '../../query/query.ts'
 import type { Paging } from '../../sql/query-kind.ts'

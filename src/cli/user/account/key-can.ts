@@ -1,12 +1,12 @@
 import { createClient } from '../../../client/client.ts'
-import { shownName } from '../../../client/quote.ts'
 import {
   knownRights,
   permissions,
   schemaRightsSql,
   type TableRights,
   tableRightsSql,
-} from '../../../client/rights-sql.ts'
+} from '../../../contract/rights-sql.ts'
+import { shownName } from '../../../contract/text/quote.ts'
 import { UsageError } from '../../command.ts'
 import type { UserCommand } from '../command.ts'
 import { printList } from '../output/list.ts'

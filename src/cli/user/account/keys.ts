@@ -1,5 +1,5 @@
-import type { DatabaseGrant, Grant, KeyDocument } from '../../../client/documents.ts'
-import { permissions } from '../../../client/rights-sql.ts'
+import type { DatabaseGrant, Grant, KeyDocument } from '../../../contract/documents.ts'
+import { permissions } from '../../../contract/rights-sql.ts'
 import { UsageError } from '../../command.ts'
 import { shellWord } from '../../printable.ts'
 import { confirm } from '../ask.ts'

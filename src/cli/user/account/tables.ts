@@ -1,5 +1,5 @@
-import { formatBytes, formatCount } from '../../../client/format.ts'
-import { quoteLiteral } from '../../../client/quote.ts'
+import { formatBytes, formatCount } from '../../../contract/text/format.ts'
+import { quoteLiteral } from '../../../contract/text/quote.ts'
 import type { Call, UserCommand } from '../command.ts'
 import { runToEnd } from '../jobs/follow-job.ts'
 import { printList } from '../output/list.ts'

@@ -1,5 +1,5 @@
 import { CartageError } from '../../../client/cartage-error.ts'
-import type { JobDocument } from '../../../client/documents.ts'
+import type { JobDocument } from '../../../contract/documents.ts'
 import { Interrupted } from '../../interrupt.ts'
 import type { Call } from '../command.ts'
 import type { Service } from '../service.ts'

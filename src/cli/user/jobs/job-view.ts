@@ -1,6 +1,6 @@
-import type { ItemDocument, JobDocument } from '../../../client/documents.ts'
-import { formatDuration } from '../../../client/format.ts'
-import { partsOf } from '../../../client/job-items.ts'
+import type { ItemDocument, JobDocument } from '../../../contract/documents.ts'
+import { partsOf } from '../../../contract/job-items.ts'
+import { formatDuration } from '../../../contract/text/format.ts'
 import { printable } from '../../printable.ts'
 import type { Terminal } from '../terminal.ts'
 

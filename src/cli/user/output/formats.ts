@@ -1,4 +1,4 @@
-import { membersOf, type RawMember, shownValue } from '../../../client/json-rows.ts'
+import { membersOf, type RawMember, shownValue } from '../../../contract/text/json-rows.ts'
 import type { Face } from '../terminal.ts'
 import { cellsOf, loadWidths } from './cell.ts'
 import { recordText } from './record.ts'
