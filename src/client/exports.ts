@@ -1,6 +1,7 @@
 /** What `cartage/client` has in Node and in browsers alike. */
 
 export type * from '../contract/documents.ts'
+export type { JobStatus, StepStatus } from '../contract/job-status.ts'
 export type { AdminClient, AdminOptions } from './admin-client.ts'
 export type {
   CopyFromOptions,

@@ -1,4 +1,5 @@
 import type { AuditAction } from './admin-names.ts'
+import type { JobStatus, StepStatus } from './job-status.ts'
 
 /** The documents of the HTTP API, as they are on the wire. */
 
@@ -37,8 +38,6 @@ export type KeyList = Readonly<{
   _links: Readonly<Partial<Record<'first' | 'last' | 'prev' | 'next', Readonly<{ href: string }>>>>
 }>
 
-export type JobStatus = 'pending' | 'running' | 'done' | 'failed' | 'cancelled' | 'unknown'
-
 /** What a job is made of: a statement, a chain of them, or a chain with fallbacks. */
 export type JobQuery =
   | string
@@ -48,8 +47,8 @@ export type NewItem = Readonly<{ query: string; onsuccess?: string; onerror?: st
 
 export type ItemDocument = NewItem &
   Readonly<{
-    status: JobStatus | 'skipped'
-    fallback_status?: string
+    status: StepStatus
+    fallback_status?: StepStatus
     started_at?: string
     ended_at?: string
     failed_reason?: string
@@ -69,7 +68,7 @@ export type JobDocument = Readonly<{
   updated_at: string
   failed_reason?: string
   failed_sqlstate?: string
-  fallback_status?: string
+  fallback_status?: StepStatus
   fallback_failed_reason?: string
 }>
 

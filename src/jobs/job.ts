@@ -1,11 +1,4 @@
-export type JobStatus = 'pending' | 'running' | 'done' | 'failed' | 'cancelled' | 'unknown'
-
-export function isFinal(status: JobStatus): boolean {
-  return status !== 'pending' && status !== 'running'
-}
-
-/** Of an item, or of the fallback of an item or job. */
-export type StepStatus = 'pending' | 'running' | 'done' | 'failed' | 'skipped' | 'unknown'
+import type { JobStatus, StepStatus } from '../contract/job-status.ts'
 
 /** How the client wrote the query, and sees it again: one statement, a chain, or a chain with fallbacks. */
 export type JobForm = 'string' | 'array' | 'object'

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { FinalStatus } from '../contract/job-status.ts'
 import { reloadJob } from '../jobs/claim-store.ts'
 import type { Job } from '../jobs/job.ts'
 import { accepted, requeue } from '../jobs/job-state.ts'
@@ -137,7 +138,7 @@ function followUp(run: JobRun, { outcome }: WriteResult): Interruption | undefin
 /** Never what the statements or their errors say: that may be anybody's data. A SQLSTATE, or a reason of our own, is not. */
 function tell({ log, metrics }: WorkContext, job: Job, endedAt: Date): void {
   const startedAt = job.items[0]?.startedAt ?? endedAt
-  const status = job.status as 'done' | 'failed' | 'cancelled' | 'unknown'
+  const status = job.status as FinalStatus
   const waitMs = Math.max(0, startedAt.getTime() - job.createdAt.getTime())
   const runMs = Math.max(0, endedAt.getTime() - startedAt.getTime())
   const { failedSqlstate: sqlstate, failedReason } = job

@@ -1,4 +1,5 @@
 import type { JobDocument, JobQuery } from '../../contract/documents.ts'
+import { isFinal } from '../../contract/job-status.ts'
 import { CartageError, JobError } from '../cartage-error.ts'
 import { randomId } from '../http/random-id.ts'
 import { type Connection, sendForJson } from '../http/send.ts'
@@ -35,7 +36,7 @@ export function jobsOf(connection: Connection, name: string) {
       const shown = JSON.stringify(job)
       if (shown !== told) onChange?.(job)
       told = shown
-      if (job.status !== 'pending' && job.status !== 'running') return job
+      if (isFinal(job.status)) return job
     }
   }
 

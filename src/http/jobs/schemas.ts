@@ -1,3 +1,4 @@
+import { jobStatuses, stepStatuses } from '../../contract/job-status.ts'
 import { idempotencyHeaders } from '../middleware/schemas.ts'
 
 const sql = { type: 'string', minLength: 1 } as const
@@ -47,8 +48,8 @@ const body = {
   ],
 } as const
 
-const status = { enum: ['pending', 'running', 'done', 'failed', 'cancelled', 'unknown'] } as const
-const stepStatus = { enum: ['pending', 'running', 'done', 'failed', 'skipped', 'unknown'] } as const
+const status = { enum: jobStatuses } as const
+const stepStatus = { enum: stepStatuses } as const
 const time = { type: 'string', format: 'date-time' } as const
 
 const itemDocument = {
