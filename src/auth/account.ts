@@ -1,3 +1,5 @@
+import type { Api } from '../contract/grants.ts'
+import type { KeyType } from '../contract/key-names.ts'
 import type { SessionTarget } from '../postgres/session-target.ts'
 import { remembered } from '../remembered.ts'
 
@@ -17,9 +19,6 @@ export type Account = Readonly<{
   limits: Readonly<Record<string, unknown>>
   createdAt: Date
 }>
-
-export type KeyType = 'master' | 'default' | 'regular'
-export type Api = 'sql' | 'maps'
 
 /** The key that a request came with, as far as authorization needs it. */
 export type CallerKey = Readonly<{

@@ -1,7 +1,9 @@
 /** What `cartage/client` has in Node and in browsers alike. */
 
 export type * from '../contract/documents.ts'
+export type { Api, DataService, SchemaPermission, TablePermission } from '../contract/grants.ts'
 export type { JobStatus, StepStatus } from '../contract/job-status.ts'
+export type { KeyType } from '../contract/key-names.ts'
 export type { AdminClient, AdminOptions } from './admin-client.ts'
 export type {
   CopyFromOptions,

@@ -1,12 +1,14 @@
 import type { AuditAction } from './admin-names.ts'
+import type { Api, DataService, SchemaPermission, TablePermission } from './grants.ts'
 import type { JobStatus, StepStatus } from './job-status.ts'
+import type { KeyType } from './key-names.ts'
 
 /** The documents of the HTTP API, as they are on the wire. */
 
 export type KeyDocument = Readonly<{
   name: string
   user: Readonly<{ username: string }>
-  type: 'master' | 'default' | 'regular'
+  type: KeyType
   token: string
   grants: readonly Grant[]
   created_at: string
@@ -14,21 +16,21 @@ export type KeyDocument = Readonly<{
 }>
 
 export type Grant = ApisGrant | DatabaseGrant | DataServicesGrant
-export type ApisGrant = Readonly<{ type: 'apis'; apis: readonly ('sql' | 'maps')[] }>
+export type ApisGrant = Readonly<{ type: 'apis'; apis: readonly Api[] }>
 export type DatabaseGrant = Readonly<{
   type: 'database'
   tables?: readonly Readonly<{
     schema: string
     name: string
     owner?: boolean
-    permissions: readonly ('select' | 'insert' | 'update' | 'delete')[]
+    permissions: readonly TablePermission[]
   }>[]
-  schemas?: readonly Readonly<{ name: string; permissions: readonly 'create'[] }>[]
+  schemas?: readonly Readonly<{ name: string; permissions: readonly SchemaPermission[] }>[]
   table_metadata?: readonly unknown[]
 }>
 export type DataServicesGrant = Readonly<{
   type: 'dataservices'
-  services: readonly ('geocoding' | 'routing' | 'isolines' | 'observatory')[]
+  services: readonly DataService[]
 }>
 
 export type KeyList = Readonly<{

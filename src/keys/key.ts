@@ -1,4 +1,5 @@
-import type { KeyType, Principal } from '../auth/account.ts'
+import type { Principal } from '../auth/account.ts'
+import type { KeyOrder, KeyType } from '../contract/key-names.ts'
 import type { Installation } from '../hosts/installation.ts'
 import type { EffectiveGrants, Scope } from './grants.ts'
 
@@ -25,12 +26,10 @@ export type KeyRecord = Readonly<{
 /** A key with what its role may do at this moment. */
 export type Key = KeyRecord & EffectiveGrants
 
-export const keyOrders = ['name', 'type', 'token', 'created_at', 'updated_at', 'grants'] as const
-
 export type KeyListing = Readonly<{
   page: number
   perPage: number
-  order: (typeof keyOrders)[number]
+  order: KeyOrder
   direction: 'asc' | 'desc'
   /** Keys of the first come first. */
   types: readonly KeyType[]

@@ -1,10 +1,11 @@
 import type { Grant, KeyDocument, KeyList } from '../../contract/documents.ts'
+import type { KeyOrder } from '../../contract/key-names.ts'
 import { type Connection, sendForJson } from '../http/send.ts'
 
 export type KeyListing = Readonly<{
   page?: number
   per_page?: number
-  order?: 'name' | 'type' | 'token' | 'created_at' | 'updated_at' | 'grants'
+  order?: KeyOrder
   order_direction?: 'asc' | 'desc'
   type?: string
 }>

@@ -1,10 +1,10 @@
 import type { FastifyRequest } from 'fastify'
-import type { KeyType } from '../../auth/account.ts'
-import { defaultKeyName, masterKeyName } from '../../auth/token-store.ts'
+import type { KeyType } from '../../contract/key-names.ts'
+import { defaultKeyName, keyOrders, keyTypes, masterKeyName } from '../../contract/key-names.ts'
 import { errors } from '../../errors.ts'
 import { faultTexts } from '../../keys/create-key.ts'
 import type { SchemaGrant, TableGrant, WantedGrants } from '../../keys/grants.ts'
-import { type KeyListing, keyOrders } from '../../keys/key.ts'
+import type { KeyListing } from '../../keys/key.ts'
 import { readPage } from '../middleware/page.ts'
 import { isObject, type Parameters, textOf } from '../middleware/parameters.ts'
 import { grantShapes, newKeyShape } from './shapes.ts'
@@ -144,8 +144,6 @@ export function readListing(query: Parameters): KeyListing {
   const page = readPage(query, { orders: keyOrders, order: 'updated_at', direction: 'asc' })
   return { ...page, types: keyTypesOf(query) }
 }
-
-const keyTypes = ['master', 'default', 'regular'] as const satisfies readonly KeyType[]
 
 function keyTypesOf(query: Parameters): readonly KeyType[] {
   const wanted = textOf(query, 'type')?.split(',')

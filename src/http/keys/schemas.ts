@@ -1,4 +1,4 @@
-import { keyOrders } from '../../keys/key.ts'
+import { keyOrders, keyTypes } from '../../contract/key-names.ts'
 import { answered, onceHeaders, pageLinks, repeated } from '../middleware/schemas.ts'
 import { grantShapes, newKeyShape } from './shapes.ts'
 
@@ -27,7 +27,7 @@ const keyDocument = {
   ...answered({
     name: { type: 'string' },
     user: answered({ username: { type: 'string' } }),
-    type: { type: 'string', enum: ['master', 'default', 'regular'] },
+    type: { type: 'string', enum: keyTypes },
     token: { type: 'string' },
     grants: shownGrants,
     created_at: timestamp,
@@ -102,7 +102,7 @@ export const listSchema = {
       per_page: { type: 'integer', minimum: 1, maximum: 1000, default: 20 },
       order: { type: 'string', enum: keyOrders, default: 'updated_at' },
       order_direction: { type: 'string', enum: ['asc', 'desc'], default: 'asc' },
-      type: { type: 'string', description: 'A comma list of master, default, regular' },
+      type: { type: 'string', description: `A comma list of ${keyTypes.join(', ')}` },
       ...credential,
     },
   },

@@ -1,4 +1,4 @@
-import { apis, dataServices, schemaPermissions, tablePermissions } from '../../keys/grants.ts'
+import { apis, dataServices, schemaPermissions, tablePermissions } from '../../contract/grants.ts'
 import { knownExtras } from '../middleware/schemas.ts'
 import type { Shape } from './validate-key-body.ts'
 
