@@ -13,8 +13,6 @@ export type ComposedItem = Readonly<{
 }>
 export type ComposedJob = Readonly<{ items: readonly ComposedItem[]; onsuccess: string; onerror: string }>
 
-export const mostCharacters = 16_384
-
 export const newItem = (query = ''): ComposedItem => ({
   id: randomId(),
   query,

@@ -1,3 +1,4 @@
+import type { OrgRole } from '../contract/admin-names.ts'
 import type { Api } from '../contract/grants.ts'
 import type { KeyType } from '../contract/key-names.ts'
 import type { SessionTarget } from '../postgres/session-target.ts'
@@ -8,7 +9,7 @@ export type Account = Readonly<{
   userId: number
   username: string
   organization: Readonly<{ id: number; name: string }> | null
-  orgRole: 'owner' | 'admin' | 'member' | null
+  orgRole: OrgRole | null
   hostId: number
   database: string
   schema: string

@@ -2,6 +2,7 @@
 
 export type * from '../contract/documents.ts'
 export type { Api, DataService, SchemaPermission, TablePermission } from '../contract/grants.ts'
+export type { HostVerdict } from '../contract/health-names.ts'
 export type { JobStatus, StepStatus } from '../contract/job-status.ts'
 export type { KeyType } from '../contract/key-names.ts'
 export type { AdminClient, AdminOptions } from './admin-client.ts'

@@ -1,7 +1,9 @@
-import type { AuditAction } from './admin-names.ts'
+import type { AuditAction, OrgRole } from './admin-names.ts'
 import type { Api, DataService, SchemaPermission, TablePermission } from './grants.ts'
+import type { CheckStatus, HostVerdict, ReadinessStatus, ReplicationRole } from './health-names.ts'
 import type { JobStatus, StepStatus } from './job-status.ts'
 import type { KeyType } from './key-names.ts'
+import type { DatasetMode, DatasetPrivacy, Privacy } from './table-names.ts'
 
 /** The documents of the HTTP API, as they are on the wire. */
 
@@ -92,7 +94,7 @@ export type TableDocument = Readonly<{
   display_name: string
   type: 'table'
   kind: string
-  privacy: 'PUBLIC' | 'PRIVATE'
+  privacy: Privacy
   updated_at: string
   title: null
   description: null
@@ -103,7 +105,7 @@ export type TableDocument = Readonly<{
     id: string
     name: string
     schema: string
-    privacy: 'PUBLIC' | 'PRIVATE'
+    privacy: Privacy
     updated_at: string | null
     size: number | null
     /** Estimated; null if PostgreSQL has not counted them yet. */
@@ -123,10 +125,10 @@ export type DatasetDocument = Readonly<{
   table_schema: string
   name: string
   type: string
-  mode: 'r' | 'rw'
+  mode: DatasetMode
   cartodbfied: boolean
   shared: boolean
-  privacy: 'public' | 'private'
+  privacy: DatasetPrivacy
   updated_at: string | null
 }>
 
@@ -159,7 +161,7 @@ export type MeDocument = Readonly<{
 }>
 
 export type Readiness = Readonly<{
-  status: 'ok' | 'unavailable'
+  status: ReadinessStatus
   control: HostVerdict
   /** By name. */
   hosts: Readonly<Record<string, HostVerdict>>
@@ -167,11 +169,8 @@ export type Readiness = Readonly<{
   replication: Readonly<Record<string, ReplicationDocument>>
 }>
 
-/** `standby`: it takes no writes, so it is not used. */
-export type HostVerdict = 'ok' | 'standby' | 'unreachable'
-
 export type ReplicationDocument = Readonly<{
-  role: 'primary' | 'standby'
+  role: ReplicationRole
   standbys?: number
   synchronous?: number
   lag_bytes?: number | null
@@ -181,7 +180,7 @@ export type ReplicationDocument = Readonly<{
 export type UserDocument = Readonly<{
   username: string
   organization: string | null
-  org_role: 'owner' | 'admin' | 'member' | null
+  org_role: OrgRole | null
   quota_in_bytes: number
   api_key_quota: number | null
   limits: Readonly<Record<string, unknown>>
@@ -217,12 +216,12 @@ export type HostDocument = Readonly<{
   /** Without role and password. */
   address: string
 }>
-export type CheckDocument = Readonly<{ name: string; status: 'ok' | 'warn' | 'fail'; advice: string }>
+export type CheckDocument = Readonly<{ name: string; status: CheckStatus; advice: string }>
 export type AuditDocument = Readonly<{
   id: number
   at: string
   actor: string
-  action: string
+  action: AuditAction
   account: string | null
   subject: string | null
   details: Readonly<Record<string, unknown>>

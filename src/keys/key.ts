@@ -1,4 +1,5 @@
 import type { Principal } from '../auth/account.ts'
+import type { SortOrder } from '../contract/formats.ts'
 import type { KeyOrder, KeyType } from '../contract/key-names.ts'
 import type { Installation } from '../hosts/installation.ts'
 import type { EffectiveGrants, Scope } from './grants.ts'
@@ -30,7 +31,7 @@ export type KeyListing = Readonly<{
   page: number
   perPage: number
   order: KeyOrder
-  direction: 'asc' | 'desc'
+  direction: SortOrder
   /** Keys of the first come first. */
   types: readonly KeyType[]
 }>

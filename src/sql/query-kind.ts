@@ -1,4 +1,5 @@
 import type { SelectStmt } from 'libpg-query'
+import type { SortOrder } from '../contract/formats.ts'
 import { maxCharacters } from './grammar.ts'
 import { parseStatements, type Statement, taggedNode } from './statements.ts'
 
@@ -15,7 +16,7 @@ export type Paging = {
   readonly offset?: number
   /** The name of a column, as it is: it will be quoted. */
   readonly orderBy?: string
-  readonly sortOrder?: 'asc' | 'desc'
+  readonly sortOrder?: SortOrder
 }
 
 /** Makes a text answer one page of its rows, in the order asked for. What cannot be paged is returned as it is. */

@@ -1,4 +1,5 @@
 import type { Grant, KeyDocument, KeyList } from '../../contract/documents.ts'
+import type { SortOrder } from '../../contract/formats.ts'
 import type { KeyOrder } from '../../contract/key-names.ts'
 import { type Connection, sendForJson } from '../http/send.ts'
 
@@ -6,7 +7,7 @@ export type KeyListing = Readonly<{
   page?: number
   per_page?: number
   order?: KeyOrder
-  order_direction?: 'asc' | 'desc'
+  order_direction?: SortOrder
   type?: string
 }>
 /** The organization member whose keys are meant. */

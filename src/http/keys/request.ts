@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { KeyType } from '../../contract/key-names.ts'
 import { defaultKeyName, keyOrders, keyTypes, masterKeyName } from '../../contract/key-names.ts'
+import { maxKeyNameLength } from '../../contract/limits.ts'
 import { errors } from '../../errors.ts'
 import { faultTexts } from '../../keys/create-key.ts'
 import type { SchemaGrant, TableGrant, WantedGrants } from '../../keys/grants.ts'
@@ -31,14 +32,13 @@ function faultsOfName(name: unknown): string[] {
     return [`Name api_key name cannot be ${masterKeyName} nor ${defaultKeyName}`]
   }
   return [
-    ...([...name].length > maxNameLength
-      ? [`Name is too long (maximum is ${maxNameLength} characters)`]
+    ...([...name].length > maxKeyNameLength
+      ? [`Name is too long (maximum is ${maxKeyNameLength} characters)`]
       : []),
     ...(unprintable.test(name) ? ['Name can only hold printable characters'] : []),
   ]
 }
 
-const maxNameLength = 255
 /** Control characters, lone surrogates, line and paragraph separators. */
 const unprintable = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u
 

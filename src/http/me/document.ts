@@ -1,8 +1,14 @@
 import type { Account } from '../../auth/account.ts'
+import type { MeDocument } from '../../contract/documents.ts'
 import type { AccountUsage } from '../../tables/account-usage.ts'
 
 /** Who am I, and what is left of my quota. `base`: where the endpoints of the account begin. Clients of the third version read `user_data`, of the fourth the rest. */
-export function meDocument(account: Account, usage: AccountUsage, base: string, copyMaxBytes: number) {
+export function meDocument(
+  account: Account,
+  usage: AccountUsage,
+  base: string,
+  copyMaxBytes: number,
+): MeDocument {
   const organization = account.organization && { name: account.organization.name }
   return {
     username: account.username,

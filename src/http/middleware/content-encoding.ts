@@ -1,10 +1,14 @@
 import type { Transform } from 'node:stream'
 import zlib from 'node:zlib'
-import { type Encoding, encodings } from '../../copy/decoder.ts'
+import type { ContentEncoding } from '../../contract/formats.ts'
+import { encodings } from '../../copy/decoder.ts'
 import { errors } from '../../errors.ts'
 
 /** How an uploaded body is compressed, by a header or a parameter; null if it is not. */
-export function readContentEncoding(header: string | undefined, name = 'Content-Encoding'): Encoding | null {
+export function readContentEncoding(
+  header: string | undefined,
+  name = 'Content-Encoding',
+): ContentEncoding | null {
   const codings = (header ?? '')
     .toLowerCase()
     .split(',')
