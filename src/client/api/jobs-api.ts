@@ -1,6 +1,6 @@
 import type { JobDocument, JobQuery } from '../../contract/documents.ts'
 import { isFinal } from '../../contract/job-status.ts'
-import { CartageError, JobError } from '../cartage-error.ts'
+import { hasCode, JobError } from '../cartage-error.ts'
 import { randomId } from '../http/random-id.ts'
 import { type Connection, sendForJson } from '../http/send.ts'
 
@@ -60,5 +60,5 @@ export function jobsOf(connection: Connection, name: string) {
 
 /** A job that has ended by itself in the meantime need not be cancelled. */
 function unlessEnded(error: unknown): void {
-  if (!(error instanceof CartageError && error.code === 'cancel-refused')) throw error
+  if (!hasCode(error, 'cancel-refused')) throw error
 }
