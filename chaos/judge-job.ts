@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { ItemDocument, JobDocument } from '../src/http/jobs/document.ts'
+import type { ItemDocument, JobDocument } from '../src/contract/documents.ts'
 import type { PlayedJob } from './load.ts'
 import type { Plan, PlannedStatement } from './plan.ts'
 

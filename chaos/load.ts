@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { JobDocument } from '../src/http/jobs/document.ts'
+import type { JobDocument } from '../src/contract/documents.ts'
 import { type Plan, planJob, requestOf } from './plan.ts'
 import type { Random } from './random.ts'
 import type { Stage } from './stage.ts'

@@ -61,13 +61,15 @@ function isConsoleBuilt() {
 }
 
 function hashConsole() {
-  const client = readdirSync(join(root, 'src/client'), { recursive: true })
+  const shared = ['client', 'contract', 'file-import']
+    .flatMap((part) =>
+      readdirSync(join(root, 'src', part), { recursive: true }).map((path) => join('src', part, path)),
+    )
     .filter((path) => path.endsWith('.ts'))
-    .map((path) => join('src/client', path))
   const hash = createHash('sha256')
   for (const path of [
     ...consoleSources(),
-    ...client.sort(),
+    ...shared.sort(),
     'package-lock.json',
     'scripts/build-console.mjs',
   ])

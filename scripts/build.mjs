@@ -30,13 +30,7 @@ export async function build() {
   const stamp = hashSources()
   const compiler = join(root, 'node_modules/typescript/bin/tsc')
   try {
-    await runStep(process.execPath, [
-      compiler,
-      '--project',
-      'tsconfig.build.json',
-      '--outDir',
-      join(draft, 'client'),
-    ])
+    await runStep(process.execPath, [compiler, '--project', 'tsconfig.build.json', '--outDir', draft])
     await buildService(draft)
     await buildConsole(join(draft, 'console'))
     await buildCli(draft)

@@ -1,3 +1,5 @@
+import type { ErrorCode } from './contract/error-codes.ts'
+
 /** What happened, in one word. The entry points map it to a status code or an exit code. */
 export type ErrorKind =
   | 'invalid'
@@ -28,11 +30,11 @@ export type ErrorExtras = Readonly<{
 
 /** An error that we raise on purpose: its text is for the client. Anything else is a bug. */
 export class AppError extends Error {
-  readonly code: string
+  readonly code: ErrorCode
   readonly kind: ErrorKind
   readonly extras: ErrorExtras
 
-  constructor(code: string, kind: ErrorKind, message: string, extras: ErrorExtras = {}) {
+  constructor(code: ErrorCode, kind: ErrorKind, message: string, extras: ErrorExtras = {}) {
     super(message, { cause: extras.cause })
     this.name = 'AppError'
     this.code = code
@@ -41,8 +43,11 @@ export class AppError extends Error {
   }
 }
 
-const raise = (code: string, kind: ErrorKind, message: string, extras?: ErrorExtras) =>
-  new AppError(code, kind, message, extras)
+/** An error of one code, so that the compiler knows which codes are raised. */
+type Raised<Code extends ErrorCode> = AppError & Readonly<{ code: Code }>
+
+const raise = <Code extends ErrorCode>(code: Code, kind: ErrorKind, message: string, extras?: ErrorExtras) =>
+  new AppError(code, kind, message, extras) as Raised<Code>
 
 /** The closed list of all errors that we raise. Codes never change; docs/errors.md lists them. */
 export const errors = {
@@ -320,3 +325,8 @@ export const errors = {
   clientEncodingFixed: () =>
     raise('client-encoding-fixed', 'invalid', 'client_encoding must stay UTF8: answers are always UTF-8'),
 } satisfies Record<string, (...args: never[]) => AppError>
+
+type RaisedCode = ReturnType<(typeof errors)[keyof typeof errors]>['code']
+type None<Codes extends never> = Codes
+/** Does not compile while the contract has a code that no error here has. */
+export type CodesWithoutError = None<Exclude<ErrorCode, RaisedCode>>

@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { FinalStatus } from './contract/job-status.ts'
 import { type FinishedRequest, tallyRequests } from './request-tally.ts'
 
 /** What the parts of a process report about their work. No label has values that a client could invent. */
@@ -22,7 +23,7 @@ export type Metrics = Readonly<{
 }>
 
 export type FinishedJob = Readonly<{
-  status: 'done' | 'failed' | 'cancelled' | 'unknown'
+  status: FinalStatus
   /** From its creation to its start; from its start to its end. */
   waitMs: number
   runMs: number

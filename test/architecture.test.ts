@@ -27,10 +27,11 @@ const floors = [
     'metrics.ts',
     'version.ts',
     'remembered.ts',
-    'client',
   ],
   ['known-variables.ts', 'request-tally.ts'],
   ['config-variables.ts', 'make-folder.ts', 'package-file.ts', 'waiting'],
+  ['client', 'file-import'],
+  ['contract'],
 ]
 
 test('a file imports from its own folder or from a floor below', async () => {
@@ -61,7 +62,27 @@ test('no file imports itself in a circle', async () => {
   for (const file of edges.keys()) visit(file, [])
 })
 
-test('the command line for people reaches nothing of the service but its client', async () => {
+test('only the command line imports the client, and what it stands on is the contract alone', async () => {
+  const all = await imports()
+  const outOf = (part: string) => all.filter(({ from, to }) => partOf(from) === part && partOf(to) !== part)
+  const isContract = ({ to }: Import) => partOf(to) === 'contract'
+  assert.deepEqual(outOf('contract'), [])
+  assert.deepEqual(
+    [...outOf('client'), ...outOf('file-import')].filter((edge) => !isContract(edge)),
+    [],
+  )
+  const users = all.filter(({ to }) => partOf(to) === 'client' || partOf(to) === 'file-import')
+  assert.deepEqual(
+    users.filter(({ from }) => !['cli', 'client', 'file-import'].includes(partOf(from))),
+    [],
+  )
+  const packages = (await sources()).filter(
+    ([file, text]) => partOf(file) === 'contract' && /^(?:import|export)[^'"]*?from '[^.]/m.test(text),
+  )
+  assert.deepEqual(packages, [])
+})
+
+test('the command line for people reaches nothing of the service but its client and contract', async () => {
   const edges = groupByFrom(await imports())
   const reached = new Set<string>()
   const visit = (file: string): void => {
@@ -74,6 +95,8 @@ test('the command line for people reaches nothing of the service but its client'
   const known = [
     'cli',
     'client',
+    'contract',
+    'file-import',
     'config.ts',
     'known-variables.ts',
     'config-variables.ts',

@@ -1,5 +1,5 @@
-import { type OperationId, operations } from '../../src/client/operations.ts'
-import { quoteShell } from '../../src/client/quote.ts'
+import { type OperationId, operations } from '../../src/contract/operations.ts'
+import { quoteShell } from '../../src/contract/text/quote.ts'
 import { addressOf, type Call } from './request.ts'
 
 export { quoteShell }

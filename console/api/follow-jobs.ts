@@ -1,6 +1,7 @@
+import { isFinal } from '../../src/contract/job-status.ts'
 import { toast } from '../parts/toast.tsx'
 import { ApiError } from './api-error.ts'
-import { isFinal, readJob } from './jobs.ts'
+import { readJob } from './jobs.ts'
 import { isOpen, knownJobs, markGone, openKnownJobs, updateKnownJob } from './known-jobs.ts'
 
 const everyMs = 3_000
@@ -30,6 +31,6 @@ async function readOpenJobs(signal: AbortSignal): Promise<void> {
     })
     if (!job || job.status === known.status) continue
     await updateKnownJob(job)
-    if (isFinal(job)) toast(`A job is ${job.status}`)
+    if (isFinal(job.status)) toast(`A job is ${job.status}`)
   }
 }

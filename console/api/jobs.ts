@@ -1,5 +1,6 @@
-import type { JobDocument, JobQuery } from '../../src/client/documents.ts'
 import { randomId } from '../../src/client/http/random-id.ts'
+import type { JobDocument, JobQuery } from '../../src/contract/documents.ts'
+import { isFinal } from '../../src/contract/job-status.ts'
 import { UnreachableError } from './api-error.ts'
 import { waitForService } from './connection.ts'
 import { rememberJob } from './known-jobs.ts'
@@ -53,14 +54,11 @@ export async function watchJob(
   for (;;) {
     const job = await readJobPatiently(id, { waitSeconds, signal })
     tell(job)
-    if (isFinal(job)) return job
+    if (isFinal(job.status)) return job
     // A long poll ends with the job; that it has begun is seen by short ones.
     waitSeconds = job.status === 'pending' ? 1 : 30
   }
 }
-
-export const isFinal = ({ status }: Pick<JobDocument, 'status'>) =>
-  status !== 'pending' && status !== 'running'
 
 export const changeJob = (id: string, query: JobQuery) =>
   requestJson<JobDocument>('updateJob', { parameters: { jobId: id }, json: { query } })

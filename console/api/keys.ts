@@ -1,19 +1,18 @@
-import type { Grant, KeyDocument, KeyList } from '../../src/client/documents.ts'
 import { onlyOnce } from '../../src/client/http/only-once.ts'
+import type { Grant, KeyDocument, KeyList } from '../../src/contract/documents.ts'
+import { maxPerPage } from '../../src/contract/limits.ts'
 import { type Call, requestJson } from './request.ts'
 
 /** Whose keys: the session's own, or, for owners and admins of an organization, those of a member. */
 export type KeysOf = Readonly<{ member?: string | undefined; signal?: AbortSignal }>
 
-const pageSize = 1000
-
 export async function listAllKeys(of: KeysOf = {}): Promise<readonly KeyDocument[]> {
   const found: KeyDocument[] = []
   for (let page = 1; ; page++) {
-    const query = { per_page: pageSize, page, order: 'name' }
+    const query = { per_page: maxPerPage, page, order: 'name' }
     const { result, total } = await requestJson<KeyList>('listKeys', callFor(of, { query }))
     found.push(...result)
-    if (result.length < pageSize || found.length >= total) return found
+    if (result.length < maxPerPage || found.length >= total) return found
   }
 }
 

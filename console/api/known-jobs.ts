@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals'
-import type { JobDocument, JobStatus } from '../../src/client/documents.ts'
-import { firstStatementOf } from '../../src/client/job-items.ts'
+import type { JobDocument } from '../../src/contract/documents.ts'
+import { firstStatementOf } from '../../src/contract/job-items.ts'
+import { isFinal, type JobStatus } from '../../src/contract/job-status.ts'
 import { shorten } from '../parts/format.ts'
 import { changeKept, readKept } from './kept.ts'
 import { session } from './session.ts'
@@ -18,7 +19,7 @@ export type KnownJob = Readonly<{
 export const knownJobs = signal<readonly KnownJob[]>([])
 
 export const isOpen = ({ status }: Pick<KnownJob, 'status'>) =>
-  status === undefined || status === 'pending' || status === 'running'
+  status === undefined || (status !== 'gone' && !isFinal(status))
 
 const storageName = 'jobs'
 const mostKnown = 1000

@@ -1,4 +1,4 @@
-import type { DatabaseGrant, Grant, KeyDocument } from '../../src/client/documents.ts'
+import type { DatabaseGrant, Grant, KeyDocument } from '../../src/contract/documents.ts'
 import { createKey, listAllKeys } from './keys.ts'
 import type { TableId } from './tables.ts'
 

@@ -4,13 +4,13 @@ import type {
   AuditFilter,
   CheckDocument,
   HostDocument,
-  HostVerdict,
   NewOrganization,
   NewUser,
   OrganizationDocument,
+  Readiness,
   UserChanges,
   UserDocument,
-} from '../../src/client/documents.ts'
+} from '../../src/contract/documents.ts'
 import { ApiError } from './api-error.ts'
 import { requestJson } from './request.ts'
 
@@ -57,14 +57,11 @@ export const listAudit = async (query: AuditFilter, signal?: AbortSignal) =>
 export const readActivity = (signal: AbortSignal, limit?: number) =>
   requestJson<ActivityDocument>('readActivity', { query: { limit }, signal })
 
-export type Readiness = Readonly<{
-  status: 'ok' | 'unavailable'
-  hosts: Readonly<Record<string, HostVerdict>>
-}>
+export type HostsReadiness = Pick<Readiness, 'status' | 'hosts'>
 
 /** Of the process that answers. */
 export const readReadiness = (signal: AbortSignal) =>
-  requestJson<Readiness>('isReady', { signal }).catch((error: unknown): Readiness => {
+  requestJson<HostsReadiness>('isReady', { signal }).catch((error: unknown): HostsReadiness => {
     if (error instanceof ApiError && error.status === 503) return { status: 'unavailable', hosts: {} }
     throw error
   })

@@ -1,4 +1,4 @@
-import { type OperationId, operations, pathOf } from '../../src/client/operations.ts'
+import { type OperationId, operations, pathOf } from '../../src/contract/operations.ts'
 import { serviceAddress } from '../parts/address.ts'
 import { noteServiceTime } from '../parts/clock.ts'
 import { type ApiError, errorOf, isAbort, UnreachableError } from './api-error.ts'

@@ -1,7 +1,7 @@
-import type { SqlAnswer } from '../../src/client/documents.ts'
+import type { SqlAnswer } from '../../src/contract/documents.ts'
 import { type Call, requestJson } from './request.ts'
 
-export * from '../../src/client/quote.ts'
+export * from '../../src/contract/text/quote.ts'
 
 /** Runs SQL for a page's own needs (catalogs, sizes, privileges); results for people go through result/. */
 export function readSql<Row>(

@@ -1,3 +1,5 @@
+import { maxPerPage } from '../../src/contract/limits.ts'
+import type { Privacy } from '../../src/contract/table-names.ts'
 import { requestJson } from './request.ts'
 import { quoteLiteral, quoteName, readRows, shownName } from './sql.ts'
 
@@ -21,7 +23,7 @@ export type Table = TableId &
     /** Of a prepared table, whose changes are noted. */
     changedAt: string | null
     /** Of a table in the account's own schema. */
-    privacy?: 'PUBLIC' | 'PRIVATE'
+    privacy?: Privacy
   }>
 
 export async function readTables(signal: AbortSignal): Promise<readonly Table[]> {
@@ -40,23 +42,21 @@ export async function readTables(signal: AbortSignal): Promise<readonly Table[]>
 
 type Visualization = Readonly<{
   name: string
-  privacy: 'PUBLIC' | 'PRIVATE'
+  privacy: Privacy
   table: Readonly<{ schema: string }>
 }>
 
 async function readVisualizations(signal: AbortSignal): Promise<readonly Visualization[]> {
   const found: Visualization[] = []
   for (let page = 1; ; page++) {
-    const query = { type: 'table', order: 'name', order_direction: 'asc', per_page: pageSize, page }
+    const query = { type: 'table', order: 'name', order_direction: 'asc', per_page: maxPerPage, page }
     const answer = await requestJson<{ visualizations: Visualization[] }>('listTables', { query, signal })
     found.push(...answer.visualizations)
-    if (answer.visualizations.length < pageSize) return found
+    if (answer.visualizations.length < maxPerPage) return found
   }
 }
 
-const pageSize = 1000
-
-export const changePrivacy = (name: string, privacy: 'PUBLIC' | 'PRIVATE') =>
+export const changePrivacy = (name: string, privacy: Privacy) =>
   requestJson('changePrivacy', { parameters: { table: name }, json: { privacy } })
 
 export type Column = Readonly<{

@@ -1,4 +1,4 @@
-import { quoteLiteral, quoteName } from '../../src/client/quote.ts'
+import { quoteLiteral, quoteName } from '../../src/contract/text/quote.ts'
 
 /** The SQL of a map of a table: what to know of it, its vector tiles, and the rows at a place. Run as the key that looks. */
 

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
-import type { JobQuery } from '../../src/client/documents.ts'
+import type { JobQuery } from '../../src/contract/documents.ts'
+import { maxJobCharacters } from '../../src/contract/limits.ts'
 import { curlLine } from '../api/curl.ts'
 import { changeJob, readJob, startJob } from '../api/jobs.ts'
 import { session } from '../api/session.ts'
@@ -10,15 +11,7 @@ import { ErrorNotice, Notice } from '../parts/notice.tsx'
 import { hrefOf, navigate, pathTo } from '../parts/route.ts'
 import { useWork } from '../parts/work.ts'
 import { ComposedItems, FallbackFields } from './composed-items.tsx'
-import {
-  type ComposedJob,
-  charactersOf,
-  composedOf,
-  emptyJob,
-  mostCharacters,
-  newItem,
-  queryOf,
-} from './composed-job.ts'
+import { type ComposedJob, charactersOf, composedOf, emptyJob, newItem, queryOf } from './composed-job.ts'
 import { FromEditor } from './from-editor.tsx'
 
 export function NewJob() {
@@ -102,8 +95,8 @@ function JobForm({ title, act, begun, send }: FormProps) {
 }
 
 function Length({ characters }: Readonly<{ characters: number }>) {
-  const text = `${formatCount(characters)} of ${formatCount(mostCharacters)} characters`
-  if (characters <= mostCharacters) return <p class="muted small">{text}</p>
+  const text = `${formatCount(characters)} of ${formatCount(maxJobCharacters)} characters`
+  if (characters <= maxJobCharacters) return <p class="muted small">{text}</p>
   return (
     <Notice kind="warning">
       {text}: the service refuses more. Put the longer parts into functions, or make several jobs.

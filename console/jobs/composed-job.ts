@@ -1,6 +1,6 @@
-import type { JobDocument, JobQuery, NewItem } from '../../src/client/documents.ts'
 import { randomId } from '../../src/client/http/random-id.ts'
-import { partsOf } from '../../src/client/job-items.ts'
+import type { JobDocument, JobQuery, NewItem } from '../../src/contract/documents.ts'
+import { partsOf } from '../../src/contract/job-items.ts'
 
 /** A job as somebody is writing it. Fields that are left empty are not sent. */
 export type ComposedItem = Readonly<{
@@ -12,8 +12,6 @@ export type ComposedItem = Readonly<{
   timeoutSeconds: string
 }>
 export type ComposedJob = Readonly<{ items: readonly ComposedItem[]; onsuccess: string; onerror: string }>
-
-export const mostCharacters = 16_384
 
 export const newItem = (query = ''): ComposedItem => ({
   id: randomId(),

@@ -1,12 +1,12 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { ItemDocument } from '../../src/client/documents.ts'
+import type { JobItem } from '../../src/contract/job-items.ts'
 import { serviceNow } from '../parts/clock.ts'
 import { formatDuration, formatTime } from '../parts/format.ts'
 import { Notice } from '../parts/notice.tsx'
 import { StatusBadge } from './status-badge.tsx'
 
 /** The statements of a job in their order, with how far each is. */
-export function ItemList({ items }: Readonly<{ items: readonly ItemDocument[] }>) {
+export function ItemList({ items }: Readonly<{ items: readonly JobItem[] }>) {
   return (
     <ol class="items" aria-label="Statements">
       {items.map((item, at) => (

@@ -1,9 +1,10 @@
 import { useState } from 'preact/hooks'
-import type { JobDocument } from '../../src/client/documents.ts'
-import { partsOf } from '../../src/client/job-items.ts'
+import type { JobDocument } from '../../src/contract/documents.ts'
+import { partsOf } from '../../src/contract/job-items.ts'
+import { isFinal } from '../../src/contract/job-status.ts'
 import { ApiError } from '../api/api-error.ts'
 import { curlLine } from '../api/curl.ts'
-import { cancelJob, isFinal, startJob } from '../api/jobs.ts'
+import { cancelJob, startJob } from '../api/jobs.ts'
 import { forgetJob } from '../api/known-jobs.ts'
 import { session } from '../api/session.ts'
 import { CodeBlock } from '../parts/code-block.tsx'
@@ -123,7 +124,7 @@ function Acts({ job, again }: KnownProps) {
   return (
     <>
       <div class="row">
-        {!isFinal(job) && (
+        {!isFinal(job.status) && (
           <button type="button" class="danger" disabled={isBusy} onClick={cancel}>
             {isCancelling ? 'Cancelling…' : 'Cancel the job'}
           </button>

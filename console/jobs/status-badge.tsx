@@ -1,11 +1,15 @@
-const kinds: Readonly<Record<string, string>> = {
+import type { JobStatus, StepStatus } from '../../src/contract/job-status.ts'
+
+type Status = JobStatus | StepStatus
+
+const kinds: Readonly<Partial<Record<Status, string>>> = {
   done: 'good',
   failed: 'error',
   unknown: 'warning',
   cancelled: 'warning',
   running: 'info',
 }
-const signs: Readonly<Record<string, string>> = {
+const signs: Readonly<Partial<Record<Status, string>>> = {
   done: '✓',
   failed: '✕',
   running: '▶',
@@ -14,7 +18,7 @@ const signs: Readonly<Record<string, string>> = {
   skipped: '↷',
 }
 
-export function StatusBadge({ status }: Readonly<{ status: string | undefined }>) {
+export function StatusBadge({ status }: Readonly<{ status: Status | 'gone' | undefined }>) {
   if (status === 'gone') return <span class="muted">no longer kept by the service</span>
   if (status === undefined) return <span class="muted">not yet read</span>
   return (

@@ -1,7 +1,8 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { JobDocument } from '../../src/client/documents.ts'
+import type { JobDocument } from '../../src/contract/documents.ts'
+import { isFinal } from '../../src/contract/job-status.ts'
 import { isAbort } from '../api/api-error.ts'
-import { isFinal, readJobPatiently } from '../api/jobs.ts'
+import { readJobPatiently } from '../api/jobs.ts'
 import { rememberJob } from '../api/known-jobs.ts'
 import { session } from '../api/session.ts'
 import { tell } from '../parts/live.tsx'
@@ -26,7 +27,7 @@ export function useFollowedJob(id: string): Followed {
     const show = (next: JobDocument) => {
       if (left.signal.aborted) return
       setJob((former) => (former && isOlder(next, former) ? former : next))
-      if (!isFinal(next)) return
+      if (!isFinal(next.status)) return
       left.abort()
       tell(`The job is ${next.status}`)
       void rememberJob(next)

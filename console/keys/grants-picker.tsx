@@ -1,15 +1,13 @@
 import { useState } from 'preact/hooks'
-import type { TableRights } from '../../src/client/rights-sql.ts'
+import { apis, dataServices, shownPermissions } from '../../src/contract/grants.ts'
+import type { TableRights } from '../../src/contract/rights-sql.ts'
 import { shownName } from '../api/sql.ts'
 import { plural } from '../parts/format.ts'
 import { Notice } from '../parts/notice.tsx'
 import {
-  apis,
   mayBeGiven,
-  permissions,
   quotedTable,
   readsAll,
-  services,
   toggle,
   toggleReading,
   toggleTable,
@@ -56,7 +54,7 @@ export function GrantsPicker({
       />
       <Choices
         legend="Data services"
-        all={services}
+        all={dataServices}
         chosen={wanted.services}
         toggle={(item) => change({ ...wanted, services: toggle(wanted.services, item) })}
       />
@@ -149,7 +147,7 @@ function Matrix({ wanted, change, tables }: Picking & Readonly<{ tables: readonl
         <thead>
           <tr>
             <th scope="col">Table</th>
-            {permissions.map((permission) => (
+            {shownPermissions.map((permission) => (
               <th scope="col" key={permission}>
                 {permission}
               </th>
@@ -163,7 +161,7 @@ function Matrix({ wanted, change, tables }: Picking & Readonly<{ tables: readonl
                 {labelOf(table)}
                 {table.kind !== 'table' && <span class="muted"> {table.kind}</span>}
               </th>
-              {permissions.map((permission) => (
+              {shownPermissions.map((permission) => (
                 <td key={permission}>
                   <input
                     type="checkbox"

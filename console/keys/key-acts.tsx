@@ -1,4 +1,4 @@
-import type { KeyDocument } from '../../src/client/documents.ts'
+import type { KeyDocument } from '../../src/contract/documents.ts'
 import { deleteKey, regenerateToken } from '../api/keys.ts'
 import { session, signIn } from '../api/session.ts'
 import { ConfirmedAct } from '../parts/confirmed-act.tsx'

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { KeyDocument } from '../../src/client/documents.ts'
+import type { KeyDocument } from '../../src/contract/documents.ts'
 import { listAllKeys, timeOfKey } from '../api/keys.ts'
 import { session } from '../api/session.ts'
 import { useActs } from '../parts/acts.ts'

@@ -1,5 +1,6 @@
 import { signal } from '@preact/signals'
-import type { KeyDocument } from '../../src/client/documents.ts'
+import type { KeyDocument } from '../../src/contract/documents.ts'
+import { masterKeyName } from '../../src/contract/key-names.ts'
 import type { Credential } from '../api/credential.ts'
 import { type KeysOf, readKey } from '../api/keys.ts'
 import { credential, session } from '../api/session.ts'
@@ -20,7 +21,9 @@ export const credentialOf = ({ user, token }: Pick<KeyDocument, 'user' | 'token'
 
 /** By which one asks what can be given away: one's own Master key, or the member's. */
 export async function masterCredential(signal: AbortSignal): Promise<Credential> {
-  return member.value ? credentialOf(await readKey('Master', { ...keysOf(), signal })) : credential.value!
+  return member.value
+    ? credentialOf(await readKey(masterKeyName, { ...keysOf(), signal }))
+    : credential.value!
 }
 
 /** A key may be called `new`, which is also the address of the form for another. */

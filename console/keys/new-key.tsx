@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
-import { schemaRightsSql, type TableRights, tableRightsSql } from '../../src/client/rights-sql.ts'
+import { maxKeyNameLength } from '../../src/contract/limits.ts'
+import { schemaRightsSql, type TableRights, tableRightsSql } from '../../src/contract/rights-sql.ts'
 import { ApiError } from '../api/api-error.ts'
 import { curlLine } from '../api/curl.ts'
 import { createKey, readKey } from '../api/keys.ts'
@@ -72,7 +73,7 @@ function KeyForm({ like, tables, schemas }: Grantable & Readonly<{ like: WantedK
             <input
               {...props}
               required
-              maxLength={255}
+              maxLength={maxKeyNameLength}
               autocomplete="off"
               value={wanted.name}
               onInput={(event) => change({ ...wanted, name: event.currentTarget.value })}

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { KeyDocument } from '../../src/client/documents.ts'
+import type { KeyDocument } from '../../src/contract/documents.ts'
 import { ApiError } from '../api/api-error.ts'
 import { readKey, timeOfKey } from '../api/keys.ts'
 import { session } from '../api/session.ts'

@@ -1,4 +1,4 @@
-import type { KeyDocument } from '../../src/client/documents.ts'
+import type { KeyDocument } from '../../src/contract/documents.ts'
 import { CodeBlock } from '../parts/code-block.tsx'
 import { curlQuery } from './ready-lines.ts'
 

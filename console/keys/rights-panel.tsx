@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
-import type { KeyDocument } from '../../src/client/documents.ts'
+import type { KeyDocument } from '../../src/contract/documents.ts'
+import { shownPermissions } from '../../src/contract/grants.ts'
 import { shownName } from '../api/sql.ts'
 import { plural } from '../parts/format.ts'
 import { Load, type Loaded } from '../parts/loading.tsx'
@@ -7,7 +8,7 @@ import { Empty, Notice } from '../parts/notice.tsx'
 import { Table } from '../parts/table.tsx'
 import { labelOf } from './grants-picker.tsx'
 import type { KnownRight, KnownTable, Rights } from './rights.ts'
-import { permissions, quotedTable } from './wanted-key.ts'
+import { quotedTable } from './wanted-key.ts'
 
 const mostShown = 500
 
@@ -63,7 +64,7 @@ function Answer({ tables, schemas, isAll }: Rights & Readonly<{ isAll: boolean }
           {tables.length === 0 ? 'There are no tables yet.' : 'It may do nothing with any table.'}
         </Empty>
       ) : (
-        <Table label="Rights by table" head={['Table', ...permissions]}>
+        <Table label="Rights by table" head={['Table', ...shownPermissions]}>
           {found.slice(0, mostShown).map((table) => (
             <Line key={quotedTable(table)} {...table} />
           ))}
@@ -84,7 +85,7 @@ function Line({ rights, isOwner, kind, ...table }: KnownTable) {
         {kind !== 'table' && <span class="muted"> {kind}</span>}
         {isOwner && <span class="badge">owner</span>}
       </th>
-      {permissions.map((permission) => (
+      {shownPermissions.map((permission) => (
         <td key={permission}>
           <Mark of={rights[permission]} />
         </td>

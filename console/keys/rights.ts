@@ -1,4 +1,4 @@
-import type { KeyDocument } from '../../src/client/documents.ts'
+import type { KeyDocument } from '../../src/contract/documents.ts'
 import {
   type KnownRight,
   type KnownTable,
@@ -6,7 +6,7 @@ import {
   schemaRightsSql,
   type TableRights,
   tableRightsSql,
-} from '../../src/client/rights-sql.ts'
+} from '../../src/contract/rights-sql.ts'
 import type { Credential } from '../api/credential.ts'
 import { readRows } from '../api/sql.ts'
 import { credentialOf } from './member.ts'

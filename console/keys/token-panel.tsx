@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { KeyDocument } from '../../src/client/documents.ts'
+import type { KeyDocument } from '../../src/contract/documents.ts'
+import { defaultToken } from '../../src/contract/key-names.ts'
 import { CodeBlock } from '../parts/code-block.tsx'
 import { copyText } from '../parts/copy-button.tsx'
 import { Tabs, tabPanel } from '../parts/tabs.tsx'
@@ -62,4 +63,4 @@ export function TokenPanel({ of: key, statement }: Readonly<{ of: KeyDocument; s
 
 /** Enough to tell two apart. `default_public` is no secret. */
 const masked = (token: string) =>
-  token === 'default_public' ? token : `${token.slice(0, 8)}••••••••${token.slice(-4)}`
+  token === defaultToken ? token : `${token.slice(0, 8)}••••••••${token.slice(-4)}`

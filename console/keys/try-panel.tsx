@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { KeyDocument } from '../../src/client/documents.ts'
+import type { KeyDocument } from '../../src/contract/documents.ts'
 import { Field } from '../parts/field.tsx'
 import { plural, shorten } from '../parts/format.ts'
 import { tell } from '../parts/live.tsx'

@@ -1,4 +1,4 @@
-import type { KeyDocument, SqlAnswer } from '../../src/client/documents.ts'
+import type { KeyDocument, SqlAnswer } from '../../src/contract/documents.ts'
 import { request } from '../api/request.ts'
 import { quoteLiteral, readRows } from '../api/sql.ts'
 import { credentialOf } from './member.ts'

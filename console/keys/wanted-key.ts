@@ -1,15 +1,14 @@
-import type { DatabaseGrant, DataServicesGrant, Grant, KeyDocument } from '../../src/client/documents.ts'
+import type { DatabaseGrant, DataServicesGrant, Grant, KeyDocument } from '../../src/contract/documents.ts'
+import {
+  type Api,
+  type DataService,
+  schemaPermissions,
+  type TablePermission,
+} from '../../src/contract/grants.ts'
 import { quoteName } from '../api/sql.ts'
 
-export const apis = ['sql', 'maps'] as const
-export const permissions = ['select', 'insert', 'update', 'delete'] as const
-export const services = ['geocoding', 'routing', 'isolines', 'observatory'] as const
-
-export type Api = (typeof apis)[number]
-export type Permission = (typeof permissions)[number]
-export type Service = (typeof services)[number]
 export type TableName = Readonly<{ schema: string; name: string }>
-type TableChoice = TableName & Readonly<{ permissions: readonly Permission[] }>
+type TableChoice = TableName & Readonly<{ permissions: readonly TablePermission[] }>
 
 /** A key as somebody is choosing it. */
 export type WantedKey = Readonly<{
@@ -19,7 +18,7 @@ export type WantedKey = Readonly<{
   tables: ReadonlyMap<string, TableChoice>
   schemas: readonly string[]
   hasTableMetadata: boolean
-  services: readonly Service[]
+  services: readonly DataService[]
 }>
 
 export const emptyKey: WantedKey = {
@@ -36,7 +35,7 @@ export const quotedTable = ({ schema, name }: TableName) => `${quoteName(schema)
 export const mayBeGiven = (wanted: WantedKey, table: TableName) =>
   wanted.tables.get(quotedTable(table))?.permissions ?? []
 
-export function toggleTable(wanted: WantedKey, table: TableName, permission: Permission): WantedKey {
+export function toggleTable(wanted: WantedKey, table: TableName, permission: TablePermission): WantedKey {
   return withTable(wanted, table, toggle(mayBeGiven(wanted, table), permission))
 }
 
@@ -60,7 +59,7 @@ export function grantsOf({ apis, tables, schemas, hasTableMetadata, services }: 
   const database: DatabaseGrant = {
     type: 'database',
     tables: [...tables.values()].map(({ schema, name, permissions }) => ({ schema, name, permissions })),
-    ...(schemas.length > 0 && { schemas: schemas.map((name) => ({ name, permissions: ['create'] })) }),
+    ...(schemas.length > 0 && { schemas: schemas.map((name) => ({ name, permissions: schemaPermissions })) }),
     ...(hasTableMetadata && { table_metadata: [] }),
   }
   const hasDatabase = tables.size > 0 || schemas.length > 0 || hasTableMetadata
@@ -87,7 +86,7 @@ export function keyLike({ grants }: Pick<KeyDocument, 'grants'>): WantedKey {
 export const databaseGrantOf = (grants: readonly Grant[]) =>
   grants.find((grant): grant is DatabaseGrant => grant.type === 'database')
 
-function withTable(wanted: WantedKey, table: TableName, chosen: readonly Permission[]): WantedKey {
+function withTable(wanted: WantedKey, table: TableName, chosen: readonly TablePermission[]): WantedKey {
   const tables = new Map(wanted.tables)
   const { schema, name } = table
   if (chosen.length === 0) tables.delete(quotedTable(table))

@@ -1,4 +1,4 @@
-import type { ActivityDocument } from '../../src/client/documents.ts'
+import type { ActivityDocument } from '../../src/contract/documents.ts'
 import { readActivity } from '../api/operator.ts'
 import { serviceNow } from '../parts/clock.ts'
 import { formatAge, formatCount, formatDuration, formatTime, plural } from '../parts/format.ts'

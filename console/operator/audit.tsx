@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
-import { auditActions } from '../../src/client/admin-names.ts'
-import type { AuditDocument, AuditFilter } from '../../src/client/documents.ts'
+import { auditActions } from '../../src/contract/admin-names.ts'
+import type { AuditDocument, AuditFilter } from '../../src/contract/documents.ts'
 import { listAudit } from '../api/operator.ts'
 import { Choice } from '../parts/choice.tsx'
 import { formatTime } from '../parts/format.ts'

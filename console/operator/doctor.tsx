@@ -1,4 +1,4 @@
-import type { CheckDocument } from '../../src/client/documents.ts'
+import type { CheckDocument } from '../../src/contract/documents.ts'
 import { runDoctor } from '../api/operator.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Table } from '../parts/table.tsx'

@@ -1,4 +1,4 @@
-import type { HostVerdict } from '../../src/client/documents.ts'
+import type { HostVerdict } from '../../src/contract/health-names.ts'
 import { listHosts, readReadiness } from '../api/operator.ts'
 import { formatCount } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'

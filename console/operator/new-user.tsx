@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
-import type { UserDocument } from '../../src/client/documents.ts'
+import type { UserDocument } from '../../src/contract/documents.ts'
+import { accountNameRule } from '../../src/contract/limits.ts'
 import { createUser, type WithKey } from '../api/operator.ts'
 import { ErrorNotice } from '../parts/notice.tsx'
 import { hrefOf, pathTo } from '../parts/route.ts'
@@ -36,7 +37,7 @@ export function NewUserPage() {
         <div class="form-grid">
           <TextField
             label="Name"
-            help="1 to 63 lower-case letters, digits or hyphens."
+            help={`${accountNameRule}.`}
             isRequired
             value={wanted.username}
             change={(username) => change({ username })}

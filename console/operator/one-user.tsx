@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
-import type { UserDocument } from '../../src/client/documents.ts'
+import { hasCode } from '../../src/client/cartage-error.ts'
+import type { UserDocument } from '../../src/contract/documents.ts'
 import { ApiError } from '../api/api-error.ts'
 import { deleteUser, readMasterKey, readUser } from '../api/operator.ts'
 import { ConfirmedAct } from '../parts/confirmed-act.tsx'
@@ -13,7 +14,7 @@ import { UserLimits } from './user-limits.tsx'
 
 export function OneUserPage({ username }: Readonly<{ username: string }>) {
   const user = useLoaded((signal) => readUser(username, signal), [username])
-  if (user.error instanceof ApiError && user.error.status === 404 && user.error.code !== 'admin-off') {
+  if (user.error instanceof ApiError && user.error.status === 404 && !hasCode(user.error, 'admin-off')) {
     return (
       <Empty>
         <span>There is no user “{username}”.</span>

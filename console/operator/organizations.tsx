@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { OrganizationDocument } from '../../src/client/documents.ts'
+import type { OrganizationDocument } from '../../src/contract/documents.ts'
 import { createOrganization, deleteOrganization, listOrganizations } from '../api/operator.ts'
 import { ConfirmedAct } from '../parts/confirmed-act.tsx'
 import { formatAge, formatTime } from '../parts/format.ts'

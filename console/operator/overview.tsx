@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
-import type { CheckDocument } from '../../src/client/documents.ts'
-import { type Readiness, readActivity, readReadiness, runDoctor } from '../api/operator.ts'
+import type { CheckDocument } from '../../src/contract/documents.ts'
+import { type HostsReadiness, readActivity, readReadiness, runDoctor } from '../api/operator.ts'
 import { plural } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Notice } from '../parts/notice.tsx'
@@ -39,7 +39,7 @@ function Fact({ name, children }: Readonly<{ name: string; children: ComponentCh
   )
 }
 
-function Ready({ of: { status, hosts } }: Readonly<{ of: Readiness }>) {
+function Ready({ of: { status, hosts } }: Readonly<{ of: HostsReadiness }>) {
   const silent = Object.keys(hosts).filter((name) => hosts[name] !== 'ok')
   if (status !== 'ok') return <span class="badge error">not ready</span>
   if (silent.length > 0) return <span class="badge warning">without {silent.join(', ')}</span>

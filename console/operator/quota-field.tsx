@@ -1,4 +1,4 @@
-import { parseSize } from '../../src/client/sizes.ts'
+import { parseSize } from '../../src/contract/text/sizes.ts'
 import { TextField } from './text-field.tsx'
 
 type QuotaFieldProps = Readonly<{ label: string; value: string; change: (text: string) => void }>

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
-import type { UserDocument } from '../../src/client/documents.ts'
-import { describeKeyQuota, describeQuota } from '../../src/client/sizes.ts'
+import type { UserDocument } from '../../src/contract/documents.ts'
+import { describeKeyQuota, describeQuota } from '../../src/contract/text/sizes.ts'
 import { listUsers } from '../api/operator.ts'
 import { useActs } from '../parts/acts.ts'
 import { FilterField, LeftOut } from '../parts/filter-field.tsx'

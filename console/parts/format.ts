@@ -1,7 +1,7 @@
-import { plural } from '../../src/client/format.ts'
+import { plural } from '../../src/contract/text/format.ts'
 import { serviceNow } from './clock.ts'
 
-export * from '../../src/client/format.ts'
+export * from '../../src/contract/text/format.ts'
 
 /** In the time of this computer: `2026-01-31 10:00:00`. */
 export function formatTime(time: string | number | Date): string {

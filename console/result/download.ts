@@ -1,11 +1,12 @@
 import { randomId } from '../../src/client/http/random-id.ts'
+import type { Format } from '../../src/contract/formats.ts'
 import type { Credential } from '../api/credential.ts'
 import { addressOf } from '../api/request.ts'
 
 export type DownloadFormat = Readonly<{
   label: string
   /** Of the SQL endpoint, or the options of COPY. */
-  format?: 'csv' | 'json' | 'ndjson' | 'geojson'
+  format?: Format
   copy?: string
   extension: string
 }>

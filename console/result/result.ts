@@ -1,5 +1,6 @@
 import { signal } from '@preact/signals'
 import { onlyOnce } from '../../src/client/http/only-once.ts'
+import type { SortOrder } from '../../src/contract/formats.ts'
 import { ApiError, UnreachableError } from '../api/api-error.ts'
 import { waitForService } from '../api/connection.ts'
 import { authorizationOf, type Credential } from '../api/credential.ts'
@@ -11,7 +12,7 @@ import { takeWorker } from './spare-worker.ts'
 export type QueryExtras = Partial<ServerOrder> & Readonly<{ params?: readonly unknown[] }>
 
 /** Of the SQL endpoint: it sorts all rows before it answers. */
-export type ServerOrder = Readonly<{ order_by: string; sort_order: 'asc' | 'desc' }>
+export type ServerOrder = Readonly<{ order_by: string; sort_order: SortOrder }>
 
 export type ResultState = 'running' | 'done' | 'stopped' | 'full' | 'failed'
 

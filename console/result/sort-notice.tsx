@@ -1,3 +1,4 @@
+import type { SortOrder } from '../../src/contract/formats.ts'
 import { formatCount } from '../parts/format.ts'
 import { Notice } from '../parts/notice.tsx'
 import type { ResultViewProps } from './result-view.tsx'
@@ -6,7 +7,7 @@ import type { ResultViewProps } from './result-view.tsx'
 export function SortNotice({ result, look, sortOnServer }: ResultViewProps) {
   const column = result.progress.value.columns[look.wantedOrder.value ?? -1]
   if (!column || !sortOnServer) return null
-  const sort = (sort_order: 'asc' | 'desc') => () => {
+  const sort = (sort_order: SortOrder) => () => {
     look.wantedOrder.value = undefined
     sortOnServer({ order_by: column.name, sort_order })
   }

@@ -1,4 +1,4 @@
-import { membersOf, type RawMember, RowScanner, shownValue } from '../../src/client/json-rows.ts'
+import { membersOf, type RawMember, RowScanner, shownValue } from '../../src/contract/text/json-rows.ts'
 import type { Column, Order, Row } from './protocol.ts'
 
 /** An answer as its bytes and where each row lies in them: rows are read when somebody looks at them. */

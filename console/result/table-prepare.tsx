@@ -1,4 +1,5 @@
-import { isFinal, startJob, watchJob } from '../api/jobs.ts'
+import { isFinal } from '../../src/contract/job-status.ts'
+import { startJob, watchJob } from '../api/jobs.ts'
 import { session } from '../api/session.ts'
 import { prepareSql } from '../geo/tile-sql.ts'
 import { ErrorNotice, Notice } from '../parts/notice.tsx'
@@ -13,7 +14,7 @@ export function PrepareNotice({ table, done }: Readonly<{ table: AboutTable; don
     begin(async () => {
       const started = await startJob(prepareSql(table))
       const job = await watchJob(started.job_id, new AbortController().signal, () => undefined)
-      if (isFinal(job) && job.status !== 'done')
+      if (isFinal(job.status) && job.status !== 'done')
         throw new Error(job.failed_reason ?? `The job is ${job.status}`)
       done()
     })

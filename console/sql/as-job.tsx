@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { JobDocument } from '../../src/client/documents.ts'
-import { cancelJob, isFinal, startJob, watchJob } from '../api/jobs.ts'
+import type { JobDocument } from '../../src/contract/documents.ts'
+import { isFinal } from '../../src/contract/job-status.ts'
+import { cancelJob, startJob, watchJob } from '../api/jobs.ts'
 import { session } from '../api/session.ts'
 import { quoteName, shownName } from '../api/sql.ts'
 import { Dialog } from '../parts/dialog.tsx'
@@ -91,16 +92,16 @@ function JobProgress({ started, table }: Readonly<{ started: JobDocument; table:
   }, [started.job_id])
   if (error !== undefined) return <ErrorNotice error={error} />
   const took = formatDuration(Math.max(0, Date.parse(job.updated_at) - Date.parse(job.created_at)))
-  const kind = job.status === 'done' ? 'good' : isFinal(job) ? 'warning' : 'info'
+  const kind = job.status === 'done' ? 'good' : isFinal(job.status) ? 'warning' : 'info'
   return (
     <Notice kind={kind}>
       <p role="status">
         Job {job.job_id}: {job.status}
-        {isFinal(job) && ` after ${took}`}
+        {isFinal(job.status) && ` after ${took}`}
       </p>
       {job.failed_reason && <p>{job.failed_reason}</p>}
       <div class="row">
-        {!isFinal(job) && (
+        {!isFinal(job.status) && (
           <button
             type="button"
             class="danger"
@@ -116,7 +117,7 @@ function JobProgress({ started, table }: Readonly<{ started: JobDocument; table:
           </button>
         )}
       </div>
-      {cancelling.error !== undefined && !isFinal(job) && <ErrorNotice error={cancelling.error} />}
+      {cancelling.error !== undefined && !isFinal(job.status) && <ErrorNotice error={cancelling.error} />}
     </Notice>
   )
 }

@@ -1,7 +1,7 @@
 import type { Completion, CompletionContext, CompletionResult } from '@codemirror/autocomplete'
 import { PostgreSQL, type SQLNamespace, sql } from '@codemirror/lang-sql'
 import type { Extension } from '@codemirror/state'
-import { statementAt } from '../../src/client/statements.ts'
+import { statementAt } from '../../src/contract/text/statements.ts'
 import { type Catalog, type CatalogTable, readFunctions } from '../api/catalog.ts'
 import { shownName } from '../api/sql.ts'
 

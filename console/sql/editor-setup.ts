@@ -22,7 +22,7 @@ import {
   rectangularSelection,
 } from '@codemirror/view'
 import { tags } from '@lezer/highlight'
-import { splitStatements } from '../../src/client/statements.ts'
+import { splitStatements } from '../../src/contract/text/statements.ts'
 
 /** Everything of the editor that does not depend on the page. Tab moves on, as everywhere; Ctrl+] indents. */
 export function editorSetup(): Extension {

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { controlsTransaction, type Statement } from '../../src/client/statements.ts'
+import { controlsTransaction, type Statement } from '../../src/contract/text/statements.ts'
 
 /** Whether all statements are sent as one message: PostgreSQL then runs them in one transaction. */
 export const isOneTransaction = signal(false)

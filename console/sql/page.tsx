@@ -1,6 +1,6 @@
 import { useSignalEffect } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { type Statement, whatItRisks } from '../../src/client/statements.ts'
+import { type Statement, whatItRisks } from '../../src/contract/text/statements.ts'
 import { ApiError } from '../api/api-error.ts'
 import { openCatalog, refreshCatalog } from '../api/catalog.ts'
 import { curlLine } from '../api/curl.ts'

@@ -1,4 +1,5 @@
-import type { KeyDocument } from '../../src/client/documents.ts'
+import type { KeyDocument } from '../../src/contract/documents.ts'
+import { shownPermissions, type TablePermission } from '../../src/contract/grants.ts'
 import { listAllKeys } from '../api/keys.ts'
 import { session } from '../api/session.ts'
 import type { Table } from '../api/tables.ts'
@@ -6,8 +7,6 @@ import { Load, useLoaded } from '../parts/loading.tsx'
 import { Empty } from '../parts/notice.tsx'
 import { hrefOf, pathTo } from '../parts/route.ts'
 import { ScrollBox } from '../parts/scroll-box.tsx'
-
-const permissions = ['select', 'insert', 'update', 'delete'] as const
 
 /** Which key may do what, as the service reads it from the catalogs. */
 export function AccessView({ table }: Readonly<{ table: Table }>) {
@@ -25,7 +24,7 @@ function Keys({ table }: Readonly<{ table: Table }>) {
             <table class="list">
               <thead>
                 <tr>
-                  {['Key', 'Type', ...permissions].map((title) => (
+                  {['Key', 'Type', ...shownPermissions].map((title) => (
                     <th scope="col" key={title}>
                       {title}
                     </th>
@@ -57,7 +56,7 @@ function Line({ of: key, table }: Readonly<{ of: KeyDocument; table: Table }>) {
         <a href={hrefOf(pathTo('keys', key.name))}>{key.name}</a>
       </th>
       <td>{key.type}</td>
-      {permissions.map((permission) => (
+      {shownPermissions.map((permission) => (
         <td key={permission}>{may(permission)}</td>
       ))}
     </tr>
@@ -68,7 +67,7 @@ function permissionsOf({ type, grants }: KeyDocument, { schema, name, privacy, i
   const own = grants
     .flatMap((grant) => (grant.type === 'database' ? (grant.tables ?? []) : []))
     .find((each) => each.schema === schema && each.name === name)
-  return (permission: (typeof permissions)[number]) => {
+  return (permission: TablePermission) => {
     if ((type === 'master' && isOwned) || own?.permissions.includes(permission)) {
       return <span class="badge good">yes</span>
     }

@@ -1,6 +1,6 @@
 import workerName from 'worker:./file-worker.ts'
 import { signal } from '@preact/signals'
-import type { CsvDialect } from '../../src/client/import/csv-head.ts'
+import type { CsvDialect } from '../../src/file-import/csv-head.ts'
 import { assetAddress } from '../parts/address.ts'
 import type { FileHead, FileProblem, FileReading, FromFileWorker, ToFileWorker } from './file-protocol.ts'
 

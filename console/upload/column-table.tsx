@@ -1,4 +1,4 @@
-import { columnTypes } from '../../src/client/import/infer-types.ts'
+import { columnTypes } from '../../src/file-import/infer-types.ts'
 import { plural, shorten } from '../parts/format.ts'
 import type { FileHead } from './file-protocol.ts'
 import type { Planned, WantedImport } from './wanted-import.ts'

@@ -1,5 +1,5 @@
-import type { CsvDialect } from '../../src/client/import/csv-head.ts'
-import type { Inference } from '../../src/client/import/infer-types.ts'
+import type { CsvDialect } from '../../src/file-import/csv-head.ts'
+import type { Inference } from '../../src/file-import/infer-types.ts'
 
 export type ToFileWorker =
   /** Reads the file from its beginning; without a dialect, guesses it. */

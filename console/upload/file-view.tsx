@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { importStatements, ogr2ogrLine, tableName } from '../../src/client/import/import-plan.ts'
+import { importStatements, ogr2ogrLine, tableName } from '../../src/file-import/import-plan.ts'
 import { addressOf } from '../api/request.ts'
 import { session } from '../api/session.ts'
 import { CodeBlock } from '../parts/code-block.tsx'

@@ -5,14 +5,14 @@ import {
   guessDialect,
   headBytes,
   readHead,
-} from '../../src/client/import/csv-head.ts'
+} from '../../src/file-import/csv-head.ts'
 import {
   GeojsonError,
   geojsonDialect,
   geojsonToCsv,
   maxGeojsonBytes,
-} from '../../src/client/import/geojson-csv.ts'
-import { TypeInference } from '../../src/client/import/infer-types.ts'
+} from '../../src/file-import/geojson-csv.ts'
+import { TypeInference } from '../../src/file-import/infer-types.ts'
 import type { FileHead, FileProblem, FileReading, FromFileWorker, ToFileWorker } from './file-protocol.ts'
 
 /** Reads a file, however large: what it is, what is in its columns, and single lines of it. */

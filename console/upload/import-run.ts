@@ -1,6 +1,7 @@
 import { computed, signal } from '@preact/signals'
-import type { JobDocument } from '../../src/client/documents.ts'
-import type { ImportStatements } from '../../src/client/import/import-plan.ts'
+import type { JobDocument } from '../../src/contract/documents.ts'
+import type { ErrorCode } from '../../src/contract/error-codes.ts'
+import type { ImportStatements } from '../../src/file-import/import-plan.ts'
 import { ApiError, UnreachableError } from '../api/api-error.ts'
 import { refreshCatalog } from '../api/catalog.ts'
 import { waitForService } from '../api/connection.ts'
@@ -132,7 +133,10 @@ const isRefusal = (error: unknown) =>
   (error.status < 500 || error.code !== undefined)
 
 /** The second: browsers send again what got no answer on a connection that they had kept. */
-const tellsNothing: ReadonlySet<string | undefined> = new Set(['copy-outcome-unknown', 'request-repeated'])
+const tellsNothing: ReadonlySet<string | undefined> = new Set<ErrorCode>([
+  'copy-outcome-unknown',
+  'request-repeated',
+])
 
 /** Undefined: there is no such table. */
 async function countRows(tryCreate: string, count: string): Promise<number | undefined> {

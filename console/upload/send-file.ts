@@ -1,6 +1,6 @@
 import { type CopySql, copyUpload } from '../../src/client/api/copy-upload.ts'
-import type { CopyAnswer } from '../../src/client/documents.ts'
 import { onlyOnce } from '../../src/client/http/only-once.ts'
+import type { CopyAnswer } from '../../src/contract/documents.ts'
 import { ApiError, UnreachableError } from '../api/api-error.ts'
 import { waitForService } from '../api/connection.ts'
 import { authorizationOf } from '../api/credential.ts'

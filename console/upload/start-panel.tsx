@@ -1,4 +1,4 @@
-import { importStatements } from '../../src/client/import/import-plan.ts'
+import { importStatements } from '../../src/file-import/import-plan.ts'
 import { curlLine, quoteShell } from '../api/curl.ts'
 import { requestJson } from '../api/request.ts'
 import { session } from '../api/session.ts'

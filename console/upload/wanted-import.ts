@@ -1,4 +1,4 @@
-import type { CsvDialect } from '../../src/client/import/csv-head.ts'
+import type { CsvDialect } from '../../src/file-import/csv-head.ts'
 import {
   columnNames,
   findPoints,
@@ -7,8 +7,8 @@ import {
   isNumber,
   type Points,
   tableName,
-} from '../../src/client/import/import-plan.ts'
-import type { InferredColumn } from '../../src/client/import/infer-types.ts'
+} from '../../src/file-import/import-plan.ts'
+import type { InferredColumn } from '../../src/file-import/infer-types.ts'
 import type { CatalogTable } from '../api/catalog.ts'
 import type { FileHead, FileReading } from './file-protocol.ts'
 

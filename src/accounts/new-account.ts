@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg'
-import { defaultToken } from '../auth/token.ts'
 import { isTokenInUse, lockToken } from '../auth/token-store.ts'
+import { defaultToken } from '../contract/key-names.ts'
 import { errors } from '../errors.ts'
 import type { Installation } from '../hosts/installation.ts'
 import type { Queryable } from '../postgres/transaction.ts'

@@ -1,5 +1,5 @@
-import type { EndpointGroup } from '../client/admin-names.ts'
 import type { Rate } from '../config-variables.ts'
+import type { EndpointGroup } from '../contract/admin-names.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 
 export type RateVerdict = Readonly<{

@@ -1,5 +1,5 @@
-import { endpointGroups } from '../client/admin-names.ts'
 import { parseRate } from '../config-variables.ts'
+import { endpointGroups } from '../contract/admin-names.ts'
 import { errors } from '../errors.ts'
 
 /** `{"rate": {"<endpoint group>": "100/60+20"}}`: a user's own limits in place of the configured ones. */

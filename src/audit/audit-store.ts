@@ -1,4 +1,4 @@
-import type { AuditAction } from '../client/admin-names.ts'
+import type { AuditAction } from '../contract/admin-names.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 
 export type AuditEntry = Readonly<{

@@ -1,6 +1,8 @@
 import type { QueryResultRow } from 'pg'
+import { apis } from '../contract/grants.ts'
+import type { KeyType } from '../contract/key-names.ts'
 import type { Queryable } from '../postgres/transaction.ts'
-import type { Account, CallerKey, Holder, KeyType } from './account.ts'
+import type { Account, CallerKey, Holder } from './account.ts'
 
 /** What a name in a path refers to. */
 export type NamedAccount =
@@ -118,7 +120,7 @@ function readCallerKey(row: QueryResultRow): CallerKey {
     name: row.name,
     type,
     role: row.role_name,
-    apis: type === 'regular' ? row.apis : ['sql', 'maps'],
+    apis: type === 'regular' ? row.apis : apis,
     hasTableMetadata: type === 'master' || row.has_table_metadata,
     tokenHash: row.token_hash,
   }

@@ -1,3 +1,6 @@
+import type { OrgRole } from '../contract/admin-names.ts'
+import type { Api } from '../contract/grants.ts'
+import type { KeyType } from '../contract/key-names.ts'
 import type { SessionTarget } from '../postgres/session-target.ts'
 import { remembered } from '../remembered.ts'
 
@@ -6,7 +9,7 @@ export type Account = Readonly<{
   userId: number
   username: string
   organization: Readonly<{ id: number; name: string }> | null
-  orgRole: 'owner' | 'admin' | 'member' | null
+  orgRole: OrgRole | null
   hostId: number
   database: string
   schema: string
@@ -17,9 +20,6 @@ export type Account = Readonly<{
   limits: Readonly<Record<string, unknown>>
   createdAt: Date
 }>
-
-export type KeyType = 'master' | 'default' | 'regular'
-export type Api = 'sql' | 'maps'
 
 /** The key of a request, as far as authorization needs it. */
 export type CallerKey = Readonly<{

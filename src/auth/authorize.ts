@@ -1,8 +1,8 @@
+import { defaultToken } from '../contract/key-names.ts'
 import { errors } from '../errors.ts'
 import type { Principal } from './account.ts'
 import type { Directory } from './directory.ts'
 import type { Identification } from './identify.ts'
-import { defaultToken } from './token.ts'
 
 /** API-key endpoints: master keys only. */
 export function requireMasterForKeys(identification: Identification): Principal {

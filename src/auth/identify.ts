@@ -1,8 +1,8 @@
+import { defaultToken } from '../contract/key-names.ts'
 import { errors } from '../errors.ts'
 import type { Account, Principal } from './account.ts'
 import type { Credential } from './credential.ts'
 import type { Directory } from './directory.ts'
-import { defaultToken } from './token.ts'
 
 /** What a credential proves about the account in the path. */
 export type Identification =

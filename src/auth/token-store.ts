@@ -1,12 +1,9 @@
 import type { ClientBase } from 'pg'
+import { defaultKeyName, defaultToken, masterKeyName } from '../contract/key-names.ts'
 import { advisoryLocks } from '../postgres/advisory-locks.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Account } from './account.ts'
-import { defaultToken } from './token.ts'
-
-export const masterKeyName = 'Master'
-export const defaultKeyName = 'Default public'
 
 /** Every user has these two keys; their roles are the user's own. */
 export async function insertFirstKeys(

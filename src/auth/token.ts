@@ -8,7 +8,6 @@ export function newToken(): string {
 }
 
 export const tokenPrefix = 'cartage_'
-export const defaultToken = 'default_public'
 
 /** Has our prefix but a wrong checksum: part of the token is missing or wrong. */
 export function isDamaged(token: string): boolean {

@@ -1,4 +1,4 @@
-import { parseSize } from '../client/sizes.ts'
+import { parseSize } from '../contract/text/sizes.ts'
 import { type OptionValues, UsageError } from './command.ts'
 
 export function sizeInBytes(option: string, value: OptionValues[string]): number | undefined {

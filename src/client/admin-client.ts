@@ -9,7 +9,7 @@ import type {
   OrganizationDocument,
   UserChanges,
   UserDocument,
-} from './documents.ts'
+} from '../contract/documents.ts'
 import { connect, sendForJson } from './http/send.ts'
 import type { Transport } from './http/transport.ts'
 

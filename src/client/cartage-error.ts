@@ -1,11 +1,13 @@
-import type { JobDocument } from './documents.ts'
+import type { JobDocument } from '../contract/documents.ts'
+import type { ErrorCode } from '../contract/error-codes.ts'
+import type { JobStatus } from '../contract/job-status.ts'
 
 /** Everything that goes wrong between a caller and the service: its text, and what else the service said. */
 export class CartageError extends Error {
   /** Of the answer; 0 if there is none, or only a part of one. */
   readonly status: number
-  /** Of the closed list in docs/errors.md; the key endpoints send none. */
-  readonly code: string | undefined
+  /** The key endpoints send none. A newer service may send one that this client does not know. */
+  readonly code: ErrorCode | ClientErrorCode | OtherCode | undefined
   /** Where PostgreSQL gave one. */
   readonly sqlstate: string | undefined
   readonly detail: string | undefined
@@ -41,12 +43,20 @@ export class JobError extends CartageError {
   constructor(job: JobDocument) {
     const { status, failed_reason: reason, failed_sqlstate: sqlstate } = job
     super(`The job ${job.job_id} is ${status}${reason ? `: ${reason}` : ''}`, {
-      body: { code: `job-${status}`, sqlstate },
+      body: { code: `job-${status}` satisfies ClientErrorCode, sqlstate },
     })
     this.name = 'JobError'
     this.job = job
   }
 }
+
+/** Of errors that no service sent. */
+export type ClientErrorCode = 'service-unreachable' | 'answer-cut' | 'answer-unexpected' | `job-${JobStatus}`
+/** Any text; the others are still offered where one is typed. */
+type OtherCode = string & Record<never, never>
+
+export const hasCode = (error: unknown, code: ErrorCode | ClientErrorCode): boolean =>
+  error instanceof CartageError && error.code === code
 
 type ErrorBody = Readonly<Record<string, unknown>>
 type ErrorFacts = Readonly<{
@@ -79,20 +89,23 @@ export function readRefusal(status: number, header: ReadHeader, text: string): [
 /** There is no answer, and nobody can tell whether the request arrived. */
 export function unreachable(baseUrl: string, cause: unknown): CartageError {
   return new CartageError(`No service answers at ${baseUrl}`, {
-    body: { code: 'service-unreachable' },
+    body: { code: 'service-unreachable' satisfies ClientErrorCode },
     cause,
   })
 }
 
 /** An answer whose end is missing: what came of it must not be taken for the whole. */
 export function cutAnswer(cause?: unknown): CartageError {
-  return new CartageError('The answer was cut off before its end', { body: { code: 'answer-cut' }, cause })
+  return new CartageError('The answer was cut off before its end', {
+    body: { code: 'answer-cut' satisfies ClientErrorCode },
+    cause,
+  })
 }
 
 /** An answer of success that this service does not give: something else listens there, or stands between. */
 export function unexpectedAnswer(what: string, cause?: unknown): CartageError {
   return new CartageError(`The answer is not one of Cartage: ${what}`, {
-    body: { code: 'answer-unexpected' },
+    body: { code: 'answer-unexpected' satisfies ClientErrorCode },
     cause,
   })
 }

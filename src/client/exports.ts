@@ -1,4 +1,11 @@
 /** What `cartage/client` has in Node and in browsers alike. */
+
+export type * from '../contract/documents.ts'
+export type { ErrorCode } from '../contract/error-codes.ts'
+export type { Api, DataService, SchemaPermission, TablePermission } from '../contract/grants.ts'
+export type { HostVerdict } from '../contract/health-names.ts'
+export type { JobStatus, StepStatus } from '../contract/job-status.ts'
+export type { KeyType } from '../contract/key-names.ts'
 export type { AdminClient, AdminOptions } from './admin-client.ts'
 export type {
   CopyFromOptions,
@@ -12,8 +19,7 @@ export type { KeyListing, Target } from './api/keys-api.ts'
 export type { RowStream, SqlSummary } from './api/row-stream.ts'
 export { type BoundStatement, type SqlValue, type Statement, statement } from './api/sql-statement.ts'
 export type { DatasetListing, TableListing } from './api/tables-api.ts'
-export { CartageError, JobError } from './cartage-error.ts'
-export type * from './documents.ts'
+export { CartageError, type ClientErrorCode, JobError } from './cartage-error.ts'
 export { ExactNumber, type Numbers } from './exact-json.ts'
 export type { Body, Progress } from './http/transport.ts'
 export type { Client, ClientOptions } from './user-client.ts'

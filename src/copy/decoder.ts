@@ -1,12 +1,10 @@
 import type { Transform } from 'node:stream'
 import zlib from 'node:zlib'
+import { type ContentEncoding, contentEncodings } from '../contract/formats.ts'
 import { type AppError, errors } from '../errors.ts'
 
-/** Supported compressions of an uploaded body. */
-export type Encoding = 'gzip' | 'deflate' | 'br' | 'zstd'
-
 /** Decompresses. Clients send two formats as `deflate`: the first bytes show which. */
-export function createDecoder(encoding: Encoding, firstBytes: Buffer): Decoder {
+export function createDecoder(encoding: ContentEncoding, firstBytes: Buffer): Decoder {
   switch (encoding) {
     case 'gzip':
       return zlib.createGunzip(options)
@@ -22,15 +20,12 @@ export function createDecoder(encoding: Encoding, firstBytes: Buffer): Decoder {
 /** `bytesWritten` counts the consumed input, not the given one. */
 export type Decoder = Transform & { readonly bytesWritten: number }
 
-export const encodings: readonly Encoding[] = [
-  'gzip',
-  'deflate',
-  'br',
-  // Since Node 22.15 and 23.8.
-  ...('createZstdDecompress' in zlib ? (['zstd'] as const) : []),
-]
+/** Those that this Node can undo: zstd since 22.15 and 23.8. */
+export const encodings: readonly ContentEncoding[] = contentEncodings.filter(
+  (encoding) => encoding !== 'zstd' || 'createZstdDecompress' in zlib,
+)
 
-export function decodingError(encoding: Encoding, cause: Error): AppError {
+export function decodingError(encoding: ContentEncoding, cause: Error): AppError {
   return errors.badCompression(encoding === 'gzip' ? 'gunzipping' : `decompressing ${encoding}`, cause)
 }
 

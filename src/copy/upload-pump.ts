@@ -1,5 +1,6 @@
+import type { ContentEncoding } from '../contract/formats.ts'
 import { AppError, errors } from '../errors.ts'
-import { compressionOf, createDecoder, type Decoder, decodingError, type Encoding } from './decoder.ts'
+import { compressionOf, createDecoder, type Decoder, decodingError } from './decoder.ts'
 import { freeFilled, freeWhole, type WriteEnd } from './free-memory.ts'
 import type { Upload } from './upload.ts'
 
@@ -94,7 +95,7 @@ export class UploadPump {
 
   readonly #onCut = (): void => this.#fail(errors.bodyIncomplete())
 
-  #decoderFor(encoding: Encoding, firstBytes: Buffer): Decoder {
+  #decoderFor(encoding: ContentEncoding, firstBytes: Buffer): Decoder {
     this.#decoder ??= createDecoder(encoding, firstBytes)
       .on('data', (chunk: Buffer) => {
         if (!this.#pass(chunk, freeFilled(chunk))) this.#decoder?.pause()
@@ -108,7 +109,7 @@ export class UploadPump {
   }
 
   /** A decoder stops at the end of the compressed data. More data after that is an error: it must not be lost silently. */
-  #onDecoderEnd(encoding: Encoding): void {
+  #onDecoderEnd(encoding: ContentEncoding): void {
     const isWhole = this.#decoder!.bytesWritten === this.#wireBytes && this.#upload.isComplete()
     if (isWhole) this.#finish()
     else this.#fail(decodingError(encoding, new Error('there is data after the end of the compressed data')))

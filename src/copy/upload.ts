@@ -1,12 +1,12 @@
 import type { Readable } from 'node:stream'
+import type { ContentEncoding } from '../contract/formats.ts'
 import type { Interruption } from '../postgres/pools/interruption.ts'
-import type { Encoding } from './decoder.ts'
 
 /** A body that a client sends to be stored. */
 export type Upload = Readonly<{
   /** As it comes over the wire. */
   body: Readable
-  encoding: Encoding | null
+  encoding: ContentEncoding | null
   /** Asks for the body: a client that sent `Expect: 100-continue` waits for that. */
   begin: () => void
   /** True if the whole body has arrived, by its length or its last chunk. */

@@ -1,6 +1,8 @@
+import type { CheckStatus } from '../contract/health-names.ts'
+
 export type Check = Readonly<{
   name: string
-  status: 'ok' | 'warn' | 'fail'
+  status: CheckStatus
   /** What was found, and what to do about it. */
   advice: string
 }>

@@ -1,12 +1,5 @@
-import {
-  type FallbackRecord,
-  type Fallbacks,
-  type Item,
-  isFinal,
-  type Job,
-  type JobDefinition,
-  type StepStatus,
-} from './job.ts'
+import { isFinal, type StepStatus } from '../contract/job-status.ts'
+import type { FallbackRecord, Fallbacks, Item, Job, JobDefinition } from './job.ts'
 import { findStep, nextStep, runningStep, type Step } from './job-step.ts'
 
 /*

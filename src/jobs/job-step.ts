@@ -1,4 +1,5 @@
-import { type Item, isFinal, type Job, type StepStatus } from './job.ts'
+import { isFinal, type StepStatus } from '../contract/job-status.ts'
+import type { Item, Job } from './job.ts'
 
 export type FallbackEvent = 'onsuccess' | 'onerror'
 

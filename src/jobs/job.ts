@@ -1,11 +1,4 @@
-export type JobStatus = 'pending' | 'running' | 'done' | 'failed' | 'cancelled' | 'unknown'
-
-export function isFinal(status: JobStatus): boolean {
-  return status !== 'pending' && status !== 'running'
-}
-
-/** Status of an item, or of the fallback of an item or job. */
-export type StepStatus = 'pending' | 'running' | 'done' | 'failed' | 'skipped' | 'unknown'
+import type { JobStatus, StepStatus } from '../contract/job-status.ts'
 
 /** The form in which the client wrote the query, and gets it back: one statement, a chain, or a chain with fallbacks. */
 export type JobForm = 'string' | 'array' | 'object'

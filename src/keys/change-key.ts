@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg'
 import type { Account } from '../auth/account.ts'
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
-import type { AuditAction } from '../client/admin-names.ts'
+import type { AuditAction } from '../contract/admin-names.ts'
 import { whileAskingHost } from '../postgres/control/while-asking-host.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import { lockForCaller, recordKeyAudit } from './caller.ts'

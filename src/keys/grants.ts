@@ -1,14 +1,11 @@
-import type { Api } from '../auth/account.ts'
-
-/** In the order in which texts list them. */
-export const apis = ['sql', 'maps'] as const satisfies readonly Api[]
-export const tablePermissions = ['insert', 'select', 'update', 'delete'] as const
-export const schemaPermissions = ['create'] as const
-export const dataServices = ['geocoding', 'routing', 'isolines', 'observatory'] as const
-
-export type TablePermission = (typeof tablePermissions)[number]
-export type SchemaPermission = (typeof schemaPermissions)[number]
-export type DataService = (typeof dataServices)[number]
+import {
+  type Api,
+  apis,
+  type DataService,
+  dataServices,
+  type SchemaPermission,
+  type TablePermission,
+} from '../contract/grants.ts'
 
 export type TableGrant = Readonly<{ schema: string; name: string; permissions: readonly TablePermission[] }>
 export type SchemaGrant = Readonly<{ name: string; permissions: readonly SchemaPermission[] }>

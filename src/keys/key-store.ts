@@ -1,6 +1,7 @@
 import type { ClientBase } from 'pg'
-import type { Account, KeyType } from '../auth/account.ts'
+import type { Account } from '../auth/account.ts'
 import { readAccount, selectAccounts } from '../auth/account-store.ts'
+import type { KeyType } from '../contract/key-names.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 import type { Secrets } from '../secrets.ts'
 import { defaultScope, masterScope, type Scope } from './grants.ts'

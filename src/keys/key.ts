@@ -1,4 +1,6 @@
-import type { KeyType, Principal } from '../auth/account.ts'
+import type { Principal } from '../auth/account.ts'
+import type { SortOrder } from '../contract/formats.ts'
+import type { KeyOrder, KeyType } from '../contract/key-names.ts'
 import type { Installation } from '../hosts/installation.ts'
 import type { EffectiveGrants, Scope } from './grants.ts'
 
@@ -25,13 +27,11 @@ export type KeyRecord = Readonly<{
 /** A key with the current rights of its role. */
 export type Key = KeyRecord & EffectiveGrants
 
-export const keyOrders = ['name', 'type', 'token', 'created_at', 'updated_at', 'grants'] as const
-
 export type KeyListing = Readonly<{
   page: number
   perPage: number
-  order: (typeof keyOrders)[number]
-  direction: 'asc' | 'desc'
+  order: KeyOrder
+  direction: SortOrder
   /** Types in the order of the listing. */
   types: readonly KeyType[]
 }>

@@ -1,6 +1,6 @@
 import type { Account } from '../auth/account.ts'
 import { userByName } from '../auth/account-store.ts'
-import { masterKeyName } from '../auth/token-store.ts'
+import { masterKeyName } from '../contract/key-names.ts'
 import { errors } from '../errors.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 import { inTransaction } from '../postgres/transaction.ts'

@@ -1,7 +1,5 @@
+import type { Format } from '../contract/formats.ts'
 import type { Paging } from '../sql/query-kind.ts'
-
-export const formats = ['json', 'geojson', 'csv', 'ndjson'] as const
-export type Format = (typeof formats)[number]
 
 /** A request to the SQL endpoint. */
 export type Query = Readonly<{

@@ -1,4 +1,5 @@
 import type { SelectStmt } from 'libpg-query'
+import type { SortOrder } from '../contract/formats.ts'
 import { maxCharacters } from './grammar.ts'
 import { parseStatements, type Statement, taggedNode } from './statements.ts'
 
@@ -15,7 +16,7 @@ export type Paging = {
   readonly offset?: number
   /** The unquoted name of a column. */
   readonly orderBy?: string
-  readonly sortOrder?: 'asc' | 'desc'
+  readonly sortOrder?: SortOrder
 }
 
 /** Wraps a text so that it returns one page of its rows, sorted. A text that cannot be paged is returned unchanged. */

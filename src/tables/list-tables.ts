@@ -1,4 +1,6 @@
 import { masterTargetOf, type Principal } from '../auth/account.ts'
+import type { SortOrder } from '../contract/formats.ts'
+import type { TableOrder } from '../contract/table-names.ts'
 import type { Databases } from '../postgres/databases.ts'
 import type { Interruption } from '../postgres/pools/interruption.ts'
 import { askCatalogAs } from '../statements/ask-catalog.ts'
@@ -26,8 +28,8 @@ export type TableFilter = Readonly<{
   /** From 1. */
   page: number
   perPage: number
-  order: 'name' | 'updated_at'
-  direction: 'asc' | 'desc'
+  order: TableOrder
+  direction: SortOrder
 }>
 
 /** What all listings of a process share. */

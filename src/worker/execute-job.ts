@@ -1,4 +1,5 @@
-import { isFinal, type Job } from '../jobs/job.ts'
+import { isFinal } from '../contract/job-status.ts'
+import type { Job } from '../jobs/job.ts'
 import { releaseClaims } from '../jobs/queue-store.ts'
 import { JobRun } from './job-run.ts'
 import type { GivenJob } from './queue-exchange.ts'

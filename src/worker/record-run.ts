@@ -1,3 +1,4 @@
+import type { FinalStatus } from '../contract/job-status.ts'
 import { reloadJob } from '../jobs/claim-store.ts'
 import type { Job } from '../jobs/job.ts'
 import { accepted, requeue } from '../jobs/job-state.ts'
@@ -124,7 +125,7 @@ function followUp(run: JobRun, { outcome }: WriteResult): Interruption | undefin
 /** Never logs statements or their errors, which may contain user data. A SQLSTATE, or our own reason, is safe. */
 function logEnd({ log, metrics }: WorkContext, job: Job, endedAt: Date): void {
   const startedAt = job.items[0]?.startedAt ?? endedAt
-  const status = job.status as 'done' | 'failed' | 'cancelled' | 'unknown'
+  const status = job.status as FinalStatus
   const waitMs = Math.max(0, startedAt.getTime() - job.createdAt.getTime())
   const runMs = Math.max(0, endedAt.getTime() - startedAt.getTime())
   const { failedSqlstate: sqlstate, failedReason } = job

@@ -1,5 +1,6 @@
+import { isFinal } from '../contract/job-status.ts'
 import { renderFallback } from '../jobs/fallback-template.ts'
-import { isFinal, type Job } from '../jobs/job.ts'
+import type { Job } from '../jobs/job.ts'
 import { abandon, accepted, beginStep, stepFailed, stepSucceeded } from '../jobs/job-state.ts'
 import type { Step } from '../jobs/job-step.ts'
 import { isInFlight, stepSettled } from '../jobs/statement-outcome.ts'

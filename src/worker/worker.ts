@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events'
+import { isFinal } from '../contract/job-status.ts'
 import type { ClaimRequest, Claims } from '../jobs/claim-store.ts'
-import { isFinal, type Job } from '../jobs/job.ts'
+import type { Job } from '../jobs/job.ts'
 import type { LocalWorker } from '../jobs/local-worker.ts'
 import { capLastServed, claimsOf, orphanMessage, releaseClaims } from '../jobs/queue-store.ts'
 import { type JobWrite, type WriteResult, writeJobs } from '../jobs/write-store.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sizeInBytes } from '../../src/cli/size.ts'
-import { describeSize } from '../../src/client/sizes.ts'
+import { describeSize } from '../../src/contract/text/sizes.ts'
 import { cartage, installation, inTerminal, shellLine } from '../support/call.ts'
 import { eventually, setup } from '../support/setup.ts'
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { operations } from '../../src/client/operations.ts'
+import { operations } from '../../src/contract/operations.ts'
 import { type Description, type Operation, objectOf, type Schema, typeOf } from '../support/openapi-types.ts'
 import { setup } from '../support/setup.ts'
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readdir, readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { createAdminClient } from '../../src/client/client.ts'
-import { operations } from '../../src/client/operations.ts'
+import { operations } from '../../src/contract/operations.ts'
 import { clientOf } from '../support/client-of.ts'
 import { randomName, setup } from '../support/setup.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ExactNumber, type Numbers } from '../../src/client/client.ts'
-import { membersOf } from '../../src/client/json-rows.ts'
+import { membersOf } from '../../src/contract/text/json-rows.ts'
 import { clientOf } from '../support/client-of.ts'
 import { startFront } from '../support/http-front.ts'
 import { eventually, type Setup, setup } from '../support/setup.ts'

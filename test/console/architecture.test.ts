@@ -19,11 +19,11 @@ test('a file of the console imports from its own folder or from a floor below', 
   assert.deepEqual(culprits, [])
 })
 
-test('the console takes from the service only files of its client that run in a browser, and the service nothing of it', async () => {
+test('the console takes from the service only its client, contract and file import, which run in a browser, and the service nothing of it', async () => {
   const outside = new Set((await imports()).map(({ to }) => to).filter((to) => to.startsWith('..')))
   // A set also visits what is added while it is walked.
   for (const path of outside) {
-    assert.match(path, /^\.\.\/src\/client\/[\w/-]+\.ts$/)
+    assert.match(path, /^\.\.\/src\/(client|contract|file-import)\/[\w/-]+\.ts$/)
     const text = await readFile(join(root, path), 'utf8')
     assert.ok(!/from 'node:/.test(text), path)
     for (const [, from] of text.matchAll(/^(?:import|export) (?!type)[^']*from '(\.[^']+)'/gm))

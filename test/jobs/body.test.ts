@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { JobDocument } from '../../src/http/jobs/document.ts'
+import type { JobDocument } from '../../src/contract/documents.ts'
 import { jobApi, type Refusal } from '../support/job-api.ts'
 import { setup } from '../support/setup.ts'
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { isFinal, type Job, type JobDefinition } from '../../src/jobs/job.ts'
+import { isFinal } from '../../src/contract/job-status.ts'
+import type { Job, JobDefinition } from '../../src/jobs/job.ts'
 import {
   abandon,
   beginStep,

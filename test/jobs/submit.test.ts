@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import type { JobDocument } from '../../src/http/jobs/document.ts'
+import type { JobDocument } from '../../src/contract/documents.ts'
 import { jobApi, type Refusal } from '../support/job-api.ts'
 import { basic, setup } from '../support/setup.ts'
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { Validator } from '@seriousme/openapi-schema-validator'
-import { operations } from '../../src/client/operations.ts'
+import { operations } from '../../src/contract/operations.ts'
 import { setup } from '../support/setup.ts'
 
 test('the description is valid OpenAPI 3.1', async (t) => {

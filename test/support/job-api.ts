@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { JobDocument } from '../../src/http/jobs/document.ts'
+import type { JobDocument } from '../../src/contract/documents.ts'
 import { basic, type TestUser } from './setup.ts'
 
 export type Answer<Body> = Readonly<{ status: number; headers: Headers; body: Body }>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
-import type { JobDocument } from '../../src/http/jobs/document.ts'
+import type { JobDocument } from '../../src/contract/documents.ts'
 import { enqueueJobs } from '../../src/jobs/queue-store.ts'
 import { endOf, writeJobs } from '../../src/jobs/write-store.ts'
 import { endless, jobApi, runJob } from '../support/job-api.ts'

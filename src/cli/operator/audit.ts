@@ -1,5 +1,5 @@
 import { listAudit } from '../../audit/audit-store.ts'
-import { auditActions } from '../../client/admin-names.ts'
+import { auditActions } from '../../contract/admin-names.ts'
 import { type Command, type OptionValues, UsageError, wholeNumber } from '../command.ts'
 import { asOperator } from './as-operator.ts'
 

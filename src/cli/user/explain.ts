@@ -1,6 +1,6 @@
-import { CartageError } from '../../client/cartage-error.ts'
-import { formatDuration } from '../../client/format.ts'
+import { CartageError, hasCode } from '../../client/cartage-error.ts'
 import { ConfigError } from '../../config-variables.ts'
+import { formatDuration } from '../../contract/text/format.ts'
 import { UsageError } from '../command.ts'
 import { explainFile, isFileTrouble } from '../file-trouble.ts'
 import { Interrupted } from '../interrupt.ts'
@@ -56,12 +56,12 @@ export function explain(error: unknown): string {
   if (isFileTrouble(error)) return printable(`error: ${explainFile(error)}`)
   if (!(error instanceof CartageError)) return printable(`error: ${(error as Error).message}`)
   const place = places.get(error)
-  if (error.code === 'statement-timeout' && place) return explainLimit(place)
+  if (hasCode(error, 'statement-timeout') && place) return explainLimit(place)
   const { detail, hint, context, position } = error
   const facts = Object.entries({ detail, hint, context })
     .filter(([, text]) => text)
     .map(([name, text]) => `${name}: ${indented(text!)}`)
-  const reason = error.code === 'service-unreachable' ? reasonOf(error.cause) : ''
+  const reason = hasCode(error, 'service-unreachable') ? reasonOf(error.cause) : ''
   return printable(
     [
       `error: ${indented(error.message)}${reason}`,

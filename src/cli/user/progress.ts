@@ -1,4 +1,4 @@
-import { formatBytes, formatDuration } from '../../client/format.ts'
+import { formatBytes, formatDuration } from '../../contract/text/format.ts'
 import { printable } from '../printable.ts'
 import type { Terminal } from './terminal.ts'
 

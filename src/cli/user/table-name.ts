@@ -1,4 +1,4 @@
-import { quoteLiteral, quoteName, shownName } from '../../client/quote.ts'
+import { quoteLiteral, quoteName, shownName } from '../../contract/text/quote.ts'
 import { UsageError } from '../command.ts'
 import type { Service } from './service.ts'
 

@@ -1,3 +1,4 @@
+import type { ContentEncoding } from '../../contract/formats.ts'
 import { type Body, isReplayable } from '../http/transport.ts'
 
 export type CopySql = Readonly<{
@@ -5,8 +6,6 @@ export type CopySql = Readonly<{
   /** A CREATE TABLE: the table is made with its rows, or not at all. */
   create?: string | undefined
 }>
-
-export type ContentEncoding = 'gzip' | 'deflate' | 'br' | 'zstd'
 
 export type CopyUpload = Readonly<{
   query: Readonly<{ q?: string; sql_bytes?: number; data_encoding?: ContentEncoding }>

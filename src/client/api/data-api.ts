@@ -1,8 +1,10 @@
-import type { CopyAnswer, SqlAnswer } from '../documents.ts'
+import type { CopyAnswer, SqlAnswer } from '../../contract/documents.ts'
+import type { ContentEncoding, Format, SortOrder } from '../../contract/formats.ts'
 import { jsonReader, type Numbers } from '../exact-json.ts'
+import type { Look } from '../http/expected-answer.ts'
 import { type Call, type Connection, type OnProgress, sendForBytes, sendForJson } from '../http/send.ts'
 import type { Body } from '../http/transport.ts'
-import { type ContentEncoding, copyUpload } from './copy-upload.ts'
+import { copyUpload } from './copy-upload.ts'
 import type { Waiting } from './jobs-api.ts'
 import { RowStream } from './row-stream.ts'
 import { bodyOf, type SqlValue, type Statement, tagged } from './sql-statement.ts'
@@ -11,7 +13,7 @@ export type SqlParameters = Readonly<{
   rows_per_page?: number
   page?: number
   order_by?: string
-  sort_order?: 'asc' | 'desc'
+  sort_order?: SortOrder
   skipfields?: string
 }>
 /** Only what this says is sent again after a cut connection: whether a statement writes is for its author to know. */
@@ -27,7 +29,7 @@ export type SqlOptions = SqlParameters &
   }>
 export type DownloadOptions = Omit<SqlOptions, 'numbers'> &
   Readonly<{
-    format?: 'json' | 'geojson' | 'csv' | 'ndjson'
+    format?: Format
     /** Decimal digits of GeoJSON coordinates. */
     dp?: number
     onProgress?: OnProgress
@@ -99,4 +101,4 @@ const looks = {
   geojson: { type: 'application/json', start: '{"type":"FeatureCollection"' },
   csv: { type: 'text/csv', start: '' },
   ndjson: { type: 'application/x-ndjson', start: '' },
-} as const
+} as const satisfies Record<Format, Look>

@@ -1,5 +1,5 @@
+import type { Readiness } from '../../contract/documents.ts'
 import { CartageError } from '../cartage-error.ts'
-import type { Readiness } from '../documents.ts'
 import { type Connection, sendForJson, sendForText } from '../http/send.ts'
 
 export function healthOf(connection: Connection) {

@@ -1,5 +1,6 @@
-import { CartageError, JobError } from '../cartage-error.ts'
-import type { JobDocument, JobQuery } from '../documents.ts'
+import type { JobDocument, JobQuery } from '../../contract/documents.ts'
+import { isFinal } from '../../contract/job-status.ts'
+import { hasCode, JobError } from '../cartage-error.ts'
 import { randomId } from '../http/random-id.ts'
 import { type Connection, sendForJson } from '../http/send.ts'
 
@@ -35,7 +36,7 @@ export function jobsOf(connection: Connection, name: string) {
       const shown = JSON.stringify(job)
       if (shown !== told) onChange?.(job)
       told = shown
-      if (job.status !== 'pending' && job.status !== 'running') return job
+      if (isFinal(job.status)) return job
     }
   }
 
@@ -59,5 +60,5 @@ export function jobsOf(connection: Connection, name: string) {
 
 /** A job that has ended by itself in the meantime need not be cancelled. */
 function unlessEnded(error: unknown): void {
-  if (!(error instanceof CartageError && error.code === 'cancel-refused')) throw error
+  if (!hasCode(error, 'cancel-refused')) throw error
 }

@@ -1,11 +1,13 @@
-import type { Grant, KeyDocument, KeyList } from '../documents.ts'
+import type { Grant, KeyDocument, KeyList } from '../../contract/documents.ts'
+import type { SortOrder } from '../../contract/formats.ts'
+import type { KeyOrder } from '../../contract/key-names.ts'
 import { type Connection, sendForJson } from '../http/send.ts'
 
 export type KeyListing = Readonly<{
   page?: number
   per_page?: number
-  order?: 'name' | 'type' | 'token' | 'created_at' | 'updated_at' | 'grants'
-  order_direction?: 'asc' | 'desc'
+  order?: KeyOrder
+  order_direction?: SortOrder
   type?: string
 }>
 /** The organization member whose keys are meant. */

@@ -1,8 +1,8 @@
+import type { SqlAnswer } from '../../contract/documents.ts'
+import { joinBytes } from '../../contract/text/join-bytes.ts'
+import { RowScanner } from '../../contract/text/json-rows.ts'
 import { cutAnswer } from '../cartage-error.ts'
-import type { SqlAnswer } from '../documents.ts'
 import { parseExact } from '../exact-json.ts'
-import { joinBytes } from '../join-bytes.ts'
-import { RowScanner } from '../json-rows.ts'
 
 /** What the service says after the rows. */
 export type SqlSummary = Omit<SqlAnswer, 'rows'>

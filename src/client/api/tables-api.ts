@@ -1,9 +1,11 @@
-import type { DatasetList, TableDocument, TableList } from '../documents.ts'
+import type { DatasetList, TableDocument, TableList } from '../../contract/documents.ts'
+import type { SortOrder } from '../../contract/formats.ts'
+import type { DatasetOrder, Privacy, TableOrder } from '../../contract/table-names.ts'
 import { type Connection, sendForJson } from '../http/send.ts'
 
-type Paging = Readonly<{ page?: number; per_page?: number; order_direction?: 'asc' | 'desc' }>
-export type TableListing = Paging & Readonly<{ order?: 'name' | 'updated_at' }>
-export type DatasetListing = Paging & Readonly<{ order?: 'name' }>
+type Paging = Readonly<{ page?: number; per_page?: number; order_direction?: SortOrder }>
+export type TableListing = Paging & Readonly<{ order?: TableOrder }>
+export type DatasetListing = Paging & Readonly<{ order?: DatasetOrder }>
 
 export function tablesOf(connection: Connection, name: string) {
   const one = (table: string) => ({ parameters: { name, table } })
@@ -12,7 +14,7 @@ export function tablesOf(connection: Connection, name: string) {
     list: (query: TableListing = {}) =>
       sendForJson<TableList>(connection, 'listTables', { parameters: { name }, query }),
     read: (table: string) => sendForJson<TableDocument>(connection, 'readTable', one(table)),
-    setPrivacy: (table: string, privacy: TableDocument['privacy']) =>
+    setPrivacy: (table: string, privacy: Privacy) =>
       sendForJson<TableDocument>(connection, 'changePrivacy', { ...one(table), json: { privacy } }),
     /** Tables, views and materialized views: for the master key, or one with `table_metadata`. */
     datasets: (query: DatasetListing = {}) =>

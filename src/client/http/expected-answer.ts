@@ -1,6 +1,6 @@
+import type { OperationId } from '../../contract/operations.ts'
 import { unexpectedAnswer } from '../cartage-error.ts'
 import { parseExact } from '../exact-json.ts'
-import type { OperationId } from '../operations.ts'
 
 /** Reads a document, and holds that it is the one that was asked for. */
 export function readAnswer(operation: OperationId, text: string): unknown {

@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../../contract/error-codes.ts'
 import { CartageError } from '../cartage-error.ts'
 
 /** How long to wait before a request is sent again, in ms; undefined: it must not be, or not so soon. */
@@ -15,14 +16,14 @@ function wasNotBegun({ status, code }: CartageError): boolean {
   return status === 429 || (status === 503 && notBegun.has(code ?? ''))
 }
 
-const notBegun: ReadonlySet<string> = new Set([
+const notBegun: ReadonlySet<string> = new Set<ErrorCode>([
   'connections-exhausted',
   'shutting-down',
   'parser-unavailable',
 ])
 
 /** The service lost its own connection, and does not say that the request may be sent again. */
-const outcomeUnknown: ReadonlySet<string> = new Set(['statement-outcome-unknown'])
+const outcomeUnknown: ReadonlySet<string> = new Set<ErrorCode>(['statement-outcome-unknown'])
 
 /** Nobody listens there. Browsers do not tell. */
 function hasNotArrived(cause: unknown): boolean {

@@ -1,6 +1,6 @@
+import { type OperationId, operations, pathOf } from '../../contract/operations.ts'
 import { cutAnswer, refusal, unreachable } from '../cartage-error.ts'
 import { stringifyExact } from '../exact-json.ts'
-import { type OperationId, operations, pathOf } from '../operations.ts'
 import { checkedStart, checkType, type Look, readAnswer } from './expected-answer.ts'
 import { onlyOnce } from './only-once.ts'
 import { pause, waitBeforeRetry } from './retry.ts'

@@ -1,8 +1,9 @@
 import type { Organization } from '../../accounts/organization-store.ts'
 import type { Account } from '../../auth/account.ts'
+import type { ActivityDocument, OrganizationDocument, UserDocument } from '../../contract/documents.ts'
 import type { Activity } from '../../jobs/activity-store.ts'
 
-export function userDocument(account: Account) {
+export function userDocument(account: Account): UserDocument {
   return {
     username: account.username,
     organization: account.organization?.name ?? null,
@@ -15,7 +16,7 @@ export function userDocument(account: Account) {
   }
 }
 
-export function organizationDocument(organization: Organization) {
+export function organizationDocument(organization: Organization): OrganizationDocument {
   return {
     name: organization.name,
     owner: { username: organization.owner },
@@ -23,10 +24,14 @@ export function organizationDocument(organization: Organization) {
   }
 }
 
-export function activityDocument({ running, waiting, left }: Activity) {
+export function activityDocument({ running, waiting, left }: Activity): ActivityDocument {
   return {
-    running: running.map(({ id, startedAt, ...job }) => ({ job_id: id, ...job, started_at: startedAt })),
-    waiting: waiting.map(({ oldestAt, ...user }) => ({ ...user, oldest_at: oldestAt })),
+    running: running.map(({ id, startedAt, ...job }) => ({
+      job_id: id,
+      ...job,
+      started_at: startedAt.toISOString(),
+    })),
+    waiting: waiting.map(({ oldestAt, ...user }) => ({ ...user, oldest_at: oldestAt.toISOString() })),
     left_out: left,
   }
 }

@@ -1,4 +1,6 @@
-import { auditActions } from '../../client/admin-names.ts'
+import { auditActions } from '../../contract/admin-names.ts'
+import { checkStatuses } from '../../contract/health-names.ts'
+import { defaultActivityRecords, defaultAuditRecords, maxRecords } from '../../contract/limits.ts'
 import { answered } from '../middleware/schemas.ts'
 
 /** The OpenAPI description of hosts, doctor, audit and activity. */
@@ -7,7 +9,7 @@ const text = { type: 'string' } as const
 const time = { type: 'string', format: 'date-time' } as const
 const whole = { type: 'integer', minimum: 0 } as const
 const limit = (byDefault: number) =>
-  ({ type: 'integer', minimum: 1, maximum: 1_000, default: byDefault }) as const
+  ({ type: 'integer', minimum: 1, maximum: maxRecords, default: byDefault }) as const
 
 const listOf = (name: string, description: string, items: object) => ({
   200: { description, ...answered({ [name]: { type: 'array', items } }) },
@@ -36,7 +38,7 @@ export const doctorSchema = {
     title: 'Check',
     ...answered({
       name: text,
-      status: { enum: ['ok', 'warn', 'fail'] },
+      status: { enum: checkStatuses },
       advice: { ...text, description: 'What was found, and what to do about it' },
     }),
     examples: [{ name: 'host local: PostGIS', status: 'ok', advice: 'PostGIS 3.5.2' }],
@@ -52,7 +54,7 @@ export const auditSchema = {
     properties: {
       account: { ...text, description: 'Only what happened to this user or organization' },
       action: { ...text, enum: auditActions },
-      limit: limit(50),
+      limit: limit(defaultAuditRecords),
       before: { type: 'integer', minimum: 1, description: 'Only records older than the one with this id' },
     },
   },
@@ -77,7 +79,7 @@ export const activitySchema = {
     'Of all processes, without SQL: running jobs, longest first, and users with waiting jobs, in the order of their turns.',
   querystring: {
     type: 'object',
-    properties: { limit: { ...limit(100), description: 'Maximum number of each' } },
+    properties: { limit: { ...limit(defaultActivityRecords), description: 'Maximum number of each' } },
   },
   response: {
     200: {

@@ -3,12 +3,14 @@ import type { NewOrganization } from '../../accounts/create-organization.ts'
 import type { NewUser } from '../../accounts/create-user.ts'
 import type { UserChanges } from '../../accounts/update-user.ts'
 import type { AuditFilter } from '../../audit/audit-store.ts'
-import { auditActions } from '../../client/admin-names.ts'
+import { auditActions } from '../../contract/admin-names.ts'
+import type * as wire from '../../contract/documents.ts'
+import { defaultActivityRecords, defaultAuditRecords, maxRecords } from '../../contract/limits.ts'
 import { errors } from '../../errors.ts'
 import { choiceOf, type Parameters, textOf, wholeOf, withoutEmpty } from '../middleware/parameters.ts'
 
 export function readNewUser(request: FastifyRequest): NewUser {
-  const { username, quota_in_bytes, organization, org_admin, api_key } = validBody<NewUserBody>(request)
+  const { username, quota_in_bytes, organization, org_admin, api_key } = validBody<wire.NewUser>(request)
   return {
     username,
     quotaBytes: quota_in_bytes,
@@ -19,12 +21,12 @@ export function readNewUser(request: FastifyRequest): NewUser {
 }
 
 export function readChanges(request: FastifyRequest): UserChanges {
-  const { quota_in_bytes, api_key_quota, org_admin, limits } = validBody<ChangesBody>(request)
+  const { quota_in_bytes, api_key_quota, org_admin, limits } = validBody<wire.UserChanges>(request)
   return { quotaBytes: quota_in_bytes, apiKeyQuota: api_key_quota, isOrgAdmin: org_admin, limits }
 }
 
 export function readNewOrganization(request: FastifyRequest): NewOrganization {
-  const { name, owner } = validBody<NewOrganizationBody>(request)
+  const { name, owner } = validBody<wire.NewOrganization>(request)
   return {
     name,
     owner: { username: owner.username, quotaBytes: owner.quota_in_bytes, masterToken: owner.api_key },
@@ -36,13 +38,13 @@ export function readAuditFilter(query: Parameters): AuditFilter {
   return {
     account: textOf(asked, 'account'),
     action: choiceOf(asked, 'action', auditActions),
-    limit: wholeOf(asked, 'limit', 1, 1_000) ?? 50,
+    limit: wholeOf(asked, 'limit', 1, maxRecords) ?? defaultAuditRecords,
     beforeId: wholeOf(asked, 'before', 1, Number.MAX_SAFE_INTEGER),
   }
 }
 
 export function readActivityLimit(query: Parameters): number {
-  return wholeOf(onlyKnown(query, ['limit']), 'limit', 1, 1_000) ?? 100
+  return wholeOf(onlyKnown(query, ['limit']), 'limit', 1, maxRecords) ?? defaultActivityRecords
 }
 
 export function readNoParameters(query: Parameters): void {
@@ -54,16 +56,6 @@ function onlyKnown(query: Parameters, names: readonly string[]): Parameters {
   const unknown = Object.keys(query).find((name) => !names.includes(name))
   if (unknown === undefined) return withoutEmpty(query)
   throw errors.badRequest(`Unknown parameter: ${unknown}. Known: ${names.join(', ') || 'none'}`)
-}
-
-type OwnerBody = { username: string; quota_in_bytes?: number; api_key?: string }
-type NewUserBody = OwnerBody & { organization?: string; org_admin?: boolean }
-type NewOrganizationBody = { name: string; owner: OwnerBody }
-type ChangesBody = {
-  quota_in_bytes?: number
-  api_key_quota?: number | null
-  org_admin?: boolean
-  limits?: Record<string, unknown>
 }
 
 /** A body that does not fit its route's schema is 422, and the text names the place. */

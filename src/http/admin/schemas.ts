@@ -1,10 +1,12 @@
+import { orgRoles } from '../../contract/admin-names.ts'
+import { accountNameRule } from '../../contract/limits.ts'
 import { answered, knownExtras } from '../middleware/schemas.ts'
 
 /** The schemas that validate the admin API, and that its OpenAPI description is made of. */
 
 const username = {
   type: 'string',
-  description: '1 to 63 lower-case letters, digits or hyphens',
+  description: accountNameRule,
   examples: ['alice'],
 } as const
 const quota = {
@@ -36,7 +38,7 @@ const user = {
   ...answered({
     username,
     organization: { type: ['string', 'null'] },
-    org_role: { enum: ['owner', 'admin', 'member', null] },
+    org_role: { enum: [...orgRoles, null] },
     quota_in_bytes: quota,
     api_key_quota: { type: ['integer', 'null'], description: 'null: the configured one' },
     limits,

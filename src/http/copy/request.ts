@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../../config.ts'
-import type { Encoding } from '../../copy/decoder.ts'
+import type { ContentEncoding } from '../../contract/formats.ts'
 import type { Upload } from '../../copy/upload.ts'
 import { tooLarge } from '../../copy/upload-pump.ts'
 import { errors } from '../../errors.ts'
@@ -73,7 +73,7 @@ function uploadOf(
   config: Config,
   request: FastifyRequest,
   reply: FastifyReply,
-  encoding: Encoding | null,
+  encoding: ContentEncoding | null,
   sqlBytes = 0,
 ): Upload {
   refuseTransferCoding(request.headers['transfer-encoding'])

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { CopyAnswer } from '../../contract/documents.ts'
 import { copyFrom } from '../../copy/copy-from.ts'
 import { copyTo } from '../../copy/copy-to.ts'
 import type { Metrics } from '../../metrics.ts'
@@ -53,7 +54,7 @@ async function copyFromRoute(app: FastifyInstance, services: Services): Promise<
 }
 
 /** An upload: identifies the caller, reads the COPY, and streams the body into it. */
-async function upload(services: Services, request: FastifyRequest, reply: FastifyReply) {
+async function upload(services: Services, request: FastifyRequest, reply: FastifyReply): Promise<CopyAnswer> {
   const principal = await sqlCaller(services, request)
   const { statement, upload: body } = await readUploadRequest(services.config, request, reply)
   await refuseRepeated(services, request, principal)

@@ -1,8 +1,14 @@
 import type { Account } from '../../auth/account.ts'
+import type { DatasetDocument, TableDocument, TableList } from '../../contract/documents.ts'
 import type { TableInfo } from '../../tables/list-tables.ts'
 
 /** A list of "visualizations", all of them tables. `url`: the base of the account's endpoints. */
-export function tablesDocument(tables: readonly TableInfo[], total: number, account: Account, url: string) {
+export function tablesDocument(
+  tables: readonly TableInfo[],
+  total: number,
+  account: Account,
+  url: string,
+): TableList {
   return {
     visualizations: tables.map((table) => tableDocument(table, account, url)),
     total_entries: total,
@@ -16,7 +22,7 @@ export function tablesDocument(tables: readonly TableInfo[], total: number, acco
  * A table as a "visualization" of type table. Clients sort by `updated_at`: a table without recorded changes gets the
  * creation time of its account.
  */
-export function tableDocument(table: TableInfo, account: Account, url: string) {
+export function tableDocument(table: TableInfo, account: Account, url: string): TableDocument {
   const privacy = table.isPublic ? 'PUBLIC' : 'PRIVATE'
   const updatedAt = (table.updatedAt ?? account.createdAt).toISOString()
   return {
@@ -44,7 +50,7 @@ export function tableDocument(table: TableInfo, account: Account, url: string) {
   }
 }
 
-export function datasetDocument(table: TableInfo) {
+export function datasetDocument(table: TableInfo): DatasetDocument {
   return {
     table_schema: table.schema,
     name: table.name,

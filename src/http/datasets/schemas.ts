@@ -1,4 +1,12 @@
-import { answered, pageLinks } from '../middleware/schemas.ts'
+import {
+  acceptedPrivacies,
+  datasetModes,
+  datasetOrders,
+  datasetPrivacies,
+  privacies,
+  tableOrders,
+} from '../../contract/table-names.ts'
+import { answered, pageLinks, paging } from '../middleware/schemas.ts'
 
 /** Described, not enforced: bad values are refused by readPage in the words of this API. */
 
@@ -6,12 +14,6 @@ const params = { type: 'object', properties: { name: { type: 'string', examples:
 const tableParams = {
   type: 'object',
   properties: { ...params.properties, table: { type: 'string', examples: ['airports'] } },
-} as const
-
-const paging = {
-  page: { type: 'integer', minimum: 1, default: 1 },
-  per_page: { type: 'integer', minimum: 1, maximum: 1000, default: 20 },
-  order_direction: { type: 'string', enum: ['asc', 'desc'] },
 } as const
 
 const text = { type: 'string' } as const
@@ -26,7 +28,7 @@ const table = {
     display_name: text,
     type: { const: 'table' },
     kind: text,
-    privacy: { enum: ['PUBLIC', 'PRIVATE'] },
+    privacy: { enum: privacies },
     updated_at: { type: 'string', format: 'date-time' },
     title: { type: 'null' },
     description: { type: 'null' },
@@ -37,7 +39,7 @@ const table = {
       id: text,
       name: text,
       schema: text,
-      privacy: { enum: ['PUBLIC', 'PRIVATE'] },
+      privacy: { enum: privacies },
       updated_at: time,
       size: bytes,
       row_count: { type: ['integer', 'null'], description: 'Estimated; null if not counted yet' },
@@ -58,7 +60,7 @@ export const tablesSchema = {
     properties: {
       ...paging,
       type: { type: 'string', description: 'Only `table` exists here' },
-      order: { type: 'string', enum: ['name', 'updated_at'], default: 'updated_at' },
+      order: { type: 'string', enum: tableOrders, default: 'updated_at' },
     },
   },
   response: {
@@ -90,7 +92,7 @@ export const privacySchema = {
   body: {
     type: 'object',
     required: ['privacy'],
-    properties: { privacy: { type: 'string', enum: ['PUBLIC', 'LINK', 'PRIVATE'] } },
+    properties: { privacy: { type: 'string', enum: acceptedPrivacies } },
     examples: [{ privacy: 'PUBLIC' }],
   },
   response: { 200: { ...table, description: 'The table as it is now' } },
@@ -103,7 +105,7 @@ export const datasetsSchema = {
   params,
   querystring: {
     type: 'object',
-    properties: { ...paging, order: { type: 'string', enum: ['name'], default: 'name' } },
+    properties: { ...paging, order: { type: 'string', enum: datasetOrders, default: 'name' } },
   },
   response: {
     200: {
@@ -117,10 +119,10 @@ export const datasetsSchema = {
             table_schema: text,
             name: text,
             type: text,
-            mode: { enum: ['r', 'rw'] },
+            mode: { enum: datasetModes },
             cartodbfied: { type: 'boolean' },
             shared: { type: 'boolean' },
-            privacy: { enum: ['public', 'private'] },
+            privacy: { enum: datasetPrivacies },
             updated_at: time,
           }),
         },

@@ -1,4 +1,6 @@
 import type { FastifyInstance } from 'fastify'
+import type { ReplicationDocument } from '../../contract/documents.ts'
+import type { HostVerdict } from '../../contract/health-names.ts'
 import { type HostRole, hostRole } from '../../hosts/host-role.ts'
 import { answerWithin } from '../../postgres/answer-within.ts'
 import { isStandby } from '../../postgres/wire/standby.ts'
@@ -41,7 +43,7 @@ async function readinessChecks({ databases }: Services) {
   }
 }
 
-type State = Readonly<{ verdict: 'ok' | 'standby' | 'unreachable'; role?: HostRole | undefined }>
+type State = Readonly<{ verdict: HostVerdict; role?: HostRole | undefined }>
 
 /** The caller has little patience: a late answer counts as none. */
 async function stateOf(answer: Promise<HostRole | undefined>): Promise<State> {
@@ -53,7 +55,7 @@ async function stateOf(answer: Promise<HostRole | undefined>): Promise<State> {
   }
 }
 
-function replicationDocument({ role, replication }: HostRole) {
+function replicationDocument({ role, replication }: HostRole): ReplicationDocument {
   if (!replication) return { role }
   const { standbys, synchronous, lagBytes, lagMs } = replication
   return { role, standbys, synchronous, lag_bytes: lagBytes, lag_ms: lagMs }

@@ -1,3 +1,4 @@
+import { hostVerdicts, readinessStatuses, replicationRoles } from '../../contract/health-names.ts'
 import { answered } from '../middleware/schemas.ts'
 
 export const liveSchema = {
@@ -9,12 +10,12 @@ export const liveSchema = {
 } as const
 
 const verdictSchema = {
-  enum: ['ok', 'standby', 'unreachable'],
+  enum: hostVerdicts,
   description: 'standby: it follows another server and takes no writes, so it is not used',
 } as const
 const replicationSchema = answered(
   {
-    role: { enum: ['primary', 'standby'] },
+    role: { enum: replicationRoles },
     standbys: { type: 'integer', description: 'Standbys that follow it' },
     synchronous: { type: 'integer', description: 'Of those, the ones that commits wait for' },
     lag_bytes: { type: ['number', 'null'], description: 'How far the last of them is behind' },
@@ -24,7 +25,7 @@ const replicationSchema = answered(
 )
 const readiness = {
   ...answered({
-    status: { enum: ['ok', 'unavailable'] },
+    status: { enum: readinessStatuses },
     control: verdictSchema,
     hosts: { type: 'object', additionalProperties: verdictSchema, description: 'Tenant hosts by name' },
     replication: {

@@ -1,34 +1,5 @@
+import type { ItemDocument, JobDocument } from '../../contract/documents.ts'
 import type { Item, Job } from '../../jobs/job.ts'
-
-export type ItemDocument = {
-  readonly query: string
-  readonly onsuccess?: string
-  readonly onerror?: string
-  readonly timeout?: number
-  readonly status: string
-  readonly fallback_status?: string
-  readonly started_at?: string
-  readonly ended_at?: string
-  readonly failed_reason?: string
-  readonly failed_sqlstate?: string
-  readonly fallback_failed_reason?: string
-}
-
-export type JobDocument = {
-  readonly job_id: string
-  readonly user: string
-  readonly status: string
-  readonly query:
-    | string
-    | readonly ItemDocument[]
-    | { readonly query: readonly ItemDocument[]; readonly onsuccess?: string; readonly onerror?: string }
-  readonly created_at: string
-  readonly updated_at: string
-  readonly failed_reason?: string
-  readonly failed_sqlstate?: string
-  readonly fallback_status?: string
-  readonly fallback_failed_reason?: string
-}
 
 /** A job as its owner sees it: in the form it was sent, templates not filled in. */
 export function jobDocument(job: Job): JobDocument {

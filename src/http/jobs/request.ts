@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import { longestWaitSeconds, maxJobCharacters } from '../../contract/limits.ts'
 import { type AppError, errors } from '../../errors.ts'
 import type { Fallbacks, ItemDefinition, JobDefinition } from '../../jobs/job.ts'
 import { isObject, type Parameters } from '../middleware/parameters.ts'
@@ -7,7 +8,7 @@ import { isObject, type Parameters } from '../middleware/parameters.ts'
 export function readNewJob(body: unknown): JobDefinition {
   // Counts the whole body as JSON, extras included, however it was sent.
   const characters = serialisedLength(body)
-  if (characters > maxCharacters) throw errors.jobInvalid(tooLarge(characters))
+  if (characters > maxJobCharacters) throw errors.jobInvalid(tooLarge(characters))
   if (!isObject(body)) throw missingQuery()
   refuseUnknownMembers(body, bodyMembers, 'The body')
   return readDefinition(body)
@@ -20,10 +21,8 @@ export function readJobUpdate(body: unknown): JobDefinition {
   return readNewJob(body)
 }
 
-const maxCharacters = 16_384
-
 const tooLarge = (characters: number) =>
-  `The query is too large: ${characters} characters. The maximum allowed size is 16384 (16 KB).`
+  `The query is too large: ${characters} characters. The maximum allowed size is ${maxJobCharacters} (${maxJobCharacters / 1024} KB).`
 
 const missingQuery = (): AppError => errors.jobInvalid('You must indicate a valid SQL')
 
@@ -148,5 +147,3 @@ export function readWaitMs({ query }: FastifyRequest): number {
   }
   return Math.min(Number(wait), longestWaitSeconds) * 1000
 }
-
-const longestWaitSeconds = 60

@@ -1,3 +1,5 @@
+import { jobStatuses, stepStatuses } from '../../contract/job-status.ts'
+import { longestWaitSeconds, maxJobCharacters } from '../../contract/limits.ts'
 import { idempotencyHeaders } from '../middleware/schemas.ts'
 
 const sql = { type: 'string', minLength: 1 } as const
@@ -47,8 +49,8 @@ const body = {
   ],
 } as const
 
-const status = { enum: ['pending', 'running', 'done', 'failed', 'cancelled', 'unknown'] } as const
-const stepStatus = { enum: ['pending', 'running', 'done', 'failed', 'skipped', 'unknown'] } as const
+const status = { enum: jobStatuses } as const
+const stepStatus = { enum: stepStatuses } as const
 const time = { type: 'string', format: 'date-time' } as const
 
 const itemDocument = {
@@ -122,8 +124,7 @@ export const createJobSchema = {
   tags,
   consumes,
   summary: 'Queue a job',
-  description:
-    'Queues one statement or a chain of up to 16384 characters as JSON. There is no list of jobs: keep the job_id.',
+  description: `Queues one statement or a chain of up to ${maxJobCharacters} characters as JSON. There is no list of jobs: keep the job_id.`,
   params: accountParams,
   headers: idempotencyHeaders(
     'The same request with the same key answers the same job, for as long as the job is kept: CARTAGE_JOB_RETENTION_DAYS (30) after its end',
@@ -152,7 +153,7 @@ export const readJobSchema = {
       wait: {
         type: 'number',
         minimum: 0,
-        maximum: 60,
+        maximum: longestWaitSeconds,
         description: 'Seconds to wait for the end of the job before the answer',
       },
     },

@@ -1,9 +1,10 @@
+import type { KeyDocument, KeyList } from '../../contract/documents.ts'
 import type { Key, KeyListing } from '../../keys/key.ts'
 import { pageLinks } from '../middleware/page.ts'
 import type { Parameters } from '../middleware/parameters.ts'
 
 /** The key as clients see it: without id and role. In a list it has a link to `self`. */
-export function keyDocument(key: Key, username: string, self?: string) {
+export function keyDocument(key: Key, username: string): KeyDocument {
   const { apis, services, hasTableMetadata } = key.scope
   const tables = key.tables.map(({ schema, name, isOwner, permissions }) => ({
     schema,
@@ -19,11 +20,10 @@ export function keyDocument(key: Key, username: string, self?: string) {
     grants: [
       { type: 'apis', apis },
       { type: 'database', tables, schemas: key.schemas, table_metadata: hasTableMetadata ? [] : undefined },
-      ...(services.length > 0 ? [{ type: 'dataservices', services }] : []),
+      ...(services.length > 0 ? [{ type: 'dataservices' as const, services }] : []),
     ],
     created_at: timestamp(key.createdAt),
     updated_at: timestamp(key.updatedAt),
-    _links: self === undefined ? undefined : { self },
   }
 }
 
@@ -43,15 +43,16 @@ export type KeyPage = Readonly<{
   query: Parameters
 }>
 
-export function listDocument({ keys, total, listing, username, address, query }: KeyPage) {
+export function listDocument({ keys, total, listing, username, address, query }: KeyPage): KeyList {
   const target =
     typeof query.target_user === 'string' ? `?${new URLSearchParams({ target_user: query.target_user })}` : ''
   return {
     total,
     count: keys.length,
-    result: keys.map((key) =>
-      keyDocument(key, username, `${address}/${encodeURIComponent(key.name)}${target}`),
-    ),
+    result: keys.map((key) => ({
+      ...keyDocument(key, username),
+      _links: { self: `${address}/${encodeURIComponent(key.name)}${target}` },
+    })),
     _links: pageLinks(address, query, listing, total),
   }
 }

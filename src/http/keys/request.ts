@@ -1,10 +1,11 @@
 import type { FastifyRequest } from 'fastify'
-import type { KeyType } from '../../auth/account.ts'
-import { defaultKeyName, masterKeyName } from '../../auth/token-store.ts'
+import type { KeyType } from '../../contract/key-names.ts'
+import { defaultKeyName, keyOrders, keyTypes, masterKeyName } from '../../contract/key-names.ts'
+import { maxKeyNameLength } from '../../contract/limits.ts'
 import { errors } from '../../errors.ts'
 import { faultTexts } from '../../keys/create-key.ts'
 import type { SchemaGrant, TableGrant, WantedGrants } from '../../keys/grants.ts'
-import { type KeyListing, keyOrders } from '../../keys/key.ts'
+import type { KeyListing } from '../../keys/key.ts'
 import { readPage } from '../middleware/page.ts'
 import { isObject, type Parameters, textOf } from '../middleware/parameters.ts'
 import { grantShapes, newKeyShape } from './shapes.ts'
@@ -31,14 +32,13 @@ function faultsOfName(name: unknown): string[] {
     return [`Name api_key name cannot be ${masterKeyName} nor ${defaultKeyName}`]
   }
   return [
-    ...([...name].length > maxNameLength
-      ? [`Name is too long (maximum is ${maxNameLength} characters)`]
+    ...([...name].length > maxKeyNameLength
+      ? [`Name is too long (maximum is ${maxKeyNameLength} characters)`]
       : []),
     ...(unprintable.test(name) ? ['Name can only contain printable characters'] : []),
   ]
 }
 
-const maxNameLength = 255
 /** Control characters, lone surrogates, line and paragraph separators. */
 const unprintable = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u
 
@@ -144,8 +144,6 @@ export function readListing(query: Parameters): KeyListing {
   const page = readPage(query, { orders: keyOrders, order: 'updated_at', direction: 'asc' })
   return { ...page, types: keyTypesOf(query) }
 }
-
-const keyTypes = ['master', 'default', 'regular'] as const satisfies readonly KeyType[]
 
 function keyTypesOf(query: Parameters): readonly KeyType[] {
   const wanted = textOf(query, 'type')?.split(',')

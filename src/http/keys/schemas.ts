@@ -1,5 +1,6 @@
-import { keyOrders } from '../../keys/key.ts'
-import { answered, onceHeaders, pageLinks, repeated } from '../middleware/schemas.ts'
+import { keyOrders, keyTypes } from '../../contract/key-names.ts'
+import { maxKeyNameLength } from '../../contract/limits.ts'
+import { answered, onceHeaders, pageLinks, paging, repeated } from '../middleware/schemas.ts'
 import { grantShapes, newKeyShape } from './shapes.ts'
 
 const grants = { type: 'array', items: { title: 'Grant', oneOf: Object.values(grantShapes) } } as const
@@ -27,7 +28,7 @@ const keyDocument = {
   ...answered({
     name: { type: 'string' },
     user: answered({ username: { type: 'string' } }),
-    type: { type: 'string', enum: ['master', 'default', 'regular'] },
+    type: { type: 'string', enum: keyTypes },
     token: { type: 'string' },
     grants: shownGrants,
     created_at: timestamp,
@@ -98,11 +99,10 @@ export const listSchema = {
   querystring: {
     type: 'object',
     properties: {
-      page: { type: 'integer', minimum: 1, default: 1 },
-      per_page: { type: 'integer', minimum: 1, maximum: 1000, default: 20 },
+      ...paging,
       order: { type: 'string', enum: keyOrders, default: 'updated_at' },
-      order_direction: { type: 'string', enum: ['asc', 'desc'], default: 'asc' },
-      type: { type: 'string', description: 'A comma list of master, default, regular' },
+      order_direction: { ...paging.order_direction, default: 'asc' },
+      type: { type: 'string', description: `A comma list of ${keyTypes.join(', ')}` },
       ...credential,
     },
   },
@@ -116,7 +116,7 @@ export const createSchema = {
   body: {
     ...newKeyShape,
     required: ['name', 'grants'],
-    properties: { ...newKeyShape.properties, name: { type: 'string', maxLength: 255 }, grants },
+    properties: { ...newKeyShape.properties, name: { type: 'string', maxLength: maxKeyNameLength }, grants },
     examples: [
       {
         name: 'reader',

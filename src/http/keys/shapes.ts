@@ -1,4 +1,5 @@
-import { apis, dataServices, schemaPermissions, tablePermissions } from '../../keys/grants.ts'
+import { apis, dataServices, schemaPermissions, tablePermissions } from '../../contract/grants.ts'
+import { maxKeyNameLength } from '../../contract/limits.ts'
 import { knownExtras } from '../middleware/schemas.ts'
 import type { Shape } from './validate-key-body.ts'
 
@@ -71,7 +72,7 @@ export const newKeyShape = {
   required: [],
   additionalProperties: false,
   properties: {
-    name: { description: 'Any printable characters, 255 at most' },
+    name: { description: `Any printable characters, ${maxKeyNameLength} at most` },
     grants: { description: 'One `apis` section, and at most one of `database` and `dataservices`' },
     ...knownExtras,
     ...Object.fromEntries(carried.map((name) => [name, { description: 'Ignored' }])),

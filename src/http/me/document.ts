@@ -1,11 +1,17 @@
 import type { Account } from '../../auth/account.ts'
+import type { MeDocument } from '../../contract/documents.ts'
 import type { AccountUsage } from '../../tables/account-usage.ts'
 
 /**
  * The caller's account, and its remaining quota. `base`: the base of the account's endpoints. Clients of version 3 read
  * `user_data`, of version 4 the rest.
  */
-export function meDocument(account: Account, usage: AccountUsage, base: string, copyMaxBytes: number) {
+export function meDocument(
+  account: Account,
+  usage: AccountUsage,
+  base: string,
+  copyMaxBytes: number,
+): MeDocument {
   const organization = account.organization && { name: account.organization.name }
   return {
     username: account.username,

@@ -4,7 +4,7 @@ import { requireMasterForJobs, requireMasterForKeys, requireSqlAccess } from '..
 import type { Credential } from '../../auth/credential.ts'
 import type { Directory } from '../../auth/directory.ts'
 import { type Identification, identify, recall } from '../../auth/identify.ts'
-import { defaultToken } from '../../auth/token.ts'
+import { defaultToken } from '../../contract/key-names.ts'
 import { errors } from '../../errors.ts'
 import type { Services } from '../services.ts'
 import { clientAddress } from './credential/client-address.ts'

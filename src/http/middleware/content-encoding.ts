@@ -1,11 +1,15 @@
 import type { Transform } from 'node:stream'
 import zlib from 'node:zlib'
 import Negotiator from 'negotiator'
-import { type Encoding, encodings } from '../../copy/decoder.ts'
+import type { ContentEncoding } from '../../contract/formats.ts'
+import { encodings } from '../../copy/decoder.ts'
 import { errors } from '../../errors.ts'
 
 /** The compression of an uploaded body, by a header or a parameter; null if there is none. */
-export function readContentEncoding(header: string | undefined, name = 'Content-Encoding'): Encoding | null {
+export function readContentEncoding(
+  header: string | undefined,
+  name = 'Content-Encoding',
+): ContentEncoding | null {
   const codings = (header ?? '')
     .toLowerCase()
     .split(',')

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isDamaged } from '../../auth/token.ts'
+import type { ErrorCode } from '../../contract/error-codes.ts'
 import { isSentByAnotherSite } from './credential/browsers.ts'
 import { credentialIn } from './credential/request-credential.ts'
 
@@ -15,7 +16,7 @@ export function hintAtNearMisses(app: FastifyInstance): void {
 }
 
 /** Why a credential was refused. Reveals nothing that the request or the refusal does not show. */
-export function refusalHint(request: FastifyRequest, code: string): string {
+export function refusalHint(request: FastifyRequest, code: ErrorCode): string {
   const outcome = request.identification?.outcome
   if (outcome === 'wrong-username') return 'The user name in the Basic header is not the name of the account'
   if (outcome === 'known')

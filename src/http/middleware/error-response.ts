@@ -1,4 +1,5 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import type { ErrorCode } from '../../contract/error-codes.ts'
 import { AppError, type ErrorKind, errors } from '../../errors.ts'
 import { hasSqlstate, sqlstate } from '../../postgres/sqlstate.ts'
 import { toClientError } from '../../postgres/wire/wire-error.ts'
@@ -52,7 +53,11 @@ function respond(thrown: Thrown, request: FastifyRequest, reply: FastifyReply, b
     .send(body(error, reply.getHeader(hintHeader)))
 }
 
-const credentialErrors = new Set(['unauthorized', 'wrong-credential', 'permission-denied'])
+const credentialErrors: ReadonlySet<ErrorCode> = new Set([
+  'unauthorized',
+  'wrong-credential',
+  'permission-denied',
+])
 
 /** Clients that see Retry-After on a 429 also read the other three headers, whatever the limit was. */
 function setRetryHeaders(reply: FastifyReply, status: number, seconds: number): void {

@@ -1,3 +1,5 @@
+import { type SortOrder, sortOrders } from '../../contract/formats.ts'
+import { defaultPerPage, maxPerPage } from '../../contract/limits.ts'
 import { choiceOf, type Parameters, wholeOf } from './parameters.ts'
 
 /** One page of a list. */
@@ -6,13 +8,13 @@ export type Page<Order extends string> = Readonly<{
   page: number
   perPage: number
   order: Order
-  direction: 'asc' | 'desc'
+  direction: SortOrder
 }>
 
 type Defaults<Order extends string> = Readonly<{
   orders: readonly Order[]
   order: Order
-  direction: 'asc' | 'desc'
+  direction: SortOrder
 }>
 
 /** Reads `page`, `per_page`, `order` and `order_direction`; refuses bad values. */
@@ -22,13 +24,11 @@ export function readPage<Order extends string>(
 ): Page<Order> {
   return {
     page: wholeOf(query, 'page', 1, Number.MAX_SAFE_INTEGER) ?? 1,
-    perPage: wholeOf(query, 'per_page', 1, maxPerPage) ?? 20,
+    perPage: wholeOf(query, 'per_page', 1, maxPerPage) ?? defaultPerPage,
     order: choiceOf(query, 'order', orders) ?? order,
-    direction: choiceOf(query, 'order_direction', ['asc', 'desc']) ?? direction,
+    direction: choiceOf(query, 'order_direction', sortOrders) ?? direction,
   }
 }
-
-const maxPerPage = 1000
 
 /** Links to the other pages of the list at `address`. */
 export function pageLinks(

@@ -1,3 +1,6 @@
+import { sortOrders } from '../../contract/formats.ts'
+import { defaultPerPage, maxIdempotencyKeyLength, maxPerPage } from '../../contract/limits.ts'
+
 /** What the descriptions of several endpoints have in common. */
 
 export const text = (description: string) => ({ type: 'string', description })
@@ -10,6 +13,13 @@ export function answered<P extends Readonly<Record<string, unknown>>>(
   const required = Object.keys(properties).filter((name) => !optional.includes(name))
   return { type: 'object', required, properties } as const
 }
+
+/** The parameters of a list that comes in pages. */
+export const paging = {
+  page: { type: 'integer', minimum: 1, default: 1 },
+  per_page: { type: 'integer', minimum: 1, maximum: maxPerPage, default: defaultPerPage },
+  order_direction: { type: 'string', enum: sortOrders },
+} as const
 
 const link = answered({ href: { type: 'string' } })
 
@@ -43,7 +53,7 @@ export const error = {
 export const idempotencyHeaders = (description: string) =>
   ({
     type: 'object',
-    properties: { 'idempotency-key': { type: 'string', maxLength: 255, description } },
+    properties: { 'idempotency-key': { type: 'string', maxLength: maxIdempotencyKeyLength, description } },
   }) as const
 
 /** Of an endpoint that calls `refuseRepeated`. */

@@ -1,6 +1,6 @@
 import { type FastifyInstance, fastify, type RouteOptions } from 'fastify'
 import type { OpenAPIV3_1 as OpenApi } from 'openapi-types'
-import { operations } from '../../client/operations.ts'
+import { operations } from '../../contract/operations.ts'
 import { readVersion } from '../../version.ts'
 import { commonAnswers, components } from './answers.ts'
 import { nameSchemas } from './name-schemas.ts'

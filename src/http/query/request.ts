@@ -1,7 +1,9 @@
 import type { FastifyRequest } from 'fastify'
-import { elementsOf } from '../../client/json-rows.ts'
+import { formats, sortOrders } from '../../contract/formats.ts'
+import { defaultDecimals, maxDecimals, maxParams } from '../../contract/limits.ts'
+import { elementsOf } from '../../contract/text/json-rows.ts'
 import { errors } from '../../errors.ts'
-import { formats, type Query } from '../../query/query.ts'
+import type { Query } from '../../query/query.ts'
 import type { Paging } from '../../sql/query-kind.ts'
 import { NotUtf8, parseForm } from '../middleware/body/form.ts'
 import {
@@ -24,7 +26,7 @@ export function readQuery(request: FastifyRequest): Query {
     format: choiceInAnyCase(parameters, 'format', formats) ?? 'json',
     paging: pagingOf(parameters),
     skippedFields: skippedFieldsOf(parameters.skipfields),
-    decimals: wholeOf(parameters, 'dp', 0, 15) ?? defaultDecimals,
+    decimals: wholeOf(parameters, 'dp', 0, maxDecimals) ?? defaultDecimals,
     filename: filenameOf(parameters),
   }
 }
@@ -88,7 +90,7 @@ function pagingOf(parameters: Parameters): Paging | undefined {
   const limit = wholeOf(parameters, 'rows_per_page', 0, maxRowsPerPage)
   const page = wholeOf(parameters, 'page', 0, maxPage)
   const orderBy = textOf(parameters, 'order_by')
-  const sortOrder = choiceInAnyCase(parameters, 'sort_order', ['asc', 'desc'])
+  const sortOrder = choiceInAnyCase(parameters, 'sort_order', sortOrders)
   if (limit === undefined && orderBy === undefined) return undefined
   return {
     ...(limit === undefined ? {} : { limit, offset: limit * (page ?? 0) }),
@@ -120,8 +122,5 @@ export function refuseBrokenParams({ query, url }: FastifyRequest): void {
   }
 }
 
-/** The protocol's maximum. */
-const maxParams = 65_535
-const defaultDecimals = 6
 const maxRowsPerPage = 1_000_000_000
 const maxPage = 1_000_000

@@ -1,4 +1,5 @@
-import { formats } from '../../query/query.ts'
+import { formats, sortOrders } from '../../contract/formats.ts'
+import { defaultDecimals, maxDecimals, maxParams } from '../../contract/limits.ts'
 import { maxFilenameLength } from '../middleware/parameters.ts'
 import { apiKey, error, onceHeaders, repeated, text } from '../middleware/schemas.ts'
 
@@ -12,13 +13,13 @@ const parameters = {
   rows_per_page: { type: 'integer', minimum: 0, description: 'Rows of one page.' },
   page: { type: 'integer', minimum: 0, default: 0, description: 'Which page, from 0.' },
   order_by: text('The column to order by.'),
-  sort_order: { type: 'string', enum: ['asc', 'desc'], default: 'asc' },
+  sort_order: { type: 'string', enum: sortOrders, default: 'asc' },
   skipfields: text('Columns to leave out, as a comma list.'),
   dp: {
     type: 'integer',
     minimum: 0,
-    maximum: 15,
-    default: 6,
+    maximum: maxDecimals,
+    default: defaultDecimals,
     description: 'Decimal digits of GeoJSON coordinates.',
   },
   filename: { ...text('Makes the answer a download of this name.'), maxLength: maxFilenameLength },
@@ -27,7 +28,7 @@ const parameters = {
 
 const params = {
   type: ['array', 'string'],
-  maxItems: 65_535,
+  maxItems: maxParams,
   items: { type: ['string', 'number', 'boolean', 'null', 'array', 'object'] },
   description:
     'The values of $1, $2, ... in the SQL, which is a single statement then. An array is an array of PostgreSQL, unless its parameter is json; an object is json. In a form the array is JSON text.',

@@ -1,13 +1,12 @@
 import type { Account } from '../../auth/account.ts'
-import { adminTarget } from '../../postgres/session-target.ts'
 import {
-  type EffectiveGrants,
-  type SchemaGrant,
   type SchemaPermission,
   schemaPermissions,
   type TablePermission,
   tablePermissions,
-} from '../grants.ts'
+} from '../../contract/grants.ts'
+import { adminTarget } from '../../postgres/session-target.ts'
+import type { EffectiveGrants, SchemaGrant } from '../grants.ts'
 import type { KeysContext } from '../key.ts'
 
 /** The current rights of each role, read from the catalogs of the user's database. */

@@ -1,12 +1,13 @@
 import { createClient } from '../../../client/client.ts'
-import { shownName } from '../../../client/quote.ts'
+import { shownPermissions } from '../../../contract/grants.ts'
+import { defaultToken } from '../../../contract/key-names.ts'
 import {
   knownRights,
-  permissions,
   schemaRightsSql,
   type TableRights,
   tableRightsSql,
-} from '../../../client/rights-sql.ts'
+} from '../../../contract/rights-sql.ts'
+import { shownName } from '../../../contract/text/quote.ts'
 import { UsageError } from '../../command.ts'
 import type { UserCommand } from '../command.ts'
 import { printList } from '../output/list.ts'
@@ -25,7 +26,7 @@ export const keyCan: UserCommand = {
         throw new UsageError(`${key.name} was not given the API sql: every statement is refused`)
       const [tables, publicTables, schemas] = await Promise.all([
         askAs<TableRights>(service, key.token, tableRightsSql),
-        askAs<TableRights>(service, 'default_public', tableRightsSql),
+        askAs<TableRights>(service, defaultToken, tableRightsSql),
         askAs<{ name: string }>(service, key.token, schemaRightsSql),
       ])
       const rows = knownRights(tables, publicTables)
@@ -33,7 +34,7 @@ export const keyCan: UserCommand = {
         .map(({ schema, name, rights }) => ({
           table: `${shownName(schema)}.${shownName(name)}`,
           ...Object.fromEntries(
-            permissions.map((permission) => [permission, shownRight(rights[permission])]),
+            shownPermissions.map((permission) => [permission, shownRight(rights[permission])]),
           ),
         }))
       await printList(call, rows, 'It may do nothing with any table')

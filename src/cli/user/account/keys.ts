@@ -1,5 +1,5 @@
-import type { DatabaseGrant, Grant, KeyDocument } from '../../../client/documents.ts'
-import { permissions } from '../../../client/rights-sql.ts'
+import type { DatabaseGrant, Grant, KeyDocument } from '../../../contract/documents.ts'
+import { apis, schemaPermissions, shownPermissions, type TablePermission } from '../../../contract/grants.ts'
 import { UsageError } from '../../command.ts'
 import { shellWord } from '../../printable.ts'
 import { confirm } from '../ask.ts'
@@ -96,10 +96,10 @@ async function wantedGrants({ values }: Call, service: Service): Promise<readonl
   if (file !== undefined) return readGrants(file)
   const [read, write, schema] = ['read', 'write', 'create'].map((option) => textOf(values, option))
   const usual = await usualSchema(service)
-  const tables = [...tablesIn(read, usual, ['select']), ...tablesIn(write, usual, permissions)]
-  const schemas = schema === undefined ? [] : [{ name: schema, permissions: ['create'] as const }]
+  const tables = [...tablesIn(read, usual, ['select']), ...tablesIn(write, usual, shownPermissions)]
+  const schemas = schema === undefined ? [] : [{ name: schema, permissions: schemaPermissions }]
   return [
-    { type: 'apis', apis: ['sql', 'maps'] },
+    { type: 'apis', apis },
     { type: 'database', tables, ...(schemas.length > 0 && { schemas }) },
   ]
 }
@@ -116,11 +116,7 @@ async function readGrants(file: string): Promise<readonly Grant[]> {
   throw new UsageError(`${file} must hold a JSON array of grants`)
 }
 
-function tablesIn(
-  names: string | undefined,
-  usual: string,
-  held: NonNullable<DatabaseGrant['tables']>[number]['permissions'],
-) {
+function tablesIn(names: string | undefined, usual: string, held: readonly TablePermission[]) {
   return (names ?? '')
     .split(',')
     .filter(Boolean)

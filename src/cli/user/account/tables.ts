@@ -1,5 +1,6 @@
-import { formatBytes, formatCount } from '../../../client/format.ts'
-import { quoteLiteral } from '../../../client/quote.ts'
+import type { Privacy } from '../../../contract/table-names.ts'
+import { formatBytes, formatCount } from '../../../contract/text/format.ts'
+import { quoteLiteral } from '../../../contract/text/quote.ts'
 import type { Call, UserCommand } from '../command.ts'
 import { runToEnd } from '../jobs/follow-job.ts'
 import { printList } from '../output/list.ts'
@@ -75,7 +76,7 @@ order by a.attnum`
 const makePublic = privacyCommand('public', 'make a table readable without a key', 'PUBLIC')
 const makePrivate = privacyCommand('private', 'make a table private again', 'PRIVATE')
 
-function privacyCommand(verb: string, summary: string, privacy: 'PUBLIC' | 'PRIVATE'): UserCommand {
+function privacyCommand(verb: string, summary: string, privacy: Privacy): UserCommand {
   return {
     name: `table ${verb}`,
     summary,

@@ -1,5 +1,5 @@
-import { CartageError } from '../../../client/cartage-error.ts'
-import type { JobDocument } from '../../../client/documents.ts'
+import { hasCode } from '../../../client/cartage-error.ts'
+import type { JobDocument } from '../../../contract/documents.ts'
 import { Interrupted } from '../../interrupt.ts'
 import type { Call } from '../command.ts'
 import type { Service } from '../service.ts'
@@ -60,7 +60,7 @@ async function watch({ terminal }: Call, { client, signal }: Service, job: JobDo
 /** It may have ended by itself in the meantime. */
 async function cancel({ client }: Service, id: string): Promise<JobDocument> {
   return client.jobs.cancel(id).catch((error: unknown) => {
-    if (error instanceof CartageError && error.code === 'cancel-refused') return client.jobs.read(id)
+    if (hasCode(error, 'cancel-refused')) return client.jobs.read(id)
     throw error
   })
 }

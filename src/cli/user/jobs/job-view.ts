@@ -1,6 +1,6 @@
-import type { ItemDocument, JobDocument } from '../../../client/documents.ts'
-import { formatDuration } from '../../../client/format.ts'
-import { partsOf } from '../../../client/job-items.ts'
+import type { JobDocument } from '../../../contract/documents.ts'
+import { type JobItem, partsOf } from '../../../contract/job-items.ts'
+import { formatDuration } from '../../../contract/text/format.ts'
 import { printable } from '../../printable.ts'
 import type { Terminal } from '../terminal.ts'
 
@@ -50,7 +50,7 @@ export class JobView {
     this.#drawnLines = lines.length
   }
 
-  #timeOf(item: ItemDocument, place: number): string {
+  #timeOf(item: JobItem, place: number): string {
     if (item.started_at && item.ended_at)
       return formatDuration(Date.parse(item.ended_at) - Date.parse(item.started_at))
     if (item.status !== 'running') return ''
@@ -62,7 +62,7 @@ export class JobView {
 const widest = 32
 const spinner = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏'
 
-function markOf({ status }: ItemDocument, { err }: Terminal): string {
+function markOf({ status }: JobItem, { err }: Terminal): string {
   if (status === 'done') return err.style('green', '✓')
   if (status === 'running') return spinner[Math.floor(performance.now() / 100) % spinner.length]!
   return status === 'pending' || status === 'skipped' ? ' ' : err.style('red', '✗')
@@ -97,7 +97,7 @@ export function describeCancelled(job: JobDocument, before: JobDocument): string
 }
 
 /** What was at work is skipped like what had not begun. */
-function fateOf({ status, started_at }: ItemDocument, wasRunning: boolean): string {
+function fateOf({ status, started_at }: JobItem, wasRunning: boolean): string {
   if (status === 'done') return 'had been committed'
   if (status === 'unknown') return 'may have been committed'
   return status === 'failed' || started_at || wasRunning ? 'was undone' : 'did not run'

@@ -1,4 +1,4 @@
-import { type RawMember, shownValue } from '../../../client/json-rows.ts'
+import { type RawMember, shownValue } from '../../../contract/text/json-rows.ts'
 import { printable } from '../../printable.ts'
 
 /** A row as people read it: the names of its columns and what stands in them. */

@@ -1,17 +1,17 @@
-import { membersOf, type RawMember, shownValue } from '../../../client/json-rows.ts'
+import { type Format as WrittenFormat, formats as writtenFormats } from '../../../contract/formats.ts'
+import { membersOf, type RawMember, shownValue } from '../../../contract/text/json-rows.ts'
 import type { Face } from '../terminal.ts'
 import { cellsOf, loadWidths } from './cell.ts'
 import { recordText } from './record.ts'
 import { type Look, type Rows, tableText } from './table.ts'
 
 /** The service writes these itself: their bytes are passed on as they come. */
-export const servedFormats = ['ndjson', 'json', 'csv', 'geojson'] as const
+export type ServedFormat = WrittenFormat
 export const formats = ['table', 'line', 'csv', 'tsv', 'json', 'ndjson', 'geojson', 'markdown'] as const
 export type Format = (typeof formats)[number]
-export type ServedFormat = (typeof servedFormats)[number]
 
 export const isServed = (format: Format): format is ServedFormat =>
-  (servedFormats as readonly string[]).includes(format)
+  (writtenFormats as readonly string[]).includes(format)
 
 /** By the ending of a file's name. */
 export const formatByEnding = (file: string): Format | undefined =>

@@ -1,5 +1,5 @@
 import { stringifyExact } from '../../../client/exact-json.ts'
-import { membersOf } from '../../../client/json-rows.ts'
+import { membersOf } from '../../../contract/text/json-rows.ts'
 import type { Call } from '../command.ts'
 import { cellsOf, loadWidths } from './cell.ts'
 import { recordText } from './record.ts'

@@ -1,4 +1,4 @@
-import { membersOf } from '../../../client/json-rows.ts'
+import { membersOf } from '../../../contract/text/json-rows.ts'
 import type { Face } from '../terminal.ts'
 import { type Cell, type Cells, cellsOf, cutTo, loadWidths, oneLine, widthOf } from './cell.ts'
 import { recordText } from './record.ts'

@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers'
 import { createClient } from '../../../client/client.ts'
-import { formatBytes } from '../../../client/format.ts'
 import { isWebAddress } from '../../../config-variables.ts'
+import { formatBytes } from '../../../contract/text/format.ts'
 import { UsageError } from '../../command.ts'
 import { shellWord } from '../../printable.ts'
 import { ask, askSecretly } from '../ask.ts'

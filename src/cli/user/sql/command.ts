@@ -1,6 +1,10 @@
 import { text } from 'node:stream/consumers'
-import { type ExplainStep, explainStatement, whyNotExplained } from '../../../client/explain-statement.ts'
-import { controlsTransaction, splitStatements } from '../../../client/statements.ts'
+import {
+  type ExplainStep,
+  explainStatement,
+  whyNotExplained,
+} from '../../../contract/text/explain-statement.ts'
+import { controlsTransaction, splitStatements } from '../../../contract/text/statements.ts'
 import { UsageError } from '../../command.ts'
 import { type Call, textOf, type UserCommand, wrongCall } from '../command.ts'
 import { at, type StatementPlace, wholeText } from '../explain.ts'

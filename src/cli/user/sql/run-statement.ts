@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream'
 import type { SqlValue, Statement } from '../../../client/api/sql-statement.ts'
-import { formatCount, formatDuration, plural } from '../../../client/format.ts'
+import { formatCount, formatDuration, plural } from '../../../contract/text/format.ts'
 import { visibleTexts } from '../../printable.ts'
 import type { Call } from '../command.ts'
 import { at, type StatementPlace } from '../explain.ts'

@@ -1,5 +1,5 @@
-import { findPoints, type ImportPlan, importTarget, isNumber } from '../../../client/import/import-plan.ts'
-import { quoteLiteral } from '../../../client/quote.ts'
+import { quoteLiteral } from '../../../contract/text/quote.ts'
+import { findPoints, type ImportPlan, importTarget, isNumber } from '../../../file-import/import-plan.ts'
 import { UsageError } from '../../command.ts'
 import type { Service } from '../service.ts'
 

@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { basename } from 'node:path'
-import { formatBytes, formatDuration, plural } from '../../../client/format.ts'
+import { formatBytes, formatDuration, plural } from '../../../contract/text/format.ts'
 import { UsageError } from '../../command.ts'
 import { type Call, textOf, type UserCommand } from '../command.ts'
 import { at, wholeText } from '../explain.ts'

@@ -1,8 +1,8 @@
 import { CartageError } from '../../../client/cartage-error.ts'
-import { encodings } from '../../../client/import/csv-head.ts'
-import { CsvError, type CsvRecord, CsvRecords } from '../../../client/import/csv-records.ts'
-import { geojsonDialect } from '../../../client/import/geojson-csv.ts'
-import type { ImportPlan } from '../../../client/import/import-plan.ts'
+import { encodings } from '../../../file-import/csv-head.ts'
+import { CsvError, type CsvRecord, CsvRecords } from '../../../file-import/csv-records.ts'
+import { geojsonDialect } from '../../../file-import/geojson-csv.ts'
+import type { ImportPlan } from '../../../file-import/import-plan.ts'
 import { Failed, markedLine } from '../explain.ts'
 import type { ImportFile } from './import-file.ts'
 

@@ -9,13 +9,13 @@ import {
   guessDialect,
   headBytes,
   readHead,
-} from '../../../client/import/csv-head.ts'
+} from '../../../file-import/csv-head.ts'
 import {
   GeojsonError,
   geojsonDialect,
   geojsonToCsv,
   maxGeojsonBytes,
-} from '../../../client/import/geojson-csv.ts'
+} from '../../../file-import/geojson-csv.ts'
 import { UsageError } from '../../command.ts'
 import { Failed } from '../explain.ts'
 import { statNamedFile } from '../named-file.ts'

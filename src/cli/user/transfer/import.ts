@@ -1,6 +1,6 @@
 import { basename } from 'node:path'
 import { sqlOf } from '../../../client/api/copy-upload.ts'
-import { formatBytes, formatCount, formatDuration, plural } from '../../../client/format.ts'
+import { formatBytes, formatCount, formatDuration, plural } from '../../../contract/text/format.ts'
 import {
   columnNames,
   findPoints,
@@ -9,8 +9,8 @@ import {
   type ImportStatements,
   importStatements,
   tableName,
-} from '../../../client/import/import-plan.ts'
-import { TypeInference } from '../../../client/import/infer-types.ts'
+} from '../../../file-import/import-plan.ts'
+import { TypeInference } from '../../../file-import/infer-types.ts'
 import { UsageError } from '../../command.ts'
 import { type Call, listOf, textOf, type UserCommand } from '../command.ts'
 import { at, Failed, wholeText } from '../explain.ts'

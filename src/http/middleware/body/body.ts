@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { memberPlaces } from '../../../client/json-rows.ts'
+import { memberPlaces } from '../../../contract/text/json-rows.ts'
 import { type AppError, errors } from '../../../errors.ts'
 import { nextTurn } from '../../../waiting/next-turn.ts'
 import { isObject, maxParamsLength } from '../parameters.ts'

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { memberPlaces } from '../../../client/json-rows.ts'
+import { memberPlaces } from '../../../contract/text/json-rows.ts'
 import { nextTurn } from '../../../waiting/next-turn.ts'
 import { decodeEscapes } from './form.ts'
 

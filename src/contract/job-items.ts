@@ -1,7 +1,11 @@
 import type { ItemDocument, JobDocument, NewItem } from './documents.ts'
+import type { JobStatus } from './job-status.ts'
 
 /** A job in one form, whichever it was sent in. */
-export type JobParts = Readonly<{ items: readonly ItemDocument[]; onsuccess?: string; onerror?: string }>
+export type JobParts = Readonly<{ items: readonly JobItem[]; onsuccess?: string; onerror?: string }>
+
+/** The only item of a job that is one statement has the status of the job. */
+export type JobItem = Omit<ItemDocument, 'status'> & Readonly<{ status: ItemDocument['status'] | JobStatus }>
 
 export function partsOf(job: JobDocument): JobParts {
   const { query, status, failed_reason } = job

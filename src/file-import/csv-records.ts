@@ -1,4 +1,4 @@
-import { joinBytes } from '../join-bytes.ts'
+import { joinBytes } from '../contract/text/join-bytes.ts'
 
 /** How a file of separated values is written. */
 export type CsvForm = Readonly<{

@@ -1,4 +1,4 @@
-import { quoteLiteral, quoteShell, shownName } from '../quote.ts'
+import { quoteLiteral, quoteShell, shownName } from '../contract/text/quote.ts'
 import type { CsvDialect } from './csv-head.ts'
 
 export type ImportColumn = Readonly<{

@@ -1,4 +1,4 @@
-import { elementsOf, membersOf, type RawMember, shownValue } from '../json-rows.ts'
+import { elementsOf, membersOf, type RawMember, shownValue } from '../contract/text/json-rows.ts'
 
 /** What is no GeoJSON, or none that can become rows. */
 export class GeojsonError extends Error {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { membersOf, RowScanner, shownValue } from '../../src/client/json-rows.ts'
+import { membersOf, RowScanner, shownValue } from '../../src/contract/text/json-rows.ts'
 
 const row = fc.dictionary(fc.string({ unit: 'grapheme' }), fc.jsonValue({ maxDepth: 3 }))
 const document = fc.record({

@@ -1,3 +1,5 @@
+import { shownPermissions, type TablePermission } from './grants.ts'
+
 /** Of the tables that can be named at all; those of the service and of PostgreSQL are nobody's to give. */
 const ofTenants = `n.nspname !~ '^pg_' and n.nspname not in ('information_schema', 'cartodb', 'cartage', 'postgis', 'topology')`
 
@@ -17,7 +19,7 @@ const right = (privilege: string) =>
 export const tableRightsSql = `
 select n.nspname as schema, c.relname as name, ${kindOf} as kind,
   pg_catalog.pg_get_userbyid(c.relowner) = current_user as "isOwner",
-  ${['select', 'insert', 'update', 'delete'].map(right).join(',\n  ')}
+  ${shownPermissions.map(right).join(',\n  ')}
 from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 where c.relkind in ('r', 'p', 'v', 'm', 'f') and ${ofTenants} and pg_catalog.has_schema_privilege(n.oid, 'usage')
 order by n.nspname, c.relname`
@@ -34,20 +36,14 @@ export type TableRights = Readonly<{
   name: string
   kind: string
   isOwner: boolean
-  select: Right
-  insert: Right
-  update: Right
-  delete: Right
-}>
-
-export const permissions = ['select', 'insert', 'update', 'delete'] as const
-export type Permission = (typeof permissions)[number]
+}> &
+  Readonly<Record<TablePermission, Right>>
 
 /** Whence a right comes: from the key itself, or because everybody has it. */
 export type Source = 'own' | 'public'
 export type KnownRight = Readonly<{ right: Exclude<Right, 'none'>; source: Source }>
 export type KnownTable = Pick<TableRights, 'schema' | 'name' | 'kind' | 'isOwner'> &
-  Readonly<{ rights: Readonly<Partial<Record<Permission, KnownRight>>> }>
+  Readonly<{ rights: Readonly<Partial<Record<TablePermission, KnownRight>>> }>
 
 /** What a key was told, compared with what nobody in particular was told. */
 export function knownRights(
@@ -62,8 +58,8 @@ const nameOf = ({ schema, name }: TableRights) => JSON.stringify([schema, name])
 
 function withSources(table: TableRights, publicly: TableRights | undefined): KnownTable {
   const { schema, name, kind, isOwner } = table
-  const rights: Partial<Record<Permission, KnownRight>> = {}
-  for (const permission of permissions) {
+  const rights: Partial<Record<TablePermission, KnownRight>> = {}
+  for (const permission of shownPermissions) {
     const right = table[permission]
     if (right === 'none') continue
     rights[permission] = { right, source: publicly?.[permission] === right ? 'public' : 'own' }

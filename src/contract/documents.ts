@@ -1,11 +1,16 @@
-import type { AuditAction } from './admin-names.ts'
+import type { AuditAction, OrgRole } from './admin-names.ts'
+import type { Api, DataService, SchemaPermission, TablePermission } from './grants.ts'
+import type { CheckStatus, HostVerdict, ReadinessStatus, ReplicationRole } from './health-names.ts'
+import type { JobStatus, StepStatus } from './job-status.ts'
+import type { KeyType } from './key-names.ts'
+import type { DatasetMode, DatasetPrivacy, Privacy } from './table-names.ts'
 
 /** The documents of the HTTP API, as they are on the wire. */
 
 export type KeyDocument = Readonly<{
   name: string
   user: Readonly<{ username: string }>
-  type: 'master' | 'default' | 'regular'
+  type: KeyType
   token: string
   grants: readonly Grant[]
   created_at: string
@@ -13,21 +18,21 @@ export type KeyDocument = Readonly<{
 }>
 
 export type Grant = ApisGrant | DatabaseGrant | DataServicesGrant
-export type ApisGrant = Readonly<{ type: 'apis'; apis: readonly ('sql' | 'maps')[] }>
+export type ApisGrant = Readonly<{ type: 'apis'; apis: readonly Api[] }>
 export type DatabaseGrant = Readonly<{
   type: 'database'
   tables?: readonly Readonly<{
     schema: string
     name: string
     owner?: boolean
-    permissions: readonly ('select' | 'insert' | 'update' | 'delete')[]
+    permissions: readonly TablePermission[]
   }>[]
-  schemas?: readonly Readonly<{ name: string; permissions: readonly 'create'[] }>[]
+  schemas?: readonly Readonly<{ name: string; permissions: readonly SchemaPermission[] }>[]
   table_metadata?: readonly unknown[]
 }>
 export type DataServicesGrant = Readonly<{
   type: 'dataservices'
-  services: readonly ('geocoding' | 'routing' | 'isolines' | 'observatory')[]
+  services: readonly DataService[]
 }>
 
 export type KeyList = Readonly<{
@@ -36,8 +41,6 @@ export type KeyList = Readonly<{
   result: readonly (KeyDocument & Readonly<{ _links: Readonly<{ self: string }> }>)[]
   _links: Readonly<Partial<Record<'first' | 'last' | 'prev' | 'next', Readonly<{ href: string }>>>>
 }>
-
-export type JobStatus = 'pending' | 'running' | 'done' | 'failed' | 'cancelled' | 'unknown'
 
 /** What a job is made of: a statement, a chain of them, or a chain with fallbacks. */
 export type JobQuery =
@@ -48,8 +51,8 @@ export type NewItem = Readonly<{ query: string; onsuccess?: string; onerror?: st
 
 export type ItemDocument = NewItem &
   Readonly<{
-    status: JobStatus | 'skipped'
-    fallback_status?: string
+    status: StepStatus
+    fallback_status?: StepStatus
     started_at?: string
     ended_at?: string
     failed_reason?: string
@@ -69,7 +72,7 @@ export type JobDocument = Readonly<{
   updated_at: string
   failed_reason?: string
   failed_sqlstate?: string
-  fallback_status?: string
+  fallback_status?: StepStatus
   fallback_failed_reason?: string
 }>
 
@@ -91,7 +94,7 @@ export type TableDocument = Readonly<{
   display_name: string
   type: 'table'
   kind: string
-  privacy: 'PUBLIC' | 'PRIVATE'
+  privacy: Privacy
   updated_at: string
   title: null
   description: null
@@ -102,7 +105,7 @@ export type TableDocument = Readonly<{
     id: string
     name: string
     schema: string
-    privacy: 'PUBLIC' | 'PRIVATE'
+    privacy: Privacy
     updated_at: string | null
     size: number | null
     /** Estimated; null if PostgreSQL has not counted them yet. */
@@ -122,10 +125,10 @@ export type DatasetDocument = Readonly<{
   table_schema: string
   name: string
   type: string
-  mode: 'r' | 'rw'
+  mode: DatasetMode
   cartodbfied: boolean
   shared: boolean
-  privacy: 'public' | 'private'
+  privacy: DatasetPrivacy
   updated_at: string | null
 }>
 
@@ -158,7 +161,7 @@ export type MeDocument = Readonly<{
 }>
 
 export type Readiness = Readonly<{
-  status: 'ok' | 'unavailable'
+  status: ReadinessStatus
   control: HostVerdict
   /** By name. */
   hosts: Readonly<Record<string, HostVerdict>>
@@ -166,11 +169,8 @@ export type Readiness = Readonly<{
   replication: Readonly<Record<string, ReplicationDocument>>
 }>
 
-/** `standby`: it takes no writes, so it is not used. */
-export type HostVerdict = 'ok' | 'standby' | 'unreachable'
-
 export type ReplicationDocument = Readonly<{
-  role: 'primary' | 'standby'
+  role: ReplicationRole
   standbys?: number
   synchronous?: number
   lag_bytes?: number | null
@@ -180,7 +180,7 @@ export type ReplicationDocument = Readonly<{
 export type UserDocument = Readonly<{
   username: string
   organization: string | null
-  org_role: 'owner' | 'admin' | 'member' | null
+  org_role: OrgRole | null
   quota_in_bytes: number
   api_key_quota: number | null
   limits: Readonly<Record<string, unknown>>
@@ -216,12 +216,12 @@ export type HostDocument = Readonly<{
   /** Without role and password. */
   address: string
 }>
-export type CheckDocument = Readonly<{ name: string; status: 'ok' | 'warn' | 'fail'; advice: string }>
+export type CheckDocument = Readonly<{ name: string; status: CheckStatus; advice: string }>
 export type AuditDocument = Readonly<{
   id: number
   at: string
   actor: string
-  action: string
+  action: AuditAction
   account: string | null
   subject: string | null
   details: Readonly<Record<string, unknown>>

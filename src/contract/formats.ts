@@ -1,0 +1,11 @@
+/** What the SQL endpoint writes rows in. */
+export const formats = ['json', 'geojson', 'csv', 'ndjson'] as const
+export type Format = (typeof formats)[number]
+
+/** What the data of a copyfrom may be compressed with. */
+export const contentEncodings = ['gzip', 'deflate', 'br', 'zstd'] as const
+export type ContentEncoding = (typeof contentEncodings)[number]
+
+/** Of rows and of lists. */
+export const sortOrders = ['asc', 'desc'] as const
+export type SortOrder = (typeof sortOrders)[number]

@@ -1,0 +1,13 @@
+/** In the order in which a list has them. */
+export const keyTypes = ['master', 'default', 'regular'] as const
+export type KeyType = (typeof keyTypes)[number]
+
+/** The two keys that every account has, by name; no other key may have these names. */
+export const masterKeyName = 'Master'
+export const defaultKeyName = 'Default public'
+/** Of the default key. It is no secret. */
+export const defaultToken = 'default_public'
+
+/** What a list of keys can be ordered by. */
+export const keyOrders = ['name', 'type', 'token', 'created_at', 'updated_at', 'grants'] as const
+export type KeyOrder = (typeof keyOrders)[number]

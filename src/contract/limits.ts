@@ -1,0 +1,30 @@
+/** Limits of requests: the service refuses what is beyond them. */
+
+/** Of the body of a job as JSON. */
+export const maxJobCharacters = 16_384
+
+/** A longer wait for the end of a job ends after this. */
+export const longestWaitSeconds = 60
+
+/** In characters. */
+export const maxKeyNameLength = 255
+export const maxIdempotencyKeyLength = 255
+
+/** Of users and organizations. */
+export const accountNameRule = '1 to 63 lower-case letters, digits or hyphens'
+
+/** Of a list of keys, tables or datasets. */
+export const maxPerPage = 1000
+export const defaultPerPage = 20
+
+/** Of audit records, and of jobs and users in the activity. */
+export const maxRecords = 1000
+export const defaultAuditRecords = 50
+export const defaultActivityRecords = 100
+
+/** Values of `$1`, `$2`, ...: as many as the protocol of PostgreSQL can count. */
+export const maxParams = 65_535
+
+/** Decimal digits of GeoJSON coordinates. */
+export const maxDecimals = 15
+export const defaultDecimals = 6
