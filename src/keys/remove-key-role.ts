@@ -48,7 +48,7 @@ async function shutOut({ databases }: KeysContext, account: Account, role: strin
   if (!isThere) return false
   await endSessions(databases, hostId, role)
   await admin.use(adminTarget(hosts, hostId, database), (session) =>
-    endingBlockers(databases, session, () => session.query('select cartage.take_grants($1)', [role])),
+    endingBlockers(databases, session, () => session.query('select cartage.revoke_all_grants($1)', [role])),
   )
   // A request that was on its way may have logged in after the first look.
   await endSessions(databases, hostId, role)

@@ -9,7 +9,7 @@ import { adminTarget } from '../postgres/session-target.ts'
 export const evadesTriggers = (tag: string) => tag === 'EXPLAIN' || tag === 'DO' || tag === 'COMMIT PREPARED'
 
 /**
- * Judges what keys made by such commands. One look at a time for each user, and requests of one key that wait share the
+ * Checks what keys made by such commands. One look at a time for each user, and requests of one key that wait share the
  * next one: so no account takes the administrator's connections.
  */
 export class PastTriggers {
@@ -50,10 +50,10 @@ export class PastTriggers {
       await admin.use(adminTarget(hosts, account.hostId, account.database), async (session) => {
         await session.query(`set statement_timeout = '5s'; set lock_timeout = '1s'`)
         await endingBlockers(this.#databases, session, () => checkAll(session, key.role))
-        await session.query('select cartage.follow_unwatched()')
+        await session.query('select cartage.follow_made_past_triggers()')
       })
     } catch (error) {
-      this.#log.warn({ err: error, role: key.role }, 'what a key made by EXPLAIN ANALYZE was not judged')
+      this.#log.warn({ err: error, role: key.role }, 'what a key made by EXPLAIN ANALYZE was not checked')
     }
   }
 }
@@ -61,13 +61,14 @@ export class PastTriggers {
 async function checkAll(session: Session, role: string): Promise<void> {
   const startedAt = performance.now()
   const checkSome = async () => {
-    const { rows } = await session.query<{ judged: number }>('select cartage.judge_unwatched($1) as judged', [
-      role,
-    ])
-    return rows[0]!.judged
+    const { rows } = await session.query<{ corrected: number }>(
+      'select cartage.check_made_past_triggers($1) as corrected',
+      [role],
+    )
+    return rows[0]!.corrected
   }
   while ((await checkSome()) > 0 && performance.now() - startedAt < longestMs);
 }
 
-/** Whoever makes more than can be judged in this time is judged again with the next such request. */
+/** If a key makes more than can be checked in this time, the rest is checked with its next such request. */
 const longestMs = 5_000

@@ -30,7 +30,7 @@ export type QueryRunOptions = Readonly<{
   columnLists: ColumnLists
   typeNames: TypeNames
   maxRowBytes: number
-  /** Looks at what a caller with a key has made unwatched. */
+  /** Checks what a caller with a key has made past the event triggers. */
   checkMade: (() => Promise<void>) | undefined
 }>
 
