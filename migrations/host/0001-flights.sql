@@ -1,27 +1,29 @@
--- On every host but that of the control database, in a database that no tenant can enter: the statements of jobs that were
--- about to be sent to this host. Each is written here before it is sent, in the log of the host itself, so a fail-over or a
--- restore that has lost the statement has lost its mark as well, or kept its xid from being given out again. And should the
--- control database have lost a job's progress, what stands here still tells what was sent.
+-- The statements of jobs that were about to be sent to this host, in a database that no tenant can enter. Every host has it but
+-- that of the control database.
+--
+-- Each statement is written here before it is sent, in the log of the host itself. So a fail-over or a restore that loses the
+-- statement also loses its mark, or keeps its xid from being used again. And if the control database loses the progress of a
+-- job, what stands here still shows what was sent.
 create table cartage.flights (
   job_id            uuid not null,
   step              text not null,
-  -- No xid: outside of a transaction of ours.
+  -- Null: the statement runs outside of a transaction of ours.
   xid               xid8,
   pid               integer not null,
   backend_start     timestamptz not null,
-  -- In a copy made by pg_dump an xid means nothing.
+  -- An xid means nothing in another cluster, such as one restored from pg_dump.
   system_identifier bigint not null,
   marked_at         timestamptz not null default clock_timestamp(),
   primary key (job_id, step)
 );
 create index flights_by_age on cartage.flights (marked_at);
 
--- Marks that a statement is about to be sent. Another flight of the same step is replaced only by whoever has settled it;
--- if there is one that the caller does not know of, it is answered and stays. `gone`: the backend of the statement has
--- ended, perhaps with all of the server, so its xid may be given out again.
+-- Marks that a statement is about to be sent. Another flight of the same step is replaced only if the caller has settled it;
+-- one that the caller does not know of is returned and stays. `gone`: the backend of the statement has ended, perhaps with the
+-- whole server, so its xid may be used again.
 --
--- The pid 0 says that the step must not be sent: its job is being cancelled. Whoever finds that there has to make sure that
--- the job is still his; if it is, the cancel has died, and the mark can be replaced.
+-- The pid 0 says that the step must not be sent: its job is being cancelled. A worker that finds it has to make sure that it still
+-- has the job. If it has, the cancel has died, and the mark can be replaced.
 create function cartage.mark_flight(
   of_job uuid, of_step text, new_xid xid8, new_pid integer, new_start timestamptz,
   settled_xid xid8, settled_pid integer, settled_start timestamptz

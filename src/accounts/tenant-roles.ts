@@ -54,7 +54,7 @@ export async function admitToDatabase(
   const master = quoteIdentifier(place.masterRole)
   const schema = quoteIdentifier(place.schema)
   await inSharedDatabase(databases, place, async (session) => {
-    await session.query(`begin; ${oneByOne}; select cartage.compress_quickly()`)
+    await session.query(`begin; ${oneByOne}; select cartage.compress_with_lz4()`)
     await insertAccount(session, place)
     await session.query(
       `insert into cartage.roles values ($1, $3, 'master', '{${allServices}}'), ($2, $3, 'default', '{}')`,
@@ -186,7 +186,7 @@ export async function evictFromDatabase(databases: Databases, place: TenantPlace
   await inSharedDatabase(databases, place, async (session) => {
     const roles = await lockOut(session, place.masterRole)
     await dropInSteps(session, roles)
-    await session.query(`begin; ${oneByOne}; select cartage.compress_quickly()`)
+    await session.query(`begin; ${oneByOne}; select cartage.compress_with_lz4()`)
     if (roles.length > 0)
       await session.query(`drop owned by ${roles.map(quoteIdentifier).join(', ')} cascade`)
     await session.query('delete from cartage.accounts where master_role = $1', [place.masterRole])

@@ -26,7 +26,7 @@ export function createKeyRole(
       onConnection(session.client, async (tx) => {
         await tx.query(lockTimeout)
         const { rows } = await tx.query<{ faults: GrantFault[] }>(
-          'select cartage.faults_in_grants($1, $2, $3) as faults',
+          'select cartage.refused_grants($1, $2, $3) as faults',
           [account.username, ...wanted],
         )
         const { faults } = rows[0]!

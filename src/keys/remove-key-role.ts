@@ -51,7 +51,7 @@ async function shutOut({ databases }: KeysContext, account: Account, role: strin
   if (!isThere) return false
   await endSessions(databases, hostId, role)
   await admin.use(adminTarget(hosts, hostId, database), (session) =>
-    endingBlockers(databases, session, () => session.query('select cartage.take_grants($1)', [role])),
+    endingBlockers(databases, session, () => session.query('select cartage.revoke_all_grants($1)', [role])),
   )
   // A request in progress may have logged in after the first round.
   await endSessions(databases, hostId, role)

@@ -18,7 +18,7 @@ export async function allowTemporaryTables(
     databases.admin.use(adminTarget(databases.hosts, hostId, database), (session) =>
       endingBlockers(databases, session, () =>
         session.query(
-          `set lock_timeout = '1s'; select cartage.compress_quickly();
+          `set lock_timeout = '1s'; select cartage.compress_with_lz4();
            grant temporary on database ${quoteIdentifier(database)} to ${quoteIdentifier(role)}`,
         ),
       ),

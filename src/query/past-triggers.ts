@@ -50,7 +50,7 @@ export class PastTriggers {
       await admin.use(adminTarget(hosts, account.hostId, account.database), async (session) => {
         await session.query(`set statement_timeout = '5s'; set lock_timeout = '1s'`)
         await endingBlockers(this.#databases, session, () => checkAll(session, key.role))
-        await session.query('select cartage.follow_unwatched()')
+        await session.query('select cartage.follow_made_past_triggers()')
       })
     } catch (error) {
       this.#log.warn(
@@ -64,10 +64,11 @@ export class PastTriggers {
 async function checkAll(session: Session, role: string): Promise<void> {
   const startedAt = performance.now()
   const checkSome = async () => {
-    const { rows } = await session.query<{ judged: number }>('select cartage.judge_unwatched($1) as judged', [
-      role,
-    ])
-    return rows[0]!.judged
+    const { rows } = await session.query<{ corrected: number }>(
+      'select cartage.check_made_past_triggers($1) as corrected',
+      [role],
+    )
+    return rows[0]!.corrected
   }
   while ((await checkSome()) > 0 && performance.now() - startedAt < longestMs);
 }

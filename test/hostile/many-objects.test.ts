@@ -269,4 +269,4 @@ test('the objects of a deleted key are handed over in steps, past one that someb
 })
 
 const smallSteps = (objects: number) =>
-  `create or replace function cartage.step_objects() returns integer language sql return ${objects}`
+  `create or replace function cartage.objects_per_step() returns integer language sql return ${objects}`

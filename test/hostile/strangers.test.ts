@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { grantsOf, keysClient } from '../support/keys-client.ts'
 import { eventually, setup, type TestUser } from '../support/setup.ts'
@@ -17,21 +16,6 @@ test('temporary tables are for keys that write, not for strangers and keys that 
     user.masterToken,
   ])
     assert.equal((await ask(user, q, key)).status, 200)
-})
-
-test('a key that reads and had temporary tables has them no more', async (t) => {
-  const { user, admin } = await setup(t)
-  await user.sql('create table t (a int)')
-  const { token: reads } = await keysClient(user).make('reads', grantsOf({ t: ['select'] }))
-  const { token: makes } = await keysClient(user).make('makes', grantsOf({}, ['public']))
-  const { database, masterRole } = user.account
-  const { rows } = await admin('select rolname from pg_roles where rolname ~ $1', [`^${masterRole}_k`])
-  for (const { rolname } of rows) await admin(`grant temporary on database "${database}" to "${rolname}"`)
-  const migration = new URL('../../migrations/tenant/0021-fewer-temporary-tables.sql', import.meta.url)
-  await admin(await readFile(migration, 'utf8'), undefined, database)
-  const q = 'create temp table mine as select 1 as a'
-  const statuses = [(await ask(user, q, reads)).status, (await ask(user, q, makes)).status]
-  assert.deepEqual(statuses, [403, 200])
 })
 
 test('a stranger neither sees nor ends the statements of other strangers', async (t) => {

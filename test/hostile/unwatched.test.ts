@@ -183,7 +183,7 @@ test('many such requests of one user take one connection of the administrator', 
   let mostAtOnce = 0
   while (!isAnswered) {
     const { rows } = await context.admin(
-      `select count(*)::int as n from pg_stat_activity where datname = $1 and state = 'active' and query ~ '^select cartage.judge'`,
+      `select count(*)::int as n from pg_stat_activity where datname = $1 and state = 'active' and query ~ '^select cartage.check_made'`,
       [database],
     )
     mostAtOnce = Math.max(mostAtOnce, rows[0].n)

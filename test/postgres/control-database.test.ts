@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { join } from 'node:path'
 import { test } from 'node:test'
 import { createLog } from '../../src/log.ts'
 import { prepareControlDatabase } from '../../src/postgres/control/control-database.ts'
 import { openDatabases } from '../../src/postgres/databases.ts'
-import { readMigrations } from '../../src/postgres/migrate.ts'
 import { newInstallation } from '../support/installation.ts'
 import { basic, randomName, setup } from '../support/setup.ts'
 
@@ -24,40 +22,6 @@ test('processes that start at the same moment on a new installation all come up'
       await Promise.all(processes.map((databases) => databases.close()))
     }
   }
-})
-
-test('keys of an older control database keep their scope, and are counted', async (t) => {
-  const { service, keys, admin } = await setup(t)
-  const { config, secrets } = service.services
-  const namespace = randomName('ct-older').replaceAll('-', '_')
-  t.after(() => admin(`drop database if exists ${namespace} with (force)`))
-  const databases = openDatabases({ ...config, namespace }, keys.adminUrl, secrets, createLog('silent'))
-  t.after(() => databases.close())
-  const migrations = await readMigrations(join(import.meta.dirname, '../../migrations/control'))
-  const older = migrations.filter(({ name }) => name < '0010')
-  await prepareControlDatabase(databases, namespace, older)
-  const { control } = databases
-  await control.query(`
-    insert into cartage.databases (host_id, name) values (1, 'd');
-    insert into cartage.users (username, database_id, schema_name, master_role, public_role, state)
-      select 'older', id, 'public', 'm', 'p', 'active' from cartage.databases;
-    insert into cartage.api_keys (user_id, name, type, role_name, token_hash, token_encrypted, grants)
-      select users.id, v.name, v.type, v.name, v.name::bytea, '', v.grants::jsonb from cartage.users, (values
-        ('master', 'master', '[]'),
-        ('all', 'regular', '[{"type":"apis","apis":["sql","maps"]},{"type":"database","tables":[],"table_metadata":[]},{"type":"dataservices","services":["routing"]}]'),
-        ('none', 'regular', '[{"type":"apis","apis":[]},{"type":"database","tables":[]}]')
-      ) v (name, type, grants)`)
-  await prepareControlDatabase(databases, namespace, migrations)
-  const { rows } = await control.query(
-    'select name, apis, services, has_table_metadata as metadata from cartage.api_keys order by name',
-  )
-  assert.deepEqual(rows, [
-    { name: 'all', apis: ['sql', 'maps'], services: ['routing'], metadata: true },
-    { name: 'master', apis: [], services: [], metadata: false },
-    { name: 'none', apis: [], services: [], metadata: false },
-  ])
-  const counted = await control.query('select regular_keys from cartage.users')
-  assert.deepEqual(counted.rows, [{ regular_keys: 2 }])
 })
 
 test('a process that has another text of an applied migration does not start, and says which one', async (t) => {

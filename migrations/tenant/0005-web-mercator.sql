@@ -1,6 +1,86 @@
--- The geometry columns of a prepared table: what can serve as the_geom, and what still has to be done to it.
+-- Geometries of prepared tables: the_geom in longitude and latitude, the_geom_webmercator beside it.
+--
+-- PostGIS is called only from bodies in the syntax of the SQL standard, whose names were bound when this file ran. So a
+-- function that a tenant makes is never called instead.
 
--- A geometry of any SRID as flat longitude/latitude. One without an SRID is taken to be that already.
+create function cartodb.CDB_LatLng(lat double precision, lng double precision) returns postgis.geometry
+language sql immutable strict parallel safe
+return postgis.st_setsrid(postgis.st_makepoint(lng, lat), 4326);
+
+create function cartodb.CDB_LatLng(lat numeric, lng numeric) returns postgis.geometry
+language sql immutable strict parallel safe
+return postgis.st_setsrid(postgis.st_makepoint(lng::double precision, lat::double precision), 4326);
+
+create function cartodb._CDB_WebmercatorExtent() returns postgis.geometry
+language sql immutable parallel safe
+return postgis.st_makeenvelope(-180, -89, 180, 89, 4326);
+
+create function cartodb._CDB_LonLat(geom postgis.geometry) returns postgis.geometry
+language sql immutable parallel safe
+return case postgis.st_srid(geom) when 4326 then geom else postgis.st_transform(geom, 4326) end;
+
+-- The part of a shape that lies within the extent. Parts of a collection keep their dimension.
+create function cartodb._CDB_ClipShape(lonlat postgis.geometry) returns postgis.geometry
+language sql immutable strict parallel safe
+return (
+  select case
+    when postgis.st_isempty(clipped) then null
+    when postgis.geometrytype(lonlat) like 'MULTI%' then postgis.st_multi(clipped)
+    else clipped
+  end
+  from postgis.st_intersection(
+    case postgis.st_dimension(lonlat)
+      when 0 then lonlat
+      else postgis.st_collectionextract(
+        postgis.st_makevalid(postgis.st_curvetoline(lonlat)), postgis.st_dimension(lonlat) + 1)
+    end,
+    cartodb._CDB_WebmercatorExtent()) clipped
+);
+
+create function cartodb._CDB_ClipShapes(lonlat postgis.geometry) returns postgis.geometry
+language sql immutable strict parallel safe
+return case postgis.geometrytype(lonlat)
+  when 'GEOMETRYCOLLECTION' then (
+    select postgis.st_collect(array_agg(clipped))
+    from cartodb.st_dump(lonlat) part, cartodb._CDB_ClipShape(part.geom) clipped
+    where clipped is not null)
+  else cartodb._CDB_ClipShape(lonlat)
+end;
+
+-- A geometry that GEOS cannot handle has no web mercator form. The row is stored all the same.
+create function cartodb._CDB_Clip(lonlat postgis.geometry) returns postgis.geometry
+language plpgsql immutable strict parallel safe set search_path = pg_catalog, pg_temp as $$
+begin
+  return cartodb._CDB_ClipShapes(lonlat);
+exception when others then
+  return null;
+end
+$$;
+
+-- An empty geometry has no web mercator form. It is asked for first: to PostGIS 3.6 it lies inside of every box.
+create function cartodb.CDB_TransformToWebmercator(geom postgis.geometry) returns postgis.geometry
+language sql immutable parallel safe
+return case
+  when postgis.st_srid(geom) = 3857 then geom
+  when postgis.st_isempty(geom) then null
+  when cartodb._CDB_LonLat(geom) operator(postgis.@) cartodb._CDB_WebmercatorExtent()
+    then postgis.st_transform(cartodb._CDB_LonLat(geom), 3857)
+  else postgis.st_transform(cartodb._CDB_Clip(cartodb._CDB_LonLat(geom)), 3857)
+end;
+
+-- Runs for every row that is written. It has no search_path of its own, which would cost more than the call, and needs none:
+-- the one name in it has its schema.
+create function cartodb._CDB_Update_The_Geom_Webmercator() returns trigger
+language plpgsql as $$
+begin
+  new.the_geom_webmercator := cartodb.CDB_TransformToWebmercator(new.the_geom);
+  return new;
+end
+$$;
+
+-- Reading a column as a geometry
+
+-- A geometry of any SRID as flat longitude and latitude. One without an SRID is taken to be that already.
 create function cartodb._CDB_FlatLonLat(geom postgis.geometry) returns postgis.geometry
 language sql immutable parallel safe
 return postgis.st_force2d(case postgis.st_srid(geom)
@@ -8,9 +88,9 @@ return postgis.st_force2d(case postgis.st_srid(geom)
   else cartodb._CDB_LonLat(geom)
 end);
 
--- The two forms of an imported geometry. PostgreSQL inlines functions in SQL, which is what makes them fast, only
--- where their argument is cheap to evaluate again: a variable, not the text of a geometry to be parsed.
--- (Run for every row, and naming schema and types, they do without a search_path of their own.)
+-- The two forms of an imported geometry. They are in PL/pgSQL because PostgreSQL inlines SQL functions, which makes them fast,
+-- only if their argument is cheap to evaluate again: a variable is, the text of a geometry is not. They run for every row
+-- and name all schemas, so they have no search_path of their own.
 create function cartodb._CDB_ImportLonLat(geom postgis.geometry) returns postgis.geometry
 language plpgsql immutable strict parallel safe as $$
 begin
@@ -27,7 +107,7 @@ begin
 end
 $$;
 
--- A column's type with its modifier: `integer`, `postgis.geometry(Geometry,4326)`. Null: no such column.
+-- The type of a column with its modifier: `integer`, `postgis.geometry(Geometry,4326)`. Null if there is no such column.
 create function cartodb._CDB_ExactType(relation regclass, column_name name) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 return (
@@ -35,7 +115,7 @@ return (
   where attrelid = relation and attname = column_name and attnum > 0 and not attisdropped
 );
 
--- SQL that reads a column as a geometry, null if its type cannot be read so. Blank text is no geometry.
+-- SQL that reads a column as a geometry. Null if its type cannot be read so. Blank text is no geometry.
 create function cartodb._CDB_AsGeometry(relation regclass, column_name name) returns text
 language sql stable set search_path = pg_catalog, pg_temp as $$
   select case
@@ -60,8 +140,8 @@ exception when others then
 end
 $$;
 
--- The column that becomes `the_geom`: one of that name, else a geometry, else a geography, else a text or bytea
--- column that is called like a geometry and begins with one.
+-- The column that becomes `the_geom`: one of that name, else a geometry, else a geography, else a text or bytea column that
+-- is called like a geometry and begins with one.
 create function cartodb._CDB_GeometryColumn(relation regclass) returns name
 language sql stable set search_path = pg_catalog, pg_temp
 begin atomic
@@ -81,7 +161,7 @@ begin atomic
   limit 1;
 end;
 
--- The column that becomes `the_geom_webmercator`: one of that name, else a geometry declared to be in web mercator.
+-- The column that becomes `the_geom_webmercator`: one of that name, else a geometry that is declared to be in web mercator.
 create function cartodb._CDB_WebmercatorColumn(relation regclass) returns name
 language sql stable set search_path = pg_catalog, pg_temp
 begin atomic
@@ -94,8 +174,10 @@ begin atomic
   limit 1;
 end;
 
--- The parts of the ALTER TABLE that gives a column a new type. A default of another type has to go, and so have the
--- checks with which old versions of PostGIS kept SRID and dimension.
+-- Converting the columns
+
+-- The parts of the ALTER TABLE that gives a column a new type. They drop a default of another type, and the checks with which
+-- old versions of PostGIS kept SRID and dimension.
 create function cartodb._CDB_ChangeType(
   relation regclass, column_name name, new_type text, expression text)
 returns text[]
@@ -111,7 +193,7 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
   where attrelid = relation and attname = column_name
 $$;
 
--- Does every row have the web mercator form of its geometry? While the trigger is there, it sees to that.
+-- Whether every row has the web mercator form of its geometry. While the trigger is on, every row has.
 create function cartodb._CDB_IsInStep(relation regclass) returns boolean
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 declare
@@ -134,7 +216,7 @@ begin
 end
 $$;
 
--- What the geometry columns, both there already, still need. `source` is the column that the geometry is read from.
+-- What the two geometry columns, which are there already, still need. The geometry is read from column `source`.
 create function cartodb._CDB_GeometryChanges(relation regclass, source name) returns text[]
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 declare

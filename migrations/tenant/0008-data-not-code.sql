@@ -1,10 +1,10 @@
--- A key creates data, not code: tables, views, sequences, indexes. Whatever carries code, or changes what a name means,
--- would sooner or later run as somebody else who touches it. Judged is the role that a command runs as, so that a
--- SECURITY DEFINER function of the master role may do what the master role may.
+-- A key creates data, not code: tables, views, sequences, indexes. What carries code, or changes what a name means, would run as
+-- another role that touches it. The role that a command runs as is checked, so a SECURITY DEFINER function of the master role
+-- may do what the master role may.
 
--- Before a command: by its tag. CREATE EXTENSION, for one, would run scripts as the operator. (DROP OWNED by any tenant
--- would take away the grants that hold its own account together.) Whoever has no key creates nothing, and has nothing to
--- give: a GRANT that does nothing still holds its object.
+-- Before a command, by its tag. CREATE EXTENSION, for example, would run scripts as the operator. DROP OWNED by a tenant would
+-- remove the grants that hold its own account together. A caller without a key creates nothing and grants nothing: a GRANT
+-- without any effect still locks its object.
 create function cartage.check_command() returns event_trigger
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
@@ -36,7 +36,7 @@ language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   made record;
   trigger_place text;
-  fault record;
+  found_fault record;
 begin
   if coalesce(cartodb._CDB_KeyType(current_user), 'master') = 'master' then
     return;
@@ -55,16 +55,18 @@ begin
       raise exception 'an API key creates data, not code: no %', made.object_type
         using errcode = 'insufficient_privilege', hint = 'Use the master key.';
     end if;
-    select place, call into fault
+    select place, fault into found_fault
     from cartodb._CDB_Faults(made.objid)
-    -- Triggers, policies and rules that are there already are the master role's.
+    -- Triggers, policies and rules that were there before were made by the master role.
     where place !~ '^(trigger|policy|rule) ' or place = trigger_place
     limit 1;
     if found then
-      raise exception 'an API key creates data, not code: % of % calls %',
-          fault.place, made.objid::regclass, fault.call
+      raise exception 'an API key creates data, not code: % of % %', found_fault.place, made.objid::regclass, found_fault.fault
         using errcode = 'insufficient_privilege',
-          hint = 'Expressions may call functions of PostgreSQL, PostGIS and cartodb that only compute.';
+          hint = case when found_fault.fault ~ '^calls '
+            then 'Expressions may call functions of PostgreSQL, PostGIS and cartodb that only compute.'
+            else 'Use a type of PostgreSQL, PostGIS or your own, and tables without row security; or use the master key.'
+          end;
     end if;
   end loop;
 end
@@ -77,8 +79,10 @@ create event trigger cartage_check_made on ddl_command_end
     'ALTER INDEX')
   execute function cartage.check_made();
 
--- Relations of a role that have a name of PostGIS or of the service, and come before it in the search path of others: a
--- table is a type as well, and an index, too, has the name that a table is looked for by.
+-- Names of PostGIS and of the service
+
+-- Relations of a role that have a name of PostGIS or of the service, and come before it in the search path of others. A table
+-- is a type as well, and an index also has a name by which a table is looked up.
 create function cartodb._CDB_Misnamed(owner name, out relation regclass, out name name) returns setof record
 language sql stable set search_path = pg_catalog, pg_temp as $$
   select oid, relname
@@ -117,7 +121,7 @@ create event trigger cartage_check_name on ddl_command_end
     'ALTER INDEX')
   execute function cartage.check_name();
 
--- A trusted extension is installed by the operator's rights: not among our own names.
+-- A trusted extension is installed with the rights of the operator. It may not go into schemas of the service.
 create function cartage.check_extension() returns event_trigger
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
@@ -136,11 +140,12 @@ create event trigger cartage_check_extension on ddl_command_end
   when tag in ('CREATE EXTENSION', 'ALTER EXTENSION')
   execute function cartage.check_extension();
 
--- To grant is to change the object's row, and PostgreSQL only warns when nothing was granted: whoever has any privilege on
--- an object could hold it. And what somebody else than the owner has granted (WITH GRANT OPTION) is taken away neither by
--- our REVOKE nor by DROP OWNED: a role could keep its rights, and could not be dropped. So a tenant grants on what it
--- owns. This tells the first object that the transaction has changed although it is not the role's own. (What is visible and
--- in progress is our own change.)
+-- A tenant grants only on what it owns. A GRANT changes the row of its object, and PostgreSQL only warns if nothing was granted:
+-- a role with any privilege on an object could lock it. And what another role than the owner granted (WITH GRANT OPTION) is
+-- removed neither by our REVOKE nor by DROP OWNED: a role could keep its rights, and could not be dropped.
+
+-- The first object that the transaction has changed although it does not belong to the role. (A row that is visible and whose
+-- transaction is in progress was changed by this transaction.)
 create function cartodb._CDB_ChangedOfOthers(role name) returns text
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
   with object (name, owner, changed_by) as (
@@ -149,7 +154,7 @@ language sql volatile security definer set search_path = pg_catalog, pg_temp as 
     select format('%s.%I', attrelid::regclass, attname), relowner, pg_attribute.xmin
     from pg_attribute join pg_class on pg_class.oid = attrelid where attacl is not null
     union all
-    -- The first temporary table of a backend makes a schema that is nobody's to grant.
+    -- Not the schemas of temporary tables: the first temporary table of a backend makes one.
     select format('schema %I', nspname), nspowner, xmin from pg_namespace where nspname !~ '^pg_(toast_)?temp_'
     union all
     select format('%s', oid::regprocedure), proowner, xmin from pg_proc
@@ -189,3 +194,88 @@ $$;
 create event trigger cartage_check_grant on ddl_command_end
   when tag in ('GRANT', 'REVOKE')
   execute function cartage.check_grant();
+
+-- The schema of a member of an organization belongs to the member, who shares it by GRANT. It is made with the account, and the
+-- member could not make it again.
+
+create function cartage.check_own_schemas() returns event_trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  lost text;
+begin
+  if cartodb.CDB_Username() is null then
+    return;
+  end if;
+  select schema_name into lost
+  from cartage.accounts
+  where not exists (
+    select from pg_namespace
+    where nspname = schema_name and (schema_name = 'public' or pg_get_userbyid(nspowner) = master_role));
+  if found then
+    raise exception 'the schema "%" belongs to its account: it cannot be dropped, renamed or given away', lost
+      using errcode = 'insufficient_privilege', hint = 'Drop what is in it.';
+  end if;
+end
+$$;
+
+create event trigger cartage_check_own_schemas on ddl_command_end
+  when tag in ('DROP SCHEMA', 'ALTER SCHEMA', 'DROP EXTENSION')
+  execute function cartage.check_own_schemas();
+
+-- PostgreSQL runs EXPLAIN ANALYZE of CREATE TABLE AS, SELECT INTO and CREATE MATERIALIZED VIEW past every event trigger. What they
+-- make is checked afterwards: when a request ran an EXPLAIN, by itself or in a DO, and when a key is removed. It has no
+-- expressions but the query of a materialized view, and what it has of another user are the types of columns.
+
+-- Drops materialized views of a key whose query does more than compute, and columns with a type of another user. Renames what has
+-- a name of PostGIS or of the service: it is not dropped, since others may depend on it by now. The public role of the account
+-- is looked at as well: the key is a member of it and can give it what it owns, since REASSIGN OWNED fires no event trigger
+-- either. Each call changes up to 100 objects, as a transaction has a limited number of locks, and returns how many. 0 means
+-- that nothing is left.
+create function cartage.check_made_past_triggers(role text) returns integer
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  owners constant name[] := array(
+    select unnest(array[key.role_name, owner.public_role])
+    from cartage.roles key join cartage.accounts owner using (username)
+    where key.role_name = role and key.key_type = 'regular');
+  command text;
+  corrected integer := 0;
+begin
+  for command in
+    -- A random name, which cannot have been taken in advance.
+    select format('alter table %s rename to %I', relation, format('%s_%s', name, left(gen_random_uuid()::text, 8)))
+    from unnest(owners) owner, cartodb._CDB_Misnamed(owner)
+    union all
+    select distinct removal
+    from pg_class class, cartodb._CDB_Faults(class.oid)
+    where class.relkind = 'm' and pg_get_userbyid(class.relowner) = any (owners) and place ~ '^(its query$|column )'
+    union all
+    select distinct removal
+    from pg_class class, cartodb._CDB_UsedOfOthers(class.relowner, class.oid)
+    where class.relkind in ('r', 'p') and pg_get_userbyid(class.relowner) = any (owners)
+      and place ~ '^(column |its )' and removal is not null
+    limit 100
+  loop
+    corrected := corrected + 1;
+    begin
+      execute command;
+    exception when undefined_table or undefined_column or wrong_object_type then
+      null;  -- It is gone, or was renamed: the next call sees it.
+    end;
+  end loop;
+  return corrected;
+end
+$$;
+
+-- Puts grants in force that wait for a table that is there again.
+create function cartage.follow_made_past_triggers() returns void
+language sql volatile set search_path = pg_catalog, pg_temp as $$
+  select cartage.follow_table(made.oid)
+  from (
+    select distinct class.oid
+    from cartage.grants intent
+    join pg_namespace namespace on namespace.nspname = intent.schema_name
+    join pg_class class on class.relnamespace = namespace.oid and class.relname = intent.table_name
+    where not exists (select from pg_class where oid = intent.relation)
+  ) made
+$$;

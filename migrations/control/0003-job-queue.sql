@@ -1,6 +1,8 @@
--- The functions of the queue. Each takes or writes many jobs in one transaction, with one wait for the disk.
+-- The functions of the job queue. cartage.enqueue_jobs and cartage.write_jobs are called by the service; each handles many jobs in
+-- one transaction, with one wait for the disk. The others are their parts, and run with their settings.
 
--- A notification that the queue has no room for would fail the whole transaction. Who misses one finds out by polling.
+-- Notifies, unless PostgreSQL's queue of notifications is half full: if it were full, the whole transaction would fail. A listener
+-- that misses a notification finds out by polling.
 create function cartage.tell(channel text, message text) returns void language plpgsql
 set search_path = pg_catalog, pg_temp as $$
 begin
@@ -10,17 +12,16 @@ begin
 end
 $$;
 
--- A worker may have transactions open in which nothing has happened yet, by user: the first statement of a job of such a
--- user is already in flight there, if it was begun in this epoch of the server. (Its progress says nothing of that; see
--- readJob.)
+-- A worker may have begun transactions in advance, by user: then the first statement of a job of that user is already in flight,
+-- if its transaction was begun in this epoch of the server. (The progress of the job does not show that; see readJob.)
 create function cartage.flight_of(owner integer, transactions jsonb, epoch uuid) returns jsonb language sql immutable as $$
   select case when (transactions -> owner::text ->> 'epoch')::uuid = epoch then transactions -> owner::text end
 $$;
 
--- Gives a worker the oldest job of the least served user on one of the hosts, as JSON, which also says whether more of
--- that user are waiting. With a place: only if that user's turn is there.
+-- Gives a worker the oldest job of the least recently served user on one of the hosts, as JSON, which also says whether more jobs
+-- of that user wait. With `on_host`: only if the job of that user is on this host.
 create function cartage.take_job(
-  claimant integer, per_user integer, hosts integer[], transactions jsonb, epoch uuid, place integer default null
+  claimant integer, per_user integer, hosts integer[], transactions jsonb, epoch uuid, on_host integer default null
 ) returns json language plpgsql as $$
 declare
   queue cartage.job_queues;
@@ -34,7 +35,7 @@ begin
       and q.host_id = any (hosts) and q.user_id <> all (passed_over)
       and exists (select from cartage.users u where u.id = q.user_id and u.state = 'active')
     order by q.last_served limit 1 for update of q skip locked;
-    if not found or queue.host_id <> place then
+    if not found or queue.host_id <> on_host then
       return null;
     end if;
 
@@ -46,7 +47,7 @@ begin
         flight_backend_start = (flight ->> 'backend_start')::timestamptz
     from cartage.users u join cartage.databases d on d.id = u.database_id
     where u.id = queue.user_id and j.user_id = queue.user_id and j.id = (
-      -- None overtakes another: while somebody holds the oldest, such as one who begins to wait for it, its user is passed over.
+      -- No job overtakes an older one: while another session has locked the oldest, as ?wait= does, its user is passed over.
       select p.id from cartage.jobs p
       where p.user_id = queue.user_id and p.status = 'pending' and p.position = (
         select o.position from cartage.jobs o where o.user_id = queue.user_id and o.status = 'pending'
@@ -72,7 +73,7 @@ end
 $$;
 
 -- Gives a worker up to `wanted` waiting jobs, and up to `wanted_orphans` running ones that have no worker, as JSON.
--- `has_more`: there was more, but somebody was working on it; ask again soon.
+-- `has_more`: there were more, but another session had locked them; ask again soon.
 create function cartage.claim_jobs(
   claimant integer, wanted integer, wanted_orphans integer,
   per_user integer, per_host integer, open_hosts integer[], transactions jsonb, epoch uuid,
@@ -85,7 +86,7 @@ declare
 begin
   claimed := '{}';
   has_more := false;
-  -- Only one claims at a time, so that the limits are exact. Nobody waits for the lock: there may be writes to bring home.
+  -- One worker claims at a time, so that the limits are exact. No session waits for the lock: it may have writes to commit.
   if not pg_try_advisory_xact_lock(7238010) then
     has_more := true;
     return;
@@ -123,46 +124,40 @@ begin
 end
 $$;
 
--- Writes what has become of jobs, each only if it is the next write of its claim (`claim`, `revision`), if the job has the
--- status that the writer thinks (`old_status`), and, where an epoch is given, in the same epoch of the server. A write
--- whose id is in the row already, as its answer was lost, is answered again and changes nothing. Answers `written` in the
--- order of the writes.
---
--- The claimant, if there is one, is given a job for each that it ends, on the same host: then neither the limit of the
--- host nor that of the user can be exceeded, and no lock is needed that others would have to wait for. If somebody on
--- another host comes first, it is given none there. What it wants besides comes after those in `claimed`. `has_more`:
--- there may be more to be had, so ask again soon.
-create function cartage.write_jobs(
-  writes json, is_patient boolean, per_user integer,
-  claimant integer, wanted integer, wanted_orphans integer, per_host integer, open_hosts integer[], transactions jsonb
-) returns json language plpgsql
--- Planning anew each time would take several times as long as the work itself. So a plan stays for long, and must not
--- depend on how few rows there were when it was made.
-set plan_cache_mode = force_generic_plan
-set enable_seqscan = off
-set search_path = pg_catalog, pg_temp as $$
+-- The answer to a write that changed no row. If its id is in the row already, it was repeated, as the first answer was lost.
+create function cartage.answer_refused_write(
+  owner integer, job_id uuid, write uuid, write_epoch uuid, current_epoch uuid
+) returns json language plpgsql as $$
 declare
-  current_epoch uuid := (select l.id from cartage.server_epoch l);
+  written_at timestamptz;
+begin
+  select j.updated_at into written_at from cartage.jobs j
+  where j.user_id = owner and j.id = job_id and j.write_id = write;
+  return case
+    when found then json_build_object('outcome', 'written', 'at', written_at)
+    -- After a crash there is no epoch until a worker asks for one.
+    when write_epoch is not null and write_epoch is distinct from current_epoch
+      then json_build_object('outcome', 'other epoch')
+    else json_build_object('outcome', 'not ours')
+  end;
+end
+$$;
+
+-- Writes each job, if it is the next write of its claim. `answers` has the order of the writes. For jobs that changed their status,
+-- `owners`, `old_statuses` and `new_statuses` have one entry each; `freed_hosts` has the host of each job that has ended.
+create function cartage.write_each_job(
+  writes json, current_epoch uuid,
+  out answers json[], out owners integer[], out old_statuses text[], out new_statuses text[], out freed_hosts integer[]
+) language plpgsql as $$
+declare
   job record;
   written record;
-  results json[] := '{}';
-  -- Those that have come to another status: whose they are, and from which status to which.
-  owners integer[] := '{}';
-  old_statuses text[] := '{}';
-  new_statuses text[] := '{}';
-  -- Where those that have ended were.
-  places integer[] := '{}';
-  place integer;
-  given json;
-  more record;
-  claimed json[] := '{}';
-  has_more boolean := false;
 begin
-  if not is_patient then
-    perform set_config('lock_timeout', '100ms', true);
-  end if;
-
-  -- One lock order, jobs before queues and both by user, so no deadlock.
+  answers := '{}';
+  owners := '{}';
+  old_statuses := '{}';
+  new_statuses := '{}';
+  freed_hosts := '{}';
   for job in
     select w.* from json_to_recordset(writes) as w (
       number integer, user_id integer, id uuid, claim uuid, revision integer, write_id uuid, epoch uuid,
@@ -183,26 +178,19 @@ begin
       and (job.epoch is null or job.epoch = current_epoch)
     returning j.updated_at, j.finished_at, j.host_id, j.is_watched into written;
     if not found then
-      select j.updated_at into written from cartage.jobs j
-      where j.user_id = job.user_id and j.id = job.id and j.write_id = job.write_id;
-      results[job.number] := case
-        when found then json_build_object('outcome', 'written', 'at', written.updated_at)
-        -- After a crash there is none, until a worker asks for it.
-        when job.epoch is not null and job.epoch is distinct from current_epoch
-          then json_build_object('outcome', 'other epoch')
-        else json_build_object('outcome', 'not ours')
-      end;
+      answers[job.number] :=
+        cartage.answer_refused_write(job.user_id, job.id, job.write_id, job.epoch, current_epoch);
       continue;
     end if;
 
-    results[job.number] := json_build_object('outcome', 'written', 'at', written.updated_at);
+    answers[job.number] := json_build_object('outcome', 'written', 'at', written.updated_at);
     if job.new_status <> job.old_status then
       owners := owners || job.user_id;
       old_statuses := old_statuses || job.old_status;
       new_statuses := new_statuses || job.new_status;
     end if;
     if written.finished_at is not null then
-      places := places || written.host_id;
+      freed_hosts := freed_hosts || written.host_id;
       if written.is_watched then
         perform cartage.tell('cartage_finished_jobs', job.id::text);
       end if;
@@ -210,33 +198,46 @@ begin
       perform cartage.tell('cartage_jobs', 'orphan');
     end if;
   end loop;
+end
+$$;
 
+-- Counts jobs that changed their status in the queues of their users.
+create function cartage.count_status_changes(owners integer[], old_statuses text[], new_statuses text[])
+returns void language plpgsql as $$
+begin
   for number in 1 .. cardinality(owners) loop
     update cartage.job_queues q
     set pending = q.pending + (new_statuses[number] = 'pending')::integer - (old_statuses[number] = 'pending')::integer,
         running = q.running + (new_statuses[number] = 'running')::integer - (old_statuses[number] = 'running')::integer
     where q.user_id = owners[number];
   end loop;
+end
+$$;
 
-  if claimant is null or not exists (select from cartage.job_queues q where q.pending > 0) and (
-    wanted_orphans = 0
-    or not exists (select from cartage.jobs j where j.status = 'running' and j.worker_id is null)
-  ) then
-    return json_build_object('written', results);
-  end if;
-
-  foreach place in array places loop
-    continue when place <> all (open_hosts);
-    given := cartage.take_job(claimant, per_user, open_hosts, transactions, current_epoch, place);
+-- Gives a worker a job for each that it has ended, on the same host. So neither the limit of the host nor that of the user can be
+-- exceeded, and no lock is needed that other workers would wait for. If the next user is on another host, the worker is given
+-- none. What it wants beyond that follows in `claimed`. `has_more`: there may be more, so ask again soon.
+create function cartage.claim_next_jobs(
+  claimant integer, freed_hosts integer[], wanted integer, wanted_orphans integer,
+  per_user integer, per_host integer, open_hosts integer[], transactions jsonb, epoch uuid,
+  out claimed json[], out has_more boolean
+) language plpgsql as $$
+declare
+  host integer;
+  given json;
+  more record;
+begin
+  claimed := '{}';
+  foreach host in array freed_hosts loop
+    continue when host <> all (open_hosts);
+    given := cartage.take_job(claimant, per_user, open_hosts, transactions, epoch, host);
     continue when given is null;
     claimed := claimed || given;
     transactions := transactions - (given ->> 'user_id');
   end loop;
 
   if wanted + wanted_orphans > 0 then
-    more := cartage.claim_jobs(
-      claimant, wanted, wanted_orphans, per_user, per_host, open_hosts, transactions, current_epoch
-    );
+    more := cartage.claim_jobs(claimant, wanted, wanted_orphans, per_user, per_host, open_hosts, transactions, epoch);
     claimed := claimed || more.claimed;
     has_more := more.has_more;
   else
@@ -245,12 +246,51 @@ begin
       where q.pending > 0 and q.running < per_user and q.host_id = any (open_hosts) and u.state = 'active'
     );
   end if;
-  return json_build_object('written', results, 'claimed', claimed, 'has_more', has_more);
 end
 $$;
 
--- Gives a worker a new job that nobody has to wait for, as JSON; it is never pending. Null, and nothing is written: it has
--- to go through the queue. That is so if anybody waits, or if it has been queued before, as the answer to that was lost.
+-- Writes what has become of jobs, each only if it is the next write of its claim (`claim`, `revision`), if the job has the status
+-- that the writer expects (`old_status`), and, if the write has an epoch, in the same epoch of the server. A repeated write is
+-- answered again and changes nothing. Returns `written` in the order of the writes, and if there is a claimant, `claimed` and
+-- `has_more` of cartage.claim_next_jobs.
+create function cartage.write_jobs(
+  writes json, is_patient boolean, per_user integer,
+  claimant integer, wanted integer, wanted_orphans integer, per_host integer, open_hosts integer[], transactions jsonb
+) returns json language plpgsql
+-- Planning each time would take several times as long as the work itself. So plans are kept for long, and must not depend on how
+-- few rows there were when they were made.
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set search_path = pg_catalog, pg_temp as $$
+declare
+  current_epoch uuid := (select l.id from cartage.server_epoch l);
+  outcome record;
+  next record;
+begin
+  if not is_patient then
+    perform set_config('lock_timeout', '100ms', true);
+  end if;
+
+  -- One lock order, jobs before queues and both by user, so no deadlock.
+  outcome := cartage.write_each_job(writes, current_epoch);
+  perform cartage.count_status_changes(outcome.owners, outcome.old_statuses, outcome.new_statuses);
+
+  if claimant is null or not exists (select from cartage.job_queues q where q.pending > 0) and (
+    wanted_orphans = 0
+    or not exists (select from cartage.jobs j where j.status = 'running' and j.worker_id is null)
+  ) then
+    return json_build_object('written', outcome.answers);
+  end if;
+
+  next := cartage.claim_next_jobs(
+    claimant, outcome.freed_hosts, wanted, wanted_orphans, per_user, per_host, open_hosts, transactions, current_epoch
+  );
+  return json_build_object('written', outcome.answers, 'claimed', next.claimed, 'has_more', next.has_more);
+end
+$$;
+
+-- Gives a worker a new job at once, as JSON; it is never pending. Null if it has to go through the queue, and then nothing is
+-- written: because another job waits, or because it was queued before and the answer was lost.
 create function cartage.start_job(
   new_job json, claimant integer, per_user integer, per_host integer, open_hosts integer[], transactions jsonb, epoch uuid
 ) returns json language plpgsql as $$
@@ -264,7 +304,7 @@ begin
   where q.user_id = owner and q.pending = 0 and q.running < per_user and q.host_id = any (open_hosts)
     and not exists (select from cartage.job_queues w where w.pending > 0)
   for update skip locked;
-  -- As in cartage.claim_jobs: nobody waits for the lock, and who holds it waits for nobody.
+  -- As in cartage.claim_jobs: no session waits for this lock, and the session that holds it waits for no other.
   if not found or not pg_try_advisory_xact_lock(7238010) then
     return null;
   end if;
@@ -289,52 +329,26 @@ begin
 end
 $$;
 
--- Puts jobs into the queues of their users, which come in order. Answers in `queued` when each was created, in the order
--- of the jobs; null: the queue was full.
+-- Puts each job into the queue of its user. Returns when each was created, in the order of the jobs; null if the queue was full.
 --
--- A worker is needed only by the first job that waits, and only if its user has a slot free: a worker that ends a job is
--- given the next one anyway. The claimant, if there is one, is given at once what it wants (`claimed` and `has_more` as in
--- cartage.write_jobs), so that a job is queued and claimed with one wait for the disk. If there is none, all are woken.
--- A job that comes alone while nobody waits does not go through the queue at all.
-create function cartage.enqueue_jobs(
-  jobs json, is_patient boolean, queue_limit integer, per_user integer,
-  claimant integer, wanted integer, wanted_orphans integer, per_host integer, open_hosts integer[], transactions jsonb
-) returns json language plpgsql
-set plan_cache_mode = force_generic_plan
-set enable_seqscan = off
-set search_path = pg_catalog, pg_temp as $$
+-- Only the first job that waits needs a worker, and only if its user has a free slot: a worker that ends a job is given the next
+-- one anyway.
+create function cartage.enqueue_each_job(
+  jobs json, queue_limit integer, per_user integer, out queued timestamptz[], out is_worker_needed boolean
+) language plpgsql as $$
 declare
   job record;
   queue record;
   known_at timestamptz;
-  queued timestamptz[] := '{}';
-  is_worker_needed boolean := false;
-  current_epoch uuid;
-  started json;
-  given record;
 begin
-  if not is_patient then
-    perform set_config('lock_timeout', '100ms', true);
-  end if;
-  if claimant is not null then
-    current_epoch := (select l.id from cartage.server_epoch l);
-  end if;
-
-  if wanted > 0 and json_array_length(jobs) = 1 then
-    started := cartage.start_job(jobs -> 0, claimant, per_user, per_host, open_hosts, transactions, current_epoch);
-    if started is not null then
-      return json_build_object(
-        'queued', json_build_array(started -> 'created_at'), 'claimed', json_build_array(started), 'has_more', false
-      );
-    end if;
-  end if;
-
+  queued := '{}';
+  is_worker_needed := false;
   for job in
     select j.* from json_to_recordset(jobs) as j (
       user_id integer, host_id integer, id uuid, definition json, idempotency_key text, request_hash text
     )
   loop
-    -- Repeated, as the answer to the first time was lost.
+    -- Repeated, as the first answer was lost.
     select j.created_at into known_at from cartage.jobs j where j.user_id = job.user_id and j.id = job.id;
     if found then
       queued := array_append(queued, known_at);
@@ -355,15 +369,53 @@ begin
     queued := array_append(queued, queue.at);
     is_worker_needed := is_worker_needed or coalesce(queue.pending = 1 and queue.running < per_user, false);
   end loop;
+end
+$$;
 
-  if is_worker_needed and claimant is null then
+-- Puts jobs into the queues of their users; the jobs come in the order of their users. Returns `queued` of
+-- cartage.enqueue_each_job.
+--
+-- The claimant, if there is one, is given at once what it wants (`claimed` and `has_more` as in cartage.claim_jobs), so that a job
+-- is queued and claimed with one wait for the disk. Without a claimant all workers are woken. A single job that comes while none
+-- waits does not go through the queue at all.
+create function cartage.enqueue_jobs(
+  jobs json, is_patient boolean, queue_limit integer, per_user integer,
+  claimant integer, wanted integer, wanted_orphans integer, per_host integer, open_hosts integer[], transactions jsonb
+) returns json language plpgsql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set search_path = pg_catalog, pg_temp as $$
+declare
+  current_epoch uuid;
+  started json;
+  outcome record;
+  given record;
+begin
+  if not is_patient then
+    perform set_config('lock_timeout', '100ms', true);
+  end if;
+  if claimant is not null then
+    current_epoch := (select l.id from cartage.server_epoch l);
+  end if;
+
+  if wanted > 0 and json_array_length(jobs) = 1 then
+    started := cartage.start_job(jobs -> 0, claimant, per_user, per_host, open_hosts, transactions, current_epoch);
+    if started is not null then
+      return json_build_object(
+        'queued', json_build_array(started -> 'created_at'), 'claimed', json_build_array(started), 'has_more', false
+      );
+    end if;
+  end if;
+
+  outcome := cartage.enqueue_each_job(jobs, queue_limit, per_user);
+  if outcome.is_worker_needed and claimant is null then
     perform cartage.tell('cartage_jobs', '');
-  elsif is_worker_needed then
+  elsif outcome.is_worker_needed then
     given := cartage.claim_jobs(
       claimant, wanted, wanted_orphans, per_user, per_host, open_hosts, transactions, current_epoch
     );
-    return json_build_object('queued', queued, 'claimed', given.claimed, 'has_more', given.has_more);
+    return json_build_object('queued', outcome.queued, 'claimed', given.claimed, 'has_more', given.has_more);
   end if;
-  return json_build_object('queued', queued);
+  return json_build_object('queued', outcome.queued);
 end
 $$;

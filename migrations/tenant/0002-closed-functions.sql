@@ -1,5 +1,9 @@
--- What a tenant may call was looked through: for paths, recursion without an end, state that DISCARD ALL leaves, SQL given
--- as text, and memory or time that a number chooses. What failed is closed here. test/hostile/functions has the list.
+-- Functions of PostgreSQL and PostGIS that tenants may not call, or only with checked arguments.
+--
+-- All functions that tenants can execute were reviewed: for paths, recursion without an end, state that DISCARD ALL leaves,
+-- SQL given as text, and memory or time that a number chooses. test/hostile/functions has the list.
+
+-- Closed functions. What master roles are given of them stands in src/accounts/tenant-roles.ts.
 
 do $$
 declare
@@ -8,28 +12,48 @@ begin
   for routine in
     select oid from pg_proc
     where pronamespace = 'pg_catalog'::regnamespace and (
+        -- Make a large object, which no quota counts.
+        proname in ('lo_creat', 'lo_create', 'lo_from_bytea')
+        -- Run SQL given as text, which would make an expression into code of any kind.
+        or proname ~ '^(query|cursor|table|schema|database)_to_xml' or proname = 'ts_stat'
+        or proname = 'ts_rewrite' and pronargs = 2
+        -- Tell of sessions, or end them. Callers without a key share the public role: what a role may do to its own sessions,
+        -- one such caller could do to another.
+        or proname in ('pg_cancel_backend', 'pg_terminate_backend', 'pg_lock_status', 'pg_blocking_pids',
+          'pg_safe_snapshot_blocking_pids', 'pg_isolation_test_session_is_blocked', 'pg_prepared_xact',
+          'pg_get_replication_slots')
+        or proname ~ '^pg_stat_get_(activity|backend_|progress_|wal_senders|wal_receiver|subscription|replication_slot)'
+        -- Tell how busy the databases of others are.
+        or proname ~ '^pg_stat_get_db_'
+        -- Take memory that the whole cluster shares, without a limit.
+        or proname ~ '^pg_(try_)?advisory_'
+        -- Writes to the log of the whole cluster without a table.
+        or proname = 'pg_logical_emit_message'
         -- For pg_upgrade, for replication, for the log, for extensions' scripts: PostgreSQL refuses tenants inside them.
-        proname ~ '^binary_upgrade_' or proname ~ '_replication_slot' or proname ~ '^pg_(logical_slot|replication_slot)_'
+        or proname ~ '^binary_upgrade_' or proname ~ '_replication_slot' or proname ~ '^pg_(logical_slot|replication_slot)_'
         or proname in ('pg_read_file_old', 'pg_rotate_logfile_old', 'pg_import_system_collations', 'pg_nextoid',
           'pg_stop_making_pinned_objects', 'pg_extension_config_dump',
           -- Writes a file for each call.
           'pg_export_snapshot',
-          -- Lock what they are given before they look whose it is, roles and databases too.
+          -- Lock what they are given before they check whose it is, roles and databases too.
           'pg_get_object_address', 'gin_clean_pending_list', 'brin_summarize_new_values', 'brin_summarize_range',
           'brin_desummarize_range',
-          -- Compare each point with each, and look at no signal.
+          -- Compare each point with each, and cannot be interrupted.
           'path_distance', 'path_inter', 'poly_same', 'poly_overlap', 'poly_contain', 'poly_contained', 'poly_distance',
-          -- An expression of a line takes years, and looks at no signal. Master roles are given them.
+          -- An expression of one line can take years, and cannot be interrupted.
           'xpath', 'xpath_exists', 'xmlexists'))
       or pronamespace = 'postgis'::regnamespace and (
+        -- Tell of the data of a table by its statistics, without a check of privileges.
+        proname in ('_postgis_stats', '_postgis_selectivity', '_postgis_join_selectivity', '_postgis_index_extent',
+          'st_estimatedextent', 'st_findextent')
         -- Open any path that a text names: PROJ's +init, +nadgrids, +grids, +file.
-        proname ~ '^postgis_transform_' or proname ~ '^st_(inverse)?transformpipeline$'
-        -- Read memory that is not theirs where the bytes are not FlatGeobuf.
+        or proname ~ '^postgis_transform_' or proname ~ '^st_(inverse)?transformpipeline$'
+        -- Read memory that is not theirs if the bytes are not FlatGeobuf.
         or proname ~ '^st_fromflatgeobuf'
-        -- Run DDL for old ways of work.
+        -- Run DDL for outdated features.
         or proname in ('postgis_extensions_upgrade', 'addauth', 'checkauth', 'checkauthtrigger', 'enablelongtransactions',
           'disablelongtransactions', 'longtransactionsenabled', 'gettransactionid', 'lockrow', 'unlockrows')
-        -- Behind the safe forms below.
+        -- Do the work of the checked functions below.
         or proname in ('_st_geomfromgml', '_st_voronoi', '_st_asx3d', '_st_asgml', 'geometry_typmod_in', 'geography_typmod_in'))
   loop
     execute format('revoke execute on function %s from public', routine);
@@ -37,31 +61,33 @@ begin
 end
 $$;
 
-do $$
-declare
-  master name;
-  routine regprocedure;
+-- In a database of an organization, members do not read the code of each other's functions. Their own code is in
+-- information_schema.routines.
+create function cartage.hide_code() returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
-  for master in select master_role from cartage.accounts loop
-    for routine in
-      select oid from pg_proc
-      where pronamespace = 'pg_catalog'::regnamespace and proname in ('xpath', 'xpath_exists', 'xmlexists')
-    loop
-      execute format('grant execute on function %s to %I', routine, master);
-    end loop;
-  end loop;
+  if not has_table_privilege('public', 'pg_proc', 'select') then
+    return;
+  end if;
+  revoke select on pg_proc from public;
+  execute (
+    select format('grant select (%s) on pg_proc to public', string_agg(quote_ident(attname), ', '))
+    from pg_attribute
+    where attrelid = 'pg_proc'::regclass and attnum > 0 and not attisdropped and attname not in ('prosrc', 'prosqlbody'));
+  revoke execute on function pg_get_functiondef(oid), pg_get_function_sqlbody(oid) from public;
 end
 $$;
 
--- Safe forms: functions of the same name in schema cartodb, which comes before postgis in every search path. Each looks at
--- what it was given, and calls PostGIS as the operator. (Some of PostGIS is SQL with plain names, so postgis is in the path.)
+-- Checked functions. Each is a function of the same name in schema `cartodb`, which comes before `postgis` in every search
+-- path. It checks its arguments and calls PostGIS as the operator. (Some functions of PostGIS are SQL with plain names, so
+-- `postgis` is in their search path.)
 
--- PostGIS reads TWKB by recursion without a limit. A level takes a byte that ends in 7 and one below 32 after it, so as many
--- of them are the most levels there can be. Only collections nest.
+-- PostGIS reads TWKB by recursion without a limit. Each level takes a byte that ends in 7 and one below 32 after it, so there
+-- are at most as many levels as such pairs. Only collections nest.
 create function cartage.check_twkb(twkb bytea) returns void
 language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
 declare
-  -- In memory once, not read from a table anew for each byte.
+  -- A copy in memory: otherwise a stored value would be read from its table for each byte.
   bytes constant bytea := twkb || ''::bytea;
 begin
   if length(bytes) < 3 * 1000 or get_byte(bytes, 0) & 15 <> 7 then
@@ -75,7 +101,7 @@ begin
 end
 $$;
 
--- PROJ opens files that a definition names. Parameters that name none are on this list.
+-- PROJ opens files that a definition names. The parameters on this list name none.
 create function cartage.check_projection(definition text) returns void
 language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
 declare
@@ -101,8 +127,8 @@ begin
 end
 $$;
 
--- PostGIS follows references of GML in circles. A name in the text may be written by other means than its letters only in
--- a document type, or in another encoding.
+-- PostGIS follows references in GML in circles. Only with a document type or in another encoding could the name of a
+-- reference be written with other letters.
 create function cartage.check_gml(gml text) returns void
 language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
 begin
@@ -141,7 +167,7 @@ begin
 end
 $$;
 
--- GEOS compares each point with each, by recursion over both, after it has put 1 / fraction points on each segment.
+-- GEOS puts 1 / fraction points on each segment, and then compares each point with each by recursion.
 create function cartage.check_pairs(a postgis.geometry, b postgis.geometry, fraction double precision) returns void
 language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
 declare
@@ -156,8 +182,8 @@ begin
 end
 $$;
 
--- PostGIS takes a collection in a collection apart to a depth of 32, and writes past its memory beyond. As many collections
--- are no deeper.
+-- PostGIS takes nested collections apart to a depth of 32, and writes past its memory beyond that. With at most 30
+-- collections the depth is below that.
 create function cartage.check_depth(shape postgis.geometry) returns void
 language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
 declare
@@ -190,7 +216,7 @@ begin
 end
 $$;
 
--- GEOS has no end, or a crash, where a number is none or infinite.
+-- GEOS does not end, or crashes, if a coordinate is infinite or not a number.
 create function cartage.check_finite(shape postgis.geometry) returns void
 language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
 declare
@@ -204,7 +230,7 @@ begin
 end
 $$;
 
--- The memory for a text is computed from them.
+-- PostGIS computes from these numbers how much memory a text takes.
 create function cartage.check_output(digits integer, options integer, most integer) returns void
 language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
 begin
@@ -237,7 +263,7 @@ declare
   routine record;
 begin
   for routine in
-    select proc.oid, proname, pronargs, proretset, proisstrict, provolatile, proparallel, looks.look
+    select proc.oid, proname, pronargs, proretset, proisstrict, provolatile, proparallel, checks.command
     from (values
       ('st_geomfromtwkb(bytea)', 'cartage.check_twkb($1)'),
       ('st_transform(postgis.geometry, text)', 'cartage.check_projection($2)'),
@@ -274,8 +300,8 @@ begin
       ('st_asgml(text)', 'cartage.check_output(15, 0, 63)'),
       ('st_relate(postgis.geometry, postgis.geometry, text)', 'cartage.check_relation($3)'),
       ('st_segmentize(postgis.geography, double precision)', 'cartage.check_steps($1, $2)')
-    ) looks (signature, look)
-    join pg_proc proc on proc.oid = to_regprocedure('postgis.' || looks.signature)
+    ) checks (signature, command)
+    join pg_proc proc on proc.oid = to_regprocedure('postgis.' || checks.signature)
   loop
     execute format(
       'create function cartodb.%I(%s) returns %s language plpgsql %s %s parallel %s security definer
@@ -284,7 +310,7 @@ begin
       case routine.provolatile when 'i' then 'immutable' when 's' then 'stable' else 'volatile' end,
       case when routine.proisstrict then 'strict' else '' end,
       case routine.proparallel when 's' then 'safe' when 'r' then 'restricted' else 'unsafe' end,
-      'perform ' || routine.look || ';', case when routine.proretset then 'query select * from' else '' end,
+      'perform ' || routine.command || ';', case when routine.proretset then 'query select * from' else '' end,
       routine.proname,
       (select string_agg('$' || argument, ', ') from generate_series(1, routine.pronargs) argument));
     execute format('revoke execute on function %s from public', routine.oid::regprocedure);
@@ -292,20 +318,10 @@ begin
 end
 $$;
 
--- As before, by the safe form.
-create or replace function cartodb._CDB_ClipShapes(lonlat postgis.geometry) returns postgis.geometry
-language sql immutable strict parallel safe
-return case postgis.geometrytype(lonlat)
-  when 'GEOMETRYCOLLECTION' then (
-    select postgis.st_collect(array_agg(clipped))
-    from cartodb.st_dump(lonlat) part, cartodb._CDB_ClipShape(part.geom) clipped
-    where clipped is not null)
-  else cartodb._CDB_ClipShape(lonlat)
-end;
+-- PostGIS reads past the end of an empty type modifier: "select null::geometry('')" ended the server. Naming a type needs no
+-- privilege, so the types themselves get a function that checks the modifier first. (It is in SQL, since PL/pgSQL passes
+-- arrays in a form that PostGIS does not read.)
 
--- PostGIS reads past the end of an empty modifier: "select null::geometry('')" was enough to end the server. No right is
--- asked for where a type is named, so the type itself gets a function that looks first.
--- (In SQL, as PL/pgSQL hands arrays on in a form that PostGIS does not read.)
 create function cartage.check_modifiers(modifiers text) returns boolean
 language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
 begin
@@ -315,17 +331,21 @@ begin
   return true;
 end
 $$;
+
 create function cartage.geometry_typmod_in(modifiers cstring[]) returns integer
 language sql immutable strict security definer set search_path = pg_catalog, pg_temp
 as $$ select case when cartage.check_modifiers(array_to_string(modifiers, ',')) then postgis.geometry_typmod_in(modifiers) end $$;
+
 create function cartage.geography_typmod_in(modifiers cstring[]) returns integer
 language sql immutable strict security definer set search_path = pg_catalog, pg_temp
 as $$ select case when cartage.check_modifiers(array_to_string(modifiers, ',')) then postgis.geography_typmod_in(modifiers) end $$;
 alter type postgis.geometry set (typmod_in = cartage.geometry_typmod_in);
 alter type postgis.geography set (typmod_in = cartage.geography_typmod_in);
 
--- The library of an extension may keep what one caller set, past DISCARD ALL, for the next. Those on the list were looked
--- through: they keep nothing but settings. (isn keeps isn_weak(), for one.)
+-- Sessions of callers without a key, which share a role and so its sessions.
+
+-- The library of an extension may keep what one caller set for the next one, past DISCARD ALL: isn keeps isn_weak(), for
+-- example. The extensions on this list were reviewed; they keep nothing but settings.
 create function cartage.has_unchecked_library() returns boolean
 language sql stable set search_path = pg_catalog, pg_temp
 return exists (
@@ -336,9 +356,8 @@ return exists (
     'uuid-ossp')
 );
 
--- The last step by which the session of a stranger is cleaned: strangers share a role, and so its sessions. A session in
--- which this fails is closed; so it fails for all where an unchecked library is installed. A right is looked up faster than
--- the extensions are listed.
+-- The last step of cleaning such a session; if it fails, the session is closed. Where an unchecked library is installed, the
+-- privilege to call it is revoked, so that it always fails: a privilege is checked faster than extensions are listed.
 create procedure cartodb._CDB_ReuseSession(seed double precision)
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
@@ -346,7 +365,7 @@ begin
 end
 $$;
 
-create function cartage.note_libraries() returns event_trigger
+create function cartage.set_session_reuse() returns event_trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
   if cartage.has_unchecked_library() then
@@ -357,14 +376,6 @@ begin
 end
 $$;
 
-create event trigger cartage_note_libraries on ddl_command_end
+create event trigger cartage_set_session_reuse on ddl_command_end
   when tag in ('CREATE EXTENSION', 'ALTER EXTENSION', 'DROP EXTENSION')
-  execute function cartage.note_libraries();
-
-do $$
-begin
-  if cartage.has_unchecked_library() then
-    revoke execute on procedure cartodb._CDB_ReuseSession(double precision) from public;
-  end if;
-end
-$$;
+  execute function cartage.set_session_reuse();
