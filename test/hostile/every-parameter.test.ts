@@ -26,6 +26,26 @@ test('no parameter of any route, however long and in whatever encoding, holds th
   assert.deepEqual(slow, [])
 })
 
+test('nor does a multipart body of very many parts, which is refused', async (t) => {
+  const house = await setup(t)
+  const send = startSender(t)
+  const meter = startLoopMeter()
+  t.after(() => meter.stop())
+  const url = `${house.user.base}/api/v2/sql`
+  const named = '--x\r\ncontent-disposition: form-data; name="y"\r\n\r\n1\r\n'
+  for (const [unit, count] of [
+    ['--x\r\n', 3_000_000],
+    [named, 100_000],
+  ] as const) {
+    const members = [['q', { before: 'select 1\r\n', unit, count }]] as const
+    const body = { encoding: 'multipart', members } as const
+    const request: LongRequest = { label: 'parts', url, method: 'POST', headers: {}, body }
+    const { heldMs, answer } = await measure(send, meter, request)
+    assert.equal(answer.status, 400, answer.text)
+    assert.ok(heldMs < 50, `${heldMs} ms`)
+  }
+})
+
 /** The garbage of megabytes of SQL is collected in the same turn. */
 const mostHeldMs = ({ label }: LongRequest) => (/ q /.test(label) ? 100 : 50)
 

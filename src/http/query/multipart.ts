@@ -36,7 +36,8 @@ type Part = Readonly<{ name: string; isFile: boolean; bytes: Buffer; isTruncated
 /** Turns the parser's errors into a 400. The parser never ends at a part without a name, so there is a time limit. */
 async function* partsOf(request: FastifyRequest, maxBytes: number): AsyncGenerator<Part> {
   // A file is returned as bytes. A field would be decoded according to its own part's headers.
-  const parts = request.files({ limits: { fileSize: maxBytes }, isPartAFile: () => true })
+  const limits = { fileSize: maxBytes, parts: mostParts, headerPairs: mostParts }
+  const parts = request.files({ limits, isPartAFile: () => true })
   const stuck = new Promise<never>((_resolve, reject) => {
     request.raw.once('end', () => setTimeout(() => reject(new Error('a part has no name')), stuckMs).unref())
   })
@@ -50,10 +51,15 @@ async function* partsOf(request: FastifyRequest, maxBytes: number): AsyncGenerat
       yield { name: part.fieldname, isFile, bytes, isTruncated: part.file.truncated }
     }
   } catch (error) {
-    if ((error as { statusCode?: number }).statusCode !== undefined) throw error
+    const { code, statusCode } = error as { code?: string; statusCode?: number }
+    if (code === 'FST_PARTS_LIMIT')
+      throw errors.badRequest(`A multipart body may have at most ${mostParts} parts`)
+    if (statusCode !== undefined) throw error
     throw errors.badRequest(`The multipart body cannot be read: ${(error as Error).message}`)
   }
 }
 
+/** More than there are parameters. Without a limit the parser would hold the event loop with millions of empty parts. */
+const mostParts = 64
 /** By then the parser has the whole body. */
 const stuckMs = 1_000
