@@ -154,6 +154,12 @@ export const errors = {
       'conflict',
       `The migration ${name} has changed since it was applied to this database: use the version of Cartage that applied it, or restore a backup`,
     ),
+  madeBeforeRelease: () =>
+    raise(
+      'made-before-release',
+      'conflict',
+      'This installation was made by a version of Cartage before 0.1.0, the first release, and cannot be upgraded: export its tables with that version, then import them into a new installation',
+    ),
   secretWrong: (text: string) => raise('secret-wrong', 'conflict', text),
   hostInvalid: (text: string) => raise('host-invalid', 'unprocessable', text),
 

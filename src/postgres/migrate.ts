@@ -28,7 +28,8 @@ function checksumOf(sql: string): string {
  * on the migrations table, which no tenant can lock. `lockTimeout` limits how long a step waits for a table in use.
  * Leaves the session with the timeouts of a migration.
  *
- * Refuses a migration whose text has changed since it was applied: the database would differ from the files.
+ * A database that an unreleased version made is refused, and so is a migration whose text has changed since it was applied: the
+ * database would not be what the files say. Migrations of a later version are left alone.
  */
 export async function migrate(
   client: ClientBase,
@@ -37,6 +38,8 @@ export async function migrate(
 ): Promise<readonly string[]> {
   await client.query(`set statement_timeout = '30min'`)
   const applied = await appliedMigrations(client)
+  const first = migrations[0]
+  if (first && applied.size > 0 && !applied.has(first.name)) throw errors.madeBeforeRelease()
   const altered = migrations.find(({ name, checksum }) => (applied.get(name) ?? checksum) !== checksum)
   if (altered) throw errors.migrationAltered(altered.name)
   const done: string[] = []
@@ -49,10 +52,12 @@ export async function migrate(
 
 /** Checksums by name. */
 async function appliedMigrations(client: ClientBase): Promise<ReadonlyMap<string, string>> {
-  const { rows: found } = await client.query(
-    `select from pg_catalog.pg_tables where schemaname = 'cartage' and tablename = 'migrations'`,
+  const { rows: columns } = await client.query<{ name: string }>(
+    `select attname::text as name from pg_catalog.pg_attribute
+     where attrelid = pg_catalog.to_regclass('cartage.migrations') and attnum > 0 and not attisdropped`,
   )
-  if (found.length === 0) await createTable(client)
+  if (columns.length === 0) await createTable(client)
+  else if (!columns.some(({ name }) => name === 'checksum')) throw errors.madeBeforeRelease()
   const { rows } = await client.query<{ name: string; checksum: string }>(
     'select name, checksum from cartage.migrations',
   )
