@@ -121,9 +121,6 @@ async function grantMemberRights(
 
 /** Functions revoked from PUBLIC in a tenant database, and granted to its master roles. */
 export const masterFunctions: readonly string[] = [
-  'lo_creat(integer)',
-  'lo_create(oid)',
-  'lo_from_bytea(oid, bytea)',
   'pg_cancel_backend(integer)',
   'pg_terminate_backend(integer, bigint)',
   'pg_stat_get_activity(integer)',

@@ -46,6 +46,34 @@ test('what crashed the server, opened paths or took all memory is refused', asyn
   const { user } = await tenants(t)
   const { publicRole } = user.account
   for (const text of [
+    `select st_voronoilines('POINT(1 1)'::geometry, 0, 'LINESTRING(0 0,NaN NaN,1 1)'::geometry)`,
+    `select st_unaryunion('GEOMETRYCOLLECTION(POINT EMPTY,LINESTRING(0 0,1 1))'::geometry)`,
+    `select st_issimple('MULTIPOINT(EMPTY,1 1)'::geometry)`,
+    `select postgis.st_issimple('MULTIPOINT(EMPTY,1 1)'::geometry)`,
+    `select st_pointonsurface('MULTIPOINT(EMPTY,1 1)'::geometry)`,
+    `select st_removerepeatedpoints('MULTIPOINT(EMPTY,1 1)'::geometry, 5)`,
+    `select st_node('MULTILINESTRING(EMPTY,(0 0,1 1))'::geometry)`,
+    `select st_assvg('MULTILINESTRING(EMPTY,(0 0,1 1))'::geometry, 5, 5)`,
+    `select st_assvg('MULTILINESTRING(EMPTY,(0 0,1 1))'::geography, 5, 5)`,
+    `select st_concavehull('POLYGON((0 0,0 0,0 0,0 0))'::geometry, 0.5, true)`,
+    `select st_concavehull('MULTIPOLYGON(EMPTY,((0 0,1 1,1 0,0 0)))'::geometry, 0, false)`,
+    `select st_wrapx('LINESTRING M(0 0 1,1 1 2)'::geometry, 'NaN', 'NaN')`,
+    `select st_offsetcurve('LINESTRING(0 0,1 1)'::geometry, 'NaN', '')`,
+    `select st_3dclosestpoint('CURVEPOLYGON EMPTY'::geometry, 'POINT ZM EMPTY'::geometry)`,
+    `select st_3dlongestline('POINT(1 1)'::geometry, 'POINT ZM EMPTY'::geometry)`,
+    `select st_3dshortestline('POINT(1 1)'::geometry, 'POINT ZM EMPTY'::geometry)`,
+    `select st_hausdorffdistance('LINESTRING(0 0,1 1)'::geometry, 'MULTIPOINT(EMPTY,1 1)'::geometry)`,
+    `select st_hausdorffdistance('LINESTRING(0 0,1 1)'::geometry, 'MULTIPOINT(EMPTY,1 1)'::geometry, 0.5)`,
+    `select st_sharedpaths('LINESTRING(0 0,1 1)'::geometry, 'MULTILINESTRING(EMPTY,(0 0,1 1))'::geometry)`,
+    `select st_union(array['MULTIPOLYGON(EMPTY,((0 0,1 1,1 0,0 0)))'::geometry, 'POINT(NaN NaN)'::geometry])`,
+    `select st_union(g) from (values ('POINT(1 1)'::geometry), ('LINESTRING(0 0,NaN NaN)')) shapes (g)`,
+    `select st_memunion(g) from (values ('POINT(1 1)'::geometry), ('LINESTRING(0 0,NaN NaN)')) shapes (g)`,
+    `select st_covers('LINESTRING(0 0,1 1)'::geography, 'MULTILINESTRING(EMPTY,(0 0,1 1))'::geography)`,
+    `select st_coveredby('MULTIPOINT(EMPTY,1 1)'::geography, 'MULTILINESTRING(EMPTY,(0 0,1 1))'::geography)`,
+    `select st_centroid('MULTILINESTRING(EMPTY,(0 0,1 1))'::geography, true)`,
+    `select 'POINT ZM EMPTY'::geometry <<->> 'LINESTRING ZM(0 0 0 0,1 1 1 1,2 2 2 -5)'::geometry`,
+    `select st_aslatlontext('SRID=4326;POINT(1e300 91)'::geometry, '')`,
+    `select st_geomfromtwkb(decode(repeat('072001', 40000) || '01000202', 'hex'))`,
     `select st_geomfromtwkb(decode(repeat('070001', 60000) || '01000204', 'hex'))`,
     `select postgis.st_geomfromtwkb(decode(repeat('070001', 60000) || '01000204', 'hex'))`,
     `select st_transform('POINT(1 1)'::geometry, '+init=/dev/ptmx:x +type=crs', 'EPSG:4326')`,
@@ -74,6 +102,15 @@ test('what crashed the server, opened paths or took all memory is refused', asyn
     `select xpath('count(//*[count(//*[count(//*)>0])>0])', '<a/>')`,
   ])
     assert.match((await refusal(user, text, publicRole)) ?? 'allowed', /^(42501|54000|0A000|22023):/, text)
+})
+
+test('a text search dictionary that could load itself cannot be made, and others can', async (t) => {
+  const { user } = await setup(t)
+  await user.sql('create text search dictionary plain (template = simple)')
+  const thesaurus = `create text search dictionary loop
+    (template = thesaurus, dictfile = thesaurus_sample, dictionary = 'public.plain')`
+  await assert.rejects(user.sql(thesaurus), { code: '42501', message: /thesaurus cannot be made here/ })
+  await user.sql('alter text search dictionary plain rename to renamed')
 })
 
 test('what people need of these functions works under its name', async (t) => {

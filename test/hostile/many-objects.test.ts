@@ -11,6 +11,8 @@ test('a member with more objects than the cluster has locks can be deleted', asy
   const { createOrganization, createUser, service, admin } = await setup(t)
   const { name: organization } = await createOrganization()
   const member = await createUser({ organization })
+  const { database, masterRole } = member.account
+  await admin(`grant execute on function lo_create(oid) to ${masterRole}`, [], database)
   await member.sql(`select count(lo_create(0)) from generate_series(1, ${moreThanAllLocks})`)
   await deleteUser(service.services.installation, member.username)
   const { rows } = await admin('select rolname from pg_roles where rolname like $1', [
