@@ -13,7 +13,7 @@ import { openOwned, readOwned } from './owned-files.ts'
  * pid in service.lock is only for people.
  *
  *   service.lock  exclusive: the one process that watches the server (its keeper)
- *   members.lock  shared: every process that uses the server or is about to; exclusive: the last one, while it stops the server
+ *   members.lock  shared: every process that uses the server or is about to; exclusive: the last one, while it stops it
  *   server.lock   exclusive: the server itself and its backends
  */
 export type Lock = Readonly<{
