@@ -1,4 +1,4 @@
-/** What every page has at once, and so comes in one file with the frame: see scripts/build-console.mjs. */
+/** What all pages share, bundled into one file with the frame: see scripts/build-console.mjs. */
 export * as signals from '@preact/signals'
 export * as preact from 'preact'
 export * as hooks from 'preact/hooks'

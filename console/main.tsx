@@ -10,7 +10,7 @@ import { listenForKeys } from './parts/acts.ts'
 import { followLinks } from './parts/route.ts'
 import { showTheme } from './parts/theme.ts'
 
-// What is seen works: effects attach its keys and open its dialogs before the next key or click, not after the next frame.
+// Effects run before the next key or click, not after the next frame: what is visible already works.
 options.requestAnimationFrame = queueMicrotask
 guardSinks()
 showTheme()

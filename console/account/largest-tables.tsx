@@ -5,7 +5,7 @@ import { Load, useLoaded } from '../parts/loading.tsx'
 
 type Table = Readonly<{ schema: string; name: string; bytes: number; rows: number }>
 
-/** Those whose size counts for the account; for a lesser key, those that it may read. */
+/** With the Master key, the tables that count for the quota; with another key, those it can read. */
 export function LargestTables() {
   const { isMaster } = session.value!
   const tables = useLoaded((signal) => readRows<Table>(largestSql(isMaster), { signal }), [session.value])
@@ -15,7 +15,7 @@ export function LargestTables() {
         found.length > 0 && (
           <div class="scroll-x">
             <table class="list">
-              <caption class="muted small">The largest tables, with their indexes</caption>
+              <caption class="muted small">Largest tables, including indexes</caption>
               <thead>
                 <tr>
                   <th scope="col">Table</th>
@@ -23,7 +23,7 @@ export function LargestTables() {
                     Size
                   </th>
                   <th scope="col" class="number">
-                    Rows, about
+                    Rows (estimate)
                   </th>
                 </tr>
               </thead>

@@ -3,7 +3,7 @@ import { readRows, shownName } from '../api/sql.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Notice } from '../parts/notice.tsx'
 
-/** Tables of the account for which autovacuum is off: by the owner, or by the service as it took too long. */
+/** Tables without autovacuum. The owner switched it off, or the service, because it took too long. */
 export function TablesNotVacuumed() {
   const tables = useLoaded(
     (signal) => readRows<{ schema: string; name: string }>(notVacuumed, { signal }),
@@ -15,7 +15,7 @@ export function TablesNotVacuumed() {
         found.length > 0 && (
           <Notice>
             Autovacuum is off for {found.map(({ schema, name }) => shownTable(schema, name)).join(', ')}. The
-            service switches it off where an index or statistics call a slow function. Remove that, then run
+            service switches it off where an index or statistics call a slow function. Remove it, then run
             ALTER TABLE … SET (autovacuum_enabled = on).
           </Notice>
         )

@@ -2,7 +2,7 @@ import type { Grant, KeyDocument, KeyList } from '../../src/client/documents.ts'
 import { onlyOnce } from '../../src/client/http/only-once.ts'
 import { type Call, requestJson } from './request.ts'
 
-/** Whose keys: the session's own, or, for owners and admins of an organization, those of a member. */
+/** Without `member`: the keys of the session's user. Owners and admins of an organization can name a member. */
 export type KeysOf = Readonly<{ member?: string | undefined; signal?: AbortSignal }>
 
 const pageSize = 1000
@@ -29,7 +29,7 @@ export const regenerateToken = (name: string, of: KeysOf = {}) =>
 export const deleteKey = (name: string, of: KeysOf = {}) =>
   requestJson<KeyDocument>('deleteKey', callFor(of, { parameters: { key: name } }))
 
-/** The times of keys are written as no browser has to read them. */
+/** Keys have times such as `2026-01-31 10:00:00 +0000`, which not every browser can parse. */
 export const timeOfKey = (text: string) => new Date(text.replace(' ', 'T').replace(' +0000', 'Z'))
 
 const callFor = ({ member, signal }: KeysOf, call: Call): Call => ({

@@ -3,7 +3,7 @@ import { type Call, requestJson } from './request.ts'
 
 export * from '../../src/client/quote.ts'
 
-/** Runs SQL for a page's own needs (catalogs, sizes, privileges); results for people go through result/. */
+/** Runs SQL that a page needs itself: catalogs, sizes, privileges. Statements of users run through result/. */
 export function readSql<Row>(
   text: string,
   call: Pick<Call, 'signal' | 'as' | 'parameters'> = {},

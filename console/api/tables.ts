@@ -8,19 +8,19 @@ export type TableId = Readonly<{ schema: string; name: string }>
 export type Table = TableId &
   Readonly<{
     kind: TableKind
-    /** Estimated; negative: nobody has counted yet. */
+    /** An estimate of PostgreSQL; negative if it has none yet. */
     rows: number
     bytes: number
     /** The type of its first geometry. */
     geometry: string | null
     isPrepared: boolean
     isOwned: boolean
-    /** Another user of the database owns it: reading it may run that user's code. */
+    /** Owned by another user of the database: reading it may run that user's code. */
     isOfAnother: boolean
     comment: string | null
-    /** Of a prepared table, whose changes are noted. */
+    /** Known only for a table that is prepared for maps. */
     changedAt: string | null
-    /** Of a table in the account's own schema. */
+    /** Known only for a table in the account's own schema. */
     privacy?: 'PUBLIC' | 'PRIVATE'
   }>
 
@@ -74,10 +74,10 @@ export const readColumns = (table: TableId, signal: AbortSignal) =>
 export const readRules = (table: TableId, signal: AbortSignal) =>
   readRows<TableRule>(rulesSql(table), { signal })
 
-/** For SQL. */
+/** The quoted name, for SQL. */
 export const quotedTable = ({ schema, name }: TableId) => `${quoteName(schema)}.${quoteName(name)}`
 
-/** For people: without the schema where everybody has the same. */
+/** The name as shown: without the schema if that is `public`. */
 export const shownTable = ({ schema, name }: TableId) =>
   schema === 'public' ? shownName(name) : `${shownName(schema)}.${shownName(name)}`
 

@@ -6,7 +6,7 @@ import type { Act } from '../parts/acts.ts'
 import { shorten } from '../parts/format.ts'
 import { navigate, pathTo } from '../parts/route.ts'
 
-/** What the palette finds beside the acts of the page: the tables, and what was run in this browser. */
+/** What the palette finds besides the commands of the page: tables, and statements of the history. */
 export async function moreActs(): Promise<readonly Act[]> {
   if (!session.peek()) return []
   const [history] = await Promise.all([readHistory(), openCatalog()])
@@ -15,9 +15,9 @@ export async function moreActs(): Promise<readonly Act[]> {
       name: `${schema}.${name}, ${kind}`,
       run: () => navigate(pathTo('tables', schema, name)),
     })),
-    // Into a new draft, as a link would: never run by itself.
+    // Opens a new draft, as a shared link does. Nothing is run.
     ...history.map(({ text }) => ({
-      name: `Run before: ${shorten(text, 120)}`,
+      name: `History: ${shorten(text, 120)}`,
       run: () => void packStatement(text).then((packed) => navigate(`/sql#s=${packed}`)),
     })),
   ]

@@ -2,10 +2,10 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { type Act, acts } from '../parts/acts.ts'
 import { useLoaded } from '../parts/loading.tsx'
 
-// Not with the first page, but the field is there at once: what is typed before they have come is not lost.
+// Loaded when the palette opens. The field is there before, so nothing typed is lost.
 const loadMore = () => import('./more-acts.ts').then(({ moreActs }) => moreActs())
 
-/** Everything by its name: what can be done here, the tables, and what was run in this browser. */
+/** Finds commands, tables and statements of the history by name. */
 export function Palette({ close }: Readonly<{ close: () => void }>) {
   const element = useRef<HTMLDialogElement>(null)
   const [text, setText] = useState('')
@@ -31,15 +31,15 @@ export function Palette({ close }: Readonly<{ close: () => void }>) {
     event.preventDefault()
   }
   return (
-    <dialog ref={element} onCancel={cancel} aria-label="Find an act">
+    <dialog ref={element} onCancel={cancel} aria-label="Command palette">
       <div class="palette">
         <input
           role="combobox"
-          aria-label="Find an act, a page, a table"
+          aria-label="Find a command, page or table"
           aria-expanded="true"
           aria-controls={id}
           aria-activedescendant={found[at] ? `${id}-${at}` : undefined}
-          placeholder="Find an act, a page, a table"
+          placeholder="Find a command, page or table"
           value={text}
           onInput={(event) => {
             setText(event.currentTarget.value)
@@ -47,9 +47,9 @@ export function Palette({ close }: Readonly<{ close: () => void }>) {
           }}
           onKeyDown={move}
         />
-        <div class="palette-list" id={id} role="listbox" aria-label="Acts">
+        <div class="palette-list" id={id} role="listbox" aria-label="Commands">
           {found.map((act, index) => (
-            // biome-ignore lint/a11y/useKeyWithClickEvents: the field above has the keys
+            // biome-ignore lint/a11y/useKeyWithClickEvents: the field above handles the keys
             <div
               key={`${index} ${act.name}`}
               id={`${id}-${index}`}
@@ -69,7 +69,7 @@ export function Palette({ close }: Readonly<{ close: () => void }>) {
   )
 }
 
-/** Those that have all words, in the order in which they were offered; no more than a person reads. */
+/** The first 50 commands whose name contains all words. */
 function find(text: string, all: readonly Act[]): readonly Act[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean)
   return all.filter(({ name }) => words.every((word) => name.toLowerCase().includes(word))).slice(0, 50)

@@ -22,21 +22,21 @@ import {
 import { FromEditor } from './from-editor.tsx'
 
 export function NewJob() {
-  return <JobForm title="New job" act="Run as a job" begun={emptyJob()} send={startJob} />
+  return <JobForm title="New job" act="Start job" begun={emptyJob()} send={startJob} />
 }
 
-/** Another query for a job that still waits, or a new job that begins as a copy. */
+/** Edits a pending job, or starts a new one as a copy. */
 export function ChangeJob({ id, isCopy }: Readonly<{ id: string; isCopy: boolean }>) {
   const read = useLoaded((signal) => readJob(id, { signal }), [id])
   return (
     <Load from={read}>
       {(job) =>
         isCopy ? (
-          <JobForm title="New job" act="Run as a job" begun={composedOf(job)} send={startJob} />
+          <JobForm title="New job" act="Start job" begun={composedOf(job)} send={startJob} />
         ) : (
           <JobForm
-            title="Change a job"
-            act="Save the change"
+            title="Edit job"
+            act="Save changes"
             begun={composedOf(job)}
             send={(query) => changeJob(id, query)}
           />
@@ -73,17 +73,17 @@ function JobForm({ title, act, begun, send }: FormProps) {
           <FallbackFields
             legend="At the end of the job"
             successHelp="Runs if every statement succeeded."
-            errorHelp="Runs if one failed, after its own."
+            errorHelp="Runs if a statement failed, after the onerror of that statement."
             texts={job}
             change={(texts) => change({ ...job, ...texts })}
           />
         </div>
-        <aside class="stack" aria-label="What is sent">
-          <h2>What is sent</h2>
-          <CodeBlock label="The request as JSON" text={JSON.stringify({ query }, null, 2)} />
+        <aside class="stack" aria-label="Request">
+          <h2>Request</h2>
+          <CodeBlock label="Request as JSON" text={JSON.stringify({ query }, null, 2)} />
           <Length characters={charactersOf(query)} />
           <CodeBlock
-            label="The same with curl"
+            label="Request with curl"
             text={curlLine('createJob', { username: session.value!.username, json: { query } })}
           />
           {error !== undefined && <ErrorNotice error={error} />}
@@ -92,7 +92,7 @@ function JobForm({ title, act, begun, send }: FormProps) {
               {isBusy ? 'Sending…' : act}
             </button>
             <a class="button" href={hrefOf('/jobs')}>
-              Leave
+              Cancel
             </a>
           </div>
         </aside>
@@ -106,7 +106,7 @@ function Length({ characters }: Readonly<{ characters: number }>) {
   if (characters <= mostCharacters) return <p class="muted small">{text}</p>
   return (
     <Notice kind="warning">
-      {text}: the service refuses more. Put the longer parts into functions, or make several jobs.
+      {text}: too long. Move parts into functions, or split it into several jobs.
     </Notice>
   )
 }

@@ -11,7 +11,7 @@ import { permissions, quotedTable } from './wanted-key.ts'
 
 const mostShown = 500
 
-/** What the database itself answers to the key, table by table. */
+/** The rights of a key as the database reports them, table by table. */
 export function RightsPanel({ of: key, rights }: Readonly<{ of: KeyDocument; rights: Loaded<Rights> }>) {
   const [isAll, setAll] = useState(true)
   return (
@@ -22,24 +22,22 @@ export function RightsPanel({ of: key, rights }: Readonly<{ of: KeyDocument; rig
         </h2>
         <label class="check">
           <input type="checkbox" checked={isAll} onChange={() => setAll(!isAll)} />
-          also what it may not
+          Show tables without rights
         </label>
         <button type="button" onClick={rights.reload} disabled={rights.isLoading}>
-          Ask again
+          Refresh
         </button>
       </div>
       {mayRunSql(key) ? (
         <>
           <p class="muted small">
-            Asked from the database just now, with the token of this key. Every right is the key’s own, or
-            public to all.
+            As the database reports it to this key. “own”: granted to this key. “public”: granted to everyone.
           </p>
           <Load from={rights}>{(found) => <Answer {...found} isAll={isAll} />}</Load>
         </>
       ) : (
         <Notice kind="warning">
-          This key was not given the API sql: the service refuses every statement, whatever it holds on
-          tables.
+          This key does not have the sql API: the service refuses all its statements.
         </Notice>
       )}
     </section>
@@ -55,13 +53,11 @@ function Answer({ tables, schemas, isAll }: Rights & Readonly<{ isAll: boolean }
     <>
       <p>
         {schemas.length === 0
-          ? 'It may create nothing.'
-          : `It may create in ${schemas.map(shownName).join(', ')}.`}
+          ? 'It cannot create tables.'
+          : `It can create tables in ${schemas.map(shownName).join(', ')}.`}
       </p>
       {found.length === 0 ? (
-        <Empty>
-          {tables.length === 0 ? 'There are no tables yet.' : 'It may do nothing with any table.'}
-        </Empty>
+        <Empty>{tables.length === 0 ? 'No tables yet.' : 'No rights on any table.'}</Empty>
       ) : (
         <Table label="Rights by table" head={['Table', ...permissions]}>
           {found.slice(0, mostShown).map((table) => (

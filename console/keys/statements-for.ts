@@ -1,7 +1,7 @@
 import { labelOf } from './grants-picker.tsx'
 import type { KnownTable } from './rights.ts'
 
-/** Of what a key may do, a statement that shows it; and one that is refused, if it may not do everything. */
+/** A statement that the key can run, and one that is refused, if there is one. */
 export function statementsFor(
   tables: readonly KnownTable[],
 ): Readonly<{ allowed: string; refused?: string }> {

@@ -11,7 +11,7 @@ export type Service = (typeof services)[number]
 export type TableName = Readonly<{ schema: string; name: string }>
 type TableChoice = TableName & Readonly<{ permissions: readonly Permission[] }>
 
-/** A key as somebody is choosing it. */
+/** A key in the form. */
 export type WantedKey = Readonly<{
   name: string
   apis: readonly Api[]
@@ -40,7 +40,7 @@ export function toggleTable(wanted: WantedKey, table: TableName, permission: Per
   return withTable(wanted, table, toggle(mayBeGiven(wanted, table), permission))
 }
 
-/** Reads all of these, besides what else was chosen; or, when it does already, none of them. */
+/** Grants reading all these tables, or revokes it if all are granted already. */
 export function toggleReading(wanted: WantedKey, tables: readonly TableName[]): WantedKey {
   const isOn = readsAll(wanted, tables)
   return tables.reduce((former, table) => {
@@ -55,7 +55,7 @@ export const readsAll = (wanted: WantedKey, tables: readonly TableName[]) =>
 export const toggle = <T>(list: readonly T[], item: T): readonly T[] =>
   list.includes(item) ? list.filter((each) => each !== item) : [...list, item]
 
-/** What is sent. */
+/** The grants of the request. */
 export function grantsOf({ apis, tables, schemas, hasTableMetadata, services }: WantedKey): Grant[] {
   const database: DatabaseGrant = {
     type: 'database',
@@ -71,7 +71,7 @@ export function grantsOf({ apis, tables, schemas, hasTableMetadata, services }: 
   ]
 }
 
-/** The same rights under a name that is still to be chosen. */
+/** The rights of an existing key, without its name. */
 export function keyLike({ grants }: Pick<KeyDocument, 'grants'>): WantedKey {
   const { tables = [], schemas = [], table_metadata } = databaseGrantOf(grants) ?? {}
   return {

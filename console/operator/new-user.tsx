@@ -29,7 +29,7 @@ export function NewUserPage() {
       <h1>New user</h1>
       {made && (
         <MadeKey username={made.username} token={made.api_key}>
-          <a href={hrefOf(pathTo('operator', 'users', made.username))}>{made.username}</a> is made.
+          <a href={hrefOf(pathTo('operator', 'users', made.username))}>{made.username}</a> was created.
         </MadeKey>
       )}
       <form class="panel stack" onSubmit={submit}>
@@ -44,7 +44,7 @@ export function NewUserPage() {
           <QuotaField label="Quota" value={wanted.quota} change={(quota) => change({ quota })} />
           <TextField
             label="Organization"
-            help="Empty: a database of its own."
+            help="Empty: the user gets their own database."
             value={wanted.organization}
             change={(organization) => change({ organization })}
           />
@@ -56,12 +56,12 @@ export function NewUserPage() {
             checked={hasOrganization && wanted.isAdmin}
             onChange={() => change({ isAdmin: !wanted.isAdmin })}
           />
-          admin of the organization
+          Admin of the organization
         </label>
         {error !== undefined && <ErrorNotice error={error} />}
         <div>
           <button type="submit" class="primary" disabled={isBusy}>
-            {isBusy ? 'Making…' : 'Make the user'}
+            {isBusy ? 'Creating…' : 'Create user'}
           </button>
         </div>
       </form>

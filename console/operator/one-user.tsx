@@ -16,7 +16,7 @@ export function OneUserPage({ username }: Readonly<{ username: string }>) {
   if (user.error instanceof ApiError && user.error.status === 404 && user.error.code !== 'admin-off') {
     return (
       <Empty>
-        <span>There is no user “{username}”.</span>
+        <span>User “{username}” was not found.</span>
         <a class="button" href={hrefOf('/operator/users')}>
           All users
         </a>
@@ -33,7 +33,7 @@ function KnownUser({ of: user, reload }: Readonly<{ of: UserDocument; reload: ()
     readMasterKey(username).then((token) => copyText(token, 'Master key copied'), setError)
   const remove = async () => {
     await deleteUser(username)
-    toast(`The user ${username} is deleted`)
+    toast(`User ${username} deleted`)
     navigate('/operator/users')
   }
   return (
@@ -45,17 +45,17 @@ function KnownUser({ of: user, reload }: Readonly<{ of: UserDocument; reload: ()
           </p>
           <h1 class="name">{username}</h1>
           <p class="muted">
-            Made {formatTime(created_at)}
+            Created {formatTime(created_at)}
             {organization && `, ${org_role} of ${organization}`}.
           </p>
         </div>
-        <button type="button" title="That it was looked at is recorded" onClick={copyKey}>
-          Copy the Master key
+        <button type="button" title="This is recorded in the audit log" onClick={copyKey}>
+          Copy Master key
         </button>
-        <ConfirmedAct name={username} label="Delete" act="Delete the user" run={remove} failed={setError}>
+        <ConfirmedAct name={username} label="Delete" act="Delete user" run={remove} failed={setError}>
           <p>
-            Everything that {username} has is deleted for good: tables, jobs and keys. Programs that use one
-            of the keys stop working at once.
+            This permanently deletes all tables, jobs and keys of {username}. Programs that use one of these
+            keys stop working at once.
           </p>
         </ConfirmedAct>
       </div>

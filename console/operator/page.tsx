@@ -58,5 +58,5 @@ function shown(section: string, name: string | undefined) {
     return name === 'new' ? <NewUserPage /> : <OneUserPage username={name} />
   }
   const Section = Object.hasOwn(sections, section) ? sections[section] : undefined
-  return Section ? <Section /> : <Empty>There is no such page.</Empty>
+  return Section ? <Section /> : <Empty>Page not found.</Empty>
 }

@@ -1,18 +1,18 @@
 import { signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 
-/** Something a person can do here: by its keys, and by its name in the palette and in the list of keys. */
+/** A command: run by its shortcut, or by its name in the palette. */
 export type Act = Readonly<{
   name: string
-  /** `Ctrl+Enter`, `Alt+1`, `g s` (one after the other), `/`. On a Mac, Ctrl is also Cmd. */
+  /** `Ctrl+Enter`, `Alt+1`, `/`, or two keys in a row: `g s`. On a Mac, Cmd works as Ctrl. */
   keys?: string
   run: () => void
 }>
 
-/** All acts of what is on the screen, the newest part of it last. */
+/** All commands of the components on the screen, in the order in which these were mounted. */
 export const acts = signal<readonly Act[]>([])
 
-/** The acts of a part of the page, for as long as it is there. */
+/** Registers the commands of a component while it is mounted. */
 export function useActs(mine: readonly Act[]): void {
   const latest = useRef(mine)
   latest.current = mine
@@ -30,7 +30,7 @@ export function useActs(mine: readonly Act[]): void {
   }, [names])
 }
 
-/** Runs the act of a key. Keys without Ctrl or Alt belong to the field that has the focus. */
+/** Runs commands by their shortcuts. In an input, only those with Ctrl or Alt. */
 export function listenForKeys(): void {
   let first = ''
   addEventListener('keydown', (event) => {
@@ -49,13 +49,13 @@ export function listenForKeys(): void {
 const findAct = (keys: string) => acts.value.findLast((act) => act.keys?.toLowerCase() === keys.toLowerCase())
 
 function nameOf(event: KeyboardEvent): string {
-  // With Alt, a Mac types another character.
+  // On a Mac, Alt changes the typed character.
   const key =
     event.altKey && /^(Digit|Key)/.test(event.code) ? event.code.replace(/^(Digit|Key)/, '') : event.key
   const modifiers = [
     event.ctrlKey || event.metaKey ? 'Ctrl+' : '',
     event.altKey ? 'Alt+' : '',
-    // The shift of a `?` is part of the character.
+    // The Shift of `?` is part of the character.
     event.shiftKey && (key.length > 1 || event.ctrlKey || event.metaKey) ? 'Shift+' : '',
   ]
   return modifiers.join('') + (key.length === 1 ? key.toLowerCase() : key)

@@ -1,8 +1,8 @@
-/** Where the service is: the console lies under it, at `console/assets/`, also behind a proxy that adds a path. */
+/** The URL of the service. The console is at `console/assets/` under it, also behind a proxy that adds a path. */
 export const serviceAddress = new URL('../..', import.meta.url).href.replace(/\/$/, '')
 
-/** The same without the origin: `` or `/some/path`. */
+/** The path of the service: empty, or such as `/some/path`. */
 export const servicePath = new URL(serviceAddress).pathname.replace(/\/$/, '')
 
-/** The address of a file that the build has made; see `worker:` in declarations.d.ts. */
+/** The URL of a file of the build; see `worker:` in declarations.d.ts. */
 export const assetAddress = (name: string) => new URL(name, import.meta.url).href

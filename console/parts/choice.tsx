@@ -7,11 +7,11 @@ type ChoiceProps = Readonly<{
   value: number | null
   options: readonly Option[]
   choose: (at: number | null) => void
-  /** What stands for none, if none may be chosen. */
+  /** The text of the option for no choice. Without it, one must be chosen. */
   none?: string
 }>
 
-/** One of a list, or none of it. */
+/** A select with a label. */
 export function Choice({ label, value, options, choose, none }: ChoiceProps) {
   const change = (text: string) => choose(text === '' ? null : Number(text))
   return (

@@ -1,9 +1,9 @@
 import { signal } from '@preact/signals'
 
-/** How far the clock of the service is ahead of this computer's, which may be wrong. */
+/** How far the clock of the service is ahead of this computer's clock, which may be wrong. */
 const aheadMs = signal(0)
 
-/** A time in a header is of whole seconds, and some of them pass on the way. */
+/** Smaller differences are ignored: the Date header has whole seconds, and answers take time. */
 const blurMs = 2_000
 
 export function noteServiceTime(headers: Headers): void {
@@ -11,5 +11,5 @@ export function noteServiceTime(headers: Headers): void {
   if (Math.abs(told - aheadMs.peek()) > blurMs) aheadMs.value = told
 }
 
-/** Every age, and every duration that is still going on, is counted up to here. */
+/** The current time by the clock of the service, for ages and running durations. */
 export const serviceNow = () => Date.now() + aheadMs.value

@@ -12,13 +12,13 @@ export function CopyButton({
   )
 }
 
-/** Into the clipboard, with a word that it was done, or why not. */
+/** Copies to the clipboard and shows a toast: `done`, or that the browser refused. */
 export async function copyText(text: string, done: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text)
     toast(done)
   } catch {
-    // Without HTTPS a browser has no such interface, but still this old one.
+    // Without HTTPS there is no navigator.clipboard, but execCommand still works.
     toast(copyBySelection(text) ? done : 'The browser does not allow copying here')
   }
 }

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { Field } from './field.tsx'
 
-/** A modal dialog for as long as it is rendered. Escape and the cross call onClose; the focus returns to where it was. */
+/** A modal dialog, open while it is rendered. Escape and ✕ call onClose. The focus then returns to where it was. */
 export function Dialog({
   title,
   onClose,
@@ -38,7 +38,7 @@ export function Dialog({
   )
 }
 
-/** Asks before something that cannot be undone. With `typed`, that word has to be typed first. */
+/** Asks before something that cannot be undone. With `typed`, the user must type that word first. */
 export function Confirm({
   title,
   children,

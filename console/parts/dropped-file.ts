@@ -1,9 +1,9 @@
 import { signal } from '@preact/signals'
 
-/** The file that somebody has dropped on a page, for the page that takes it. */
+/** The file that was dropped last, until the upload page takes it. */
 export const droppedFile = signal<File | undefined>(undefined)
 
-/** Calls `dropped` for a file dropped anywhere; `over` tells whether one is held over the page. Answers what ends it. */
+/** Calls `dropped` for a file dropped anywhere, and `over` when a file enters or leaves the page. Returns a function that stops this. */
 export function listenForFiles(over: (isOver: boolean) => void, dropped: () => void): () => void {
   const left = new AbortController()
   const listen = (name: 'dragenter' | 'dragover' | 'dragleave' | 'drop', act: (event: DragEvent) => void) =>
@@ -16,7 +16,7 @@ export function listenForFiles(over: (isOver: boolean) => void, dropped: () => v
       },
       { signal: left.signal },
     )
-  // Every element on the way tells that it was entered and left.
+  // Each nested element fires its own enter and leave.
   let depth = 0
   listen('dragenter', () => over(++depth > 0))
   listen('dragover', () => undefined)

@@ -3,7 +3,7 @@ import { useId } from 'preact/hooks'
 
 export type FieldProps = Readonly<{ id: string; 'aria-describedby'?: string; 'aria-invalid'?: 'true' }>
 
-/** A label with its control, what helps to fill it in, and what is wrong with it. */
+/** A label with its control, and below it a help text or what is wrong. */
 export function Field({
   label,
   help,

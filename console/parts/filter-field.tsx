@@ -4,7 +4,7 @@ import { plural } from './format.ts'
 
 type FilterFieldProps = Readonly<{ label: string; value: string; change: (text: string) => void }>
 
-/** Narrows a list as one types; `/` leads to it. */
+/** Filters a list while typing. `/` focuses it. */
 export function FilterField({ label, value, change }: FilterFieldProps) {
   const field = useRef<HTMLInputElement>(null)
   useActs([{ name: label, keys: '/', run: () => field.current?.focus() }])
@@ -20,7 +20,7 @@ export function FilterField({ label, value, change }: FilterFieldProps) {
   )
 }
 
-/** Below a list that shows only its beginning. */
+/** Below a truncated list: how many entries are not shown. */
 export function LeftOut({ count, noun }: Readonly<{ count: number; noun: string }>) {
   if (count <= 0) return null
   return <p class="muted">{plural(count, `more ${noun}`)} not shown: filter to find them.</p>

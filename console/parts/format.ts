@@ -3,7 +3,7 @@ import { serviceNow } from './clock.ts'
 
 export * from '../../src/client/format.ts'
 
-/** In the time of this computer: `2026-01-31 10:00:00`. */
+/** In the time zone of this computer: `2026-01-31 10:00:00`. */
 export function formatTime(time: string | number | Date): string {
   const date = new Date(time)
   if (Number.isNaN(date.getTime())) return String(time)

@@ -6,7 +6,7 @@ export type MenuItem =
   | Readonly<{ note: ComponentChildren }>
   | 'line'
 
-/** A button that opens a list of acts. `why` greys an item and says why it cannot be done. */
+/** A button that opens a list of commands. `why` disables an item and tells the reason. */
 export function Menu({
   label,
   title,

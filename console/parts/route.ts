@@ -6,16 +6,16 @@ const root = `${servicePath}/console`
 /** The path of the page under `/console`, such as `/tables/public/airports/columns`. */
 export const path = signal(readPath())
 
-/** What stands after `#`: it never reaches the service. */
+/** The fragment, with its `#`. Browsers never send it to the service. */
 export const fragment = signal(location.hash)
 
-/** The parts of a path, decoded: names of tables may hold anything. */
+/** The segments of a path, decoded: a table name may contain any character. */
 export const segmentsOf = (text: string) => text.split('/').filter(Boolean).map(decodeURIComponent)
 
-/** Makes a path of names, whatever is in them. */
+/** A path of segments, each encoded. */
 export const pathTo = (...segments: string[]) => `/${segments.map(encodeURIComponent).join('/')}`
 
-/** What a link to a page has as its `href`. */
+/** The `href` of a link to a page of the console. */
 export const hrefOf = (to: string) => `${root}${to}`
 
 export function navigate(to: string, { replace = false } = {}): void {
@@ -24,7 +24,7 @@ export function navigate(to: string, { replace = false } = {}): void {
   readAddress()
 }
 
-/** Links to pages change the page; what leads elsewhere, or into another tab, stays the browser's. */
+/** Handles clicks on links within the console. Other links, and those for a new tab, are left to the browser. */
 export function followLinks(): void {
   addEventListener('popstate', readAddress)
   document.addEventListener('click', (event) => {

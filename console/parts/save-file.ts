@@ -1,4 +1,4 @@
-/** Gives a text to the person as a file of their downloads. */
+/** Saves a text as a downloaded file. */
 export function saveFile(name: string, text: string): void {
   const url = URL.createObjectURL(new Blob([text], { type: 'application/json' }))
   const link = document.createElement('a')

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { ScrollBox } from './scroll-box.tsx'
 
-/** A list that may be wider than a telephone. */
+/** A table that scrolls sideways on a narrow screen. */
 export function Table({
   label,
   head,

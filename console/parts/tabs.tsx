@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 
 export type Tab<Name extends string> = Readonly<{ name: Name; label: ComponentChildren }>
 
-/** A row of tabs; arrows move. What the chosen one shows is the caller's, in an element with `tabPanel(name)`. */
+/** A row of tabs, moved with arrow keys. The caller renders the panel, with the attributes of `tabPanel`. */
 export function Tabs<Name extends string>({
   id,
   label,
@@ -47,7 +47,7 @@ export function Tabs<Name extends string>({
   )
 }
 
-/** What the element that shows the chosen tab has as its attributes. */
+/** The attributes of the element that shows the chosen tab. */
 export const tabPanel = (id: string, chosen: string) => ({
   role: 'tabpanel' as const,
   id: `${id}-panel`,

@@ -12,7 +12,7 @@ darkSystem.addEventListener('change', () => {
   isSystemDark.value = darkSystem.matches
 })
 
-/** What is seen now, also when the system changes it: for what is painted and not styled. */
+/** The theme in effect, for the map and the chart, which are not styled by CSS. Follows the system. */
 export const shownTheme = computed<'light' | 'dark'>(() =>
   theme.value === 'system' ? (isSystemDark.value ? 'dark' : 'light') : theme.value,
 )
@@ -22,7 +22,7 @@ export function setTheme(next: Theme): void {
     if (next === 'system') localStorage.removeItem(storageName)
     else localStorage.setItem(storageName, next)
   } catch {
-    // Then it is only for this visit.
+    // Without storage the choice lasts until the page is reloaded.
   }
   showTheme(next)
   theme.value = next
@@ -33,7 +33,7 @@ export function showTheme(shown: Theme = theme.value): void {
   else document.documentElement.dataset.theme = shown
 }
 
-/** A colour of tokens.css as it is now, for what is painted and not styled: the map, the chart. */
+/** The current value of a colour of tokens.css, for the map and the chart. */
 export function colourOf(token: string): string {
   const probe = document.createElement('i')
   probe.style.color = `var(--${token})`

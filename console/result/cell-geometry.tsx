@@ -6,7 +6,7 @@ import { ifMapsAreDrawn } from './drawing.ts'
 
 const longestShown = 100_000
 
-/** A geometry as WKT and on a small map; what is none that can be read stays its text. */
+/** A geometry as WKT and on a small map, or as its text if it cannot be read. */
 export function CellGeometry({ hex }: Readonly<{ hex: string }>) {
   const found = readEwkb(hex)
   if (!found) return <pre>{hex.slice(0, longestShown)}</pre>
@@ -17,13 +17,13 @@ export function CellGeometry({ hex }: Readonly<{ hex: string }>) {
       {drawn && <SmallMap key={hex} shape={drawn} />}
       <p class="small muted">
         SRID {found.srid}
-        {hasMore(hex) && ' · Z and M are not shown: Copy has them, as EWKB'}
-        {!drawn && ' · drawn are 4326 and 3857'}
+        {hasMore(hex) && ' · Z and M are not shown. Copy includes them, as EWKB'}
+        {!drawn && ' · only SRID 4326 and 3857 are drawn'}
       </p>
       <pre>{wkt.slice(0, longestShown)}</pre>
       {wkt.length > longestShown && (
         <p class="muted">
-          and {formatCount(wkt.length - longestShown)} characters more: Copy has all, as EWKB
+          {formatCount(wkt.length - longestShown)} more characters. Copy includes all, as EWKB.
         </p>
       )}
     </>

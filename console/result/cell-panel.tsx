@@ -7,7 +7,7 @@ import type { Column } from './protocol.ts'
 import type { Result } from './result.ts'
 import type { ResultLook } from './result-look.ts'
 
-/** One value, whole: JSON as a tree, a geometry as WKT and on a map, everything else as its text. */
+/** The full value of a cell: JSON as a tree, a geometry as WKT and on a map, anything else as text. */
 export function CellPanel({ result, look }: Readonly<{ result: Result; look: ResultLook }>) {
   const { row, column } = look.selection.value.focus
   const about = result.progress.value.columns[column]
@@ -30,7 +30,7 @@ export function CellPanel({ result, look }: Readonly<{ result: Result; look: Res
         {about.pgtype ?? about.type} · row {formatCount(row + 1)}
         {text !== null && ` · ${formatCount(text.length)} characters`}
       </p>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable with the keyboard */}
       <div class="cell-value" tabIndex={0} role="group" aria-label="Value">
         {cell.isLoading ? null : <Value text={text} column={about} />}
       </div>
@@ -40,7 +40,7 @@ export function CellPanel({ result, look }: Readonly<{ result: Result; look: Res
 
 function Value({ text, column }: Readonly<{ text: string | null; column: Column }>) {
   if (text === null) return <em class="muted">NULL</em>
-  if (text === '') return <em class="muted">empty text</em>
+  if (text === '') return <em class="muted">empty string</em>
   if (column.type === 'geometry') return <CellGeometry hex={text} />
   const isJson = /^jsonb?$/.test(column.pgtype ?? '') && text.length <= longestTree
   const tree = isJson ? parse(text) : undefined
@@ -53,7 +53,7 @@ function Value({ text, column }: Readonly<{ text: string | null; column: Column 
 
 function parse(text: string): unknown {
   try {
-    // Digits stay as they are written.
+    // Numbers keep all their digits.
     return JSON.parse(text, function keepDigits(_name, value: unknown, context?: { source?: string }) {
       return typeof value === 'number' && context?.source ? new Digits(context.source) : value
     } as (this: unknown, key: string, value: unknown) => unknown)
@@ -71,7 +71,7 @@ class Digits {
 
 type TreeProps = Readonly<{ name?: string; value: unknown; isOpenAtFirst?: boolean }>
 
-/** What is closed is not drawn, so the depth and the size of a value cost nothing until somebody looks. */
+/** Closed nodes are not rendered, so a deep or large value costs nothing until it is opened. */
 function Tree({ name, value, isOpenAtFirst = false }: TreeProps) {
   const [isOpen, setOpen] = useState(isOpenAtFirst)
   const label = name === undefined ? null : <span class="tree-name">{cut(name)}: </span>
@@ -95,7 +95,7 @@ function Tree({ name, value, isOpenAtFirst = false }: TreeProps) {
             <Tree key={key} name={key} value={(value as Record<string, unknown>)[key]} />
           ))}
           {names.length > mostMembers && (
-            <p class="muted">and {formatCount(names.length - mostMembers)} more: Copy has them all</p>
+            <p class="muted">{formatCount(names.length - mostMembers)} more. Copy includes all.</p>
           )}
         </div>
       )}
@@ -103,21 +103,19 @@ function Tree({ name, value, isOpenAtFirst = false }: TreeProps) {
   )
 }
 
-/** Reading more than that would hold up the page. */
+/** Parsing more would block the page. */
 const longestTree = 4_000_000
 const mostMembers = 1_000
 const longestText = 10_000
 const cut = (text: string) => (text.length > longestText ? `${text.slice(0, longestText)}…` : text)
 
-/** A browser takes long to break a text of many megabytes into lines. */
+/** Cut, because a browser is slow to lay out many megabytes of text. */
 function LongText({ text }: Readonly<{ text: string }>) {
   return (
     <>
       <pre>{text.slice(0, mostCharacters)}</pre>
       {text.length > mostCharacters && (
-        <p class="muted">
-          and {formatCount(text.length - mostCharacters)} more characters: Copy has them all
-        </p>
+        <p class="muted">{formatCount(text.length - mostCharacters)} more characters. Copy includes all.</p>
       )}
     </>
   )

@@ -6,10 +6,10 @@ export type CopyFormat = 'TSV' | 'TSV with header' | 'CSV' | 'JSON' | 'Markdown'
 
 export const copyFormats: readonly CopyFormat[] = ['TSV', 'TSV with header', 'CSV', 'JSON', 'Markdown']
 
-/** More than that is a download. */
+/** Larger selections must be downloaded. */
 const mostCells = 2_000_000
 
-/** The selected cells as text, every value whole. */
+/** The selected cells as text, with full values. */
 export async function copySelection(result: Result, range: Range, format: CopyFormat): Promise<string> {
   const columns = result.progress.value.columns.slice(range.left, range.right + 1)
   const count = (range.bottom - range.top + 1) * columns.length
@@ -35,17 +35,17 @@ const writers: Record<CopyFormat, (columns: readonly Column[], rows: readonly Ro
 const lines = (rows: readonly Row[], separator: string, write: (value: string) => string) =>
   rows.map((row) => row.map((value) => (value === null ? '' : write(value))).join(separator)).join('\n')
 
-/** As spreadsheets paste it: NULL is an empty cell, '' too. */
+/** As spreadsheets expect it: NULL and '' are both an empty cell. */
 const tabbed = (value: string) => (/[\t\n\r"]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value)
 
-/** In CSV an empty text is quoted, NULL is not. */
+/** In CSV an empty string is quoted, NULL is not. */
 const quoted = (value: string) =>
   value === '' || /[",\n\r]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value
 
 const inMarkdown = (value: string | null) =>
   value === null ? 'NULL' : value.replaceAll('\\', '\\\\').replaceAll('|', '\\|').replaceAll('\n', '<br>')
 
-/** Numbers as they are written: no digit is lost on the way. */
+/** Numbers are copied as text, so no digit is lost. */
 function members(columns: readonly Column[], row: Row): string {
   return columns
     .map(({ name, type }, at) => {

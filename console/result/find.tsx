@@ -3,14 +3,14 @@ import { useActs } from '../parts/acts.ts'
 import { toast } from '../parts/toast.tsx'
 import type { ResultLook } from './result-look.ts'
 
-/** Goes through all rows, from the selected one on. */
+/** Searches all rows, from the selected one on. */
 export function Find({ look }: Readonly<{ look: ResultLook }>) {
   const input = useRef<HTMLInputElement>(null)
   const [text, setText] = useState('')
   useActs([{ name: 'Find in the result', keys: '/', run: () => input.current?.focus() }])
   const find = async (event: Event) => {
     event.preventDefault()
-    if (text !== '' && !(await look.find(text))) toast(`No row has “${text}”`)
+    if (text !== '' && !(await look.find(text))) toast(`No row contains “${text}”`)
   }
   return (
     <form class="find" role="search" onSubmit={find}>

@@ -3,19 +3,19 @@ import type { Column, Row } from './protocol.ts'
 const narrowest = 56
 const widest = 340
 const padding = 22
-/** Of the order, beside the name. */
+/** The width of the sort arrow. */
 const signWidth = 14
 
 export type Fonts = Readonly<{ cell: string; header: string }>
 
-/** Where the columns of a grid lie. */
+/** The widths and positions of the columns of a grid. */
 export class GridColumns {
   #widths: number[] = []
   #offsets: number[] = [0]
   readonly #chosen = new Set<number>()
   readonly #kept: Readonly<Record<string, number>>
 
-  /** `kept`: the widths that somebody has chosen for columns of these names. */
+  /** `kept`: widths that the user has chosen, by column name. */
   constructor(kept: Readonly<Record<string, number>>) {
     this.#kept = kept
   }
@@ -36,7 +36,7 @@ export class GridColumns {
     return this.#offsets[column]!
   }
 
-  /** By what stands in the header and in these rows. What somebody has made wider or narrower stays. */
+  /** Fits the columns to their names and these rows. Widths that the user has chosen stay. */
   fit(columns: readonly Column[], rows: readonly Row[], fonts: Fonts): void {
     for (const [at, { name }] of columns.entries()) {
       if (this.#chosen.has(at)) continue
@@ -57,7 +57,7 @@ export class GridColumns {
     this.#place()
   }
 
-  /** Those that are seen between two positions: the first, and the one after the last. */
+  /** The visible columns between two positions: the first, and the one after the last. */
   between(left: number, right: number): readonly [number, number] {
     const from = Math.max(0, this.#after(left) - 1)
     return [from, Math.min(this.count, this.#after(right))]

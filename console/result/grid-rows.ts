@@ -4,21 +4,21 @@ import type { Result } from './result.ts'
 const blockRows = 200
 const keptBlocks = 40
 
-/** The rows that a grid has seen lately, by blocks. */
+/** A cache of the rows that a grid has shown, in blocks. */
 export class GridRows {
   readonly #result: Result
   readonly #changed: () => void
   readonly #blocks = new Map<number, readonly Row[]>()
   readonly #asked = new Set<number>()
 
-  /** `head`: the first rows, where they are known. */
+  /** `head`: the first rows, if known. */
   constructor(result: Result, head: readonly Row[], changed: () => void) {
     this.#result = result
     this.#changed = changed
     this.#blocks.set(0, head)
   }
 
-  /** Undefined while it is on its way: then `changed` is called later. */
+  /** Undefined while the row is being read. `changed` is called when it is there. */
   get(row: number): Row | undefined {
     const block = Math.floor(row / blockRows)
     const found = this.#blocks.get(block)?.[row % blockRows]
@@ -26,7 +26,7 @@ export class GridRows {
     return found
   }
 
-  /** After a new order, or when more rows may be in a block that was not full. */
+  /** Call it after the order changed, or when a block may have more rows. */
   forget(): void {
     this.#blocks.clear()
     this.#asked.clear()

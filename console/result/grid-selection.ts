@@ -2,7 +2,7 @@ export type Place = Readonly<{ row: number; column: number }>
 export type Range = Readonly<{ top: number; bottom: number; left: number; right: number }>
 export type Size = Readonly<{ rows: number; columns: number; pageRows: number }>
 
-/** A rectangle of cells: from where it was begun to where the focus is. */
+/** A rectangle of cells: from its first cell to the focused one. */
 export type Selection = Readonly<{ anchor: Place; focus: Place }>
 
 export const rangeOf = ({ anchor, focus }: Selection): Range => ({
@@ -19,7 +19,7 @@ export const countCells = ({ top, bottom, left, right }: Range) => (bottom - top
 
 type Pressed = Readonly<{ key: string; shiftKey: boolean; ctrlKey: boolean; metaKey: boolean }>
 
-/** What a key makes of a selection; undefined if it is not one that moves. */
+/** The selection after a key; undefined if the key does not move it. */
 export function moveSelection(selection: Selection, pressed: Pressed, size: Size): Selection | undefined {
   const { key, shiftKey } = pressed
   const isFar = pressed.ctrlKey || pressed.metaKey

@@ -5,7 +5,7 @@ import type { Column, Order } from './protocol.ts'
 
 export const rowHeight = 26
 const headerHeight = 30
-/** Browsers lose count of pixels beyond some ten millions: more rows than that share the pixels. */
+/** Browsers limit the height of an element to some ten million pixels. Beyond that, rows share pixels of the scroll bar. */
 const tallest = 8_000_000
 
 export type GridState = Readonly<{
@@ -16,7 +16,7 @@ export type GridState = Readonly<{
   order: Order | null
 }>
 
-/** Draws the part of a grid that is seen, into elements that are used again. */
+/** Draws the visible part of a grid and reuses its elements. */
 export class GridView {
   readonly #scroller: HTMLElement
   readonly #spacer: HTMLElement
@@ -25,7 +25,7 @@ export class GridView {
   readonly #body: HTMLElement
   readonly #rows: GridRows
   readonly #columns: GridColumns
-  /** Where the first column begins, which may be left of what is seen. */
+  /** The position of the first column; negative if it is scrolled out of view. */
   #columnsFrom = 0
   #isPlanned = false
   #state: GridState
@@ -50,7 +50,7 @@ export class GridView {
     return Math.max(1, Math.floor((this.#scroller.clientHeight - headerHeight) / rowHeight) - 1)
   }
 
-  /** As wide as the number of the last row. */
+  /** Wide enough for the number of the last row. */
   get gutter(): number {
     return Math.max(44, String(this.#state.rowCount).length * 8 + 20)
   }
@@ -60,7 +60,7 @@ export class GridView {
     this.plan()
   }
 
-  /** Draws before the next frame, once. */
+  /** Draws once before the next frame. */
   plan(): void {
     if (this.#isPlanned) return
     this.#isPlanned = true
@@ -70,7 +70,7 @@ export class GridView {
     })
   }
 
-  /** Scrolls as little as is needed to see a cell. */
+  /** Scrolls a cell into view. */
   reveal(row: number, column: number): void {
     const scroller = this.#scroller
     const first = this.#firstRow()
@@ -89,7 +89,7 @@ export class GridView {
     return this.#state.rowCount * rowHeight
   }
 
-  /** How many pixels of rows one pixel of the scroll bar stands for. */
+  /** Pixels of rows per pixel of the scroll bar. */
   get #scale(): number {
     if (this.#fullHeight <= tallest) return 1
     const seen = this.#scroller.clientHeight - headerHeight
@@ -104,7 +104,7 @@ export class GridView {
     return (row * rowHeight) / this.#scale
   }
 
-  /** Reads where it is scrolled to before it changes anything: a look in between would lay the page out each time. */
+  /** Reads the layout before it changes anything. Reading in between would force a new layout each time. */
   draw(): void {
     const { clientWidth, clientHeight, scrollLeft } = this.#scroller
     const { rowCount } = this.#state

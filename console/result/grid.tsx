@@ -17,7 +17,7 @@ type GridProps = Readonly<{ result: Result; look: ResultLook }>
 
 type Parts = Readonly<{ view: GridView; rows: GridRows; columns: GridColumns }>
 
-/** The rows of a result: as many as there are, drawn as far as they are seen. */
+/** The rows of a result. Only the visible ones are drawn. */
 export function Grid({ result, look }: GridProps) {
   const scroller = useRef<HTMLDivElement>(null)
   const id = useId()
@@ -31,7 +31,7 @@ export function Grid({ result, look }: GridProps) {
     known.view.show({ ...state, columns: state.columns.slice(0, known.columns.count) })
   }
 
-  // Before the page is painted: the first rows are here, and are seen in the next frame.
+  // Before the page is painted, so that the first rows are visible in the next frame.
   useLayoutEffect(() => {
     const columns = new GridColumns(settings.peek().columnWidths ?? {})
     const head = look.order.peek() ? [] : result.head
@@ -55,7 +55,7 @@ export function Grid({ result, look }: GridProps) {
     if (place && parts.current?.columns.count) parts.current.view.reveal(place.row, place.column)
   })
 
-  /** Columns that came later are fitted, and when all rows are here all of them once more. */
+  /** Fits new columns, and all columns again when all rows have arrived. */
   const show = async (columnCount: number, isEnded: boolean) => {
     const known = parts.current
     if (!known) return
@@ -64,7 +64,7 @@ export function Grid({ result, look }: GridProps) {
     if (columnCount === known.columns.count && (!isEnded || isFitted.current)) return
     isFitted.current = isEnded
     const rows = await sample(result)
-    // Another view may be shown by now.
+    // The grid may be gone by now.
     if (scroller.current) draw(known, rows)
   }
 
@@ -99,7 +99,7 @@ export function Grid({ result, look }: GridProps) {
   )
 }
 
-/** Some from the beginning, the middle and the end. */
+/** Some rows from the start, the middle and the end. */
 async function sample(result: Result): Promise<readonly Row[]> {
   const { rows } = result.progress.peek()
   const places = [0, Math.floor(rows / 2), Math.max(0, rows - 30)]
@@ -120,8 +120,8 @@ type ActsProps = GridProps & Readonly<{ resize: (by: number) => void }>
 
 function GridActs({ result, look, resize }: ActsProps) {
   useActs([
-    { name: 'Make the column wider', keys: '>', run: () => resize(24) },
-    { name: 'Make the column narrower', keys: '<', run: () => resize(-24) },
+    { name: 'Widen the column', keys: '>', run: () => resize(24) },
+    { name: 'Narrow the column', keys: '<', run: () => resize(-24) },
     { name: 'Open the cell', run: () => look.open() },
     { name: 'Copy the selected cells', run: () => copy(result, look, false) },
   ])
@@ -170,7 +170,7 @@ function beginPointer(event: PointerEvent, result: Result, look: ResultLook, par
   addEventListener('pointerup', () => grid.removeEventListener('pointermove', drag), { once: true })
 }
 
-/** Its right edge makes it wider; anywhere else it sorts. */
+/** Dragging the right edge resizes the column; a click elsewhere sorts. */
 function pressHeader(
   event: PointerEvent,
   header: HTMLElement,

@@ -11,7 +11,7 @@ import type { Shape } from '../geo/shapes.ts'
 import { assetAddress } from '../parts/address.ts'
 import { colourOf, shownTheme } from '../parts/theme.ts'
 
-/** Told apart also by most people who see colours differently. */
+/** Distinguishable for most colour-blind people. */
 const categoryColours = [
   '#0072b2',
   '#e69f00',
@@ -23,22 +23,22 @@ const categoryColours = [
   '#7f5fc0',
 ]
 const otherColour = '#8a8f98'
-/** From few to many. */
+/** From low to high. */
 const classColours = ['#46327e', '#365c8d', '#1fa187', '#6ece58', '#fde725']
 
-/** One for each label of the legend. */
+/** One colour per label of the legend. */
 export const coloursOf = ({ isNumeric, breaks }: Classes): readonly string[] =>
   isNumeric ? classColours : [...categoryColours.slice(0, breaks.length), otherColour]
 
 export const shapeLayers = ['shape-areas', 'shape-lines', 'shape-points']
 
-/** The countries, which come from this service like everything else. */
+/** The countries of the world, from this service. */
 export async function readWorld(): Promise<object> {
   const topology = await (await fetch(assetAddress(worldName))).json()
   return feature(topology, topology.objects.countries)
 }
 
-/** All of the map of a result, in the colours of the theme. */
+/** The style of the map of a result, in the colours of the theme. */
 export function resultStyle(
   world: object,
   features: readonly Shape[],
@@ -53,7 +53,7 @@ export function resultStyle(
 
 export const tileLayers = [...shapeLayers, 'cells', 'points']
 
-/** The map of a table: its tiles have the layers `shapes`, or `points` and, where these are dense, `cells`. */
+/** The style of the map of a table. Its tiles have the layer `shapes`, `points` or, where points are dense, `cells`. */
 export function tableStyle(world: object, tiles: string): StyleSpecification {
   const source = 'rows'
   const [shapes, points] = [layersOf({ source, 'source-layer': 'shapes' }, colourOf('mark')), pointPaint()]
@@ -74,7 +74,7 @@ export function tableStyle(world: object, tiles: string): StyleSpecification {
   ])
 }
 
-/** From how many rows on a cell has which colour. */
+/** The colours of cells, each with the number of rows from which it applies. */
 export const cellSteps = (): readonly (readonly [number, string])[] =>
   (shownTheme.value === 'dark' ? classColours : classColours.toReversed()).map(
     (colour, at) => [10 ** at, colour] as const,
@@ -174,7 +174,7 @@ function selectedLayers(): LayerSpecification[] {
   ]
 }
 
-/** Which shape is drawn as the selected one: the number of its row. */
+/** The filters that select the shape of a row. */
 export const selectedFilters = (row: number) =>
   [
     ['selected-lines', ['==', ['id'], row]],

@@ -15,7 +15,7 @@ import type { ResultLook } from './result-look.ts'
 
 type MapProps = Readonly<{ result: Result; look: ResultLook }>
 
-/** The geometries of a result on the countries of the world. A shape and its row select each other. */
+/** The geometries of a result on a map. Selecting a shape selects its row, and the reverse. */
 export default function MapView({ result, look }: MapProps) {
   const { columns, rows } = result.progress.value
   const geometries = places(columns, ({ type }) => type === 'geometry')
@@ -36,7 +36,7 @@ export default function MapView({ result, look }: MapProps) {
           value={colourBy}
           options={places(columns, ({ type }) => type !== 'geometry')}
           choose={setColourBy}
-          none="nothing"
+          none="none"
         />
         {shapes.value && <span class="small muted">{describe(shapes.value)}</span>}
       </div>
@@ -70,15 +70,15 @@ function describe({ features, beyond, empty, undrawn }: Shapes): string {
   )
   const parts = [plural(features.length, 'shape')]
   if (beyond > 0)
-    parts.push(`${formatCount(beyond)} rows beyond the first ${formatCount(mostShapes)} shapes not drawn`)
-  if (empty > 0) parts.push(`${formatCount(empty)} without a shape`)
+    parts.push(`${formatCount(beyond)} rows not drawn: the limit is ${formatCount(mostShapes)} shapes`)
+  if (empty > 0) parts.push(`${plural(empty, 'row')} without geometry`)
   return [...parts, ...others].join(' · ')
 }
 
 function nothingDrawn({ undrawn }: Shapes): string {
   const [srid] = Object.keys(undrawn)
-  if (srid === undefined) return 'No row has a shape to draw.'
-  return `These have SRID ${srid}, and 4326 and 3857 are drawn: put ST_Transform(…, 4326) into the statement.`
+  if (srid === undefined) return 'No row has a geometry to draw.'
+  return `SRID ${srid} cannot be drawn, only 4326 and 3857. Use ST_Transform(…, 4326) in the statement.`
 }
 
 type DrawnProps = Readonly<{

@@ -1,7 +1,7 @@
 import type { NumberColumns } from './protocol.ts'
 import type { StoredRows } from './stored-rows.ts'
 
-/** Columns as numbers, every so-and-so-many-th row if there are more than can be drawn. Times are seconds since 1970. */
+/** Columns as numbers, with rows skipped if there are more than `most`. Times are seconds since 1970. */
 export function readNumbers(stored: StoredRows, columns: readonly number[], most: number): NumberColumns {
   const step = Math.max(1, Math.ceil(stored.count / most))
   const count = Math.ceil(stored.count / step)

@@ -17,7 +17,7 @@ setWorkerUrl(assetAddress(mapWorker))
 
 type MapHolder = HTMLElement & { map?: MapLibre }
 
-/** A map in an element, in the colours of the theme as it is and as it becomes. `restyled`: what a new style has lost. */
+/** Opens a map in an element and follows the theme. `restyled` is called after a change of theme, which resets filters. */
 export function openMap(
   holder: MapHolder,
   style: () => StyleSpecification,
@@ -53,7 +53,7 @@ export function openMap(
   }
 }
 
-/** A style cannot be changed before it is there. */
+/** A style can be changed only once it is loaded. */
 export function whenLoaded(map: MapLibre, change: () => void): void {
   if (map.isStyleLoaded()) change()
   else map.once('idle', change)

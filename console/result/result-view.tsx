@@ -27,24 +27,24 @@ adoptStyles(css)
 export type ResultViewProps = Readonly<{
   result: Result
   look: ResultLook
-  /** Whose rows they are. */
+  /** The name of the key that ran it. */
   asLabel: string
-  /** What can be done about an error, beside reading it. */
+  /** Buttons beside an error. */
   errorActs?: ComponentChildren
-  /** What a download runs again, and as whom. */
+  /** The statement that a download runs again, and its key. */
   source: Readonly<{ text: string; credential: Credential & { kind: 'key' } }>
-  /** Runs the statement again, sorted. */
+  /** Runs the statement again with this order. */
   sortOnServer?: (order: ServerOrder) => void
 }>
 
-/** All that there is to see of a result. */
+/** A result with all its views. */
 export function ResultView(props: ResultViewProps) {
   const { result, look, source } = props
   const id = useId()
   const [refusal, setRefusal] = useState<string | undefined>(undefined)
   const download = async (format: DownloadFormat) => {
     setRefusal(undefined)
-    toast('The download begins with the first row')
+    toast('The download starts when the first row arrives')
     const error = await startDownload(source.text, source.credential, format)
     if (error) setRefusal(error)
   }
@@ -78,7 +78,7 @@ export function ResultView(props: ResultViewProps) {
       <div class="result-notices">
         <OutcomeNotice {...props} />
         <SortNotice {...props} />
-        {refusal && <Notice kind="error">Nothing was downloaded: {refusal}</Notice>}
+        {refusal && <Notice kind="error">Download failed: {refusal}</Notice>}
       </div>
       <div class="result-body">
         <div class="result-view" {...tabPanel(id, view)}>
@@ -128,7 +128,7 @@ const messagesOf = (result: Result) =>
 
 function Messages({ result }: Readonly<{ result: Result }>) {
   const messages = messagesOf(result)
-  if (messages.length === 0) return <Empty>PostgreSQL said nothing beside the rows.</Empty>
+  if (messages.length === 0) return <Empty>No messages from PostgreSQL.</Empty>
   return (
     <div class="messages">
       {messages.map((message, at) => (
@@ -178,7 +178,7 @@ function ResultMenus({ result, look, download }: MenusProps) {
         <Menu
           label="Copy ▾"
           items={[
-            { note: 'The selected cells. Ctrl+A in the grid selects all.' },
+            { note: 'Copies the selected cells. Ctrl+A in the grid selects all.' },
             ...copyFormats.map((format) => ({ label: `Copy as ${format}`, run: () => void copyAs(format) })),
           ]}
         />
@@ -186,7 +186,7 @@ function ResultMenus({ result, look, download }: MenusProps) {
       <Menu
         label="Download ▾"
         items={[
-          { note: 'Runs the statement again; the browser writes to disk as it comes.' },
+          { note: 'Runs the statement again and saves all rows as a file.' },
           ...downloadFormats.map((format) => ({ label: format.label, run: () => void download(format) })),
         ]}
       />
@@ -205,7 +205,7 @@ function OutcomeNotice({ result, errorActs }: ResultViewProps) {
   if (result.state.value === 'stopped') {
     return (
       <Notice kind="warning">
-        Stopped. {rows > 0 ? `${formatCount(rows)} rows had come; there may be more.` : 'No row had come.'}
+        Stopped. {rows > 0 ? `${plural(rows, 'row')} arrived; there may be more.` : 'No rows arrived.'}
       </Notice>
     )
   }
@@ -221,8 +221,7 @@ function OutcomeNotice({ result, errorActs }: ResultViewProps) {
   if (result.state.value !== 'full') return null
   return (
     <Notice kind="warning" acts={errorActs}>
-      Stopped at {formatCount(rows)} rows, as the browser should not hold more than 512 MB. Download has them
-      all.
+      Stopped at {formatCount(rows)} rows: the browser holds at most 512 MB. Use Download to get all rows.
     </Notice>
   )
 }

@@ -3,17 +3,17 @@ import { readNumbers } from './numbers.ts'
 import type { FromWorker, Outcome, Row, ToWorker } from './protocol.ts'
 import { StoredRows } from './stored-rows.ts'
 
-/** Holds one result: fetches it, keeps it, and answers what the page asks of it. */
+/** Fetches one result, holds it, and answers the questions of the page. */
 
 const worker = self as unknown as Readonly<{
   postMessage: (message: FromWorker) => void
   onmessage: ((event: MessageEvent<ToWorker>) => void) | null
 }> & { onmessage: (event: MessageEvent<ToWorker>) => void }
 
-/** What a browser can hold beside other pages. */
+/** A safe limit for the memory of a browser tab. */
 const maxBytes = 512_000_000
 const progressMs = 100
-/** What fits on a screen. */
+/** Enough for a screen. */
 const headRows = 60
 const headBytes = 16 * 1024
 
@@ -87,7 +87,7 @@ async function receive(response: Response): Promise<Outcome> {
   for (;;) {
     const { done, value } = await reader.read()
     if (done) break
-    // The first rows are on their way before the rest of the first read is looked at.
+    // The first rows are posted before the rest of the first chunk is parsed.
     const parts = news.isHeadTold ? [value] : [value.subarray(0, headBytes), value.subarray(headBytes)]
     for (const part of parts) {
       stored.add(part)
@@ -102,7 +102,7 @@ async function receive(response: Response): Promise<Outcome> {
   return { kind: 'done', seconds: time, totalRows: total_rows, warnings, notices }
 }
 
-/** Tells the page the first rows at once, and now and then how many there are. */
+/** Posts the first rows at once, and the number of rows from time to time. */
 class News {
   isHeadTold = false
   #toldAt = 0
@@ -112,7 +112,7 @@ class News {
     const isHead = !this.isHeadTold && stored.count > 0
     const waitMs = isHead ? 0 : this.#toldAt + progressMs - performance.now()
     if (waitMs <= 0) this.#post(isHead)
-    // The last rows before a pause of the database are told while it lasts.
+    // If the database pauses, the rows before the pause are still posted.
     else this.#later ??= setTimeout(() => this.#post(false), waitMs)
   }
 

@@ -7,7 +7,7 @@ const mostRows = 10
 
 type HereProps = Readonly<{ table: AboutTable; source: TileSource; box: Box; close: () => void }>
 
-/** The rows where somebody has clicked, with their values. */
+/** The rows at the clicked position, with their values. */
 export function RowsHere({ table, source, box, close }: HereProps) {
   const rows = useLoaded(
     (signal) =>
@@ -24,12 +24,12 @@ export function RowsHere({ table, source, box, close }: HereProps) {
           ✕
         </button>
       </div>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is scrolled by keys too */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable with the keyboard */}
       <div class="cell-value" tabIndex={0} role="group" aria-label="Values">
         <Load from={rows}>
           {(found) => (
             <>
-              {found.length === 0 && <p class="muted">None.</p>}
+              {found.length === 0 && <p class="muted">No rows here.</p>}
               {found.slice(0, mostRows).map(({ values }, row) => (
                 <dl key={row} class="row-here">
                   {table.columns.map((name, at) => (
@@ -40,7 +40,7 @@ export function RowsHere({ table, source, box, close }: HereProps) {
                   ))}
                 </dl>
               ))}
-              {found.length > mostRows && <p class="muted">There are more than {mostRows}: come closer.</p>}
+              {found.length > mostRows && <p class="muted">More than {mostRows} rows here: zoom in.</p>}
             </>
           )}
         </Load>

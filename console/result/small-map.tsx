@@ -5,7 +5,7 @@ import { Load, useLoaded } from '../parts/loading.tsx'
 import { readWorld, resultStyle } from './map-style.ts'
 import { openMap } from './open-map.ts'
 
-/** One shape on the countries of the world. */
+/** One shape on a map of the world. */
 export default function SmallMap({ shape }: Readonly<{ shape: Geometry }>) {
   const world = useLoaded(readWorld, [])
   return <Load from={world}>{(countries) => <Drawn world={countries} shape={shape} />}</Load>

@@ -2,7 +2,7 @@ import { formatCount } from '../parts/format.ts'
 import { Notice } from '../parts/notice.tsx'
 import type { ResultViewProps } from './result-view.tsx'
 
-/** What is too much to be sorted here, or not complete, is sorted by the service. */
+/** Offers to sort on the server what the browser cannot: too many rows, or not all of them. */
 export function SortNotice({ result, look, sortOnServer }: ResultViewProps) {
   const column = result.progress.value.columns[look.wantedOrder.value ?? -1]
   if (!column || !sortOnServer) return null
@@ -24,9 +24,9 @@ export function SortNotice({ result, look, sortOnServer }: ResultViewProps) {
       }
     >
       {result.state.value === 'done'
-        ? `${formatCount(result.progress.value.rows)} rows are too many to be sorted here.`
-        : 'Not all rows are here.'}{' '}
-      Sort by {column.name} on the server? The statement is run again.
+        ? `${formatCount(result.progress.value.rows)} rows are too many to sort in the browser.`
+        : 'Not all rows have arrived.'}{' '}
+      Sort by {column.name} on the server? The statement runs again.
     </Notice>
   )
 }

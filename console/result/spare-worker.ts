@@ -1,7 +1,7 @@
 import workerName from 'worker:./result-worker.ts'
 import { assetAddress } from '../parts/address.ts'
 
-/** A worker takes longer to start than most statements take to run: one is always ready for the next result. */
+/** Starting a worker takes longer than most statements, so a spare one is always ready. */
 
 let spare: Worker | undefined
 
@@ -13,12 +13,12 @@ export function takeWorker(): Worker {
   return taken
 }
 
-/** Starts the one for the next result. */
+/** Starts the worker for the next result. */
 export function prepareWorker(): void {
   if (spare) return
   const started = startWorker()
   spare = started
-  // Its file could not be loaded: the next result tries again, and tells.
+  // The file of the worker could not be loaded: the next result tries again and shows the error.
   started.onerror = () => {
     if (spare === started) spare = undefined
   }
@@ -26,5 +26,5 @@ export function prepareWorker(): void {
 
 const startWorker = () => new Worker(assetAddress(workerName), { type: 'module', name: 'result' })
 
-/** The result that has just begun comes first. */
+/** Gives the result that has just started priority. */
 const pauseMs = 200

@@ -1,7 +1,7 @@
 import { membersOf, type RawMember, RowScanner, shownValue } from '../../src/client/json-rows.ts'
 import type { Column, Order, Row } from './protocol.ts'
 
-/** An answer as its bytes and where each row lies in them: rows are read when somebody looks at them. */
+/** The bytes of an answer with the position of each row. Rows are parsed when they are read. */
 export class StoredRows {
   readonly #scanner = new RowScanner()
   readonly #chunks: Uint8Array[] = []
@@ -15,7 +15,7 @@ export class StoredRows {
     return this.#scanner.count
   }
 
-  /** Those that have been seen; the types are certain when the answer is complete. */
+  /** The columns seen so far. Their types are final when the answer is complete. */
   get columns(): readonly Column[] {
     return this.#columns
   }
@@ -32,7 +32,7 @@ export class StoredRows {
     if (this.#columns.length === 0 && this.count > 0) this.#read(0)
   }
 
-  /** What stands after the rows. Throws if the answer was cut off. */
+  /** Parses what comes after the rows. Throws if the answer was cut off. */
   readTail(): Readonly<{ time: number; total_rows: number; notices?: string[]; warnings?: string[] }> {
     const start = this.#scanner.tailStart
     if (start === undefined) throw new Error('The answer was cut off')
@@ -42,7 +42,7 @@ export class StoredRows {
     return JSON.parse(text)
   }
 
-  /** By the order that is set. Long values are cut: `cell` has them whole. */
+  /** A row in the current order, with long values cut. `cell` returns full values. */
   row(at: number): Row {
     return this.#read(this.#order?.[at] ?? at).map((raw) => (raw === undefined ? null : shorten(raw)))
   }
@@ -65,7 +65,7 @@ export class StoredRows {
     const sign = order.isDescending ? -1 : 1
     const compare = (a: number, b: number) => {
       const [one, other] = [values[a]!, values[b]!]
-      // NULL last, as in PostgreSQL; descending, first.
+      // As in PostgreSQL: NULL last, or first if descending.
       if (one === null || other === null) return sign * (Number(one === null) - Number(other === null))
       if (numbers) return sign * (numbers[a]! - numbers[b]!)
       return sign * (one < other ? -1 : one > other ? 1 : 0)
@@ -73,7 +73,7 @@ export class StoredRows {
     this.#order = new Uint32Array(this.count).map((_, at) => at).sort((a, b) => compare(a, b) || a - b)
   }
 
-  /** From a row on and once around. */
+  /** Searches from a row on, wrapping around. */
   find(text: string, from: number): { row: number; column: number } | null {
     const wanted = text.toLowerCase()
     const first = Math.min(from, this.count)
@@ -93,13 +93,13 @@ export class StoredRows {
     return null
   }
 
-  /** A look at many rows at once: a value is written as it is, or as a string of JSON. */
+  /** A quick check of many rows at once: a value appears as it is, or escaped as in JSON. */
   #mayHave(wanted: string, from: number, to: number): boolean {
     const text = this.#text(this.#scanner.start(from), this.#scanner.end(to - 1)).toLowerCase()
     return text.includes(wanted) || text.includes(JSON.stringify(wanted).slice(1, -1))
   }
 
-  /** The values of a row as they are written, one for each column. */
+  /** The raw JSON values of a row, one per column. */
   #read(row: number): (string | undefined)[] {
     const members = membersOf(this.#text(this.#scanner.start(row), this.#scanner.end(row)))
     const isUsual =
@@ -108,7 +108,7 @@ export class StoredRows {
     return isUsual ? members.map(([, raw]) => raw) : this.#readUnusual(members)
   }
 
-  /** Rows of several statements in one answer may have other columns; and two columns of one statement the same name. */
+  /** Rows of several statements can have different columns, and one row two columns of the same name. */
   #readUnusual(members: readonly RawMember[]): (string | undefined)[] {
     const values: (string | undefined)[] = []
     for (const [name, raw] of members) {
@@ -122,7 +122,7 @@ export class StoredRows {
   #takeFields(fields: readonly RawMember[]): void {
     const known = new Map(fields.map(([name, raw]) => [name, { ...(JSON.parse(raw) as Column), name }]))
     this.#columns = this.#columns.map((column) => known.get(column.name) ?? column)
-    // Without rows nothing else tells the columns.
+    // Without rows only the fields name the columns.
     if (this.count === 0) this.#columns = [...known.values()]
   }
 
@@ -156,22 +156,22 @@ export class StoredRows {
 
 const findRows = 1000
 
-/** Until the service tells, which it does at the end. */
+/** A guess until the service sends the type, at the end of the answer. */
 function guessType(raw: string): string {
   if (/^-?\d/.test(raw)) return 'number'
   return raw === 'true' || raw === 'false' ? 'boolean' : 'string'
 }
 
-/** More than a cell of the grid can show; a value of a megabyte is not sent for every look. */
+/** More than a cell can show. Longer values are cut before they are sent to the page. */
 export const longestShown = 500
 
 function shorten(raw: string): string | null {
-  // Six characters may stand for one.
+  // An escape such as \u00e9 has six characters.
   const value = shownValue(raw.length > longestShown * 8 && raw.startsWith('"') ? cutString(raw) : raw)
   return value === null || value.length <= longestShown ? value : `${value.slice(0, longestShown - 1)}…`
 }
 
-/** The beginning of a string, cut where no escape is torn. */
+/** The beginning of a JSON string, not cut within an escape. */
 function cutString(raw: string): string {
   const cut = raw.slice(0, longestShown * 8).replace(/\\u[0-9a-f]{0,3}$/i, '')
   const backslashes = /\\*$/.exec(cut)![0].length

@@ -12,13 +12,13 @@ import {
 
 export type AboutTable = TableName &
   Readonly<{
-    /** About as many. */
+    /** An estimate. */
     rows: number
-    /** Not a view: it has statistics, and can be sampled. */
+    /** Not a view: has statistics and can be sampled. */
     isStored: boolean
-    /** Has the column and the index that make a map quick. */
+    /** Has the column and the index that make a map fast. */
     isPrepared: boolean
-    /** The columns that can be drawn, the quickest first. */
+    /** The geometry columns, fastest first. */
     geometries: readonly string[]
     /** All other columns. */
     columns: readonly string[]
@@ -37,7 +37,7 @@ export async function readAboutTable(table: TableName, signal: AbortSignal): Pro
     rows,
     isStored: 'rpm'.includes(kind),
     isPrepared,
-    // The two columns of a prepared table show the same.
+    // the_geom shows the same as the_geom_webmercator.
     geometries: isPrepared
       ? [mercator, ...names.filter((name) => name !== mercator && name !== 'the_geom')]
       : names,
@@ -57,9 +57,9 @@ export async function readTileSource(
   const share = table.isStored ? Math.min(100, (mostLookedAt / table.rows) * 100) : 100
   const [row] = await readRows<Row>(aboutColumnSql(table, column, share), { signal })
   const { srid, dimension, box } = row!
-  if (srid === null || !box) return { why: 'No row of this table has a shape yet.' }
+  if (srid === null || !box) return { why: 'No row of this table has a geometry yet.' }
   if (srid !== 3857 && srid !== 4326) {
-    return { why: `These have SRID ${srid}, and 4326 and 3857 are drawn: prepare the table for maps.` }
+    return { why: `SRID ${srid} cannot be drawn, only 4326 and 3857. Prepare the table for maps.` }
   }
   const { schema, name } = table
   const percent = table.isStored ? percentFor(table.rows) : 100

@@ -19,14 +19,14 @@ adoptStyles(css)
 
 type TableProps = Readonly<{ schema: string; name: string }>
 
-/** A table of any size on the countries of the world, tile by tile. */
+/** A table of any size on a map of the world, drawn by tiles. */
 export default function TableMap({ schema, name }: TableProps) {
   const about = useLoaded((signal) => readAboutTable({ schema, name }, signal), [schema, name])
   return (
     <Load from={about}>
       {(table) =>
         table.geometries.length === 0 ? (
-          <Empty>No column of this table is a geometry.</Empty>
+          <Empty>This table has no geometry column.</Empty>
         ) : (
           <MapOfColumn key={`${schema}.${name}`} table={table} reload={about.reload} />
         )
@@ -80,7 +80,7 @@ function DrawnTable({ table, source, world, bounds }: DrawnProps) {
       const [east, north] = map.unproject([x + reach, y - reach]).toArray()
       setHere([west, south, east, north])
     })
-    // A tile that failed was told by TableTiles; one that was aborted is no error.
+    // TableTiles reports failed tiles. Aborted tiles are not errors.
     map.on('error', (event) => 'tile' in event || console.error(event.error))
     map.on('movestart', () => setError(undefined))
     map.on('idle', () => {
@@ -116,24 +116,23 @@ function DrawnTable({ table, source, world, bounds }: DrawnProps) {
 const reach = 4
 
 function describe({ rows }: AboutTable, { isPoints }: TileSource, { percent, isMany }: Shown): string {
-  const parts = [rows > 0 ? `about ${formatCount(rows)} rows` : 'rows not yet counted']
-  if (percent < 100) parts.push(`where they are densest, drawn from a sample of about ${percent} of 100 rows`)
-  if (isPoints && isMany) parts.push('where they are dense, a dot stands for all rows around it')
+  const parts = [rows > 0 ? `about ${formatCount(rows)} rows` : 'rows not counted yet']
+  if (percent < 100) parts.push(`dense areas show a sample of about ${percent}% of the rows`)
+  if (isPoints && isMany) parts.push('in dense areas a dot stands for all rows around it')
   if (!isPoints) parts.push('shapes smaller than a pixel are left out')
-  if (!isPoints && isMany) parts.push('of a tile only 20,000 shapes are drawn: come closer to see all')
+  if (!isPoints && isMany) parts.push('at most 20,000 shapes per tile: zoom in to see all')
   return parts.join(' · ')
 }
 
 const isSlow = (error: unknown) => error instanceof ApiError && error.isOverTime
-const tooSlow =
-  'A part of the map took longer than one request may. An index on the geometry makes it quick; so does coming closer.'
+const tooSlow = 'A part of the map took too long. Create an index on the geometry, or zoom in.'
 
 function CellLegend() {
   return (
-    <ul class="legend" aria-label="Rows by dot">
+    <ul class="legend" aria-label="Rows per dot">
       {cellSteps().map(([from, colour]) => (
         <li key={from}>
-          <span class="swatch" style={{ background: colour }} /> {formatCount(from)} and more
+          <span class="swatch" style={{ background: colour }} /> {formatCount(from)} or more
         </li>
       ))}
     </ul>

@@ -5,7 +5,7 @@ import { ErrorNotice, Notice } from '../parts/notice.tsx'
 import { useWork } from '../parts/work.ts'
 import type { AboutTable } from './table-about.ts'
 
-/** One button queues what makes the map of a table quick, and waits for it. */
+/** Offers to prepare a table for maps, by a job, and waits for it. */
 export function PrepareNotice({ table, done }: Readonly<{ table: AboutTable; done: () => void }>) {
   const { isBusy, error, begin } = useWork()
   if (!table.isStored) return null
@@ -13,8 +13,7 @@ export function PrepareNotice({ table, done }: Readonly<{ table: AboutTable; don
     begin(async () => {
       const started = await startJob(prepareSql(table))
       const job = await watchJob(started.job_id, new AbortController().signal, () => undefined)
-      if (isFinal(job) && job.status !== 'done')
-        throw new Error(job.failed_reason ?? `The job is ${job.status}`)
+      if (isFinal(job) && job.status !== 'done') throw new Error(job.failed_reason ?? `Job ${job.status}`)
       done()
     })
   return (
@@ -22,12 +21,12 @@ export function PrepareNotice({ table, done }: Readonly<{ table: AboutTable; don
       acts={
         session.value?.isMaster && (
           <button type="button" disabled={isBusy} onClick={prepare}>
-            {isBusy ? 'Preparing, as a job…' : 'Prepare for maps'}
+            {isBusy ? 'Preparing…' : 'Prepare for maps'}
           </button>
         )
       }
     >
-      This table is not prepared for maps: its parts may come slowly.
+      This table is not prepared for maps, so its map may load slowly.
       {error !== undefined && <ErrorNotice error={error} />}
     </Notice>
   )

@@ -2,17 +2,17 @@ import { addProtocol, removeProtocol } from 'maplibre-gl'
 import { readRows } from '../api/sql.ts'
 import { mostByIndex, rowsInTileSql, type Tile, type TileSource, tileSql } from '../geo/tile-sql.ts'
 
-/** How a tile was drawn: whether it had more rows than are drawn one by one, and of how many of a hundred. */
+/** How a tile was drawn. `isMany`: it has too many rows to draw each. `percent`: the share of rows that was read. */
 export type TileRead = Readonly<{ isMany: boolean; percent: number }>
 
-/** A browser has six connections to the service: Run always finds one free. */
+/** A browser has six connections to the service. Some stay free for other requests. */
 const mostAtOnce = 3
 
 let lastNumber = 0
 
 /**
- * Gives MapLibre the tiles of a table, by SQL as the key that is signed in. A tile that leaves the view is aborted, and
- * the service ends its statement.
+ * Provides MapLibre with the tiles of a table, read by SQL with the key of the session. A tile that leaves the view is
+ * aborted, and the service cancels its statement.
  */
 export class TableTiles {
   readonly #scheme = `table-${++lastNumber}`
@@ -32,7 +32,7 @@ export class TableTiles {
     return `${this.#scheme}://{z}/{x}/{y}`
   }
 
-  /** Those of a zoom that were read so far. */
+  /** The tiles of a zoom level that were read so far. */
   readAt(zoom: number): readonly TileRead[] {
     return [...this.#read].filter(([tile]) => tile.startsWith(`${zoom}/`)).map(([, read]) => read)
   }
@@ -41,7 +41,7 @@ export class TableTiles {
     removeProtocol(this.#scheme)
   }
 
-  /** From afar the world stands on the map twice, and MapLibre asks for each tile as often. */
+  /** Zoomed out, the map shows the world more than once, and MapLibre asks for the same tile each time. */
   async #share(url: string, signal: AbortSignal): Promise<ArrayBuffer> {
     const known = this.#loading.get(url)
     const load = known?.isWanted ? known : new SharedLoad((stopped) => this.#load(url, stopped))
@@ -74,7 +74,7 @@ export class TableTiles {
     }
   }
 
-  /** A sample is read from the whole table: where a tile has fewer rows, its index has them sooner, and all of them. */
+  /** Sampling scans the whole table. For a tile with fewer rows the index is faster, and returns all of them. */
   async #percentOf(tile: Tile, signal: AbortSignal): Promise<number> {
     const { percent } = this.#source
     if (percent === 100) return percent
@@ -90,7 +90,7 @@ export class TableTiles {
 type Plan = readonly [Readonly<{ Plan: Readonly<{ 'Plan Rows': number }> }>]
 type TileAnswer = Readonly<{ isMany: boolean; tile: string }>
 
-/** One load for all who want it; it is aborted when nobody does any more. */
+/** One request shared by several callers. Aborted when all of them have aborted. */
 class SharedLoad {
   readonly #stopped = new AbortController()
   readonly #result: Promise<ArrayBuffer>
@@ -113,7 +113,7 @@ class SharedLoad {
   }
 }
 
-/** So many at once; who has left does not wait. */
+/** Runs at most `count` tasks at once. An aborted task is skipped. */
 class Turns {
   #free: number
   readonly #waiting: (() => void)[] = []

@@ -68,33 +68,33 @@ export default function SqlPage() {
     const statements = editor.current?.all() ?? []
     run(isRunAsOne(statements) ? wholeOf(statements, currentDraft.value!.text) : statements)
   }
-  const explain = (isCarriedOut: boolean) => () => {
+  const explain = (isAnalyzed: boolean) => () => {
     const statement = editor.current?.current()
     if (!statement || !currentDraft.value || missingKey.value) return
-    void showPlan(currentDraft.value.id, statement, isCarriedOut)
+    void showPlan(currentDraft.value.id, statement, isAnalyzed)
   }
   const share = async () => {
     const text = currentDraft.value?.text ?? ''
     if (isTooLongToShare(text)) return toast('This draft is too long for a link')
     const address = `${location.origin}${hrefOf('/sql')}#s=${await packStatement(text)}`
-    await copyText(address, 'The link to this draft is copied. Whoever opens it sees it; nothing is run.')
+    await copyText(address, 'Link copied. Opening it shows the draft and runs nothing.')
   }
   const copyCurl = () => {
     const statement = editor.current?.current()
     if (statement)
-      void copyText(curlOf(statement.text, currentRunAs()), 'The line for curl is copied, without the token')
+      void copyText(curlOf(statement.text, currentRunAs()), 'curl command copied, without the token')
   }
   useActs([
     { name: 'Run the statement at the cursor, or the selection', keys: 'Ctrl+Enter', run: runCurrent },
     { name: 'Run all statements', keys: 'Ctrl+Shift+Enter', run: runAll },
-    { name: 'Stop what is running', keys: 'Ctrl+.', run: stopRunning },
+    { name: 'Stop the running statement', keys: 'Ctrl+.', run: stopRunning },
     { name: 'New draft', keys: 'Alt+n', run: () => void (isOpen && addDraft('')) },
     { name: 'Explain the statement', keys: 'Ctrl+Shift+e', run: explain(false) },
-    { name: 'Explain and carry out the statement', run: explain(true) },
+    { name: 'Explain analyze the statement', run: explain(true) },
     { name: 'History', run: () => setHistoryOpen(true) },
-    { name: 'Copy the statement as a curl line', run: copyCurl },
+    { name: 'Copy the statement as curl', run: copyCurl },
     { name: 'Copy a link to this draft', run: share },
-    { name: 'Read the catalog again', run: refreshCatalog },
+    { name: 'Refresh tables and columns', run: refreshCatalog },
   ])
   if (!isOpen) return <Skeleton />
   return (
@@ -106,7 +106,7 @@ export default function SqlPage() {
         more={[
           { label: 'Explain', run: explain(false) },
           { label: 'Explain analyze', run: explain(true) },
-          { note: 'Explain analyze carries it out and rolls it back.' },
+          { note: 'Explain analyze runs the statement, then rolls it back.' },
           'line',
           {
             label: 'Run all in one transaction',
@@ -116,13 +116,13 @@ export default function SqlPage() {
             },
           },
           {
-            note: 'Otherwise each statement is a request with a session of its own: SET and temporary tables do not last to the next. A text with BEGIN is run in one piece by itself.',
+            note: 'If off, each statement has its own session: SET and temporary tables do not carry over. Text with BEGIN always runs as one.',
           },
           'line',
           { label: 'History', run: () => setHistoryOpen(true) },
           { label: 'Copy as curl', run: copyCurl },
           { label: 'Copy a link to this draft', run: share },
-          { label: 'Read the catalog again', run: () => void refreshCatalog() },
+          { label: 'Refresh tables and columns', run: () => void refreshCatalog() },
         ]}
       />
       <Editor
@@ -136,8 +136,8 @@ export default function SqlPage() {
       {isHistoryOpen && <HistoryDialog close={() => setHistoryOpen(false)} />}
       {asked && (
         <Confirm
-          title="Run it?"
-          act="Run it"
+          title="Run this statement?"
+          act="Run anyway"
           onDone={(isConfirmed) => {
             ask(undefined)
             if (isConfirmed) asked.run()
@@ -151,28 +151,28 @@ export default function SqlPage() {
   )
 }
 
-/** A link with a statement (`#s=…`) is shown in a draft of its own, and never run by itself; `#as=reader` chooses a key. */
+/** Opens the statement of a shared link (`#s=…`) in a new draft, without running it. `#as=reader` chooses a key. */
 async function takeFragment(text: string): Promise<void> {
   const wanted = new URLSearchParams(text.slice(1)).get('as')
   const shared = await unpackStatement(text)
   if (shared !== undefined) addDraft(shared, 'shared')
-  else if (text.startsWith('#s=')) toast('The link is damaged or too long: nothing was opened')
+  else if (text.startsWith('#s=')) toast('The link is damaged or too long')
   if (shared !== undefined || wanted !== null) navigate('/sql', { replace: true })
   await chooseKeyOnceKnown(wanted)
 }
 
-/** The same request in a shell; the token is read from a variable there. */
+/** The request as a curl command, which reads the token from a variable. */
 const curlOf = (q: string, { credential: { username, token } }: RunAs) =>
   curlLine('query', { username, token: token === null ? null : undefined, form: { q } })
 
-/** An error that names a place is marked there, in the draft from which the statement came. */
+/** Marks the position of an error in the draft from which the statement came. */
 function useErrorMarks(editor: { readonly current: EditorHandle | undefined }): void {
   useSignalEffect(() => {
     const run = runs.value.at(-1)
     const error = run?.result.error.value
     if (!run || !(error instanceof ApiError) || error.position === undefined) return
     if (run.draftId !== currentDraft.peek()?.id || run.isPlan) return
-    // PostgreSQL counts characters, the editor UTF-16.
+    // PostgreSQL counts characters, the editor UTF-16 units.
     const before = [...run.text].slice(0, error.position - 1).join('').length
     editor.current?.mark(
       run.from + before,

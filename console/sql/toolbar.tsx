@@ -21,7 +21,7 @@ export function Toolbar({ runCurrent, runAll, more }: ToolbarProps) {
         ▶ Run
       </button>
       <button type="button" disabled={isRunning.value} title="Ctrl+Shift+Enter" onClick={runAll}>
-        ▶▶ All
+        ▶▶ Run all
       </button>
       <button type="button" class="danger" disabled={!isRunning.value} title="Ctrl+." onClick={stopRunning}>
         ◼ Stop
@@ -82,7 +82,7 @@ function RunAsMenu() {
       title={`Run as ${label}`}
       className="quiet"
       items={[
-        { note: 'Run as another key sees it, with its real token.' },
+        { note: 'Runs statements with the token of another key.' },
         {
           label: own.label,
           isOn: chosenKey.value === undefined && !missingKey.value,

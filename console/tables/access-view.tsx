@@ -9,9 +9,10 @@ import { ScrollBox } from '../parts/scroll-box.tsx'
 
 const permissions = ['select', 'insert', 'update', 'delete'] as const
 
-/** Which key may do what, as the service reads it from the catalogs. */
+/** What each key can do with the table, as the service reads it from the catalogs. */
 export function AccessView({ table }: Readonly<{ table: Table }>) {
-  if (!session.value?.isMaster) return <Empty>Only a Master key may see the keys.</Empty>
+  if (!session.value?.isMaster)
+    return <Empty>Sign in with the Master key to see which keys have access.</Empty>
   return <Keys table={table} />
 }
 
@@ -40,8 +41,10 @@ function Keys({ table }: Readonly<{ table: Table }>) {
             </table>
           </ScrollBox>
           <p class="muted small">
-            {table.privacy === 'PUBLIC' ? 'It is public: every key, and whoever has none, may read it. ' : ''}
-            A key’s page asks the database itself, with the key’s own token.
+            {table.privacy === 'PUBLIC'
+              ? 'This table is public: anyone can read it, with or without a key. '
+              : ''}
+            Open a key to see all its rights.
           </p>
         </>
       )}

@@ -18,7 +18,7 @@ export function ColumnsView({ table }: Of) {
               <tr key={name}>
                 <th scope="row">{name}</th>
                 <td>{type}</td>
-                <td>{isNullable ? 'may be null' : 'not null'}</td>
+                <td>{isNullable ? 'nullable' : 'not null'}</td>
                 <td>
                   <code>{fallback}</code>
                 </td>
@@ -39,7 +39,7 @@ export function RulesView({ table }: Of) {
     <Load from={rules}>
       {(found) =>
         found.length === 0 ? (
-          <Empty>No index and no constraint. “Put into the editor” has a CREATE INDEX to begin with.</Empty>
+          <Empty>No indexes or constraints. Use “Write SQL” to create an index.</Empty>
         ) : (
           <ScrollBox label="Indexes and constraints">
             <Rows head={['Name', 'Kind', 'Definition', 'Size']}>

@@ -13,7 +13,7 @@ import { AskBeforeReading } from './ask-before-reading.tsx'
 import { ColumnsView, RulesView } from './columns-view.tsx'
 import { Preview } from './preview.tsx'
 import { TableActs } from './table-acts.tsx'
-import { PrivacyBadge, rowsOf } from './table-list.tsx'
+import { PrivacyBadge, rowsText } from './table-list.tsx'
 
 const views = ['preview', 'columns', 'indexes', 'map', 'access'] as const
 type View = (typeof views)[number]
@@ -39,9 +39,7 @@ export function OneTable({ id, view }: Readonly<{ id: TableId; view: string | un
 function NoSuchTable(id: TableId) {
   return (
     <Empty>
-      <span>
-        There is no table {shownTable(id)} that this key may see. It may have been dropped meanwhile.
-      </span>
+      <span>Table {shownTable(id)} was not found. It may have been dropped, or this key cannot see it.</span>
       <a class="button" href={hrefOf('/tables')}>
         All tables
       </a>
@@ -68,7 +66,7 @@ function KnownTable({ table, view, reload }: KnownProps) {
           <span class="muted">
             {[
               table.kind,
-              rowsOf(table) && `${rowsOf(table)} rows`,
+              rowsText(table),
               formatBytes(table.bytes),
               table.changedAt && `changed ${formatAge(table.changedAt)}`,
             ]
@@ -104,7 +102,7 @@ function Shown({ table, view }: Readonly<{ table: Table; view: View }>) {
   if (view === 'indexes') return <RulesView table={table} />
   if (view === 'access') return <AccessView table={table} />
   const who = reader ?? (table.isOfAnother ? null : own)
-  // The map reads with the session's own key.
+  // The map always reads with the session's key.
   const isAgreed = view === 'map' ? who?.token === own?.token : who !== null
   if (!who || !isAgreed) return <AskBeforeReading table={table} view={view} read={read} />
   if (view === 'preview') return <Preview table={table} who={who} />

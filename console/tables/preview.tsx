@@ -10,7 +10,7 @@ import { ResultView } from '../result/result-view.tsx'
 
 const mostRows = 10_000
 
-/** The first rows, as they arrive. */
+/** The first rows of a table, as they arrive. */
 export function Preview({ table, who }: Readonly<{ table: Table; who: KeyCredential }>) {
   const [shown, show] = useState<Readonly<{ result: Result; look: ResultLook }> | undefined>(undefined)
   useEffect(() => {
@@ -26,7 +26,8 @@ export function Preview({ table, who }: Readonly<{ table: Table; who: KeyCredent
     <>
       <div class="row preview-bar">
         <span class="muted small">
-          The first {mostRows.toLocaleString('en-US')} rows at most; Download has all of {shownTable(table)}.
+          Shows up to {mostRows.toLocaleString('en-US')} rows. Download includes all rows of{' '}
+          {shownTable(table)}.
         </span>
         {isRunning && (
           <button type="button" onClick={stop}>
@@ -38,7 +39,7 @@ export function Preview({ table, who }: Readonly<{ table: Table; who: KeyCredent
         result={shown.result}
         look={shown.look}
         asLabel={
-          who.token === null ? 'nobody' : who.token === session.value?.token ? 'you' : narrowKeyName(table)
+          who.token === null ? 'anonymous' : who.token === session.value?.token ? 'you' : narrowKeyName(table)
         }
         source={{ text: `select * from ${quotedTable(table)}`, credential: who }}
       />

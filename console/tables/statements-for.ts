@@ -1,7 +1,7 @@
 import { shownName } from '../api/sql.ts'
 import { type Column, shownTable, type Table } from '../api/tables.ts'
 
-/** Statements to begin with, for the editor. */
+/** Statements for a table, to be edited before they are run. */
 export function statementsFor(table: Table, columns: readonly Column[]) {
   const name = shownTable(table)
   const kind = table.kind.toUpperCase()

@@ -1,9 +1,11 @@
 import { startJob } from '../api/jobs.ts'
 import { narrowKeyFor } from '../api/narrow-key.ts'
+import { addressOf } from '../api/request.ts'
 import { session } from '../api/session.ts'
 import { packStatement } from '../api/share.ts'
 import { quoteLiteral } from '../api/sql.ts'
-import { changePrivacy, quotedTable, readColumns, type Table } from '../api/tables.ts'
+import { changePrivacy, quotedTable, readColumns, shownTable, type Table } from '../api/tables.ts'
+import { CopyButton } from '../parts/copy-button.tsx'
 import { Menu } from '../parts/menu.tsx'
 import { ErrorNotice } from '../parts/notice.tsx'
 import { navigate, pathTo } from '../parts/route.ts'
@@ -11,7 +13,7 @@ import { toast } from '../parts/toast.tsx'
 import { useWork } from '../parts/work.ts'
 import { statementsFor } from './statements-for.ts'
 
-/** What can be done with a table from here; DDL is only written into the editor. */
+/** The commands for a table. DDL is only opened in the editor, not run. */
 export function TableActs({ table, reload }: Readonly<{ table: Table; reload: () => void }>) {
   const { isBusy, error, begin } = useWork()
   const { isMaster } = session.value!
@@ -21,8 +23,8 @@ export function TableActs({ table, reload }: Readonly<{ table: Table; reload: ()
       await changePrivacy(table.name, next)
       toast(
         next === 'PUBLIC'
-          ? 'Whoever has the address may read it now'
-          : 'Only keys that were given it may read it now',
+          ? `${shownTable(table)} is public`
+          : `${shownTable(table)} is private: only keys with access can read it`,
       )
       reload()
     })
@@ -58,21 +60,27 @@ export function TableActs({ table, reload }: Readonly<{ table: Table; reload: ()
             Public: readable without a key
           </label>
         )}
+        {table.privacy === 'PUBLIC' && (
+          <CopyButton
+            label="Copy link"
+            text={() => addressOf('query', { query: { q: `select * from ${quotedTable(table)}` } })}
+          />
+        )}
         <span class="grow" />
         {table.kind === 'table' && !table.isPrepared && !table.isOfAnother && (
           <button
             type="button"
             disabled={isBusy || !isMaster}
-            title={isMaster ? '' : 'Only a Master key has jobs'}
+            title={isMaster ? '' : 'Needs the Master key'}
             onClick={prepare}
           >
             Prepare for maps
           </button>
         )}
         <Menu
-          label="Put into the editor ▾"
+          label="Write SQL ▾"
           items={[
-            { note: 'Nothing is run before you press Run.' },
+            { note: 'Opens in the editor. Nothing runs until you press Run.' },
             { label: 'SELECT', run: writeSelect },
             ...(table.isOfAnother && isMaster
               ? [{ label: 'SELECT with a key for this table only', run: () => void writeNarrowSelect() }]

@@ -13,7 +13,7 @@ type ColumnTableProps = Readonly<{
 const mostColumns = 200
 const mostExamples = 20
 
-/** The columns with their types and reasons, above the first rows. */
+/** The columns with their types and why, and the first rows. */
 export function ColumnTable({ head, planned, wanted, want }: ColumnTableProps) {
   const shown = planned.columns.slice(0, mostColumns)
   const examples = head.rows.slice(head.dialect.hasHeader ? 1 : 0).slice(0, mostExamples)
@@ -70,7 +70,7 @@ export function ColumnTable({ head, planned, wanted, want }: ColumnTableProps) {
       </div>
       {planned.columns.length > mostColumns && (
         <p class="muted">
-          {plural(planned.columns.length - mostColumns, 'more column')} not shown, but uploaded.
+          {plural(planned.columns.length - mostColumns, 'more column')} not shown here, but uploaded.
         </p>
       )}
     </>

@@ -21,7 +21,7 @@ export default function UploadPage() {
     choose(new ChosenFile(dropped))
   }, [dropped])
   if (session.value?.token === null) {
-    return <Empty>You look around without a key. To upload, sign in with one that may create tables.</Empty>
+    return <Empty>To upload, sign in with a key that can create tables.</Empty>
   }
   return (
     <div class="page">
@@ -48,8 +48,8 @@ function FileChoice({ choose }: Readonly<{ choose: (file: File) => void }>) {
         </button>
       </p>
       <p class="muted">
-        CSV, TSV, either gzipped, or GeoJSON. It is read on this computer first: you see its columns and types
-        before anything is sent.
+        CSV, TSV (both also gzipped) or GeoJSON. The browser reads the file first: you see its columns and
+        types before anything is sent.
       </p>
       <input
         ref={input}

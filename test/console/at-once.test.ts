@@ -10,7 +10,7 @@ test('a key that is pressed the moment its page is seen is not lost', async (t) 
   await page.getByText('Signed in with the Master key').waitFor()
   for (const [name, seen, leadsTo] of [
     ['Jobs', 'No jobs yet', '/jobs/new'],
-    ['Keys', 'These two came with the account', '/keys/new'],
+    ['Keys', 'These two keys came with the account', '/keys/new'],
   ] as const) {
     await pressOnceSeen(page, seen, { key: 'n', altKey: true })
     await page.getByRole('link', { name }).click()
@@ -33,7 +33,7 @@ test('a dialog, the palette and a menu have the keys from the moment they are as
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'detached' })
   }
-  const role = await page.getByRole('button', { name: 'Light or dark' }).evaluate(async (button) => {
+  const role = await page.getByRole('button', { name: 'Theme' }).evaluate(async (button) => {
     ;(button as HTMLElement).click()
     await new Promise((resolve) => setTimeout(resolve))
     return document.activeElement?.role

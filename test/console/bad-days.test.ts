@@ -39,7 +39,7 @@ test('a service that goes away in the middle of rows leaves those that came, and
      and datname = $1`,
     [user.account.database],
   )
-  await page.getByRole('alert').getByText('These are not all rows').waitFor()
+  await page.getByRole('alert').getByText('Rows are missing').waitFor()
   assert.ok((await cells(page)).length > 5)
   await run(page, 'select 3 as again')
   await eventually(async () => assert.deepEqual(await cells(page), [['3']]))
@@ -52,10 +52,10 @@ test('a statement whose answer never comes is said to be unknown, and nothing ty
   await page.route('**/{api,health}/**', (route) => route.abort('connectionrefused'))
   await page.keyboard.press('Control+Enter')
   await page.getByRole('alert').getByText('The service does not answer.').waitFor()
-  await page.getByText('Trying again; what you type is kept.').waitFor()
+  await page.getByText('Retrying. What you type is saved.').waitFor()
   await editor(page).getByText('select 1 as kept').waitFor()
   await page.unroute('**/{api,health}/**')
-  await page.getByText('Trying again; what you type is kept.').waitFor({ state: 'detached' })
+  await page.getByText('Retrying. What you type is saved.').waitFor({ state: 'detached' })
   await run(page, 'select 1 as kept')
   await eventually(async () => assert.deepEqual(await cells(page), [['1']]))
 })
@@ -102,7 +102,7 @@ test('a browser that refuses to keep anything says so, and all works until the t
     }
   })
   await signIn()
-  await page.getByText('This browser keeps nothing for this page').waitFor()
+  await page.getByText('This browser stores nothing').waitFor()
   await run(page, 'select 5 as five')
   await eventually(async () => assert.deepEqual(await cells(page), [['5']]))
   await page.getByRole('button', { name: 'More' }).click()
@@ -149,7 +149,7 @@ test('two tabs write drafts and neither takes away what the other has written', 
 test('with no tables at all the page says what to do next', async (t) => {
   const { page, signIn } = await openConsole(t)
   await signIn()
-  await page.getByText('Results show here.').waitFor()
+  await page.getByText('Results appear here').waitFor()
   await page.getByText('No tables yet').waitFor()
 })
 

@@ -9,7 +9,7 @@ test('a browser that opens the address gets the console and signs in with a user
   await page.goto(url)
   assert.equal(page.url(), `${url}/console/`)
   await fillSignIn(page, user.username, 'not-the-key')
-  await page.getByText('This user has no such key').waitFor()
+  await page.getByText('Wrong user or API key').waitFor()
   await fillSignIn(page, user.username, user.masterToken)
   await page.getByRole('navigation', { name: 'Pages' }).waitFor()
   await eventually(() => assert.equal(page.url(), `${url}/console/sql`))
@@ -56,18 +56,18 @@ test('a tab that hears of the signing out gives the key to nobody, even while it
   await eventually(async () => assert.deepEqual(await heard.jsonValue(), [{ kind: 'ask' }]))
 })
 
-test('somebody without a key looks around as nobody, and sees what is not theirs to do', async (t) => {
+test('a visitor without a key browses the public data of an account', async (t) => {
   const { page, goTo, user } = await openConsole(t)
   await goTo('/account')
   await page.getByLabel('User').fill(user.username)
-  await page.getByRole('button', { name: 'Look around without a key' }).click()
-  await page.getByText('Looking around without a key.').waitFor()
+  await page.getByRole('button', { name: 'Browse public data without a key' }).click()
+  await page.getByText('Browsing public data without a key.').waitFor()
 })
 
 test('a key that stops working asks for another over the page, and the page goes on', async (t) => {
   const { page, user, signInAt } = await openConsole(t)
   await signInAt('/account')
-  await page.getByText('without a limit').waitFor()
+  await page.getByText('no quota').waitFor()
   const answer = await fetch(`${user.base}/api/v3/api_keys/Master/token/regenerate`, {
     method: 'POST',
     headers: { authorization: `Basic ${btoa(`${user.username}:${user.masterToken}`)}` },
@@ -79,7 +79,7 @@ test('a key that stops working asks for another over the page, and the page goes
   await assertAccessible(page)
   await dialog.getByLabel('API key').fill(token)
   await dialog.getByRole('button', { name: 'Sign in', exact: true }).click()
-  await page.getByText('without a limit').waitFor()
+  await page.getByText('no quota').waitFor()
   assert.equal(await dialog.count(), 0)
 })
 
@@ -90,7 +90,7 @@ test('while the service does not answer the console says so, and goes on when it
   await page.getByRole('link', { name: 'Account' }).click()
   await page.getByText('The service does not answer.').waitFor()
   await page.unroute('**/{api,health}/**')
-  await page.getByText('without a limit').waitFor()
+  await page.getByText('no quota').waitFor()
   await page.getByText('The service does not answer.').waitFor({ state: 'detached' })
 })
 
@@ -107,7 +107,10 @@ test('everything in the frame is done with the keyboard', async (t) => {
   await page.keyboard.press('Enter')
   await eventually(() => assert.equal(page.url(), `${url}/console/account`))
   await page.keyboard.press('?')
-  await page.getByRole('dialog', { name: 'Keys' }).getByText('Show all keys').waitFor()
+  await page
+    .getByRole('dialog', { name: 'Keyboard shortcuts' })
+    .getByText('Show keyboard shortcuts')
+    .waitFor()
   await page.keyboard.press('Escape')
   assert.equal(await page.getByRole('dialog').count(), 0)
 })
@@ -128,7 +131,7 @@ test('signing in and the frame keep nobody out, light or dark, narrow or wide', 
   await page.getByLabel('API key').waitFor()
   await assertAccessibleEverywhere(page)
   await signInAt('/account')
-  await page.getByText('without a limit').waitFor()
+  await page.getByText('no quota').waitFor()
   await page.getByRole('button', { name: user.username }).click()
   await assertAccessibleEverywhere(page)
 })

@@ -26,7 +26,7 @@ test('a chain with fallbacks is written, followed to its end, and known after a 
   await page
     .getByRole('textbox', { name: 'onsuccess At the end of the job' })
     .fill("insert into log values ('<%= job_id %>')")
-  await page.getByRole('button', { name: 'Run as a job' }).click()
+  await page.getByRole('button', { name: 'Start job' }).click()
   await status(page, 'done').waitFor()
   const id = new URL(page.url()).pathname.split('/').at(-1)
   assert.deepEqual((await user.sql('select what from log')).rows, [{ what: id }])
@@ -36,8 +36,8 @@ test('a chain with fallbacks is written, followed to its end, and known after a 
     await each.getByRole('row', { name: /create table big.*done/ }).waitFor()
   }
   await page.setViewportSize({ width: 360, height: 740 })
-  const forget = await page.getByRole('button', { name: 'Forget create table big' }).boundingBox()
-  assert.ok(forget && forget.x + forget.width <= 348, 'the last column of the list is seen on a telephone')
+  const remove = await page.getByRole('button', { name: 'Remove create table big' }).boundingBox()
+  assert.ok(remove && remove.x + remove.width <= 348, 'the last column of the list is seen on a telephone')
 })
 
 test('a job is cancelled, changed while it waits, and run again', async (t) => {
@@ -47,18 +47,18 @@ test('a job is cancelled, changed while it waits, and run again', async (t) => {
   const waiting = await jobs(user).create(["insert into log values ('first')"])
   await signInAt(`/jobs/${waiting.job_id}`)
   await status(page, 'pending').waitFor()
-  await page.getByText('It waits for its turn').waitFor()
-  await page.getByRole('link', { name: 'Change' }).click()
+  await page.getByText('Waiting: jobs of one user').waitFor()
+  await page.getByRole('link', { name: 'Edit' }).click()
   await statement(page, 1).fill("insert into log values ('changed')")
-  await page.getByRole('button', { name: 'Save the change' }).click()
+  await page.getByRole('button', { name: 'Save changes' }).click()
   await page.getByText("values ('changed')").waitFor()
 
   await goTo(`/jobs/${running.job_id}`)
   await status(page, 'running').waitFor()
   await page.getByRole('link', { name: 'Jobs 2' }).waitFor()
-  await page.getByRole('button', { name: 'Cancel the job' }).click()
+  await page.getByRole('button', { name: 'Cancel job' }).click()
   await status(page, 'cancelled').waitFor()
-  assert.equal(await page.getByRole('button', { name: 'Cancel the job' }).count(), 0)
+  assert.equal(await page.getByRole('button', { name: 'Cancel job' }).count(), 0)
 
   await goTo(`/jobs/${waiting.job_id}`)
   await status(page, 'done').waitFor()
@@ -77,8 +77,8 @@ test('a failed job says which statement failed and why, and no text of it become
   await page.getByText('Fallbacks and time limit of statement 1').click()
   await page.getByRole('textbox', { name: 'onerror After statement 1' }).fill('insert into log values ()')
   await page.getByRole('textbox', { name: 'onerror After statement 1' }).press('ArrowLeft')
-  await page.getByRole('button', { name: 'Put error_message into onerror After statement 1' }).click()
-  await page.getByRole('button', { name: 'Run as a job' }).click()
+  await page.getByRole('button', { name: 'Insert error_message into onerror After statement 1' }).click()
+  await page.getByRole('button', { name: 'Start job' }).click()
   await status(page, 'failed').waitFor()
   await page.getByRole('alert').first().getByText(markup).waitFor()
   assert.deepEqual((await user.sql('select what from log')).rows, [{ what: markup }])
@@ -97,7 +97,7 @@ test('a job whose answer is lost is sent again and is still one job', async (t) 
     await route.fetch()
     await route.abort('connectionreset')
   })
-  await page.getByRole('button', { name: 'Run as a job' }).click()
+  await page.getByRole('button', { name: 'Start job' }).click()
   await status(page, 'done').waitFor()
   assert.equal(lost, 2)
   assert.deepEqual((await user.sql('select what from log')).rows, [{ what: 'once' }])
@@ -110,7 +110,7 @@ test('jobs go to another browser by their ids or as a file, and one that is not 
   const unknown = '37c7050e-46a4-4476-b82e-268a4f2ea5ed'
   await page.getByLabel('Add a job by its id').fill(unknown)
   await page.keyboard.press('Enter')
-  await page.getByText('This account has no such job').waitFor()
+  await page.getByText('Job not found').waitFor()
   await page.getByLabel('Add a job by its id').fill(id)
   await page.keyboard.press('Enter')
   await page.getByRole('link', { name: 'select 1' }).waitFor()
@@ -120,7 +120,7 @@ test('jobs go to another browser by their ids or as a file, and one that is not 
   ])
   const text = await readFile(await download.path(), 'utf8')
   assert.ok(!text.includes(user.masterToken))
-  await page.getByRole('button', { name: 'Forget select 1' }).click()
+  await page.getByRole('button', { name: 'Remove select 1' }).click()
   await page.getByText('No jobs yet').waitFor()
 
   const file = (content: string) => ({
@@ -128,15 +128,15 @@ test('jobs go to another browser by their ids or as a file, and one that is not 
     mimeType: 'application/json',
     buffer: Buffer.from(content),
   })
-  await page.getByLabel('File of jobs').setInputFiles(file('not a list'))
-  await page.getByText('jobs.json is not a list of jobs').waitFor()
+  await page.getByLabel('Jobs file').setInputFiles(file('not a list'))
+  await page.getByText('jobs.json is not a jobs file').waitFor()
   const { jobs: exported } = JSON.parse(text)
   const both = [...exported, { id: unknown, text: 'select 2', createdAt: '2026-01-01T00:00:00.000Z' }]
-  await page.getByLabel('File of jobs').setInputFiles(file(JSON.stringify({ jobs: both })))
+  await page.getByLabel('Jobs file').setInputFiles(file(JSON.stringify({ jobs: both })))
   await page.getByRole('row', { name: /select 1.*done/ }).waitFor()
   await page.getByRole('row', { name: /select 2.*no longer kept by the service/ }).waitFor()
   await page.getByRole('link', { name: 'select 2' }).click()
-  await page.getByText('is no longer kept by the service').waitFor()
+  await page.getByText('was not found').waitFor()
 })
 
 test('what is too long is told before it is sent, and no time or age comes from a clock that is wrong', async (t) => {
@@ -150,18 +150,18 @@ test('what is too long is told before it is sent, and no time or age comes from 
   await eventually(async () =>
     assert.match(await page.getByTestId('duration').innerText(), /^([1-9]|\d\d)\.\d s$/),
   )
-  await page.getByRole('button', { name: 'Cancel the job' }).click()
+  await page.getByRole('button', { name: 'Cancel job' }).click()
   await status(page, 'cancelled').waitFor()
-  await page.getByRole('link', { name: 'Copy into a new job' }).click()
+  await page.getByRole('link', { name: 'Duplicate' }).click()
   await statement(page, 1).fill(`select '${'x'.repeat(17_000)}'`)
-  await page.getByText('the service refuses more').waitFor()
-  await page.getByRole('button', { name: 'Run as a job' }).click()
+  await page.getByText('too long').waitFor()
+  await page.getByRole('button', { name: 'Start job' }).click()
   await page.getByText('The query is too large').waitFor()
   assert.match(await statement(page, 1).inputValue(), /xxx/)
   await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Jobs' }).click()
   await page.getByRole('row', { name: /select pg_sleep.*cancelled (just now|\d min ago)/ }).waitFor()
   await goTo('/keys/Master')
-  await page.getByText(/Made (just now|\d min ago)/).waitFor()
+  await page.getByText(/Created (just now|\d min ago)/).waitFor()
 })
 
 test('the pages of jobs keep nobody out, and a job is sent without a mouse', async (t) => {
@@ -178,7 +178,7 @@ test('the pages of jobs keep nobody out, and a job is sent without a mouse', asy
   await page.getByText('Fallbacks and time limit of statement 1').focus()
   await page.keyboard.press('Enter')
   await assertAccessibleEverywhere(page)
-  await page.getByRole('button', { name: 'Run as a job' }).focus()
+  await page.getByRole('button', { name: 'Start job' }).focus()
   await page.keyboard.press('Enter')
   await status(page, 'failed').waitFor()
   await assertAccessibleEverywhere(page)

@@ -19,9 +19,9 @@ test('a stranger drops a CSV, sees it on a map, makes a key that may only read i
     'name,lat,lon\nHamburg,53.54,9.97\nTrieste,45.65,13.77\nPiraeus,37.94,23.63\n',
   )
   await page.getByText('3 rows, all read').waitFor()
-  await page.getByRole('button', { name: 'Make harbours' }).click()
+  await page.getByRole('button', { name: 'Create table harbours' }).click()
   await page.getByText('harbours has 3 new rows').waitFor()
-  await page.getByRole('link', { name: 'Open on the map' }).click()
+  await page.getByRole('link', { name: 'Open map' }).click()
   await eventually(async () => {
     assert.equal((await drawnOf(page, 'points')).length, 3)
   }, 60_000)
@@ -30,10 +30,10 @@ test('a stranger drops a CSV, sees it on a map, makes a key that may only read i
   await page.getByRole('link', { name: 'New key' }).click()
   await page.getByRole('textbox', { name: 'Name' }).fill('reader')
   await page.getByLabel('select on harbours').check()
-  await page.getByRole('button', { name: 'Make the key' }).click()
+  await page.getByRole('button', { name: 'Create key' }).click()
   const works = await page.getByRole('region', { name: 'A request that works' }).innerText()
   const refused = await page.getByRole('region', { name: 'A request that is refused' }).innerText()
-  await page.getByRole('button', { name: 'Copy the token' }).click()
+  await page.getByRole('button', { name: 'Copy token' }).click()
   const token = await eventually(async () => {
     const text = await clipboard(page)
     assert.match(text, /^cartage_/)

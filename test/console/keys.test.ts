@@ -19,7 +19,7 @@ test('a key made with the picker may do what "What may this key do" says, table 
   for (const label of ['select on places', 'select on notes', 'insert on notes']) {
     await page.getByLabel(label).check()
   }
-  await page.getByRole('button', { name: 'Make the key' }).click()
+  await page.getByRole('button', { name: 'Create key' }).click()
   await page.getByRole('heading', { name: 'reader', exact: true }).waitFor()
 
   assert.deepEqual(await shownRights(page), {
@@ -39,7 +39,7 @@ test('a key made with the picker may do what "What may this key do" says, table 
     const claims = shown.split(' ').map((mark) => mark !== 'no')
     assert.deepEqual(answers, claims, table)
   }
-  await page.getByRole('link', { name: 'Run as this key' }).click()
+  await page.getByRole('link', { name: 'Run SQL as this key' }).click()
   await page.getByRole('button', { name: 'Run as reader' }).waitFor()
 })
 
@@ -53,12 +53,12 @@ test('a statement tried as a key is run with its rights, and nothing of it stays
     await page.getByRole('button', { name: 'Try it' }).click()
   }
   await tried('insert into t values (8) returning n as inserted')
-  await page.getByText('It may: 1 row. Rolled back').waitFor()
+  await page.getByText('Allowed: 1 row. Rolled back').waitFor()
   await page.getByRole('columnheader', { name: 'inserted' }).waitFor()
   await tried('delete from t')
   await page.getByText('permission denied for table t').waitFor()
   await tried('insert into t values (9); commit')
-  await page.getByText('Write one statement').waitFor()
+  await page.getByText('Enter one statement').waitFor()
   await tried("select repeat('x', 1000000)")
   await page.getByText('The answer is long').waitFor()
   assert.deepEqual((await user.sql('select n from t')).rows, [{ n: 7 }])
@@ -73,14 +73,14 @@ test('a token is hidden until it is asked for; a new one and the end of a key wa
   assert.ok(!(await shown.innerText()).includes(token))
   await page.getByRole('button', { name: 'Show', exact: true }).click()
   assert.equal(await shown.innerText(), token)
-  await page.getByLabel('with the token').check()
+  await page.getByLabel('Include the token').check()
   for (const name of ['curl', 'carto-python', 'GDAL', 'JavaScript']) {
     await page.getByRole('tab', { name }).click()
-    assert.ok((await page.getByRole('region', { name: 'Ready for' }).innerText()).includes(token), name)
+    assert.ok((await page.getByRole('region', { name: 'Example for' }).innerText()).includes(token), name)
   }
 
   await page.getByRole('button', { name: 'New token' }).click()
-  const confirm = page.getByRole('button', { name: 'Make a new token' })
+  const confirm = page.getByRole('button', { name: 'Create new token' })
   assert.ok(await confirm.isDisabled())
   await assertAccessible(page)
   await page.getByLabel('Type robot to confirm').fill('robot')
@@ -91,12 +91,12 @@ test('a token is hidden until it is asked for; a new one and the end of a key wa
 
   await page.getByRole('button', { name: 'Delete' }).click()
   await page.getByLabel('Type robot to confirm').fill('robot')
-  await page.getByRole('button', { name: 'Delete the key' }).click()
+  await page.getByRole('button', { name: 'Delete key' }).click()
   await page.getByRole('heading', { name: 'Keys' }).waitFor()
-  await page.getByText('These two came with the account').waitFor()
+  await page.getByText('These two keys came with the account').waitFor()
   await assert.rejects(keys(user).read('robot'), /not found/)
   await goTo('/keys/robot')
-  await page.getByText('It may have been deleted meanwhile').waitFor()
+  await page.getByText('It may have been deleted').waitFor()
 })
 
 test('one who renews the Master token they are signed in with stays signed in', async (t) => {
@@ -105,9 +105,9 @@ test('one who renews the Master token they are signed in with stays signed in', 
   await page.getByRole('button', { name: 'New token' }).click()
   await page.getByLabel('Type Master to confirm').fill('Master')
   await page.keyboard.press('Enter')
-  await page.locator('.toast', { hasText: 'There is a new token' }).waitFor()
+  await page.locator('.toast', { hasText: 'New token created' }).waitFor()
   await page.getByRole('link', { name: 'Keys', exact: true }).first().click()
-  await page.getByText('These two came with the account').waitFor()
+  await page.getByText('These two keys came with the account').waitFor()
   assert.equal(await page.getByRole('dialog').count(), 0)
   assert.equal(await isAllowedAtAll(user, user.masterToken), false)
 })
@@ -120,24 +120,24 @@ test('what is wrong with a new key is said at its place, and a key like another 
   await keys(user).create({ name: 'new', grants: grantsOn('t', ['select', 'update'], ['public']) })
   await goTo('/keys')
   await page.getByRole('link', { name: 'new', exact: true }).click()
-  await page.getByRole('link', { name: 'Like this one' }).click()
+  await page.getByRole('link', { name: 'Duplicate' }).click()
   assert.ok(await page.getByLabel('update on t').isChecked())
   assert.ok(await page.getByLabel('public', { exact: true }).isChecked())
   await page.getByRole('textbox', { name: 'Name' }).fill('new')
-  await page.getByRole('button', { name: 'Make the key' }).click()
+  await page.getByRole('button', { name: 'Create key' }).click()
   const name = page.getByRole('textbox', { name: 'Name' })
   await page.getByText('has already been taken').waitFor()
   assert.equal(await name.getAttribute('aria-invalid'), 'true')
   await user.sql('drop table t')
   await name.fill('other')
-  await page.getByRole('button', { name: 'Make the key' }).click()
+  await page.getByRole('button', { name: 'Create key' }).click()
   await page.getByText('can only grant table permissions you have').waitFor()
   await page.getByLabel('update on t').uncheck()
   await page.getByLabel('select on t').uncheck()
   await page.getByLabel('sql', { exact: true }).uncheck()
   await page.getByText('Without sql the key cannot run any statement').waitFor()
-  await page.getByRole('button', { name: 'Make the key' }).click()
-  await page.getByText('was not given the API sql').waitFor()
+  await page.getByRole('button', { name: 'Create key' }).click()
+  await page.getByText('does not have the sql API').waitFor()
 })
 
 test('names that are markup, script or emoji stay text in the keys, and work', async (t) => {
@@ -148,7 +148,7 @@ test('names that are markup, script or emoji stay text in the keys, and work', a
   await signInAt('/keys/new')
   await page.getByRole('textbox', { name: 'Name' }).fill(key)
   await page.getByRole('button', { name: 'Read all' }).click()
-  await page.getByRole('button', { name: 'Make the key' }).click()
+  await page.getByRole('button', { name: 'Create key' }).click()
   await page.getByRole('heading', { name: key }).waitFor()
   assert.deepEqual(await shownRights(page), { [`"${table.replaceAll('"', '""')}"`]: 'own no no no' })
   const works = await page.getByRole('region', { name: 'A request that works' }).innerText()
@@ -158,7 +158,7 @@ test('names that are markup, script or emoji stay text in the keys, and work', a
   await page.getByRole('button', { name: 'Delete' }).click()
   await page.getByLabel('to confirm').fill(key)
   await page.keyboard.press('Enter')
-  await page.getByText('These two came with the account').waitFor()
+  await page.getByText('These two keys came with the account').waitFor()
 })
 
 test('the owner of an organization makes a key for a member, with the rights of the member', async (t) => {
@@ -177,18 +177,18 @@ test('the owner of an organization makes a key for a member, with the rights of 
   await page.getByRole('link', { name: 'New key' }).click()
   await page.getByRole('textbox', { name: 'Name' }).fill('for-them')
   await page.getByLabel('theirs').first().check()
-  await page.getByRole('button', { name: 'Make the key' }).click()
+  await page.getByRole('button', { name: 'Create key' }).click()
   await page.getByRole('heading', { name: 'for-them' }).waitFor()
   assert.match(Object.values(await shownRights(page)).join(), /^own no no no/)
   assert.equal((await keys(member).read('for-them')).name, 'for-them')
 })
 
-test('a key that is not Master sees the page of keys greyed, with the reason', async (t) => {
+test('without the Master key the page of keys tells that it is needed', async (t) => {
   const { page, signIn, goTo, user } = await openConsole(t)
   const { token } = await keys(user).create({ name: 'small', grants: grantsOn() })
   await signIn(user, token)
   await goTo('/keys')
-  await page.getByText('Only a Master key may do this').waitFor()
+  await page.getByText('This page needs the Master key').waitFor()
 })
 
 test('the pages of keys keep nobody out, and a key is made without a mouse', async (t) => {
@@ -251,7 +251,7 @@ async function shownRights(page: Page): Promise<Record<string, string>> {
 }
 
 async function copyToken(page: Page): Promise<string> {
-  await page.getByRole('button', { name: 'Copy the token' }).click()
+  await page.getByRole('button', { name: 'Copy token' }).click()
   return eventually(async () => {
     const text = await page.evaluate(() => navigator.clipboard.readText())
     assert.match(text, /^cartage_/)

@@ -54,7 +54,7 @@ test('of more than 200,000 shapes it is said how many are not drawn', async (t) 
   )
   await page.getByRole('tab', { name: 'Map' }).click()
   await page
-    .getByText('200,000 shapes · 1,234 rows beyond the first 200,000 shapes not drawn', { exact: true })
+    .getByText('200,000 shapes · 1,234 rows not drawn: the limit is 200,000 shapes', { exact: true })
     .waitFor()
 })
 
@@ -86,7 +86,7 @@ test('a geometry of another system is not drawn in a wrong place: the map says w
   await signIn()
   await run(page, 'select st_setsrid(st_point(500000, 5700000), 25832) as the_geom')
   await page.getByRole('tab', { name: 'Map' }).click()
-  await page.getByText('put ST_Transform(…, 4326) into the statement').waitFor()
+  await page.getByText('Use ST_Transform(…, 4326) in the statement').waitFor()
 })
 
 test('a browser that cannot draw maps says so, and takes nothing else away', async (t) => {
@@ -127,12 +127,12 @@ test('a chart is drawn of two columns or three, and their names stay text', asyn
     })
   await eventually(async () => assert.ok((await pixels()) > 2_000))
   const ofTwo = await pixels()
-  await page.getByLabel('and').selectOption(hostile)
+  await page.getByLabel('Also').selectOption(hostile)
   await page.getByRole('img', { name: `Chart of value and ${hostile} by at` }).waitFor()
   await page.locator('.u-legend').getByText(hostile).waitFor()
   await eventually(async () => assert.ok((await pixels()) > ofTwo, 'the other line is drawn too'))
   assert.equal(await page.locator('img').count(), 0)
-  await page.getByRole('combobox', { name: 'As', exact: true }).selectOption('bars')
+  await page.getByRole('combobox', { name: 'Chart type' }).selectOption('bars')
   await eventually(async () => assert.ok((await pixels()) > ofTwo))
   await assertAccessible(page)
   await page.getByRole('tab', { name: 'Grid' }).click()

@@ -69,7 +69,7 @@ test('a key that reads this one thing is made once, and the SQL page runs as it'
     [`${anna.username}.plain`]: 'select',
   })
 
-  await page.getByRole('button', { name: 'Put into the editor' }).click()
+  await page.getByRole('button', { name: 'Write SQL' }).click()
   await page.getByRole('menuitem', { name: 'SELECT with a key for this table only' }).click()
   await page.getByText(name).first().waitFor()
   await run(page, 'select current_user::text as who')
@@ -78,6 +78,6 @@ test('a key that reads this one thing is made once, and the SQL page runs as it'
   // A view that calls its owner's functions is given to no key.
   await goTo(at('trap', 'preview'))
   await page.getByRole('button', { name: 'Show rows with a key for this table only' }).click()
-  await page.getByText('No key can be given this').waitFor()
+  await page.getByText('No key can get access to this').waitFor()
   assert.deepEqual(await notes(), [])
 })

@@ -20,18 +20,18 @@ test('of two readings of the catalog the one that was asked for last is shown, w
   await page.getByRole('option', { name: 'public.newer' }).waitFor()
 })
 
-test('a job that is forgotten while it is read stays forgotten', async (t) => {
+test('a job that is removed from the list while it is read stays removed', async (t) => {
   const { page, signInAt } = await openConsole(t)
   await signInAt('/jobs/new')
   await page.getByLabel('Statement 1', { exact: true }).fill('select 1')
-  await page.getByRole('button', { name: 'Run as a job' }).click()
-  await page.getByText('It waits for its turn').waitFor()
+  await page.getByRole('button', { name: 'Start job' }).click()
+  await page.getByText('Waiting: jobs of one user').waitFor()
   await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Jobs' }).click()
   await page.getByRole('row', { name: /select 1.*pending/ }).waitFor()
   // It is told to have begun meanwhile.
   const late = await holdFirst(page, '**/sql/job/*', () => true, 'running')
   await late.isHeld
-  await page.getByRole('button', { name: 'Forget select 1' }).click()
+  await page.getByRole('button', { name: 'Remove select 1' }).click()
   await page.getByText('No jobs yet').waitFor()
   await late.answer()
   // What was kept after the answer is read anew.
@@ -49,10 +49,10 @@ test('a statement becomes one job, however often its button is pressed', async (
   page.on('request', (request) => {
     if (request.method() === 'POST') sent.push(new URL(request.url()).pathname)
   })
-  await page.getByRole('button', { name: 'Start the job' }).dblclick()
+  await page.getByRole('button', { name: 'Start job' }).dblclick()
   await page.getByText(/^Job [0-9a-f-]+: pending/).waitFor()
   assert.equal(sent.filter((path) => path.endsWith('/sql/job')).length, 1)
-  await page.getByRole('button', { name: 'Cancel the job' }).dblclick()
+  await page.getByRole('button', { name: 'Cancel job' }).dblclick()
   await page.getByText(/^Job [0-9a-f-]+: cancelled/).waitFor()
 })
 

@@ -19,7 +19,7 @@ test('a service that is killed during a query says that rows are missing, and af
     .filter({ hasText: /^Running… [1-9],\d{3} rows/ })
     .waitFor()
   await kill()
-  await page.getByRole('alert').getByText('These are not all rows').waitFor()
+  await page.getByRole('alert').getByText('Rows are missing').waitFor()
   assert.ok((await cells(page)).length > 5, 'the rows that came stay')
   await write(page, 'select 7 as typed_meanwhile')
   const unanswered = page.getByRole('alert').getByText('The service does not answer. It may be restarting')
@@ -76,12 +76,11 @@ test('a service that is killed during an upload leaves neither rows nor table, a
   await kill()
   await away(page).waitFor()
   await restart()
-  await page.getByText('Nothing was stored, and no table was made').waitFor()
+  await page.getByText('Nothing was stored, and no table was created').waitFor()
   assert.deepEqual(await tables(user), [])
 })
 
-const away = (page: Page) =>
-  page.getByText('The service does not answer. Trying again; what you type is kept.')
+const away = (page: Page) => page.getByText('The service does not answer. Retrying. What you type is saved.')
 
 /** The console of a process of its own; the worker is the one of the set-up, so that jobs go on without it. */
 async function openOnProcess(t: TestContext) {

@@ -17,10 +17,10 @@ test('rows that are appended are stored once, though the browser sends them agai
   await signInAt('/upload')
   await chooseFile(page, 'n.csv', Buffer.from('n\n1\n2\n'))
   await page.getByText('2 rows, all read').waitFor()
-  await page.getByLabel('Into').selectOption({ label: 'Append to log' })
+  await page.getByLabel('Load into').selectOption({ label: 'Append to log' })
   line.loseAnswers(/^POST .*copyfrom$/, 1)
   await page.getByRole('button', { name: 'Append to log' }).click()
-  await page.getByText(/Nobody knows whether the rows were stored/).waitFor()
+  await page.getByText(/It is unknown whether the rows were stored/).waitFor()
   assert.equal((await user.sql('select from log')).rowCount, 2)
 })
 
@@ -40,7 +40,7 @@ test('a new key is not said to be taken by another one, though the browser asks 
   await signInAt('/keys/new')
   await page.getByRole('textbox', { name: 'Name' }).fill('reader')
   line.loseAnswers(/^POST .*api_keys$/, 1)
-  await page.getByRole('button', { name: 'Make the key' }).click()
+  await page.getByRole('button', { name: 'Create key' }).click()
   await page.getByText('This request has arrived before').first().waitFor()
   const query = `api_key=${user.masterToken}`
   assert.equal((await fetch(`${user.base}/api/v3/api_keys/reader?${query}`)).status, 200)

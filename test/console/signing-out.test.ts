@@ -25,7 +25,7 @@ test('signing out reaches a tab that shows another page just now', async (t) => 
   assert.deepEqual(await second.evaluate(() => ({ ...sessionStorage })), {})
 })
 
-test('drafts and history are shown to the key they were written with, and to nobody without it', async (t) => {
+test('drafts and history are shown only to the key they were written with', async (t) => {
   const { page, signInAt, goTo, user } = await openConsole(t)
   await signInAt('/sql')
   await run(page, "select 'a secret' as word")
@@ -44,7 +44,7 @@ test('drafts and history are shown to the key they were written with, and to nob
   }
   await goTo('/sql')
   await page.getByLabel('User').fill(user.username)
-  await page.getByRole('button', { name: 'Look around without a key' }).click()
+  await page.getByRole('button', { name: 'Browse public data without a key' }).click()
   assert.equal(await shows(), false)
   await signOut(page, user.username)
 
@@ -58,13 +58,13 @@ test('drafts and history are shown to the key they were written with, and to nob
   await eventually(async () => assert.equal(await shows(), true))
 })
 
-test('whoever signs in with less over an open page sees nothing of it', async (t) => {
+test('signing in with a weaker key over an open page hides what was on it', async (t) => {
   const { page, signInAt, user } = await openConsole(t)
   await signInAt('/sql')
   await write(page, "select 'a secret draft'")
   await keysClient(user).regenerate('Master')
   await page.keyboard.press('Control+Enter')
   await page.getByText('Your key is no longer accepted').waitFor()
-  await page.getByRole('button', { name: 'Look around without a key' }).click()
+  await page.getByRole('button', { name: 'Browse public data without a key' }).click()
   await eventually(async () => assert.doesNotMatch((await editor(page).textContent()) ?? 'secret', /secret/))
 })

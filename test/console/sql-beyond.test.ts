@@ -17,8 +17,8 @@ test('a statement over the limit becomes a job by one click, is watched to its e
   await page.getByRole('button', { name: 'Run as a job' }).click()
   const dialog = page.getByRole('dialog', { name: 'Run as a job' })
   await assertAccessible(page)
-  await dialog.getByLabel('Into a new table').fill('slow one')
-  await dialog.getByRole('button', { name: 'Start the job' }).click()
+  await dialog.getByLabel('New table').fill('slow one')
+  await dialog.getByRole('button', { name: 'Start job' }).click()
   await page.getByText(/^Job [0-9a-f-]+: done after/).waitFor()
   await page.getByRole('button', { name: 'Open slow one' }).click()
   await editor(page).getByText('select * from "slow one"').waitFor()
@@ -30,8 +30,8 @@ test('a result beyond 512 MB is stopped in the database too, says how many rows 
   const { page, signIn, user } = await openConsole(t, { setup: { config: { queryTimeoutMs: 120_000 } } })
   await signIn()
   await run(page, "select i, repeat('x', 1000000) as x from generate_series(1, 1000000) i")
-  const [, rows] = /Stopped at (\d+) rows, as the browser should not hold more than 512 MB/.exec(
-    await page.getByText('the browser should not hold more').innerText(),
+  const [, rows] = /Stopped at (\d+) rows: the browser holds at most 512 MB/.exec(
+    await page.getByText('the browser holds at most').innerText(),
   )!
   assert.ok(Number(rows) > 500 && Number(rows) < 530, `${rows} rows`)
   assert.match(await summary(page).innerText(), new RegExp(`^${rows} rows · 51\\d MB`))
@@ -43,7 +43,7 @@ test('a result beyond 512 MB is stopped in the database too, says how many rows 
   await page.getByRole('gridcell', { selected: true }).waitFor()
   await page.getByRole('button', { name: 'Download ▾' }).waitFor()
   await page.getByRole('button', { name: 'Run as a job' }).click()
-  await page.getByRole('dialog', { name: 'Run as a job' }).getByLabel('Into a new table').waitFor()
+  await page.getByRole('dialog', { name: 'Run as a job' }).getByLabel('New table').waitFor()
 })
 
 test('a shared link is shown and not run', async (t) => {
@@ -56,7 +56,7 @@ test('a shared link is shown and not run', async (t) => {
   await eventually(async () => assert.match(await clipboard(page), /\/console\/sql#s=/))
   const link = new URL(await clipboard(page))
   await goTo('/account')
-  await page.getByText('without a limit').waitFor()
+  await page.getByText('no quota').waitFor()
   await page.goto(link.href)
   await page.getByRole('button', { name: 'shared', exact: true }).waitFor()
   await editor(page).getByText("drop table places; -- '🙂' & more").waitFor()
@@ -73,12 +73,12 @@ test('a plan is a table of its nodes, and a write that was carried out for it is
   await page.keyboard.press('Control+Shift+e')
   const plan = page.getByRole('table', { name: 'Plan' })
   await plan.getByText('Seq Scan on places').waitFor()
-  assert.equal(await plan.getByText('Rows met').count(), 0)
+  assert.equal(await plan.getByText('Actual rows').count(), 0)
   await write(page, 'delete from places where kind = 3')
   await page.getByRole('button', { name: 'More' }).click()
   await page.getByRole('menuitem', { name: 'Explain analyze' }).click()
   await plan.getByText('ModifyTable on places').waitFor()
-  await plan.getByText('Rows met').waitFor()
+  await plan.getByText('Actual rows').waitFor()
   await assertAccessible(page)
   for (const text of [
     'select 1; delete from places',
@@ -104,7 +104,7 @@ test('what was run is found again in the history, and put into a draft', async (
   const dialog = page.getByRole('dialog', { name: 'History' })
   await dialog.getByRole('button', { name: /select nothing\s*failed/ }).waitFor()
   await assertAccessible(page)
-  await dialog.getByLabel('Find').fill('again')
+  await dialog.getByLabel('Search').fill('again')
   await dialog.getByRole('button', { name: /select 123/ }).click()
   await editor(page).getByText('select 123 as found_again').waitFor()
 })
@@ -123,7 +123,7 @@ test('a download is complete in every format; an error before it is told, a torn
   assert.equal((await text('CSV')).trim().split('\n').length, 1 + 50_000 * 2)
   assert.equal((JSON.parse(await text('JSON')) as { rows: unknown[] }).rows.length, 50_000)
   assert.equal((await text('NDJSON')).trim().split('\n').length, 50_000)
-  const copied = await download('Binary by COPY')
+  const copied = await download('Binary (COPY)')
   assert.equal(copied.suggestedFilename(), 'result.dmp')
   assert.equal((await readFile(await copied.path())).subarray(0, 6).toString(), 'PGCOPY')
 
@@ -133,29 +133,26 @@ test('a download is complete in every format; an error before it is told, a torn
   await run(page, 'select 1 as a, nam from nowhere')
   await page.getByRole('button', { name: 'Download ▾' }).click()
   await page.getByRole('menuitem', { name: 'CSV', exact: true }).click()
-  await page
-    .getByRole('alert')
-    .getByText('Nothing was downloaded: relation "nowhere" does not exist')
-    .waitFor()
+  await page.getByRole('alert').getByText('Download failed: relation "nowhere" does not exist').waitFor()
 })
 
-test('a statement is run as another key or as nobody, with the real credential, here and by its curl line', async (t) => {
+test('a statement is run as another key or without one, with the real credential, here and by its curl line', async (t) => {
   const { page, signIn, user } = await openConsole(t)
   await user.sql('create table secret (name text)')
   await signIn()
   await run(page, 'select count(*) from secret')
   await eventually(async () => assert.deepEqual(await cells(page), [['0']]))
   await page.getByRole('button', { name: 'Run as Master' }).click()
-  await page.getByRole('menuitemcheckbox', { name: 'nobody' }).click()
+  await page.getByRole('menuitemcheckbox', { name: 'anonymous' }).click()
   await run(page, 'select count(*) from secret')
   await page.getByRole('alert').getByText('permission denied for table secret').waitFor()
-  await summary(page).filter({ hasText: 'as nobody' }).waitFor()
-  const asNobody = await copyCurl(page)
-  assert.match(JSON.parse(await inShell(asNobody, '')).error[0], /permission denied for table secret/)
-  await page.getByRole('button', { name: 'Run as nobody' }).click()
+  await summary(page).filter({ hasText: 'as anonymous' }).waitFor()
+  const anonymous = await copyCurl(page)
+  assert.match(JSON.parse(await inShell(anonymous, '')).error[0], /permission denied for table secret/)
+  await page.getByRole('button', { name: 'Run as anonymous' }).click()
   await page.getByRole('menuitemcheckbox', { name: 'Master' }).click()
   await write(page, "select '\"$HOME\" `id` it''s' as it, count(*) from secret")
-  const asMaster = await copyCurl(page, asNobody)
+  const asMaster = await copyCurl(page, anonymous)
   assert.ok(!asMaster.includes(user.masterToken))
   const { rows } = JSON.parse(await inShell(asMaster, user.masterToken))
   assert.deepEqual(rows, [{ it: '"$HOME" `id` it\'s', count: 0 }])

@@ -40,7 +40,7 @@ test('more rows than are sorted here are sorted by the service', async (t) => {
   await run(page, 'select i, -i as "Odd name" from generate_series(1, 200001) i')
   await page.getByRole('columnheader', { name: 'Odd name' }).click()
   await page
-    .getByText('200,001 rows are too many to be sorted here. Sort by Odd name on the server?')
+    .getByText('200,001 rows are too many to sort in the browser. Sort by Odd name on the server?')
     .waitFor()
   await page.getByRole('button', { name: 'Ascending' }).click()
   await eventually(async () => assert.deepEqual((await cells(page))[0], ['200001', '-200001']), 60_000)
@@ -76,7 +76,7 @@ test('an address that names a key which is not there runs nothing, as any key', 
     grants: [{ type: 'apis', apis: ['sql'] }],
   })
   await signInAt('/sql#as=none')
-  await page.getByText('Nothing is run: the key none is none that this session may run as.').waitFor()
+  await page.getByText('The key none was not found, so nothing runs.').waitFor()
   await write(page, 'select 1')
   await page.keyboard.press('Control+Enter')
   await page.keyboard.press('Control+Shift+Enter')
@@ -95,7 +95,7 @@ test('the palette finds tables and what was run before, and puts it into a draft
   await page.keyboard.press('Control+k')
   await page.getByRole('combobox').fill('orte')
   await page.getByRole('option', { name: 'public.Öffentliche Orte, table' }).waitFor()
-  await page.getByRole('combobox').fill('before lucky')
+  await page.getByRole('combobox').fill('history lucky')
   await page.keyboard.press('Enter')
   await page.getByRole('button', { name: 'shared', exact: true }).waitFor()
   await editor(page).getByText('select 77 as lucky').waitFor()
@@ -127,7 +127,7 @@ test('without HTTPS, where a browser gives less, drafts, results, copying and do
   assert.equal(await clipboard(other).catch(() => 'copied'), 'copied')
 })
 
-test('for who wants no motion nothing moves, not even the cursor of the editor', async (t) => {
+test('with reduced motion nothing moves, not even the cursor of the editor', async (t) => {
   const { page, signInAt } = await openConsole(t)
   await signInAt('/sql')
   await editor(page).focus()

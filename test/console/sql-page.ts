@@ -23,7 +23,7 @@ export async function run(page: Page, text: string): Promise<void> {
   await eventually(async () => {
     const [now] = await shown.allTextContents()
     assert.ok(now && now !== former[0] && !now.startsWith('⋯'), now)
-    assert.ok(await page.getByRole('button', { name: '▶ Run' }).isEnabled())
+    assert.ok(await page.getByRole('button', { name: '▶ Run', exact: true }).isEnabled())
   }, 30_000)
 }
 

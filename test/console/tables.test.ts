@@ -4,7 +4,7 @@ import { createClient } from '../../src/client/client.ts'
 import { eventually } from '../support/setup.ts'
 import { assertAccessibleEverywhere } from './axe.ts'
 import { openConsole } from './open-console.ts'
-import { cells } from './sql-page.ts'
+import { cells, clipboard } from './sql-page.ts'
 
 test('the list tells of every table what it is, and leads to its rows, columns, indexes and keys', async (t) => {
   const { page, signInAt, goTo, user, url } = await openConsole(t, { setup: { worker: true } })
@@ -35,14 +35,14 @@ test('the list tells of every table what it is, and leads to its rows, columns, 
     (await line.innerText()).replace(/\s+/g, ' '),
     /^places table 50 \d+ KB geometry\(Point,4326\) private /,
   )
-  await page.getByLabel('Filter the tables').fill('plac')
+  await page.getByLabel('Filter tables').fill('plac')
   assert.equal(await page.getByRole('row').count(), 2)
   await assertAccessibleEverywhere(page)
   await page.getByRole('link', { name: 'places' }).click()
   await eventually(async () => assert.deepEqual((await cells(page))[0]?.slice(0, 2), ['1', 'place 1']))
   await assertAccessibleEverywhere(page)
   await page.getByRole('tab', { name: 'Columns' }).click()
-  await page.getByRole('row', { name: "name text may be null '<b>'::text how it is called" }).waitFor()
+  await page.getByRole('row', { name: "name text nullable '<b>'::text how it is called" }).waitFor()
   await page.getByRole('tab', { name: 'Indexes' }).click()
   await page.getByRole('row', { name: /places_pkey index CREATE UNIQUE INDEX places_pkey/ }).waitFor()
   await page.getByRole('tab', { name: 'Access' }).click()
@@ -52,10 +52,17 @@ test('the list tells of every table what it is, and leads to its rows, columns, 
 
   await page.getByLabel('Public: readable without a key').click()
   await page.getByRole('row', { name: 'Default public default public no no no' }).waitFor()
-  const anonymous = await fetch(`${user.base}/api/v2/sql?q=select+count(*)+from+places`)
-  assert.equal(anonymous.status, 200)
+  await page.locator('.toast', { hasText: 'places is public' }).waitFor()
+  await page.getByRole('button', { name: 'Copy link' }).click()
+  const link = await eventually(async () => {
+    const text = await clipboard(page)
+    assert.match(text, /^http/)
+    return text
+  })
+  const { rows: linked } = (await (await fetch(link)).json()) as { rows: unknown[] }
+  assert.equal(linked.length, 50)
 
-  await page.getByRole('button', { name: 'Put into the editor' }).click()
+  await page.getByRole('button', { name: 'Write SQL' }).click()
   await page.getByRole('menuitem', { name: 'SELECT' }).click()
   await page.locator('.cm-content', { hasText: 'SELECT id, name, the_geom' }).waitFor()
   await goTo('/tables/public/places')
@@ -78,12 +85,12 @@ test('a table with 1,600 columns and a name that is markup and SQL is shown; one
   await eventually(async () => assert.equal((await cells(page))[0]?.[0], '1'))
   await page.getByRole('tab', { name: 'Columns' }).click()
   await page.getByRole('row', { name: 'c1599 integer' }).waitFor()
-  await page.getByRole('button', { name: 'Put into the editor' }).click()
+  await page.getByRole('button', { name: 'Write SQL' }).click()
   await page.getByRole('menuitem', { name: 'DROP' }).click()
   await page.locator('.cm-content', { hasText: `DROP TABLE ${quoted}` }).waitFor()
   await user.sql(`drop table ${quoted}`)
   await goTo(`/tables/public/${encodeURIComponent(name)}/columns`)
-  await page.getByText('It may have been dropped meanwhile').waitFor()
+  await page.getByText('It may have been dropped').waitFor()
 })
 
 test('the longest name of a table stays on the screen of a telephone', async (t) => {
@@ -92,6 +99,6 @@ test('the longest name of a table stays on the screen of a telephone', async (t)
   await user.sql(`create table ${name} (n int)`)
   await signInAt(`/tables/public/${name}/preview`)
   await page.setViewportSize({ width: 360, height: 740 })
-  const note = await page.getByText('The first 10,000 rows at most').boundingBox()
+  const note = await page.getByText('Shows up to 10,000 rows').boundingBox()
   assert.ok(note && note.x + note.width <= 348, `it ends at ${note && note.x + note.width} of 360 px`)
 })

@@ -38,7 +38,7 @@ test('an upload whose answer is lost is looked for, and its rows are stored once
   const send = async (name: string, lostAnswers: number) => {
     await chooseGenerated(page, `${name}.csv`, { lines: 2 ** 15, bytesOfLine: 100 })
     await page.getByText('32,768 rows, all read').waitFor()
-    await page.getByRole('button', { name: `Make ${name}` }).click()
+    await page.getByRole('button', { name: `Create table ${name}` }).click()
     await eventually(async () => assert.equal(await runningCopies(user), 1), 60_000)
     line.loseAnswers(/copyfrom$/, lostAnswers)
   }
@@ -50,7 +50,7 @@ test('an upload whose answer is lost is looked for, and its rows are stored once
   await page.getByRole('button', { name: 'Another file' }).click()
   await send('again', 1)
   await page
-    .getByText(/Nobody knows whether the rows were stored|again has 32,768 new rows/)
+    .getByText(/It is unknown whether the rows were stored|again has 32,768 new rows/)
     .first()
     .waitFor()
   assert.equal(await rows('again'), 2 ** 15)
@@ -91,7 +91,7 @@ test('a key that somebody else replaces before the rows and after them is asked 
   await signInAt('/upload')
   await chooseFile(page, 'n.csv', Buffer.from('n\n1\n2\n'))
   await page.getByText('2 rows, all read').waitFor()
-  await page.getByLabel('Into').selectOption({ label: 'Append to twice' })
+  await page.getByLabel('Load into').selectOption({ label: 'Append to twice' })
   let token = user.masterToken
   const replaceBefore = async (url: RegExp) => {
     const former = token
@@ -119,8 +119,8 @@ test('a file of 2.5 GB is said to be too large before anything is sent, and is n
   await page.getByText('Drop a file on any page').waitFor()
   const before = rendererMegabytes()
   await chooseGenerated(page, 'huge.csv', { lines: 2 ** 20, bytesOfLine: 2400 })
-  await page.getByText('The service takes 2.1 GB at once, this is 2.5 GB').waitFor()
-  assert.ok(await page.getByRole('button', { name: 'Make huge' }).isDisabled())
+  await page.getByText('The file has 2.5 GB, the limit is 2.1 GB').waitFor()
+  assert.ok(await page.getByRole('button', { name: 'Create table huge' }).isDisabled())
   await page
     .getByTestId('reading')
     .filter({ hasText: /, \d\d %$/ })
@@ -140,7 +140,7 @@ test('a table of 1,600 columns with the longest names gets rows, whatever the or
   const header = names.toReversed().join(',')
   await chooseFile(page, 'w.csv', Buffer.from(`${header}\n7${',""'.repeat(1599)}\n`))
   await page.getByText('1 row, all read').waitFor()
-  await page.getByLabel('Into').selectOption({ label: 'Append to wide' })
+  await page.getByLabel('Load into').selectOption({ label: 'Append to wide' })
   await page.getByRole('button', { name: 'Append to wide' }).click()
   await page.getByText('wide has 1 new row').waitFor()
   const { rows } = await user.sql(`select ${names[0]} as first, ${names[1599]} as last from wide`)

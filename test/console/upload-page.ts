@@ -45,9 +45,9 @@ export async function slowUploads(page: Page): Promise<() => Promise<void>> {
   return () => debug.detach()
 }
 
-/** Begins to send a file, and answers when some of it has left. Nobody sees its table then. */
+/** Begins to send a file, and answers when some of it has left. Its table is not visible to others then. */
 export async function startUpload(page: Page, user: TestUser, name: string): Promise<void> {
-  await page.getByRole('button', { name: `Make ${name}` }).click()
+  await page.getByRole('button', { name: `Create table ${name}` }).click()
   await page.getByTestId('progress').filter({ hasText: someMegabytes }).waitFor()
   await eventually(async () => assert.equal(await runningCopies(user), 1))
   assert.deepEqual(await tables(user), [])

@@ -26,12 +26,12 @@ test('a dropped CSV shows its types and reasons, becomes a table with points by 
     zip: 'text',
   })
   await page.getByText('“01067” in line 2 would lose its zero as a number').waitFor()
-  await page.getByText('The SQL of every step').click()
+  await page.getByText('Show the SQL of each step').click()
   const sql = await page.getByRole('region', { name: 'SQL of the upload' }).innerText()
   assert.match(sql, /CREATE TABLE my_places[\s\S]*COPY my_places[\s\S]*CDB_CartodbfyTable[\s\S]*ANALYZE/)
   await assertAccessibleEverywhere(page)
 
-  await page.getByRole('button', { name: 'Make my_places' }).click()
+  await page.getByRole('button', { name: 'Create table my_places' }).click()
   await page.getByText('my_places has 2 new rows').waitFor()
   const stored =
     'select id::text, name, zip, ST_AsText(the_geom) as at, the_geom_webmercator is null as far from my_places order by cartodb_id'
@@ -53,12 +53,12 @@ test('a wrong line is named with the line itself, and mended by one click', asyn
   await page.getByText('“many” in line 4,323 is not a whole number, as the values before it').waitFor()
   // Against better knowledge, as it is for one who starts before all is read.
   await page.getByLabel('Type of how_many').selectOption('bigint')
-  await page.getByRole('button', { name: 'Make counts' }).click()
-  await page.getByText('Nothing was stored, and no table was made').waitFor()
+  await page.getByRole('button', { name: 'Create table counts' }).click()
+  await page.getByText('Nothing was stored, and no table was created').waitFor()
   await page.getByText('invalid input syntax for type bigint: "many"').first().waitFor()
   assert.match(await page.locator('.bad-line').innerText(), /Line 4,323 of the file\s+4321,many,place 4321/)
   assert.deepEqual(await tables(user), [])
-  await page.getByRole('button', { name: 'Make how_many text and try again' }).click()
+  await page.getByRole('button', { name: 'Change how_many to text and try again' }).click()
   await page
     .getByText('counts has 5,000 new rows')
     .waitFor({ state: 'attached' })
@@ -71,8 +71,8 @@ test('a file that COPY would refuse, or that is too large, is not sent; other fo
   await signInAt('/upload')
   await chooseFile(page, 'a.csv', Buffer.from(`a,b\n1,2\n3\n${'4,5\n'.repeat(300)}`))
   await page.getByText('Line 3: This line has one value, not 2.').waitFor()
-  await page.getByText('The service takes 1.0 KB at once, this is 1.2 KB').waitFor()
-  assert.ok(await page.getByRole('button', { name: 'Make a', exact: true }).isDisabled())
+  await page.getByText('The file has 1.2 KB, the limit is 1.0 KB').waitFor()
+  assert.ok(await page.getByRole('button', { name: 'Create table a', exact: true }).isDisabled())
   await page.getByRole('button', { name: 'Another file' }).click()
   await chooseFile(page, "it's.gpkg", Buffer.from('SQLite format 3\0'))
   const line = await page.getByRole('region', { name: 'Load it with ogr2ogr' }).innerText()
@@ -87,7 +87,7 @@ test('gzip, tabs, another encoding and GeoJSON arrive as they are, into a new ta
   await chooseFile(page, 'x.tsv.gz', gzipSync(Buffer.from('ort\tn\nKöln\t""\nTromsø\t7\n', 'latin1')))
   await page.getByText('This file is not UTF-8').waitFor()
   await page.getByRole('cell', { name: 'Tromsø' }).waitFor()
-  await page.getByLabel('Into').selectOption({ label: 'Append to orte' })
+  await page.getByLabel('Load into').selectOption({ label: 'Append to orte' })
   await page.getByRole('button', { name: 'Append to orte' }).click()
   await page.getByText('orte has 2 new rows').waitFor()
   assert.deepEqual((await user.sql('select * from orte order by n')).rows, [
@@ -105,8 +105,8 @@ test('gzip, tabs, another encoding and GeoJSON arrive as they are, into a new ta
     'g.geojson',
     Buffer.from(JSON.stringify({ type: 'FeatureCollection', features: [feature] })),
   )
-  await page.getByRole('button', { name: 'Make g', exact: true }).click()
-  await page.getByRole('link', { name: 'Open on the map' }).waitFor()
+  await page.getByRole('button', { name: 'Create table g', exact: true }).click()
+  await page.getByRole('link', { name: 'Open map' }).waitFor()
   assert.deepEqual((await user.sql('select ST_AsEWKT(the_geom) as g, n, o from g')).rows, [
     { g: 'SRID=4326;POINT(1 2)', n: '1', o: { a: [1] } },
   ])
@@ -119,23 +119,23 @@ test('a large file is sent with progress; cancelled, it leaves neither rows nor 
   await page.getByLabel('Type of n').waitFor()
   const quicken = await slowUploads(page)
   await startUpload(page, user, 'big')
-  await page.getByRole('button', { name: 'Cancel the upload' }).click()
-  await page.getByText('Neither rows nor table are left.').waitFor()
+  await page.getByRole('button', { name: 'Cancel upload' }).click()
+  await page.getByText('No table was created.').waitFor()
   assert.deepEqual(await tables(user), [])
 
   await quicken()
-  await page.getByRole('button', { name: 'Change and try again' }).click()
+  await page.getByRole('button', { name: 'Edit and try again' }).click()
   let isCut = false
   await context.route('**/copyfrom?*', async (route) => {
     if (isCut) return route.continue()
     isCut = true
     return route.abort('connectionreset')
   })
-  await page.getByRole('button', { name: 'Make big' }).click()
+  await page.getByRole('button', { name: 'Create table big' }).click()
   await page.getByText('The service does not answer').first().waitFor()
   assert.deepEqual(await tables(user), [])
-  await page.getByRole('button', { name: 'Change and try again' }).click()
-  await page.getByRole('button', { name: 'Make big' }).click()
+  await page.getByRole('button', { name: 'Edit and try again' }).click()
+  await page.getByRole('button', { name: 'Create table big' }).click()
   await eventually(
     async () => assert.equal((await user.sql('select count(*)::int as n from big')).rows[0].n, 2 ** 17),
     60_000,
@@ -151,10 +151,10 @@ test('names and values that are SQL or markup stay names and values', async (t) 
     `${hostile.replaceAll('/', '')}.csv`,
     Buffer.from(`"${hostile.replaceAll('"', '""')}",b\n"${'<script>'}",1\n`),
   )
-  await page.getByLabel('Name of the table').fill(hostile)
+  await page.getByLabel('Table name').fill(hostile)
   await page.getByLabel('Name of column 1').fill(hostile)
-  await page.getByLabel('Prepare it for maps').uncheck()
-  await page.getByRole('button', { name: 'Make ' }).click()
+  await page.getByLabel('Prepare for maps').uncheck()
+  await page.getByRole('button', { name: 'Create table ' }).click()
   await eventually(async () => assert.deepEqual(await tables(user), [hostile.slice(0, 63)]))
   await eventually(async () => {
     const { rows } = await user.sql(`select * from "${hostile.replaceAll('"', '""')}"`)

@@ -1,9 +1,9 @@
 import { acts } from '../parts/acts.ts'
 import { Dialog } from '../parts/dialog.tsx'
 
-export function KeysHelp({ close }: Readonly<{ close: () => void }>) {
+export function ShortcutsHelp({ close }: Readonly<{ close: () => void }>) {
   return (
-    <Dialog title="Keys" onClose={close}>
+    <Dialog title="Keyboard shortcuts" onClose={close}>
       <table class="list">
         <tbody>
           {acts.value
