@@ -6,9 +6,9 @@ import { options, render } from 'preact'
 import { restoreSession } from './api/session.ts'
 import { Frame } from './frame/frame.tsx'
 import { guardSinks } from './frame/trusted-types.ts'
-import { listenForKeys } from './parts/acts.ts'
-import { followLinks } from './parts/route.ts'
-import { showTheme } from './parts/theme.ts'
+import { followLinks } from './parts/browser/route.ts'
+import { showTheme } from './parts/browser/theme.ts'
+import { listenForKeys } from './parts/commands.ts'
 
 // Effects run before the next key or click, not after the next frame: what is visible already works.
 options.requestAnimationFrame = queueMicrotask

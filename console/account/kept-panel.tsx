@@ -1,10 +1,10 @@
 import { useRef, useState } from 'preact/hooks'
 import { forgetKept, keep, readAllKept } from '../api/kept.ts'
-import { Confirm } from '../parts/dialog.tsx'
+import { saveFile } from '../parts/browser/files.ts'
+import { Confirm } from '../parts/controls/dialog.tsx'
 import { formatBytes, plural } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { ErrorNotice } from '../parts/notice.tsx'
-import { saveFile } from '../parts/save-file.ts'
 import { toast } from '../parts/toast.tsx'
 import { useWork } from '../parts/work.ts'
 

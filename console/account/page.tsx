@@ -1,10 +1,10 @@
 import { requestJson } from '../api/request.ts'
 import { session } from '../api/session.ts'
-import { serviceAddress } from '../parts/address.ts'
+import { serviceAddress } from '../parts/browser/address.ts'
+import { adoptStyles } from '../parts/browser/styles.ts'
 import { formatTime } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Notice } from '../parts/notice.tsx'
-import { adoptStyles } from '../parts/styles.ts'
 import css from './account.css' with { type: 'text' }
 import { KeptPanel } from './kept-panel.tsx'
 import { LargestTables } from './largest-tables.tsx'

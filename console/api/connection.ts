@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { serviceAddress } from '../parts/address.ts'
+import { serviceAddress } from '../parts/browser/address.ts'
 
 /** False while the service does not answer: the frame then shows a bar. */
 export const isReachable = signal(true)

@@ -1,10 +1,10 @@
 import { type OperationId, operations } from '../../src/client/operations.ts'
 import { quoteShell } from '../../src/client/quote.ts'
-import { addressOf, type Call } from './request.ts'
+import { type ApiCall, addressOf } from './request.ts'
 
 export { quoteShell }
 
-export type CurlCall = Pick<Call, 'parameters' | 'query' | 'json'> &
+export type CurlCall = Pick<ApiCall, 'parameters' | 'query' | 'json'> &
   Readonly<{
     username: string
     /** The token to write into the line. undefined: the line names the variable. null: no credential. */

@@ -8,7 +8,7 @@ export const isNothingKept = signal(false)
 
 /** Reads what this browser stores for the user: drafts, history, job ids, settings. Never a token or a result. */
 export async function readKept<T>(name: string): Promise<T | undefined> {
-  const { memory, store } = placeOf(currentUser())
+  const { memory, store } = storeOf(currentUser())
   if (memory.has(name)) return memory.get(name) as T
   return attempt(() => get<T>(name, store()))
 }
@@ -33,7 +33,7 @@ export function takeNotes<T>(name: string): readonly T[] {
 }
 
 export async function keep(name: string, value: unknown): Promise<void> {
-  const { memory, store } = placeOf(currentUser())
+  const { memory, store } = storeOf(currentUser())
   if (isNothingKept.value) memory.set(name, value)
   await attempt(() => set(name, value, store()))
   if (isNothingKept.value) memory.set(name, value)
@@ -41,7 +41,7 @@ export async function keep(name: string, value: unknown): Promise<void> {
 
 /** Changes a stored value in one transaction, so that tabs do not overwrite each other. Returns the new value. */
 export async function changeKept<T>(name: string, change: (former: T | undefined) => T): Promise<T> {
-  const { memory, store } = placeOf(currentUser())
+  const { memory, store } = storeOf(currentUser())
   let next: T | undefined
   const apply = (former: T | undefined) => {
     next = change(former)
@@ -54,29 +54,29 @@ export async function changeKept<T>(name: string, change: (former: T | undefined
 
 /** All stored values of this user, by name. */
 export async function readAllKept(): Promise<Readonly<Record<string, unknown>>> {
-  const { memory, store } = placeOf(currentUser())
+  const { memory, store } = storeOf(currentUser())
   const stored = isNothingKept.value ? [] : ((await attempt(() => entries<string, unknown>(store()))) ?? [])
   return Object.fromEntries([...stored, ...memory])
 }
 
 export async function forgetKept(name: string): Promise<void> {
-  const { memory, store } = placeOf(currentUser())
+  const { memory, store } = storeOf(currentUser())
   memory.delete(name)
   await attempt(() => del(name, store()))
 }
 
 /** Deletes everything of all users. An open database is emptied now, and deleted when the page is left. */
 export async function forgetThisComputer(): Promise<void> {
-  for (const { store } of places.values()) await attempt(() => clear(store()))
+  for (const { store } of stores.values()) await attempt(() => clear(store()))
   const databases = await indexedDB.databases().catch(() => [])
   for (const { name } of databases) if (name?.startsWith(prefix)) indexedDB.deleteDatabase(name)
   localStorage.clear()
 }
 
-type Place = Readonly<{ memory: Map<string, unknown>; store: () => UseStore }>
+type KeptStore = Readonly<{ memory: Map<string, unknown>; store: () => UseStore }>
 
 const prefix = 'cartage:'
-const places = new Map<string, Place>()
+const stores = new Map<string, KeptStore>()
 const notesOf = (name: string) => `${prefix}${currentUser()}:${name}:`
 
 /** Each key has its own storage, and so has a visitor without a key. None sees what another has written. */
@@ -96,17 +96,17 @@ function fingerprintOf(token: string): string {
   return hash.toString(16)
 }
 
-function placeOf(user: string): Place {
-  const known = places.get(user)
+function storeOf(user: string): KeptStore {
+  const known = stores.get(user)
   if (known) return known
   let opened: UseStore | undefined
   const store = () => {
     opened ??= createStore(prefix + user, 'kept')
     return opened
   }
-  const place = { memory: new Map<string, unknown>(), store }
-  places.set(user, place)
-  return place
+  const made = { memory: new Map<string, unknown>(), store }
+  stores.set(user, made)
+  return made
 }
 
 async function attempt<T>(work: () => Promise<T>): Promise<T | undefined> {

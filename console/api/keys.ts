@@ -1,6 +1,6 @@
 import type { Grant, KeyDocument, KeyList } from '../../src/client/documents.ts'
 import { onlyOnce } from '../../src/client/http/only-once.ts'
-import { type Call, requestJson } from './request.ts'
+import { type ApiCall, requestJson } from './request.ts'
 
 /** Without `member`: the keys of the session's user. Owners and admins of an organization can name a member. */
 export type KeysOf = Readonly<{ member?: string | undefined; signal?: AbortSignal }>
@@ -32,7 +32,7 @@ export const deleteKey = (name: string, of: KeysOf = {}) =>
 /** Keys have times such as `2026-01-31 10:00:00 +0000`, which not every browser can parse. */
 export const timeOfKey = (text: string) => new Date(text.replace(' ', 'T').replace(' +0000', 'Z'))
 
-const callFor = ({ member, signal }: KeysOf, call: Call): Call => ({
+const callFor = ({ member, signal }: KeysOf, call: ApiCall): ApiCall => ({
   ...call,
   query: { ...call.query, target_user: member },
   signal,

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { serviceNow } from '../parts/clock.ts'
+import { serviceNow } from '../parts/browser/clock.ts'
 
 export type RateLimit = Readonly<{ limit: number; remaining: number; resetSeconds: number; seenAt: number }>
 

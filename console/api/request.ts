@@ -1,13 +1,13 @@
 import { type OperationId, operations, pathOf } from '../../src/client/operations.ts'
-import { serviceAddress } from '../parts/address.ts'
-import { noteServiceTime } from '../parts/clock.ts'
+import { serviceAddress } from '../parts/browser/address.ts'
+import { noteServiceTime } from '../parts/browser/clock.ts'
 import { type ApiError, errorOf, isAbort, UnreachableError } from './api-error.ts'
 import { waitForService } from './connection.ts'
 import { authorizationOf, type Credential } from './credential.ts'
 import { noteRateLimit } from './rate-limit.ts'
 import { adminToken, askToSignIn, credential, session } from './session.ts'
 
-export type Call = Readonly<{
+export type ApiCall = Readonly<{
   /** Parameters of the path. `name`, the account, defaults to the session's. */
   parameters?: Readonly<Record<string, string>>
   query?: Readonly<Record<string, string | number | undefined>>
@@ -24,7 +24,7 @@ export type Call = Readonly<{
  * answer, AbortError when the signal fires. Repeats a read when the service is back, and any request after the rate
  * limit has passed or the user has signed in again.
  */
-export async function request(operation: OperationId, call: Call = {}): Promise<Response> {
+export async function request(operation: OperationId, call: ApiCall = {}): Promise<Response> {
   for (let attempt = 1; ; attempt++) {
     const response = await sendOnce(operation, call, attempt)
     if (response === 'again') continue
@@ -39,13 +39,13 @@ export async function request(operation: OperationId, call: Call = {}): Promise<
   }
 }
 
-export async function requestJson<T>(operation: OperationId, call: Call = {}): Promise<T> {
+export async function requestJson<T>(operation: OperationId, call: ApiCall = {}): Promise<T> {
   const response = await request(operation, call)
   return (await response.json()) as T
 }
 
 /** The URL of an operation, for downloads and links. Never contains a token. */
-export function addressOf(operation: OperationId, { parameters, query }: Call = {}): string {
+export function addressOf(operation: OperationId, { parameters, query }: ApiCall = {}): string {
   const url = new URL(
     serviceAddress + pathOf(operation, { name: session.value?.username ?? '', ...parameters }),
   )
@@ -61,7 +61,7 @@ const longestWaitSeconds = 10
 const isPassing = ({ detail, status }: ApiError, operation: OperationId) =>
   detail === 'rate-limit' || (status === 503 && operations[operation][0] === 'GET')
 
-async function sendOnce(operation: OperationId, call: Call, attempt: number): Promise<Response | 'again'> {
+async function sendOnce(operation: OperationId, call: ApiCall, attempt: number): Promise<Response | 'again'> {
   const [method] = operations[operation]
   const who = call.as ?? credentialFor(operation)
   try {

@@ -59,7 +59,7 @@ const pageSize = 1000
 export const changePrivacy = (name: string, privacy: 'PUBLIC' | 'PRIVATE') =>
   requestJson('changePrivacy', { parameters: { table: name }, json: { privacy } })
 
-export type Column = Readonly<{
+export type TableColumn = Readonly<{
   name: string
   type: string
   isNullable: boolean
@@ -70,7 +70,7 @@ export type Column = Readonly<{
 export type TableRule = Readonly<{ name: string; kind: string; definition: string; bytes: number | null }>
 
 export const readColumns = (table: TableId, signal: AbortSignal) =>
-  readRows<Column>(columnsSql(table), { signal })
+  readRows<TableColumn>(columnsSql(table), { signal })
 export const readRules = (table: TableId, signal: AbortSignal) =>
   readRows<TableRule>(rulesSql(table), { signal })
 

@@ -1,18 +1,18 @@
 import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useState } from 'preact/hooks'
 import { isReachable } from '../api/connection.ts'
 import { followJobs } from '../api/follow-jobs.ts'
 import { isNothingKept } from '../api/kept.ts'
 import { adminToken, endExpiry, isExpired, session } from '../api/session.ts'
 import { changeSettings, openSettings } from '../api/settings.ts'
-import { type Act, useActs } from '../parts/acts.ts'
-import { Dialog } from '../parts/dialog.tsx'
+import { listenForFiles } from '../parts/browser/files.ts'
+import { hrefOf, navigate, path, segmentsOf } from '../parts/browser/route.ts'
+import { type Command, useCommands } from '../parts/commands.ts'
+import { Dialog } from '../parts/controls/dialog.tsx'
+import { Menu } from '../parts/controls/menu.tsx'
 import { LiveRegion } from '../parts/live.tsx'
-import { Menu } from '../parts/menu.tsx'
-import { hrefOf, navigate, path, segmentsOf } from '../parts/route.ts'
 import { Toasts } from '../parts/toast.tsx'
 import { Brand } from './brand.tsx'
-import { FileDrop } from './file-drop.tsx'
 import { shownPages, whyNot } from './pages.ts'
 import { Palette } from './palette.tsx'
 import { ShortcutsHelp } from './shortcuts-help.tsx'
@@ -45,9 +45,9 @@ function SignedIn() {
   const close = () => {
     opened.value = null
   }
-  useActs([
+  useCommands([
     ...shownPages().map(
-      ({ name, label, key }): Act => ({
+      ({ name, label, key }): Command => ({
         name: `Go to ${label}`,
         keys: `g ${key}`,
         run: () => navigate(`/${name}`),
@@ -186,4 +186,11 @@ function Bars() {
       )}
     </div>
   )
+}
+
+/** A file dropped on any page opens the upload page. */
+export function FileDrop() {
+  const [isOver, setOver] = useState(false)
+  useLayoutEffect(() => listenForFiles(setOver, () => navigate('/upload')), [])
+  return isOver ? <div class="drop-hint">Drop the file to upload it</div> : null
 }

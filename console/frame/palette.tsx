@@ -1,9 +1,9 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
-import { type Act, acts } from '../parts/acts.ts'
+import { type Command, commands } from '../parts/commands.ts'
 import { useLoaded } from '../parts/loading.tsx'
 
 // Loaded when the palette opens. The field is there before, so nothing typed is lost.
-const loadMore = () => import('./more-acts.ts').then(({ moreActs }) => moreActs())
+const loadMore = () => import('./more-commands.ts').then(({ moreCommands }) => moreCommands())
 
 /** Finds commands, tables and statements of the history by name. */
 export function Palette({ close }: Readonly<{ close: () => void }>) {
@@ -12,12 +12,12 @@ export function Palette({ close }: Readonly<{ close: () => void }>) {
   const [at, setAt] = useState(0)
   const id = useId()
   const more = useLoaded(loadMore, [])
-  const found = find(text, [...acts.value, ...(more.value ?? [])])
+  const found = find(text, [...commands.value, ...(more.value ?? [])])
   useEffect(() => element.current?.showModal(), [])
-  const run = (act: Act | undefined) => {
+  const run = (command: Command | undefined) => {
     close()
     element.current?.close()
-    act?.run()
+    command?.run()
   }
   const cancel = (event: Event) => {
     event.preventDefault()
@@ -47,30 +47,44 @@ export function Palette({ close }: Readonly<{ close: () => void }>) {
           }}
           onKeyDown={move}
         />
-        <div class="palette-list" id={id} role="listbox" aria-label="Commands">
-          {found.map((act, index) => (
-            // biome-ignore lint/a11y/useKeyWithClickEvents: the field above handles the keys
-            <div
-              key={`${index} ${act.name}`}
-              id={`${id}-${index}`}
-              role="option"
-              tabIndex={-1}
-              aria-selected={index === at}
-              onClick={() => run(act)}
-              onPointerMove={() => setAt(index)}
-            >
-              <span class="grow">{act.name}</span>
-              {act.keys && <kbd>{act.keys}</kbd>}
-            </div>
-          ))}
-        </div>
+        <PaletteList id={id} commands={found} at={at} run={run} point={setAt} />
       </div>
     </dialog>
   )
 }
 
+type ListProps = Readonly<{
+  id: string
+  commands: readonly Command[]
+  at: number
+  run: (command: Command) => void
+  point: (at: number) => void
+}>
+
+function PaletteList({ id, commands: found, at, run, point }: ListProps) {
+  return (
+    <div class="palette-list" id={id} role="listbox" aria-label="Commands">
+      {found.map((command, index) => (
+        // biome-ignore lint/a11y/useKeyWithClickEvents: the field above handles the keys
+        <div
+          key={`${index} ${command.name}`}
+          id={`${id}-${index}`}
+          role="option"
+          tabIndex={-1}
+          aria-selected={index === at}
+          onClick={() => run(command)}
+          onPointerMove={() => point(index)}
+        >
+          <span class="grow">{command.name}</span>
+          {command.keys && <kbd>{command.keys}</kbd>}
+        </div>
+      ))}
+    </div>
+  )
+}
+
 /** The first 50 commands whose name contains all words. */
-function find(text: string, all: readonly Act[]): readonly Act[] {
+function find(text: string, all: readonly Command[]): readonly Command[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean)
   return all.filter(({ name }) => words.every((word) => name.toLowerCase().includes(word))).slice(0, 50)
 }

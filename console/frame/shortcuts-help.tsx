@@ -1,12 +1,12 @@
-import { acts } from '../parts/acts.ts'
-import { Dialog } from '../parts/dialog.tsx'
+import { commands } from '../parts/commands.ts'
+import { Dialog } from '../parts/controls/dialog.tsx'
 
 export function ShortcutsHelp({ close }: Readonly<{ close: () => void }>) {
   return (
     <Dialog title="Keyboard shortcuts" onClose={close}>
       <table class="list">
         <tbody>
-          {acts.value
+          {commands.value
             .filter(({ keys }) => keys)
             .map(({ name, keys }) => (
               <tr key={name}>

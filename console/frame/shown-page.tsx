@@ -1,9 +1,9 @@
 import { Component, type ComponentChildren, type ComponentType } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
+import { hrefOf, path, segmentsOf } from '../parts/browser/route.ts'
 import { tell } from '../parts/live.tsx'
 import { Skeleton } from '../parts/loading.tsx'
 import { Empty, ErrorNotice } from '../parts/notice.tsx'
-import { hrefOf, path, segmentsOf } from '../parts/route.ts'
 import { type Page, type PageProps, pages, shownPages, whyNot } from './pages.ts'
 import { SignInForm } from './sign-in.tsx'
 

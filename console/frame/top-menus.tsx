@@ -1,8 +1,8 @@
 import { forgetThisComputer } from '../api/kept.ts'
 import { session, signOut } from '../api/session.ts'
-import { Menu } from '../parts/menu.tsx'
-import { navigate } from '../parts/route.ts'
-import { setTheme, type Theme, theme } from '../parts/theme.ts'
+import { navigate } from '../parts/browser/route.ts'
+import { setTheme, type Theme, theme } from '../parts/browser/theme.ts'
+import { Menu } from '../parts/controls/menu.tsx'
 
 const themes: readonly (readonly [Theme, string])[] = [
   ['system', 'Same as system'],

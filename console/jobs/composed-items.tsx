@@ -1,5 +1,5 @@
 import { useRef } from 'preact/hooks'
-import { Field } from '../parts/field.tsx'
+import { Field } from '../parts/controls/field.tsx'
 import { type ComposedItem, moved, newItem } from './composed-job.ts'
 
 type Changing<T> = (next: T) => void

@@ -1,7 +1,7 @@
 import { readKept } from '../api/kept.ts'
 import { quoteLiteral, readRows } from '../api/sql.ts'
+import { Menu } from '../parts/controls/menu.tsx'
 import { useLoaded } from '../parts/loading.tsx'
-import { Menu } from '../parts/menu.tsx'
 import { ErrorNotice } from '../parts/notice.tsx'
 import { useWork } from '../parts/work.ts'
 

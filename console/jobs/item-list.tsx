@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { ItemDocument } from '../../src/client/documents.ts'
-import { serviceNow } from '../parts/clock.ts'
+import { serviceNow } from '../parts/browser/clock.ts'
 import { formatDuration, formatTime } from '../parts/format.ts'
 import { Notice } from '../parts/notice.tsx'
 import { StatusBadge } from './status-badge.tsx'

@@ -9,11 +9,11 @@ import {
   openKnownJobs,
   rememberJob,
 } from '../api/known-jobs.ts'
-import { useActs } from '../parts/acts.ts'
-import { Field } from '../parts/field.tsx'
+import { hrefOf, navigate, pathTo } from '../parts/browser/route.ts'
+import { useCommands } from '../parts/commands.ts'
+import { Field } from '../parts/controls/field.tsx'
 import { formatAge, plural } from '../parts/format.ts'
 import { Empty, ErrorNotice } from '../parts/notice.tsx'
-import { hrefOf, navigate, pathTo } from '../parts/route.ts'
 import { toast } from '../parts/toast.tsx'
 import { useWork } from '../parts/work.ts'
 import { readJobsFile, saveJobsFile } from './jobs-file.ts'
@@ -23,7 +23,7 @@ export function JobList() {
   const { error, begin } = useWork()
   const file = useRef<HTMLInputElement>(null)
   useEffect(() => void openKnownJobs(), [])
-  useActs([{ name: 'New job', keys: 'Alt+n', run: () => navigate('/jobs/new') }])
+  useCommands([{ name: 'New job', keys: 'Alt+n', run: () => navigate('/jobs/new') }])
   const jobs = knownJobs.value
   const load = () =>
     begin(async () => {

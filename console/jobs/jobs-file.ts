@@ -1,5 +1,5 @@
 import type { KnownJob } from '../api/known-jobs.ts'
-import { saveFile } from '../parts/save-file.ts'
+import { saveFile } from '../parts/browser/files.ts'
 
 /** Saves the list as a file, for another browser. */
 export const saveJobsFile = (jobs: readonly KnownJob[]) =>

@@ -1,13 +1,12 @@
 import { useState } from 'preact/hooks'
 import type { TableRights } from '../../src/client/rights-sql.ts'
-import { shownName } from '../api/sql.ts'
+import { quotedTable, shownTable } from '../api/tables.ts'
 import { plural } from '../parts/format.ts'
 import { Notice } from '../parts/notice.tsx'
 import {
   apis,
   mayBeGiven,
   permissions,
-  quotedTable,
   readsAll,
   services,
   toggle,
@@ -100,7 +99,7 @@ const mostShown = 200
 function TablePicker({ wanted, change, tables }: Picking & Readonly<{ tables: readonly TableRights[] }>) {
   const [filter, setFilter] = useState('')
   const text = filter.trim().toLowerCase()
-  const found = tables.filter((table) => labelOf(table).toLowerCase().includes(text))
+  const found = tables.filter((table) => shownTable(table).toLowerCase().includes(text))
   const readable = found.filter(({ select }) => select === 'all')
   if (tables.length === 0) {
     return (
@@ -158,14 +157,14 @@ function Matrix({ wanted, change, tables }: Picking & Readonly<{ tables: readonl
           {tables.map((table) => (
             <tr key={quotedTable(table)}>
               <th scope="row">
-                {labelOf(table)}
+                {shownTable(table)}
                 {table.kind !== 'table' && <span class="muted"> {table.kind}</span>}
               </th>
               {permissions.map((permission) => (
                 <td key={permission}>
                   <input
                     type="checkbox"
-                    aria-label={`${permission} on ${labelOf(table)}`}
+                    aria-label={`${permission} on ${shownTable(table)}`}
                     disabled={table[permission] !== 'all'}
                     title={table[permission] === 'all' ? undefined : 'You cannot grant this'}
                     checked={mayBeGiven(wanted, table).includes(permission)}
@@ -180,7 +179,3 @@ function Matrix({ wanted, change, tables }: Picking & Readonly<{ tables: readonl
     </div>
   )
 }
-
-/** The name as written in SQL. */
-export const labelOf = ({ schema, name }: Pick<TableRights, 'schema' | 'name'>) =>
-  schema === 'public' ? shownName(name) : `${shownName(schema)}.${shownName(name)}`

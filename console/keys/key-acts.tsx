@@ -1,8 +1,8 @@
 import type { KeyDocument } from '../../src/client/documents.ts'
 import { deleteKey, regenerateToken } from '../api/keys.ts'
 import { session, signIn } from '../api/session.ts'
-import { ConfirmedAct } from '../parts/confirmed-act.tsx'
-import { navigate } from '../parts/route.ts'
+import { navigate } from '../parts/browser/route.ts'
+import { ConfirmedAct } from '../parts/controls/confirmed-act.tsx'
 import { toast } from '../parts/toast.tsx'
 import { keysOf } from './member.ts'
 

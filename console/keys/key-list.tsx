@@ -2,14 +2,14 @@ import { useState } from 'preact/hooks'
 import type { KeyDocument } from '../../src/client/documents.ts'
 import { listAllKeys, timeOfKey } from '../api/keys.ts'
 import { session } from '../api/session.ts'
-import { useActs } from '../parts/acts.ts'
-import { copyText } from '../parts/copy-button.tsx'
-import { Field } from '../parts/field.tsx'
-import { FilterField, LeftOut } from '../parts/filter-field.tsx'
+import { hrefOf, navigate } from '../parts/browser/route.ts'
+import { useCommands } from '../parts/commands.ts'
+import { copyText } from '../parts/controls/copy-button.tsx'
+import { Field } from '../parts/controls/field.tsx'
+import { FilterField, LeftOut } from '../parts/controls/filter-field.tsx'
 import { formatAge, plural } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Empty } from '../parts/notice.tsx'
-import { hrefOf, navigate } from '../parts/route.ts'
 import { keysOf, member, pathToKey } from './member.ts'
 import { databaseGrantOf } from './wanted-key.ts'
 
@@ -19,7 +19,7 @@ const mostShown = 200
 export function KeyList() {
   const keys = useLoaded((signal) => listAllKeys({ ...keysOf(), signal }), [session.value, member.value])
   const [filter, setFilter] = useState('')
-  useActs([{ name: 'New key', keys: 'Alt+n', run: () => navigate('/keys/new') }])
+  useCommands([{ name: 'New key', keys: 'Alt+n', run: () => navigate('/keys/new') }])
   return (
     <>
       <div class="page-head">

@@ -3,7 +3,7 @@ import type { KeyDocument } from '../../src/client/documents.ts'
 import type { Credential } from '../api/credential.ts'
 import { type KeysOf, readKey } from '../api/keys.ts'
 import { credential, session } from '../api/session.ts'
-import { pathTo } from '../parts/route.ts'
+import { pathTo } from '../parts/browser/route.ts'
 
 /** The member whose keys are shown. Empty: the user's own keys. */
 export const member = signal('')

@@ -1,4 +1,4 @@
-import { adoptStyles } from '../parts/styles.ts'
+import { adoptStyles } from '../parts/browser/styles.ts'
 import { KeyList } from './key-list.tsx'
 import css from './keys.css' with { type: 'text' }
 import { member } from './member.ts'

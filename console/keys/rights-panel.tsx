@@ -1,13 +1,13 @@
 import { useState } from 'preact/hooks'
 import type { KeyDocument } from '../../src/client/documents.ts'
 import { shownName } from '../api/sql.ts'
+import { quotedTable, shownTable } from '../api/tables.ts'
 import { plural } from '../parts/format.ts'
 import { Load, type Loaded } from '../parts/loading.tsx'
 import { Empty, Notice } from '../parts/notice.tsx'
 import { Table } from '../parts/table.tsx'
-import { labelOf } from './grants-picker.tsx'
 import type { KnownRight, KnownTable, Rights } from './rights.ts'
-import { permissions, quotedTable } from './wanted-key.ts'
+import { permissions } from './wanted-key.ts'
 
 const mostShown = 500
 
@@ -76,7 +76,7 @@ function Line({ rights, isOwner, kind, ...table }: KnownTable) {
   return (
     <tr>
       <th scope="row">
-        {labelOf(table)}
+        {shownTable(table)}
         {kind !== 'table' && <span class="muted"> {kind}</span>}
         {isOwner && <span class="badge">owner</span>}
       </th>

@@ -1,4 +1,4 @@
-import { labelOf } from './grants-picker.tsx'
+import { shownTable } from '../api/tables.ts'
 import type { KnownTable } from './rights.ts'
 
 /** A statement that the key can run, and one that is refused, if there is one. */
@@ -12,9 +12,11 @@ export function statementsFor(
     tables.find(({ rights }) => !rights.select || !rights.delete)
   const refused =
     closed &&
-    (closed.rights.select ? `delete from ${labelOf(closed)}` : `select count(*) from ${labelOf(closed)}`)
+    (closed.rights.select
+      ? `delete from ${shownTable(closed)}`
+      : `select count(*) from ${shownTable(closed)}`)
   return {
-    allowed: readable ? `select count(*) from ${labelOf(readable)}` : 'select 1',
+    allowed: readable ? `select count(*) from ${shownTable(readable)}` : 'select 1',
     ...(refused && { refused }),
   }
 }

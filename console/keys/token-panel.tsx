@@ -1,8 +1,8 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { KeyDocument } from '../../src/client/documents.ts'
 import { CodeBlock } from '../parts/code-block.tsx'
-import { copyText } from '../parts/copy-button.tsx'
-import { Tabs, tabPanel } from '../parts/tabs.tsx'
+import { copyText } from '../parts/controls/copy-button.tsx'
+import { Tabs, tabPanel } from '../parts/controls/tabs.tsx'
 import { readyLines } from './ready-lines.ts'
 
 const shownMs = 30_000

@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks'
 import type { KeyDocument } from '../../src/client/documents.ts'
-import { Field } from '../parts/field.tsx'
+import { Field } from '../parts/controls/field.tsx'
 import { plural, shorten } from '../parts/format.ts'
 import { tell } from '../parts/live.tsx'
 import { ErrorNotice, Notice } from '../parts/notice.tsx'
-import { ScrollBox } from '../parts/scroll-box.tsx'
+import { Table } from '../parts/table.tsx'
 import { useWork } from '../parts/work.ts'
 import { type Trial, tryStatement } from './try-statement.ts'
 
@@ -46,12 +46,12 @@ export function TryPanel({ of: key, example }: Readonly<{ of: KeyDocument; examp
         </div>
       </form>
       {error !== undefined && <ErrorNotice title="Refused by the database" error={error} />}
-      {trial && <Outcome trial={trial} />}
+      {trial && <TrialOutcome trial={trial} />}
     </section>
   )
 }
 
-function Outcome({ trial }: Readonly<{ trial: Trial }>) {
+function TrialOutcome({ trial }: Readonly<{ trial: Trial }>) {
   if (trial === 'too-long') {
     return (
       <Notice kind="good">
@@ -65,28 +65,15 @@ function Outcome({ trial }: Readonly<{ trial: Trial }>) {
     <>
       <Notice kind="good">Allowed: {plural(trial.total, 'row')}. Rolled back, nothing changed.</Notice>
       {columns.length > 0 && (
-        <ScrollBox label="The first rows">
-          <table class="list">
-            <thead>
-              <tr>
-                {columns.map((column) => (
-                  <th scope="col" key={column}>
-                    {column}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {rows.map((row, at) => (
-                <tr key={at}>
-                  {columns.map((column) => (
-                    <td key={column}>{shorten(shownValue(row[column]), 60)}</td>
-                  ))}
-                </tr>
+        <Table label="The first rows" head={columns}>
+          {rows.map((row, at) => (
+            <tr key={at}>
+              {columns.map((column) => (
+                <td key={column}>{shorten(shownValue(row[column]), 60)}</td>
               ))}
-            </tbody>
-          </table>
-        </ScrollBox>
+            </tr>
+          ))}
+        </Table>
       )}
     </>
   )

@@ -1,5 +1,5 @@
 import type { DatabaseGrant, DataServicesGrant, Grant, KeyDocument } from '../../src/client/documents.ts'
-import { quoteName } from '../api/sql.ts'
+import { quotedTable, type TableId } from '../api/tables.ts'
 
 export const apis = ['sql', 'maps'] as const
 export const permissions = ['select', 'insert', 'update', 'delete'] as const
@@ -8,8 +8,7 @@ export const services = ['geocoding', 'routing', 'isolines', 'observatory'] as c
 export type Api = (typeof apis)[number]
 export type Permission = (typeof permissions)[number]
 export type Service = (typeof services)[number]
-export type TableName = Readonly<{ schema: string; name: string }>
-type TableChoice = TableName & Readonly<{ permissions: readonly Permission[] }>
+type TableChoice = TableId & Readonly<{ permissions: readonly Permission[] }>
 
 /** A key in the form. */
 export type WantedKey = Readonly<{
@@ -31,17 +30,15 @@ export const emptyKey: WantedKey = {
   services: [],
 }
 
-export const quotedTable = ({ schema, name }: TableName) => `${quoteName(schema)}.${quoteName(name)}`
-
-export const mayBeGiven = (wanted: WantedKey, table: TableName) =>
+export const mayBeGiven = (wanted: WantedKey, table: TableId) =>
   wanted.tables.get(quotedTable(table))?.permissions ?? []
 
-export function toggleTable(wanted: WantedKey, table: TableName, permission: Permission): WantedKey {
+export function toggleTable(wanted: WantedKey, table: TableId, permission: Permission): WantedKey {
   return withTable(wanted, table, toggle(mayBeGiven(wanted, table), permission))
 }
 
 /** Grants reading all these tables, or revokes it if all are granted already. */
-export function toggleReading(wanted: WantedKey, tables: readonly TableName[]): WantedKey {
+export function toggleReading(wanted: WantedKey, tables: readonly TableId[]): WantedKey {
   const isOn = readsAll(wanted, tables)
   return tables.reduce((former, table) => {
     const others = mayBeGiven(former, table).filter((each) => each !== 'select')
@@ -49,7 +46,7 @@ export function toggleReading(wanted: WantedKey, tables: readonly TableName[]): 
   }, wanted)
 }
 
-export const readsAll = (wanted: WantedKey, tables: readonly TableName[]) =>
+export const readsAll = (wanted: WantedKey, tables: readonly TableId[]) =>
   tables.length > 0 && tables.every((table) => mayBeGiven(wanted, table).includes('select'))
 
 export const toggle = <T>(list: readonly T[], item: T): readonly T[] =>
@@ -87,7 +84,7 @@ export function keyLike({ grants }: Pick<KeyDocument, 'grants'>): WantedKey {
 export const databaseGrantOf = (grants: readonly Grant[]) =>
   grants.find((grant): grant is DatabaseGrant => grant.type === 'database')
 
-function withTable(wanted: WantedKey, table: TableName, chosen: readonly Permission[]): WantedKey {
+function withTable(wanted: WantedKey, table: TableId, chosen: readonly Permission[]): WantedKey {
   const tables = new Map(wanted.tables)
   const { schema, name } = table
   if (chosen.length === 0) tables.delete(quotedTable(table))

@@ -1,10 +1,10 @@
 import type { ActivityDocument } from '../../src/client/documents.ts'
 import { readActivity } from '../api/operator.ts'
-import { serviceNow } from '../parts/clock.ts'
+import { serviceNow } from '../parts/browser/clock.ts'
+import { hrefOf, pathTo } from '../parts/browser/route.ts'
 import { formatAge, formatCount, formatDuration, formatTime, plural } from '../parts/format.ts'
 import { Skeleton } from '../parts/loading.tsx'
 import { Empty, ErrorNotice } from '../parts/notice.tsx'
-import { hrefOf, pathTo } from '../parts/route.ts'
 import { Table } from '../parts/table.tsx'
 import { usePolled } from './use-polled.ts'
 

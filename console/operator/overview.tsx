@@ -1,10 +1,10 @@
 import type { ComponentChildren } from 'preact'
 import type { CheckDocument } from '../../src/client/documents.ts'
 import { type Readiness, readActivity, readReadiness, runDoctor } from '../api/operator.ts'
+import { hrefOf } from '../parts/browser/route.ts'
 import { plural } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Notice } from '../parts/notice.tsx'
-import { hrefOf } from '../parts/route.ts'
 import { CheckTable } from './doctor.tsx'
 
 /** The state of the service, and what needs attention. */

@@ -1,4 +1,4 @@
-import { Field } from '../parts/field.tsx'
+import { Field } from '../parts/controls/field.tsx'
 
 /** An input for a name, a size or a rate. */
 export function TextField({

@@ -2,12 +2,12 @@ import { useState } from 'preact/hooks'
 import type { UserDocument } from '../../src/client/documents.ts'
 import { describeKeyQuota, describeQuota } from '../../src/client/sizes.ts'
 import { listUsers } from '../api/operator.ts'
-import { useActs } from '../parts/acts.ts'
-import { FilterField, LeftOut } from '../parts/filter-field.tsx'
+import { hrefOf, navigate, pathTo } from '../parts/browser/route.ts'
+import { useCommands } from '../parts/commands.ts'
+import { FilterField, LeftOut } from '../parts/controls/filter-field.tsx'
 import { formatAge, formatTime } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Empty } from '../parts/notice.tsx'
-import { hrefOf, navigate, pathTo } from '../parts/route.ts'
 import { Table } from '../parts/table.tsx'
 
 /** The filter finds the others. */
@@ -16,7 +16,7 @@ const mostShown = 200
 export function UserListPage() {
   const users = useLoaded(listUsers, [])
   const [filter, setFilter] = useState('')
-  useActs([{ name: 'New user', keys: 'Alt+n', run: () => navigate('/operator/users/new') }])
+  useCommands([{ name: 'New user', keys: 'Alt+n', run: () => navigate('/operator/users/new') }])
   return (
     <>
       <div class="page-head">

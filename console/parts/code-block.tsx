@@ -1,4 +1,4 @@
-import { copyText } from './copy-button.tsx'
+import { copyText } from './controls/copy-button.tsx'
 
 /** Text to copy, such as a shell command. */
 export function CodeBlock({ label, text }: Readonly<{ label: string; text: string }>) {

@@ -1,5 +1,5 @@
 import { plural } from '../../src/client/format.ts'
-import { serviceNow } from './clock.ts'
+import { serviceNow } from './browser/clock.ts'
 
 export * from '../../src/client/format.ts'
 

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { CopyButton } from './copy-button.tsx'
+import { CopyButton } from './controls/copy-button.tsx'
 
 type NoticeKind = 'error' | 'warning' | 'good' | 'info'
 

@@ -1,14 +1,14 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import uPlot from 'uplot'
 import chartCss from 'uplot/dist/uPlot.min.css' with { type: 'text' }
-import { Choice } from '../parts/choice.tsx'
+import { adoptStyles } from '../parts/browser/styles.ts'
+import { colourOf, shownTheme } from '../parts/browser/theme.ts'
+import { Choice } from '../parts/controls/choice.tsx'
 import { formatCount } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Empty } from '../parts/notice.tsx'
-import { adoptStyles } from '../parts/styles.ts'
-import { colourOf, shownTheme } from '../parts/theme.ts'
-import type { NumberColumns } from './protocol.ts'
 import type { Result } from './result.ts'
+import type { NumberColumns } from './worker/protocol.ts'
 
 adoptStyles(chartCss)
 

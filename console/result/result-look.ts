@@ -1,21 +1,21 @@
 import { signal } from '@preact/signals'
 import { toast } from '../parts/toast.tsx'
-import type { Place, Selection } from './grid-selection.ts'
-import type { Order } from './protocol.ts'
+import type { CellPosition, CellSelection } from './grid/grid-selection.ts'
 import type { Result } from './result.ts'
+import type { ResultOrder } from './worker/protocol.ts'
 
-export type View = 'grid' | 'map' | 'chart' | 'messages'
+export type ResultViewName = 'grid' | 'map' | 'chart' | 'messages'
 
 /** More rows are sorted by the server. */
 const mostSorted = 200_000
 
 /** The view state of a result. It stays when another result is shown meanwhile. */
 export class ResultLook {
-  readonly view = signal<View>('grid')
-  readonly selection = signal<Selection>({ anchor: { row: 0, column: 0 }, focus: { row: 0, column: 0 } })
+  readonly view = signal<ResultViewName>('grid')
+  readonly selection = signal<CellSelection>({ anchor: { row: 0, column: 0 }, focus: { row: 0, column: 0 } })
   /** The cell to scroll to. */
-  readonly focus = signal<Place | undefined>(undefined)
-  readonly order = signal<Order | null>(null)
+  readonly focus = signal<CellPosition | undefined>(undefined)
+  readonly order = signal<ResultOrder | null>(null)
   readonly isOpen = signal(false)
   /** The column of a requested sort that only the service can do. */
   readonly wantedOrder = signal<number | undefined>(undefined)
@@ -26,7 +26,7 @@ export class ResultLook {
     this.#result = result
   }
 
-  select(selection: Selection): void {
+  select(selection: CellSelection): void {
     this.selection.value = selection
     this.focus.value = selection.focus
   }

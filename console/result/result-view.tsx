@@ -2,25 +2,25 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useState } from 'preact/hooks'
 import { ApiError } from '../api/api-error.ts'
 import type { Credential } from '../api/credential.ts'
-import { useActs } from '../parts/acts.ts'
-import { copyText } from '../parts/copy-button.tsx'
+import { adoptStyles } from '../parts/browser/styles.ts'
+import { useCommands } from '../parts/commands.ts'
+import { copyText } from '../parts/controls/copy-button.tsx'
+import { Menu } from '../parts/controls/menu.tsx'
+import { Tabs, tabPanel } from '../parts/controls/tabs.tsx'
 import { formatBytes, formatCount, formatDuration, plural } from '../parts/format.ts'
-import { Menu } from '../parts/menu.tsx'
 import { Empty, ErrorNotice, Notice } from '../parts/notice.tsx'
-import { adoptStyles } from '../parts/styles.ts'
-import { Tabs, tabPanel } from '../parts/tabs.tsx'
 import { toast } from '../parts/toast.tsx'
-import { CellPanel } from './cell-panel.tsx'
-import { copyFormats, copySelection } from './clipboard.ts'
 import { type DownloadFormat, downloadFormats, startDownload } from './download.ts'
-import { Find } from './find.tsx'
-import { Grid } from './grid.tsx'
-import { rangeOf } from './grid-selection.ts'
+import { CellPanel } from './grid/cell-panel.tsx'
+import { copyFormats, copySelection } from './grid/clipboard.ts'
+import { Find } from './grid/find.tsx'
+import { Grid } from './grid/grid.tsx'
+import { rangeOf } from './grid/grid-selection.ts'
+import { SortNotice } from './grid/sort-notice.tsx'
 import { LazyView, loadChart, loadMap } from './lazy-view.tsx'
 import css from './result.css' with { type: 'text' }
 import type { Result, ServerOrder } from './result.ts'
-import type { ResultLook, View } from './result-look.ts'
-import { SortNotice } from './sort-notice.tsx'
+import type { ResultLook, ResultViewName } from './result-look.ts'
 
 adoptStyles(css)
 
@@ -50,7 +50,7 @@ export function ResultView(props: ResultViewProps) {
   }
   const tabs = viewsOf(result)
   const view = tabs.some(({ name }) => name === look.view.value) ? look.view.value : 'grid'
-  useActs(
+  useCommands(
     tabs.map(({ name, label }, at) => ({
       name: `Show the result: ${label}`,
       keys: `Alt+${at + 1}`,
@@ -90,7 +90,7 @@ export function ResultView(props: ResultViewProps) {
   )
 }
 
-function viewsOf(result: Result): readonly Readonly<{ name: View; label: string }>[] {
+function viewsOf(result: Result): readonly Readonly<{ name: ResultViewName; label: string }>[] {
   const messages = messagesOf(result).length
   const { rows, columns } = result.progress.value
   const isComplete = result.state.value !== 'running' && rows > 0
@@ -103,7 +103,11 @@ function viewsOf(result: Result): readonly Readonly<{ name: View; label: string 
   ]
 }
 
-function Content({ view, result, look }: Readonly<{ view: View; result: Result; look: ResultLook }>) {
+function Content({
+  view,
+  result,
+  look,
+}: Readonly<{ view: ResultViewName; result: Result; look: ResultLook }>) {
   if (view === 'messages') return <Messages result={result} />
   if (view === 'map') return <LazyView load={loadMap} result={result} look={look} />
   if (view === 'chart') return <LazyView load={loadChart} result={result} look={look} />

@@ -4,8 +4,16 @@ import { ApiError, UnreachableError } from '../api/api-error.ts'
 import { waitForService } from '../api/connection.ts'
 import { authorizationOf, type Credential } from '../api/credential.ts'
 import { addressOf } from '../api/request.ts'
-import type { FromWorker, Outcome, Progress, Question, Questions, Row, ToWorker } from './protocol.ts'
-import { takeWorker } from './spare-worker.ts'
+import type {
+  FromWorker,
+  Question,
+  Questions,
+  ResultOutcome,
+  ResultProgress,
+  ResultRow,
+  ToWorker,
+} from './worker/protocol.ts'
+import { takeWorker } from './worker/spare-worker.ts'
 
 /** Further parameters of the SQL endpoint. With `params` PostgreSQL accepts one statement only. */
 export type QueryExtras = Partial<ServerOrder> & Readonly<{ params?: readonly unknown[] }>
@@ -17,17 +25,17 @@ export type ResultState = 'running' | 'done' | 'stopped' | 'full' | 'failed'
 
 /** The rows of one statement. A worker holds them; the main thread reads only what it shows. */
 export class Result {
-  readonly progress = signal<Progress>({ rows: 0, bytes: 0, columns: [] })
+  readonly progress = signal<ResultProgress>({ rows: 0, bytes: 0, columns: [] })
   readonly state = signal<ResultState>('running')
   readonly error = signal<Error | undefined>(undefined)
-  readonly outcome = signal<Outcome | undefined>(undefined)
+  readonly outcome = signal<ResultOutcome | undefined>(undefined)
   readonly startedAt = performance.now()
   /** Until the last byte arrived. */
   readonly elapsedMs = signal<number | undefined>(undefined)
   /** Resolves when the result has ended, in whatever way. */
   readonly ended: Promise<void>
   /** The first rows, in their original order. */
-  head: readonly Row[] = []
+  head: readonly ResultRow[] = []
   readonly #worker = takeWorker()
   readonly #questions = new Map<number, (answer: unknown) => void>()
   #lastId = 0
@@ -85,7 +93,7 @@ export class Result {
     if (message.kind === 'ended') this.#finish(message.outcome)
   }
 
-  #finish(outcome: Outcome): void {
+  #finish(outcome: ResultOutcome): void {
     this.elapsedMs.value = performance.now() - this.startedAt
     this.outcome.value = outcome
     this.error.value = errorOf(outcome)
@@ -94,7 +102,7 @@ export class Result {
   }
 }
 
-function errorOf(outcome: Outcome): Error | undefined {
+function errorOf(outcome: ResultOutcome): Error | undefined {
   if (outcome.kind === 'refused') {
     return new ApiError(
       outcome.status,

@@ -1,4 +1,4 @@
-import { Menu, type MenuItem } from '../parts/menu.tsx'
+import { Menu, type MenuItem } from '../parts/controls/menu.tsx'
 import { addDraft, chooseDraft, closeDraft, currentId, drafts } from './drafts.ts'
 import { chosenKey, currentRunAs, missingKey, otherKeys, ownKey } from './run-as.ts'
 import { isRunning, stopRunning } from './runs.ts'

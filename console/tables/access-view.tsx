@@ -2,10 +2,10 @@ import type { KeyDocument } from '../../src/client/documents.ts'
 import { listAllKeys } from '../api/keys.ts'
 import { session } from '../api/session.ts'
 import type { Table } from '../api/tables.ts'
+import { hrefOf, pathTo } from '../parts/browser/route.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Empty } from '../parts/notice.tsx'
-import { hrefOf, pathTo } from '../parts/route.ts'
-import { ScrollBox } from '../parts/scroll-box.tsx'
+import { Table as ListTable } from '../parts/table.tsx'
 
 const permissions = ['select', 'insert', 'update', 'delete'] as const
 
@@ -22,24 +22,11 @@ function Keys({ table }: Readonly<{ table: Table }>) {
     <Load from={keys}>
       {(found) => (
         <>
-          <ScrollBox label="Access by key">
-            <table class="list">
-              <thead>
-                <tr>
-                  {['Key', 'Type', ...permissions].map((title) => (
-                    <th scope="col" key={title}>
-                      {title}
-                    </th>
-                  ))}
-                </tr>
-              </thead>
-              <tbody>
-                {found.map((key) => (
-                  <Line key={key.name} of={key} table={table} />
-                ))}
-              </tbody>
-            </table>
-          </ScrollBox>
+          <ListTable label="Access by key" head={['Key', 'Type', ...permissions]}>
+            {found.map((key) => (
+              <Line key={key.name} of={key} table={table} />
+            ))}
+          </ListTable>
           <p class="muted small">
             {table.privacy === 'PUBLIC'
               ? 'This table is public: anyone can read it, with or without a key. '

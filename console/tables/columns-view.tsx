@@ -1,9 +1,8 @@
-import type { ComponentChildren } from 'preact'
 import { readColumns, readRules, type TableId } from '../api/tables.ts'
 import { formatBytes } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Empty } from '../parts/notice.tsx'
-import { ScrollBox } from '../parts/scroll-box.tsx'
+import { Table } from '../parts/table.tsx'
 
 type Of = Readonly<{ table: TableId }>
 
@@ -12,21 +11,19 @@ export function ColumnsView({ table }: Of) {
   return (
     <Load from={columns}>
       {(found) => (
-        <ScrollBox label="Columns">
-          <Rows head={['Column', 'Type', 'Null', 'Default', 'Comment']}>
-            {found.map(({ name, type, isNullable, fallback, comment }) => (
-              <tr key={name}>
-                <th scope="row">{name}</th>
-                <td>{type}</td>
-                <td>{isNullable ? 'nullable' : 'not null'}</td>
-                <td>
-                  <code>{fallback}</code>
-                </td>
-                <td>{comment}</td>
-              </tr>
-            ))}
-          </Rows>
-        </ScrollBox>
+        <Table label="Columns" head={['Column', 'Type', 'Null', 'Default', 'Comment']}>
+          {found.map(({ name, type, isNullable, fallback, comment }) => (
+            <tr key={name}>
+              <th scope="row">{name}</th>
+              <td>{type}</td>
+              <td>{isNullable ? 'nullable' : 'not null'}</td>
+              <td>
+                <code>{fallback}</code>
+              </td>
+              <td>{comment}</td>
+            </tr>
+          ))}
+        </Table>
       )}
     </Load>
   )
@@ -41,39 +38,20 @@ export function RulesView({ table }: Of) {
         found.length === 0 ? (
           <Empty>No indexes or constraints. Use “Write SQL” to create an index.</Empty>
         ) : (
-          <ScrollBox label="Indexes and constraints">
-            <Rows head={['Name', 'Kind', 'Definition', 'Size']}>
-              {found.map(({ name, kind, definition, bytes }) => (
-                <tr key={`${kind}\n${name}`}>
-                  <th scope="row">{name}</th>
-                  <td>{kind}</td>
-                  <td>
-                    <code>{definition}</code>
-                  </td>
-                  <td class="number">{bytes !== null && formatBytes(bytes)}</td>
-                </tr>
-              ))}
-            </Rows>
-          </ScrollBox>
+          <Table label="Indexes and constraints" head={['Name', 'Kind', 'Definition', 'Size']}>
+            {found.map(({ name, kind, definition, bytes }) => (
+              <tr key={`${kind}\n${name}`}>
+                <th scope="row">{name}</th>
+                <td>{kind}</td>
+                <td>
+                  <code>{definition}</code>
+                </td>
+                <td class="number">{bytes !== null && formatBytes(bytes)}</td>
+              </tr>
+            ))}
+          </Table>
         )
       }
     </Load>
-  )
-}
-
-function Rows({ head, children }: Readonly<{ head: readonly string[]; children: ComponentChildren }>) {
-  return (
-    <table class="list">
-      <thead>
-        <tr>
-          {head.map((title) => (
-            <th key={title} scope="col">
-              {title}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>{children}</tbody>
-    </table>
   )
 }

@@ -3,7 +3,7 @@ import type { KeyCredential } from '../api/credential.ts'
 import { narrowKeyName } from '../api/narrow-key.ts'
 import { session } from '../api/session.ts'
 import { quotedTable, shownTable, type Table } from '../api/tables.ts'
-import { useActs } from '../parts/acts.ts'
+import { useCommands } from '../parts/commands.ts'
 import { Result } from '../result/result.ts'
 import { ResultLook } from '../result/result-look.ts'
 import { ResultView } from '../result/result-view.tsx'
@@ -19,7 +19,7 @@ export function Preview({ table, who }: Readonly<{ table: Table; who: KeyCredent
     return () => result.drop()
   }, [who, table.schema, table.name])
   const stop = () => shown?.result.stop()
-  useActs([{ name: 'Stop reading rows', keys: 'Ctrl+.', run: stop }])
+  useCommands([{ name: 'Stop reading rows', keys: 'Ctrl+.', run: stop }])
   if (!shown) return null
   const isRunning = shown.result.state.value === 'running'
   return (

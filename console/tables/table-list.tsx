@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks'
 import { session } from '../api/session.ts'
 import { readTables, shownTable, type Table } from '../api/tables.ts'
-import { useActs } from '../parts/acts.ts'
-import { FilterField, LeftOut } from '../parts/filter-field.tsx'
+import { hrefOf, pathTo } from '../parts/browser/route.ts'
+import { useCommands } from '../parts/commands.ts'
+import { FilterField, LeftOut } from '../parts/controls/filter-field.tsx'
 import { formatAge, formatBytes, formatCount } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Empty } from '../parts/notice.tsx'
-import { hrefOf, pathTo } from '../parts/route.ts'
 
 /** The filter finds the others. */
 const mostShown = 500
@@ -14,7 +14,7 @@ const mostShown = 500
 export function TableList() {
   const tables = useLoaded(readTables, [session.value])
   const [filter, setFilter] = useState('')
-  useActs([{ name: 'Refresh tables', run: tables.reload }])
+  useCommands([{ name: 'Refresh tables', run: tables.reload }])
   return (
     <>
       <div class="page-head">

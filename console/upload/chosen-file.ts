@@ -1,7 +1,7 @@
 import workerName from 'worker:./file-worker.ts'
 import { signal } from '@preact/signals'
 import type { CsvDialect } from '../../src/client/import/csv-head.ts'
-import { assetAddress } from '../parts/address.ts'
+import { assetAddress } from '../parts/browser/address.ts'
 import type { FileHead, FileProblem, FileReading, FromFileWorker, ToFileWorker } from './file-protocol.ts'
 
 /** A file to upload. A worker reads it and adds to what is known of it. */

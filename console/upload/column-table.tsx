@@ -1,7 +1,7 @@
 import { columnTypes } from '../../src/client/import/infer-types.ts'
 import { plural, shorten } from '../parts/format.ts'
 import type { FileHead } from './file-protocol.ts'
-import type { Planned, WantedImport } from './wanted-import.ts'
+import type { Planned, PlannedColumn, WantedImport } from './wanted-import.ts'
 
 type ColumnTableProps = Readonly<{
   head: FileHead
@@ -23,35 +23,8 @@ export function ColumnTable({ head, planned, wanted, want }: ColumnTableProps) {
         <table class="list">
           <thead>
             <tr>
-              {shown.map(({ name, type, reason }, at) => (
-                <th scope="col" key={at}>
-                  <div class="stack tight">
-                    <input
-                      aria-label={`Name of column ${at + 1}`}
-                      spellcheck={false}
-                      value={name}
-                      onInput={(event) =>
-                        want({ ...wanted, names: { ...wanted.names, [at]: event.currentTarget.value } })
-                      }
-                    />
-                    {wanted.target ? (
-                      <span>{type}</span>
-                    ) : (
-                      <select
-                        aria-label={`Type of ${name}`}
-                        value={type}
-                        onChange={(event) =>
-                          want({ ...wanted, types: { ...wanted.types, [at]: event.currentTarget.value } })
-                        }
-                      >
-                        {columnTypes.map((each) => (
-                          <option key={each}>{each}</option>
-                        ))}
-                      </select>
-                    )}
-                    <span class="reason">{reason}</span>
-                  </div>
-                </th>
+              {shown.map((column, at) => (
+                <ColumnHead key={at} column={column} at={at} wanted={wanted} want={want} />
               ))}
             </tr>
           </thead>
@@ -74,5 +47,40 @@ export function ColumnTable({ head, planned, wanted, want }: ColumnTableProps) {
         </p>
       )}
     </>
+  )
+}
+
+type HeadProps = Pick<ColumnTableProps, 'wanted' | 'want'> & Readonly<{ column: PlannedColumn; at: number }>
+
+function ColumnHead({ column: { name, type, reason }, at, wanted, want }: HeadProps) {
+  return (
+    <th scope="col">
+      <div class="stack tight">
+        <input
+          aria-label={`Name of column ${at + 1}`}
+          spellcheck={false}
+          value={name}
+          onInput={(event) =>
+            want({ ...wanted, names: { ...wanted.names, [at]: event.currentTarget.value } })
+          }
+        />
+        {wanted.target ? (
+          <span>{type}</span>
+        ) : (
+          <select
+            aria-label={`Type of ${name}`}
+            value={type}
+            onChange={(event) =>
+              want({ ...wanted, types: { ...wanted.types, [at]: event.currentTarget.value } })
+            }
+          >
+            {columnTypes.map((each) => (
+              <option key={each}>{each}</option>
+            ))}
+          </select>
+        )}
+        <span class="reason">{reason}</span>
+      </div>
+    </th>
   )
 }

@@ -1,9 +1,9 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { openCatalog } from '../api/catalog.ts'
 import { session } from '../api/session.ts'
-import { droppedFile } from '../parts/dropped-file.ts'
+import { droppedFile } from '../parts/browser/files.ts'
+import { adoptStyles } from '../parts/browser/styles.ts'
 import { Empty } from '../parts/notice.tsx'
-import { adoptStyles } from '../parts/styles.ts'
 import { ChosenFile } from './chosen-file.ts'
 import { FileView } from './file-view.tsx'
 import css from './upload.css' with { type: 'text' }

@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { startFront } from '../support/http-front.ts'
 import { basic, eventually, type Setup, setup, type TestUser } from '../support/setup.ts'
-import { browser } from './browser.ts'
+import { browser } from './support/browser.ts'
 
 /** What a site can make a browser send without a word to the service. Each writes the number that it is given. */
 const tricks: Record<string, (write: (n: number) => string) => string> = {

@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { setup } from '../support/setup.ts'
-import { provideConsole } from './provide-console.ts'
+import { provideConsole } from './support/provide-console.ts'
 
 await provideConsole()
 
@@ -69,7 +69,7 @@ test('the console stays as small as was promised', async () => {
   const named = (start: string) => outputs.filter(({ file }) => file.startsWith(start))
   const alone = (some: readonly Output[]) => some.filter((output) => ![...first, ...sql].includes(output))
   for (const view of ['map-view', 'table-map', 'small-map']) {
-    const own = needs(outputs, `console/result/${view}.tsx`)
+    const own = needs(outputs, `console/result/map/${view}.tsx`)
     const map = alone([...own, ...named('maplibre-gl-worker'), ...named('world')])
     assert.ok(kilobytes(map) <= 490, `${view}: ${kilobytes(map)} KB`)
   }
