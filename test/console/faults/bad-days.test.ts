@@ -6,7 +6,7 @@ import { cells, editor, run, summary, write } from '../support/sql-page.ts'
 
 const hostile = '<img src=x onerror=alert(1)>"\'</script>🙂'
 
-test('a key that is replaced while one works asks for the new one, and the statement is run with it', async (t) => {
+test('when a key is replaced the console asks for the new one, and runs the statement with it', async (t) => {
   const { page, signIn, user } = await openConsole(t)
   await signIn()
   await run(page, 'select 1 as a')
@@ -23,7 +23,7 @@ test('a key that is replaced while one works asks for the new one, and the state
   await eventually(async () => assert.deepEqual(await cells(page), [['2']]))
 })
 
-test('a service that goes away in the middle of rows leaves those that came, and says that they are not all', async (t) => {
+test('if the service goes away midway the rows that arrived stay, and the console says that rows are missing', async (t) => {
   const { page, signIn, admin, user } = await openConsole(t)
   await signIn()
   await write(
@@ -45,7 +45,7 @@ test('a service that goes away in the middle of rows leaves those that came, and
   await eventually(async () => assert.deepEqual(await cells(page), [['3']]))
 })
 
-test('a statement whose answer never comes is said to be unknown, and nothing typed is lost', async (t) => {
+test('if no answer comes the console says so, and nothing typed is lost', async (t) => {
   const { page, signIn } = await openConsole(t)
   await signIn()
   await write(page, 'select 1 as kept')
@@ -60,7 +60,7 @@ test('a statement whose answer never comes is said to be unknown, and nothing ty
   await eventually(async () => assert.deepEqual(await cells(page), [['1']]))
 })
 
-test('a result with 1,600 columns is drawn as far as it is seen, and its last column is reached', async (t) => {
+test('of a result with 1,600 columns only the visible ones are drawn, and the last one can be reached', async (t) => {
   const { page, signIn } = await openConsole(t)
   await signIn()
   await run(page, `select ${Array.from({ length: 1600 }, (_, at) => `${at} as c${at}`).join(', ')}`)
@@ -71,7 +71,7 @@ test('a result with 1,600 columns is drawn as far as it is seen, and its last co
   await page.getByRole('columnheader', { name: 'c1599' }).waitFor()
 })
 
-test('text that is markup stays text in completions, errors, drafts and notices, however long', async (t) => {
+test('markup stays text in completions, errors, drafts and notices, however long', async (t) => {
   const { page, signIn, user } = await openConsole(t)
   const name = `"${hostile.slice(0, 40).replaceAll('"', '""')}"`
   await user.sql(`create table t (${name} text); insert into t values ('x')`)
@@ -94,7 +94,7 @@ test('text that is markup stays text in completions, errors, drafts and notices,
   assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true)
 })
 
-test('a browser that refuses to keep anything says so, and all works until the tab is closed', async (t) => {
+test('in a browser without storage the console says so, and works until the tab is closed', async (t) => {
   const { page, signIn } = await openConsole(t)
   await page.addInitScript(() => {
     IDBFactory.prototype.open = () => {
@@ -113,7 +113,7 @@ test('a browser that refuses to keep anything says so, and all works until the t
     .waitFor()
 })
 
-test('two tabs write drafts and neither takes away what the other has written', async (t) => {
+test('drafts written in two tabs do not overwrite each other', async (t) => {
   const { page, context, url, signIn, user } = await openConsole(t)
   await signIn()
   await write(page, 'select 1 as first')
@@ -153,7 +153,7 @@ test('with no tables at all the page says what to do next', async (t) => {
   await page.getByText('No tables yet').waitFor()
 })
 
-test('of columns with the same name it is said how many are not shown', async (t) => {
+test('the console says how many columns of the same name are not shown', async (t) => {
   const { page, signIn } = await openConsole(t)
   await signIn()
   await run(page, 'select 1 as a, 2 as a, 3 as b')

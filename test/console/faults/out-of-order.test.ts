@@ -4,7 +4,7 @@ import type { Page, Route } from 'playwright-core'
 import { openConsole } from '../support/open-console.ts'
 import { run } from '../support/sql-page.ts'
 
-test('of two readings of the catalog the one that was asked for last is shown, whichever answers last', async (t) => {
+test('of two catalog requests the later one counts, whichever is answered last', async (t) => {
   const { page, signInAt } = await openConsole(t)
   await signInAt('/sql')
   await run(page, 'select 1')
@@ -28,13 +28,13 @@ test('a job that is removed from the list while it is read stays removed', async
   await page.getByText('Waiting: jobs of one user').waitFor()
   await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Jobs' }).click()
   await page.getByRole('row', { name: /select 1.*pending/ }).waitFor()
-  // It is told to have begun meanwhile.
+  // The delayed answer says that it is running.
   const late = await holdFirst(page, '**/sql/job/*', () => true, 'running')
   await late.isHeld
   await page.getByRole('button', { name: 'Remove select 1' }).click()
   await page.getByText('No jobs yet').waitFor()
   await late.answer()
-  // What was kept after the answer is read anew.
+  // The reload reads what is stored after the answer.
   await page.reload()
   await page.getByText('No jobs yet').waitFor()
   assert.equal(await page.getByRole('link', { name: 'select 1' }).count(), 0)
@@ -61,7 +61,7 @@ type Asked = Readonly<{ postData: () => string | null }>
 const isCatalog = (asked: Asked | Route) =>
   (('request' in asked ? asked.request() : asked).postData() ?? '').includes('current_schemas(false)')
 
-/** The first such request is answered by the service at once, and the page hears of it when `answer` is called. */
+/** Holds back the answer to the first such request until `answer` is called. */
 async function holdFirst(page: Page, path: string, isMeant: (route: Route) => boolean, status?: string) {
   let isFirst = true
   let held: () => void = () => undefined

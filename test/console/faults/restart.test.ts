@@ -8,7 +8,7 @@ import { openConsole } from '../support/open-console.ts'
 import { cells, editor, run, summary, write } from '../support/sql-page.ts'
 import { chooseLarge, slowUploads, startUpload, tables } from '../support/upload-page.ts'
 
-test('a service that is killed during a query says that rows are missing, and after its restart one goes on', async (t) => {
+test('if the service is killed during a query the console says that rows are missing, and works again after the restart', async (t) => {
   const { page, signIn, kill, restart } = await openOnProcess(t)
   await signIn()
   const half =
@@ -56,7 +56,7 @@ test('a job is followed to its end over a restart of the service, however long t
   await status.filter({ hasText: 'running' }).waitFor()
   assert.equal(await stop(), 0)
   await away(page).waitFor()
-  // Longer than any single read waits.
+  // Longer than a single read waits.
   for (let step = 0; step < 4; step++) await page.clock.runFor(20_000)
   assert.equal(await page.getByRole('alert').count(), 0)
   await status.filter({ hasText: 'running' }).waitFor()
@@ -66,7 +66,7 @@ test('a job is followed to its end over a restart of the service, however long t
   await status.filter({ hasText: 'done' }).waitFor()
 })
 
-test('a service that is killed during an upload leaves neither rows nor table, and says so when it is back', async (t) => {
+test('if the service is killed during an upload neither rows nor table are left, and the console says so after the restart', async (t) => {
   const { page, signInAt, user, kill, restart } = await openOnProcess(t)
   await signInAt('/upload')
   await chooseLarge(page, 'large.csv')
@@ -82,7 +82,7 @@ test('a service that is killed during an upload leaves neither rows nor table, a
 
 const away = (page: Page) => page.getByText('The service does not answer. Retrying. What you type is saved.')
 
-/** The console of a process of its own; the worker is the one of the set-up, so that jobs go on without it. */
+/** The console of a separate process. The worker is that of the set-up, so that jobs run without this process. */
 async function openOnProcess(t: TestContext) {
   let serving: RunningProcess | undefined
   const start = async ({ service, keys }: Setup, port = '0') => {

@@ -9,9 +9,9 @@ import { type SlowLine, slowLine } from '../support/slow-line.ts'
 import { run } from '../support/sql-page.ts'
 import { chooseFile } from '../support/upload-page.ts'
 
-/** Chromium sends again what got no answer on a connection that it had kept, also a POST. */
+/** Chromium repeats a request, also a POST, if it got no answer on a kept-alive connection. */
 
-test('rows that are appended are stored once, though the browser sends them again', async (t) => {
+test('appended rows are stored once, even if the browser sends them again', async (t) => {
   const { page, signInAt, user, line } = await openOnLine(t)
   await user.sql('create table log (n int)')
   await signInAt('/upload')
@@ -24,7 +24,7 @@ test('rows that are appended are stored once, though the browser sends them agai
   assert.equal((await user.sql('select from log')).rowCount, 2)
 })
 
-test('a statement of the editor runs once, though the browser sends it again', async (t) => {
+test('a statement of the editor runs once, even if the browser sends it again', async (t) => {
   const { page, signInAt, user, line } = await openOnLine(t)
   await user.sql('create table log (n int)')
   await signInAt('/sql')
@@ -35,7 +35,7 @@ test('a statement of the editor runs once, though the browser sends it again', a
   assert.equal((await user.sql('select from log')).rowCount, 1)
 })
 
-test('a new key is not said to be taken by another one, though the browser asks for it again', async (t) => {
+test('a new key is not reported as a duplicate if the browser sends its request again', async (t) => {
   const { page, signInAt, user, line } = await openOnLine(t)
   await signInAt('/keys/new')
   await page.getByRole('textbox', { name: 'Name' }).fill('reader')
@@ -46,7 +46,7 @@ test('a new key is not said to be taken by another one, though the browser asks 
   assert.equal((await fetch(`${user.base}/api/v3/api_keys/reader?${query}`)).status, 200)
 })
 
-test('the client in a page changes nothing twice, though the browser sends it again', async (t) => {
+test('the client in a page changes nothing twice, even if the browser sends a request again', async (t) => {
   const { url, user } = await setup(t)
   const line = await slowLine(t, url)
   const context = await (await browser(false)).newContext()

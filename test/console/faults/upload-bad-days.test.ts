@@ -17,7 +17,7 @@ test('a tab that is closed in the middle of an upload leaves neither rows nor ta
   await assertNothingLeft(user)
 })
 
-test('a page that crashes in the middle of an upload, with no last word, leaves neither rows nor table', async (t) => {
+test('a page that crashes in the middle of an upload leaves neither rows nor table', async (t) => {
   const { page, context, user } = await openMidUpload(t)
   const debug = await context.newCDPSession(page)
   const isCrashed = page.waitForEvent('crash')
@@ -32,7 +32,7 @@ test('a computer that loses its network in the middle of an upload leaves neithe
   await assertNothingLeft(user)
 })
 
-test('an upload whose answer is lost is looked for, and its rows are stored once', async (t) => {
+test('if the answer to an upload is lost the console checks the table, and the rows are stored once', async (t) => {
   const { page, signInAt, user, line } = await openOnSlowLine(t)
   await signInAt('/upload')
   const send = async (name: string, lostAnswers: number) => {
@@ -43,7 +43,7 @@ test('an upload whose answer is lost is looked for, and its rows are stored once
     line.loseAnswers(/copyfrom$/, lostAnswers)
   }
   const rows = async (name: string) => (await user.sql(`select from ${name}`)).rowCount
-  // Chromium sends it again as long as it has connections that it had kept.
+  // Chromium repeats it on every kept-alive connection.
   await send('lost', Number.POSITIVE_INFINITY)
   await page.getByText('lost has 32,768 new rows').waitFor()
   assert.equal(await rows('lost'), 2 ** 15)
@@ -56,7 +56,7 @@ test('an upload whose answer is lost is looked for, and its rows are stored once
   assert.equal(await rows('again'), 2 ** 15)
 })
 
-/** A file of 66 MB on its way: far more than waits in the buffers of the system, and would arrive without its sender. */
+/** Starts an upload of 66 MB: far more than the buffers of the system hold. */
 async function openMidUpload(t: TestContext) {
   const opened = await openOnSlowLine(t)
   const { page, signInAt, user } = opened
@@ -85,7 +85,7 @@ async function assertNothingLeft(user: TestUser): Promise<void> {
   assert.deepEqual(await tables(user), [])
 }
 
-test('a key that somebody else replaces before the rows and after them is asked for, and the file arrives once', async (t) => {
+test('if the key is replaced before and after the rows the console asks for it, and the file is stored once', async (t) => {
   const { page, signInAt, user } = await openConsole(t, { setup: { worker: true } })
   await user.sql('create table twice (n int)')
   await signInAt('/upload')
@@ -113,7 +113,7 @@ test('a key that somebody else replaces before the rows and after them is asked 
   assert.equal((await user.sql('select from twice')).rowCount, 2)
 })
 
-test('a file of 2.5 GB is said to be too large before anything is sent, and is not held in memory', async (t) => {
+test('a file of 2.5 GB is refused before anything is sent, and is not held in memory', async (t) => {
   const { page, signInAt } = await openConsole(t)
   await signInAt('/upload')
   await page.getByText('Drop a file on any page').waitFor()
@@ -162,7 +162,7 @@ async function signInAgain(page: Page, token: string): Promise<void> {
   await dialog.waitFor({ state: 'detached' })
 }
 
-/** Of all pages and their workers of the browsers that this process has started. */
+/** The memory of all pages and workers in the browsers of this process. */
 function rendererMegabytes(): number {
   const processes = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -183,7 +183,7 @@ function readProcess(pid: string) {
     const isRenderer = readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('--type=renderer')
     return [{ pid, parent, megabytes: Number(kilobytes) / 1024, isRenderer }]
   } catch {
-    // It has ended meanwhile.
+    // The process has ended.
     return []
   }
 }

@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core'
 import { eventually } from '../../support/setup.ts'
 import { openConsole } from '../support/open-console.ts'
 
-test('a key that is pressed the moment its page is seen is not lost', async (t) => {
+test('a shortcut pressed the moment its page appears is not lost', async (t) => {
   const { page, url, signInAt } = await openConsole(t)
   await signInAt('/account')
   await page.getByText('Signed in with the Master key').waitFor()
@@ -18,12 +18,12 @@ test('a key that is pressed the moment its page is seen is not lost', async (t) 
   }
 })
 
-test('a dialog, the palette and a menu have the keys from the moment they are asked for', async (t) => {
+test('a dialog, the palette and a menu take keys as soon as they open', async (t) => {
   const { page, url, user, signInAt } = await openConsole(t)
   await user.sql('create table places (name text)')
   await signInAt('/account')
   await page.getByText('Signed in with the Master key').waitFor()
-  // On a slow line: the palette waits for no file.
+  // As on a slow connection: the palette must not wait for a file.
   await page.route('**/assets/**', () => undefined)
   for (const [opener, focused] of [
     [{ key: '?' }, 'BUTTON'],
@@ -52,7 +52,7 @@ test('a dialog, the palette and a menu have the keys from the moment they are as
 
 type Key = Readonly<{ key: string; altKey?: boolean; ctrlKey?: boolean }>
 
-/** No person is quicker: in the first task after the text came into the page. */
+/** Presses a key in the first task after the text has appeared. */
 function pressOnceSeen(page: Page, text: string, key: Key): Promise<void> {
   return page.evaluate(
     ({ wanted, init }) => {
@@ -67,7 +67,7 @@ function pressOnceSeen(page: Page, text: string, key: Key): Promise<void> {
   )
 }
 
-/** What has the keys in the first task after the one of a key. */
+/** Presses a key, and tells what has the focus in the next task. */
 function pressAndLook(page: Page, key: Key) {
   return page.evaluate(
     async (init) => {

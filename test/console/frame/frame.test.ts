@@ -16,7 +16,7 @@ test('a browser that opens the address gets the console and signs in with a user
   await eventually(async () => assert.equal(await page.title(), 'SQL · Cartage'))
 })
 
-test('a new tab is signed in by the open one, and signing out takes both out and leaves nothing', async (t) => {
+test('an open tab signs in a new one, and signing out ends both and leaves nothing', async (t) => {
   const { page, context, url, signIn, user } = await openConsole(t)
   await signIn()
   const second = await context.newPage()
@@ -38,7 +38,7 @@ test('a new tab is signed in by the open one, and signing out takes both out and
   })
 })
 
-test('a tab that hears of the signing out gives the key to nobody, even while it is still there', async (t) => {
+test('a tab that was signed out gives its key to no other tab, even before it has reloaded', async (t) => {
   const { page, context, url, signInAt } = await openConsole(t)
   await signInAt('/account')
   await page.getByText('Signed in with the Master key').waitFor()
@@ -52,7 +52,7 @@ test('a tab that hears of the signing out gives the key to nobody, even while it
     return messages
   })
   await page.getByLabel('API key').waitFor()
-  // The page that is loaded anew asks too, after all that the former one has said.
+  // The reloaded page asks too, after everything that the old one has sent.
   await eventually(async () => assert.deepEqual(await heard.jsonValue(), [{ kind: 'ask' }]))
 })
 
@@ -64,7 +64,7 @@ test('a visitor without a key browses the public data of an account', async (t) 
   await page.getByText('Browsing public data without a key.').waitFor()
 })
 
-test('a key that stops working asks for another over the page, and the page goes on', async (t) => {
+test('when a key stops working a dialog asks for another, and the page continues', async (t) => {
   const { page, user, signInAt } = await openConsole(t)
   await signInAt('/account')
   await page.getByText('no quota').waitFor()
@@ -83,7 +83,7 @@ test('a key that stops working asks for another over the page, and the page goes
   assert.equal(await dialog.count(), 0)
 })
 
-test('while the service does not answer the console says so, and goes on when it is back', async (t) => {
+test('while the service does not answer the console says so, and continues when it is back', async (t) => {
   const { page, signIn } = await openConsole(t)
   await signIn()
   await page.route('**/{api,health}/**', (route) => route.abort('connectionrefused'))
@@ -94,9 +94,9 @@ test('while the service does not answer the console says so, and goes on when it
   await page.getByText('The service does not answer.').waitFor({ state: 'detached' })
 })
 
-test('everything in the frame is done with the keyboard', async (t) => {
+test('everything in the frame works with the keyboard', async (t) => {
   const { page, url, signInAt } = await openConsole(t)
-  // Not from the editor, which takes the keys that it is given.
+  // Not on the SQL page: the editor would take the keys.
   await signInAt('/account')
   await page.getByText('Signed in with the Master key').waitFor()
   await page.keyboard.press('g')
@@ -115,7 +115,7 @@ test('everything in the frame is done with the keyboard', async (t) => {
   assert.equal(await page.getByRole('dialog').count(), 0)
 })
 
-test('on a telephone every page is reached by one menu', async (t) => {
+test('on a phone one menu leads to every page', async (t) => {
   const { page, signInAt, url } = await openConsole(t)
   await signInAt('/account')
   await page.setViewportSize({ width: 360, height: 700 })
@@ -125,7 +125,7 @@ test('on a telephone every page is reached by one menu', async (t) => {
   await page.getByRole('button', { name: 'Page: Jobs' }).waitFor()
 })
 
-test('signing in and the frame keep nobody out, light or dark, narrow or wide', async (t) => {
+test('sign-in and frame are accessible, light or dark, narrow or wide', async (t) => {
   const { page, goTo, user, signInAt } = await openConsole(t)
   await goTo('/')
   await page.getByLabel('API key').waitFor()

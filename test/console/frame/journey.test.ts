@@ -7,7 +7,7 @@ import { drawnOf } from '../support/map-page.ts'
 import { fillSignIn, openConsole } from '../support/open-console.ts'
 import { clipboard } from '../support/sql-page.ts'
 
-test('a stranger drops a CSV, sees it on a map, makes a key that may only read it, and proves that with curl', async (t) => {
+test('a new user drops a CSV, sees it on a map, creates a key that can only read it, and checks that with curl', async (t) => {
   const { page, url, user } = await openConsole(t, { drawsMaps: true, setup: { worker: true } })
   await page.goto(url)
   await fillSignIn(page, user.username, user.masterToken)
@@ -43,7 +43,7 @@ test('a stranger drops a CSV, sees it on a map, makes a key that may only read i
   assert.match(JSON.parse(await inShell(refused, token)).error[0], /permission denied/)
 })
 
-/** As a mouse does. A text, as what runs in the page is not to be compiled here. */
+/** Drops a file. The code is a string, so that it is not compiled here. */
 async function dropFile(page: Page, name: string, content: string): Promise<void> {
   await page.evaluate(`{
     const dataTransfer = new DataTransfer()

@@ -6,7 +6,7 @@ import { basic, eventually } from '../../support/setup.ts'
 import { openConsole } from '../support/open-console.ts'
 import { cells, clipboard, editor } from '../support/sql-page.ts'
 
-test('from signing in over SQL, its result and a download to a key and a job, nobody needs a mouse', async (t) => {
+test('sign-in, SQL, results, a download, a key and a job work without a mouse', async (t) => {
   const { page, goTo, user, url } = await openConsole(t, { setup: { worker: true } })
   const { keyboard } = page
   await user.sql('create table places (name text)')
@@ -61,7 +61,7 @@ test('from signing in over SQL, its result and a download to a key and a job, no
   assert.deepEqual((await user.sql('select name from places')).rows, [{ name: 'by keys alone' }])
 })
 
-/** As somebody does who looks where the focus is. */
+/** Presses Tab until the element has the focus. */
 async function moveTo(place: Locator, key = 'Tab'): Promise<void> {
   await place.waitFor()
   for (let step = 0; step < 60; step++) {

@@ -15,7 +15,7 @@ const shapes = [
   'GEOMETRYCOLLECTION(POINT(1 2), LINESTRING(0 0, 1 1))',
 ]
 
-test('a geometry is read from EWKB as PostGIS writes it in GeoJSON, in either byte order', async (t) => {
+test('reading EWKB gives the GeoJSON of PostGIS, in both byte orders', async (t) => {
   const { user } = await setup(t)
   for (const order of ['NDR', 'XDR']) {
     const { rows } = await user.sql(
@@ -27,7 +27,7 @@ test('a geometry is read from EWKB as PostGIS writes it in GeoJSON, in either by
   }
 })
 
-test('web mercator becomes degrees; other systems, curves, nothing and nonsense are not drawn', async (t) => {
+test('Web Mercator becomes degrees; other SRIDs, curves, empty geometries and other text are not drawn', async (t) => {
   const { user } = await setup(t)
   const { rows } = await user.sql(
     `select st_transform(st_setsrid(st_point(13.4, 52.5), 4326), 3857)::text as mercator,

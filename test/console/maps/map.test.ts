@@ -8,7 +8,7 @@ import { cells, run } from '../support/sql-page.ts'
 
 const hostile = '<img src=x onerror=alert(1)>🙂'
 
-test('a map shows the points of a result without the internet, and a point and its row select each other; its legend is text', async (t) => {
+test('a map shows the points of a result without the internet; selecting a point selects its row; the legend is text', async (t) => {
   const { page, signIn } = await openConsole(t, { drawsMaps: true })
   await signIn()
   await run(
@@ -43,9 +43,9 @@ test('a map shows the points of a result without the internet, and a point and i
   await assertAccessible(page)
 })
 
-test('of more than 200,000 shapes it is said how many are not drawn', async (t) => {
+test('beyond 200,000 shapes the map says how many rows are not drawn', async (t) => {
   const { page, signIn } = await openConsole(t, { drawsMaps: true })
-  // What is said of them is proven, not that they are drawn: that takes the processor seconds.
+  // Tests only the text: drawing them takes seconds.
   await page.route('**/maplibre-gl-worker*', () => undefined)
   await signIn()
   await run(
@@ -58,7 +58,7 @@ test('of more than 200,000 shapes it is said how many are not drawn', async (t) 
     .waitFor()
 })
 
-test('a geometry is opened as WKT and on a small map, which follows the theme of the system', async (t) => {
+test('a geometry opens as WKT and on a small map, which follows the system theme', async (t) => {
   const { page, signIn } = await openConsole(t, { drawsMaps: true })
   await page.emulateMedia({ colorScheme: 'light' })
   await signIn()
@@ -74,14 +74,14 @@ test('a geometry is opened as WKT and on a small map, which follows the theme of
   const light = await colourAt(page, 20.01, 10.01)
   await page.emulateMedia({ colorScheme: 'dark' })
   await eventually(async () => assert.notDeepEqual(await colourAt(page, 20.01, 10.01), light), 60_000)
-  // On a narrow screen the cell lies over the grid.
+  // On a narrow screen the cell covers the grid.
   await page.getByRole('button', { name: 'Close the cell' }).click()
   await page.getByRole('gridcell').nth(1).dblclick()
   await page.getByText('POINT(1 2)', { exact: true }).waitFor()
   await page.getByText('Z and M are not shown').waitFor()
 })
 
-test('a geometry of another system is not drawn in a wrong place: the map says what to do', async (t) => {
+test('a geometry with another SRID is not drawn in a wrong place: the map says what to do', async (t) => {
   const { page, signIn } = await openConsole(t)
   await signIn()
   await run(page, 'select st_setsrid(st_point(500000, 5700000), 25832) as the_geom')
@@ -89,7 +89,7 @@ test('a geometry of another system is not drawn in a wrong place: the map says w
   await page.getByText('Use ST_Transform(…, 4326) in the statement').waitFor()
 })
 
-test('a browser that cannot draw maps says so, and takes nothing else away', async (t) => {
+test('in a browser that cannot draw maps the console says so, and the rest works', async (t) => {
   const { page, signIn, goTo, user } = await openConsole(t)
   await user.sql('create table places as select st_setsrid(st_point(20, 10), 4326) as the_geom')
   await page.addInitScript(() => {
@@ -110,7 +110,7 @@ test('a browser that cannot draw maps says so, and takes nothing else away', asy
   await page.getByRole('heading', { name: 'places' }).waitFor()
 })
 
-test('a chart is drawn of two columns or three, and their names stay text', async (t) => {
+test('a chart shows one or two columns over another one, and their names stay text', async (t) => {
   const { page, signIn } = await openConsole(t)
   await signIn()
   await run(

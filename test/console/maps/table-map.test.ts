@@ -5,7 +5,7 @@ import { assertAccessible } from '../support/axe.ts'
 import { colourAt, drawnOf, onMap } from '../support/map-page.ts'
 import { openConsole } from '../support/open-console.ts'
 
-test('a table is drawn by tiles: cells that count every row from afar, points nearby, and the rows where one clicks', async (t) => {
+test('a table is drawn by tiles: cells that count all rows when zoomed out, points when zoomed in, and a click lists the rows', async (t) => {
   const { page, signInAt, user } = await openConsole(t, { drawsMaps: true })
   await user.sql(`create table quakes as select i as "<img src=x onerror=alert(1)>", '<b>' || i as name,
       st_setsrid(st_point(7 + (i % 200) * 0.01, 50 + (i / 200) * 0.01), 4326) as the_geom from generate_series(0, 30000) i;
@@ -21,16 +21,16 @@ test('a table is drawn by tiles: cells that count every row from afar, points ne
   await onMap(page, (map) => map.jumpTo({ center: [180, 0], zoom: 0 }))
   await eventually(async () => assert.ok(asked.includes('0, 0, 0')), 60_000)
   await eventually(async () => assert.ok(await onMap(page, (map) => map.loaded())), 60_000)
-  assert.equal(new Set(asked).size, asked.length, 'a tile that stands on the map twice is asked for once')
+  assert.equal(new Set(asked).size, asked.length, 'a tile shown twice on the map is requested once')
   await onMap(page, (map) => map.jumpTo({ center: [8, 50.5], zoom: 5 }))
   await page.getByText('a dot stands for all rows around it').waitFor()
-  // The tile of the former zoom is shown until this one is drawn.
+  // The old tile is shown until the new one is drawn.
   await eventually(async () => {
     const cells = await drawnOf(page, 'cells')
     const counted = cells.reduce((sum, { properties }) => sum + Number(properties.n), 0)
     assert.equal(counted, 30_001)
   }, 60_000)
-  // What a layer has is known before it is drawn.
+  // The features of a layer are known before they are drawn.
   await eventually(async () =>
     assert.notDeepEqual(await colourAt(page, 8, 50.7), await colourAt(page, 12, 48)),
   )
@@ -49,7 +49,7 @@ test('a table is drawn by tiles: cells that count every row from afar, points ne
   await here.getByText('<img src=x onerror=alert(1)>').first().waitFor()
 })
 
-test('a tile that has left the view is no longer asked for: its statement ends in the database', async (t) => {
+test('when a tile leaves the view its statement is cancelled in the database', async (t) => {
   const { signInAt, goTo, user } = await openConsole(t, { drawsMaps: true })
   await user.sql(`create table quakes as select st_setsrid(st_point(i, i), 4326) as the_geom from generate_series(0, 9) i;
     create view slow as select the_geom from quakes, pg_sleep(case when current_query() like '%st_asmvt%' then 60 else 0 end)`)

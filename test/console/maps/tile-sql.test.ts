@@ -19,7 +19,7 @@ const source = (name: string, more: Partial<TileSource> = {}): TileSource => ({
   ...more,
 })
 
-test('points come one by one up to 20,000 in a tile, and beyond as cells that count every one of them', async (t) => {
+test('a tile has up to 20,000 single points, and beyond that cells that count all of them', async (t) => {
   const { user } = await setup(t)
   await user.sql(`create table dense as select st_setsrid(st_point(10 + (i % 200) * 0.01, 50 + (i / 200) * 0.01), 4326) as the_geom
     from generate_series(0, 30000) i;
@@ -37,7 +37,7 @@ test('points come one by one up to 20,000 in a tile, and beyond as cells that co
   assert.deepEqual((await read(user, source('dense'), { z: 5, x: 0, y: 0 })).layers, [])
 })
 
-test('a column in either system is drawn at the same places, by its index, without the poles', async (t) => {
+test('a column with either SRID is drawn at the same positions, by its index, without the poles', async (t) => {
   const { user } = await setup(t)
   await user.sql(`create table places as select i, st_setsrid(st_point(i % 360 - 180, i % 181 - 90), 4326) as the_geom
     from generate_series(0, 50000) i where i % 181 not in (0, 180);
@@ -63,7 +63,7 @@ test('a column in either system is drawn at the same places, by its index, witho
   }
 })
 
-test('of lines and areas only what a pixel shows is sent, simplified, and 20,000 at most', async (t) => {
+test('lines and areas are simplified to pixels, and at most 20,000 are sent', async (t) => {
   const { user } = await setup(t)
   await user.sql(`create table areas as
     select st_expand(st_setsrid(st_point(i % 100, i / 1000), 4326), 0.00001) as the_geom from generate_series(0, 25000) i;
@@ -79,7 +79,7 @@ test('of lines and areas only what a pixel shows is sent, simplified, and 20,000
   assert.ok(near.layers[0]!.features <= 20_000)
 })
 
-test('of ten million rows about a million are looked at, and what is counted stands for all of them', async (t) => {
+test('of ten million rows about a million are read, and the counts stand for all of them', async (t) => {
   const { user } = await setup(t)
   assert.equal(percentFor(2_000_000), 100)
   assert.equal(percentFor(10_000_000), 10)
@@ -99,7 +99,7 @@ test('of ten million rows about a million are looked at, and what is counted sta
   assert.ok(expected > 100_000 && expected < 300_000, `${expected} of 200,000`)
 })
 
-test('names that are SQL or markup stay names; what a table has and where it lies is told, and the rows at a place', async (t) => {
+test('hostile names stay names in the SQL for table facts, tiles and rows at a position', async (t) => {
   const { user } = await setup(t)
   const name = `<b>"x"'; drop table y; --\\`
   const quoted = `"${name.replaceAll('"', '""')}"`

@@ -10,7 +10,7 @@ import { openConsole } from '../support/open-console.ts'
 const withWorker = { setup: { worker: true } }
 const endless = 'select pg_sleep(600)'
 
-test('a chain with fallbacks is written, followed to its end, and known after a reload and in another tab', async (t) => {
+test('a chain with fallbacks is created, followed to its end, and listed after a reload and in another tab', async (t) => {
   const { page, context, url, signIn, goTo, user } = await openConsole(t, withWorker)
   await user.sql('create table log (what text)')
   await signIn()
@@ -37,10 +37,10 @@ test('a chain with fallbacks is written, followed to its end, and known after a 
   }
   await page.setViewportSize({ width: 360, height: 740 })
   const remove = await page.getByRole('button', { name: 'Remove create table big' }).boundingBox()
-  assert.ok(remove && remove.x + remove.width <= 348, 'the last column of the list is seen on a telephone')
+  assert.ok(remove && remove.x + remove.width <= 348, 'the last column of the list is visible on a phone')
 })
 
-test('a job is cancelled, changed while it waits, and run again', async (t) => {
+test('a job is cancelled, edited while it waits, and run again', async (t) => {
   const { page, goTo, user, signInAt } = await openConsole(t, withWorker)
   await user.sql('create table log (what text)')
   const running = await jobs(user).create([endless])
@@ -103,7 +103,7 @@ test('a job whose answer is lost is sent again and is still one job', async (t) 
   assert.deepEqual((await user.sql('select what from log')).rows, [{ what: 'once' }])
 })
 
-test('jobs go to another browser by their ids or as a file, and one that is not kept says so', async (t) => {
+test('jobs move to another browser by id or as a file, and one that is no longer kept says so', async (t) => {
   const { page, user, signInAt } = await openConsole(t, withWorker)
   const { job_id: id } = await jobs(user).create('select 1')
   await signInAt('/jobs')
@@ -139,7 +139,7 @@ test('jobs go to another browser by their ids or as a file, and one that is not 
   await page.getByText('was not found').waitFor()
 })
 
-test('what is too long is told before it is sent, and no time or age comes from a clock that is wrong', async (t) => {
+test('a job that is too long is reported before it is sent, and a wrong clock changes no time or age', async (t) => {
   const { page, goTo, user, signInAt } = await openConsole(t, withWorker)
   await page.addInitScript(() => {
     const now = Date.now
@@ -164,9 +164,9 @@ test('what is too long is told before it is sent, and no time or age comes from 
   await page.getByText(/Created (just now|\d min ago)/).waitFor()
 })
 
-test('the pages of jobs keep nobody out, and a job is sent without a mouse', async (t) => {
+test('the job pages are accessible, and a job is started without a mouse', async (t) => {
   const { page, goTo, signInAt } = await openConsole(t, withWorker)
-  // Not from the editor, which takes the keys that it is given.
+  // Not on the SQL page: the editor would take the keys.
   await signInAt('/account')
   await page.getByText('Signed in with the Master key').waitFor()
   await page.keyboard.press('g')
@@ -189,7 +189,7 @@ test('the pages of jobs keep nobody out, and a job is sent without a mouse', asy
 
 const statement = (page: Page, number: number) => page.getByLabel(`Statement ${number}`, { exact: true })
 
-/** Of the job as a whole, beside its heading. */
+/** The status of the job, beside its heading. */
 const status = (page: Page, name: string) => page.locator('h1 + .badge', { hasText: name })
 
 const jobs = (user: TestUser) =>

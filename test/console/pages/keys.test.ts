@@ -10,7 +10,7 @@ import { openConsole } from '../support/open-console.ts'
 
 const permissions = ['select', 'insert', 'update', 'delete'] as const
 
-test('a key made with the picker may do what "What may this key do" says, table by table, and its curl lines prove it', async (t) => {
+test('a new key can do what "What may this key do?" says, table by table, and its curl commands prove it', async (t) => {
   const { page, user, signInAt } = await openConsole(t)
   await user.sql('create table places (n int); create table notes (n int); create table secrets (n int)')
   await user.sql('create table open_data (n int); grant select on open_data to public')
@@ -43,7 +43,7 @@ test('a key made with the picker may do what "What may this key do" says, table 
   await page.getByRole('button', { name: 'Run as reader' }).waitFor()
 })
 
-test('a statement tried as a key is run with its rights, and nothing of it stays', async (t) => {
+test('a statement tried as a key runs with its rights and is rolled back', async (t) => {
   const { page, user, signInAt } = await openConsole(t)
   await user.sql('create table t (n int); insert into t values (7)')
   await keys(user).create({ name: 'writer', grants: grantsOn('t', ['select', 'insert']) })
@@ -64,7 +64,7 @@ test('a statement tried as a key is run with its rights, and nothing of it stays
   assert.deepEqual((await user.sql('select n from t')).rows, [{ n: 7 }])
 })
 
-test('a token is hidden until it is asked for; a new one and the end of a key want its name typed', async (t) => {
+test('a token is hidden until shown; a new token and deletion ask for the name of the key', async (t) => {
   const { page, goTo, user, signInAt } = await openConsole(t)
   const { token } = await keys(user).create({ name: 'robot', grants: grantsOn() })
   await signInAt('/keys')
@@ -99,7 +99,7 @@ test('a token is hidden until it is asked for; a new one and the end of a key wa
   await page.getByText('It may have been deleted').waitFor()
 })
 
-test('one who renews the Master token they are signed in with stays signed in', async (t) => {
+test('a user who renews their own Master token stays signed in', async (t) => {
   const { page, user, signInAt } = await openConsole(t)
   await signInAt('/keys/Master')
   await page.getByRole('button', { name: 'New token' }).click()
@@ -112,7 +112,7 @@ test('one who renews the Master token they are signed in with stays signed in', 
   assert.equal(await isAllowedAtAll(user, user.masterToken), false)
 })
 
-test('what is wrong with a new key is said at its place, and a key like another has its rights', async (t) => {
+test('an invalid field of a new key shows its error, and a duplicated key has the same rights', async (t) => {
   const { page, goTo, user, signInAt } = await openConsole(t)
   await signInAt('/keys/new')
   await page.getByText('No tables yet').waitFor()
@@ -140,7 +140,7 @@ test('what is wrong with a new key is said at its place, and a key like another 
   await page.getByText('does not have the sql API').waitFor()
 })
 
-test('names that are markup, script or emoji stay text in the keys, and work', async (t) => {
+test('names with markup, script or emoji stay text and work', async (t) => {
   const { page, user, signInAt } = await openConsole(t)
   const table = `"'<img src=x onerror=alert(1)>`
   const key = `<script>alert("1")</script>/'😀%2f#?`
@@ -161,7 +161,7 @@ test('names that are markup, script or emoji stay text in the keys, and work', a
   await page.getByText('These two keys came with the account').waitFor()
 })
 
-test('the owner of an organization makes a key for a member, with the rights of the member', async (t) => {
+test('the owner of an organization creates a key for a member, with the rights of the member', async (t) => {
   const { page, signIn, goTo, createOrganization, createUser } = await openConsole(t)
   const { name: organization, owner } = await createOrganization()
   const member = await createUser({ organization })
@@ -191,11 +191,11 @@ test('without the Master key the page of keys tells that it is needed', async (t
   await page.getByText('This page needs the Master key').waitFor()
 })
 
-test('the pages of keys keep nobody out, and a key is made without a mouse', async (t) => {
+test('the key pages are accessible, and a key is created without a mouse', async (t) => {
   const { page, goTo, user, signInAt } = await openConsole(t)
   await user.sql('create table places (n int); create view seen as select * from places')
   await keys(user).create({ name: 'a'.repeat(255), grants: grantsOn('places', ['select'], ['public']) })
-  // Not from the editor, which takes the keys that it is given.
+  // Not on the SQL page: the editor would take the keys.
   await signInAt('/account')
   await page.getByText('Signed in with the Master key').waitFor()
   await page.keyboard.press('g')
@@ -259,7 +259,7 @@ async function copyToken(page: Page): Promise<string> {
   })
 }
 
-/** Asked by doing it, outside of the console. */
+/** Tries it over the API, outside the console. */
 async function isAllowed(
   user: TestUser,
   token: string,

@@ -7,7 +7,7 @@ import { eventually, randomName, type Setup } from '../../support/setup.ts'
 import { assertAccessible, assertAccessibleEverywhere } from '../support/axe.ts'
 import { type OpenOptions, openConsole } from '../support/open-console.ts'
 
-test('the operator makes a user whose key works, changes its limits, and deletes it by typing its name', async (t) => {
+test('the operator creates a user whose key works, changes its limits, and deletes it by typing its name', async (t) => {
   const { page, goTo, url, ...opened } = await openAsOperator(t)
   const operator = adminClient(t, { url, ...opened })
   const username = randomName('made')
@@ -49,7 +49,7 @@ test('the operator makes a user whose key works, changes its limits, and deletes
   await assert.rejects(operator.users.read(username), { status: 404 })
 })
 
-test('the operator makes an organization; one with members is not deleted, and why is said', async (t) => {
+test('the operator creates an organization; one with members cannot be deleted, and the page says why', async (t) => {
   const { page, goTo, createUser, ...opened } = await openAsOperator(t)
   const operator = adminClient(t, opened)
   const [name, owner] = [randomName('org'), randomName('owner')]
@@ -73,7 +73,7 @@ test('the operator makes an organization; one with members is not deleted, and w
   await assert.rejects(operator.organizations.read(name), { status: 404 })
 })
 
-test('the overview shows what fails first, and hosts and doctor tell the rest', async (t) => {
+test('the overview shows failed checks first; hosts and doctor show the rest', async (t) => {
   const { page, goTo, admin, service } = await openAsOperator(t, { setup: { isIsolated: true } })
   const role = `${service.services.config.namespace}_u999_k1`
   await admin(`create role ${role}`)
@@ -93,7 +93,7 @@ test('the overview shows what fails first, and hosts and doctor tell the rest', 
   await assertAccessible(page)
 })
 
-test('the audit record is filtered and read back to its oldest; hostile names stay text', async (t) => {
+test('the audit log is filtered and read back to its oldest record; hostile names stay text', async (t) => {
   const { page, goTo, user, service } = await openAsOperator(t)
   const { control } = service.services.databases
   await control.query(
@@ -130,7 +130,7 @@ test('the activity follows what the workers are doing while the tab is visible, 
   assert.ok(!(await page.content()).includes('not for the operator'))
   await assertAccessibleEverywhere(page)
   await hide(page, true)
-  // A look that was due just before may still be on its way.
+  // A request sent just before may still be running.
   await page.clock.runFor(3_000)
   const asked: string[] = []
   page.on('request', (request) => asked.push(request.url()))
@@ -141,7 +141,7 @@ test('the activity follows what the workers are doing while the tab is visible, 
   await page.getByText('No jobs are waiting.').waitFor()
 })
 
-test('a page of the operator asks one who is signed in to an account for the admin token', async (t) => {
+test('an operator page asks a user of an account for the admin token', async (t) => {
   const { page, goTo, signIn, keys } = await openConsole(t)
   await signIn()
   await goTo('/operator/hosts')
@@ -155,7 +155,7 @@ test('a page of the operator asks one who is signed in to an account for the adm
   await page.getByRole('cell', { name: 'local' }).waitFor()
 })
 
-test('where the admin API is off, signing in as operator names the variable that turns it on', async (t) => {
+test('if the admin API is off, the sign-in as operator names the variable that turns it on', async (t) => {
   const { page, goTo, url } = await openConsole(t)
   const { start } = await newInstallation(t)
   const off = await start({ keys: { adminToken: '' } })
@@ -188,7 +188,7 @@ function adminClient(t: TestContext, { url, keys }: Pick<Setup, 'url' | 'keys'>)
   return client
 }
 
-/** As if another tab were in front. A text, as what runs in the page is not to be compiled here. */
+/** As if another tab were in front. The code is a string, so that it is not compiled here. */
 async function hide(page: Page, isHidden: boolean): Promise<void> {
   const state = isHidden ? 'hidden' : 'visible'
   await page.evaluate(`

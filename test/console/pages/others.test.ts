@@ -6,7 +6,7 @@ import { eventually } from '../../support/setup.ts'
 import { openConsole } from '../support/open-console.ts'
 import { cells, run } from '../support/sql-page.ts'
 
-// Anna shares a view that notes as whom it was read; Bert, of the same organization, has the console open.
+// Anna shares a view that records the role that read it. Bert, of the same organization, uses the console.
 
 async function members(t: TestContext) {
   const opened = await openConsole(t)
@@ -30,7 +30,7 @@ async function members(t: TestContext) {
 
 const askedFirst = (page: Page) => page.getByText('belongs to another user.')
 
-test('a page of what another member owns shows columns, and reads nothing before it is asked to', async (t) => {
+test('the page of a table of another member shows columns, and reads no rows before the user asks for them', async (t) => {
   const { page, goTo, signInAt, bert, notes, at } = await members(t)
   await signInAt(at('trap'), bert)
   await page.getByRole('rowheader', { name: 'the_geom', exact: true }).waitFor()
@@ -50,7 +50,7 @@ test('a page of what another member owns shows columns, and reads nothing before
   assert.deepEqual(await notes(), [bert.account.masterRole])
 })
 
-test('a key that reads this one thing is made once, and the SQL page runs as it', async (t) => {
+test('a key that can read only this table is created once, and the SQL page can use it', async (t) => {
   const { page, goTo, signInAt, anna, bert, notes, at } = await members(t)
   await signInAt(at('plain', 'preview'), bert)
   await page.getByRole('button', { name: 'Show rows with a key for this table only' }).click()
@@ -75,7 +75,7 @@ test('a key that reads this one thing is made once, and the SQL page runs as it'
   await run(page, 'select current_user::text as who')
   await eventually(async () => assert.match((await cells(page))[0]?.[0] ?? '', /_k/))
 
-  // A view that calls its owner's functions is given to no key.
+  // No key can get a view that calls functions of its owner.
   await goTo(at('trap', 'preview'))
   await page.getByRole('button', { name: 'Show rows with a key for this table only' }).click()
   await page.getByText('No key can get access to this').waitFor()

@@ -6,7 +6,7 @@ import { assertAccessibleEverywhere } from '../support/axe.ts'
 import { openConsole } from '../support/open-console.ts'
 import { cells, clipboard } from '../support/sql-page.ts'
 
-test('the list tells of every table what it is, and leads to its rows, columns, indexes and keys', async (t) => {
+test('the list describes every table and leads to its rows, columns, indexes and keys', async (t) => {
   const { page, signInAt, goTo, user, url } = await openConsole(t, { setup: { worker: true } })
   await signInAt('/tables')
   await page.getByText('No tables yet. Drop a file here').waitFor()
@@ -74,7 +74,7 @@ test('the list tells of every table what it is, and leads to its rows, columns, 
   })
 })
 
-test('a table with 1,600 columns and a name that is markup and SQL is shown; one that is gone says so', async (t) => {
+test('a table with 1,600 columns and a hostile name is shown; a dropped table is reported', async (t) => {
   const { page, signInAt, goTo, user } = await openConsole(t)
   const name = `<img src=x>"; drop table x; --/ä`
   const quoted = `"${name.replaceAll('"', '""')}"`
@@ -93,7 +93,7 @@ test('a table with 1,600 columns and a name that is markup and SQL is shown; one
   await page.getByText('It may have been dropped').waitFor()
 })
 
-test('the longest name of a table stays on the screen of a telephone', async (t) => {
+test('the longest table name fits on a phone', async (t) => {
   const { page, signInAt, user } = await openConsole(t)
   const name = 'long_'.repeat(13).slice(0, 63)
   await user.sql(`create table ${name} (n int)`)

@@ -44,14 +44,14 @@ test('a dropped CSV shows its types and reasons, becomes a table with points by 
   await page.locator('.cm-content', { hasText: 'select * from my_places limit 1000' }).waitFor()
 })
 
-test('a wrong line is named with the line itself, and mended by one click', async (t) => {
+test('a wrong line is shown, and fixed by one click', async (t) => {
   const { page, signInAt, user } = await openConsole(t, withWorker)
   await signInAt('/upload')
   const lines = Array.from({ length: 5000 }, (_, at) => `${at},${at === 4321 ? 'many' : at * 2},place ${at}`)
   await chooseFile(page, 'counts.csv', Buffer.from(`id,how many,where\n${lines.join('\n')}\n`))
   await page.getByText('5,000 rows, all read').waitFor()
   await page.getByText('“many” in line 4,323 is not a whole number, as the values before it').waitFor()
-  // Against better knowledge, as it is for one who starts before all is read.
+  // The wrong type, as for a user who starts before the whole file is read.
   await page.getByLabel('Type of how_many').selectOption('bigint')
   await page.getByRole('button', { name: 'Create table counts' }).click()
   await page.getByText('Nothing was stored, and no table was created').waitFor()
@@ -66,7 +66,7 @@ test('a wrong line is named with the line itself, and mended by one click', asyn
   assert.equal((await user.sql('select count(*)::int as n from counts')).rows[0].n, 5000)
 })
 
-test('a file that COPY would refuse, or that is too large, is not sent; other formats get their ogr2ogr line', async (t) => {
+test('a file that COPY would refuse, or that is too large, is not sent; other formats get an ogr2ogr command', async (t) => {
   const { page, signInAt, user } = await openConsole(t, { setup: { config: { copyMaxBytes: 1000 } } })
   await signInAt('/upload')
   await chooseFile(page, 'a.csv', Buffer.from(`a,b\n1,2\n3\n${'4,5\n'.repeat(300)}`))
@@ -80,7 +80,7 @@ test('a file that COPY would refuse, or that is too large, is not sent; other fo
   assert.ok(!line.includes(user.masterToken))
 })
 
-test('gzip, tabs, another encoding and GeoJSON arrive as they are, into a new table and into one that has rows', async (t) => {
+test('gzip, tabs, other encodings and GeoJSON are stored correctly, in new and existing tables', async (t) => {
   const { page, signInAt, user } = await openConsole(t, withWorker)
   await user.sql('create table orte (n int, extra text, ort text)')
   await signInAt('/upload')
@@ -112,7 +112,7 @@ test('gzip, tabs, another encoding and GeoJSON arrive as they are, into a new ta
   ])
 })
 
-test('a large file is sent with progress; cancelled, it leaves neither rows nor table, and the same when the service goes away', async (t) => {
+test('a large file is sent with progress; if it is cancelled or the service goes away, neither rows nor table are left', async (t) => {
   const { page, context, signInAt, user } = await openConsole(t, { expected: /ERR_CONNECTION|net::/ })
   await signInAt('/upload')
   await chooseLarge(page, 'big.csv')
@@ -142,7 +142,7 @@ test('a large file is sent with progress; cancelled, it leaves neither rows nor 
   )
 })
 
-test('names and values that are SQL or markup stay names and values', async (t) => {
+test('names and values with SQL or markup stay names and values', async (t) => {
   const { page, signInAt, user } = await openConsole(t)
   const hostile = `a"; drop table x; --'<img src=x onerror=alert(1)>`
   await signInAt('/upload')
@@ -162,7 +162,7 @@ test('names and values that are SQL or markup stay names and values', async (t) 
   })
 })
 
-/** As the browser does it when somebody drops one. */
+/** Drops a file, with the events of a browser. */
 async function dropFile(page: Page, name: string, bytes: Buffer): Promise<void> {
   await page.evaluate(
     ([fileName, text]) => {

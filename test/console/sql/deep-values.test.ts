@@ -12,7 +12,7 @@ const values = {
   'of long texts': `select json_build_object('a', repeat('x', 2000000)) as v`,
 }
 
-test('a value of any depth and size is opened without holding up the page', async (t) => {
+test('a value of any depth and size opens without blocking the page', async (t) => {
   const { page, signInAt } = await openConsole(t)
   await signInAt('/sql')
   for (const [what, text] of Object.entries(values)) {
@@ -27,7 +27,7 @@ test('a value of any depth and size is opened without holding up the page', asyn
       characters: shown.textContent?.length ?? 0,
     }))
     assert.ok(drawn.nodes < 5_000 && drawn.characters <= 210_000, `${what}: ${JSON.stringify(drawn)}`)
-    // What is inside is drawn when it is opened.
+    // Inner nodes are drawn when they are opened.
     const inner = value.locator('.tree summary').first()
     if ((await inner.count()) > 0) {
       await inner.click()

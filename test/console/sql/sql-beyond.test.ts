@@ -8,7 +8,7 @@ import { inShell } from '../support/in-shell.ts'
 import { openConsole } from '../support/open-console.ts'
 import { cells, clipboard, editor, run, summary, write } from '../support/sql-page.ts'
 
-test('a statement over the limit becomes a job by one click, is watched to its end, and its table opens', async (t) => {
+test('a statement over the time limit becomes a job by one click, is followed to its end, and its table opens', async (t) => {
   const options = { setup: { worker: true, config: { queryTimeoutMs: 1_000 } } }
   const { page, signIn } = await openConsole(t, options)
   await signIn()
@@ -26,7 +26,7 @@ test('a statement over the limit becomes a job by one click, is watched to its e
   await eventually(async () => assert.equal((await cells(page))[0]?.at(-1), '42'))
 })
 
-test('a result beyond 512 MB is stopped in the database too, says how many rows came, and goes on as a download or a job', async (t) => {
+test('a result over 512 MB is stopped in the database too, and offers a download or a job', async (t) => {
   const { page, signIn, user } = await openConsole(t, { setup: { config: { queryTimeoutMs: 120_000 } } })
   await signIn()
   await run(page, "select i, repeat('x', 1000000) as x from generate_series(1, 1000000) i")
@@ -46,7 +46,7 @@ test('a result beyond 512 MB is stopped in the database too, says how many rows 
   await page.getByRole('dialog', { name: 'Run as a job' }).getByLabel('New table').waitFor()
 })
 
-test('a shared link is shown and not run', async (t) => {
+test('a shared link is shown, not run', async (t) => {
   const { page, signIn, goTo, user } = await openConsole(t)
   await user.sql('create table places (name text)')
   await signIn()
@@ -65,7 +65,7 @@ test('a shared link is shown and not run', async (t) => {
   assert.equal((await user.sql('select from places')).rowCount, 0)
 })
 
-test('a plan is a table of its nodes, and a write that was carried out for it is undone', async (t) => {
+test('a plan is a table of its nodes, and EXPLAIN ANALYZE of a write is rolled back', async (t) => {
   const { page, signIn, user } = await openConsole(t)
   await user.sql('create table places as select i, i % 10 as kind from generate_series(1, 5000) i')
   await signIn()
@@ -94,7 +94,7 @@ test('a plan is a table of its nodes, and a write that was carried out for it is
   assert.equal((await user.sql('select from places')).rowCount, 5000)
 })
 
-test('what was run is found again in the history, and put into a draft', async (t) => {
+test('a statement is found in the history and opened in a draft', async (t) => {
   const { page, signIn } = await openConsole(t)
   await signIn()
   await run(page, 'select 123 as found_again')
@@ -109,7 +109,7 @@ test('what was run is found again in the history, and put into a draft', async (
   await editor(page).getByText('select 123 as found_again').waitFor()
 })
 
-test('a download is complete in every format; an error before it is told, a torn one is a failed download', async (t) => {
+test('a download is complete in every format; an early error is shown, a broken stream is a failed download', async (t) => {
   const { page, signIn } = await openConsole(t)
   await signIn()
   await run(page, "select i, 'é\n' || i as name from generate_series(1, 50000) i")
@@ -136,7 +136,7 @@ test('a download is complete in every format; an error before it is told, a torn
   await page.getByRole('alert').getByText('Download failed: relation "nowhere" does not exist').waitFor()
 })
 
-test('a statement is run as another key or without one, with the real credential, here and by its curl line', async (t) => {
+test('a statement is run as another key or without one, with the real credential, here and by its curl command', async (t) => {
   const { page, signIn, user } = await openConsole(t)
   await user.sql('create table secret (name text)')
   await signIn()
@@ -168,7 +168,7 @@ async function copyCurl(page: Page, former = ''): Promise<string> {
   })
 }
 
-test('names and values that are markup, script or a megabyte long stay text, and stay whole', async (t) => {
+test('names and values with markup, script or a megabyte of text stay complete text', async (t) => {
   const { page, signIn, user } = await openConsole(t)
   const hostile = '<img src=x onerror=alert(1)>"\'</script>🙂'
   const name = `"${hostile.slice(0, 40).replaceAll('"', '""')}"`

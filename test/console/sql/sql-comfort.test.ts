@@ -5,7 +5,7 @@ import { eventually } from '../../support/setup.ts'
 import { openConsole } from '../support/open-console.ts'
 import { cells, clipboard, editor, run, summary, write } from '../support/sql-page.ts'
 
-test('the height of the editor, the width of a column and the last page are kept, and set without a mouse', async (t) => {
+test('the editor height, column widths and the last page are stored, and can be set without a mouse', async (t) => {
   const { page, signIn, goTo } = await openConsole(t)
   await signIn()
   await run(page, 'select 1 as narrow')
@@ -34,7 +34,7 @@ test('the height of the editor, the width of a column and the last page are kept
   await eventually(async () => assert.ok(Number(await divider.getAttribute('aria-valuenow')) < 70))
 })
 
-test('more rows than are sorted here are sorted by the service', async (t) => {
+test('too many rows for the browser are sorted by the service', async (t) => {
   const { page, signIn } = await openConsole(t)
   await signIn()
   await run(page, 'select i, -i as "Odd name" from generate_series(1, 200001) i')
@@ -46,7 +46,7 @@ test('more rows than are sorted here are sorted by the service', async (t) => {
   await eventually(async () => assert.deepEqual((await cells(page))[0], ['200001', '-200001']), 60_000)
 })
 
-test('a text with BEGIN, or any if one likes, is run in one transaction', async (t) => {
+test('a text with BEGIN runs in one transaction, and any text if the option is on', async (t) => {
   const { page, signIn, user } = await openConsole(t)
   await user.sql('create table log (what int)')
   await signIn()
@@ -69,7 +69,7 @@ test('a text with BEGIN, or any if one likes, is run in one transaction', async 
   assert.equal(await count(), 1)
 })
 
-test('an address that names a key which is not there runs nothing, as any key', async (t) => {
+test('a link that names an unknown key runs nothing', async (t) => {
   const { page, signInAt, goTo, user, url } = await openConsole(t)
   await createClient({ baseUrl: url, username: user.username, token: user.masterToken }).keys.create({
     name: 'reader',
@@ -87,7 +87,7 @@ test('an address that names a key which is not there runs nothing, as any key', 
   await summary(page).filter({ hasText: 'as reader' }).waitFor()
 })
 
-test('the palette finds tables and what was run before, and puts it into a draft without running it', async (t) => {
+test('the palette finds tables and the history, and opens a statement in a draft without running it', async (t) => {
   const { page, signIn, user } = await openConsole(t)
   await user.sql('create table "Öffentliche Orte" (n int)')
   await signIn()
@@ -101,7 +101,7 @@ test('the palette finds tables and what was run before, and puts it into a draft
   await editor(page).getByText('select 77 as lucky').waitFor()
 })
 
-test('without HTTPS, where a browser gives less, drafts, results, copying and downloads work', async (t) => {
+test('without HTTPS, drafts, results, copying and downloads work too', async (t) => {
   const { page, signIn } = await openConsole(t)
   await page.addInitScript(() => {
     for (const [owner, name] of [

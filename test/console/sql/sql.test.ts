@@ -5,7 +5,7 @@ import { assertAccessibleEverywhere } from '../support/axe.ts'
 import { fillSignIn, openConsole } from '../support/open-console.ts'
 import { cells, clipboard, editor, run, summary, write } from '../support/sql-page.ts'
 
-test('every digit is kept, NULL differs from an empty text, and a column named 1 keeps its place', async (t) => {
+test('every digit is kept, NULL differs from an empty string, and a column named 1 keeps its position', async (t) => {
   const { page, signIn } = await openConsole(t)
   await signIn()
   const wide = 'select 9007199254740993 as b, 0.1000 as "1", null as n, \'\' as e, \'{"x":1.50}\'::json as j'
@@ -54,7 +54,7 @@ test('a draft is there after the tab was closed', async (t) => {
   assert.equal(await summary(later).count(), 0, 'nothing was run')
 })
 
-test('completions that come late for one draft do not reach the next, and what is typed is in the draft that is shown', async (t) => {
+test('late completions of one draft do not reach the next, and text goes into the visible draft', async (t) => {
   const { page, signIn } = await openConsole(t)
   await signIn()
   let answer: () => void = () => undefined
@@ -84,7 +84,7 @@ test('completions that come late for one draft do not reach the next, and what i
 
 const isForFunctions = (body: string | null) => body?.includes('pg_get_function_identity_arguments') ?? false
 
-test('Stop leaves no statement in the database and keeps the rows that came', async (t) => {
+test('Stop leaves no statement in the database and keeps the rows that arrived', async (t) => {
   const { page, signIn, user } = await openConsole(t)
   await signIn()
   await write(
@@ -104,7 +104,7 @@ test('Stop leaves no statement in the database and keeps the rows that came', as
   await eventually(async () => assert.equal(await running(), 0))
 })
 
-test('an error is marked at its place, in the statement that has it', async (t) => {
+test('an error is marked at its position, in its statement', async (t) => {
   const { page, signIn, user } = await openConsole(t)
   await user.sql('create table places (name text, pop int)')
   await signIn()
@@ -115,7 +115,7 @@ test('an error is marked at its place, in the statement that has it', async (t) 
   await assertAccessibleEverywhere(page)
 })
 
-test('completion offers the columns of an aliased table, and quotes what has to be quoted', async (t) => {
+test('completion offers the columns of an aliased table, quoted if needed', async (t) => {
   const { page, signIn, user } = await openConsole(t)
   await user.sql('create table places (name text, "Odd Column" int)')
   await signIn()
@@ -136,7 +136,7 @@ test('completion offers the columns of an aliased table, and quotes what has to 
   )
 })
 
-test('all statements are run one after the other up to the first error; a pinned result stays', async (t) => {
+test('statements run in order up to the first error; a pinned result stays', async (t) => {
   const { page, signIn } = await openConsole(t)
   await signIn()
   await write(page, "select 1 as a; select ';' as b; select 1 / 0; select 4 as never")
@@ -152,7 +152,7 @@ test('all statements are run one after the other up to the first error; a pinned
   await eventually(async () => assert.deepEqual(await cells(page), [[';']]))
 })
 
-test('what takes data away is asked about before it is run', async (t) => {
+test('a statement that deletes data asks before it runs', async (t) => {
   const { page, signIn, user } = await openConsole(t)
   await user.sql('create table places (name text)')
   await user.sql("insert into places values ('a')")
@@ -169,7 +169,7 @@ test('what takes data away is asked about before it is run', async (t) => {
   assert.equal((await user.sql('select from places')).rowCount, 0)
 })
 
-test('of a million rows the last is the last, and the page itself holds few of them', async (t) => {
+test('of a million rows the last one is reached, and the page holds only a few', async (t) => {
   const { page, signIn } = await openConsole(t)
   await signIn()
   await write(

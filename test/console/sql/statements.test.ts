@@ -22,7 +22,7 @@ const texts = [
   'select 1; -- the end',
 ]
 
-test('a text is split where PostgreSQL splits it', async (t) => {
+test('a text is split into statements as by PostgreSQL', async (t) => {
   const { user } = await setup(t)
   for (const text of texts) assert.deepEqual(split(text), await splitByDatabase(user, text), text)
 })
@@ -57,11 +57,11 @@ test('any text of quotes, comments and semicolons is split as by PostgreSQL, and
 
 before(loadGrammar)
 
-/** Between two tokens: spaces and comments, some of which look like something else. */
+/** What can stand between two tokens: spaces, and comments that look like something else. */
 const gaps = ['', ' ', '\n', '\t', '\r', '--;\n', "--'\r", '/*;*/', "/* /*'*/ $$ */", '--€$$\n'] as const
 const gap = fc.constantFrom(...gaps)
 
-/** What a list of values may hold; each ends where only PostgreSQL's own rules tell. */
+/** Values whose end depends on the lexical rules of PostgreSQL. */
 const value = fc.constantFrom(
   ...[
     '1',
@@ -132,7 +132,7 @@ const statement = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom('', 'begin', 'commit', 'create table function (a int)') },
 )
 
-test('whatever PostgreSQL itself can read is split where its own grammar splits it', () => {
+test('any valid SQL is split as by the grammar of PostgreSQL', () => {
   let read = 0
   fc.assert(
     fc.property(fc.array(fc.tuple(gap, statement, gap), { maxLength: 5 }), (parts) => {
@@ -152,7 +152,7 @@ test('whatever PostgreSQL itself can read is split where its own grammar splits 
   assert.ok(read > 1500, `only ${read} texts were SQL`)
 })
 
-test('a text of any length is split, also one that nearly goes on after its end', () => {
+test('a text of any length is split in linear time', () => {
   for (const piece of [
     '-',
     "'a'\n",
@@ -171,7 +171,7 @@ test('a text of any length is split, also one that nearly goes on after its end'
   }
 })
 
-/** What is left of a text when all spaces and comments of the list are taken from it. */
+/** A text without the spaces and comments of `gaps`. */
 const withoutGaps = (text: string) =>
   gaps
     .filter((each) => each.trim() !== '')
@@ -185,7 +185,7 @@ async function splitByDatabase(user: TestUser, text: string): Promise<string[]> 
   return rows.map(({ part }) => tidy(part)).filter((part) => part !== '')
 }
 
-/** Comments at the ends belong to a statement or not, as one likes; so does its semicolon. */
+/** Ignores comments and semicolons at both ends: either split may include them. */
 function tidy(text: string): string {
   let former: string
   let now = text

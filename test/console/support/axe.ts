@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core'
 
 type Finding = Readonly<{ id: string; help: string; nodes: readonly { html: string }[] }>
 
-/** The same in both themes, on a telephone and on a wide screen; there, nothing scrolls sideways. */
+/** Runs axe in both themes, at phone and desktop width. Also checks that the page does not scroll sideways. */
 export async function assertAccessibleEverywhere(page: Page): Promise<void> {
   const before = page.viewportSize()!
   for (const width of [360, 1400]) {
@@ -13,7 +13,7 @@ export async function assertAccessibleEverywhere(page: Page): Promise<void> {
     await showTheme(page, 'light')
     await assertAccessible(page)
     await showTheme(page, 'dark')
-    // A theme is colours and nothing else.
+    // A theme changes only colours.
     await assertNoFindings(page, { runOnly: ['color-contrast'] })
     const excess = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
     assert.ok(excess <= 0, `the page is ${excess} px too wide at ${width} px`)
@@ -21,7 +21,7 @@ export async function assertAccessibleEverywhere(page: Page): Promise<void> {
   await page.setViewportSize(before)
 }
 
-/** Nobody is kept out of what is on the screen now. */
+/** Runs axe on what is on the screen. */
 export const assertAccessible = (page: Page) =>
   assertNoFindings(page, {
     runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
@@ -34,7 +34,7 @@ function showTheme(page: Page, theme: 'light' | 'dark'): Promise<void> {
   }, theme)
 }
 
-/** Over the debugger, so that the policy of the page stays on. */
+/** Injected by the debugger, so that the policy of the page stays on. */
 async function assertNoFindings(page: Page, options: { runOnly: readonly string[] }): Promise<void> {
   const debug = await page.context().newCDPSession(page)
   try {

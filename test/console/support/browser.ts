@@ -4,7 +4,7 @@ import { type Browser, chromium } from 'playwright-core'
 
 const launched = new Map<boolean, Promise<Browser>>()
 
-/** One for all tests of a file. There is no GPU: a map has to be drawn by the processor, which costs everything else too. */
+/** One browser for all tests of a process. Without a GPU, drawing maps takes a lot of processor time, so it is off by default. */
 export function browser(drawsMaps: boolean): Promise<Browser> {
   const known = launched.get(drawsMaps) ?? launch(drawsMaps)
   launched.set(drawsMaps, known)
@@ -15,7 +15,7 @@ const launch = (drawsMaps: boolean) =>
   chromium.launch({
     executablePath: process.env.CARTAGE_TEST_CHROMIUM || installed(),
     args: [
-      // A page after another in one process: what is compiled for one is there for the next.
+      // All pages in one process: compiled code is reused.
       '--process-per-site',
       ...(drawsMaps ? ['--enable-unsafe-swiftshader', '--use-angle=swiftshader'] : ['--disable-gpu']),
       ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
@@ -23,7 +23,7 @@ const launch = (drawsMaps: boolean) =>
     timeout: 60_000,
   })
 
-/** The same browser without its windows takes half of the processor time. */
+/** The headless shell takes half of the processor time. */
 function installed(): string {
   const shell = '/usr/bin/chromium-headless-shell'
   return existsSync(shell) ? shell : '/usr/bin/chromium'

@@ -1,6 +1,6 @@
 import { build } from 'esbuild'
 
-/** The client as a script for a page, where it is `Cartage`. */
+/** The client as a script that defines the global `Cartage`. */
 export async function bundleClient(): Promise<string> {
   const { outputFiles } = await build({
     entryPoints: ['src/client/browser-client.ts'],
@@ -10,6 +10,6 @@ export async function bundleClient(): Promise<string> {
     globalName: 'Cartage',
     platform: 'browser',
   })
-  // What runs the tests marks the functions that are sent to the page.
+  // The test compiler adds calls of __name to functions that are sent to the page.
   return `${outputFiles[0]!.text}\nglobalThis.__name = (value) => value`
 }

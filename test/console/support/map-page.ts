@@ -13,7 +13,7 @@ type TestMap = Readonly<{
   getCanvas: () => HTMLCanvasElement
 }>
 
-/** What MapLibre itself knows of the map on the page. */
+/** Asks MapLibre about the map on the page. */
 export function onMap<T>(page: Page, read: (map: TestMap) => T): Promise<T> {
   return page
     .locator('.map')
@@ -24,7 +24,7 @@ export function onMap<T>(page: Page, read: (map: TestMap) => T): Promise<T> {
     ) as Promise<T>
 }
 
-/** What is drawn of a layer. A map that has just come, or changes its theme, does not have its layers yet: it would complain. */
+/** The drawn features of a layer; empty while the style is loading. */
 export function drawnOf(page: Page, layer: string): Promise<Feature[]> {
   return page.locator('.map').evaluate((element, name) => {
     const { map } = element as unknown as { map: TestMap }
@@ -33,7 +33,7 @@ export function drawnOf(page: Page, layer: string): Promise<Feature[]> {
   }, layer)
 }
 
-/** Read in the moment in which it is drawn: afterwards the buffer is empty. */
+/** Read during rendering: afterwards the buffer is empty. */
 export function colourAt(page: Page, lon: number, lat: number): Promise<number[]> {
   return page.locator('.map').evaluate(
     (element, [x, y]) =>

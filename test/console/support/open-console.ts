@@ -9,9 +9,9 @@ export type OpenOptions = Readonly<{
   setup?: SetupOptions
   context?: BrowserContextOptions
   drawsMaps?: boolean
-  /** The address of the console, if it is not served by the service of the set-up. */
+  /** Returns the URL of the console, if another process than that of the set-up serves it. */
   servedAt?: (started: Setup) => Promise<string>
-  /** What the console may report, as the test wants it to. */
+  /** Problems that the test expects. */
   expected?: RegExp
 }>
 
@@ -22,13 +22,13 @@ export type OpenedConsole = Setup &
     /** Opens a page of the console, such as `/sql`. */
     goTo: (path: string) => Promise<void>
     signIn: (user?: TestUser, token?: string) => Promise<void>
-    /** Signs in on a page: one load less than to go there afterwards. */
+    /** Signs in on this page, which saves a page load. */
     signInAt: (path: string, user?: TestUser) => Promise<void>
   }>
 
 /**
- * The console of a running service in a browser, not signed in. At the end of the test every error of the page, every
- * violation of its policy and every request to another origin has failed it.
+ * Opens the console of a running service in a browser, not signed in. An error of the page, a violation of its policy or
+ * a request to another origin fails the test at its end.
  */
 export async function openConsole(t: TestContext, options: OpenOptions = {}): Promise<OpenedConsole> {
   await provideConsole()
@@ -57,7 +57,7 @@ export async function openConsole(t: TestContext, options: OpenOptions = {}): Pr
   return { ...started, page, context, goTo, signIn, signInAt }
 }
 
-/** Of all tests of a file that want the same: what was loaded once is there. Users differ, and so does what is kept of them. */
+/** Tests with the same options share a context and its cache. Each test has its own user, and so its own storage. */
 function sharedContext(
   { drawsMaps = false, context = {} }: OpenOptions,
   url: string,
@@ -76,14 +76,14 @@ async function openContext(
   url: string,
 ): Promise<BrowserContext> {
   const context = await (await browser(drawsMaps)).newContext({
-    // Every pixel of a map is work for the processor.
+    // A small map is drawn faster.
     viewport: drawsMaps ? { width: 800, height: 600 } : { width: 1280, height: 800 },
     permissions: ['clipboard-read', 'clipboard-write'],
     reducedMotion: 'reduce',
     ...options,
   })
   context.setDefaultTimeout(60_000)
-  // A page without a script, which keeps the process of the pages of all tests alive.
+  // Keeps the process of the pages alive between tests.
   await (await context.newPage()).goto(`${url}/health`)
   return context
 }
@@ -98,7 +98,7 @@ function watchProblems(context: BrowserContext, origin: string): string[] {
   const problems: string[] = []
   context.on('weberror', (error) => problems.push(`error: ${error.error().stack ?? error.error().message}`))
   context.on('console', (message) => {
-    // The browser's own word on an answer that is not success, which the console shows itself.
+    // Logged by the browser for every error status. The console shows these errors itself.
     if (message.type() !== 'error' || message.text().startsWith('Failed to load resource')) return
     const { url, lineNumber, columnNumber } = message.location()
     problems.push(`console: ${message.text()} (${url}:${lineNumber}:${columnNumber})`)

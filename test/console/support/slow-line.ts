@@ -5,15 +5,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 export type SlowLine = Readonly<{
   url: string
-  /** From now on nothing passes, and neither end is told: a cable that was pulled. */
+  /** From now on nothing passes, as if the cable were pulled. */
   goSilent: () => void
-  /** So many answers to requests of this method and path are lost, with their connections. */
+  /** Drops this many answers to requests of this method and path, with their connections. */
   loseAnswers: (path: RegExp, count: number) => void
 }>
 
 /**
- * A line to the service that takes 1 MB/s on the way up. The throttle of the debugger is no such line: it ends with the
- * page, and what was held back then rushes through.
+ * A connection to the service with 1 MB/s upload. The throttle of the debugger does not help here: it ends with the page,
+ * and then releases what it held back.
  */
 export async function slowLine(t: TestContext, serviceUrl: string): Promise<SlowLine> {
   let isSilent = false

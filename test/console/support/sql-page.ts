@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { Locator, Page } from 'playwright-core'
 import { eventually } from '../../support/setup.ts'
 
-/** What the tests of the SQL page do with it. */
+/** Helpers for the SQL page. */
 
 export async function write(page: Page, text: string): Promise<void> {
   await editor(page).focus()
@@ -14,7 +14,7 @@ export const editor = (page: Page): Locator => page.locator('.editor .cm-content
 
 export const summary = (page: Page): Locator => page.getByTestId('summary')
 
-/** Runs a text and waits until its result, or its error, is complete. */
+/** Runs a text and waits for its complete result or its error. */
 export async function run(page: Page, text: string): Promise<void> {
   const shown = page.locator('.run-tabs [aria-current]')
   const former = await shown.allTextContents()
@@ -27,7 +27,7 @@ export async function run(page: Page, text: string): Promise<void> {
   }, 30_000)
 }
 
-/** The texts of the cells that are drawn, row by row, without the numbers of the rows. */
+/** The texts of the drawn cells, row by row, without row numbers. */
 export async function cells(page: Page): Promise<string[][]> {
   const rows = page.locator('.grid-body [role="row"]')
   return rows.evaluateAll((found) =>

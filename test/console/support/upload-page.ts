@@ -3,13 +3,13 @@ import type { Page } from 'playwright-core'
 import { runningCopies } from '../../support/copying.ts'
 import { eventually, type TestUser } from '../../support/setup.ts'
 
-/** What the tests of the upload do with its page. */
+/** Helpers for the upload page. */
 
 export async function chooseFile(page: Page, name: string, buffer: Buffer): Promise<void> {
   await page.getByLabel('File', { exact: true }).setInputFiles({ name, mimeType: '', buffer })
 }
 
-/** A file of so many lines, by the thousand, made in the browser: nothing of it passes the debugger. */
+/** Drops a file of this many lines, a multiple of 1024. It is made in the browser, so nothing passes the debugger. */
 export async function chooseGenerated(
   page: Page,
   name: string,
@@ -33,7 +33,7 @@ export async function chooseGenerated(
 export const chooseLarge = (page: Page, name: string) =>
   chooseGenerated(page, name, { lines: 2 ** 17, bytesOfLine: 100 })
 
-/** As over a line of 1 MB/s, on which a file takes long enough to be seen on its way; what it answers ends that. */
+/** Limits uploads to 1 MB/s, so that their progress can be seen. Returns a function that ends this. */
 export async function slowUploads(page: Page): Promise<() => Promise<void>> {
   const debug = await page.context().newCDPSession(page)
   await debug.send('Network.emulateNetworkConditions', {
@@ -45,7 +45,7 @@ export async function slowUploads(page: Page): Promise<() => Promise<void>> {
   return () => debug.detach()
 }
 
-/** Begins to send a file, and answers when some of it has left. Its table is not visible to others then. */
+/** Starts an upload, and waits until a part of the file is sent. Its table is not visible yet. */
 export async function startUpload(page: Page, user: TestUser, name: string): Promise<void> {
   await page.getByRole('button', { name: `Create table ${name}` }).click()
   await page.getByTestId('progress').filter({ hasText: someMegabytes }).waitFor()
@@ -53,7 +53,7 @@ export async function startUpload(page: Page, user: TestUser, name: string): Pro
   assert.deepEqual(await tables(user), [])
 }
 
-/** On its way, and by far not all of it. */
+/** The progress text in the middle of an upload. */
 export const someMegabytes = /^\d+(\.\d)? MB of \d\d MB · .*\/s · .* left$/
 
 export async function tables(user: TestUser): Promise<string[]> {

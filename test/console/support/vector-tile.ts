@@ -1,6 +1,6 @@
 export type TileLayer = Readonly<{ name: string; features: number; sum: number }>
 
-/** As much of a vector tile as the tests ask: of each layer its name, how many features it has, and the sum of `n`. */
+/** Reads the layers of a vector tile: name, number of features, and the sum of `n`. */
 export function readVectorTile(tile: Uint8Array): TileLayer[] {
   return fieldsOf(tile).flatMap(([field, layer]) =>
     field === 3 && layer instanceof Uint8Array ? [readLayer(layer)] : [],
@@ -13,7 +13,7 @@ function readLayer(layer: Uint8Array): TileLayer {
     fields.flatMap(([field, value]) => (field === wanted && value instanceof Uint8Array ? [value] : []))
   const [name = new Uint8Array()] = all(1)
   const values = all(4).map((value) => Number(fieldsOf(value)[0]?.[1]))
-  // Of every feature the tags: the places of a key and of its value. `n` is the only key.
+  // The tags of a feature are indexes of a key and its value. `n` is the only key.
   const sums = all(2).map((feature) => {
     const tags = fieldsOf(feature).find(([field]) => field === 2)?.[1]
     return tags instanceof Uint8Array ? values[varints(tags)[1]!]! : 0
@@ -27,7 +27,7 @@ function readLayer(layer: Uint8Array): TileLayer {
 
 type Field = readonly [field: number, value: number | Uint8Array]
 
-/** The fields of a message of protocol buffers: numbers and texts of bytes. */
+/** The fields of a protocol buffers message: numbers and byte strings. */
 function fieldsOf(message: Uint8Array): Field[] {
   const fields: Field[] = []
   for (let at = 0; at < message.length; ) {
