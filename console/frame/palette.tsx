@@ -1,5 +1,5 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
-import { type Command, commands } from '../parts/commands.ts'
+import { type Command, commands, shownKeys } from '../parts/commands.ts'
 import { useLoaded } from '../parts/loading.tsx'
 
 // Loaded when the palette opens. The field is there before, so nothing typed is lost.
@@ -76,7 +76,7 @@ function PaletteList({ id, commands: found, at, run, point }: ListProps) {
           onPointerMove={() => point(index)}
         >
           <span class="grow">{command.name}</span>
-          {command.keys && <kbd>{command.keys}</kbd>}
+          {command.keys && shownKeys(command.keys).map((key) => <kbd key={key}>{key}</kbd>)}
         </div>
       ))}
     </div>

@@ -1,4 +1,4 @@
-import { commands } from '../parts/commands.ts'
+import { commands, shownKeys } from '../parts/commands.ts'
 import { Dialog } from '../parts/controls/dialog.tsx'
 
 export function ShortcutsHelp({ close }: Readonly<{ close: () => void }>) {
@@ -12,13 +12,12 @@ export function ShortcutsHelp({ close }: Readonly<{ close: () => void }>) {
               <tr key={name}>
                 <td>{name}</td>
                 <td>
-                  {keys?.split(' ').map((key) => (
-                    <kbd key={key}>
-                      {key.length === 1
-                        ? key
-                        : key.replace(/\+(.)$/, (_all, last: string) => `+${last.toUpperCase()}`)}
-                    </kbd>
-                  ))}
+                  {keys &&
+                    shownKeys(keys).map((key) => (
+                      <span key={key}>
+                        <kbd>{key}</kbd>{' '}
+                      </span>
+                    ))}
                 </td>
               </tr>
             ))}

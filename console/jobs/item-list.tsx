@@ -16,7 +16,7 @@ export function ItemList({ items }: Readonly<{ items: readonly ItemDocument[] }>
             <StatusBadge status={item.status} />
             <Times {...item} />
             {item.timeout !== undefined && (
-              <span class="muted small">time limit {formatDuration(item.timeout)}</span>
+              <span class="muted small">· time limit {formatDuration(item.timeout)}</span>
             )}
           </div>
           <pre>{item.query}</pre>

@@ -9,6 +9,10 @@ export type Command = Readonly<{
   run: () => void
 }>
 
+/** Keys as shown: `Alt+N`, not `Alt+n`. Two keys in a row stay apart. */
+export const shownKeys = (keys: string): readonly string[] =>
+  keys.split(' ').map((key) => key.replace(/\+(.)$/, (_all, last: string) => `+${last.toUpperCase()}`))
+
 /** All commands of the components on the screen, in the order in which these were mounted. */
 export const commands = signal<readonly Command[]>([])
 

@@ -35,7 +35,7 @@ export function ErrorNotice({
         <p class="small muted row">
           {sqlstate && <span>SQLSTATE {sqlstate}</span>}
           {requestId && <span>request {requestId}</span>}
-          {requestId && <CopyButton text={requestId} label="Copy id" />}
+          {requestId && <CopyButton text={requestId} label="Copy request id" />}
         </p>
       )}
     </Notice>

@@ -78,7 +78,7 @@ function RunAsMenu() {
   }
   return (
     <Menu
-      label={<>as {label} ▾</>}
+      label={<>Run as {label} ▾</>}
       title={`Run as ${label}`}
       className="quiet"
       items={[

@@ -11,12 +11,12 @@ export function ColumnsView({ table }: Of) {
   return (
     <Load from={columns}>
       {(found) => (
-        <Table label="Columns" head={['Column', 'Type', 'Null', 'Default', 'Comment']}>
+        <Table label="Columns" head={['Column', 'Type', 'Nullable', 'Default', 'Comment']}>
           {found.map(({ name, type, isNullable, fallback, comment }) => (
             <tr key={name}>
               <th scope="row">{name}</th>
               <td>{type}</td>
-              <td>{isNullable ? 'nullable' : 'not null'}</td>
+              <td>{isNullable ? 'yes' : 'no'}</td>
               <td>
                 <code>{fallback}</code>
               </td>

@@ -164,7 +164,7 @@ function PointsForm({ planned, wanted, want }: WantProps & Pick<FormProps, 'plan
           checked={wanted.points !== null}
           onChange={() => want({ ...wanted, points: wanted.points === null ? undefined : null })}
         />
-        Points from longitude and latitude
+        Create points from longitude and latitude
       </label>
       {wanted.points !== null && (
         <>

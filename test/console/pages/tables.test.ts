@@ -42,7 +42,7 @@ test('the list describes every table and leads to its rows, columns, indexes and
   await eventually(async () => assert.deepEqual((await cells(page))[0]?.slice(0, 2), ['1', 'place 1']))
   await assertAccessibleEverywhere(page)
   await page.getByRole('tab', { name: 'Columns' }).click()
-  await page.getByRole('row', { name: "name text nullable '<b>'::text how it is called" }).waitFor()
+  await page.getByRole('row', { name: "name text yes '<b>'::text how it is called" }).waitFor()
   await page.getByRole('tab', { name: 'Indexes' }).click()
   await page.getByRole('row', { name: /places_pkey index CREATE UNIQUE INDEX places_pkey/ }).waitFor()
   await page.getByRole('tab', { name: 'Access' }).click()
