@@ -6,11 +6,11 @@ import { options, render } from 'preact'
 import { restoreSession } from './api/session.ts'
 import { Frame } from './frame/frame.tsx'
 import { guardSinks } from './frame/trusted-types.ts'
-import { listenForKeys } from './parts/acts.ts'
-import { followLinks } from './parts/route.ts'
-import { showTheme } from './parts/theme.ts'
+import { followLinks } from './parts/browser/route.ts'
+import { showTheme } from './parts/browser/theme.ts'
+import { listenForKeys } from './parts/commands.ts'
 
-// What is seen works: effects attach its keys and open its dialogs before the next key or click, not after the next frame.
+// Effects run before the next key or click, not after the next frame: what is visible already works.
 options.requestAnimationFrame = queueMicrotask
 guardSinks()
 showTheme()

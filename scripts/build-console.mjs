@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname, join, relative } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import { worldMap } from './build-basemap.mjs'
 import { oneAtATime } from './one-at-a-time.mjs'
@@ -100,9 +100,9 @@ const oneCore = {
   name: 'one-core',
   setup(build) {
     build.onLoad(
-      { filter: /\/console\/[^/]+\/(page|more-acts|map-view|table-map|small-map|chart-view)\.tsx?$/ },
+      { filter: /\/console\/.+\/(page|more-commands|map-view|table-map|small-map|chart-view)\.tsx?$/ },
       ({ path }) => ({
-        contents: `${readFileSync(path, 'utf8')}\nimport * as core from '../core.ts'\nexport { core }\n`,
+        contents: `${readFileSync(path, 'utf8')}\nimport * as core from '${relative(dirname(path), join(source, 'core.ts'))}'\nexport { core }\n`,
         loader: 'tsx',
       }),
     )

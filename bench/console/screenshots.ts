@@ -125,7 +125,7 @@ async function shootJobs(page: Page): Promise<void> {
     if (at > 0) await page.getByRole('button', { name: 'Add a statement' }).click()
     await page.getByLabel(`Statement ${at + 1}`, { exact: true }).fill(text)
   }
-  await page.getByRole('button', { name: 'Run as a job' }).click()
+  await page.getByRole('button', { name: 'Start job' }).click()
   await page.locator('.items .badge', { hasText: 'done' }).nth(1).waitFor()
 }
 

@@ -1,16 +1,16 @@
 import { useRef, useState } from 'preact/hooks'
 import { forgetKept, keep, readAllKept } from '../api/kept.ts'
-import { Confirm } from '../parts/dialog.tsx'
+import { saveFile } from '../parts/browser/files.ts'
+import { Confirm } from '../parts/controls/dialog.tsx'
 import { formatBytes, plural } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { ErrorNotice } from '../parts/notice.tsx'
-import { saveFile } from '../parts/save-file.ts'
 import { toast } from '../parts/toast.tsx'
 import { useWork } from '../parts/work.ts'
 
 type Kept = Readonly<Record<string, unknown>>
 
-/** What is not on the service but here: it can be taken to another browser, and forgotten. */
+/** What is stored in this browser. It can be exported, imported and deleted. */
 export function KeptPanel() {
   const kept = useLoaded(() => readAllKept(), [])
   const file = useRef<HTMLInputElement>(null)
@@ -20,7 +20,7 @@ export function KeptPanel() {
     begin(async () => {
       const read = await readKeptFile(file.current!.files![0]!)
       for (const [name, value] of Object.entries(read)) await keep(name, value)
-      toast('Taken over')
+      toast('Imported')
       kept.reload()
     }).finally(() => {
       file.current!.value = ''
@@ -29,7 +29,7 @@ export function KeptPanel() {
     <section class="panel stack" aria-labelledby="kept">
       <div class="row">
         <h2 id="kept" class="grow">
-          What this browser keeps
+          Stored in this browser
         </h2>
         <button
           type="button"
@@ -40,24 +40,17 @@ export function KeptPanel() {
         <button type="button" onClick={() => file.current!.click()}>
           Import
         </button>
-        <input
-          ref={file}
-          type="file"
-          accept=".json"
-          hidden
-          aria-label="File of what a browser kept"
-          onChange={load}
-        />
+        <input ref={file} type="file" accept=".json" hidden aria-label="Browser data file" onChange={load} />
       </div>
-      <p class="muted">Of this user, on this computer only. Never a token, never a result.</p>
+      <p class="muted">Only for this user, only on this computer. No tokens, no results.</p>
       {error !== undefined && <ErrorNotice error={error} />}
       <Load from={kept} lines={2}>
         {(found) => <Entries kept={found} forget={askToForget} />}
       </Load>
       {forgetting !== undefined && (
         <Confirm
-          title={`Forget the ${forgetting}?`}
-          act="Forget"
+          title={`Delete ${forgetting}?`}
+          act="Delete"
           onDone={async (isConfirmed) => {
             askToForget(undefined)
             if (!isConfirmed) return
@@ -65,7 +58,7 @@ export function KeptPanel() {
             kept.reload()
           }}
         >
-          <p>They are nowhere else, so they cannot be brought back.</p>
+          <p>They are stored nowhere else. This cannot be undone.</p>
         </Confirm>
       )}
     </section>
@@ -82,8 +75,8 @@ function Entries({ kept, forget }: Readonly<{ kept: Kept; forget: (name: string)
           <span class="grow">
             {name}: <span class="muted">{sizeOf(kept[name])}</span>
           </span>
-          <button type="button" class="danger" aria-label={`Forget ${name}`} onClick={() => forget(name)}>
-            Forget
+          <button type="button" class="danger" aria-label={`Delete ${name}`} onClick={() => forget(name)}>
+            Delete
           </button>
         </li>
       ))}
@@ -103,7 +96,7 @@ async function readKeptFile(file: File): Promise<Kept> {
     .then((text) => JSON.parse(text))
     .catch(() => ({}))) as { kept?: unknown }
   if (typeof kept !== 'object' || kept === null || Array.isArray(kept)) {
-    throw new Error(`${file.name} is not what a browser kept and was exported here`)
+    throw new Error(`${file.name} is not a browser data file exported here`)
   }
   return kept as Kept
 }

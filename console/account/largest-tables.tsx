@@ -1,21 +1,25 @@
 import { session } from '../api/session.ts'
-import { readRows, shownName } from '../api/sql.ts'
+import { readRows } from '../api/sql.ts'
+import { shownTable, type TableId } from '../api/tables.ts'
 import { formatBytes, formatCount } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 
-type Table = Readonly<{ schema: string; name: string; bytes: number; rows: number }>
+type LargeTable = TableId & Readonly<{ bytes: number; rows: number }>
 
-/** Those whose size counts for the account; for a lesser key, those that it may read. */
+/** With the Master key, the tables that count for the quota; with another key, those it can read. */
 export function LargestTables() {
   const { isMaster } = session.value!
-  const tables = useLoaded((signal) => readRows<Table>(largestSql(isMaster), { signal }), [session.value])
+  const tables = useLoaded(
+    (signal) => readRows<LargeTable>(largestSql(isMaster), { signal }),
+    [session.value],
+  )
   return (
     <Load from={tables} lines={3}>
       {(found) =>
         found.length > 0 && (
           <div class="scroll-x">
             <table class="list">
-              <caption class="muted small">The largest tables, with their indexes</caption>
+              <caption class="muted small">Largest tables, including indexes</caption>
               <thead>
                 <tr>
                   <th scope="col">Table</th>
@@ -23,16 +27,14 @@ export function LargestTables() {
                     Size
                   </th>
                   <th scope="col" class="number">
-                    Rows, about
+                    Rows (estimate)
                   </th>
                 </tr>
               </thead>
               <tbody>
                 {found.map(({ schema, name, bytes, rows }) => (
                   <tr key={`${schema}\n${name}`}>
-                    <td>
-                      {schema === 'public' ? shownName(name) : `${shownName(schema)}.${shownName(name)}`}
-                    </td>
+                    <td>{shownTable({ schema, name })}</td>
                     <td class="number">{formatBytes(bytes)}</td>
                     <td class="number">{rows < 0 ? 'not counted yet' : formatCount(Math.round(rows))}</td>
                   </tr>

@@ -1,10 +1,10 @@
 import { requestJson } from '../api/request.ts'
 import { session } from '../api/session.ts'
-import { serviceAddress } from '../parts/address.ts'
+import { serviceAddress } from '../parts/browser/address.ts'
+import { adoptStyles } from '../parts/browser/styles.ts'
 import { formatTime } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Notice } from '../parts/notice.tsx'
-import { adoptStyles } from '../parts/styles.ts'
 import css from './account.css' with { type: 'text' }
 import { KeptPanel } from './kept-panel.tsx'
 import { LargestTables } from './largest-tables.tsx'
@@ -40,7 +40,7 @@ export default function AccountPage() {
               ? 'Signed in with the Master key.'
               : token
                 ? 'Signed in with a key.'
-                : 'Looking around without a key.'}
+                : 'Browsing public data without a key.'}
             {organization && ` Member of ${organization}.`}
           </p>
         </div>
@@ -67,9 +67,9 @@ function Known({ base_url, created_at, ...size }: Me['user_data']) {
       <section class="panel stack" aria-labelledby="service">
         <h2 id="service">Service</h2>
         <p>
-          <code>{base_url}</code> is the base of every address of this account, which was made{' '}
-          {formatTime(created_at)}. <a href={`${serviceAddress}/docs`}>All endpoints</a>
+          Base URL of the API: <code>{base_url}</code>. <a href={`${serviceAddress}/docs`}>API reference</a>
         </p>
+        <p>Account created {formatTime(created_at)}.</p>
         <RatePanel />
       </section>
     </>

@@ -1,15 +1,14 @@
 import { lastRateLimit } from '../api/rate-limit.ts'
-import { formatAge, plural } from '../parts/format.ts'
+import { formatAge, formatCount, plural } from '../parts/format.ts'
 
 export function RatePanel() {
-  const told = lastRateLimit.value
-  if (!told)
-    return <p class="muted">The service has not told this tab of any limit on the number of requests.</p>
-  const { limit, remaining, resetSeconds, toldAt } = told
+  const seen = lastRateLimit.value
+  if (!seen) return <p class="muted">No request limit.</p>
+  const { limit, remaining, resetSeconds, seenAt } = seen
   return (
     <p>
-      {plural(remaining, 'request')} left of {limit}, as told {formatAge(toldAt)}; all of them again after{' '}
-      {plural(resetSeconds, 'second')}.
+      {formatCount(remaining)} of {plural(limit, 'request')} left ({formatAge(seenAt)}). The limit resets
+      after {plural(resetSeconds, 'second')}.
     </p>
   )
 }

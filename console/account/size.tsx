@@ -7,7 +7,7 @@ export function Size({ quota_in_bytes: quota, db_size_in_bytes: used, table_coun
   if (quota <= 0) {
     return (
       <p>
-        {formatBytes(used)}, without a limit, in {tables}
+        {formatBytes(used)} in {tables}, no quota
       </p>
     )
   }
@@ -15,9 +15,9 @@ export function Size({ quota_in_bytes: quota, db_size_in_bytes: used, table_coun
     <>
       <p>
         {formatBytes(used)} of {formatBytes(quota)} in {tables}
-        {used >= quota && <strong> The quota is used up: nothing more can be stored.</strong>}
+        {used >= quota && <strong> The quota is used up: you cannot store more.</strong>}
       </p>
-      <meter aria-label="Used of the quota" max={quota} high={quota * 0.9} value={Math.min(used, quota)} />
+      <meter aria-label="Quota used" max={quota} high={quota * 0.9} value={Math.min(used, quota)} />
     </>
   )
 }

@@ -1,31 +1,26 @@
 import { session } from '../api/session.ts'
-import { readRows, shownName } from '../api/sql.ts'
+import { readRows } from '../api/sql.ts'
+import { shownTable, type TableId } from '../api/tables.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Notice } from '../parts/notice.tsx'
 
-/** Tables of the account for which autovacuum is off: by the owner, or by the service as it took too long. */
+/** Tables without autovacuum. The owner switched it off, or the service, because it took too long. */
 export function TablesNotVacuumed() {
-  const tables = useLoaded(
-    (signal) => readRows<{ schema: string; name: string }>(notVacuumed, { signal }),
-    [session.value],
-  )
+  const tables = useLoaded((signal) => readRows<TableId>(notVacuumed, { signal }), [session.value])
   return (
     <Load from={tables} lines={1}>
       {(found) =>
         found.length > 0 && (
           <Notice>
-            Autovacuum is off for {found.map(({ schema, name }) => shownTable(schema, name)).join(', ')}. The
-            service switches it off where an index or statistics call a slow function. Remove that, then run
-            ALTER TABLE … SET (autovacuum_enabled = on).
+            Autovacuum is off for {found.map(shownTable).join(', ')}. The service switches it off where an
+            index or statistics call a slow function. Remove it, then run ALTER TABLE … SET
+            (autovacuum_enabled = on).
           </Notice>
         )
       }
     </Load>
   )
 }
-
-const shownTable = (schema: string, name: string) =>
-  schema === 'public' ? shownName(name) : `${shownName(schema)}.${shownName(name)}`
 
 const notVacuumed = `
 select n.nspname as schema, c.relname as name

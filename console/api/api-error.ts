@@ -1,29 +1,29 @@
 import { CartageError, readRefusal } from '../../src/client/cartage-error.ts'
 
-/** An answer that is not success, with all that the service said of it. */
+/** An answer other than success, with everything the service reported. */
 export class ApiError extends CartageError {
   constructor(status: number, headers: Headers, text: string) {
     super(...readRefusal(status, (name) => headers.get(name), text))
     this.name = 'ApiError'
   }
 
-  /** The statement ran longer than one request may. */
+  /** The statement ran into the time limit for one request. */
   get isOverTime(): boolean {
     return this.status === 429 && this.detail !== 'rate-limit'
   }
 }
 
-/** No answer at all: the service is down, restarting or out of reach. What the request did is then unknown. */
+/** No answer: the service is down, restarting or unreachable. Whether the request had an effect is unknown. */
 export class UnreachableError extends Error {
   constructor(cause: unknown) {
-    super('The service does not answer. It may be restarting; nothing that you typed is lost.', { cause })
+    super('The service does not answer. It may be restarting. Your text is not lost.', { cause })
     this.name = 'UnreachableError'
   }
 }
 
 export const isAbort = (error: unknown) => error instanceof DOMException && error.name === 'AbortError'
 
-/** Makes an error of an answer that is not success, whose body nobody has read yet. */
+/** The error of an answer other than success. Reads its body. */
 export async function errorOf(response: Response): Promise<ApiError> {
   return new ApiError(response.status, response.headers, await response.text().catch(() => ''))
 }

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import { readRows } from './sql.ts'
 
-/** What can be named in SQL here, as the key sees it. */
+/** A table as the key sees it. */
 export type CatalogTable = Readonly<{
   schema: string
   name: string
@@ -12,7 +12,7 @@ export type CatalogColumn = Readonly<{ name: string; type: string }>
 export type CatalogFunction = Readonly<{ name: string; arguments: string; result: string }>
 export type Catalog = Readonly<{ searchPath: readonly string[]; tables: readonly CatalogTable[] }>
 
-/** Kept while the console is open; refreshed after statements that may have changed it. */
+/** The tables and columns for completion. Refreshed after statements that may change them. */
 export const catalog = signal<Catalog>({ searchPath: ['public'], tables: [] })
 
 let reading: Promise<void> | undefined
@@ -20,17 +20,17 @@ let reading: Promise<void> | undefined
 export function refreshCatalog(): Promise<void> {
   const mine = readCatalog().then(
     (read) => {
-      // One that was asked for later knows more, whichever answer is the last.
+      // Only the latest request counts, in whatever order the answers arrive.
       if (reading === mine) catalog.value = read
     },
-    // Completion then knows less; the page itself says what is wrong.
+    // Completion then offers less; the page shows the error itself.
     () => undefined,
   )
   reading = mine
   return mine
 }
 
-/** Read once, when somebody needs it first. */
+/** Reads the catalog if it was not read yet. */
 export const openCatalog = () => reading ?? refreshCatalog()
 
 async function readCatalog(): Promise<Catalog> {
@@ -40,7 +40,7 @@ async function readCatalog(): Promise<Catalog> {
 
 let functions: Promise<readonly CatalogFunction[]> | undefined
 
-/** Those of PostgreSQL, PostGIS and the account: some thousands, so only when they are asked for. */
+/** The functions of PostgreSQL, PostGIS and the account: thousands, so read on demand only. */
 export function readFunctions(): Promise<readonly CatalogFunction[]> {
   functions ??= readRows<CatalogFunction>(functionsSql).catch(() => {
     functions = undefined

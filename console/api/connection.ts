@@ -1,12 +1,12 @@
 import { signal } from '@preact/signals'
-import { serviceAddress } from '../parts/address.ts'
+import { serviceAddress } from '../parts/browser/address.ts'
 
-/** False while the service does not answer; the frame shows a bar then. */
+/** False while the service does not answer: the frame then shows a bar. */
 export const isReachable = signal(true)
 
 let watch: Promise<void> | undefined
 
-/** To be called when a request got no answer; resolves when the service answers again. */
+/** Call it when a request got no answer. Resolves when the service answers again. */
 export function waitForService(): Promise<void> {
   watch ??= askUntilAnswered().finally(() => {
     watch = undefined

@@ -1,4 +1,4 @@
-/** Who asks: a key of an account (no token: as nobody, so as the account's public role), or the operator. */
+/** A key of an account (without a token: its public role), or the operator. */
 export type Credential = KeyCredential | Readonly<{ kind: 'operator'; adminToken: string }>
 
 export type KeyCredential = Readonly<{ kind: 'key'; username: string; token: string | null }>

@@ -1,21 +1,21 @@
 import { type OperationId, operations } from '../../src/contract/operations.ts'
 import { quoteShell } from '../../src/contract/text/quote.ts'
-import { addressOf, type Call } from './request.ts'
+import { type ApiCall, addressOf } from './request.ts'
 
 export { quoteShell }
 
-export type CurlCall = Pick<Call, 'parameters' | 'query' | 'json'> &
+export type CurlCall = Pick<ApiCall, 'parameters' | 'query' | 'json'> &
   Readonly<{
     username: string
-    /** Written into the line only where the person asked for that; else it names the variable. null: as nobody. */
+    /** The token to write into the line. undefined: the line names the variable. null: no credential. */
     token?: string | null | undefined
-    /** Sent as fields of a form, by POST. */
+    /** Fields of a form, sent by POST. */
     form?: Readonly<Record<string, string>>
   }>
 
 export const tokenVariable = 'CARTAGE_API_KEY'
 
-/** A request as a line for a shell, which does the same there. */
+/** A request as a curl command for a shell. */
 export function curlLine(operation: OperationId, call: CurlCall): string {
   const { username, token, json, form = {}, parameters, query } = call
   const [method] = operations[operation]

@@ -6,7 +6,7 @@ import { isOpen, knownJobs, markGone, openKnownJobs, updateKnownJob } from './kn
 
 const everyMs = 3_000
 
-/** Reads the jobs that have not ended, one after the other, while the tab is looked at. Returns what ends that. */
+/** Polls the open jobs while the tab is visible. Returns a function that stops it. */
 export function followJobs(): () => void {
   const left = new AbortController()
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -31,6 +31,6 @@ async function readOpenJobs(signal: AbortSignal): Promise<void> {
     })
     if (!job || job.status === known.status) continue
     await updateKnownJob(job)
-    if (isFinal(job.status)) toast(`A job is ${job.status}`)
+    if (isFinal(job.status)) toast(`Job ${job.status}`)
   }
 }

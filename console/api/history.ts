@@ -1,6 +1,6 @@
 import { changeKept, readKept } from './kept.ts'
 
-/** What was run and how it ended; never what came back. */
+/** A statement that was run, and how it ended. Never its rows. */
 export type HistoryEntry = Readonly<{
   text: string
   at: number
@@ -14,10 +14,10 @@ export type HistoryEntry = Readonly<{
 const storageName = 'history'
 const mostEntries = 1000
 
-/** The newest first. */
+/** Newest first. */
 export const readHistory = async () => (await readKept<readonly HistoryEntry[]>(storageName)) ?? []
 
-/** In one step with what is stored: another tab runs statements too. */
+/** Read and written in one transaction, because other tabs add entries too. */
 export async function noteInHistory(entry: HistoryEntry): Promise<void> {
   await changeKept<readonly HistoryEntry[]>(storageName, (former = []) =>
     [entry, ...former.filter(({ text }) => text !== entry.text)].slice(0, mostEntries),

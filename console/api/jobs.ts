@@ -7,8 +7,8 @@ import { rememberJob } from './known-jobs.ts'
 import { requestJson } from './request.ts'
 
 /**
- * Queues a job, and remembers its id here: the service has no list. A service that restarts in the middle is asked
- * again under the same key, so that there is one job, not two.
+ * Queues a job and stores its id in this browser: the service has no list of jobs. If the service restarts meanwhile,
+ * the request is repeated with the same Idempotency-Key, so that there is one job, not two.
  */
 export async function startJob(query: JobQuery): Promise<JobDocument> {
   const headers = { 'idempotency-key': randomId() }
@@ -22,13 +22,13 @@ export async function startJob(query: JobQuery): Promise<JobDocument> {
   return job
 }
 
-/** With `waitSeconds` the answer comes when the job has ended, or the time is over. */
+/** With `waitSeconds` the answer comes when the job has ended, or after that time. */
 export const readJob = (
   id: string,
   { waitSeconds, signal }: Readonly<{ waitSeconds?: number; signal?: AbortSignal }> = {},
 ) => requestJson<JobDocument>('readJob', { parameters: { jobId: id }, query: { wait: waitSeconds }, signal })
 
-/** The same for one who follows a job: a restart of the service is waited for, while the frame says that it is away. */
+/** Reads a job, and waits while the service restarts. */
 export async function readJobPatiently(
   id: string,
   options: Readonly<{ waitSeconds?: number; signal: AbortSignal }>,
@@ -44,7 +44,7 @@ export async function readJobPatiently(
   }
 }
 
-/** Tells every change until the job has ended. */
+/** Calls `tell` for every change until the job has ended. */
 export async function watchJob(
   id: string,
   signal: AbortSignal,
@@ -55,7 +55,7 @@ export async function watchJob(
     const job = await readJobPatiently(id, { waitSeconds, signal })
     tell(job)
     if (isFinal(job.status)) return job
-    // A long poll ends with the job; that it has begun is seen by short ones.
+    // A long poll answers only when the job ends. Short polls also see when it starts.
     waitSeconds = job.status === 'pending' ? 1 : 30
   }
 }
@@ -63,7 +63,7 @@ export async function watchJob(
 export const changeJob = (id: string, query: JobQuery) =>
   requestJson<JobDocument>('updateJob', { parameters: { jobId: id }, json: { query } })
 
-/** Answers when the statement has been stopped. */
+/** Resolves when the statement has been stopped. */
 export const cancelJob = (id: string) => requestJson<JobDocument>('cancelJob', { parameters: { jobId: id } })
 
 const restartMs = 60_000

@@ -3,28 +3,28 @@ import { clear, createStore, del, entries, get, set, type UseStore, update } fro
 import { randomId } from '../../src/client/http/random-id.ts'
 import { session } from './session.ts'
 
-/** True when the browser refuses to keep anything: the frame says so, and all works until the tab is closed. */
+/** True if the browser refuses storage. Then values live in memory until the tab is closed, and the frame says so. */
 export const isNothingKept = signal(false)
 
-/** What this browser keeps of a user under a name: drafts, history, job ids, settings. Never a token, never a result. */
+/** Reads what this browser stores for the user: drafts, history, job ids, settings. Never a token or a result. */
 export async function readKept<T>(name: string): Promise<T | undefined> {
-  const { memory, store } = placeOf(currentUser())
+  const { memory, store } = storeOf(currentUser())
   if (memory.has(name)) return memory.get(name) as T
   return attempt(() => get<T>(name, store()))
 }
 
-/** At once, because the page may be gone before a database has answered. Returns what takes the note away again. */
+/** Writes to localStorage synchronously, for a page that is closing. Returns a function that removes the note. */
 export function leaveNote(name: string, note: unknown): () => void {
   const key = `${notesOf(name)}${randomId()}`
   try {
     localStorage.setItem(key, JSON.stringify(note))
   } catch {
-    // No room, or not allowed: the database may still be quick enough.
+    // Full or forbidden: IndexedDB may still finish in time.
   }
   return () => localStorage.removeItem(key)
 }
 
-/** What tabs have left when they were closed. */
+/** The notes that closed tabs have left. Removes them. */
 export function takeNotes<T>(name: string): readonly T[] {
   const keys = Object.keys(localStorage).filter((key) => key.startsWith(notesOf(name)))
   const notes = keys.map((key) => JSON.parse(localStorage.getItem(key)!) as T)
@@ -33,15 +33,15 @@ export function takeNotes<T>(name: string): readonly T[] {
 }
 
 export async function keep(name: string, value: unknown): Promise<void> {
-  const { memory, store } = placeOf(currentUser())
+  const { memory, store } = storeOf(currentUser())
   if (isNothingKept.value) memory.set(name, value)
   await attempt(() => set(name, value, store()))
   if (isNothingKept.value) memory.set(name, value)
 }
 
-/** Changes what is kept in one step, so that two tabs do not undo each other; answers what is kept now. */
+/** Changes a stored value in one transaction, so that tabs do not overwrite each other. Returns the new value. */
 export async function changeKept<T>(name: string, change: (former: T | undefined) => T): Promise<T> {
-  const { memory, store } = placeOf(currentUser())
+  const { memory, store } = storeOf(currentUser())
   let next: T | undefined
   const apply = (former: T | undefined) => {
     next = change(former)
@@ -52,34 +52,34 @@ export async function changeKept<T>(name: string, change: (former: T | undefined
   return next as T
 }
 
-/** Everything of this user by its name. */
+/** All stored values of this user, by name. */
 export async function readAllKept(): Promise<Readonly<Record<string, unknown>>> {
-  const { memory, store } = placeOf(currentUser())
+  const { memory, store } = storeOf(currentUser())
   const stored = isNothingKept.value ? [] : ((await attempt(() => entries<string, unknown>(store()))) ?? [])
   return Object.fromEntries([...stored, ...memory])
 }
 
 export async function forgetKept(name: string): Promise<void> {
-  const { memory, store } = placeOf(currentUser())
+  const { memory, store } = storeOf(currentUser())
   memory.delete(name)
   await attempt(() => del(name, store()))
 }
 
-/** Everything of every user. An open database is emptied at once, and gone when the page is left. */
+/** Deletes everything of all users. An open database is emptied now, and deleted when the page is left. */
 export async function forgetThisComputer(): Promise<void> {
-  for (const { store } of places.values()) await attempt(() => clear(store()))
+  for (const { store } of stores.values()) await attempt(() => clear(store()))
   const databases = await indexedDB.databases().catch(() => [])
   for (const { name } of databases) if (name?.startsWith(prefix)) indexedDB.deleteDatabase(name)
   localStorage.clear()
 }
 
-type Place = Readonly<{ memory: Map<string, unknown>; store: () => UseStore }>
+type KeptStore = Readonly<{ memory: Map<string, unknown>; store: () => UseStore }>
 
 const prefix = 'cartage:'
-const places = new Map<string, Place>()
+const stores = new Map<string, KeptStore>()
 const notesOf = (name: string) => `${prefix}${currentUser()}:${name}:`
 
-/** Each key has a place of its own, and so has somebody without one: they do not see what was written with another. */
+/** Each key has its own storage, and so has a visitor without a key. None sees what another has written. */
 function currentUser(): string {
   if (!session.value) return 'operator'
   const { username, token, isMaster } = session.value
@@ -87,7 +87,7 @@ function currentUser(): string {
   return token === null ? `${username} without a key` : `${username} ${fingerprintOf(token)}`
 }
 
-/** Tells keys apart, and is no way back to the token (FNV-1a, as crypto.subtle is missing without TLS). */
+/** Distinguishes keys without revealing the token. FNV-1a, because crypto.subtle is missing without TLS. */
 function fingerprintOf(token: string): string {
   let hash = 0xcbf29ce484222325n
   for (const byte of new TextEncoder().encode(token)) {
@@ -96,17 +96,17 @@ function fingerprintOf(token: string): string {
   return hash.toString(16)
 }
 
-function placeOf(user: string): Place {
-  const known = places.get(user)
+function storeOf(user: string): KeptStore {
+  const known = stores.get(user)
   if (known) return known
   let opened: UseStore | undefined
   const store = () => {
     opened ??= createStore(prefix + user, 'kept')
     return opened
   }
-  const place = { memory: new Map<string, unknown>(), store }
-  places.set(user, place)
-  return place
+  const made = { memory: new Map<string, unknown>(), store }
+  stores.set(user, made)
+  return made
 }
 
 async function attempt<T>(work: () => Promise<T>): Promise<T | undefined> {

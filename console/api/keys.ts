@@ -1,9 +1,9 @@
 import { onlyOnce } from '../../src/client/http/only-once.ts'
 import type { Grant, KeyDocument, KeyList } from '../../src/contract/documents.ts'
 import { maxPerPage } from '../../src/contract/limits.ts'
-import { type Call, requestJson } from './request.ts'
+import { type ApiCall, requestJson } from './request.ts'
 
-/** Whose keys: the session's own, or, for owners and admins of an organization, those of a member. */
+/** Without `member`: the keys of the session's user. Owners and admins of an organization can name a member. */
 export type KeysOf = Readonly<{ member?: string | undefined; signal?: AbortSignal }>
 
 export async function listAllKeys(of: KeysOf = {}): Promise<readonly KeyDocument[]> {
@@ -28,10 +28,10 @@ export const regenerateToken = (name: string, of: KeysOf = {}) =>
 export const deleteKey = (name: string, of: KeysOf = {}) =>
   requestJson<KeyDocument>('deleteKey', callFor(of, { parameters: { key: name } }))
 
-/** The times of keys are written as no browser has to read them. */
+/** Keys have times such as `2026-01-31 10:00:00 +0000`, which not every browser can parse. */
 export const timeOfKey = (text: string) => new Date(text.replace(' ', 'T').replace(' +0000', 'Z'))
 
-const callFor = ({ member, signal }: KeysOf, call: Call): Call => ({
+const callFor = ({ member, signal }: KeysOf, call: ApiCall): ApiCall => ({
   ...call,
   query: { ...call.query, target_user: member },
   signal,

@@ -6,16 +6,16 @@ import { shorten } from '../parts/format.ts'
 import { changeKept, readKept } from './kept.ts'
 import { session } from './session.ts'
 
-/** What this browser remembers of a job. `gone`: the service no longer keeps it. */
+/** What this browser stores of a job. `gone`: the service no longer keeps it. */
 export type KnownJob = Readonly<{
   id: string
-  /** The beginning of its first statement; unknown of one that was added by its id and not yet read. */
+  /** The beginning of its first statement; empty for a job that was not read yet. */
   text: string
   createdAt: string
   status: JobStatus | 'gone' | undefined
 }>
 
-/** The jobs of this user that this browser knows, the newest first. */
+/** The jobs of this user that this browser knows, newest first. */
 export const knownJobs = signal<readonly KnownJob[]>([])
 
 export const isOpen = ({ status }: Pick<KnownJob, 'status'>) =>
@@ -24,7 +24,7 @@ export const isOpen = ({ status }: Pick<KnownJob, 'status'>) =>
 const storageName = 'jobs'
 const mostKnown = 1000
 
-/** As it is now, also after what other tabs have done. */
+/** Reads the list again, with the changes of other tabs. */
 export async function openKnownJobs(): Promise<void> {
   if (!session.value) return
   show((await readKept<readonly KnownJob[]>(storageName)) ?? [])
@@ -39,7 +39,7 @@ export async function addKnownJobs(jobs: readonly KnownJob[]): Promise<void> {
   })
 }
 
-/** What was read of it, unless it was forgotten meanwhile, or has ended as another has read. */
+/** Updates a job, unless it was removed from the list or is known to have ended. */
 export async function updateKnownJob(job: JobDocument): Promise<void> {
   await change((former) =>
     former.map((known) => (known.id === job.job_id && isOpen(known) ? knownOf(job) : known)),
@@ -61,7 +61,7 @@ export const knownOf = (job: JobDocument): KnownJob => ({
   status: job.status,
 })
 
-/** In one step with what is stored, so that two tabs lose nothing of each other. */
+/** Changes the list in one transaction, so that tabs do not overwrite each other. */
 async function change(by: (former: readonly KnownJob[]) => readonly KnownJob[]): Promise<void> {
   show(
     await changeKept<readonly KnownJob[]>(storageName, (former = []) =>
@@ -77,7 +77,7 @@ function show(jobs: readonly KnownJob[]): void {
   if (JSON.stringify(jobs) !== JSON.stringify(knownJobs.value)) knownJobs.value = jobs
 }
 
-/** For the navigation. */
+/** The number of open jobs, for the navigation. */
 export function openJobsText(): string | undefined {
   const count = knownJobs.value.filter(isOpen).length
   return count > 0 ? String(count) : undefined

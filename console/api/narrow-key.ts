@@ -2,12 +2,12 @@ import type { DatabaseGrant, Grant, KeyDocument } from '../../src/contract/docum
 import { createKey, listAllKeys } from './keys.ts'
 import type { TableId } from './tables.ts'
 
-/** A key that can read one table and do nothing else: whatever code the table runs, it has these rights alone. */
+/** A key that can only read this table. Code that the table runs has no other rights. */
 export async function narrowKeyFor(table: TableId): Promise<KeyDocument> {
   const known = (await listAllKeys()).find(({ name }) => name === narrowKeyName(table))
   if (!known) return createKey({ name: narrowKeyName(table), grants: grantsFor(table) })
   if (!readsOnly(known, table))
-    throw new Error(`The key “${known.name}” has other rights than to read this table. Rename or delete it`)
+    throw new Error(`The key “${known.name}” has other rights than reading this table. Delete it first`)
   return known
 }
 

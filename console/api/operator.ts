@@ -14,7 +14,7 @@ import type {
 import { ApiError } from './api-error.ts'
 import { requestJson } from './request.ts'
 
-/** The admin API, for the pages of the operator. */
+/** The admin API, for the operator page. */
 
 export type WithKey<Account> = Account & Readonly<{ api_key: string }>
 
@@ -31,7 +31,7 @@ export const changeUser = (username: string, json: UserChanges) =>
 
 export const deleteUser = (username: string) => requestJson('deleteUser', { parameters: { username } })
 
-/** That it was looked at is recorded. */
+/** The service records this in the audit log. */
 export const readMasterKey = async (username: string) =>
   (await requestJson<{ api_key: string }>('readMasterKey', { parameters: { username } })).api_key
 
@@ -59,7 +59,7 @@ export const readActivity = (signal: AbortSignal, limit?: number) =>
 
 export type HostsReadiness = Pick<Readiness, 'status' | 'hosts'>
 
-/** Of the process that answers. */
+/** The readiness of the process that answers. */
 export const readReadiness = (signal: AbortSignal) =>
   requestJson<HostsReadiness>('isReady', { signal }).catch((error: unknown): HostsReadiness => {
     if (error instanceof ApiError && error.status === 503) return { status: 'unavailable', hosts: {} }

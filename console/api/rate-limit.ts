@@ -1,15 +1,15 @@
 import { signal } from '@preact/signals'
-import { serviceNow } from '../parts/clock.ts'
+import { serviceNow } from '../parts/browser/clock.ts'
 
-export type RateLimit = Readonly<{ limit: number; remaining: number; resetSeconds: number; toldAt: number }>
+export type RateLimit = Readonly<{ limit: number; remaining: number; resetSeconds: number; seenAt: number }>
 
-/** What the service said last of how many requests are left; nothing where it does not limit them. */
+/** The rate limit of the last answer; undefined if the service has none. */
 export const lastRateLimit = signal<RateLimit | undefined>(undefined)
 
 export function noteRateLimit(headers: Headers): void {
   const read = (name: string) => Number(headers.get(`carto-rate-limit-${name}`) ?? Number.NaN)
   const [limit, remaining, resetSeconds] = [read('limit'), read('remaining'), read('reset')]
   if (!Number.isNaN(limit + remaining + resetSeconds)) {
-    lastRateLimit.value = { limit, remaining, resetSeconds, toldAt: serviceNow() }
+    lastRateLimit.value = { limit, remaining, resetSeconds, seenAt: serviceNow() }
   }
 }

@@ -1,30 +1,30 @@
 import { type OperationId, operations, pathOf } from '../../src/contract/operations.ts'
-import { serviceAddress } from '../parts/address.ts'
-import { noteServiceTime } from '../parts/clock.ts'
+import { serviceAddress } from '../parts/browser/address.ts'
+import { noteServiceTime } from '../parts/browser/clock.ts'
 import { type ApiError, errorOf, isAbort, UnreachableError } from './api-error.ts'
 import { waitForService } from './connection.ts'
 import { authorizationOf, type Credential } from './credential.ts'
 import { noteRateLimit } from './rate-limit.ts'
 import { adminToken, askToSignIn, credential, session } from './session.ts'
 
-export type Call = Readonly<{
-  /** Of the path; `name`, the account, is the session's unless given. */
+export type ApiCall = Readonly<{
+  /** Parameters of the path. `name`, the account, defaults to the session's. */
   parameters?: Readonly<Record<string, string>>
   query?: Readonly<Record<string, string | number | undefined>>
   /** Sent as JSON. */
   json?: unknown
   headers?: Readonly<Record<string, string>>
   signal?: AbortSignal | undefined
-  /** Another credential than the session's: then a 401 is an error like any other. */
+  /** Another credential than the session's. Then a 401 is an ordinary error. */
   as?: Credential | undefined
 }>
 
 /**
- * Sends a request; answers when the headers of a success are there. Throws ApiError for an answer that is none,
- * UnreachableError for no answer, AbortError when the signal fires. What may be repeated is: a read when the service
- * is back, anything after the rate limit has passed or the person has signed in again.
+ * Sends a request and returns a successful response. Throws ApiError for any other answer, UnreachableError for no
+ * answer, AbortError when the signal fires. Repeats a read when the service is back, and any request after the rate
+ * limit has passed or the user has signed in again.
  */
-export async function request(operation: OperationId, call: Call = {}): Promise<Response> {
+export async function request(operation: OperationId, call: ApiCall = {}): Promise<Response> {
   for (let attempt = 1; ; attempt++) {
     const response = await sendOnce(operation, call, attempt)
     if (response === 'again') continue
@@ -39,13 +39,13 @@ export async function request(operation: OperationId, call: Call = {}): Promise<
   }
 }
 
-export async function requestJson<T>(operation: OperationId, call: Call = {}): Promise<T> {
+export async function requestJson<T>(operation: OperationId, call: ApiCall = {}): Promise<T> {
   const response = await request(operation, call)
   return (await response.json()) as T
 }
 
-/** The address of an operation, for downloads and for lines to be copied. Never with a token. */
-export function addressOf(operation: OperationId, { parameters, query }: Call = {}): string {
+/** The URL of an operation, for downloads and links. Never contains a token. */
+export function addressOf(operation: OperationId, { parameters, query }: ApiCall = {}): string {
   const url = new URL(
     serviceAddress + pathOf(operation, { name: session.value?.username ?? '', ...parameters }),
   )
@@ -57,11 +57,11 @@ export function addressOf(operation: OperationId, { parameters, query }: Call = 
 
 const longestWaitSeconds = 10
 
-/** A service that stops or starts refuses for a moment; what a write did before it did so is not known. */
+/** Worth a retry. A 503 comes while the service stops or starts; a write may have had an effect before it. */
 const isPassing = ({ detail, status }: ApiError, operation: OperationId) =>
   detail === 'rate-limit' || (status === 503 && operations[operation][0] === 'GET')
 
-async function sendOnce(operation: OperationId, call: Call, attempt: number): Promise<Response | 'again'> {
+async function sendOnce(operation: OperationId, call: ApiCall, attempt: number): Promise<Response | 'again'> {
   const [method] = operations[operation]
   const who = call.as ?? credentialFor(operation)
   try {
@@ -87,7 +87,7 @@ async function sendOnce(operation: OperationId, call: Call, attempt: number): Pr
   }
 }
 
-/** How long a read waits for a service that restarts before its page says so. */
+/** How long a read waits for the service before its page shows the error. */
 const unreachableMs = 15_000
 
 function credentialFor(operation: OperationId): Credential | null {

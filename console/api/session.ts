@@ -2,7 +2,7 @@ import { computed, signal } from '@preact/signals'
 import { randomId } from '../../src/client/http/random-id.ts'
 import type { Credential } from './credential.ts'
 
-/** A person who has signed in with a key of an account, or looks around without one. */
+/** A user who signed in with a key, or browses public data without one. */
 export type Session = Readonly<{
   username: string
   token: string | null
@@ -10,11 +10,11 @@ export type Session = Readonly<{
   organization: string | null
 }>
 
-/** The token is kept in this tab alone (sessionStorage); open tabs give it to a new one that asks. */
+/** The token is stored in this tab only (sessionStorage). A new tab gets it from an open one. */
 export const session = signal<Session | null>(null)
 export const adminToken = signal<string | null>(null)
 
-/** Set while a request waits for the person to sign in again; the frame shows the dialog. */
+/** True while a request waits for the user to sign in again. The frame shows the dialog. */
 export const isExpired = signal(false)
 
 export const credential = computed<Credential | null>(() =>
@@ -23,7 +23,7 @@ export const credential = computed<Credential | null>(() =>
     : { kind: 'key', username: session.value.username, token: session.value.token },
 )
 
-/** Where somebody else was signed in, the page begins anew: nothing of theirs is shown to the next. */
+/** If another user or key was signed in, reloads the page, so that nothing of the former is shown. */
 export function signIn(next: Session): void {
   const former = session.value
   session.value = next
@@ -32,7 +32,7 @@ export function signIn(next: Session): void {
   else endExpiry(true)
 }
 
-/** The same with a new token goes on; a weaker key, or none, does not. */
+/** A new token of the same kind of key counts as the same person. A weaker key, or none, does not. */
 const isSamePerson = (former: Session, next: Session) =>
   former.username === next.username &&
   former.isMaster === next.isMaster &&
@@ -44,7 +44,7 @@ export function signInAsOperator(token: string): void {
   endExpiry(true)
 }
 
-/** Here and in the other tabs: those that show another page now find it out when they come back. */
+/** Signs out in all tabs. A tab that shows another site is signed out when it comes back. */
 export function signOut(): void {
   localStorage.removeItem(signInName)
   session.value = null
@@ -54,7 +54,7 @@ export function signOut(): void {
   endExpiry(false)
 }
 
-/** What this tab has, or what another tab tells. */
+/** Restores the session of this tab, or asks the other tabs for theirs. */
 export async function restoreSession(): Promise<void> {
   for (const event of ['storage', 'pageshow', 'visibilitychange']) addEventListener(event, leaveIfSignedOut)
   const kept = readKeptSession()
@@ -67,7 +67,7 @@ export async function restoreSession(): Promise<void> {
   })
 }
 
-/** Asks the person to sign in again, over whatever they were doing. False: they would not. */
+/** Opens the sign-in dialog. Resolves to false if the user closes it. */
 export function askToSignIn(): Promise<boolean> {
   isExpired.value = true
   return new Promise((resolve) => waiting.push(resolve))
@@ -78,12 +78,12 @@ export function endExpiry(isSignedIn: boolean): void {
   for (const resolve of waiting.splice(0)) resolve(isSignedIn)
 }
 
-/** What a tab has, and the signing in that it goes back to: signing out ends that for all tabs. */
+/** The session of a tab, with the id of its sign-in. Signing out ends that id for all tabs. */
 type Kept = Readonly<{ session: Session | null; adminToken: string | null; signIn: string | null }>
 type Message = Readonly<{ kind: 'ask' | 'signed-out' }> | Readonly<{ kind: 'answer'; kept: Kept }>
 
 const storageName = 'cartage.session'
-/** In localStorage, which all tabs share: a random name, no secret. */
+/** Its value is in localStorage, which all tabs share: a random id, not a secret. */
 const signInName = 'cartage.sign-in'
 const answerMs = 120
 const channel = new BroadcastChannel('cartage.session')
@@ -104,9 +104,9 @@ channel.onmessage = ({ data }: MessageEvent<Message>) => {
 
 function leaveThisTab(): void {
   sessionStorage.removeItem(storageName)
-  // Until this page is gone it may still be asked, by the tab that has signed out and is loaded anew.
+  // Until this page is gone, other tabs may still ask it for the session.
   take({ session: null, adminToken: null })
-  // Nothing of the former person stays in the memory of this tab, and no open database hinders its deletion.
+  // The reload clears memory and closes databases that are to be deleted.
   location.reload()
 }
 

@@ -1,13 +1,13 @@
 import { signal } from '@preact/signals'
 import { changeKept, readKept } from './kept.ts'
 
-/** Small choices that this browser keeps of a person. */
+/** Small choices of the user, stored in this browser. */
 export type Settings = Readonly<{
-  /** The page that was open last, as a path. */
+  /** The path of the page that was open last. */
   lastPage?: string
-  /** How much of the SQL page the editor has, of 100. */
+  /** The height of the editor on the SQL page, in percent. */
   editorShare?: number
-  /** Of columns of results, by their name. */
+  /** Widths of result columns, by column name. */
   columnWidths?: Readonly<Record<string, number>>
 }>
 
@@ -20,7 +20,7 @@ export async function openSettings(): Promise<Settings> {
   return settings.value
 }
 
-/** In one step with what is stored: another tab may have changed something else. */
+/** Read and written in one transaction, because another tab may change other settings. */
 export async function changeSettings(change: Settings): Promise<void> {
   settings.value = { ...settings.value, ...change }
   await changeKept<Settings>(storageName, (former = {}) => ({ ...former, ...change }))

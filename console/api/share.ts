@@ -1,6 +1,6 @@
-/** A statement in the fragment of an address, which no browser sends: `#s=…`, packed. `&as=…` names a key to run it with. */
+/** A statement, compressed, in the fragment of a URL: `#s=…`. Browsers do not send fragments. `&as=…` names a key to run it with. */
 
-/** Of the text in bytes: a link that unpacks to more would hold up the page of whoever opens it. */
+/** In bytes of text. A link that unpacks to more could block the page. */
 export const longestShared = 1_000_000
 
 export const isTooLongToShare = (text: string) => new Blob([text]).size > longestShared
@@ -12,7 +12,7 @@ export async function packStatement(text: string): Promise<string> {
   return btoa(characters).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
 }
 
-/** Undefined if there is none, if it was damaged on the way, or if it is too long. */
+/** Undefined if there is none, or if it is damaged or too long. */
 export async function unpackStatement(fragment: string): Promise<string | undefined> {
   const packed = /^#s=([\w-]+)(&as=[^&]*)?$/.exec(fragment)?.[1]
   if (!packed) return undefined
@@ -30,7 +30,7 @@ async function bytesOf(stream: ReadableStream<Uint8Array<ArrayBuffer>>): Promise
   return new Uint8Array(await new Response(stream).arrayBuffer())
 }
 
-/** Fails as soon as more comes. */
+/** Fails when more than `most` bytes come. */
 function atMost(most: number): TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>> {
   let length = 0
   return new TransformStream({

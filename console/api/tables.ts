@@ -10,19 +10,19 @@ export type TableId = Readonly<{ schema: string; name: string }>
 export type Table = TableId &
   Readonly<{
     kind: TableKind
-    /** Estimated; negative: nobody has counted yet. */
+    /** An estimate of PostgreSQL; negative if it has none yet. */
     rows: number
     bytes: number
     /** The type of its first geometry. */
     geometry: string | null
     isPrepared: boolean
     isOwned: boolean
-    /** Another user of the database owns it: reading it may run that user's code. */
+    /** Owned by another user of the database: reading it may run that user's code. */
     isOfAnother: boolean
     comment: string | null
-    /** Of a prepared table, whose changes are noted. */
+    /** Known only for a table that is prepared for maps. */
     changedAt: string | null
-    /** Of a table in the account's own schema. */
+    /** Known only for a table in the account's own schema. */
     privacy?: Privacy
   }>
 
@@ -59,7 +59,7 @@ async function readVisualizations(signal: AbortSignal): Promise<readonly Visuali
 export const changePrivacy = (name: string, privacy: Privacy) =>
   requestJson('changePrivacy', { parameters: { table: name }, json: { privacy } })
 
-export type Column = Readonly<{
+export type TableColumn = Readonly<{
   name: string
   type: string
   isNullable: boolean
@@ -70,14 +70,14 @@ export type Column = Readonly<{
 export type TableRule = Readonly<{ name: string; kind: string; definition: string; bytes: number | null }>
 
 export const readColumns = (table: TableId, signal: AbortSignal) =>
-  readRows<Column>(columnsSql(table), { signal })
+  readRows<TableColumn>(columnsSql(table), { signal })
 export const readRules = (table: TableId, signal: AbortSignal) =>
   readRows<TableRule>(rulesSql(table), { signal })
 
-/** For SQL. */
+/** The quoted name, for SQL. */
 export const quotedTable = ({ schema, name }: TableId) => `${quoteName(schema)}.${quoteName(name)}`
 
-/** For people: without the schema where everybody has the same. */
+/** The name as shown: without the schema if that is `public`. */
 export const shownTable = ({ schema, name }: TableId) =>
   schema === 'public' ? shownName(name) : `${shownName(schema)}.${shownName(name)}`
 

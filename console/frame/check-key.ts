@@ -3,7 +3,7 @@ import { requestJson } from '../api/request.ts'
 import { type Session, signIn, signInAsOperator } from '../api/session.ts'
 import { readSql } from '../api/sql.ts'
 
-/** Signs in with what the service says of the key. Throws what is to be shown at the form. */
+/** Reads from the service whose key it is and signs in. Throws the error that the form shows. */
 export async function checkAndSignIn(username: string, token: string): Promise<void> {
   const as = { kind: 'key', username, token } as const
   const me = await requestJson<Me>('whoAmI', { as }).catch(explain)
@@ -22,8 +22,8 @@ export async function checkAndSignIn(username: string, token: string): Promise<v
   signIn({ username: me.username, token, isMaster, organization: me.organization?.name ?? null })
 }
 
-/** Without a key: as the public role of the account, if there is one of that name. */
-export async function lookAround(username: string): Promise<void> {
+/** Without a key: with the rights of the public role of the account. */
+export async function browsePublicData(username: string): Promise<void> {
   const next: Session = { username, token: null, isMaster: false, organization: null }
   await readSql('select 1', { as: { kind: 'key', username, token: null }, parameters: { name: username } })
   signIn(next)
@@ -32,15 +32,15 @@ export async function lookAround(username: string): Promise<void> {
 export async function checkOperator(token: string): Promise<void> {
   await requestJson('listHosts', { as: { kind: 'operator', adminToken: token } }).catch((error: unknown) => {
     if (!(error instanceof ApiError)) throw error
-    if (error.status === 404) throw new Error('The admin API is off here: CARTAGE_ADMIN_TOKEN turns it on')
-    throw error.status === 401 ? new Error('This is not the admin token') : error
+    if (error.status === 404) throw new Error('The admin API is off. Set CARTAGE_ADMIN_TOKEN to turn it on')
+    throw error.status === 401 ? new Error('Wrong admin token') : error
   })
   signInAsOperator(token)
 }
 
 type Me = Readonly<{ username: string; organization?: Readonly<{ name: string }> | null }>
 
-const wrong = 'This user has no such key'
+const wrong = 'Wrong user or API key'
 
 function explain(error: unknown): never {
   if (error instanceof ApiError && [401, 403, 404].includes(error.status)) {

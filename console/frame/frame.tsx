@@ -1,21 +1,21 @@
 import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useState } from 'preact/hooks'
 import { isReachable } from '../api/connection.ts'
 import { followJobs } from '../api/follow-jobs.ts'
 import { isNothingKept } from '../api/kept.ts'
 import { adminToken, endExpiry, isExpired, session } from '../api/session.ts'
 import { changeSettings, openSettings } from '../api/settings.ts'
-import { type Act, useActs } from '../parts/acts.ts'
-import { Dialog } from '../parts/dialog.tsx'
+import { listenForFiles } from '../parts/browser/files.ts'
+import { hrefOf, navigate, path, segmentsOf } from '../parts/browser/route.ts'
+import { type Command, useCommands } from '../parts/commands.ts'
+import { Dialog } from '../parts/controls/dialog.tsx'
+import { Menu } from '../parts/controls/menu.tsx'
 import { LiveRegion } from '../parts/live.tsx'
-import { Menu } from '../parts/menu.tsx'
-import { hrefOf, navigate, path, segmentsOf } from '../parts/route.ts'
 import { Toasts } from '../parts/toast.tsx'
 import { Brand } from './brand.tsx'
-import { FileDrop } from './file-drop.tsx'
-import { KeysHelp } from './keys-help.tsx'
 import { shownPages, whyNot } from './pages.ts'
 import { Palette } from './palette.tsx'
+import { ShortcutsHelp } from './shortcuts-help.tsx'
 import { ShownPage } from './shown-page.tsx'
 import { SignInForm, SignInPage } from './sign-in.tsx'
 import { ThemeMenu, UserMenu } from './top-menus.tsx'
@@ -27,7 +27,7 @@ export function Frame() {
       {isSignedIn ? <SignedIn /> : <SignInPage />}
       {isExpired.value && isSignedIn && (
         <Dialog title="Your key is no longer accepted" onClose={() => endExpiry(false)}>
-          <p>Sign in again, and what you were doing goes on.</p>
+          <p>Sign in again to continue where you were.</p>
           <SignInForm />
         </Dialog>
       )}
@@ -38,23 +38,23 @@ export function Frame() {
 }
 
 function SignedIn() {
-  const opened = useSignal<'palette' | 'keys' | null>(null)
-  const open = (what: 'palette' | 'keys') => () => {
+  const opened = useSignal<'palette' | 'shortcuts' | null>(null)
+  const open = (what: 'palette' | 'shortcuts') => () => {
     opened.value = what
   }
   const close = () => {
     opened.value = null
   }
-  useActs([
+  useCommands([
     ...shownPages().map(
-      ({ name, label, key }): Act => ({
+      ({ name, label, key }): Command => ({
         name: `Go to ${label}`,
         keys: `g ${key}`,
         run: () => navigate(`/${name}`),
       }),
     ),
-    { name: 'Find an act, a page, a table', keys: 'Ctrl+k', run: open('palette') },
-    { name: 'Show all keys', keys: '?', run: open('keys') },
+    { name: 'Find a command, page or table', keys: 'Ctrl+k', run: open('palette') },
+    { name: 'Show keyboard shortcuts', keys: '?', run: open('shortcuts') },
   ])
   useLastPage()
   const username = session.value?.username
@@ -64,21 +64,21 @@ function SignedIn() {
   return (
     <div class="frame">
       <a class="skip button" href="#main">
-        Skip to the page
+        Skip to content
       </a>
-      <Top openPalette={open('palette')} openKeys={open('keys')} />
+      <Top openPalette={open('palette')} openShortcuts={open('shortcuts')} />
       <Bars />
       <main class="main" id="main" tabIndex={-1}>
         <ShownPage />
       </main>
       {session.value !== null && <FileDrop />}
       {opened.value === 'palette' && <Palette close={close} />}
-      {opened.value === 'keys' && <KeysHelp close={close} />}
+      {opened.value === 'shortcuts' && <ShortcutsHelp close={close} />}
     </div>
   )
 }
 
-/** `/console/` itself is no page: the one that was open last is shown, or the first. */
+/** `/console/` shows the page that was open last, or the first page. */
 function useLastPage(): void {
   const current = path.value
   useEffect(() => {
@@ -95,7 +95,10 @@ function useLastPage(): void {
 
 const isPage = (to: string) => shownPages().some(({ name }) => name === segmentsOf(to)[0])
 
-function Top({ openPalette, openKeys }: Readonly<{ openPalette: () => void; openKeys: () => void }>) {
+function Top({
+  openPalette,
+  openShortcuts,
+}: Readonly<{ openPalette: () => void; openShortcuts: () => void }>) {
   return (
     <header class="top">
       <Brand />
@@ -105,7 +108,7 @@ function Top({ openPalette, openKeys }: Readonly<{ openPalette: () => void; open
       <button
         type="button"
         class="quiet muted wide-only"
-        title="Find an act, a page, a table"
+        title="Find a command, page or table"
         onClick={openPalette}
       >
         Find <kbd>Ctrl K</kbd>
@@ -113,9 +116,9 @@ function Top({ openPalette, openKeys }: Readonly<{ openPalette: () => void; open
       <button
         type="button"
         class="quiet square wide-only"
-        aria-label="All keys"
-        title="All keys (?)"
-        onClick={openKeys}
+        aria-label="Keyboard shortcuts"
+        title="Keyboard shortcuts (?)"
+        onClick={openShortcuts}
       >
         ?
       </button>
@@ -144,7 +147,7 @@ function Navigation() {
   )
 }
 
-/** The same where there is no room for it. */
+/** The navigation on a narrow screen. */
 function PagesMenu() {
   const [name] = segmentsOf(path.value)
   const current = shownPages().find((page) => page.name === name)
@@ -173,14 +176,21 @@ function Bars() {
     <div>
       {!isReachable.value && (
         <div class="bar" role="status">
-          The service does not answer. Trying again; what you type is kept.
+          The service does not answer. Retrying. What you type is saved.
         </div>
       )}
       {isNothingKept.value && (
         <div class="bar" role="status">
-          This browser keeps nothing for this page: drafts and history are lost when the tab is closed.
+          This browser stores nothing: drafts and history are lost when you close this tab.
         </div>
       )}
     </div>
   )
+}
+
+/** A file dropped on any page opens the upload page. */
+export function FileDrop() {
+  const [isOver, setOver] = useState(false)
+  useLayoutEffect(() => listenForFiles(setOver, () => navigate('/upload')), [])
+  return isOver ? <div class="drop-hint">Drop the file to upload it</div> : null
 }

@@ -2,19 +2,19 @@ import type { ComponentType } from 'preact'
 import { openJobsText } from '../api/known-jobs.ts'
 import { adminToken, session } from '../api/session.ts'
 
-/** What a page is given: what stands after its own path, decoded. */
+/** The segments of the path after the name of the page, decoded. */
 export type PageProps = Readonly<{ segments: readonly string[] }>
 
 export type Page = Readonly<{
-  /** Its first segment: `/sql`. */
+  /** The first segment of its path: `sql` for `/sql`. */
   name: string
   label: string
-  /** After `g`. */
+  /** The second key of its shortcut, after `g`. */
   key: string
-  /** Whose page it is: of whoever is signed in to an account, of a Master key, of the operator. */
+  /** Which sign-in opens it: any to an account, the Master key, or the admin token. */
   needs: 'account' | 'master' | 'operator'
   load: () => Promise<{ default: ComponentType<PageProps> }>
-  /** What stands beside its name in the navigation, such as a number of running jobs. */
+  /** Shown beside its name in the navigation, such as the number of open jobs. */
   badge?: () => string | undefined
 }>
 
@@ -54,11 +54,11 @@ export const pages: readonly Page[] = [
   },
 ]
 
-/** Those that have a meaning for who is signed in. */
+/** The pages of an account for an account, the page of the operator for the operator. */
 export const shownPages = () =>
   pages.filter(({ needs }) => (needs === 'operator' ? adminToken.value !== null : session.value !== null))
 
-/** Why a page that is shown cannot be used. */
+/** Why a page in the navigation cannot be used, or undefined if it can. */
 export function whyNot({ needs }: Page): string | undefined {
-  return needs === 'master' && !session.value?.isMaster ? 'Only a Master key may do this' : undefined
+  return needs === 'master' && !session.value?.isMaster ? 'Needs the Master key' : undefined
 }

@@ -1,23 +1,23 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
-import { type Act, acts } from '../parts/acts.ts'
+import { type Command, commands, shownKeys } from '../parts/commands.ts'
 import { useLoaded } from '../parts/loading.tsx'
 
-// Not with the first page, but the field is there at once: what is typed before they have come is not lost.
-const loadMore = () => import('./more-acts.ts').then(({ moreActs }) => moreActs())
+// Loaded when the palette opens. The field is there before, so nothing typed is lost.
+const loadMore = () => import('./more-commands.ts').then(({ moreCommands }) => moreCommands())
 
-/** Everything by its name: what can be done here, the tables, and what was run in this browser. */
+/** Finds commands, tables and statements of the history by name. */
 export function Palette({ close }: Readonly<{ close: () => void }>) {
   const element = useRef<HTMLDialogElement>(null)
   const [text, setText] = useState('')
   const [at, setAt] = useState(0)
   const id = useId()
   const more = useLoaded(loadMore, [])
-  const found = find(text, [...acts.value, ...(more.value ?? [])])
+  const found = find(text, [...commands.value, ...(more.value ?? [])])
   useEffect(() => element.current?.showModal(), [])
-  const run = (act: Act | undefined) => {
+  const run = (command: Command | undefined) => {
     close()
     element.current?.close()
-    act?.run()
+    command?.run()
   }
   const cancel = (event: Event) => {
     event.preventDefault()
@@ -31,15 +31,15 @@ export function Palette({ close }: Readonly<{ close: () => void }>) {
     event.preventDefault()
   }
   return (
-    <dialog ref={element} onCancel={cancel} aria-label="Find an act">
+    <dialog ref={element} onCancel={cancel} aria-label="Command palette">
       <div class="palette">
         <input
           role="combobox"
-          aria-label="Find an act, a page, a table"
+          aria-label="Find a command, page or table"
           aria-expanded="true"
           aria-controls={id}
           aria-activedescendant={found[at] ? `${id}-${at}` : undefined}
-          placeholder="Find an act, a page, a table"
+          placeholder="Find a command, page or table"
           value={text}
           onInput={(event) => {
             setText(event.currentTarget.value)
@@ -47,30 +47,44 @@ export function Palette({ close }: Readonly<{ close: () => void }>) {
           }}
           onKeyDown={move}
         />
-        <div class="palette-list" id={id} role="listbox" aria-label="Acts">
-          {found.map((act, index) => (
-            // biome-ignore lint/a11y/useKeyWithClickEvents: the field above has the keys
-            <div
-              key={`${index} ${act.name}`}
-              id={`${id}-${index}`}
-              role="option"
-              tabIndex={-1}
-              aria-selected={index === at}
-              onClick={() => run(act)}
-              onPointerMove={() => setAt(index)}
-            >
-              <span class="grow">{act.name}</span>
-              {act.keys && <kbd>{act.keys}</kbd>}
-            </div>
-          ))}
-        </div>
+        <PaletteList id={id} commands={found} at={at} run={run} point={setAt} />
       </div>
     </dialog>
   )
 }
 
-/** Those that have all words, in the order in which they were offered; no more than a person reads. */
-function find(text: string, all: readonly Act[]): readonly Act[] {
+type ListProps = Readonly<{
+  id: string
+  commands: readonly Command[]
+  at: number
+  run: (command: Command) => void
+  point: (at: number) => void
+}>
+
+function PaletteList({ id, commands: found, at, run, point }: ListProps) {
+  return (
+    <div class="palette-list" id={id} role="listbox" aria-label="Commands">
+      {found.map((command, index) => (
+        // biome-ignore lint/a11y/useKeyWithClickEvents: the field above handles the keys
+        <div
+          key={`${index} ${command.name}`}
+          id={`${id}-${index}`}
+          role="option"
+          tabIndex={-1}
+          aria-selected={index === at}
+          onClick={() => run(command)}
+          onPointerMove={() => point(index)}
+        >
+          <span class="grow">{command.name}</span>
+          {command.keys && shownKeys(command.keys).map((key) => <kbd key={key}>{key}</kbd>)}
+        </div>
+      ))}
+    </div>
+  )
+}
+
+/** The first 50 commands whose name contains all words. */
+function find(text: string, all: readonly Command[]): readonly Command[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean)
   return all.filter(({ name }) => words.every((word) => name.toLowerCase().includes(word))).slice(0, 50)
 }

@@ -1,20 +1,20 @@
 import { Component, type ComponentChildren, type ComponentType } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
+import { hrefOf, path, segmentsOf } from '../parts/browser/route.ts'
 import { tell } from '../parts/live.tsx'
 import { Skeleton } from '../parts/loading.tsx'
 import { Empty, ErrorNotice } from '../parts/notice.tsx'
-import { hrefOf, path, segmentsOf } from '../parts/route.ts'
 import { type Page, type PageProps, pages, shownPages, whyNot } from './pages.ts'
 import { SignInForm } from './sign-in.tsx'
 
-/** The page of the address: loaded when it is first opened, and taken down when another is. */
+/** The page of the current path. Its code is loaded when it is first opened. */
 export function ShownPage() {
   const [name, ...segments] = segmentsOf(path.value)
   const page = shownPages().find((each) => each.name === name)
   if (name === undefined) return null
   if (!page) return <UnknownPage of={pages.find((each) => each.name === name)} />
   const reason = whyNot(page)
-  if (reason) return <Empty>{`${reason}: sign in with the Master key of the account.`}</Empty>
+  if (reason) return <Empty>This page needs the Master key. Sign in with it to continue.</Empty>
   return (
     <Boundary key={page.name}>
       <LoadedPage page={page} segments={segments} />
@@ -22,7 +22,7 @@ export function ShownPage() {
   )
 }
 
-/** It is that of the operator, for one who is signed in to an account, or the other way round; or there is none. */
+/** A page that needs the other sign-in (account or operator), or an unknown path. */
 function UnknownPage({ of: page }: Readonly<{ of: Page | undefined }>) {
   if (page) {
     const isOperators = page.needs === 'operator'
@@ -38,7 +38,7 @@ function UnknownPage({ of: page }: Readonly<{ of: Page | undefined }>) {
   }
   return (
     <Empty>
-      <p>There is no such page.</p>
+      <p>Page not found.</p>
       <p>
         {shownPages().map(({ name, label }) => (
           <a key={name} href={hrefOf(`/${name}`)}>
@@ -75,7 +75,7 @@ function LoadedPage({ page, segments }: PageProps & Readonly<{ page: Page }>) {
   )
 }
 
-/** The files of a page are gone when the service was updated since this one was opened. */
+/** After an update of the service the files of an older page are gone. */
 function Outdated({ error }: Readonly<{ error: unknown }>) {
   return (
     <div class="page">
@@ -84,7 +84,7 @@ function Outdated({ error }: Readonly<{ error: unknown }>) {
         error={error}
         acts={
           <button type="button" onClick={() => location.reload()}>
-            Load anew
+            Reload
           </button>
         }
       />
@@ -92,7 +92,7 @@ function Outdated({ error }: Readonly<{ error: unknown }>) {
   )
 }
 
-/** A mistake in a page takes that page down, not the console. */
+/** An error in one page does not break the console. */
 class Boundary extends Component<Readonly<{ children: ComponentChildren }>, { error?: unknown }> {
   override state: { error?: unknown } = {}
 

@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks'
 import { adminToken, session } from '../api/session.ts'
-import { Field } from '../parts/field.tsx'
+import { Field } from '../parts/controls/field.tsx'
+import { Tabs, tabPanel } from '../parts/controls/tabs.tsx'
 import { ErrorNotice } from '../parts/notice.tsx'
-import { Tabs, tabPanel } from '../parts/tabs.tsx'
 import { useWork } from '../parts/work.ts'
 import { Brand } from './brand.tsx'
-import { checkAndSignIn, checkOperator, lookAround } from './check-key.ts'
+import { browsePublicData, checkAndSignIn, checkOperator } from './check-key.ts'
 
 type Way = 'key' | 'operator'
 
@@ -27,7 +27,7 @@ export function SignInPage() {
   )
 }
 
-/** Also in the dialog that opens when a key has stopped working in the middle of something. */
+/** Also shown in the dialog that opens when a key stops working. */
 export function SignInForm({ first }: Readonly<{ first?: Way }>) {
   const [way, choose] = useState<Way>(first ?? (adminToken.value && !session.value ? 'operator' : 'key'))
   return (
@@ -60,7 +60,10 @@ function KeyForm() {
           />
         )}
       </Field>
-      <Field label="API key" help="Its token. It stays in this tab and goes nowhere but to this service.">
+      <Field
+        label="API key"
+        help="The token of a key. It stays in this tab and is sent only to this service."
+      >
         {(props) => (
           <input
             {...props}
@@ -81,9 +84,9 @@ function KeyForm() {
         type="button"
         class="quiet"
         disabled={isBusy || !hasName}
-        onClick={(event) => submit(event, () => lookAround(username.trim()))}
+        onClick={(event) => submit(event, () => browsePublicData(username.trim()))}
       >
-        Look around without a key
+        Browse public data without a key
       </button>
     </form>
   )
@@ -94,7 +97,7 @@ function OperatorForm() {
   const { error, isBusy, submit } = useSubmit()
   return (
     <form onSubmit={(event) => submit(event, () => checkOperator(token.trim()))}>
-      <Field label="Admin token" help="In the data directory: the file admin-token, or CARTAGE_ADMIN_TOKEN.">
+      <Field label="Admin token" help="The file admin-token in the data directory, or CARTAGE_ADMIN_TOKEN.">
         {(props) => (
           <input
             {...props}
@@ -115,7 +118,7 @@ function OperatorForm() {
   )
 }
 
-/** A form whose work is begun by its buttons. */
+/** The state of a form, and a function that runs what a button of it starts. */
 function useSubmit() {
   const { error, isBusy, begin } = useWork()
   const submit = (event: Event, act: () => Promise<void>) => {

@@ -1,11 +1,11 @@
 import { forgetThisComputer } from '../api/kept.ts'
 import { session, signOut } from '../api/session.ts'
-import { Menu } from '../parts/menu.tsx'
-import { navigate } from '../parts/route.ts'
-import { setTheme, type Theme, theme } from '../parts/theme.ts'
+import { navigate } from '../parts/browser/route.ts'
+import { setTheme, type Theme, theme } from '../parts/browser/theme.ts'
+import { Menu } from '../parts/controls/menu.tsx'
 
 const themes: readonly (readonly [Theme, string])[] = [
-  ['system', 'As the system'],
+  ['system', 'Same as system'],
   ['light', 'Light'],
   ['dark', 'Dark'],
 ]
@@ -14,7 +14,7 @@ export function ThemeMenu() {
   return (
     <Menu
       label="◐"
-      title="Light or dark"
+      title="Theme"
       className="quiet square"
       items={themes.map(([name, label]) => ({
         label,
@@ -40,7 +40,7 @@ export function UserMenu({ openPalette }: Readonly<{ openPalette: () => void }>)
       className="quiet"
       items={[
         { note: `${username} ${role}` },
-        { label: 'Find an act, a page, a table', run: openPalette },
+        { label: 'Find a command, page or table', run: openPalette },
         'line',
         { label: 'Sign out', run: () => leave(false) },
         { label: 'Sign out and forget this computer', isDanger: true, run: () => leave(true) },
@@ -49,11 +49,11 @@ export function UserMenu({ openPalette }: Readonly<{ openPalette: () => void }>)
   )
 }
 
-/** Forgetting also takes drafts, history and job ids. */
+/** With `isForgetting`, also deletes drafts, history and job ids from this browser. */
 async function leave(isForgetting: boolean): Promise<void> {
   if (isForgetting) await forgetThisComputer()
   signOut()
   navigate('/', { replace: true })
-  // Nothing of the former person stays in the memory of this tab.
+  // The reload clears what this tab holds in memory.
   location.reload()
 }

@@ -1,6 +1,6 @@
-import { assetAddress } from '../parts/address.ts'
+import { assetAddress } from '../parts/browser/address.ts'
 
-/** The only policy of the page: code comes from files of this build, and no text becomes markup or code. */
+/** The only Trusted Types policy: scripts come from files of this build, and no text becomes markup or code. */
 export function guardSinks(): void {
   const { trustedTypes } = window as unknown as { trustedTypes?: TrustedTypes }
   trustedTypes?.createPolicy('default', {
@@ -12,7 +12,7 @@ export function guardSinks(): void {
   })
 }
 
-/** As far as it is used here; TypeScript's own library does not have it yet. */
+/** The part used here. TypeScript's library does not declare it yet. */
 type TrustedTypes = Readonly<{
   createPolicy: (name: string, rules: Readonly<{ createScriptURL: (text: string) => string }>) => unknown
 }>

@@ -1,4 +1,4 @@
-/** What stands beside a colour in the legend, and which values have it. */
+/** The classes of a legend: their labels, and which values belong to which. */
 export type Classes = Readonly<{
   isNumeric: boolean
   /** The upper bounds of all but the last class, or the categories. */
@@ -9,7 +9,7 @@ export type Classes = Readonly<{
 const classCount = 5
 const mostCategories = 8
 
-/** Five classes with about as many values each, or the most frequent categories; everything else is "other". */
+/** Five classes of about equal size for numbers, or the most frequent categories and "other". */
 export function classify(values: readonly (string | null)[], isNumeric: boolean): Classes {
   return isNumeric ? numericClasses(values) : categories(values)
 }
@@ -29,7 +29,7 @@ function numericClasses(values: readonly (string | null)[]): Classes {
   return { isNumeric: true, breaks, labels }
 }
 
-/** Thousands are set apart from five digits on: years have four. */
+/** Thousands separators from five digits on, so that years have none. */
 const { format: short } = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 6, useGrouping: 'min2' })
 
 function categories(values: readonly (string | null)[]): Classes {

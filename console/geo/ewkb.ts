@@ -8,7 +8,7 @@ export type Geometry =
 
 export type ReadGeometry = Readonly<{ srid: number; geometry: Geometry }>
 
-/** Reads hex EWKB, as the SQL endpoint writes geometries. Z and M are left out. Undefined: empty, a curve, or no EWKB. */
+/** Reads hex EWKB, the format of the SQL endpoint. Drops Z and M. Undefined for an empty geometry, a curve or other text. */
 export function readEwkb(hex: string): ReadGeometry | undefined {
   if (!/^0[01]/.test(hex) || hex.length % 2 !== 0) return undefined
   try {
@@ -20,13 +20,13 @@ export function readEwkb(hex: string): ReadGeometry | undefined {
   }
 }
 
-/** Whether its first geometry has Z or M, which are left out. */
+/** Whether the first geometry has Z or M. */
 export const hasMore = (hex: string) => {
   const [flags] = hex.startsWith('01') ? hex.slice(8, 10) : hex.slice(2, 4)
   return Number.parseInt(flags ?? '0', 16) >= 4
 }
 
-/** As longitude and latitude, if the SRID is one of the two that need no tables. */
+/** Converts to longitude and latitude. Undefined for an SRID other than 4326 and 3857. */
 export function toLonLat({ srid, geometry }: ReadGeometry): Geometry | undefined {
   if (srid === 4326) return geometry
   return srid === 3857 ? mapPositions(geometry, fromWebMercator) : undefined

@@ -7,21 +7,21 @@ export type Shape = Readonly<{
   properties: Readonly<Record<string, string | null>>
 }>
 
-/** What a column of geometries gives to draw, and what it does not. */
+/** The shapes of a geometry column, and the numbers of rows that are not drawn. */
 export type Shapes = Readonly<{
   features: readonly Shape[]
   bounds: readonly [west: number, south: number, east: number, north: number] | null
-  /** Of rows that have a geometry, but are beyond the number that is drawn. */
+  /** Rows after the limit of shapes. */
   beyond: number
-  /** NULL or empty. */
+  /** Rows with a NULL or empty geometry. */
   empty: number
-  /** Curves, and SRIDs other than 4326 and 3857, by SRID. */
+  /** Geometries that cannot be drawn, by SRID. */
   undrawn: Readonly<Record<number, number>>
 }>
 
 export const mostShapes = 200_000
 
-/** Reads the geometries of rows; `colour` is the value that colours a shape. */
+/** Reads the geometries of rows. `colour` returns the value that colours a shape. */
 export function readShapes(
   count: number,
   read: (row: number) => string | null,

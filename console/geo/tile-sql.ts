@@ -1,35 +1,35 @@
 import { quoteLiteral, quoteName } from '../../src/contract/text/quote.ts'
 
-/** The SQL of a map of a table: what to know of it, its vector tiles, and the rows at a place. Run as the key that looks. */
+/** The SQL for the map of a table: facts about it, its vector tiles, and the rows at a position. Runs with the key of the session. */
 
 export type TableName = Readonly<{ schema: string; name: string }>
 
-/** What is drawn. Only columns in one of the two systems that need no tables are. */
+/** What is drawn: a geometry column with SRID 3857 or 4326. */
 export type TileSource = TableName &
   Readonly<{
     column: string
     srid: 3857 | 4326
-    /** Points are counted where they are dense; lines and areas are simplified. */
+    /** Dense points are counted in cells; lines and areas are simplified. */
     isPoints: boolean
-    /** Of every hundred rows, so many are looked at: 100, or fewer of a table of millions. */
+    /** The share of rows that is read: 100, or less for a table of millions. */
     percent: number
   }>
 
 export type Tile = Readonly<{ z: number; x: number; y: number }>
 export type Box = readonly [west: number, south: number, east: number, north: number]
 
-/** A tile that has more is counted by cells, or cut. */
+/** A tile with more rows is counted in cells, or cut off. */
 export const mostInTile = 20_000
-/** A table with more rows is drawn from a sample of about half as many, where it is dense. */
+/** A table with more rows is sampled in dense areas: about half as many rows are read. */
 export const mostInTable = 2_000_000
-/** A tile with more rows is drawn from that sample; others find theirs by the index. */
+/** A tile with more rows is sampled; others use the index. */
 export const mostByIndex = 1_000_000
 const cellsAcross = 256
-/** MapLibre draws a tile on so many pixels. */
+/** The size of a tile of MapLibre, in pixels. */
 const pixelsAcross = 512
 const worldMetres = 2 * Math.PI * 6378137
 
-/** One row: `{isMany, tile}`, base64. `isMany`: points became cells with a number `n`, or shapes are missing. */
+/** Returns one row `{isMany, tile}`, base64. `isMany`: points became cells with a count `n`, or shapes were cut off. */
 export const tileSql = (source: TileSource, tile: Tile) =>
   source.isPoints ? pointTileSql(source, tile) : shapeTileSql(source, tile)
 
@@ -49,7 +49,7 @@ select has.many as "isMany", encode(case when has.many
 end, 'base64') as tile from (select count(*) > ${mostInTile} as many from found) as has`
 }
 
-/** Without what is smaller than a pixel, and of the rest as much as a pixel shows. */
+/** Drops shapes smaller than a pixel, and simplifies the others to pixels. */
 function shapeTileSql(source: TileSource, tile: Tile): string {
   const { column, srid } = source
   const g = quoteName(column)
@@ -63,18 +63,18 @@ select (select count(*) > ${mostInTile} from found) as "isMany", encode((select 
   from found limit ${mostInTile}) as s), 'base64') as tile`
 }
 
-/** How many rows of a hundred are looked at, of a table of so many. */
+/** The share of rows to read from a table of this size. */
 export function percentFor(rows: number): number {
   if (rows <= mostInTable) return 100
   const wanted = (mostInTable / 2 / rows) * 100
   return [50, 20, 10, 5, 2, 1, 0.5, 0.2, 0.1].find((step) => step <= wanted) ?? 0.05
 }
 
-/** What the planner expects in a tile; the plan is in `QUERY PLAN`. */
+/** Returns the plan, with the estimated number of rows in a tile, in `QUERY PLAN`. */
 export const rowsInTileSql = (source: TileSource, tile: Tile) =>
   `explain (format json) select from ${nameOf(source)} where ${overlaps(source, tile, 0)}`
 
-/** The first rows at a place, each as an array of texts in the order of `columns`. */
+/** Returns the first rows in a box, each as an array of texts in the order of `columns`. */
 export function rowsAtSql(source: TileSource, columns: readonly string[], box: Box, most: number): string {
   const g = quoteName(source.column)
   const here = boxIn(source, box)
@@ -85,7 +85,7 @@ where ${g} && ${here} and st_intersects(${g}, ${here}) limit ${most}`
 
 export const longestValue = 1000
 
-/** One row: its kind, about how many rows it has, its columns, and which of them are geometries. */
+/** Returns one row: the kind of the table, its estimated rows, and its columns. */
 export const aboutTableSql = (table: TableName) => `
 select c.relkind as kind, greatest(c.reltuples, 0)::float8 as rows, (
   select coalesce(json_agg(json_build_object('name', a.attname, 'isGeometry', t.typname = 'geometry') order by a.attnum), '[]')
@@ -93,23 +93,23 @@ select c.relkind as kind, greatest(c.reltuples, 0)::float8 as rows, (
   where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped) as columns
 from pg_catalog.pg_class c where c.oid = ${quoteLiteral(nameOf(table))}::regclass`
 
-/** One row: the system and the dimension of its geometries, and where they lie, by so many rows of a hundred. */
+/** Returns one row: the SRID, dimension and bounding box of the geometries, from a sample of `percent`. */
 export const aboutColumnSql = (table: TableName, column: string, percent: number) =>
   `with some_rows as (select ${quoteName(column)} as g from ${sampled({ ...table, percent })} where ${quoteName(column)} is not null limit ${mostLookedAt}),
 about as (select st_extent(g) as box, min(st_srid(g)) as srid, max(st_dimension(g)) as dimension from some_rows)
 select srid, dimension, case when box is not null then array[st_xmin(box), st_ymin(box), st_xmax(box), st_ymax(box)] end as box
 from about`
 
-/** So many rows tell where a table lies. */
+/** Enough rows to find the bounding box of a table. */
 export const mostLookedAt = 200_000
 
-/** The job that gives a table the column and the index which make its map quick. */
+/** Adds the column and the index that make the map fast. To be run as a job. */
 export const prepareSql = (table: TableName) =>
   `select CDB_CartodbfyTable(${quoteLiteral(nameOf(table))}::regclass)`
 
 const nameOf = ({ schema, name }: TableName) => `${quoteName(schema)}.${quoteName(name)}`
 
-/** Blocks of the table, the same ones for every tile. */
+/** Samples blocks of the table: the same blocks for every tile. */
 const sampled = (source: TableName & Readonly<{ percent: number }>) =>
   source.percent < 100
     ? `${nameOf(source)} tablesample system (${source.percent}) repeatable (1)`
@@ -120,7 +120,7 @@ const margin = 64 / 4096
 const overlaps = (source: TileSource, tile: Tile, more: number) =>
   `${quoteName(source.column)} && ${tileIn(source, tile, more)}`
 
-/** Web Mercator has no poles: what is beyond the tile is cut before it is transformed. */
+/** Web Mercator has no poles, so geometries are clipped to the tile before they are transformed. */
 function inMercator(source: TileSource, tile: Tile): string {
   const g = quoteName(source.column)
   return source.srid === 3857
@@ -143,7 +143,7 @@ const limited = (latitude: number) => Math.max(-85.05, Math.min(85.05, latitude)
 
 const pixelOf = (world: number, { z }: Tile) => world / 2 ** z / pixelsAcross
 
-/** South-west, in metres. */
+/** The south-west corner, in metres. */
 function cornerOf({ z, x, y }: Tile): readonly [number, number] {
   const size = worldMetres / 2 ** z
   return [x * size - worldMetres / 2, worldMetres / 2 - (y + 1) * size]

@@ -1,6 +1,6 @@
 import type { Geometry, Position } from './ewkb.ts'
 
-/** A geometry as people write it in SQL: `POINT(7 51)`. */
+/** A geometry as WKT: `POINT(7 51)`. */
 export function writeWkt(geometry: Geometry): string {
   const name = geometry.type.toUpperCase()
   switch (geometry.type) {

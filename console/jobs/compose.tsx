@@ -4,32 +4,32 @@ import { maxJobCharacters } from '../../src/contract/limits.ts'
 import { curlLine } from '../api/curl.ts'
 import { changeJob, readJob, startJob } from '../api/jobs.ts'
 import { session } from '../api/session.ts'
+import { hrefOf, navigate, pathTo } from '../parts/browser/route.ts'
 import { CodeBlock } from '../parts/code-block.tsx'
 import { formatCount } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { ErrorNotice, Notice } from '../parts/notice.tsx'
-import { hrefOf, navigate, pathTo } from '../parts/route.ts'
 import { useWork } from '../parts/work.ts'
 import { ComposedItems, FallbackFields } from './composed-items.tsx'
 import { type ComposedJob, charactersOf, composedOf, emptyJob, newItem, queryOf } from './composed-job.ts'
 import { FromEditor } from './from-editor.tsx'
 
 export function NewJob() {
-  return <JobForm title="New job" act="Run as a job" begun={emptyJob()} send={startJob} />
+  return <JobForm title="New job" act="Start job" begun={emptyJob()} send={startJob} />
 }
 
-/** Another query for a job that still waits, or a new job that begins as a copy. */
+/** Edits a pending job, or starts a new one as a copy. */
 export function ChangeJob({ id, isCopy }: Readonly<{ id: string; isCopy: boolean }>) {
   const read = useLoaded((signal) => readJob(id, { signal }), [id])
   return (
     <Load from={read}>
       {(job) =>
         isCopy ? (
-          <JobForm title="New job" act="Run as a job" begun={composedOf(job)} send={startJob} />
+          <JobForm title="New job" act="Start job" begun={composedOf(job)} send={startJob} />
         ) : (
           <JobForm
-            title="Change a job"
-            act="Save the change"
+            title="Edit job"
+            act="Save changes"
             begun={composedOf(job)}
             send={(query) => changeJob(id, query)}
           />
@@ -66,17 +66,17 @@ function JobForm({ title, act, begun, send }: FormProps) {
           <FallbackFields
             legend="At the end of the job"
             successHelp="Runs if every statement succeeded."
-            errorHelp="Runs if one failed, after its own."
+            errorHelp="Runs if a statement failed, after the onerror of that statement."
             texts={job}
             change={(texts) => change({ ...job, ...texts })}
           />
         </div>
-        <aside class="stack" aria-label="What is sent">
-          <h2>What is sent</h2>
-          <CodeBlock label="The request as JSON" text={JSON.stringify({ query }, null, 2)} />
+        <aside class="stack" aria-label="Request">
+          <h2>Request</h2>
+          <CodeBlock label="Request as JSON" text={JSON.stringify({ query }, null, 2)} />
           <Length characters={charactersOf(query)} />
           <CodeBlock
-            label="The same with curl"
+            label="Request with curl"
             text={curlLine('createJob', { username: session.value!.username, json: { query } })}
           />
           {error !== undefined && <ErrorNotice error={error} />}
@@ -85,7 +85,7 @@ function JobForm({ title, act, begun, send }: FormProps) {
               {isBusy ? 'Sending…' : act}
             </button>
             <a class="button" href={hrefOf('/jobs')}>
-              Leave
+              Cancel
             </a>
           </div>
         </aside>
@@ -99,7 +99,7 @@ function Length({ characters }: Readonly<{ characters: number }>) {
   if (characters <= maxJobCharacters) return <p class="muted small">{text}</p>
   return (
     <Notice kind="warning">
-      {text}: the service refuses more. Put the longer parts into functions, or make several jobs.
+      {text}: too long. Move parts into functions, or split it into several jobs.
     </Notice>
   )
 }

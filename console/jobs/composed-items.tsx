@@ -1,5 +1,5 @@
 import { useRef } from 'preact/hooks'
-import { Field } from '../parts/field.tsx'
+import { Field } from '../parts/controls/field.tsx'
 import { type ComposedItem, moved, newItem } from './composed-job.ts'
 
 type Changing<T> = (next: T) => void
@@ -12,7 +12,7 @@ export function ComposedItems({
     change(items.map((item, place) => (place === at ? { ...item, ...part } : item)))
   return (
     <>
-      <ol class="items" aria-label="Statements, in their order">
+      <ol class="items" aria-label="Statements in order">
         {items.map((item, at) => (
           <li key={item.id} class="panel stack">
             <div class="row">
@@ -44,7 +44,7 @@ export function ComposedItems({
         <button type="button" onClick={() => change([...items, newItem()])}>
           Add a statement
         </button>
-        <span class="muted small">They run in this order; the first that fails ends the job.</span>
+        <span class="muted small">They run in this order. The first failure ends the job.</span>
       </div>
     </>
   )
@@ -201,7 +201,7 @@ function FallbackField({ label, of: place, help, placeholders, text, change }: F
             key={placeholder}
             type="button"
             class="small"
-            aria-label={`Put ${placeholder} into ${label} ${place}`}
+            aria-label={`Insert ${placeholder} into ${label} ${place}`}
             onClick={() => insert(placeholder)}
           >
             <code>{`<%= ${placeholder} %>`}</code>

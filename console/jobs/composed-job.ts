@@ -2,9 +2,9 @@ import { randomId } from '../../src/client/http/random-id.ts'
 import type { JobDocument, JobQuery, NewItem } from '../../src/contract/documents.ts'
 import { partsOf } from '../../src/contract/job-items.ts'
 
-/** A job as somebody is writing it. Fields that are left empty are not sent. */
+/** A statement of a job in the form. Empty fields are not sent. */
 export type ComposedItem = Readonly<{
-  /** For the browser alone, so that a line keeps its field when others move. */
+  /** Not sent: identifies the statement when others move. */
   id: string
   query: string
   onsuccess: string
@@ -23,14 +23,14 @@ export const newItem = (query = ''): ComposedItem => ({
 
 export const emptyJob = (): ComposedJob => ({ items: [newItem()], onsuccess: '', onerror: '' })
 
-/** Always as a chain with fallbacks: only that form tells when each item began and ended. */
+/** Always the form with fallbacks: only that one reports when each item started and ended. */
 export function queryOf({ items, onsuccess, onerror }: ComposedJob): JobQuery {
   return { query: items.map(itemOf), ...filled({ onsuccess, onerror }) }
 }
 
 export const charactersOf = (query: JobQuery) => JSON.stringify({ query }).length
 
-/** The same again, to be changed. */
+/** An existing job as the content of the form. */
 export function composedOf(job: JobDocument): ComposedJob {
   const { items, onsuccess = '', onerror = '' } = partsOf(job)
   return {

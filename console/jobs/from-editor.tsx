@@ -1,13 +1,13 @@
 import { readKept } from '../api/kept.ts'
 import { quoteLiteral, readRows } from '../api/sql.ts'
+import { Menu } from '../parts/controls/menu.tsx'
 import { useLoaded } from '../parts/loading.tsx'
-import { Menu } from '../parts/menu.tsx'
 import { ErrorNotice } from '../parts/notice.tsx'
 import { useWork } from '../parts/work.ts'
 
 type KeptDrafts = Readonly<{ drafts: readonly Readonly<{ id: string; name: string; text: string }>[] }>
 
-/** What was written in the editor as a chain: split by the database itself. */
+/** Fills the form with a draft of the editor. The database splits it into statements. */
 export function FromEditor({ take }: Readonly<{ take: (statements: readonly string[]) => void }>) {
   const kept = useLoaded(() => readKept<KeptDrafts>('drafts').then((found) => found?.drafts ?? []), [])
   const { error, begin } = useWork()
@@ -22,10 +22,10 @@ export function FromEditor({ take }: Readonly<{ take: (statements: readonly stri
   return (
     <>
       <Menu
-        label="From the editor ▾"
+        label="Copy from editor ▾"
         items={
           drafts.length === 0
-            ? [{ note: 'There is nothing in the editor.' }]
+            ? [{ note: 'The editor is empty.' }]
             : drafts.map(({ name, text }) => ({ label: name, run: () => void split(text) }))
         }
       />

@@ -1,11 +1,11 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { JobItem } from '../../src/contract/job-items.ts'
-import { serviceNow } from '../parts/clock.ts'
+import { serviceNow } from '../parts/browser/clock.ts'
 import { formatDuration, formatTime } from '../parts/format.ts'
 import { Notice } from '../parts/notice.tsx'
 import { StatusBadge } from './status-badge.tsx'
 
-/** The statements of a job in their order, with how far each is. */
+/** The statements of a job in order, with their status. */
 export function ItemList({ items }: Readonly<{ items: readonly JobItem[] }>) {
   return (
     <ol class="items" aria-label="Statements">
@@ -16,7 +16,7 @@ export function ItemList({ items }: Readonly<{ items: readonly JobItem[] }>) {
             <StatusBadge status={item.status} />
             <Times {...item} />
             {item.timeout !== undefined && (
-              <span class="muted small">at most {formatDuration(item.timeout)}</span>
+              <span class="muted small">· time limit {formatDuration(item.timeout)}</span>
             )}
           </div>
           <pre>{item.query}</pre>
@@ -25,7 +25,7 @@ export function ItemList({ items }: Readonly<{ items: readonly JobItem[] }>) {
           {item.onerror && <Fallback name="onerror" text={item.onerror} />}
           {item.fallback_status && (
             <span class="row small">
-              its fallback <StatusBadge status={item.fallback_status} />
+              fallback <StatusBadge status={item.fallback_status} />
             </span>
           )}
           {item.fallback_failed_reason && <Notice kind="error">{item.fallback_failed_reason}</Notice>}
@@ -55,7 +55,7 @@ function Times({ started_at, ended_at }: TimesProps) {
   const end = ended_at ? Date.parse(ended_at) : now
   return (
     <span class="muted small">
-      began {formatTime(started_at)}, {ended_at ? 'took' : 'for'}{' '}
+      started {formatTime(started_at)}, {ended_at ? 'took' : 'running for'}{' '}
       <span data-testid="duration">{formatDuration(Math.max(0, end - Date.parse(started_at)))}</span>
     </span>
   )

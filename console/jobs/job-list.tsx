@@ -9,11 +9,11 @@ import {
   openKnownJobs,
   rememberJob,
 } from '../api/known-jobs.ts'
-import { useActs } from '../parts/acts.ts'
-import { Field } from '../parts/field.tsx'
+import { hrefOf, navigate, pathTo } from '../parts/browser/route.ts'
+import { useCommands } from '../parts/commands.ts'
+import { Field } from '../parts/controls/field.tsx'
 import { formatAge, plural } from '../parts/format.ts'
 import { Empty, ErrorNotice } from '../parts/notice.tsx'
-import { hrefOf, navigate, pathTo } from '../parts/route.ts'
 import { toast } from '../parts/toast.tsx'
 import { useWork } from '../parts/work.ts'
 import { readJobsFile, saveJobsFile } from './jobs-file.ts'
@@ -23,7 +23,7 @@ export function JobList() {
   const { error, begin } = useWork()
   const file = useRef<HTMLInputElement>(null)
   useEffect(() => void openKnownJobs(), [])
-  useActs([{ name: 'New job', keys: 'Alt+n', run: () => navigate('/jobs/new') }])
+  useCommands([{ name: 'New job', keys: 'Alt+n', run: () => navigate('/jobs/new') }])
   const jobs = knownJobs.value
   const load = () =>
     begin(async () => {
@@ -43,18 +43,18 @@ export function JobList() {
         <button type="button" onClick={() => file.current!.click()}>
           Import
         </button>
-        <input ref={file} type="file" accept=".json" hidden aria-label="File of jobs" onChange={load} />
+        <input ref={file} type="file" accept=".json" hidden aria-label="Jobs file" onChange={load} />
         <a class="button primary" href={hrefOf('/jobs/new')}>
           New job
         </a>
       </div>
       <p class="muted">
-        SQL that may take hours, run by the service whether this page is open or not. The service has no list
-        of jobs: these are the ones that this browser knows.
+        Jobs are SQL that can run for hours, also after you close this page. This list is stored in this
+        browser: add jobs started elsewhere by their id.
       </p>
       {error !== undefined && <ErrorNotice error={error} />}
       {jobs.length === 0 ? (
-        <Empty>No jobs yet. Write one, or add one by its id.</Empty>
+        <Empty>No jobs yet. Create one, or add one by its id.</Empty>
       ) : (
         <List jobs={jobs} />
       )}
@@ -73,7 +73,7 @@ function List({ jobs }: Readonly<{ jobs: readonly KnownJob[] }>) {
             <th scope="col">Status</th>
             <th scope="col">Queued</th>
             <th scope="col">
-              <span class="hidden-text">Forget</span>
+              <span class="hidden-text">Remove</span>
             </th>
           </tr>
         </thead>
@@ -91,11 +91,11 @@ function List({ jobs }: Readonly<{ jobs: readonly KnownJob[] }>) {
                 <button
                   type="button"
                   class="quiet"
-                  title="Takes it off this list; the job itself goes on"
-                  aria-label={`Forget ${text || id}`}
+                  title="Removes it from this list. The job itself continues"
+                  aria-label={`Remove ${text || id}`}
                   onClick={() => forgetJob(id)}
                 >
-                  Forget
+                  Remove
                 </button>
               </td>
             </tr>
@@ -122,7 +122,7 @@ function AddById() {
     <form class="add-job" onSubmit={submit}>
       <Field
         label="Add a job by its id"
-        problem={isUnknown ? 'This account has no such job, or the service no longer keeps it.' : undefined}
+        problem={isUnknown ? 'Job not found: the id is wrong, or the service no longer keeps it.' : undefined}
       >
         {(props) => (
           <span class="row">

@@ -7,12 +7,12 @@ import { curlLine } from '../api/curl.ts'
 import { cancelJob, startJob } from '../api/jobs.ts'
 import { forgetJob } from '../api/known-jobs.ts'
 import { session } from '../api/session.ts'
+import { hrefOf, navigate, pathTo } from '../parts/browser/route.ts'
 import { CodeBlock } from '../parts/code-block.tsx'
-import { CopyButton } from '../parts/copy-button.tsx'
+import { CopyButton } from '../parts/controls/copy-button.tsx'
 import { formatTime } from '../parts/format.ts'
 import { Skeleton } from '../parts/loading.tsx'
 import { Empty, ErrorNotice, Notice } from '../parts/notice.tsx'
-import { hrefOf, navigate, pathTo } from '../parts/route.ts'
 import { useWork } from '../parts/work.ts'
 import { composedOf, queryOf } from './composed-job.ts'
 import { Fallback, ItemList } from './item-list.tsx'
@@ -42,10 +42,10 @@ export function OneJob({ id }: Readonly<{ id: string }>) {
 function Gone({ id }: Readonly<{ id: string }>) {
   return (
     <Empty>
-      <span>The job {id} is no longer kept by the service, or was never this account’s.</span>
+      <span>Job {id} was not found. The service no longer keeps it, or it belongs to another account.</span>
       <span class="row">
         <button type="button" onClick={() => forgetJob(id).then(() => navigate('/jobs'))}>
-          Forget it
+          Remove from list
         </button>
         <a class="button" href={hrefOf('/jobs')}>
           All jobs
@@ -72,8 +72,8 @@ function Known({ job, again }: KnownProps) {
           <CopyButton text={job.job_id} label="Copy id" />
         </div>
         <p class="muted">
-          Queued {formatTime(job.created_at)}, last changed {formatTime(job.updated_at)}.
-          {job.status === 'pending' && ' It waits for its turn: jobs of one user run one after the other.'}
+          Queued {formatTime(job.created_at)}, last updated {formatTime(job.updated_at)}.
+          {job.status === 'pending' && ' Waiting: jobs of one user run one after another.'}
         </p>
       </div>
       <Acts job={job} again={again} />
@@ -95,7 +95,7 @@ function Known({ job, again }: KnownProps) {
           {job.fallback_failed_reason && <Notice kind="error">{job.fallback_failed_reason}</Notice>}
         </section>
       )}
-      <CodeBlock label="The same with curl" text={curlToRead(job)} />
+      <CodeBlock label="Read this job with curl" text={curlToRead(job)} />
     </>
   )
 }
@@ -126,19 +126,19 @@ function Acts({ job, again }: KnownProps) {
       <div class="row">
         {!isFinal(job.status) && (
           <button type="button" class="danger" disabled={isBusy} onClick={cancel}>
-            {isCancelling ? 'Cancelling…' : 'Cancel the job'}
+            {isCancelling ? 'Cancelling…' : 'Cancel job'}
           </button>
         )}
         {job.status === 'pending' && (
           <a class="button" href={hrefOf(pathTo('jobs', job.job_id, 'change'))}>
-            Change
+            Edit
           </a>
         )}
         <button type="button" disabled={isBusy} onClick={runAgain}>
           Run again
         </button>
         <a class="button" href={hrefOf(pathTo('jobs', job.job_id, 'copy'))}>
-          Copy into a new job
+          Duplicate
         </a>
       </div>
       {error !== undefined && <ErrorNotice error={error} />}

@@ -1,4 +1,4 @@
-import { adoptStyles } from '../parts/styles.ts'
+import { adoptStyles } from '../parts/browser/styles.ts'
 import { ChangeJob, NewJob } from './compose.tsx'
 import { JobList } from './job-list.tsx'
 import css from './jobs.css' with { type: 'text' }

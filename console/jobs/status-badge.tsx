@@ -20,7 +20,7 @@ const signs: Readonly<Partial<Record<Status, string>>> = {
 
 export function StatusBadge({ status }: Readonly<{ status: Status | 'gone' | undefined }>) {
   if (status === 'gone') return <span class="muted">no longer kept by the service</span>
-  if (status === undefined) return <span class="muted">not yet read</span>
+  if (status === undefined) return <span class="muted">not loaded yet</span>
   return (
     <span class={`badge ${kinds[status] ?? ''}`}>
       <span aria-hidden="true">{signs[status] ?? '?'}</span> {status}

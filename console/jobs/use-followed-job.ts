@@ -13,8 +13,8 @@ const waitSeconds = 30
 const progressMs = 1_500
 
 /**
- * A job as it is now, until it has ended, while the tab is looked at: one request waits for the end, and others in
- * between tell how far it is.
+ * Follows a job until it has ended, while the tab is visible: one request waits for the end, others in between read its
+ * progress.
  */
 export function useFollowedJob(id: string): Followed {
   const [job, setJob] = useState<JobDocument | undefined>(undefined)
@@ -29,7 +29,7 @@ export function useFollowedJob(id: string): Followed {
       setJob((former) => (former && isOlder(next, former) ? former : next))
       if (!isFinal(next.status)) return
       left.abort()
-      tell(`The job is ${next.status}`)
+      tell(`Job ${next.status}`)
       void rememberJob(next)
     }
     follow(id, left.signal, show).catch((failure: unknown) => {
@@ -45,7 +45,7 @@ export function useFollowedJob(id: string): Followed {
   return { job, error, again }
 }
 
-/** Two requests at a time can answer out of order. */
+/** Two requests run at a time, and their answers can arrive out of order. */
 const isOlder = (next: JobDocument, former: JobDocument) =>
   next.job_id === former.job_id && next.updated_at < former.updated_at
 

@@ -1,22 +1,14 @@
 import { useState } from 'preact/hooks'
 import { apis, dataServices, shownPermissions } from '../../src/contract/grants.ts'
 import type { TableRights } from '../../src/contract/rights-sql.ts'
-import { shownName } from '../api/sql.ts'
+import { quotedTable, shownTable } from '../api/tables.ts'
 import { plural } from '../parts/format.ts'
 import { Notice } from '../parts/notice.tsx'
-import {
-  mayBeGiven,
-  quotedTable,
-  readsAll,
-  toggle,
-  toggleReading,
-  toggleTable,
-  type WantedKey,
-} from './wanted-key.ts'
+import { mayBeGiven, readsAll, toggle, toggleReading, toggleTable, type WantedKey } from './wanted-key.ts'
 
 type Picking = Readonly<{ wanted: WantedKey; change: (next: WantedKey) => void }>
 
-/** What a key may do, chosen from what there is to give. */
+/** Chooses the rights of a key, among those the user can grant. */
 export function GrantsPicker({
   wanted,
   change,
@@ -47,7 +39,7 @@ export function GrantsPicker({
         toggle={(item) => change({ ...wanted, schemas: toggle(wanted.schemas, item) })}
       />
       <Choices
-        legend="Besides"
+        legend="Also"
         all={[listing]}
         chosen={wanted.hasTableMetadata ? [listing] : []}
         toggle={() => change({ ...wanted, hasTableMetadata: !wanted.hasTableMetadata })}
@@ -62,7 +54,7 @@ export function GrantsPicker({
   )
 }
 
-const listing = 'list the names and the privacy of all tables'
+const listing = 'list names and privacy of all tables'
 
 function Choices<T extends string>({
   legend,
@@ -86,27 +78,25 @@ function Choices<T extends string>({
           <span>{item}</span>
         </label>
       ))}
-      {all.length === 0 && <span class="muted">There is none.</span>}
+      {all.length === 0 && <span class="muted">None.</span>}
       {help && <span class="small muted">{help}</span>}
     </fieldset>
   )
 }
 
-/** More lines of checkboxes than a browser should draw; the filter finds the rest. */
+/** More checkboxes would be slow to draw. The filter finds the others. */
 const mostShown = 200
 
 function TablePicker({ wanted, change, tables }: Picking & Readonly<{ tables: readonly TableRights[] }>) {
   const [filter, setFilter] = useState('')
   const text = filter.trim().toLowerCase()
-  const found = tables.filter((table) => labelOf(table).toLowerCase().includes(text))
+  const found = tables.filter((table) => shownTable(table).toLowerCase().includes(text))
   const readable = found.filter(({ select }) => select === 'all')
   if (tables.length === 0) {
     return (
       <fieldset class="choices">
         <legend>Tables</legend>
-        <span class="muted">
-          No tables yet. The key can be made now, but rights on a table can only be given when there is one.
-        </span>
+        <span class="muted">No tables yet. If this key needs rights on a table, create the table first.</span>
       </fieldset>
     )
   }
@@ -116,7 +106,7 @@ function TablePicker({ wanted, change, tables }: Picking & Readonly<{ tables: re
       <div class="row">
         <input
           type="search"
-          aria-label="Filter the tables"
+          aria-label="Filter tables"
           placeholder="Filter"
           value={filter}
           onInput={(event) => setFilter(event.currentTarget.value)}
@@ -128,7 +118,7 @@ function TablePicker({ wanted, change, tables }: Picking & Readonly<{ tables: re
         >
           Read all{text && ` ${readable.length} found`}
         </button>
-        <span class="muted small grow">{plural(wanted.tables.size, 'table')} chosen</span>
+        <span class="muted small grow">{plural(wanted.tables.size, 'table')} selected</span>
       </div>
       <Matrix wanted={wanted} change={change} tables={found.slice(0, mostShown)} />
       {found.length > mostShown && (
@@ -158,16 +148,16 @@ function Matrix({ wanted, change, tables }: Picking & Readonly<{ tables: readonl
           {tables.map((table) => (
             <tr key={quotedTable(table)}>
               <th scope="row">
-                {labelOf(table)}
+                {shownTable(table)}
                 {table.kind !== 'table' && <span class="muted"> {table.kind}</span>}
               </th>
               {shownPermissions.map((permission) => (
                 <td key={permission}>
                   <input
                     type="checkbox"
-                    aria-label={`${permission} on ${labelOf(table)}`}
+                    aria-label={`${permission} on ${shownTable(table)}`}
                     disabled={table[permission] !== 'all'}
-                    title={table[permission] === 'all' ? undefined : 'Not yours to give'}
+                    title={table[permission] === 'all' ? undefined : 'You cannot grant this'}
                     checked={mayBeGiven(wanted, table).includes(permission)}
                     onChange={() => change(toggleTable(wanted, table, permission))}
                   />
@@ -180,7 +170,3 @@ function Matrix({ wanted, change, tables }: Picking & Readonly<{ tables: readonl
     </div>
   )
 }
-
-/** As one writes it in SQL. */
-export const labelOf = ({ schema, name }: Pick<TableRights, 'schema' | 'name'>) =>
-  schema === 'public' ? shownName(name) : `${shownName(schema)}.${shownName(name)}`

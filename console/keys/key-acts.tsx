@@ -1,8 +1,8 @@
 import type { KeyDocument } from '../../src/contract/documents.ts'
 import { deleteKey, regenerateToken } from '../api/keys.ts'
 import { session, signIn } from '../api/session.ts'
-import { ConfirmedAct } from '../parts/confirmed-act.tsx'
-import { navigate } from '../parts/route.ts'
+import { navigate } from '../parts/browser/route.ts'
+import { ConfirmedAct } from '../parts/controls/confirmed-act.tsx'
 import { toast } from '../parts/toast.tsx'
 import { keysOf } from './member.ts'
 
@@ -12,19 +12,21 @@ export function RegenerateToken({ of: key, failed, done }: Acting & Readonly<{ d
   const isOwn = key.token === session.value?.token
   const run = async () => {
     const { token } = await regenerateToken(key.name, keysOf())
-    toast('There is a new token')
-    // One who is signed in with this key stays so.
+    toast('New token created')
+    // If it is the key of this session, stay signed in.
     if (isOwn) signIn({ ...session.value!, token })
     else done()
   }
   return (
-    <ConfirmedAct name={key.name} label="New token" act="Make a new token" run={run} failed={failed}>
+    <ConfirmedAct name={key.name} label="New token" act="Create new token" run={run} failed={failed}>
       <p>
-        The token that “{key.name}” has now stops working at once, everywhere: programs that use it get 401
-        until they have the new one, and its running statements are ended.
+        The current token of “{key.name}” stops working at once, and its running statements are cancelled.
+        Programs that use it get error 401 until you give them the new token.
       </p>
-      <p>What the key may do stays the same.</p>
-      {isOwn && <p>You are signed in with it: this tab goes on with the new token, other tabs ask for it.</p>}
+      <p>The rights of the key do not change.</p>
+      {isOwn && (
+        <p>You are signed in with this key. This tab continues with the new token; other tabs ask for it.</p>
+      )}
     </ConfirmedAct>
   )
 }
@@ -32,16 +34,16 @@ export function RegenerateToken({ of: key, failed, done }: Acting & Readonly<{ d
 export function DeleteKey({ of: key, failed }: Acting) {
   const run = async () => {
     await deleteKey(key.name, keysOf())
-    toast(`The key ${key.name} is deleted`)
+    toast(`Key ${key.name} deleted`)
     navigate('/keys')
   }
   return (
-    <ConfirmedAct name={key.name} label="Delete" act="Delete the key" run={run} failed={failed}>
+    <ConfirmedAct name={key.name} label="Delete" act="Delete key" run={run} failed={failed}>
       <p>
-        Programs that use “{key.name}” stop working at once, and its running statements are ended. A key
-        cannot be brought back: another of the same name has another token.
+        Programs that use “{key.name}” stop working at once, and its running statements are cancelled. This
+        cannot be undone: a new key of the same name has another token.
       </p>
-      <p>Tables that the key has made stay, and are yours.</p>
+      <p>Tables created with this key stay. You own them.</p>
     </ConfirmedAct>
   )
 }

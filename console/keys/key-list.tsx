@@ -2,41 +2,41 @@ import { useState } from 'preact/hooks'
 import type { KeyDocument } from '../../src/contract/documents.ts'
 import { listAllKeys, timeOfKey } from '../api/keys.ts'
 import { session } from '../api/session.ts'
-import { useActs } from '../parts/acts.ts'
-import { copyText } from '../parts/copy-button.tsx'
-import { Field } from '../parts/field.tsx'
-import { FilterField, LeftOut } from '../parts/filter-field.tsx'
+import { hrefOf, navigate } from '../parts/browser/route.ts'
+import { useCommands } from '../parts/commands.ts'
+import { copyText } from '../parts/controls/copy-button.tsx'
+import { Field } from '../parts/controls/field.tsx'
+import { FilterField, LeftOut } from '../parts/controls/filter-field.tsx'
 import { formatAge, plural } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Empty } from '../parts/notice.tsx'
-import { hrefOf, navigate } from '../parts/route.ts'
 import { keysOf, member, pathToKey } from './member.ts'
 import { databaseGrantOf } from './wanted-key.ts'
 
-/** More than a person reads; the filter finds the rest. */
+/** The filter finds the others. */
 const mostShown = 200
 
 export function KeyList() {
   const keys = useLoaded((signal) => listAllKeys({ ...keysOf(), signal }), [session.value, member.value])
   const [filter, setFilter] = useState('')
-  useActs([{ name: 'New key', keys: 'Alt+n', run: () => navigate('/keys/new') }])
+  useCommands([{ name: 'New key', keys: 'Alt+n', run: () => navigate('/keys/new') }])
   return (
     <>
       <div class="page-head">
         <h1 class="grow">Keys{member.value && ` of ${member.value}`}</h1>
-        <FilterField label="Filter the keys" value={filter} change={setFilter} />
+        <FilterField label="Filter keys" value={filter} change={setFilter} />
         <a class="button primary" href={hrefOf('/keys/new')}>
           New key
         </a>
       </div>
-      <p class="muted">A key is a role of PostgreSQL: the database itself decides what its token may do.</p>
+      <p class="muted">Each key is a PostgreSQL role: the database decides what it can do.</p>
       {session.value?.organization && <MemberForm />}
       <Load from={keys}>{(found) => <Found keys={found} filter={filter} />}</Load>
     </>
   )
 }
 
-/** Who may and whether there is such a member, the service says. */
+/** The service checks whether the user may do this and whether the member exists. */
 function MemberForm() {
   const [text, setText] = useState(member.value)
   return (
@@ -47,7 +47,7 @@ function MemberForm() {
         member.value = text.trim() === session.value?.username ? '' : text.trim()
       }}
     >
-      <Field label="Keys of a member" help="For owners and admins of the organization. Empty: your own.">
+      <Field label="Keys of a member" help="For owners and admins of the organization. Empty: your own keys.">
         {(props) => (
           <span class="row">
             <input
@@ -68,7 +68,7 @@ function MemberForm() {
 function Found({ keys, filter }: Readonly<{ keys: readonly KeyDocument[]; filter: string }>) {
   const text = filter.trim().toLowerCase()
   const found = keys.filter(({ name }) => name.toLowerCase().includes(text))
-  if (found.length === 0) return <Empty>No key has “{filter}” in its name.</Empty>
+  if (found.length === 0) return <Empty>No key name contains “{filter}”.</Empty>
   return (
     <>
       <div class="panel flush scroll-x">
@@ -77,7 +77,7 @@ function Found({ keys, filter }: Readonly<{ keys: readonly KeyDocument[]; filter
             <tr>
               <th scope="col">Name</th>
               <th scope="col">Type</th>
-              <th scope="col">May</th>
+              <th scope="col">Rights</th>
               <th scope="col">Changed</th>
               <th scope="col">Token</th>
             </tr>
@@ -93,8 +93,8 @@ function Found({ keys, filter }: Readonly<{ keys: readonly KeyDocument[]; filter
       {keys.length <= 2 && !text && (
         <Empty>
           <span>
-            These two came with the account. <a href={hrefOf('/keys/new')}>Make a key</a> for each program,
-            with no more than it needs.
+            These two keys came with the account. <a href={hrefOf('/keys/new')}>Create a key</a> for each
+            program, with only the rights it needs.
           </span>
         </Empty>
       )}
@@ -116,7 +116,7 @@ function KeyLine({ of: key }: Readonly<{ of: KeyDocument }>) {
       <td>
         <button
           type="button"
-          aria-label={`Copy the token of ${key.name}`}
+          aria-label={`Copy token of ${key.name}`}
           onClick={() => copyText(key.token, 'Token copied')}
         >
           Copy
@@ -131,18 +131,20 @@ export function TypeBadge({ type }: Pick<KeyDocument, 'type'>) {
   return <span class={`badge ${kind}`}>{type}</span>
 }
 
-/** In one line what a key was given. */
+/** The rights of a key in one line. */
 export function summaryOf({ type, grants }: Pick<KeyDocument, 'type' | 'grants'>): string {
-  if (type === 'master') return 'everything, and manage keys and jobs'
-  if (type === 'default') return 'read what is public'
+  if (type === 'master') return 'all rights, manages keys and jobs'
+  if (type === 'default') return 'reads public tables'
   const { tables = [], schemas = [], table_metadata } = databaseGrantOf(grants) ?? {}
+  const readable = tables.filter(({ permissions }) => permissions.includes('select'))
   const writable = tables.filter(({ permissions }) => permissions.some((each) => each !== 'select'))
   const names = grants.flatMap((grant) => (grant.type === 'apis' ? grant.apis : []))
   return [
     names.length === 0 ? 'no API' : names.join(', '),
-    tables.length > 0 && `${plural(tables.length, 'table')}, ${writable.length || 'none'} to write`,
-    schemas.length > 0 && `create in ${schemas.map(({ name }) => name).join(', ')}`,
-    table_metadata && 'list tables',
+    tables.length > 0 &&
+      `reads ${readable.length === 0 ? 'no table' : plural(readable.length, 'table')}, writes ${writable.length || 'none'}`,
+    schemas.length > 0 && `creates tables in ${schemas.map(({ name }) => name).join(', ')}`,
+    table_metadata && 'lists tables',
     grants.flatMap((grant) => (grant.type === 'dataservices' ? grant.services : [])).join(', '),
   ]
     .filter(Boolean)

@@ -4,9 +4,9 @@ import { masterKeyName } from '../../src/contract/key-names.ts'
 import type { Credential } from '../api/credential.ts'
 import { type KeysOf, readKey } from '../api/keys.ts'
 import { credential, session } from '../api/session.ts'
-import { pathTo } from '../parts/route.ts'
+import { pathTo } from '../parts/browser/route.ts'
 
-/** Whose keys are on the screen: empty means one's own. */
+/** The member whose keys are shown. Empty: the user's own keys. */
 export const member = signal('')
 
 export const keysOf = (): KeysOf => ({ member: member.value || undefined })
@@ -19,13 +19,13 @@ export const credentialOf = ({ user, token }: Pick<KeyDocument, 'user' | 'token'
   token,
 })
 
-/** By which one asks what can be given away: one's own Master key, or the member's. */
+/** The Master key of the user or of the member, to read which rights can be granted. */
 export async function masterCredential(signal: AbortSignal): Promise<Credential> {
   return member.value
     ? credentialOf(await readKey(masterKeyName, { ...keysOf(), signal }))
     : credential.value!
 }
 
-/** A key may be called `new`, which is also the address of the form for another. */
+/** `/keys/new` is the form, so a key called `new` has another path. */
 export const pathToKey = (name: string) =>
   name === 'new' ? pathTo('keys', name, 'key') : pathTo('keys', name)

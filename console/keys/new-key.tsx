@@ -5,11 +5,11 @@ import { ApiError } from '../api/api-error.ts'
 import { curlLine } from '../api/curl.ts'
 import { createKey, readKey } from '../api/keys.ts'
 import { readRows } from '../api/sql.ts'
+import { hrefOf, navigate } from '../parts/browser/route.ts'
 import { CodeBlock } from '../parts/code-block.tsx'
-import { Field } from '../parts/field.tsx'
+import { Field } from '../parts/controls/field.tsx'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { ErrorNotice } from '../parts/notice.tsx'
-import { hrefOf, navigate } from '../parts/route.ts'
 import { toast } from '../parts/toast.tsx'
 import { useWork } from '../parts/work.ts'
 import { GrantsPicker } from './grants-picker.tsx'
@@ -26,7 +26,7 @@ export function NewKey({ like = emptyKey }: Readonly<{ like?: WantedKey }>) {
   )
 }
 
-export function NewKeyLike({ name }: Readonly<{ name: string }>) {
+export function DuplicateKey({ name }: Readonly<{ name: string }>) {
   const key = useLoaded((signal) => readKey(name, { ...keysOf(), signal }), [name])
   return <Load from={key}>{(found) => <NewKey like={keyLike(found)} />}</Load>
 }
@@ -57,18 +57,14 @@ function KeyForm({ like, tables, schemas }: Grantable & Readonly<{ like: WantedK
     event.preventDefault()
     void begin(async () => {
       const key = await createKey(body, keysOf())
-      toast(`The key ${key.name} is made`)
+      toast(`Key ${key.name} created`)
       navigate(pathToKey(key.name))
     })
   }
   return (
     <form class="key-form" onSubmit={submit}>
       <div class="stack">
-        <Field
-          label="Name"
-          help="What it is for, such as the program that will use it."
-          problem={faults.name}
-        >
+        <Field label="Name" help="For example the program that will use it." problem={faults.name}>
           {(props) => (
             <input
               {...props}
@@ -88,14 +84,14 @@ function KeyForm({ like, tables, schemas }: Grantable & Readonly<{ like: WantedK
           problem={faults.grants}
         />
       </div>
-      <aside class="stack" aria-label="What is sent">
-        <h2>What is sent</h2>
-        <CodeBlock label="The request as JSON" text={JSON.stringify(body, null, 2)} />
-        <CodeBlock label="The same with curl" text={curlToCreate(body)} />
+      <aside class="stack" aria-label="Request">
+        <h2>Request</h2>
+        <CodeBlock label="Request as JSON" text={JSON.stringify(body, null, 2)} />
+        <CodeBlock label="Request with curl" text={curlToCreate(body)} />
         {faults.other !== undefined && <ErrorNotice error={faults.other} />}
         <div class="row">
           <button type="submit" class="primary" disabled={isBusy}>
-            {isBusy ? 'Making the key…' : 'Make the key'}
+            {isBusy ? 'Creating…' : 'Create key'}
           </button>
           <a class="button" href={hrefOf('/keys')}>
             Cancel
@@ -115,7 +111,7 @@ const curlToCreate = (body: unknown) =>
 
 type Faults = Readonly<{ name?: string; grants?: string; other?: unknown }>
 
-/** `Validation failed: Name …, Grants …` goes to the places of which it speaks. */
+/** Splits `Validation failed: Name …, Grants …` into messages for the fields. */
 function faultsOf(error: unknown): Faults {
   if (error === undefined) return {}
   if (!(error instanceof ApiError) || error.status !== 422) return { other: error }

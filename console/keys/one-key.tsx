@@ -3,10 +3,10 @@ import type { KeyDocument } from '../../src/contract/documents.ts'
 import { ApiError } from '../api/api-error.ts'
 import { readKey, timeOfKey } from '../api/keys.ts'
 import { session } from '../api/session.ts'
+import { hrefOf, pathTo } from '../parts/browser/route.ts'
 import { formatAge } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Empty, ErrorNotice } from '../parts/notice.tsx'
-import { hrefOf, pathTo } from '../parts/route.ts'
 import { DeleteKey, RegenerateToken } from './key-acts.tsx'
 import { summaryOf, TypeBadge } from './key-list.tsx'
 import { keysOf } from './member.ts'
@@ -23,11 +23,11 @@ export function OneKey({ name }: Readonly<{ name: string }>) {
   return <Load from={key}>{(found) => <KnownKey of={found} reload={key.reload} />}</Load>
 }
 
-/** Also when another tab has deleted it meanwhile. */
+/** Also shown after another tab has deleted the key. */
 function NoSuchKey({ name }: Readonly<{ name: string }>) {
   return (
     <Empty>
-      <span>There is no key “{name}”. It may have been deleted meanwhile.</span>
+      <span>Key “{name}” was not found. It may have been deleted.</span>
       <a class="button" href={hrefOf('/keys')}>
         All keys
       </a>
@@ -49,12 +49,12 @@ function KnownKey({ of: key, reload }: Readonly<{ of: KeyDocument; reload: () =>
       <div class="row">
         {isAsked && (
           <a class="button" href={hrefOf(`/sql#as=${encodeURIComponent(key.name)}`)}>
-            Run as this key
+            Run SQL as this key
           </a>
         )}
         {key.type === 'regular' && (
-          <a class="button" href={hrefOf(pathTo('keys', key.name, 'like'))}>
-            Like this one
+          <a class="button" href={hrefOf(pathTo('keys', key.name, 'duplicate'))}>
+            Duplicate
           </a>
         )}
         <span class="grow" />
@@ -81,10 +81,10 @@ function Head({ of: key }: Readonly<{ of: KeyDocument }>) {
         <TypeBadge type={key.type} />
       </div>
       <p class="muted">
-        {summaryOf(key)}. Made {formatAge(timeOfKey(key.created_at))}, changed{' '}
+        {summaryOf(key)}. Created {formatAge(timeOfKey(key.created_at))}, changed{' '}
         {formatAge(timeOfKey(key.updated_at))}.
       </p>
-      {key.type === 'default' && <p class="muted">Requests without any token have these rights.</p>}
+      {key.type === 'default' && <p class="muted">Requests without a token use this key.</p>}
     </div>
   )
 }

@@ -1,8 +1,8 @@
-import { adoptStyles } from '../parts/styles.ts'
+import { adoptStyles } from '../parts/browser/styles.ts'
 import { KeyList } from './key-list.tsx'
 import css from './keys.css' with { type: 'text' }
 import { member } from './member.ts'
-import { NewKey, NewKeyLike } from './new-key.tsx'
+import { DuplicateKey, NewKey } from './new-key.tsx'
 import { OneKey } from './one-key.tsx'
 
 adoptStyles(css)
@@ -20,5 +20,5 @@ export default function KeysPage({ segments: [name, what] }: Readonly<{ segments
 function shown(name: string | undefined, what: string | undefined) {
   if (name === undefined) return <KeyList />
   if (name === 'new' && what === undefined) return <NewKey />
-  return what === 'like' ? <NewKeyLike name={name} /> : <OneKey name={name} />
+  return what === 'duplicate' ? <DuplicateKey name={name} /> : <OneKey name={name} />
 }

@@ -2,7 +2,7 @@ import type { KeyDocument } from '../../src/contract/documents.ts'
 import { CodeBlock } from '../parts/code-block.tsx'
 import { curlQuery } from './ready-lines.ts'
 
-/** Two lines for a shell: one that works, one that is refused. */
+/** Two curl commands: one that works, one that is refused. */
 export function ProofPanel({
   of: key,
   allowed,
@@ -11,7 +11,7 @@ export function ProofPanel({
   const { username } = key.user
   return (
     <section class="panel stack" aria-labelledby="proof">
-      <h2 id="proof">Prove it</h2>
+      <h2 id="proof">Try it with curl</h2>
       <p class="muted small">
         Copy the token, then in a shell: <code>read -rs CARTAGE_API_KEY</code>, paste, Enter.
       </p>

@@ -5,7 +5,7 @@ export type ReadyLine = Readonly<{ name: string; label: string; text: string }>
 
 type Use = Readonly<{ username: string; statement: string; token: string | undefined }>
 
-/** A statement by the programs that people use, with the token in the lines only if it is given. */
+/** Examples that run a statement. They contain the token only if it is given. */
 export function readyLines(use: Use): readonly ReadyLine[] {
   return [
     { name: 'curl', label: 'curl', text: curlQuery(use) },

@@ -2,17 +2,16 @@ import { useState } from 'preact/hooks'
 import type { KeyDocument } from '../../src/contract/documents.ts'
 import { shownPermissions } from '../../src/contract/grants.ts'
 import { shownName } from '../api/sql.ts'
+import { quotedTable, shownTable } from '../api/tables.ts'
 import { plural } from '../parts/format.ts'
 import { Load, type Loaded } from '../parts/loading.tsx'
 import { Empty, Notice } from '../parts/notice.tsx'
 import { Table } from '../parts/table.tsx'
-import { labelOf } from './grants-picker.tsx'
 import type { KnownRight, KnownTable, Rights } from './rights.ts'
-import { quotedTable } from './wanted-key.ts'
 
 const mostShown = 500
 
-/** What the database itself answers to the key, table by table. */
+/** The rights of a key as the database reports them, table by table. */
 export function RightsPanel({ of: key, rights }: Readonly<{ of: KeyDocument; rights: Loaded<Rights> }>) {
   const [isAll, setAll] = useState(true)
   return (
@@ -23,24 +22,22 @@ export function RightsPanel({ of: key, rights }: Readonly<{ of: KeyDocument; rig
         </h2>
         <label class="check">
           <input type="checkbox" checked={isAll} onChange={() => setAll(!isAll)} />
-          also what it may not
+          Show tables without rights
         </label>
         <button type="button" onClick={rights.reload} disabled={rights.isLoading}>
-          Ask again
+          Refresh
         </button>
       </div>
       {mayRunSql(key) ? (
         <>
           <p class="muted small">
-            Asked from the database just now, with the token of this key. Every right is the key’s own, or
-            public to all.
+            As the database reports it to this key. “own”: granted to this key. “public”: granted to everyone.
           </p>
           <Load from={rights}>{(found) => <Answer {...found} isAll={isAll} />}</Load>
         </>
       ) : (
         <Notice kind="warning">
-          This key was not given the API sql: the service refuses every statement, whatever it holds on
-          tables.
+          This key does not have the sql API: the service refuses all its statements.
         </Notice>
       )}
     </section>
@@ -56,13 +53,11 @@ function Answer({ tables, schemas, isAll }: Rights & Readonly<{ isAll: boolean }
     <>
       <p>
         {schemas.length === 0
-          ? 'It may create nothing.'
-          : `It may create in ${schemas.map(shownName).join(', ')}.`}
+          ? 'It cannot create tables.'
+          : `It can create tables in ${schemas.map(shownName).join(', ')}.`}
       </p>
       {found.length === 0 ? (
-        <Empty>
-          {tables.length === 0 ? 'There are no tables yet.' : 'It may do nothing with any table.'}
-        </Empty>
+        <Empty>{tables.length === 0 ? 'No tables yet.' : 'No rights on any table.'}</Empty>
       ) : (
         <Table label="Rights by table" head={['Table', ...shownPermissions]}>
           {found.slice(0, mostShown).map((table) => (
@@ -81,7 +76,7 @@ function Line({ rights, isOwner, kind, ...table }: KnownTable) {
   return (
     <tr>
       <th scope="row">
-        {labelOf(table)}
+        {shownTable(table)}
         {kind !== 'table' && <span class="muted"> {kind}</span>}
         {isOwner && <span class="badge">owner</span>}
       </th>

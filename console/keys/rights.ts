@@ -14,7 +14,7 @@ import { credentialOf } from './member.ts'
 export type { KnownRight, KnownTable }
 export type Rights = Readonly<{ tables: readonly KnownTable[]; schemas: readonly string[] }>
 
-/** Asked from the database with the key's own token, and once more as nobody: the same statement, the real roles. */
+/** Reads the rights with the token of the key, and again without a token, to tell own rights from public ones. */
 export async function askRights(key: KeyDocument, signal: AbortSignal): Promise<Rights> {
   const { username } = key.user
   const ask = <Row>(statement: string, as: Credential) =>

@@ -1,7 +1,7 @@
-import { labelOf } from './grants-picker.tsx'
+import { shownTable } from '../api/tables.ts'
 import type { KnownTable } from './rights.ts'
 
-/** Of what a key may do, a statement that shows it; and one that is refused, if it may not do everything. */
+/** A statement that the key can run, and one that is refused, if there is one. */
 export function statementsFor(
   tables: readonly KnownTable[],
 ): Readonly<{ allowed: string; refused?: string }> {
@@ -12,9 +12,11 @@ export function statementsFor(
     tables.find(({ rights }) => !rights.select || !rights.delete)
   const refused =
     closed &&
-    (closed.rights.select ? `delete from ${labelOf(closed)}` : `select count(*) from ${labelOf(closed)}`)
+    (closed.rights.select
+      ? `delete from ${shownTable(closed)}`
+      : `select count(*) from ${shownTable(closed)}`)
   return {
-    allowed: readable ? `select count(*) from ${labelOf(readable)}` : 'select 1',
+    allowed: readable ? `select count(*) from ${shownTable(readable)}` : 'select 1',
     ...(refused && { refused }),
   }
 }

@@ -2,8 +2,8 @@ import { useEffect, useState } from 'preact/hooks'
 import type { KeyDocument } from '../../src/contract/documents.ts'
 import { defaultToken } from '../../src/contract/key-names.ts'
 import { CodeBlock } from '../parts/code-block.tsx'
-import { copyText } from '../parts/copy-button.tsx'
-import { Tabs, tabPanel } from '../parts/tabs.tsx'
+import { copyText } from '../parts/controls/copy-button.tsx'
+import { Tabs, tabPanel } from '../parts/controls/tabs.tsx'
 import { readyLines } from './ready-lines.ts'
 
 const shownMs = 30_000
@@ -31,14 +31,14 @@ export function TokenPanel({ of: key, statement }: Readonly<{ of: KeyDocument; s
           {isShown ? 'Hide' : 'Show'}
         </button>
         <button type="button" onClick={() => copyText(key.token, 'Token copied')}>
-          Copy the token
+          Copy token
         </button>
-        {isShown && <span class="muted small">hidden again after 30 s</span>}
+        {isShown && <span class="muted small">hidden after 30 s</span>}
       </div>
       <div class="row">
         <Tabs
           id="lines"
-          label="Ready lines"
+          label="Examples"
           tabs={lines.map(({ name, label }) => ({ name, label }))}
           chosen={chosen}
           choose={choose}
@@ -46,21 +46,22 @@ export function TokenPanel({ of: key, statement }: Readonly<{ of: KeyDocument; s
         <span class="grow" />
         <label class="check">
           <input type="checkbox" checked={isWithToken} onChange={() => setWithToken(!isWithToken)} />
-          with the token
+          Include the token
         </label>
       </div>
       <div {...tabPanel('lines', chosen)}>
-        <CodeBlock label={`Ready for ${line.label}`} text={line.text} />
+        <CodeBlock label={`Example for ${line.label}`} text={line.text} />
       </div>
       {!isWithToken && (
         <p class="muted small">
-          The token is read from the variable CARTAGE_API_KEY, so that it stays out of histories and logs.
+          The example reads the token from the variable CARTAGE_API_KEY. That keeps it out of shell history
+          and logs.
         </p>
       )}
     </section>
   )
 }
 
-/** Enough to tell two apart. `default_public` is no secret. */
+/** Enough to distinguish tokens. `default_public` is not a secret. */
 const masked = (token: string) =>
   token === defaultToken ? token : `${token.slice(0, 8)}••••••••${token.slice(-4)}`

@@ -1,14 +1,14 @@
 import { useState } from 'preact/hooks'
 import type { KeyDocument } from '../../src/contract/documents.ts'
-import { Field } from '../parts/field.tsx'
+import { Field } from '../parts/controls/field.tsx'
 import { plural, shorten } from '../parts/format.ts'
 import { tell } from '../parts/live.tsx'
 import { ErrorNotice, Notice } from '../parts/notice.tsx'
-import { ScrollBox } from '../parts/scroll-box.tsx'
+import { Table } from '../parts/table.tsx'
 import { useWork } from '../parts/work.ts'
 import { type Trial, tryStatement } from './try-statement.ts'
 
-/** A statement with the real token, and nothing of it stays. */
+/** Runs a statement with the token of the key and rolls it back. */
 export function TryPanel({ of: key, example }: Readonly<{ of: KeyDocument; example: string }>) {
   const [typed, setText] = useState<string | undefined>(undefined)
   const [trial, setTrial] = useState<Trial | undefined>(undefined)
@@ -19,14 +19,14 @@ export function TryPanel({ of: key, example }: Readonly<{ of: KeyDocument; examp
     setTrial(undefined)
     void begin(async () => {
       setTrial(await tryStatement(key, text))
-      tell('The database let it run, and it was rolled back')
+      tell('Allowed, and rolled back')
     })
   }
   return (
     <section class="panel stack" aria-labelledby="try">
       <h2 id="try">Try a statement as this key</h2>
       <form class="stack" onSubmit={submit}>
-        <Field label="Statement" help="It is run for real, with the token of this key, and rolled back.">
+        <Field label="Statement" help="Runs with the token of this key, then rolls back.">
           {(props) => (
             <textarea
               {...props}
@@ -45,46 +45,35 @@ export function TryPanel({ of: key, example }: Readonly<{ of: KeyDocument; examp
           </button>
         </div>
       </form>
-      {error !== undefined && <ErrorNotice title="The database says no" error={error} />}
-      {trial && <Outcome trial={trial} />}
+      {error !== undefined && <ErrorNotice title="Refused by the database" error={error} />}
+      {trial && <TrialOutcome trial={trial} />}
     </section>
   )
 }
 
-function Outcome({ trial }: Readonly<{ trial: Trial }>) {
+function TrialOutcome({ trial }: Readonly<{ trial: Trial }>) {
   if (trial === 'too-long') {
     return (
-      <Notice kind="good">It may. The answer is long, so it was stopped; the editor shows all of it.</Notice>
+      <Notice kind="good">
+        Allowed. The answer is long and was cut off. Run it in the editor to see all.
+      </Notice>
     )
   }
   const rows = trial.rows.slice(0, 5)
   const columns = Object.keys(rows[0] ?? {}).slice(0, 12)
   return (
     <>
-      <Notice kind="good">It may: {plural(trial.total, 'row')}. Rolled back, so nothing has changed.</Notice>
+      <Notice kind="good">Allowed: {plural(trial.total, 'row')}. Rolled back, nothing changed.</Notice>
       {columns.length > 0 && (
-        <ScrollBox label="The first rows">
-          <table class="list">
-            <thead>
-              <tr>
-                {columns.map((column) => (
-                  <th scope="col" key={column}>
-                    {column}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {rows.map((row, at) => (
-                <tr key={at}>
-                  {columns.map((column) => (
-                    <td key={column}>{shorten(shownValue(row[column]), 60)}</td>
-                  ))}
-                </tr>
+        <Table label="The first rows" head={columns}>
+          {rows.map((row, at) => (
+            <tr key={at}>
+              {columns.map((column) => (
+                <td key={column}>{shorten(shownValue(row[column]), 60)}</td>
               ))}
-            </tbody>
-          </table>
-        </ScrollBox>
+            </tr>
+          ))}
+        </Table>
       )}
     </>
   )
@@ -93,11 +82,11 @@ function Outcome({ trial }: Readonly<{ trial: Trial }>) {
 const shownValue = (value: unknown) =>
   value === null ? 'NULL' : typeof value === 'string' ? value : jsonOf(value)
 
-/** A browser does not write every depth that PostgreSQL reads. */
+/** JSON.stringify fails on values that are nested too deep. */
 function jsonOf(value: unknown): string {
   try {
     return JSON.stringify(value)
   } catch {
-    return '(too deep to be shown)'
+    return '(nested too deep to show)'
   }
 }

@@ -5,12 +5,12 @@ import { credentialOf } from './member.ts'
 
 export type Trial = Readonly<{ rows: readonly Record<string, unknown>[]; total: number }> | 'too-long'
 
-/** Enough to see that it works; more would be a result, for which there is the editor. */
+/** Enough to see that it works. The editor shows larger results. */
 const mostCharacters = 200_000
 
 /**
- * Runs one statement with the token of the key, in a transaction that is rolled back. One only: a second could be the
- * COMMIT that ends this transaction.
+ * Runs one statement with the token of the key, in a transaction that is rolled back. Only one: a second statement could
+ * be a COMMIT.
  */
 export async function tryStatement(key: KeyDocument, text: string): Promise<Trial> {
   const call = { as: credentialOf(key), parameters: { name: key.user.username } }
@@ -18,7 +18,7 @@ export async function tryStatement(key: KeyDocument, text: string): Promise<Tria
     `select statement from cartodb.CDB_QueryStatements(${quoteLiteral(text)}) statement`,
     call,
   )
-  if (statements.length !== 1) throw new Error('Write one statement: each is tried by itself.')
+  if (statements.length !== 1) throw new Error('Enter one statement only.')
   const stop = new AbortController()
   const response = await request('query', {
     ...call,
@@ -34,7 +34,7 @@ export async function tryStatement(key: KeyDocument, text: string): Promise<Tria
   return { rows, total: Math.max(total, rows.length) }
 }
 
-/** The whole body, or nothing if it is too long. */
+/** The body, or undefined if it is too long. */
 async function readStart(response: Response): Promise<string | undefined> {
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
   let text = ''

@@ -5,12 +5,11 @@ import {
   schemaPermissions,
   type TablePermission,
 } from '../../src/contract/grants.ts'
-import { quoteName } from '../api/sql.ts'
+import { quotedTable, type TableId } from '../api/tables.ts'
 
-export type TableName = Readonly<{ schema: string; name: string }>
-type TableChoice = TableName & Readonly<{ permissions: readonly TablePermission[] }>
+type TableChoice = TableId & Readonly<{ permissions: readonly TablePermission[] }>
 
-/** A key as somebody is choosing it. */
+/** A key in the form. */
 export type WantedKey = Readonly<{
   name: string
   apis: readonly Api[]
@@ -30,17 +29,15 @@ export const emptyKey: WantedKey = {
   services: [],
 }
 
-export const quotedTable = ({ schema, name }: TableName) => `${quoteName(schema)}.${quoteName(name)}`
-
-export const mayBeGiven = (wanted: WantedKey, table: TableName) =>
+export const mayBeGiven = (wanted: WantedKey, table: TableId) =>
   wanted.tables.get(quotedTable(table))?.permissions ?? []
 
-export function toggleTable(wanted: WantedKey, table: TableName, permission: TablePermission): WantedKey {
+export function toggleTable(wanted: WantedKey, table: TableId, permission: TablePermission): WantedKey {
   return withTable(wanted, table, toggle(mayBeGiven(wanted, table), permission))
 }
 
-/** Reads all of these, besides what else was chosen; or, when it does already, none of them. */
-export function toggleReading(wanted: WantedKey, tables: readonly TableName[]): WantedKey {
+/** Grants reading all these tables, or revokes it if all are granted already. */
+export function toggleReading(wanted: WantedKey, tables: readonly TableId[]): WantedKey {
   const isOn = readsAll(wanted, tables)
   return tables.reduce((former, table) => {
     const others = mayBeGiven(former, table).filter((each) => each !== 'select')
@@ -48,13 +45,13 @@ export function toggleReading(wanted: WantedKey, tables: readonly TableName[]): 
   }, wanted)
 }
 
-export const readsAll = (wanted: WantedKey, tables: readonly TableName[]) =>
+export const readsAll = (wanted: WantedKey, tables: readonly TableId[]) =>
   tables.length > 0 && tables.every((table) => mayBeGiven(wanted, table).includes('select'))
 
 export const toggle = <T>(list: readonly T[], item: T): readonly T[] =>
   list.includes(item) ? list.filter((each) => each !== item) : [...list, item]
 
-/** What is sent. */
+/** The grants of the request. */
 export function grantsOf({ apis, tables, schemas, hasTableMetadata, services }: WantedKey): Grant[] {
   const database: DatabaseGrant = {
     type: 'database',
@@ -70,7 +67,7 @@ export function grantsOf({ apis, tables, schemas, hasTableMetadata, services }: 
   ]
 }
 
-/** The same rights under a name that is still to be chosen. */
+/** The rights of an existing key, without its name. */
 export function keyLike({ grants }: Pick<KeyDocument, 'grants'>): WantedKey {
   const { tables = [], schemas = [], table_metadata } = databaseGrantOf(grants) ?? {}
   return {
@@ -86,7 +83,7 @@ export function keyLike({ grants }: Pick<KeyDocument, 'grants'>): WantedKey {
 export const databaseGrantOf = (grants: readonly Grant[]) =>
   grants.find((grant): grant is DatabaseGrant => grant.type === 'database')
 
-function withTable(wanted: WantedKey, table: TableName, chosen: readonly TablePermission[]): WantedKey {
+function withTable(wanted: WantedKey, table: TableId, chosen: readonly TablePermission[]): WantedKey {
   const tables = new Map(wanted.tables)
   const { schema, name } = table
   if (chosen.length === 0) tables.delete(quotedTable(table))

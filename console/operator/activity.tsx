@@ -1,20 +1,22 @@
 import type { ActivityDocument } from '../../src/contract/documents.ts'
 import { readActivity } from '../api/operator.ts'
-import { serviceNow } from '../parts/clock.ts'
+import { serviceNow } from '../parts/browser/clock.ts'
+import { hrefOf, pathTo } from '../parts/browser/route.ts'
 import { formatAge, formatCount, formatDuration, formatTime, plural } from '../parts/format.ts'
 import { Skeleton } from '../parts/loading.tsx'
 import { Empty, ErrorNotice } from '../parts/notice.tsx'
-import { hrefOf, pathTo } from '../parts/route.ts'
 import { Table } from '../parts/table.tsx'
 import { usePolled } from './use-polled.ts'
 
-/** What the workers are at. It is read anew while it is looked at. */
+/** What the workers are doing. Refreshed while the tab is visible. */
 export function ActivityPage() {
   const { value, error } = usePolled((signal) => readActivity(signal), everyMs)
   return (
     <>
       <h1>Activity</h1>
-      <p class="muted">Batch jobs of all users, as they are now: read every 2 seconds, without their SQL.</p>
+      <p class="muted">
+        What the workers are doing: batch jobs of all users, refreshed every 2 seconds. SQL is not shown.
+      </p>
       {error !== undefined && <ErrorNotice error={error} />}
       {value ? <Shown {...value} /> : error === undefined && <Skeleton />}
     </>
@@ -27,10 +29,10 @@ function Shown({ running, waiting, left_out }: ActivityDocument) {
   return (
     <>
       <h2>Running</h2>
-      {running.length === 0 ? <Empty>No job runs.</Empty> : <Running jobs={running} />}
+      {running.length === 0 ? <Empty>No jobs are running.</Empty> : <Running jobs={running} />}
       {left_out.running > 0 && <p class="muted">{plural(left_out.running, 'more job')} not shown.</p>}
       <h2>Waiting</h2>
-      {waiting.length === 0 ? <Empty>No job waits.</Empty> : <Waiting users={waiting} />}
+      {waiting.length === 0 ? <Empty>No jobs are waiting.</Empty> : <Waiting users={waiting} />}
       {left_out.waiting > 0 && <p class="muted">{plural(left_out.waiting, 'more user')} not shown.</p>}
     </>
   )
@@ -38,7 +40,7 @@ function Shown({ running, waiting, left_out }: ActivityDocument) {
 
 function Running({ jobs }: Readonly<{ jobs: ActivityDocument['running'] }>) {
   return (
-    <Table label="Running jobs" head={['User', 'Statement', 'For', 'Host', 'Worker', 'Job']}>
+    <Table label="Running jobs" head={['User', 'Statement', 'Running for', 'Host', 'Worker', 'Job']}>
       {jobs.map(({ job_id, username, item, items, started_at, host, worker }) => (
         <tr key={job_id}>
           <td>
@@ -51,7 +53,7 @@ function Running({ jobs }: Readonly<{ jobs: ActivityDocument['running'] }>) {
             {formatDuration(Math.max(0, serviceNow() - Date.parse(started_at)))}
           </td>
           <td>{host}</td>
-          <td>{worker ?? 'its worker is gone, another takes over'}</td>
+          <td>{worker ?? 'worker lost, another takes over'}</td>
           <td class="mono">{job_id}</td>
         </tr>
       ))}
@@ -61,7 +63,7 @@ function Running({ jobs }: Readonly<{ jobs: ActivityDocument['running'] }>) {
 
 function Waiting({ users }: Readonly<{ users: ActivityDocument['waiting'] }>) {
   return (
-    <Table label="Waiting users" head={['User', 'Jobs', 'The oldest since']}>
+    <Table label="Waiting users" head={['User', 'Jobs', 'Oldest']}>
       {users.map(({ username, jobs, oldest_at }) => (
         <tr key={username}>
           <td>

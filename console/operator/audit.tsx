@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { auditActions } from '../../src/contract/admin-names.ts'
 import type { AuditDocument, AuditFilter } from '../../src/contract/documents.ts'
 import { listAudit } from '../api/operator.ts'
-import { Choice } from '../parts/choice.tsx'
+import { Choice } from '../parts/controls/choice.tsx'
 import { formatTime } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Empty, ErrorNotice } from '../parts/notice.tsx'
@@ -42,7 +42,7 @@ export function AuditPage() {
           <button type="submit">Show</button>
         </form>
       </div>
-      <p class="muted">Who changed which account, key or host, and whose credentials were refused.</p>
+      <p class="muted">Who changed which account, key or host, and which credentials were refused.</p>
       <Load from={newest}>
         {(found) => (
           <Records key={`${at} ${account}`} newest={found} filter={filter} isOld={newest.isLoading} />
@@ -55,18 +55,18 @@ export function AuditPage() {
 type RecordsProps = Readonly<{
   newest: readonly AuditDocument[]
   filter: AuditFilter
-  /** Others are on their way. */
+  /** A new list is loading. */
   isOld: boolean
 }>
 
-/** The newest, and below them the older ones that were asked for. */
+/** The newest records, followed by older ones once requested. */
 function Records({ newest, filter, isOld }: RecordsProps) {
   const [older, setOlder] = useState<readonly AuditDocument[]>([])
   const [isEnd, setEnd] = useState(false)
   const { isBusy, error, begin } = useWork()
   const records = [...newest, ...older]
   const last = records.at(-1)
-  if (!last) return <Empty>Nothing of this kind is recorded.</Empty>
+  if (!last) return <Empty>No records found.</Empty>
   const more = () =>
     begin(async () => {
       const found = await listAudit({ ...filter, before: last.id })
@@ -75,14 +75,14 @@ function Records({ newest, filter, isOld }: RecordsProps) {
     })
   return (
     <>
-      <Table label="Records" head={['Time', 'Who', 'Action', 'Account', 'Of it', 'Details']}>
+      <Table label="Records" head={['Time', 'Who', 'Action', 'Account', 'Object', 'Details']}>
         {records.map((record) => (
           <RecordLine key={record.id} of={record} />
         ))}
       </Table>
       {error !== undefined && <ErrorNotice error={error} />}
       {isEnd || newest.length < perPage ? (
-        <p class="muted">Nothing older is kept.</p>
+        <p class="muted">No older records.</p>
       ) : (
         <div>
           <button type="button" disabled={isBusy || isOld} onClick={more}>

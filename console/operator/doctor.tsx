@@ -10,11 +10,11 @@ export function DoctorPage() {
       <div class="page-head">
         <h1 class="grow">Doctor</h1>
         <button type="button" disabled={checks.isLoading} onClick={checks.reload}>
-          {checks.isLoading ? 'Looking…' : 'Look again'}
+          {checks.isLoading ? 'Checking…' : 'Check again'}
         </button>
       </div>
       <p class="muted">
-        Looks the installation over and changes nothing, as <code>cartage doctor</code> does.
+        Checks the installation and changes nothing, like <code>cartage doctor</code>.
       </p>
       <Load from={checks}>{(found) => <CheckTable checks={found} />}</Load>
     </>
@@ -24,11 +24,11 @@ export function DoctorPage() {
 const kinds = { fail: 'error', warn: 'warning', ok: 'good' } as const
 const order = Object.keys(kinds)
 
-/** What fails comes first. */
+/** Failed checks first. */
 export function CheckTable({ checks }: Readonly<{ checks: readonly CheckDocument[] }>) {
   const sorted = [...checks].sort((one, other) => order.indexOf(one.status) - order.indexOf(other.status))
   return (
-    <Table label="Checks" head={['Status', 'Check', 'What was seen, and what to do']}>
+    <Table label="Checks" head={['Status', 'Check', 'Finding and advice']}>
       {sorted.map(({ name, status, advice }) => (
         <tr key={name}>
           <td>

@@ -11,17 +11,17 @@ export function HostsPage() {
     <>
       <h1>Hosts</h1>
       <p class="muted">
-        The PostgreSQL clusters that hold the databases of users. An address has a password in it, so one is
-        added where it is: <code>cartage host add NAME</code>.
+        The PostgreSQL clusters that hold the databases of users. An address contains a password, so add hosts
+        on the server: <code>cartage host add NAME</code>.
       </p>
       <Load from={hosts}>
         {(found) => (
-          <Table label="Hosts" head={['Name', 'Answers', 'Address', 'Databases']}>
+          <Table label="Hosts" head={['Name', 'Reachable', 'Address', 'Databases']}>
             {found.map(({ name, address, databases }) => (
               <tr key={name}>
                 <td>{name}</td>
                 <td>
-                  <Answers verdict={readiness.value?.hosts[name]} />
+                  <Reachable verdict={readiness.value?.hosts[name]} />
                 </td>
                 <td class="mono">{address}</td>
                 <td class="number">{formatCount(databases)}</td>
@@ -34,7 +34,7 @@ export function HostsPage() {
   )
 }
 
-function Answers({ verdict }: Readonly<{ verdict: HostVerdict | undefined }>) {
+function Reachable({ verdict }: Readonly<{ verdict: HostVerdict | undefined }>) {
   if (verdict === undefined) return <>…</>
   if (verdict === 'standby') return <span class="badge error">standby</span>
   return verdict === 'ok' ? <span class="badge good">yes</span> : <span class="badge error">no</span>

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { CodeBlock } from '../parts/code-block.tsx'
 import { Notice } from '../parts/notice.tsx'
 
-/** The key of an account that was just made: its owner signs in with it. */
+/** The Master key of a new account. Its owner signs in with it. */
 export function MadeKey({
   username,
   token,
@@ -12,7 +12,7 @@ export function MadeKey({
     <Notice kind="good">
       <p>{children}</p>
       <CodeBlock label={`Master key of ${username}`} text={token} />
-      <p class="small muted">Whoever has this key may do everything in the account.</p>
+      <p class="small muted">This key has all rights in the account.</p>
     </Notice>
   )
 }

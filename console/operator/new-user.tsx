@@ -2,8 +2,8 @@ import { useState } from 'preact/hooks'
 import type { UserDocument } from '../../src/contract/documents.ts'
 import { accountNameRule } from '../../src/contract/limits.ts'
 import { createUser, type WithKey } from '../api/operator.ts'
+import { hrefOf, pathTo } from '../parts/browser/route.ts'
 import { ErrorNotice } from '../parts/notice.tsx'
-import { hrefOf, pathTo } from '../parts/route.ts'
 import { useWork } from '../parts/work.ts'
 import { MadeKey } from './made-key.tsx'
 import { QuotaField, readQuota } from './quota-field.tsx'
@@ -30,7 +30,7 @@ export function NewUserPage() {
       <h1>New user</h1>
       {made && (
         <MadeKey username={made.username} token={made.api_key}>
-          <a href={hrefOf(pathTo('operator', 'users', made.username))}>{made.username}</a> is made.
+          <a href={hrefOf(pathTo('operator', 'users', made.username))}>{made.username}</a> was created.
         </MadeKey>
       )}
       <form class="panel stack" onSubmit={submit}>
@@ -45,7 +45,7 @@ export function NewUserPage() {
           <QuotaField label="Quota" value={wanted.quota} change={(quota) => change({ quota })} />
           <TextField
             label="Organization"
-            help="Empty: a database of its own."
+            help="Empty: the user gets their own database."
             value={wanted.organization}
             change={(organization) => change({ organization })}
           />
@@ -57,12 +57,12 @@ export function NewUserPage() {
             checked={hasOrganization && wanted.isAdmin}
             onChange={() => change({ isAdmin: !wanted.isAdmin })}
           />
-          admin of the organization
+          Admin of the organization
         </label>
         {error !== undefined && <ErrorNotice error={error} />}
         <div>
           <button type="submit" class="primary" disabled={isBusy}>
-            {isBusy ? 'Making…' : 'Make the user'}
+            {isBusy ? 'Creating…' : 'Create user'}
           </button>
         </div>
       </form>

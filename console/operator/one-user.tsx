@@ -3,12 +3,12 @@ import { hasCode } from '../../src/client/cartage-error.ts'
 import type { UserDocument } from '../../src/contract/documents.ts'
 import { ApiError } from '../api/api-error.ts'
 import { deleteUser, readMasterKey, readUser } from '../api/operator.ts'
-import { ConfirmedAct } from '../parts/confirmed-act.tsx'
-import { copyText } from '../parts/copy-button.tsx'
+import { hrefOf, navigate } from '../parts/browser/route.ts'
+import { ConfirmedAct } from '../parts/controls/confirmed-act.tsx'
+import { copyText } from '../parts/controls/copy-button.tsx'
 import { formatTime } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Empty, ErrorNotice } from '../parts/notice.tsx'
-import { hrefOf, navigate } from '../parts/route.ts'
 import { toast } from '../parts/toast.tsx'
 import { UserLimits } from './user-limits.tsx'
 
@@ -17,7 +17,7 @@ export function OneUserPage({ username }: Readonly<{ username: string }>) {
   if (user.error instanceof ApiError && user.error.status === 404 && !hasCode(user.error, 'admin-off')) {
     return (
       <Empty>
-        <span>There is no user “{username}”.</span>
+        <span>User “{username}” was not found.</span>
         <a class="button" href={hrefOf('/operator/users')}>
           All users
         </a>
@@ -34,7 +34,7 @@ function KnownUser({ of: user, reload }: Readonly<{ of: UserDocument; reload: ()
     readMasterKey(username).then((token) => copyText(token, 'Master key copied'), setError)
   const remove = async () => {
     await deleteUser(username)
-    toast(`The user ${username} is deleted`)
+    toast(`User ${username} deleted`)
     navigate('/operator/users')
   }
   return (
@@ -46,17 +46,17 @@ function KnownUser({ of: user, reload }: Readonly<{ of: UserDocument; reload: ()
           </p>
           <h1 class="name">{username}</h1>
           <p class="muted">
-            Made {formatTime(created_at)}
+            Created {formatTime(created_at)}
             {organization && `, ${org_role} of ${organization}`}.
           </p>
         </div>
-        <button type="button" title="That it was looked at is recorded" onClick={copyKey}>
-          Copy the Master key
+        <button type="button" title="This is recorded in the audit log" onClick={copyKey}>
+          Copy Master key
         </button>
-        <ConfirmedAct name={username} label="Delete" act="Delete the user" run={remove} failed={setError}>
+        <ConfirmedAct name={username} label="Delete" act="Delete user" run={remove} failed={setError}>
           <p>
-            Everything that {username} has is deleted for good: tables, jobs and keys. Programs that use one
-            of the keys stop working at once.
+            This permanently deletes all tables, jobs and keys of {username}. Programs that use one of these
+            keys stop working at once.
           </p>
         </ConfirmedAct>
       </div>

@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks'
 import type { OrganizationDocument } from '../../src/contract/documents.ts'
 import { createOrganization, deleteOrganization, listOrganizations } from '../api/operator.ts'
-import { ConfirmedAct } from '../parts/confirmed-act.tsx'
+import { hrefOf, pathTo } from '../parts/browser/route.ts'
+import { ConfirmedAct } from '../parts/controls/confirmed-act.tsx'
 import { formatAge, formatTime } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Empty, ErrorNotice } from '../parts/notice.tsx'
-import { hrefOf, pathTo } from '../parts/route.ts'
 import { Table } from '../parts/table.tsx'
 import { toast } from '../parts/toast.tsx'
 import { useWork } from '../parts/work.ts'
@@ -19,7 +19,7 @@ export function OrganizationsPage() {
   return (
     <>
       <h1>Organizations</h1>
-      <p class="muted">The members of an organization share a database; each has a schema of its own.</p>
+      <p class="muted">The members of an organization share a database. Each has their own schema.</p>
       {error !== undefined && <ErrorNotice error={error} />}
       <Load from={organizations}>
         {(found) => <List organizations={found} changed={organizations.reload} failed={setError} />}
@@ -41,11 +41,11 @@ function List({
   if (organizations.length === 0) return <Empty>No organizations yet.</Empty>
   const remove = (name: string) => async () => {
     await deleteOrganization(name)
-    toast(`The organization ${name} is deleted`)
+    toast(`Organization ${name} deleted`)
     changed()
   }
   return (
-    <Table label="Organizations" head={['Name', 'Owner', 'Made', 'Delete']}>
+    <Table label="Organizations" head={['Name', 'Owner', 'Created', 'Delete']}>
       {organizations.map(({ name, owner: { username }, created_at }) => (
         <tr key={name}>
           <td>{name}</td>
@@ -55,13 +55,13 @@ function List({
             <ConfirmedAct
               name={name}
               label={`Delete ${name}`}
-              act="Delete the organization"
+              act="Delete organization"
               run={remove(name)}
               failed={failed}
             >
               <p>
-                Its owner {username} goes with it, and all that the owner has. One that has other members is
-                not deleted.
+                This also deletes its owner {username} with all their tables, jobs and keys. An organization
+                with other members cannot be deleted.
               </p>
             </ConfirmedAct>
           </td>
@@ -93,14 +93,14 @@ function NewOrganization({ changed }: Readonly<{ changed: () => void }>) {
       <h2>New organization</h2>
       {made && (
         <MadeKey username={made.owner.username} token={made.owner.api_key}>
-          {made.name} is made. Its owner is {made.owner.username}.
+          {made.name} was created. Its owner is {made.owner.username}.
         </MadeKey>
       )}
       <div class="form-grid">
         <TextField label="Name" isRequired value={wanted.name} change={(name) => change({ name })} />
         <TextField
           label="Owner"
-          help="The name of a user that is made with it."
+          help="Name of a new user, created with the organization."
           isRequired
           value={wanted.owner}
           change={(owner) => change({ owner })}
@@ -110,7 +110,7 @@ function NewOrganization({ changed }: Readonly<{ changed: () => void }>) {
       {error !== undefined && <ErrorNotice error={error} />}
       <div>
         <button type="submit" class="primary" disabled={isBusy}>
-          {isBusy ? 'Making…' : 'Make the organization'}
+          {isBusy ? 'Creating…' : 'Create organization'}
         </button>
       </div>
     </form>

@@ -1,13 +1,13 @@
 import type { ComponentChildren } from 'preact'
 import type { CheckDocument } from '../../src/contract/documents.ts'
 import { type HostsReadiness, readActivity, readReadiness, runDoctor } from '../api/operator.ts'
+import { hrefOf } from '../parts/browser/route.ts'
 import { plural } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Notice } from '../parts/notice.tsx'
-import { hrefOf } from '../parts/route.ts'
 import { CheckTable } from './doctor.tsx'
 
-/** Is it well, and if not, what is to be done first. */
+/** The state of the service, and what needs attention. */
 export function OverviewPage() {
   const readiness = useLoaded(readReadiness, [])
   const activity = useLoaded((signal) => readActivity(signal, 1), [])
@@ -42,7 +42,7 @@ function Fact({ name, children }: Readonly<{ name: string; children: ComponentCh
 function Ready({ of: { status, hosts } }: Readonly<{ of: HostsReadiness }>) {
   const silent = Object.keys(hosts).filter((name) => hosts[name] !== 'ok')
   if (status !== 'ok') return <span class="badge error">not ready</span>
-  if (silent.length > 0) return <span class="badge warning">without {silent.join(', ')}</span>
+  if (silent.length > 0) return <span class="badge warning">not reachable: {silent.join(', ')}</span>
   return <span class="badge good">ready</span>
 }
 
@@ -53,14 +53,13 @@ function Findings({ checks }: Readonly<{ checks: readonly CheckDocument[] }>) {
   const found = checks.filter(({ status }) => status !== 'ok')
   const well = (
     <p>
-      <a href={hrefOf('/operator/doctor')}>{plural(checks.length - found.length, 'check')}</a> found nothing
-      to do.
+      <a href={hrefOf('/operator/doctor')}>{plural(checks.length - found.length, 'check')}</a> passed.
     </p>
   )
   if (found.length === 0) return <Notice kind="good">{well}</Notice>
   return (
     <>
-      <h2>What to look at</h2>
+      <h2>Needs attention</h2>
       <CheckTable checks={found} />
       {well}
     </>

@@ -1,7 +1,7 @@
 import type { ComponentType } from 'preact'
+import { hrefOf, pathTo } from '../parts/browser/route.ts'
+import { adoptStyles } from '../parts/browser/styles.ts'
 import { Empty } from '../parts/notice.tsx'
-import { hrefOf, pathTo } from '../parts/route.ts'
-import { adoptStyles } from '../parts/styles.ts'
 import { ActivityPage } from './activity.tsx'
 import { AuditPage } from './audit.tsx'
 import { DoctorPage } from './doctor.tsx'
@@ -58,5 +58,5 @@ function shown(section: string, name: string | undefined) {
     return name === 'new' ? <NewUserPage /> : <OneUserPage username={name} />
   }
   const Section = Object.hasOwn(sections, section) ? sections[section] : undefined
-  return Section ? <Section /> : <Empty>There is no such page.</Empty>
+  return Section ? <Section /> : <Empty>Page not found.</Empty>
 }

@@ -4,12 +4,14 @@ import { TextField } from './text-field.tsx'
 type QuotaFieldProps = Readonly<{ label: string; value: string; change: (text: string) => void }>
 
 export function QuotaField(props: QuotaFieldProps) {
-  return <TextField {...props} help="Such as 500 MB or 10 GB; unlimited if empty." placeholder="unlimited" />
+  return (
+    <TextField {...props} help="For example 500 MB or 10 GB. Empty: unlimited." placeholder="unlimited" />
+  )
 }
 
-/** What stands in a field for a quota. Throws what is to be read beside it. */
+/** Parses a quota. Throws an error to show if it is not a size. */
 export function readQuota(text: string): number {
   const bytes = parseSize(text.trim() || 'unlimited')
-  if (bytes === undefined) throw new Error(`“${text}” is no size. It can be 500 MB, 10 GB or unlimited.`)
+  if (bytes === undefined) throw new Error(`“${text}” is not a size. Examples: 500 MB, 10 GB, unlimited.`)
   return bytes
 }

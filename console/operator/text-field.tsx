@@ -1,6 +1,6 @@
-import { Field } from '../parts/field.tsx'
+import { Field } from '../parts/controls/field.tsx'
 
-/** One line of text that is no prose: a name, a size, a rate. */
+/** An input for a name, a size or a rate. */
 export function TextField({
   label,
   value,

@@ -3,7 +3,7 @@ import { isAbort } from '../api/api-error.ts'
 
 export type Polled<T> = Readonly<{ value: T | undefined; error: unknown }>
 
-/** Reads again and again, a pause after each answer, while the tab is looked at. What was read last stays when one fails. */
+/** Polls while the tab is visible, with a pause after each answer. Keeps the last value when a read fails. */
 export function usePolled<T>(read: (signal: AbortSignal) => Promise<T>, pauseMs: number): Polled<T> {
   const [state, setState] = useState<Polled<T>>({ value: undefined, error: undefined })
   const [isSeen, setSeen] = useState(isVisible)

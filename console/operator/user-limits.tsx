@@ -20,7 +20,7 @@ export function UserLimits({ of: user, reload }: Readonly<{ of: UserDocument; re
     event.preventDefault()
     void begin(async () => {
       await changeUser(user.username, changesOf(user, wanted))
-      toast('Changed')
+      toast('Saved')
       reload()
     })
   }
@@ -30,17 +30,17 @@ export function UserLimits({ of: user, reload }: Readonly<{ of: UserDocument; re
       <div class="form-grid">
         <QuotaField label="Quota" value={wanted.quota} change={(quota) => change({ quota })} />
         <TextField
-          label="Most keys"
-          help="Beside those that come with the account; as configured if empty."
+          label="Maximum keys"
+          help="Without the two that come with the account. Empty: as configured."
           placeholder="as configured"
           value={wanted.keys}
           change={(keys) => change({ keys })}
         />
       </div>
-      <h3>Rates</h3>
+      <h3>Rate limits</h3>
       <p class="muted">
-        100/60 is 100 requests in 60 seconds, 100/60+20 at most 20 of them at once, off is no limit. As
-        configured if empty.
+        100/60: 100 requests in 60 seconds. 100/60+20: at most 20 of them at once. off: no limit. Empty: as
+        configured.
       </p>
       <div class="form-grid">
         {endpointGroups.map((group) => (
@@ -60,13 +60,13 @@ export function UserLimits({ of: user, reload }: Readonly<{ of: UserDocument; re
             checked={wanted.isAdmin}
             onChange={() => change({ isAdmin: !wanted.isAdmin })}
           />
-          admin of {user.organization}
+          Admin of {user.organization}
         </label>
       )}
       {error !== undefined && <ErrorNotice error={error} />}
       <div>
         <button type="submit" class="primary" disabled={isBusy}>
-          Change
+          Save
         </button>
       </div>
     </form>
@@ -97,5 +97,5 @@ function changesOf(user: UserDocument, { quota, keys, rates, isAdmin }: Wanted):
 function readKeyQuota(text: string): number | null {
   if (text.trim() === '') return null
   if (/^\d{1,9}$/.test(text.trim())) return Number(text)
-  throw new Error(`“${text}” is no number of keys.`)
+  throw new Error(`“${text}” is not a number of keys.`)
 }

@@ -2,26 +2,26 @@ import { useState } from 'preact/hooks'
 import type { UserDocument } from '../../src/contract/documents.ts'
 import { describeKeyQuota, describeQuota } from '../../src/contract/text/sizes.ts'
 import { listUsers } from '../api/operator.ts'
-import { useActs } from '../parts/acts.ts'
-import { FilterField, LeftOut } from '../parts/filter-field.tsx'
+import { hrefOf, navigate, pathTo } from '../parts/browser/route.ts'
+import { useCommands } from '../parts/commands.ts'
+import { FilterField, LeftOut } from '../parts/controls/filter-field.tsx'
 import { formatAge, formatTime } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Empty } from '../parts/notice.tsx'
-import { hrefOf, navigate, pathTo } from '../parts/route.ts'
 import { Table } from '../parts/table.tsx'
 
-/** More than a person reads; the filter finds the rest. */
+/** The filter finds the others. */
 const mostShown = 200
 
 export function UserListPage() {
   const users = useLoaded(listUsers, [])
   const [filter, setFilter] = useState('')
-  useActs([{ name: 'New user', keys: 'Alt+n', run: () => navigate('/operator/users/new') }])
+  useCommands([{ name: 'New user', keys: 'Alt+n', run: () => navigate('/operator/users/new') }])
   return (
     <>
       <div class="page-head">
         <h1 class="grow">Users</h1>
-        <FilterField label="Filter the users" value={filter} change={setFilter} />
+        <FilterField label="Filter users" value={filter} change={setFilter} />
         <a class="button primary" href={hrefOf('/operator/users/new')}>
           New user
         </a>
@@ -33,11 +33,11 @@ export function UserListPage() {
 
 function Found({ users, filter }: Readonly<{ users: readonly UserDocument[]; filter: string }>) {
   const found = users.filter(({ username, organization }) => `${username} ${organization}`.includes(filter))
-  if (users.length === 0) return <Empty>No users yet. Make the first one.</Empty>
-  if (found.length === 0) return <Empty>No user or organization has “{filter}” in its name.</Empty>
+  if (users.length === 0) return <Empty>No users yet. Create the first one.</Empty>
+  if (found.length === 0) return <Empty>No user or organization name contains “{filter}”.</Empty>
   return (
     <>
-      <Table label="Users" head={['Name', 'Organization', 'Quota', 'Keys', 'Made']}>
+      <Table label="Users" head={['Name', 'Organization', 'Quota', 'Keys', 'Created']}>
         {found.slice(0, mostShown).map((user) => (
           <tr key={user.username}>
             <td>

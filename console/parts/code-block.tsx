@@ -1,10 +1,10 @@
-import { copyText } from './copy-button.tsx'
+import { copyText } from './controls/copy-button.tsx'
 
-/** Text for another program, to be read here and copied whole. */
+/** Text to copy, such as a shell command. */
 export function CodeBlock({ label, text }: Readonly<{ label: string; text: string }>) {
   return (
     <div class="code-block">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is scrolled by keys too */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable with the keyboard */}
       <section tabIndex={0} aria-label={label}>
         <pre>{text}</pre>
       </section>

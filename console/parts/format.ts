@@ -1,9 +1,9 @@
 import { plural } from '../../src/contract/text/format.ts'
-import { serviceNow } from './clock.ts'
+import { serviceNow } from './browser/clock.ts'
 
 export * from '../../src/contract/text/format.ts'
 
-/** In the time of this computer: `2026-01-31 10:00:00`. */
+/** In the time zone of this computer: `2026-01-31 10:00:00`. */
 export function formatTime(time: string | number | Date): string {
   const date = new Date(time)
   if (Number.isNaN(date.getTime())) return String(time)

@@ -2,9 +2,9 @@ import { signal } from '@preact/signals'
 
 const said = signal('')
 
-/** Tells people who do not see the screen what has changed on it. */
+/** Announces a text to screen readers. */
 export function tell(text: string): void {
-  // The same sentence again is a change too.
+  // A repeated text must differ, or it is not announced.
   said.value = said.value === text ? `${text}\u00a0` : text
 }
 

@@ -9,7 +9,7 @@ export type Loaded<T> = Readonly<{
   reload: () => void
 }>
 
-/** What a page reads from the service: again when `by` changes, aborted when the page is left, kept while it reloads. */
+/** Loads a value, and again when `by` changes. Keeps the old value meanwhile. Aborts when the component unmounts. */
 export function useLoaded<T>(load: (signal: AbortSignal) => Promise<T>, by: readonly unknown[]): Loaded<T> {
   const [state, setState] = useState<Omit<Loaded<T>, 'reload'>>({
     value: undefined,
@@ -30,7 +30,7 @@ export function useLoaded<T>(load: (signal: AbortSignal) => Promise<T>, by: read
   return { ...state, reload }
 }
 
-/** Shows what was loaded; before that a skeleton, and if it failed, why, with a button to try again. */
+/** Shows a skeleton while loading, then the value; or the error with a button to try again. */
 export function Load<T>({
   from,
   lines = 6,
@@ -50,7 +50,7 @@ export function Load<T>({
   )
 }
 
-/** Nothing for 150 ms, then grey lines, after 3 s also the seconds. */
+/** Empty for 150 ms, then grey lines; after 3 s also the elapsed seconds. */
 export function Skeleton({ lines = 6 }: Readonly<{ lines?: number }>) {
   const [elapsedMs, setElapsedMs] = useState(0)
   useEffect(() => {

@@ -1,9 +1,9 @@
 import type { ComponentChildren } from 'preact'
-import { CopyButton } from './copy-button.tsx'
+import { CopyButton } from './controls/copy-button.tsx'
 
 type NoticeKind = 'error' | 'warning' | 'good' | 'info'
 
-/** Something to be read: it stays until what it speaks of has changed. */
+/** A message that stays on the page. */
 export function Notice({
   kind = 'info',
   children,
@@ -17,7 +17,7 @@ export function Notice({
   )
 }
 
-/** What went wrong, as the service said it, with the id by which its operator finds it in the log. */
+/** An error as the service reported it, with the request id to find it in the log. */
 export function ErrorNotice({
   error,
   title,
@@ -35,7 +35,7 @@ export function ErrorNotice({
         <p class="small muted row">
           {sqlstate && <span>SQLSTATE {sqlstate}</span>}
           {requestId && <span>request {requestId}</span>}
-          {requestId && <CopyButton text={requestId} label="Copy id" />}
+          {requestId && <CopyButton text={requestId} label="Copy request id" />}
         </p>
       )}
     </Notice>
@@ -53,7 +53,7 @@ function readError(error: unknown): Told & { message: string } {
   }
 }
 
-/** Nothing here yet: one sentence and what to do next. */
+/** An empty state: one sentence and what to do next. */
 export function Empty({ children }: Readonly<{ children: ComponentChildren }>) {
   return <div class="empty">{children}</div>
 }

@@ -1,14 +1,14 @@
 import type { ComponentChildren } from 'preact'
-import { ScrollBox } from './scroll-box.tsx'
 
-/** A list that may be wider than a telephone. */
+/** A table that scrolls sideways on a narrow screen. Its box takes the focus, so that keys scroll it. */
 export function Table({
   label,
   head,
   children,
 }: Readonly<{ label: string; head: readonly string[]; children: ComponentChildren }>) {
   return (
-    <ScrollBox label={label}>
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable with the keyboard
+    <section class="matrix" tabIndex={0} aria-label={label}>
       <table class="list">
         <thead>
           <tr>
@@ -21,6 +21,6 @@ export function Table({
         </thead>
         <tbody>{children}</tbody>
       </table>
-    </ScrollBox>
+    </section>
   )
 }

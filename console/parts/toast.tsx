@@ -6,7 +6,7 @@ type Toast = Readonly<{ id: number; text: string }>
 const toasts = signal<readonly Toast[]>([])
 let lastId = 0
 
-/** A word that something was done. Never for what has to be read: that is a Notice. */
+/** Confirms briefly that something was done. What must be read is a Notice. */
 export function toast(text: string): void {
   const id = ++lastId
   toasts.value = [...toasts.value.slice(-2), { id, text }]
@@ -18,7 +18,7 @@ export function toast(text: string): void {
 
 export function Toasts() {
   return (
-    <section class="toasts" aria-label="What was done">
+    <section class="toasts" aria-label="Notifications">
       {toasts.value.map(({ id, text }) => (
         <div class="toast" key={id}>
           {text}

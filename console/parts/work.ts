@@ -1,6 +1,6 @@
 import { useRef, useState } from 'preact/hooks'
 
-/** Something that a person has begun and waits for: one at a time, and what went wrong stays to be read until the next. */
+/** Runs one action at a time, and keeps its error until the next one starts. */
 export function useWork() {
   const [state, setState] = useState<Readonly<{ isBusy: boolean; error: unknown }>>(idle)
   const isBegun = useRef(false)

@@ -1,14 +1,14 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import uPlot from 'uplot'
 import chartCss from 'uplot/dist/uPlot.min.css' with { type: 'text' }
-import { Choice } from '../parts/choice.tsx'
+import { adoptStyles } from '../parts/browser/styles.ts'
+import { colourOf, shownTheme } from '../parts/browser/theme.ts'
+import { Choice } from '../parts/controls/choice.tsx'
 import { formatCount } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Empty } from '../parts/notice.tsx'
-import { adoptStyles } from '../parts/styles.ts'
-import { colourOf, shownTheme } from '../parts/theme.ts'
-import type { NumberColumns } from './protocol.ts'
 import type { Result } from './result.ts'
+import type { NumberColumns } from './worker/protocol.ts'
 
 adoptStyles(chartCss)
 
@@ -17,7 +17,7 @@ type Kind = 'line' | 'bars' | 'points'
 const mostPoints = 100_000
 const kinds: readonly Kind[] = ['line', 'bars', 'points']
 
-/** Two columns, or three, of a result against each other. */
+/** A chart of one or two columns of a result over another one. */
 export default function ChartView({ result }: Readonly<{ result: Result }>) {
   const { columns, rows } = result.progress.value
   const drawable = columns.flatMap(({ type, name }, at) =>
@@ -35,23 +35,21 @@ export default function ChartView({ result }: Readonly<{ result: Result }>) {
     async () => ({ chosen, ...(await result.ask('numbers', { columns: chosen, most: mostPoints })) }),
     [result, rows, x, y, other],
   )
-  if (y < 0) return <Empty>A chart needs a column of numbers.</Empty>
+  if (y < 0) return <Empty>A chart needs a numeric column.</Empty>
   return (
     <div class="map-view">
       <div class="map-bar">
         <Choice
-          label="As"
+          label="Chart type"
           value={kinds.indexOf(kind)}
           options={kinds.map((name, at) => ({ name, at }))}
           choose={(at) => setKind(kinds[at ?? 0]!)}
         />
-        <Choice label="of" value={y} options={numbers} choose={(at) => setY(at ?? y)} />
-        <Choice label="and" value={other} options={numbers} choose={setOther} none="nothing" />
-        <Choice label="by" value={x} options={drawable} choose={(at) => setX(at ?? x)} />
+        <Choice label="Y axis" value={y} options={numbers} choose={(at) => setY(at ?? y)} />
+        <Choice label="Also" value={other} options={numbers} choose={setOther} none="none" />
+        <Choice label="X axis" value={x} options={drawable} choose={(at) => setX(at ?? x)} />
         {data.value && data.value.step > 1 && (
-          <span class="small muted">
-            every {formatCount(data.value.step)}th row of {formatCount(rows)}
-          </span>
+          <span class="small muted">shows 1 of every {formatCount(data.value.step)} rows</span>
         )}
       </div>
       <Load from={data}>
@@ -111,7 +109,7 @@ function optionsOf(
   }
 }
 
-/** uPlot does not draw the first column. Bars are outlines, so that none of another column is hidden. */
+/** uPlot does not draw the first series. Bars are outlines, so that they do not hide each other. */
 const drawnAs = (kind: Kind, stroke: string) => ({
   stroke,
   width: kind === 'points' ? 0 : 1.5,
@@ -119,7 +117,7 @@ const drawnAs = (kind: Kind, stroke: string) => ({
   ...(kind === 'bars' && { paths: uPlot.paths.bars!({ size: [0.8, 60] }) }),
 })
 
-/** A chart is drawn from left to right, whatever the order of the rows; points without an x are left out. */
+/** The rows ordered by x, as uPlot needs them. Rows without an x are left out. */
 function sorted({ columns }: NumberColumns): uPlot.AlignedData {
   const x = columns[0]!
   const order = [...x.keys()].filter((at) => !Number.isNaN(x[at])).sort((a, b) => x[a]! - x[b]!)

@@ -5,7 +5,7 @@ import { addressOf } from '../api/request.ts'
 
 export type DownloadFormat = Readonly<{
   label: string
-  /** Of the SQL endpoint, or the options of COPY. */
+  /** `format` is one of the SQL endpoint; `copy` has the options of COPY. */
   format?: Format
   copy?: string
   extension: string
@@ -16,17 +16,17 @@ export const downloadFormats: readonly DownloadFormat[] = [
   { label: 'JSON', format: 'json', extension: 'json' },
   { label: 'NDJSON', format: 'ndjson', extension: 'ndjson' },
   { label: 'GeoJSON', format: 'geojson', extension: 'geojson' },
-  { label: 'CSV by COPY', copy: '(format csv, header)', extension: 'csv' },
-  { label: 'Text by COPY', copy: '(format text)', extension: 'txt' },
-  { label: 'Binary by COPY', copy: '(format binary)', extension: 'dmp' },
+  { label: 'CSV (COPY)', copy: '(format csv, header)', extension: 'csv' },
+  { label: 'Text (COPY)', copy: '(format text)', extension: 'txt' },
+  { label: 'Binary (COPY)', copy: '(format binary)', extension: 'dmp' },
 ]
 
-/** How long an early error is waited for; a download that has begun loads nothing into the frame. */
+/** How long to wait for an error. A download that has started loads nothing into the frame. */
 const errorMs = 60_000
 
 /**
- * Runs the statement again and has the browser write its rows to disk as they come: a form posted into a hidden frame, so
- * that the token is in no address. Resolves with the text of an error that came before the first row, if one did.
+ * Runs the statement again and lets the browser save the rows as they arrive. Posts a form into a hidden frame, so that
+ * the token is in no URL. Resolves with the error message if the statement failed before its first row.
  */
 export function startDownload(
   text: string,
@@ -51,7 +51,7 @@ function post(address: string, fields: Readonly<Record<string, string>>): Promis
   form.hidden = true
   Object.assign(form, { method: 'post', action: address, target: frame.name })
   for (const [name, value] of Object.entries(fields)) {
-    // Unlike a field of one line, an area keeps line breaks.
+    // A textarea keeps line breaks, an input does not.
     const area = document.createElement('textarea')
     Object.assign(area, { name, value })
     form.append(area)

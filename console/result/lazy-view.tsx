@@ -1,24 +1,38 @@
 import type { ComponentType } from 'preact'
+import type { Geometry } from '../geo/ewkb.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
-import { ifMapsAreDrawn } from './drawing.ts'
 import type { Result } from './result.ts'
 import type { ResultLook } from './result-look.ts'
 
 type ViewProps = Readonly<{ result: Result; look: ResultLook }>
 type Loader = () => Promise<{ default: ComponentType<ViewProps> }>
 
-/** A view whose code comes when somebody looks at it. */
+/** A view whose code is loaded when it is opened. */
 export function LazyView({ load, ...props }: ViewProps & Readonly<{ load: Loader }>) {
   const loaded = useLoaded(load, [load])
   return <Load from={loaded}>{({ default: View }) => <View {...props} />}</Load>
 }
 
-export const loadMap: Loader = () => ifMapsAreDrawn(() => import('./map-view.tsx'))
+export const loadMap: Loader = () => ifMapsAreDrawn(() => import('./map/map-view.tsx'))
 export const loadChart: Loader = () => import('./chart-view.tsx')
 
-const loadTableMap = () => ifMapsAreDrawn(() => import('./table-map.tsx'))
+/** Loads a map only if the browser has WebGL 2. Without it MapLibre throws, which would break the page. */
+async function ifMapsAreDrawn<T>(load: () => Promise<T>): Promise<T> {
+  if (document.createElement('canvas').getContext('webgl2')) return load()
+  throw new Error('This browser cannot draw maps: WebGL 2 is off or not supported.')
+}
 
-/** A table on a map, whatever its size, for `/tables/{schema}/{name}/map`. */
+const loadSmallMap = () => ifMapsAreDrawn(() => import('./map/small-map.tsx'))
+
+/** One shape on a small map. */
+export function LazySmallMap(props: Readonly<{ shape: Geometry }>) {
+  const loaded = useLoaded(loadSmallMap, [])
+  return <Load from={loaded}>{({ default: SmallMap }) => <SmallMap {...props} />}</Load>
+}
+
+const loadTableMap = () => ifMapsAreDrawn(() => import('./map/table-map.tsx'))
+
+/** A table of any size on a map. */
 export function LazyTableMap(props: Readonly<{ schema: string; name: string }>) {
   const loaded = useLoaded(loadTableMap, [])
   return <Load from={loaded}>{({ default: TableMap }) => <TableMap {...props} />}</Load>

@@ -4,7 +4,7 @@ import { ErrorNotice } from '../parts/notice.tsx'
 import { type PlanLine, readPlan } from './plan.ts'
 import type { Result } from './result.ts'
 
-/** A plan as a table: each node with what was expected, what was met, and its own time. */
+/** A plan as a table: each node with its estimated and actual rows and its self time. */
 export function PlanView({ result }: Readonly<{ result: Result }>) {
   const state = result.state.value
   const plan = useLoaded(async () => {
@@ -19,7 +19,7 @@ export function PlanView({ result }: Readonly<{ result: Result }>) {
         {({ lines, totalMs, planningMs }) => (
           <>
             <p class="small muted">
-              {totalMs !== undefined && `Carried out in ${formatDuration(totalMs)}. `}
+              {totalMs !== undefined && `Executed in ${formatDuration(totalMs)}. `}
               {planningMs !== undefined && `Planned in ${formatDuration(planningMs)}.`}
             </p>
             <PlanTable lines={lines} />
@@ -31,16 +31,16 @@ export function PlanView({ result }: Readonly<{ result: Result }>) {
 }
 
 function PlanTable({ lines }: Readonly<{ lines: readonly PlanLine[] }>) {
-  const isCarriedOut = lines.some(({ ownMs }) => ownMs !== undefined)
+  const isAnalyzed = lines.some(({ ownMs }) => ownMs !== undefined)
   return (
     <table class="list" aria-label="Plan">
       <thead>
         <tr>
           <th>Node</th>
-          <th class="number">Rows expected</th>
-          {isCarriedOut && <th class="number">Rows met</th>}
-          {isCarriedOut && <th>Own time</th>}
-          {isCarriedOut && <th class="number">Buffers</th>}
+          <th class="number">Estimated rows</th>
+          {isAnalyzed && <th class="number">Actual rows</th>}
+          {isAnalyzed && <th>Self time</th>}
+          {isAnalyzed && <th class="number">Buffers</th>}
         </tr>
       </thead>
       <tbody>
@@ -58,15 +58,15 @@ function PlanTable({ lines }: Readonly<{ lines: readonly PlanLine[] }>) {
               </div>
             </td>
             <td class="number">{formatCount(line.expectedRows)}</td>
-            {isCarriedOut && (
+            {isAnalyzed && (
               <td class="number">{line.actualRows === undefined ? '' : formatCount(line.actualRows)}</td>
             )}
-            {isCarriedOut && (
+            {isAnalyzed && (
               <td>
                 <OwnTime line={line} />
               </td>
             )}
-            {isCarriedOut && (
+            {isAnalyzed && (
               <td class="number">{line.buffers === undefined ? '' : formatCount(line.buffers)}</td>
             )}
           </tr>

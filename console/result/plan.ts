@@ -4,7 +4,7 @@ export type PlanLine = Readonly<{
   title: string
   detail: string
   expectedRows: number
-  /** Those that follow are known only to a plan that was carried out. */
+  /** From here on: only in a plan of EXPLAIN ANALYZE. */
   actualRows?: number
   ownMs?: number
   share?: number
@@ -18,7 +18,7 @@ export type Plan = Readonly<{
   planningMs: number | undefined
 }>
 
-/** Reads what EXPLAIN (FORMAT JSON) answers. */
+/** Reads the output of EXPLAIN (FORMAT JSON). */
 export function readPlan(text: string): Plan {
   const [document] = JSON.parse(text) as [Document]
   const { Plan: root } = document
@@ -91,18 +91,18 @@ const detailOf = (node: Node) =>
     .map((name) => `${name}: ${[node[name]].flat().join(', ')}`)
     .join(' · ')
 
-/** What makes plans slow: estimates that are far off, rows read to be thrown away, sorts on disk. */
+/** Signs of a slow plan: wrong estimates, many rows removed by a filter, sorts on disk. */
 function warningsOf(node: Node): string[] {
   const warnings: string[] = []
   const { 'Plan Rows': expected, 'Actual Rows': actual } = node
   if (actual !== undefined) {
     const factor = Math.max((actual + 1) / (expected + 1), (expected + 1) / (actual + 1))
     if (factor >= 10 && Math.max(actual, expected) >= 100)
-      warnings.push(`estimate off by ${Math.round(factor)} times`)
+      warnings.push(`estimate off by a factor of ${Math.round(factor)}`)
   }
   const removed = Number(node['Rows Removed by Filter'] ?? 0)
   if (removed > 1000 && removed > 9 * (actual ?? 0))
-    warnings.push(`${removed.toLocaleString('en-US')} rows thrown away`)
+    warnings.push(`${removed.toLocaleString('en-US')} rows removed by filter`)
   if (node['Sort Space Type'] === 'Disk') warnings.push('sorted on disk')
   return warnings
 }

@@ -1,23 +1,23 @@
 import { signal } from '@preact/signals'
 import { toast } from '../parts/toast.tsx'
-import type { Place, Selection } from './grid-selection.ts'
-import type { Order } from './protocol.ts'
+import type { CellPosition, CellSelection } from './grid/grid-selection.ts'
 import type { Result } from './result.ts'
+import type { ResultOrder } from './worker/protocol.ts'
 
-export type View = 'grid' | 'map' | 'chart' | 'messages'
+export type ResultViewName = 'grid' | 'map' | 'chart' | 'messages'
 
-/** More rows are sorted by the server, which has an index or the patience for it. */
+/** More rows are sorted by the server. */
 const mostSorted = 200_000
 
-/** How somebody looks at a result: it stays when they look at another and come back. */
+/** The view state of a result. It stays when another result is shown meanwhile. */
 export class ResultLook {
-  readonly view = signal<View>('grid')
-  readonly selection = signal<Selection>({ anchor: { row: 0, column: 0 }, focus: { row: 0, column: 0 } })
-  /** The cell to be seen. */
-  readonly focus = signal<Place | undefined>(undefined)
-  readonly order = signal<Order | null>(null)
+  readonly view = signal<ResultViewName>('grid')
+  readonly selection = signal<CellSelection>({ anchor: { row: 0, column: 0 }, focus: { row: 0, column: 0 } })
+  /** The cell to scroll to. */
+  readonly focus = signal<CellPosition | undefined>(undefined)
+  readonly order = signal<ResultOrder | null>(null)
   readonly isOpen = signal(false)
-  /** The column by which somebody wanted to sort what only the service can. */
+  /** The column of a requested sort that only the service can do. */
   readonly wantedOrder = signal<number | undefined>(undefined)
   readonly #result: Result
   #isReordered = false
@@ -26,7 +26,7 @@ export class ResultLook {
     this.#result = result
   }
 
-  select(selection: Selection): void {
+  select(selection: CellSelection): void {
     this.selection.value = selection
     this.focus.value = selection.focus
   }
@@ -35,10 +35,10 @@ export class ResultLook {
     this.isOpen.value = true
   }
 
-  /** Ascending, descending, as it came. */
+  /** Cycles: ascending, descending, original order. */
   async sortBy(column: number): Promise<void> {
     const { rows } = this.#result.progress.value
-    if (this.#result.state.value === 'running') return toast('It can be sorted when all rows are here')
+    if (this.#result.state.value === 'running') return toast('Wait until all rows have arrived, then sort')
     if (rows > mostSorted || this.#result.state.value !== 'done') {
       this.wantedOrder.value = column
       return
@@ -58,7 +58,7 @@ export class ResultLook {
     return found !== null
   }
 
-  /** True once after a new order: rows that were seen are then elsewhere. */
+  /** True once after the order changed. Cached rows are then invalid. */
   takeReordered(): boolean {
     const isReordered = this.#isReordered
     this.#isReordered = false

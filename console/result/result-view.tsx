@@ -2,55 +2,55 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useState } from 'preact/hooks'
 import { ApiError } from '../api/api-error.ts'
 import type { Credential } from '../api/credential.ts'
-import { useActs } from '../parts/acts.ts'
-import { copyText } from '../parts/copy-button.tsx'
+import { adoptStyles } from '../parts/browser/styles.ts'
+import { useCommands } from '../parts/commands.ts'
+import { copyText } from '../parts/controls/copy-button.tsx'
+import { Menu } from '../parts/controls/menu.tsx'
+import { Tabs, tabPanel } from '../parts/controls/tabs.tsx'
 import { formatBytes, formatCount, formatDuration, plural } from '../parts/format.ts'
-import { Menu } from '../parts/menu.tsx'
 import { Empty, ErrorNotice, Notice } from '../parts/notice.tsx'
-import { adoptStyles } from '../parts/styles.ts'
-import { Tabs, tabPanel } from '../parts/tabs.tsx'
 import { toast } from '../parts/toast.tsx'
-import { CellPanel } from './cell-panel.tsx'
-import { copyFormats, copySelection } from './clipboard.ts'
 import { type DownloadFormat, downloadFormats, startDownload } from './download.ts'
-import { Find } from './find.tsx'
-import { Grid } from './grid.tsx'
-import { rangeOf } from './grid-selection.ts'
+import { CellPanel } from './grid/cell-panel.tsx'
+import { copyFormats, copySelection } from './grid/clipboard.ts'
+import { Find } from './grid/find.tsx'
+import { Grid } from './grid/grid.tsx'
+import { rangeOf } from './grid/grid-selection.ts'
+import { SortNotice } from './grid/sort-notice.tsx'
 import { LazyView, loadChart, loadMap } from './lazy-view.tsx'
 import css from './result.css' with { type: 'text' }
 import type { Result, ServerOrder } from './result.ts'
-import type { ResultLook, View } from './result-look.ts'
-import { SortNotice } from './sort-notice.tsx'
+import type { ResultLook, ResultViewName } from './result-look.ts'
 
 adoptStyles(css)
 
 export type ResultViewProps = Readonly<{
   result: Result
   look: ResultLook
-  /** Whose rows they are. */
+  /** The name of the key that ran it. */
   asLabel: string
-  /** What can be done about an error, beside reading it. */
+  /** Buttons beside an error. */
   errorActs?: ComponentChildren
-  /** What a download runs again, and as whom. */
+  /** The statement that a download runs again, and its key. */
   source: Readonly<{ text: string; credential: Credential & { kind: 'key' } }>
-  /** Runs the statement again, sorted. */
+  /** Runs the statement again with this order. */
   sortOnServer?: (order: ServerOrder) => void
 }>
 
-/** All that there is to see of a result. */
+/** A result with all its views. */
 export function ResultView(props: ResultViewProps) {
   const { result, look, source } = props
   const id = useId()
   const [refusal, setRefusal] = useState<string | undefined>(undefined)
   const download = async (format: DownloadFormat) => {
     setRefusal(undefined)
-    toast('The download begins with the first row')
+    toast('The download starts when the first row arrives')
     const error = await startDownload(source.text, source.credential, format)
     if (error) setRefusal(error)
   }
   const tabs = viewsOf(result)
   const view = tabs.some(({ name }) => name === look.view.value) ? look.view.value : 'grid'
-  useActs(
+  useCommands(
     tabs.map(({ name, label }, at) => ({
       name: `Show the result: ${label}`,
       keys: `Alt+${at + 1}`,
@@ -78,7 +78,7 @@ export function ResultView(props: ResultViewProps) {
       <div class="result-notices">
         <OutcomeNotice {...props} />
         <SortNotice {...props} />
-        {refusal && <Notice kind="error">Nothing was downloaded: {refusal}</Notice>}
+        {refusal && <Notice kind="error">Download failed: {refusal}</Notice>}
       </div>
       <div class="result-body">
         <div class="result-view" {...tabPanel(id, view)}>
@@ -90,7 +90,7 @@ export function ResultView(props: ResultViewProps) {
   )
 }
 
-function viewsOf(result: Result): readonly Readonly<{ name: View; label: string }>[] {
+function viewsOf(result: Result): readonly Readonly<{ name: ResultViewName; label: string }>[] {
   const messages = messagesOf(result).length
   const { rows, columns } = result.progress.value
   const isComplete = result.state.value !== 'running' && rows > 0
@@ -103,7 +103,11 @@ function viewsOf(result: Result): readonly Readonly<{ name: View; label: string 
   ]
 }
 
-function Content({ view, result, look }: Readonly<{ view: View; result: Result; look: ResultLook }>) {
+function Content({
+  view,
+  result,
+  look,
+}: Readonly<{ view: ResultViewName; result: Result; look: ResultLook }>) {
   if (view === 'messages') return <Messages result={result} />
   if (view === 'map') return <LazyView load={loadMap} result={result} look={look} />
   if (view === 'chart') return <LazyView load={loadChart} result={result} look={look} />
@@ -128,7 +132,7 @@ const messagesOf = (result: Result) =>
 
 function Messages({ result }: Readonly<{ result: Result }>) {
   const messages = messagesOf(result)
-  if (messages.length === 0) return <Empty>PostgreSQL said nothing beside the rows.</Empty>
+  if (messages.length === 0) return <Empty>No messages from PostgreSQL.</Empty>
   return (
     <div class="messages">
       {messages.map((message, at) => (
@@ -178,7 +182,7 @@ function ResultMenus({ result, look, download }: MenusProps) {
         <Menu
           label="Copy ▾"
           items={[
-            { note: 'The selected cells. Ctrl+A in the grid selects all.' },
+            { note: 'Copies the selected cells. Ctrl+A in the grid selects all.' },
             ...copyFormats.map((format) => ({ label: `Copy as ${format}`, run: () => void copyAs(format) })),
           ]}
         />
@@ -186,7 +190,7 @@ function ResultMenus({ result, look, download }: MenusProps) {
       <Menu
         label="Download ▾"
         items={[
-          { note: 'Runs the statement again; the browser writes to disk as it comes.' },
+          { note: 'Runs the statement again and saves all rows as a file.' },
           ...downloadFormats.map((format) => ({ label: format.label, run: () => void download(format) })),
         ]}
       />
@@ -205,7 +209,7 @@ function OutcomeNotice({ result, errorActs }: ResultViewProps) {
   if (result.state.value === 'stopped') {
     return (
       <Notice kind="warning">
-        Stopped. {rows > 0 ? `${formatCount(rows)} rows had come; there may be more.` : 'No row had come.'}
+        Stopped. {rows > 0 ? `${plural(rows, 'row')} arrived; there may be more.` : 'No rows arrived.'}
       </Notice>
     )
   }
@@ -221,8 +225,7 @@ function OutcomeNotice({ result, errorActs }: ResultViewProps) {
   if (result.state.value !== 'full') return null
   return (
     <Notice kind="warning" acts={errorActs}>
-      Stopped at {formatCount(rows)} rows, as the browser should not hold more than 512 MB. Download has them
-      all.
+      Stopped at {formatCount(rows)} rows: the browser holds at most 512 MB. Use Download to get all rows.
     </Notice>
   )
 }

@@ -5,30 +5,38 @@ import { ApiError, UnreachableError } from '../api/api-error.ts'
 import { waitForService } from '../api/connection.ts'
 import { authorizationOf, type Credential } from '../api/credential.ts'
 import { addressOf } from '../api/request.ts'
-import type { FromWorker, Outcome, Progress, Question, Questions, Row, ToWorker } from './protocol.ts'
-import { takeWorker } from './spare-worker.ts'
+import type {
+  FromWorker,
+  Question,
+  Questions,
+  ResultOutcome,
+  ResultProgress,
+  ResultRow,
+  ToWorker,
+} from './worker/protocol.ts'
+import { takeWorker } from './worker/spare-worker.ts'
 
-/** What the SQL endpoint is told beside the statement. With `params` PostgreSQL takes one statement only. */
+/** Further parameters of the SQL endpoint. With `params` PostgreSQL accepts one statement only. */
 export type QueryExtras = Partial<ServerOrder> & Readonly<{ params?: readonly unknown[] }>
 
-/** Of the SQL endpoint: it sorts all rows before it answers. */
+/** Parameters of the SQL endpoint: it sorts all rows before it answers. */
 export type ServerOrder = Readonly<{ order_by: string; sort_order: SortOrder }>
 
 export type ResultState = 'running' | 'done' | 'stopped' | 'full' | 'failed'
 
-/** The rows of one statement, in a worker of their own, on the main thread only those that are looked at. */
+/** The rows of one statement. A worker holds them; the main thread reads only what it shows. */
 export class Result {
-  readonly progress = signal<Progress>({ rows: 0, bytes: 0, columns: [] })
+  readonly progress = signal<ResultProgress>({ rows: 0, bytes: 0, columns: [] })
   readonly state = signal<ResultState>('running')
   readonly error = signal<Error | undefined>(undefined)
-  readonly outcome = signal<Outcome | undefined>(undefined)
+  readonly outcome = signal<ResultOutcome | undefined>(undefined)
   readonly startedAt = performance.now()
-  /** Until the last byte was here. */
+  /** Until the last byte arrived. */
   readonly elapsedMs = signal<number | undefined>(undefined)
-  /** Fulfilled when nothing more comes, whatever the end was. */
+  /** Resolves when the result has ended, in whatever way. */
   readonly ended: Promise<void>
-  /** The first rows, as they came. */
-  head: readonly Row[] = []
+  /** The first rows, in their original order. */
+  head: readonly ResultRow[] = []
   readonly #worker = takeWorker()
   readonly #questions = new Map<number, (answer: unknown) => void>()
   #lastId = 0
@@ -39,7 +47,7 @@ export class Result {
       this.#end = resolve
     })
     this.#worker.onmessage = ({ data }: MessageEvent<FromWorker>) => this.#take(data)
-    // Its file could not be loaded: the browser has not kept it, and the service is away.
+    // The file of the worker could not be loaded: it is not cached, and the service is down.
     this.#worker.onerror = () => this.#finish({ kind: 'unreachable' })
     this.#send({
       kind: 'run',
@@ -54,12 +62,12 @@ export class Result {
     })
   }
 
-  /** The service cancels the statement; the rows that came stay. */
+  /** The service cancels the statement. The rows that arrived stay. */
   stop(): void {
     this.#send({ kind: 'stop' })
   }
 
-  /** Frees what it holds. */
+  /** Frees its memory. */
   drop(): void {
     this.#worker.terminate()
     this.#end()
@@ -86,7 +94,7 @@ export class Result {
     if (message.kind === 'ended') this.#finish(message.outcome)
   }
 
-  #finish(outcome: Outcome): void {
+  #finish(outcome: ResultOutcome): void {
     this.elapsedMs.value = performance.now() - this.startedAt
     this.outcome.value = outcome
     this.error.value = errorOf(outcome)
@@ -95,7 +103,7 @@ export class Result {
   }
 }
 
-function errorOf(outcome: Outcome): Error | undefined {
+function errorOf(outcome: ResultOutcome): Error | undefined {
   if (outcome.kind === 'refused') {
     return new ApiError(
       outcome.status,
@@ -105,7 +113,7 @@ function errorOf(outcome: Outcome): Error | undefined {
   }
   if (outcome.kind === 'torn') {
     return new Error(
-      'The answer broke off: the statement failed on the way, or the service went away. These are not all rows.',
+      'The answer broke off: the statement failed midway, or the connection was lost. Rows are missing.',
     )
   }
   if (outcome.kind !== 'unreachable') return undefined

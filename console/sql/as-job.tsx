@@ -4,18 +4,19 @@ import { isFinal } from '../../src/contract/job-status.ts'
 import { cancelJob, startJob, watchJob } from '../api/jobs.ts'
 import { session } from '../api/session.ts'
 import { quoteName, shownName } from '../api/sql.ts'
-import { Dialog } from '../parts/dialog.tsx'
-import { Field } from '../parts/field.tsx'
+import { Dialog } from '../parts/controls/dialog.tsx'
+import { Field } from '../parts/controls/field.tsx'
 import { formatDuration } from '../parts/format.ts'
 import { ErrorNotice, Notice } from '../parts/notice.tsx'
 import { useWork } from '../parts/work.ts'
 import { addDraft } from './drafts.ts'
 
-/** Too long for a request: the same statement as a job, as it is or into a table, and its way to the end. */
+/** Offers to run a statement that is too long for a request as a job, and follows that job. */
 export function AsJob({ text }: Readonly<{ text: string }>) {
   const [isAsking, setAsking] = useState(false)
   const [job, setJob] = useState<Readonly<{ document: JobDocument; table: string }> | undefined>(undefined)
-  if (!session.value?.isMaster) return <span class="small">A Master key could run it as a job.</span>
+  if (!session.value?.isMaster)
+    return <span class="small">To run it as a job, sign in with the Master key.</span>
   if (job) return <JobProgress started={job.document} table={job.table} />
   return (
     <>
@@ -54,10 +55,13 @@ function AskForTable({ text, close, started }: AskProps) {
     <Dialog title="Run as a job" onClose={close}>
       <form class="stack" onSubmit={submit}>
         <p>
-          A job may take hours, and goes on when this page is closed. The rows of a SELECT are kept only in a
-          table.
+          A job can run for hours, also after you close this page. The rows of a SELECT are kept only if you
+          store them in a table.
         </p>
-        <Field label="Into a new table (may be empty)" help="Its name. Empty: the statement is run as it is.">
+        <Field
+          label="New table (optional)"
+          help="Stores the rows under this name. Empty: runs the statement as it is."
+        >
           {(props) => (
             <input {...props} value={table} onInput={(event) => setTable(event.currentTarget.value)} />
           )}
@@ -68,7 +72,7 @@ function AskForTable({ text, close, started }: AskProps) {
             Cancel
           </button>
           <button type="submit" class="primary" disabled={isBusy}>
-            {isBusy ? 'Sending…' : 'Start the job'}
+            {isBusy ? 'Sending…' : 'Start job'}
           </button>
         </div>
       </form>
@@ -108,7 +112,7 @@ function JobProgress({ started, table }: Readonly<{ started: JobDocument; table:
             disabled={cancelling.isBusy}
             onClick={() => cancelling.begin(async () => void (await cancelJob(job.job_id)))}
           >
-            {cancelling.isBusy ? 'Cancelling…' : 'Cancel the job'}
+            {cancelling.isBusy ? 'Cancelling…' : 'Cancel job'}
           </button>
         )}
         {job.status === 'done' && table && (

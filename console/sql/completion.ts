@@ -5,7 +5,7 @@ import { statementAt } from '../../src/contract/text/statements.ts'
 import { type Catalog, type CatalogTable, readFunctions } from '../api/catalog.ts'
 import { shownName } from '../api/sql.ts'
 
-/** Keywords, schemas, tables, columns by alias and by table; bare columns of the statement's tables; functions. */
+/** Completes keywords, schemas, tables, columns (with or without table or alias) and functions. */
 export function sqlLanguage(catalog: Catalog): Extension {
   const language = sql({
     dialect: PostgreSQL,
@@ -22,7 +22,7 @@ export function sqlLanguage(catalog: Catalog): Extension {
 }
 
 function namespaceOf({ tables }: Catalog): SQLNamespace {
-  // Without a prototype: a schema or a table can be called __proto__.
+  // No prototype: a schema or table can be called __proto__.
   const schemas: Record<string, Record<string, SQLNamespace>> = Object.create(null)
   for (const table of tables) {
     schemas[table.schema] ??= Object.create(null)
@@ -42,7 +42,7 @@ const columnCompletion = ({ name, type }: Readonly<{ name: string; type: string 
   boost: 2,
 })
 
-/** Of the tables that the statement names, in the order of the search path. */
+/** Columns without a prefix, of the tables that the statement names. */
 function bareColumns({ tables, searchPath }: Catalog, context: CompletionContext): CompletionResult | null {
   const word = context.matchBefore(/[\p{L}_][\p{L}\p{N}_$]*/u)
   if (!word && !context.explicit) return null

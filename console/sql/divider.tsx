@@ -2,10 +2,10 @@ import { changeSettings, settings } from '../api/settings.ts'
 
 const [least, most, usual] = [15, 85, 40]
 
-/** How much of the page the editor has, of 100. */
+/** The height of the editor, in percent. */
 export const editorShare = () => settings.value.editorShare ?? usual
 
-/** Between the editor and the results: dragged, or moved by the arrows. Where it stands is kept. */
+/** Resizes the editor and the results, by dragging or with arrow keys. Its position is stored. */
 export function Divider() {
   const move = (share: number) =>
     void changeSettings({ editorShare: Math.round(Math.min(Math.max(share, least), most)) })

@@ -6,10 +6,10 @@ export type Draft = Readonly<{ id: string; name: string; text: string }>
 
 type KeptDrafts = Readonly<{ drafts: readonly Draft[]; currentId: string; lastNumber: number }>
 
-/** What this tab has done: nothing else is written, so that two tabs take nothing from each other. */
+/** What this tab has changed. Only that is written, so that tabs do not overwrite each other. */
 type Changes = KeptDrafts & Readonly<{ closed: readonly string[] }>
 
-/** What somebody is writing: kept in this browser while they type, so that no tab that closes takes it along. */
+/** The texts in the editor. Stored in this browser while the user types. */
 export const drafts = signal<readonly Draft[]>([])
 export const currentId = signal('')
 export const currentDraft = computed(() => drafts.value.find(({ id }) => id === currentId.value))
@@ -68,7 +68,7 @@ export function changeDraft(id: string, change: Partial<Pick<Draft, 'name' | 'te
   save()
 }
 
-/** There is always one. */
+/** Closing the last draft opens an empty one. */
 export function closeDraft(id: string): void {
   const at = drafts.value.findIndex((draft) => draft.id === id)
   drafts.value = drafts.value.filter((draft) => draft.id !== id)
@@ -78,7 +78,7 @@ export function closeDraft(id: string): void {
   save()
 }
 
-/** Those that are not yet kept. */
+/** The changes that are not stored yet. */
 function takeChanges(): Changes {
   const changes = {
     drafts: drafts.value.filter(({ id }) => changed.has(id)),
@@ -101,7 +101,7 @@ function save(): void {
   }, saveMs)
 }
 
-/** A tab that is closed or hidden does not wait. */
+/** Stores changes at once when the tab is closed or hidden. Returns a function that stops this. */
 export function saveDraftsBeforeLeaving(): () => void {
   const hide = () => {
     if (timer === undefined) return

@@ -24,7 +24,7 @@ import {
 import { tags } from '@lezer/highlight'
 import { splitStatements } from '../../src/contract/text/statements.ts'
 
-/** Everything of the editor that does not depend on the page. Tab moves on, as everywhere; Ctrl+] indents. */
+/** The editor without what depends on the page. Tab moves the focus; Ctrl+] indents. */
 export function editorSetup(): Extension {
   return [
     lineNumbers(),
@@ -55,7 +55,7 @@ export function editorSetup(): Extension {
       { key: 'Mod-[', run: indentLess },
       ...closeBracketsKeymap,
       ...completionKeymap,
-      // Mod-Enter is the page's: it runs.
+      // The page handles Mod-Enter: it runs the statement.
       ...defaultKeymap.filter(({ key }) => key !== 'Mod-Enter'),
       ...searchKeymap,
       ...historyKeymap,
@@ -63,10 +63,10 @@ export function editorSetup(): Extension {
   ]
 }
 
-/** For who wants no motion the cursor does not blink: the styles of the page do not reach into the editor. */
+/** With reduced motion the cursor does not blink. The CSS of the page does not reach the editor. */
 const isStill = () => matchMedia('(prefers-reduced-motion: reduce)').matches
 
-/** Chromium writes the style of what is replaced into the new text, which the policy of the page refuses and reports. */
+/** Chromium copies the style of replaced text into the new text, which violates the policy of the page. */
 const replaceWithoutStyle = EditorView.domEventHandlers({
   beforeinput: (event, view) => {
     const { from, to, empty } = view.state.selection.main
@@ -85,14 +85,14 @@ const replaceWithoutStyle = EditorView.domEventHandlers({
 
 const shadedLine = Decoration.line({ class: 'cm-statement' })
 
-/** The lines of the statement that Ctrl+Enter would run, where there are others. */
+/** Shades the statement that Ctrl+Enter would run, if there are several. */
 const statementShade = StateField.define<DecorationSet>({
   create: shadeOf,
   update: (shade, { docChanged, selection, state }) => (docChanged || selection ? shadeOf(state) : shade),
   provide: (field) => EditorView.decorations.from(field),
 })
 
-/** Longer texts are not split at every key. */
+/** Splitting a longer text at every key would be slow. */
 const longestShaded = 200_000
 
 function shadeOf(state: EditorState): DecorationSet {

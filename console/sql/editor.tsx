@@ -10,12 +10,12 @@ import { sqlLanguage } from './completion.ts'
 import { changeDraft, currentDraft, currentId, type Draft } from './drafts.ts'
 import { editorSetup } from './editor-setup.ts'
 
-/** What the page does with the editor. */
+/** What the page can do with the editor. */
 export type EditorHandle = Readonly<{
   /** The selection if there is one, else the statement at the cursor. */
   current: () => Statement | undefined
   all: () => readonly Statement[]
-  /** Marks a word from a position on. */
+  /** Marks the word at a position as an error. */
   mark: (position: number, message: string) => void
   clearMarks: () => void
   focus: () => void
@@ -23,14 +23,14 @@ export type EditorHandle = Readonly<{
 
 type EditorProps = Readonly<{ ready: (handle: EditorHandle) => void }>
 
-/** In a shadow root, where CodeMirror's styles need no exception from the policy of the page. */
+/** In a shadow root, so that CodeMirror's styles need no exception from the policy of the page. */
 export function Editor({ ready }: EditorProps) {
   const host = useRef<HTMLDivElement>(null)
   const view = useRef<EditorView>(undefined)
   const left = useRef(new Map<string, Left>())
 
-  // At once and not with the next frame, so that no key meant for the next draft reaches the former; and with a view of its
-  // own, as completions that are still asked for would come to whatever a view shows by then.
+  // Synchronous, so that no key for the new draft reaches the old one. Each draft has its own view: completions that
+  // arrive late would otherwise be shown in the next draft.
   const showDraft = () => {
     const id = currentId.value
     const draft = currentDraft.peek()
@@ -54,7 +54,7 @@ export function Editor({ ready }: EditorProps) {
   return <div class="editor" ref={host} />
 }
 
-/** Every draft keeps its own undo, cursor and scroll. */
+/** The undo history, cursor and scroll position of a draft that is not shown. */
 type Left = Readonly<{ state: EditorState; scrollTo: StateEffect<unknown> }>
 
 const language = new Compartment()

@@ -1,13 +1,13 @@
 import { useState } from 'preact/hooks'
 import { type HistoryEntry, readHistory } from '../api/history.ts'
-import { Dialog } from '../parts/dialog.tsx'
-import { Field } from '../parts/field.tsx'
+import { Dialog } from '../parts/controls/dialog.tsx'
+import { Field } from '../parts/controls/field.tsx'
 import { formatAge, formatDuration, plural, shorten } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Empty } from '../parts/notice.tsx'
 import { addDraft } from './drafts.ts'
 
-/** What was run in this browser; choosing one puts it into a new draft. */
+/** The statements run in this browser. Choosing one opens it in a new draft. */
 export function HistoryDialog({ close }: Readonly<{ close: () => void }>) {
   const [text, setText] = useState('')
   const history = useLoaded(readHistory, [])
@@ -17,7 +17,7 @@ export function HistoryDialog({ close }: Readonly<{ close: () => void }>) {
   }
   return (
     <Dialog title="History" onClose={close} isWide>
-      <Field label="Find">
+      <Field label="Search">
         {(props) => (
           <input
             {...props}
@@ -44,7 +44,7 @@ const mostShown = 200
 type EntriesProps = Readonly<{ entries: readonly HistoryEntry[]; choose: (entry: HistoryEntry) => void }>
 
 function Entries({ entries, choose }: EntriesProps) {
-  if (entries.length === 0) return <Empty>Nothing yet.</Empty>
+  if (entries.length === 0) return <Empty>No statements found.</Empty>
   return (
     <div class="history">
       {entries.slice(0, mostShown).map((entry) => (
@@ -55,7 +55,7 @@ function Entries({ entries, choose }: EntriesProps) {
       ))}
       {entries.length > mostShown && (
         <p class="muted">
-          and {plural(entries.length - mostShown, 'more entry', 'more entries')}: find by a word
+          {plural(entries.length - mostShown, 'more statement')} not shown: search to find them.
         </p>
       )}
     </div>

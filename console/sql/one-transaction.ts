@@ -1,15 +1,15 @@
 import { signal } from '@preact/signals'
 import { controlsTransaction, type Statement } from '../../src/contract/text/statements.ts'
 
-/** Whether all statements are sent as one message: PostgreSQL then runs them in one transaction. */
+/** If true, all statements are sent as one message, which PostgreSQL runs in one transaction. */
 export const isOneTransaction = signal(false)
 
-/** Where a transaction is begun or ended, the statements must share a session. */
+/** Statements with BEGIN, COMMIT or the like must share a session too. */
 export const isRunAsOne = (statements: readonly Statement[]) =>
   statements.length > 1 &&
   (isOneTransaction.value || statements.some(({ text }) => controlsTransaction(text)))
 
-/** From the first statement to the end of the last, as one. */
+/** All statements as one, from the start of the first to the end of the last. */
 export function wholeOf(statements: readonly Statement[], text: string): Statement[] {
   const [first] = statements
   const last = statements.at(-1)

@@ -19,7 +19,7 @@ export function Results({ sortOnServer }: ResultsProps) {
     <section class="results" aria-label="Results">
       {missingKey.value && (
         <Notice kind="warning">
-          Nothing is run: the key {missingKey.value.name} {missingKey.value.why}. Choose as whom to run above.
+          The key {missingKey.value.name} {missingKey.value.why}, so nothing runs. Choose another key above.
         </Notice>
       )}
       {runs.value.length > 0 && (
@@ -33,9 +33,9 @@ export function Results({ sortOnServer }: ResultsProps) {
         <ShownRun key={shown.id} run={shown} sortOnServer={sortOnServer} />
       ) : (
         <Empty>
-          <p>Results show here. Rows appear as they arrive.</p>
+          <p>Results appear here, row by row.</p>
           {catalog.value !== unreadCatalog && catalog.value.tables.length === 0 && (
-            <p>No tables yet. Write CREATE TABLE, or drop a file on the page of uploads.</p>
+            <p>No tables yet. Write CREATE TABLE, or drop a file on this page.</p>
           )}
         </Empty>
       )}
@@ -66,8 +66,8 @@ function RunTab({ run }: Readonly<{ run: Run }>) {
         type="button"
         class="quiet square"
         aria-pressed={isPinned}
-        aria-label={`Keep ${name}`}
-        title="Keep it when something else is run"
+        aria-label={`Pin ${name}`}
+        title="Pin: keep this result when you run something else"
         onClick={() => togglePinned(run.id)}
       >
         ⚲

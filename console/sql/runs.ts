@@ -5,7 +5,7 @@ import { refreshCatalog } from '../api/catalog.ts'
 import type { Credential } from '../api/credential.ts'
 import { noteInHistory } from '../api/history.ts'
 import { askToSignIn, session } from '../api/session.ts'
-import { serviceNow } from '../parts/clock.ts'
+import { serviceNow } from '../parts/browser/clock.ts'
 import { plural } from '../parts/format.ts'
 import { tell } from '../parts/live.tsx'
 import { toast } from '../parts/toast.tsx'
@@ -15,11 +15,11 @@ import { ownKey } from './run-as.ts'
 
 export type RunAs = Readonly<{ label: string; credential: Credential & { kind: 'key' } }>
 
-/** One statement that was run, and what came of it. */
+/** One statement that was run, with its result. */
 export type Run = Readonly<{
   id: number
   text: string
-  /** Where it stood, to mark an error there. */
+  /** The draft it came from, to mark an error there. */
   draftId: string
   from: number
   as: RunAs
@@ -27,9 +27,9 @@ export type Run = Readonly<{
   look: ResultLook
   /** A plan is shown as a table of its nodes. */
   isPlan: boolean
-  /** PostgreSQL shall refuse it if it is more than one statement. */
+  /** Makes PostgreSQL refuse more than one statement. */
   isSingle?: boolean | undefined
-  /** By which the service was asked to sort. */
+  /** The order that the service was asked for. */
   order?: ServerOrder | undefined
 }>
 
@@ -50,7 +50,7 @@ export const isRunning = signal(false)
 let lastId = 0
 let isStopped = false
 
-/** One after the other, each in a request and a session of its own; the first that fails or is stopped is the last. */
+/** Runs the statements in order, each in its own request and session. Ends at the first that fails or is stopped. */
 export async function runStatements({
   draftId,
   statements,
@@ -59,7 +59,7 @@ export async function runStatements({
   isSingle,
   order,
 }: ToRun): Promise<void> {
-  if (isRunning.value) return toast('Something is running: Stop ends it')
+  if (isRunning.value) return toast('A statement is running. Press Stop first')
   isRunning.value = true
   isStopped = false
   dropUnpinned()
@@ -73,7 +73,7 @@ export async function runStatements({
   }
 }
 
-/** Stops the statement in the database, and what was to come after it. */
+/** Stops the statement in the database, and runs no further ones. */
 export function stopRunning(): void {
   isStopped = true
   for (const { result } of runs.value) if (result.state.value === 'running') result.stop()
@@ -99,14 +99,14 @@ function dropUnpinned(): void {
   for (const { id } of runs.value) if (!pinned.value.has(id)) closeRun(id)
 }
 
-type One = Omit<Run, 'id' | 'result' | 'look'>
+type NewRun = Omit<Run, 'id' | 'result' | 'look'>
 
-async function runOne(one: One): Promise<Run> {
+async function runOne(one: NewRun): Promise<Run> {
   const run = openRun(one)
   const isOwnKey = one.as.credential.token === session.peek()?.token
   await run.result.ended
   const { error, state, progress, elapsedMs } = run.result
-  // A key that has stopped working in the middle: another one, and on.
+  // The key stopped working: run the statement again after a new sign-in.
   const isRefused = error.value instanceof ApiError && error.value.status === 401
   if (isRefused && isOwnKey && (await askToSignIn())) {
     closeRun(run.id)
@@ -128,7 +128,7 @@ async function runOne(one: One): Promise<Run> {
   return run
 }
 
-function openRun(one: One): Run {
+function openRun(one: NewRun): Run {
   const extras = { ...one.order, ...(one.isSingle && { params: [] }) }
   const result = new Result(one.text, one.as.credential, extras)
   const run = { ...one, id: ++lastId, result, look: new ResultLook(result) }

@@ -5,21 +5,21 @@ import { toast } from '../parts/toast.tsx'
 import { currentRunAs } from './run-as.ts'
 import { type RunAs, runStatements } from './runs.ts'
 
-/** The plan; or, once PostgreSQL has taken the statement as one that has a plan, that of carrying it out. */
-export async function showPlan(draftId: string, statement: Statement, isCarriedOut: boolean): Promise<void> {
+/** Shows the plan. With `isAnalyzed` runs EXPLAIN ANALYZE, if a plain EXPLAIN succeeds first. */
+export async function showPlan(draftId: string, statement: Statement, isAnalyzed: boolean): Promise<void> {
   const reason = whyNotExplained(statement.text)
   if (reason) return toast(reason)
   const { plan, analyze } = explainStatement(statement.text, 'json')
   const as = currentRunAs()
-  const isTaken = isCarriedOut && (await isAnswered(plan.text, as))
-  const { text } = isTaken ? analyze : plan
-  // What was not taken is sent once more as a plan alone, so that its error is shown as any other.
+  const isAccepted = isAnalyzed && (await isAnswered(plan.text, as))
+  const { text } = isAccepted ? analyze : plan
+  // A refused statement is sent again as plain EXPLAIN, so that its error is shown as usual.
   await runStatements({
     draftId,
     statements: [{ ...statement, text }],
     as,
     isPlan: true,
-    isSingle: !isTaken,
+    isSingle: !isAccepted,
   })
 }
 

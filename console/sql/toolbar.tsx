@@ -1,4 +1,4 @@
-import { Menu, type MenuItem } from '../parts/menu.tsx'
+import { Menu, type MenuItem } from '../parts/controls/menu.tsx'
 import { addDraft, chooseDraft, closeDraft, currentId, drafts } from './drafts.ts'
 import { chosenKey, currentRunAs, missingKey, otherKeys, ownKey } from './run-as.ts'
 import { isRunning, stopRunning } from './runs.ts'
@@ -21,7 +21,7 @@ export function Toolbar({ runCurrent, runAll, more }: ToolbarProps) {
         ▶ Run
       </button>
       <button type="button" disabled={isRunning.value} title="Ctrl+Shift+Enter" onClick={runAll}>
-        ▶▶ All
+        ▶▶ Run all
       </button>
       <button type="button" class="danger" disabled={!isRunning.value} title="Ctrl+." onClick={stopRunning}>
         ◼ Stop
@@ -78,11 +78,11 @@ function RunAsMenu() {
   }
   return (
     <Menu
-      label={<>as {label} ▾</>}
+      label={<>Run as {label} ▾</>}
       title={`Run as ${label}`}
       className="quiet"
       items={[
-        { note: 'Run as another key sees it, with its real token.' },
+        { note: 'Runs statements with the token of another key.' },
         {
           label: own.label,
           isOn: chosenKey.value === undefined && !missingKey.value,

@@ -3,14 +3,15 @@ import { shownPermissions, type TablePermission } from '../../src/contract/grant
 import { listAllKeys } from '../api/keys.ts'
 import { session } from '../api/session.ts'
 import type { Table } from '../api/tables.ts'
+import { hrefOf, pathTo } from '../parts/browser/route.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Empty } from '../parts/notice.tsx'
-import { hrefOf, pathTo } from '../parts/route.ts'
-import { ScrollBox } from '../parts/scroll-box.tsx'
+import { Table as ListTable } from '../parts/table.tsx'
 
-/** Which key may do what, as the service reads it from the catalogs. */
+/** What each key can do with the table, as the service reads it from the catalogs. */
 export function AccessView({ table }: Readonly<{ table: Table }>) {
-  if (!session.value?.isMaster) return <Empty>Only a Master key may see the keys.</Empty>
+  if (!session.value?.isMaster)
+    return <Empty>Sign in with the Master key to see which keys have access.</Empty>
   return <Keys table={table} />
 }
 
@@ -20,27 +21,16 @@ function Keys({ table }: Readonly<{ table: Table }>) {
     <Load from={keys}>
       {(found) => (
         <>
-          <ScrollBox label="Access by key">
-            <table class="list">
-              <thead>
-                <tr>
-                  {['Key', 'Type', ...shownPermissions].map((title) => (
-                    <th scope="col" key={title}>
-                      {title}
-                    </th>
-                  ))}
-                </tr>
-              </thead>
-              <tbody>
-                {found.map((key) => (
-                  <Line key={key.name} of={key} table={table} />
-                ))}
-              </tbody>
-            </table>
-          </ScrollBox>
+          <ListTable label="Access by key" head={['Key', 'Type', ...shownPermissions]}>
+            {found.map((key) => (
+              <Line key={key.name} of={key} table={table} />
+            ))}
+          </ListTable>
           <p class="muted small">
-            {table.privacy === 'PUBLIC' ? 'It is public: every key, and whoever has none, may read it. ' : ''}
-            A key’s page asks the database itself, with the key’s own token.
+            {table.privacy === 'PUBLIC'
+              ? 'This table is public: anyone can read it, with or without a key. '
+              : ''}
+            Open a key to see all its rights.
           </p>
         </>
       )}

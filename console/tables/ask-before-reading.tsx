@@ -8,7 +8,7 @@ import { useWork } from '../parts/work.ts'
 
 type Props = Readonly<{ table: Table; view: 'preview' | 'map'; read: (who: KeyCredential) => void }>
 
-/** Before something of another user is read: its functions and policies run with the rights of the reader. */
+/** Asks before it reads a table of another user: its functions and policies run with the rights of the reader. */
 export function AskBeforeReading({ table, view, read }: Props) {
   const { isBusy, error, begin } = useWork()
   const { username, token, isMaster } = session.value!
@@ -38,14 +38,14 @@ export function AskBeforeReading({ table, view, read }: Props) {
         </div>
         {isMaster && view === 'preview' && (
           <p class="small muted">
-            The key is called “{narrowKeyName(table)}”. It can read this and nothing else, and stays among
-            your keys: run statements as it on the SQL page.
+            This creates the key “{narrowKeyName(table)}”, which can read this table and nothing else. You can
+            also choose it on the SQL page.
           </p>
         )}
         {isRefused(error) ? (
           <Notice kind="error">
-            No key can be given this: its rows depend on who reads, or it calls functions of its owner. Read
-            it only if you trust the owner.
+            No key can get access to this: its rows depend on the reader, or it calls functions of its owner.
+            Read it only if you trust the owner.
           </Notice>
         ) : (
           error !== undefined && <ErrorNotice error={error} />

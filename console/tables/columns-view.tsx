@@ -1,9 +1,8 @@
-import type { ComponentChildren } from 'preact'
 import { readColumns, readRules, type TableId } from '../api/tables.ts'
 import { formatBytes } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Empty } from '../parts/notice.tsx'
-import { ScrollBox } from '../parts/scroll-box.tsx'
+import { Table } from '../parts/table.tsx'
 
 type Of = Readonly<{ table: TableId }>
 
@@ -12,21 +11,19 @@ export function ColumnsView({ table }: Of) {
   return (
     <Load from={columns}>
       {(found) => (
-        <ScrollBox label="Columns">
-          <Rows head={['Column', 'Type', 'Null', 'Default', 'Comment']}>
-            {found.map(({ name, type, isNullable, fallback, comment }) => (
-              <tr key={name}>
-                <th scope="row">{name}</th>
-                <td>{type}</td>
-                <td>{isNullable ? 'may be null' : 'not null'}</td>
-                <td>
-                  <code>{fallback}</code>
-                </td>
-                <td>{comment}</td>
-              </tr>
-            ))}
-          </Rows>
-        </ScrollBox>
+        <Table label="Columns" head={['Column', 'Type', 'Nullable', 'Default', 'Comment']}>
+          {found.map(({ name, type, isNullable, fallback, comment }) => (
+            <tr key={name}>
+              <th scope="row">{name}</th>
+              <td>{type}</td>
+              <td>{isNullable ? 'yes' : 'no'}</td>
+              <td>
+                <code>{fallback}</code>
+              </td>
+              <td>{comment}</td>
+            </tr>
+          ))}
+        </Table>
       )}
     </Load>
   )
@@ -39,41 +36,22 @@ export function RulesView({ table }: Of) {
     <Load from={rules}>
       {(found) =>
         found.length === 0 ? (
-          <Empty>No index and no constraint. “Put into the editor” has a CREATE INDEX to begin with.</Empty>
+          <Empty>No indexes or constraints. Use “Write SQL” to create an index.</Empty>
         ) : (
-          <ScrollBox label="Indexes and constraints">
-            <Rows head={['Name', 'Kind', 'Definition', 'Size']}>
-              {found.map(({ name, kind, definition, bytes }) => (
-                <tr key={`${kind}\n${name}`}>
-                  <th scope="row">{name}</th>
-                  <td>{kind}</td>
-                  <td>
-                    <code>{definition}</code>
-                  </td>
-                  <td class="number">{bytes !== null && formatBytes(bytes)}</td>
-                </tr>
-              ))}
-            </Rows>
-          </ScrollBox>
+          <Table label="Indexes and constraints" head={['Name', 'Kind', 'Definition', 'Size']}>
+            {found.map(({ name, kind, definition, bytes }) => (
+              <tr key={`${kind}\n${name}`}>
+                <th scope="row">{name}</th>
+                <td>{kind}</td>
+                <td>
+                  <code>{definition}</code>
+                </td>
+                <td class="number">{bytes !== null && formatBytes(bytes)}</td>
+              </tr>
+            ))}
+          </Table>
         )
       }
     </Load>
-  )
-}
-
-function Rows({ head, children }: Readonly<{ head: readonly string[]; children: ComponentChildren }>) {
-  return (
-    <table class="list">
-      <thead>
-        <tr>
-          {head.map((title) => (
-            <th key={title} scope="col">
-              {title}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>{children}</tbody>
-    </table>
   )
 }

@@ -2,18 +2,18 @@ import { useId, useState } from 'preact/hooks'
 import type { Credential, KeyCredential } from '../api/credential.ts'
 import { credential, session } from '../api/session.ts'
 import { readTables, shownTable, type Table, type TableId } from '../api/tables.ts'
+import { hrefOf, navigate, pathTo } from '../parts/browser/route.ts'
+import { Tabs, tabPanel } from '../parts/controls/tabs.tsx'
 import { formatAge, formatBytes } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Empty } from '../parts/notice.tsx'
-import { hrefOf, navigate, pathTo } from '../parts/route.ts'
-import { Tabs, tabPanel } from '../parts/tabs.tsx'
 import { LazyTableMap } from '../result/lazy-view.tsx'
 import { AccessView } from './access-view.tsx'
 import { AskBeforeReading } from './ask-before-reading.tsx'
 import { ColumnsView, RulesView } from './columns-view.tsx'
 import { Preview } from './preview.tsx'
 import { TableActs } from './table-acts.tsx'
-import { PrivacyBadge, rowsOf } from './table-list.tsx'
+import { PrivacyBadge, rowsText } from './table-list.tsx'
 
 const views = ['preview', 'columns', 'indexes', 'map', 'access'] as const
 type View = (typeof views)[number]
@@ -39,9 +39,7 @@ export function OneTable({ id, view }: Readonly<{ id: TableId; view: string | un
 function NoSuchTable(id: TableId) {
   return (
     <Empty>
-      <span>
-        There is no table {shownTable(id)} that this key may see. It may have been dropped meanwhile.
-      </span>
+      <span>Table {shownTable(id)} was not found. It may have been dropped, or this key cannot see it.</span>
       <a class="button" href={hrefOf('/tables')}>
         All tables
       </a>
@@ -68,7 +66,7 @@ function KnownTable({ table, view, reload }: KnownProps) {
           <span class="muted">
             {[
               table.kind,
-              rowsOf(table) && `${rowsOf(table)} rows`,
+              rowsText(table),
               formatBytes(table.bytes),
               table.changedAt && `changed ${formatAge(table.changedAt)}`,
             ]
@@ -104,7 +102,7 @@ function Shown({ table, view }: Readonly<{ table: Table; view: View }>) {
   if (view === 'indexes') return <RulesView table={table} />
   if (view === 'access') return <AccessView table={table} />
   const who = reader ?? (table.isOfAnother ? null : own)
-  // The map reads with the session's own key.
+  // The map always reads with the session's key.
   const isAgreed = view === 'map' ? who?.token === own?.token : who !== null
   if (!who || !isAgreed) return <AskBeforeReading table={table} view={view} read={read} />
   if (view === 'preview') return <Preview table={table} who={who} />

@@ -1,4 +1,4 @@
-import { adoptStyles } from '../parts/styles.ts'
+import { adoptStyles } from '../parts/browser/styles.ts'
 import { OneTable } from './one-table.tsx'
 import { TableList } from './table-list.tsx'
 import css from './tables.css' with { type: 'text' }

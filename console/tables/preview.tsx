@@ -3,14 +3,14 @@ import type { KeyCredential } from '../api/credential.ts'
 import { narrowKeyName } from '../api/narrow-key.ts'
 import { session } from '../api/session.ts'
 import { quotedTable, shownTable, type Table } from '../api/tables.ts'
-import { useActs } from '../parts/acts.ts'
+import { useCommands } from '../parts/commands.ts'
 import { Result } from '../result/result.ts'
 import { ResultLook } from '../result/result-look.ts'
 import { ResultView } from '../result/result-view.tsx'
 
 const mostRows = 10_000
 
-/** The first rows, as they arrive. */
+/** The first rows of a table, as they arrive. */
 export function Preview({ table, who }: Readonly<{ table: Table; who: KeyCredential }>) {
   const [shown, show] = useState<Readonly<{ result: Result; look: ResultLook }> | undefined>(undefined)
   useEffect(() => {
@@ -19,14 +19,15 @@ export function Preview({ table, who }: Readonly<{ table: Table; who: KeyCredent
     return () => result.drop()
   }, [who, table.schema, table.name])
   const stop = () => shown?.result.stop()
-  useActs([{ name: 'Stop reading rows', keys: 'Ctrl+.', run: stop }])
+  useCommands([{ name: 'Stop reading rows', keys: 'Ctrl+.', run: stop }])
   if (!shown) return null
   const isRunning = shown.result.state.value === 'running'
   return (
     <>
       <div class="row preview-bar">
         <span class="muted small">
-          The first {mostRows.toLocaleString('en-US')} rows at most; Download has all of {shownTable(table)}.
+          Shows up to {mostRows.toLocaleString('en-US')} rows. Download includes all rows of{' '}
+          {shownTable(table)}.
         </span>
         {isRunning && (
           <button type="button" onClick={stop}>
@@ -38,7 +39,7 @@ export function Preview({ table, who }: Readonly<{ table: Table; who: KeyCredent
         result={shown.result}
         look={shown.look}
         asLabel={
-          who.token === null ? 'nobody' : who.token === session.value?.token ? 'you' : narrowKeyName(table)
+          who.token === null ? 'anonymous' : who.token === session.value?.token ? 'you' : narrowKeyName(table)
         }
         source={{ text: `select * from ${quotedTable(table)}`, credential: who }}
       />

@@ -1,8 +1,8 @@
 import { shownName } from '../api/sql.ts'
-import { type Column, shownTable, type Table } from '../api/tables.ts'
+import { shownTable, type Table, type TableColumn } from '../api/tables.ts'
 
-/** Statements to begin with, for the editor. */
-export function statementsFor(table: Table, columns: readonly Column[]) {
+/** Statements for a table, to be edited before they are run. */
+export function statementsFor(table: Table, columns: readonly TableColumn[]) {
   const name = shownTable(table)
   const kind = table.kind.toUpperCase()
   const list = columns.map((column) => shownName(column.name)).join(', ')

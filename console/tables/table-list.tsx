@@ -1,25 +1,25 @@
 import { useState } from 'preact/hooks'
 import { session } from '../api/session.ts'
 import { readTables, shownTable, type Table } from '../api/tables.ts'
-import { useActs } from '../parts/acts.ts'
-import { FilterField, LeftOut } from '../parts/filter-field.tsx'
+import { hrefOf, pathTo } from '../parts/browser/route.ts'
+import { useCommands } from '../parts/commands.ts'
+import { FilterField, LeftOut } from '../parts/controls/filter-field.tsx'
 import { formatAge, formatBytes, formatCount } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Empty } from '../parts/notice.tsx'
-import { hrefOf, pathTo } from '../parts/route.ts'
 
-/** More than a person reads; the filter finds the rest. */
+/** The filter finds the others. */
 const mostShown = 500
 
 export function TableList() {
   const tables = useLoaded(readTables, [session.value])
   const [filter, setFilter] = useState('')
-  useActs([{ name: 'Read the tables again', run: tables.reload }])
+  useCommands([{ name: 'Refresh tables', run: tables.reload }])
   return (
     <>
       <div class="page-head">
         <h1 class="grow">Tables</h1>
-        <FilterField label="Filter the tables" value={filter} change={setFilter} />
+        <FilterField label="Filter tables" value={filter} change={setFilter} />
         <a class="button primary" href={hrefOf('/upload')}>
           Upload
         </a>
@@ -41,7 +41,7 @@ function Found({ tables, filter }: Readonly<{ tables: readonly Table[]; filter: 
       </Empty>
     )
   }
-  if (found.length === 0) return <Empty>No table has “{filter}” in its name.</Empty>
+  if (found.length === 0) return <Empty>No table name contains “{filter}”.</Empty>
   return (
     <>
       <div class="panel flush scroll-x">
@@ -51,7 +51,7 @@ function Found({ tables, filter }: Readonly<{ tables: readonly Table[]; filter: 
               <th scope="col">Name</th>
               <th scope="col">Kind</th>
               <th scope="col" class="number">
-                Rows, about
+                Rows (estimate)
               </th>
               <th scope="col" class="number">
                 Size
@@ -91,8 +91,12 @@ function Line(table: Table) {
   )
 }
 
-export const rowsOf = ({ rows, kind }: Table) =>
+const rowsOf = ({ rows, kind }: Table) =>
   kind.endsWith('view') && rows <= 0 ? '' : rows < 0 ? 'not counted yet' : formatCount(Math.round(rows))
+
+/** With its unit; empty for a view without an estimate. */
+export const rowsText = (table: Table) =>
+  table.rows < 0 ? rowsOf(table) && 'rows not counted yet' : rowsOf(table) && `${rowsOf(table)} rows`
 
 export function PrivacyBadge({ privacy }: Pick<Table, 'privacy'>) {
   if (!privacy) return null

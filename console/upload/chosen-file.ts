@@ -1,10 +1,10 @@
 import workerName from 'worker:./file-worker.ts'
 import { signal } from '@preact/signals'
 import type { CsvDialect } from '../../src/file-import/csv-head.ts'
-import { assetAddress } from '../parts/address.ts'
+import { assetAddress } from '../parts/browser/address.ts'
 import type { FileHead, FileProblem, FileReading, FromFileWorker, ToFileWorker } from './file-protocol.ts'
 
-/** A file that somebody wants to upload: what is known of it grows while a worker reads it. */
+/** A file to upload. A worker reads it and adds to what is known of it. */
 export class ChosenFile {
   readonly file: File
   readonly head = signal<FileHead | undefined>(undefined)
@@ -18,7 +18,7 @@ export class ChosenFile {
     this.read()
   }
 
-  /** Anew, after a person has said how it is written. */
+  /** Reads the file again, after the user has changed the dialect. */
   read(dialect?: CsvDialect): void {
     this.drop()
     this.problem.value = undefined
@@ -27,7 +27,7 @@ export class ChosenFile {
     this.#send({ kind: 'read', file: this.file, dialect })
   }
 
-  /** A line of the file, counted as COPY does. */
+  /** A line of the file, counted as by COPY. */
   line(line: number): Promise<string> {
     return new Promise((resolve) => {
       this.#lines.set(line, resolve)

@@ -1,7 +1,7 @@
 import { columnTypes } from '../../src/file-import/infer-types.ts'
 import { plural, shorten } from '../parts/format.ts'
 import type { FileHead } from './file-protocol.ts'
-import type { Planned, WantedImport } from './wanted-import.ts'
+import type { Planned, PlannedColumn, WantedImport } from './wanted-import.ts'
 
 type ColumnTableProps = Readonly<{
   head: FileHead
@@ -13,7 +13,7 @@ type ColumnTableProps = Readonly<{
 const mostColumns = 200
 const mostExamples = 20
 
-/** The columns with their types and reasons, above the first rows. */
+/** The columns with their types and why, and the first rows. */
 export function ColumnTable({ head, planned, wanted, want }: ColumnTableProps) {
   const shown = planned.columns.slice(0, mostColumns)
   const examples = head.rows.slice(head.dialect.hasHeader ? 1 : 0).slice(0, mostExamples)
@@ -23,35 +23,8 @@ export function ColumnTable({ head, planned, wanted, want }: ColumnTableProps) {
         <table class="list">
           <thead>
             <tr>
-              {shown.map(({ name, type, reason }, at) => (
-                <th scope="col" key={at}>
-                  <div class="stack tight">
-                    <input
-                      aria-label={`Name of column ${at + 1}`}
-                      spellcheck={false}
-                      value={name}
-                      onInput={(event) =>
-                        want({ ...wanted, names: { ...wanted.names, [at]: event.currentTarget.value } })
-                      }
-                    />
-                    {wanted.target ? (
-                      <span>{type}</span>
-                    ) : (
-                      <select
-                        aria-label={`Type of ${name}`}
-                        value={type}
-                        onChange={(event) =>
-                          want({ ...wanted, types: { ...wanted.types, [at]: event.currentTarget.value } })
-                        }
-                      >
-                        {columnTypes.map((each) => (
-                          <option key={each}>{each}</option>
-                        ))}
-                      </select>
-                    )}
-                    <span class="reason">{reason}</span>
-                  </div>
-                </th>
+              {shown.map((column, at) => (
+                <ColumnHead key={at} column={column} at={at} wanted={wanted} want={want} />
               ))}
             </tr>
           </thead>
@@ -70,9 +43,44 @@ export function ColumnTable({ head, planned, wanted, want }: ColumnTableProps) {
       </div>
       {planned.columns.length > mostColumns && (
         <p class="muted">
-          {plural(planned.columns.length - mostColumns, 'more column')} not shown, but uploaded.
+          {plural(planned.columns.length - mostColumns, 'more column')} not shown here, but uploaded.
         </p>
       )}
     </>
+  )
+}
+
+type HeadProps = Pick<ColumnTableProps, 'wanted' | 'want'> & Readonly<{ column: PlannedColumn; at: number }>
+
+function ColumnHead({ column: { name, type, reason }, at, wanted, want }: HeadProps) {
+  return (
+    <th scope="col">
+      <div class="stack tight">
+        <input
+          aria-label={`Name of column ${at + 1}`}
+          spellcheck={false}
+          value={name}
+          onInput={(event) =>
+            want({ ...wanted, names: { ...wanted.names, [at]: event.currentTarget.value } })
+          }
+        />
+        {wanted.target ? (
+          <span>{type}</span>
+        ) : (
+          <select
+            aria-label={`Type of ${name}`}
+            value={type}
+            onChange={(event) =>
+              want({ ...wanted, types: { ...wanted.types, [at]: event.currentTarget.value } })
+            }
+          >
+            {columnTypes.map((each) => (
+              <option key={each}>{each}</option>
+            ))}
+          </select>
+        )}
+        <span class="reason">{reason}</span>
+      </div>
+    </th>
   )
 }

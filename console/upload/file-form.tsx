@@ -3,7 +3,7 @@ import { encodings } from '../../src/file-import/csv-head.ts'
 import { isNumber, type Points } from '../../src/file-import/import-plan.ts'
 import { catalog } from '../api/catalog.ts'
 import { shownName } from '../api/sql.ts'
-import { Field } from '../parts/field.tsx'
+import { Field } from '../parts/controls/field.tsx'
 import { Notice } from '../parts/notice.tsx'
 import type { ChosenFile } from './chosen-file.ts'
 import type { FileHead, FileReading } from './file-protocol.ts'
@@ -18,14 +18,14 @@ type FormProps = Readonly<{
   want: (next: WantedImport) => void
 }>
 
-/** How the file is written, and where it goes. */
+/** The target table and the format of the file. */
 export function FileForm({ chosen, head, reading, planned, wanted, want }: FormProps) {
   return (
-    <section class="panel stack" aria-label="Where it goes">
+    <section class="panel stack" aria-label="Target and format">
       <div class="form-row">
         <Target wanted={wanted} want={want} />
         {!wanted.target && (
-          <Field label="Name of the table">
+          <Field label="Table name">
             {(props) => (
               <input
                 {...props}
@@ -41,7 +41,7 @@ export function FileForm({ chosen, head, reading, planned, wanted, want }: FormP
       {!head.isGeojson && <DialectForm dialect={head.dialect} change={(dialect) => chosen.read(dialect)} />}
       {head.dialect.encoding !== 'UTF8' && reading.isEncodingRight && (
         <Notice kind="warning">
-          This file is not UTF-8. Look at the letters below: if they are wrong, choose another encoding.
+          This file is not UTF-8. If letters below look wrong, choose another encoding.
         </Notice>
       )}
       <PointsForm planned={planned} wanted={wanted} want={want} />
@@ -52,7 +52,7 @@ export function FileForm({ chosen, head, reading, planned, wanted, want }: FormP
             checked={wanted.isPrepared}
             onChange={() => want({ ...wanted, isPrepared: !wanted.isPrepared })}
           />
-          Prepare it for maps: a key cartodb_id, both geometries and their indexes
+          Prepare for maps: adds the column cartodb_id, both geometry columns and their indexes
         </label>
       )}
     </section>
@@ -67,7 +67,7 @@ function Target({ wanted, want }: WantProps) {
   const nameOf = (table: (typeof tables)[number]) =>
     table.schema === first ? table.name : `${shownName(table.schema)}.${table.name}`
   return (
-    <Field label="Into">
+    <Field label="Load into">
       {(props) => (
         <select
           {...props}
@@ -76,7 +76,7 @@ function Target({ wanted, want }: WantProps) {
             want({ ...wanted, target: tables[Number(event.currentTarget.value || -1)], points: undefined })
           }
         >
-          <option value="">A new table</option>
+          <option value="">New table</option>
           {tables.map((table, at) => (
             <option key={at} value={at}>
               Append to {nameOf(table)}
@@ -88,7 +88,7 @@ function Target({ wanted, want }: WantProps) {
   )
 }
 
-const delimiters = { ',': 'Comma', ';': 'Semicolon', '\t': 'Tab', '|': 'Bar |' } as const
+const delimiters = { ',': 'Comma', ';': 'Semicolon', '\t': 'Tab', '|': 'Pipe |' } as const
 
 function DialectForm({
   dialect,
@@ -120,7 +120,7 @@ function DialectForm({
           checked={dialect.hasHeader}
           onChange={() => change({ ...dialect, hasHeader: !dialect.hasHeader })}
         />
-        The first line has the names
+        First line has column names
       </label>
     </div>
   )
@@ -164,7 +164,7 @@ function PointsForm({ planned, wanted, want }: WantProps & Pick<FormProps, 'plan
           checked={wanted.points !== null}
           onChange={() => want({ ...wanted, points: wanted.points === null ? undefined : null })}
         />
-        Points from longitude and latitude
+        Create points from longitude and latitude
       </label>
       {wanted.points !== null && (
         <>

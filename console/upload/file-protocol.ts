@@ -2,30 +2,30 @@ import type { CsvDialect } from '../../src/file-import/csv-head.ts'
 import type { Inference } from '../../src/file-import/infer-types.ts'
 
 export type ToFileWorker =
-  /** Reads the file from its beginning; without a dialect, guesses it. */
+  /** Reads the file from its start. Without a dialect, guesses it. */
   | Readonly<{ kind: 'read'; file: File; dialect?: CsvDialect | undefined }>
   | Readonly<{ kind: 'line'; line: number }>
 
-/** What the beginning of a file tells. */
+/** What is known from the beginning of a file. */
 export type FileHead = Readonly<{
-  /** What is to be sent. */
+  /** The bytes to send. */
   body: Blob
   isGzip: boolean
   isGeojson: boolean
   dialect: CsvDialect
-  /** With the header, if there is one. */
+  /** The first rows, including the header if there is one. */
   rows: readonly (readonly (string | null)[])[]
 }>
 
 export type FileReading = Readonly<{
-  /** Decompressed. */
+  /** Bytes read so far, decompressed. */
   bytes: number
   isWhole: boolean
   inference: Inference
   isEncodingRight: boolean
 }>
 
-/** Why a file cannot be read here; `other-format` is for ogr2ogr. */
+/** Why a file cannot be read. For `other-format` the page shows an ogr2ogr command. */
 export type FileProblem = Readonly<{ kind: 'other-format' | 'unreadable'; message: string }>
 
 export type FromFileWorker =

@@ -17,7 +17,7 @@ import { type PlannedColumn, planImport, type WantedImport, wantedFor } from './
 
 type FileViewProps = Readonly<{ chosen: ChosenFile; again: () => void }>
 
-/** A chosen file: what it is, what is to become of it, and its way into the database. */
+/** A chosen file: its form, and then its upload. */
 export function FileView({ chosen, again }: FileViewProps) {
   const [wanted, want] = useState<WantedImport>(() => wantedFor(chosen.file))
   const [run, setRun] = useState<ImportRun | undefined>(undefined)
@@ -104,7 +104,7 @@ function FileHeader({ file, head, reading, columns, again }: HeaderProps) {
       <span class="grow" />
       {again && (
         <button type="button" onClick={again}>
-          Another file
+          Choose another file
         </button>
       )}
     </div>
@@ -123,14 +123,14 @@ function Unreadable({
         kind="warning"
         acts={
           <button type="button" onClick={again}>
-            Another file
+            Choose another file
           </button>
         }
       >
         <p>
           <strong>{file.name}</strong>: {problem.message}
         </p>
-        {problem.kind === 'other-format' && <p>GDAL reads it, and sends it here:</p>}
+        {problem.kind === 'other-format' && <p>Load it with GDAL instead:</p>}
       </Notice>
       {problem.kind === 'other-format' && (
         <CodeBlock

@@ -15,7 +15,7 @@ import {
 import { TypeInference } from '../../src/file-import/infer-types.ts'
 import type { FileHead, FileProblem, FileReading, FromFileWorker, ToFileWorker } from './file-protocol.ts'
 
-/** Reads a file, however large: what it is, what is in its columns, and single lines of it. */
+/** Reads a file of any size: its format, the types of its columns, and single lines. */
 
 let source: FileHead
 
@@ -64,8 +64,7 @@ async function openFile(file: File, chosen: CsvDialect | undefined): Promise<Fil
   const isGeojson = head[skipSpace(head)] === 0x7b
   if (isGeojson) return { ...csvOf(await textOf(file, isGzip)), isGzip: false, isGeojson, ...geojsonForm }
   const dialect = chosen ?? guessDialect(head)
-  if (!dialect)
-    throw new NotCsv('This is neither CSV nor GeoJSON. (Text in UTF-16 has to be saved as UTF-8 first.)')
+  if (!dialect) throw new NotCsv('This file is neither CSV nor GeoJSON. Save UTF-16 text as UTF-8 first.')
   const body = isGzip ? file : file.slice(bomLength(head))
   return { body, isGzip, isGeojson, dialect, rows: readHead(head, dialect) }
 }
@@ -85,14 +84,14 @@ const skipSpace = (bytes: Uint8Array) => {
 
 const geojsonForm = { dialect: geojsonDialect }
 
-/** Only what fits into memory, unpacked. */
+/** The whole text. Refuses files that are too large for memory. */
 async function textOf(file: File, isGzip: boolean): Promise<string> {
   const decoder = new TextDecoder()
   let text = ''
   let bytes = 0
   for await (const chunk of chunksOf({ body: file, isGzip })) {
     bytes += chunk.length
-    if (bytes > maxGeojsonBytes) throw new NotCsv('GeoJSON of more than 256 MB is not read here.')
+    if (bytes > maxGeojsonBytes) throw new NotCsv('GeoJSON files over 256 MB are too large for the browser.')
     text += decoder.decode(chunk, { stream: true })
   }
   return text
@@ -106,7 +105,7 @@ function csvOf(text: string): Pick<FileHead, 'body' | 'rows'> {
 
 type Source = Pick<FileHead, 'body' | 'isGzip'>
 
-/** Large pieces, one after the other: the stream of a file brings small ones, and takes many times as long. */
+/** Reads large chunks: the stream of a file has small ones and is many times slower. */
 async function* chunksOf({ body, isGzip }: Source): AsyncGenerator<Uint8Array> {
   if (isGzip) return yield* chunksIn(body.stream().pipeThrough(new DecompressionStream('gzip')))
   for (let at = 0; at < body.size; at += chunkBytes) {
@@ -141,7 +140,7 @@ async function firstBytes(from: Source): Promise<Uint8Array> {
   return head.subarray(0, length)
 }
 
-/** As COPY counts them, cut where it is longer than anybody reads. */
+/** A line, counted as by COPY, cut after 1,000 characters. */
 async function lineOf(from: FileHead, wanted: number): Promise<string> {
   const decoder = new TextDecoder(encodings[from.dialect.encoding])
   let line = 1

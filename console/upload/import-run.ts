@@ -15,16 +15,16 @@ export type ImportStep = 'check' | 'send' | 'after' | 'done' | 'failed' | 'cance
 
 type Sent = Readonly<{ bytes: number; atMs: number }>
 
-/** One import on its way: the table with its rows, by one transaction, and what comes after them. */
+/** One import: creates the table with its rows in one transaction, then runs the steps after it. */
 export class ImportRun {
   readonly step = signal<ImportStep>('check')
-  /** Where it was when it failed. */
+  /** The step that failed. */
   readonly failedAt = signal<ImportStep>('check')
   readonly error = signal<unknown>(undefined)
   readonly sent = signal<Sent>({ bytes: 0, atMs: 0 })
   readonly rows = signal<number | undefined>(undefined)
   readonly job = signal<JobDocument | undefined>(undefined)
-  /** Nobody could tell whether the rows are stored. */
+  /** It is unknown whether the rows are stored. */
   readonly isInDoubt = signal(false)
   readonly isOver = computed(() => ['done', 'failed', 'cancelled'].includes(this.step.value))
   readonly totalBytes: number
@@ -41,7 +41,7 @@ export class ImportRun {
     void this.#run()
   }
 
-  /** Until the rows are stored; what comes after them is a job, and has its own Cancel. */
+  /** Works until the rows are stored. The job after that can be cancelled on its own page. */
   cancel(): void {
     this.#cancelled.abort()
   }
@@ -66,7 +66,7 @@ export class ImportRun {
     void refreshCatalog()
   }
 
-  /** Before the file is sent: browsers read a refusal only after all of it. */
+  /** Finds errors before the file is sent: browsers read an answer only after the whole body is sent. */
   async #check(): Promise<void> {
     const { tryCreate } = this.#statements
     if (tryCreate !== undefined) await readSql(tryCreate, { signal: this.#cancelled.signal })
@@ -90,7 +90,7 @@ export class ImportRun {
     )
   }
 
-  /** A refusal stored nothing. Where no answer came, a new table tells: if it is there, so are its rows. */
+  /** After a refusal nothing is stored. Without an answer, a new table tells: if it exists, so do its rows. */
   async #rowsAfter(error: unknown): Promise<number> {
     const { tryCreate, count } = this.#statements
     if (isRefusal(error)) throw error
@@ -105,7 +105,7 @@ export class ImportRun {
     return rows
   }
 
-  /** As a job, which may take its time; another key than Master has no jobs, and the time of a request. */
+  /** Runs the steps after the rows as a job; without the Master key, as requests. */
   async #finish(): Promise<void> {
     const { after } = this.#statements
     if (!session.value?.isMaster) {
@@ -116,7 +116,7 @@ export class ImportRun {
     const job = await watchJob(job_id, new AbortController().signal, (seen) => {
       this.job.value = seen
     })
-    if (job.status !== 'done') throw new Error(job.failed_reason ?? `The job is ${job.status}.`)
+    if (job.status !== 'done') throw new Error(job.failed_reason ?? `Job ${job.status}.`)
   }
 
   #fail(error: unknown): void {
@@ -126,19 +126,19 @@ export class ImportRun {
   }
 }
 
-/** Who says why has stored nothing; a proxy that lost the service knows nothing, and has no code of ours. */
+/** An error with a code of the service stored nothing. An error of a proxy has no such code and proves nothing. */
 const isRefusal = (error: unknown) =>
   error instanceof ApiError &&
   !tellsNothing.has(error.code) &&
   (error.status < 500 || error.code !== undefined)
 
-/** The second: browsers send again what got no answer on a connection that they had kept. */
+/** Errors after which the rows may be stored. `request-repeated`: browsers repeat a request that got no answer on a kept-alive connection. */
 const tellsNothing: ReadonlySet<string | undefined> = new Set<ErrorCode>([
   'copy-outcome-unknown',
   'request-repeated',
 ])
 
-/** Undefined: there is no such table. */
+/** Undefined if the table does not exist. */
 async function countRows(tryCreate: string, count: string): Promise<number | undefined> {
   try {
     await readSql(tryCreate).catch(async (error: unknown) => {

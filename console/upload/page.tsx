@@ -1,9 +1,9 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { openCatalog } from '../api/catalog.ts'
 import { session } from '../api/session.ts'
-import { droppedFile } from '../parts/dropped-file.ts'
+import { droppedFile } from '../parts/browser/files.ts'
+import { adoptStyles } from '../parts/browser/styles.ts'
 import { Empty } from '../parts/notice.tsx'
-import { adoptStyles } from '../parts/styles.ts'
 import { ChosenFile } from './chosen-file.ts'
 import { FileView } from './file-view.tsx'
 import css from './upload.css' with { type: 'text' }
@@ -21,7 +21,7 @@ export default function UploadPage() {
     choose(new ChosenFile(dropped))
   }, [dropped])
   if (session.value?.token === null) {
-    return <Empty>You look around without a key. To upload, sign in with one that may create tables.</Empty>
+    return <Empty>To upload, sign in with a key that can create tables.</Empty>
   }
   return (
     <div class="page">
@@ -48,8 +48,8 @@ function FileChoice({ choose }: Readonly<{ choose: (file: File) => void }>) {
         </button>
       </p>
       <p class="muted">
-        CSV, TSV, either gzipped, or GeoJSON. It is read on this computer first: you see its columns and types
-        before anything is sent.
+        CSV, TSV (both also gzipped) or GeoJSON. The browser reads the file first: you see its columns and
+        types before anything is sent.
       </p>
       <input
         ref={input}

@@ -3,10 +3,10 @@ import { useEffect, useState } from 'preact/hooks'
 import { ApiError } from '../api/api-error.ts'
 import { packStatement } from '../api/share.ts'
 import { shownName } from '../api/sql.ts'
+import { hrefOf, navigate, pathTo } from '../parts/browser/route.ts'
 import { formatBytes, formatDuration, plural } from '../parts/format.ts'
 import { useLoaded } from '../parts/loading.tsx'
 import { ErrorNotice, Notice } from '../parts/notice.tsx'
-import { hrefOf, navigate, pathTo } from '../parts/route.ts'
 import type { ChosenFile } from './chosen-file.ts'
 import type { ImportRun, ImportStep } from './import-run.ts'
 import type { Planned, PlannedColumn } from './wanted-import.ts'
@@ -21,7 +21,7 @@ type RunViewProps = Readonly<{
   again: () => void
 }>
 
-/** An import on its way, and how it ended. */
+/** The progress of an import, and how it ended. */
 export function RunView(props: RunViewProps) {
   const { run, planned } = props
   const step = run.step.value
@@ -31,7 +31,7 @@ export function RunView(props: RunViewProps) {
       <ol class="steps" aria-label="Steps">
         {planned.plan.isNew && (
           <Step run={run} at="check">
-            Check that {planned.plan.table} can be made
+            Check that {planned.plan.table} can be created
           </Step>
         )}
         <Step run={run} at="send">
@@ -44,7 +44,7 @@ export function RunView(props: RunViewProps) {
       {(step === 'check' || step === 'send') && (
         <div class="row">
           <button type="button" class="danger" onClick={() => run.cancel()}>
-            Cancel the upload
+            Cancel upload
           </button>
         </div>
       )}
@@ -52,7 +52,7 @@ export function RunView(props: RunViewProps) {
       {step === 'failed' && <Failed {...props} />}
       {step === 'cancelled' && (
         <Notice acts={<BackButton {...props} />}>
-          Cancelled. {planned.plan.isNew ? 'Neither rows nor table are left.' : 'No row was stored.'}
+          Cancelled. {planned.plan.isNew ? 'No table was created.' : 'No rows were stored.'}
         </Notice>
       )}
     </>
@@ -85,16 +85,16 @@ function SendProgress({ run }: Readonly<{ run: ImportRun }>) {
   const { bytes, atMs } = run.sent.value
   const rows = run.rows.value
   if (rows !== undefined) return <>{plural(rows, 'row')} stored</>
-  if (run.step.value !== 'send') return <>Send the rows</>
+  if (run.step.value !== 'send') return <>Send rows</>
   const isSent = bytes >= run.totalBytes
   const rate = bytes / Math.max(atMs, 1)
   return (
     <div class="stack tight">
       <span data-testid="progress">
         {isSent
-          ? `${formatBytes(run.totalBytes)} sent. PostgreSQL is storing…`
+          ? `${formatBytes(run.totalBytes)} sent. PostgreSQL is storing the rows…`
           : `${formatBytes(bytes)} of ${formatBytes(run.totalBytes)} · ${formatBytes(rate * 1000)}/s · ${
-              bytes === 0 ? 'beginning' : `${formatDuration((run.totalBytes - bytes) / rate)} left`
+              bytes === 0 ? 'starting' : `${formatDuration((run.totalBytes - bytes) / rate)} left`
             }`}
       </span>
       <progress aria-label="Bytes sent" max={run.totalBytes} value={bytes} />
@@ -107,7 +107,7 @@ function AfterProgress({ run, planned }: Pick<RunViewProps, 'run' | 'planned'>) 
   const job = run.job.value
   return (
     <>
-      Then: {[points && 'points', isPrepared && 'prepare for maps', 'statistics'].filter(Boolean).join(', ')}
+      {sentence([points && 'create points', isPrepared && 'prepare for maps', 'update statistics'])}
       {job && (
         <>
           {' '}
@@ -116,6 +116,12 @@ function AfterProgress({ run, planned }: Pick<RunViewProps, 'run' | 'planned'>) 
       )}
     </>
   )
+}
+
+/** Capitalized, and joined by commas. */
+function sentence(parts: readonly (string | false | undefined)[]): string {
+  const text = parts.filter(Boolean).join(', ')
+  return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
 function Done({ run, chosen, planned, again }: RunViewProps) {
@@ -134,13 +140,13 @@ function Done({ run, chosen, planned, again }: RunViewProps) {
             class="button primary"
             href={hrefOf(pathTo('tables', schema ?? 'public', table, hasMap ? 'map' : 'preview'))}
           >
-            {hasMap ? 'Open on the map' : 'Open the table'}
+            {hasMap ? 'Open map' : 'Open table'}
           </a>
           <button type="button" onClick={openSql}>
             Open in SQL
           </button>
           <button type="button" onClick={again}>
-            Another file
+            Choose another file
           </button>
         </>
       }
@@ -149,7 +155,7 @@ function Done({ run, chosen, planned, again }: RunViewProps) {
         <strong>{table}</strong> has {plural(run.rows.value ?? 0, 'new row')}.
       </p>
       {expected !== run.rows.value && (
-        <p>The file seemed to have {plural(expected ?? 0, 'row')}: look what is missing.</p>
+        <p>The file seems to have {plural(expected ?? 0, 'row')}. Check what is missing.</p>
       )}
     </Notice>
   )
@@ -160,7 +166,7 @@ function Failed({ run, chosen, planned, makeText, change, again }: RunViewProps)
   if (run.failedAt.value === 'after') {
     return (
       <ErrorNotice
-        title="The rows are stored, but what comes after them failed"
+        title="The rows are stored, but the steps after that failed"
         error={error}
         acts={<BackButton change={change} again={again} />}
       />
@@ -172,8 +178,8 @@ function Failed({ run, chosen, planned, makeText, change, again }: RunViewProps)
       <ErrorNotice
         title={
           run.isInDoubt.value
-            ? 'Nobody knows whether the rows were stored: look before you send them again'
-            : `Nothing was stored${planned.plan.isNew ? ', and no table was made' : ''}`
+            ? 'It is unknown whether the rows were stored. Check the table before you send them again'
+            : `Nothing was stored${planned.plan.isNew ? ', and no table was created' : ''}`
         }
         error={error}
         acts={<BackButton change={change} again={again} />}
@@ -182,7 +188,7 @@ function Failed({ run, chosen, planned, makeText, change, again }: RunViewProps)
       {column && planned.plan.isNew && column.type !== 'text' && (
         <div class="row">
           <button type="button" class="primary" onClick={() => makeText(column)}>
-            Make {shownName(column.name)} text and try again
+            Change {shownName(column.name)} to text and try again
           </button>
         </div>
       )}
@@ -194,16 +200,16 @@ function BackButton({ change, again }: Pick<RunViewProps, 'change' | 'again'>) {
   return (
     <>
       <button type="button" onClick={change}>
-        Change and try again
+        Edit and try again
       </button>
       <button type="button" onClick={again}>
-        Another file
+        Choose another file
       </button>
     </>
   )
 }
 
-/** Where PostgreSQL says it was: `COPY t, line 3, column n: "x"`. */
+/** Reads line and column from the context of an error: `COPY t, line 3, column n: "x"`. */
 function placeOf(
   error: unknown,
   { columns }: Planned,
@@ -227,7 +233,7 @@ function BadLine({ chosen, line }: Readonly<{ chosen: ChosenFile; line: number }
   )
 }
 
-/** The browser asks before it leaves in the middle. */
+/** Makes the browser ask before it leaves the page. */
 function useLeaveWarning(isNeeded: boolean): void {
   const [warn] = useState(() => (event: BeforeUnloadEvent) => event.preventDefault())
   useEffect(() => {

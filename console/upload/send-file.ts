@@ -12,14 +12,14 @@ export type Sending = Readonly<{
   body: Blob
   isGzip: boolean
   signal: AbortSignal
-  /** Bytes of the file that have left this computer. */
+  /** Called with the number of bytes of the file that were sent. */
   onProgress: (bytes: number) => void
 }>
 
-/** Sends a file into a COPY. By XMLHttpRequest, because fetch does not tell how much of a body has been sent. */
+/** Sends a file into a COPY. Uses XMLHttpRequest, because fetch has no upload progress. */
 export async function sendFile(sending: Sending): Promise<CopyAnswer> {
   for (;;) {
-    // A key that is no longer accepted is asked for here: at a 401, XMLHttpRequest has the browser ask by itself, and waits.
+    // Checks the key first: at a 401, XMLHttpRequest would make the browser show its own password dialog.
     await request('whoAmI', { signal: sending.signal })
     try {
       return await sendOnce(sending)

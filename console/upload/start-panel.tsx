@@ -17,7 +17,7 @@ type StartProps = Readonly<{
   start: () => void
 }>
 
-/** What stands in the way, the SQL of every step, and the button. */
+/** The problems, the SQL of each step, and the button that starts. */
 export function StartPanel({ file, head, reading, planned, start }: StartProps) {
   const limits = useLoaded(readLimits, [session.value])
   const problems = [...planned.problems, ...tooLarge(head, reading, limits.value)]
@@ -32,10 +32,10 @@ export function StartPanel({ file, head, reading, planned, start }: StartProps) 
       )}
       <div class="row">
         <button type="button" class="primary" disabled={problems.length > 0} onClick={start}>
-          {planned.plan.isNew ? `Make ${planned.plan.table}` : `Append to ${planned.plan.table}`}
+          {planned.plan.isNew ? `Create table ${planned.plan.table}` : `Append to ${planned.plan.table}`}
         </button>
         {!reading.isWhole && problems.length === 0 && (
-          <span class="muted">You may start now: the types are those of what was read so far.</span>
+          <span class="muted">You can start now. The types come from the part read so far.</span>
         )}
       </div>
       <Sql file={file} head={head} planned={planned} />
@@ -50,11 +50,14 @@ function Sql({ file, head, planned }: Pick<StartProps, 'file' | 'head' | 'planne
   const encoding = head.isGzip ? " -H 'Content-Encoding: gzip'" : ''
   return (
     <details class="panel">
-      <summary>The SQL of every step</summary>
+      <summary>Show the SQL of each step</summary>
       <div class="stack">
         <CodeBlock label="SQL of the upload" text={all.map((statement) => `${statement};`).join('\n')} />
         {!head.isGeojson && (
-          <CodeBlock label="The rows with curl" text={`${curl}${encoding} -T ${quoteShell(file.name)}`} />
+          <CodeBlock
+            label="Send the rows with curl"
+            text={`${curl}${encoding} -T ${quoteShell(file.name)}`}
+          />
         )}
       </div>
     </details>
@@ -74,8 +77,8 @@ function tooLarge({ body }: FileHead, { bytes }: FileReading, limits: Limits | u
   const { copyMaxBytes = Number.POSITIVE_INFINITY, remainingBytes = Number.POSITIVE_INFINITY } = limits ?? {}
   return [
     body.size > copyMaxBytes &&
-      `The service takes ${formatBytes(copyMaxBytes)} at once, this is ${formatBytes(body.size)}: compress it with gzip, or divide it.`,
+      `The file has ${formatBytes(body.size)}, the limit is ${formatBytes(copyMaxBytes)}. Compress it with gzip, or split it.`,
     Math.max(bytes, body.size) > remainingBytes &&
-      `Your quota leaves ${formatBytes(remainingBytes)}, these are ${formatBytes(Math.max(bytes, body.size))}.`,
+      `The file has ${formatBytes(Math.max(bytes, body.size))}, your quota has ${formatBytes(remainingBytes)} left.`,
   ].filter((problem) => typeof problem === 'string')
 }

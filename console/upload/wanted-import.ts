@@ -12,14 +12,14 @@ import type { InferredColumn } from '../../src/file-import/infer-types.ts'
 import type { CatalogTable } from '../api/catalog.ts'
 import type { FileHead, FileReading } from './file-protocol.ts'
 
-/** What a person has said; all else comes from the file. Columns by their place in it. */
+/** What the user has chosen; the rest comes from the file. Columns by their position in the file. */
 export type WantedImport = Readonly<{
   table: string
-  /** A table that is there and gets the rows; undefined: a new one. */
+  /** The existing table that gets the rows. undefined: a new table. */
   target: CatalogTable | undefined
   names: Readonly<Record<number, string>>
   types: Readonly<Record<number, string>>
-  /** Null: none are wanted. */
+  /** null: no points. undefined: as found in the file. */
   points: Points | null | undefined
   isPrepared: boolean
 }>
@@ -35,7 +35,7 @@ export const wantedFor = (file: File): WantedImport => ({
 
 export type PlannedColumn = ImportColumn & Readonly<{ reason: string }>
 
-/** What is made of it, and what stands in the way. */
+/** The import plan, and the problems that prevent it. */
 export type Planned = Readonly<{
   plan: ImportPlan
   columns: readonly PlannedColumn[]
@@ -68,9 +68,12 @@ function plannedColumns(
   return known.map((named, at) => {
     const name = names[at] ?? named
     const inferred: InferredColumn | undefined = inference.columns[at]
-    // Of what nobody has read yet, everything is to be expected.
+    // What was not read yet may contain one.
     const hasQuotedEmpty = !isWhole || (inferred?.hasQuotedEmpty ?? true)
-    const given = target && { type: typeIn(target, name) ?? 'text', reason: `The column of ${target.name}` }
+    const given = target && {
+      type: typeIn(target, name) ?? 'text',
+      reason: `Type of the column in ${target.name}`,
+    }
     const chosen = types[at] && { type: types[at], reason: 'Chosen by you' }
     const { type, reason } = given ?? (chosen || undefined) ?? inferred ?? unknown
     return { name, type, reason, hasQuotedEmpty }
@@ -88,7 +91,7 @@ export const typeIn = (table: CatalogTable, column: string) =>
 const hasPlaceForPoints = (target: CatalogTable | undefined) =>
   !target || typeIn(target, 'the_geom') !== undefined
 
-/** Those that were chosen, as long as they are numbers. */
+/** The chosen columns if they are numbers, else those found by name. */
 function pointsFor(columns: readonly ImportColumn[], chosen: Points | null | undefined): Points | undefined {
   const isColumn = (wanted: string) => columns.some(({ name, type }) => name === wanted && isNumber(type))
   return chosen && isColumn(chosen.lon) && isColumn(chosen.lat) ? chosen : findPoints(columns)
@@ -105,10 +108,10 @@ function problemsOf(plan: ImportPlan, { target }: WantedImport, reading: FileRea
     table.trim() === '' && 'The table needs a name.',
     names.some((name) => name.trim() === '') && 'Every column needs a name.',
     twice !== undefined && `Two columns are called ${twice}.`,
-    columns.length > 1600 && `PostgreSQL has 1,600 columns at most, the file has ${columns.length}.`,
+    columns.length > 1600 && `PostgreSQL allows 1,600 columns, the file has ${columns.length}.`,
     missing.length > 0 &&
       `${target!.name} has no column ${missing.slice(0, 5).join(', ')}: rename it, or choose a new table.`,
-    !isEncodingRight && 'There are bytes that are not of this encoding: choose another one.',
+    !isEncodingRight && 'Some bytes are invalid in this encoding. Choose another encoding.',
     badLine &&
       `Line ${badLine.line.toLocaleString('en-US')}: ${badLine.message} PostgreSQL would refuse the file.`,
   ].filter((problem) => typeof problem === 'string')

@@ -5,23 +5,23 @@ import { test } from 'node:test'
 
 const root = resolve('console')
 
-/** What stands on which floor; every other folder is a page, and pages do not know each other. Imports go down. */
-const floors = ['main.tsx', 'core.ts', 'frame', 'a page', 'result', 'api', 'geo', 'parts']
+/** The layers, from top to bottom. Every other folder is a page; pages do not import each other. Imports go down only. */
+const layers = ['main.tsx', 'core.ts', 'frame', 'a page', 'result', 'api', 'geo', 'parts']
 
-test('a file of the console imports from its own folder or from a floor below', async () => {
+test('a file of the console imports from its own folder or from a layer below', async () => {
   const culprits = (await imports()).filter(({ from, to, isLazy }) => {
     if (to.startsWith('..')) return false
-    // What comes with a file of its own: the pages, which the frame opens, and large parts of a folder.
+    // Loaded on demand: the pages, by the frame, and large parts of a folder.
     if (isLazy) return !(from.startsWith('frame/') && to.endsWith('/page.tsx')) && partOf(from) !== partOf(to)
     const [a, b] = [partOf(from), partOf(to)]
-    return a !== b && floorOf(a) >= floorOf(b)
+    return a !== b && layerOf(a) >= layerOf(b)
   })
   assert.deepEqual(culprits, [])
 })
 
-test('the console takes from the service only its client, contract and file import, which run in a browser, and the service nothing of it', async () => {
+test('the console imports only the client, the contract and the file import, which run in a browser, and the service imports nothing of the console', async () => {
   const outside = new Set((await imports()).map(({ to }) => to).filter((to) => to.startsWith('..')))
-  // A set also visits what is added while it is walked.
+  // Iterating a set also visits what is added meanwhile.
   for (const path of outside) {
     assert.match(path, /^\.\.\/src\/(client|contract|file-import)\/[\w/-]+\.ts$/)
     const text = await readFile(join(root, path), 'utf8')
@@ -43,6 +43,58 @@ test('no text becomes markup or code in the console', async () => {
     /innerHTML|outerHTML|insertAdjacentHTML|dangerouslySetInnerHTML|\beval\(|new Function|style="/
   for (const [file, text] of await sources()) assert.ok(!forbidden.test(text), file)
 })
+
+test('a folder of the console or of its tests has at most 20 files', async () => {
+  const counts = new Map<string, number>()
+  for (const folder of ['console', 'test/console']) {
+    for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+      if (entry.isFile()) counts.set(entry.parentPath, (counts.get(entry.parentPath) ?? 0) + 1)
+    }
+  }
+  assert.ok(counts.size > 20, 'the folders are found')
+  assert.deepEqual(
+    [...counts].filter(([, count]) => count > 20),
+    [],
+  )
+})
+
+test('a function of the console has at most 60 lines', async () => {
+  const long = (await sources()).flatMap(([file, text]) =>
+    functionsIn(text)
+      .filter(({ length }) => length > 60)
+      .map(({ line, length }) => `${file}:${line} has ${length} lines`),
+  )
+  assert.deepEqual(long, [])
+})
+
+test('two types that the console exports have two names', async () => {
+  const files = new Map<string, string[]>()
+  for (const [file, text] of await sources()) {
+    for (const [, name] of text.matchAll(/^export (?:type|interface|class) (\w+)/gm))
+      files.set(name!, [...(files.get(name!) ?? []), file])
+  }
+  assert.ok(files.size > 50, 'the types are found')
+  assert.deepEqual(
+    [...files].filter(([, exporting]) => exporting.length > 1),
+    [],
+  )
+})
+
+const functionStart =
+  /^ *(?:export )?(?:default )?(?:async )?function\b|=>(?: [{(])?$|^ +(?:async |get |static )*#?\w+(?:<.*>)?\(.*\{$/
+
+/** By the indentation, which the formatter guarantees: a function ends at the next line that is indented no deeper. */
+function functionsIn(text: string): { line: number; length: number }[] {
+  const lines = text.split('\n')
+  const depthOf = (line: string) => line.search(/\S/)
+  return lines.flatMap((start, at) => {
+    if (!functionStart.test(start) || /^ *(?:if|for|while|switch|catch)\b/.test(start)) return []
+    // Lines such as `}: Props) {` end the parameters, not the function.
+    const isEnd = (line: string) => line !== '' && depthOf(line) <= depthOf(start) && !/[{([]$/.test(line)
+    const length = lines.slice(at + 1).findIndex(isEnd) + 2
+    return [{ line: at + 1, length }]
+  })
+}
 
 type Import = Readonly<{ from: string; to: string; isLazy: boolean }>
 
@@ -67,7 +119,7 @@ async function sources(): Promise<[string, string][]> {
 
 const partOf = (file: string) => file.split('/')[0]!
 
-function floorOf(part: string): number {
-  const floor = floors.indexOf(part)
-  return floor < 0 ? floors.indexOf('a page') : floor
+function layerOf(part: string): number {
+  const layer = layers.indexOf(part)
+  return layer < 0 ? layers.indexOf('a page') : layer
 }

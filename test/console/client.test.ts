@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type * as Cartage from '../../src/client/browser-client.ts'
 import { setup } from '../support/setup.ts'
-import { browser } from './browser.ts'
-import { bundleClient } from './bundle-client.ts'
+import { browser } from './support/browser.ts'
+import { bundleClient } from './support/bundle-client.ts'
 
 test('the client works on a page of another origin: rows, uploads with progress, errors and aborts', async (t) => {
   const { url, user } = await setup(t)

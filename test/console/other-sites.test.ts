@@ -6,9 +6,9 @@ import { type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { startFront } from '../support/http-front.ts'
 import { basic, eventually, type Setup, setup, type TestUser } from '../support/setup.ts'
-import { browser } from './browser.ts'
+import { browser } from './support/browser.ts'
 
-/** What a site can make a browser send without a word to the service. Each writes the number that it is given. */
+/** Requests that a site can make a browser send. Each writes its number. */
 const tricks: Record<string, (write: (n: number) => string) => string> = {
   image: (write) => `<img src="${write(1)}">`,
   script: (write) => `<script src="${write(2)}"></script>`,
@@ -22,10 +22,10 @@ const tricks: Record<string, (write: (n: number) => string) => string> = {
     `<script>fetch(${JSON.stringify(write(8))}, { credentials: 'include' })</script>`,
 }
 
-test('a browser is asked for no password, so it keeps no token that another site could use', async (t) => {
+test('the service asks no browser for a password, so no browser keeps a token that another site could use', async (t) => {
   const { user, url } = await setup(t)
   await user.sql('create table written (n int)')
-  // The browser knows what to answer, should it be asked.
+  // The browser has the password, in case it is asked.
   const page = await openPage(t, { username: user.username, password: user.masterToken })
   for (const path of [`/user/${user.username}/api/v3/api_keys`, '/api/v4/me', '/admin/v1/users']) {
     const refused = await page.goto(`${url}${path}`)
@@ -37,7 +37,7 @@ test('a browser is asked for no password, so it keeps no token that another site
   assert.deepEqual(await writtenBy(user), [])
 })
 
-test('a token that a browser keeps all the same does nothing for an image, a form or a link of another site', async (t) => {
+test('a token that a browser keeps anyway is ignored for images, forms and links of another site', async (t) => {
   const bundle = await setup(t)
   const { user } = bundle
   await user.sql('create table written (n int)')
@@ -47,7 +47,7 @@ test('a token that a browser keeps all the same does nothing for an image, a for
     await visit(t, page, `${base}/`, trick(writeTo(base)), name)
   }
   assert.deepEqual(await writtenBy(user), [])
-  // It is the other site that makes the difference.
+  // The same request from the same site works.
   await page.goto(writeTo(base)(7))
   assert.deepEqual(await writtenBy(user), [7])
   for (const [name, trick] of Object.entries(tricks)) {
@@ -56,7 +56,7 @@ test('a token that a browser keeps all the same does nothing for an image, a for
   assert.deepEqual(await writtenBy(user), [7])
 })
 
-test('a page of another site that has a token itself sends it with fetch', async (t) => {
+test('a page of another site can use its own token with fetch', async (t) => {
   const { user } = await setup(t)
   const page = await openPage(t)
   await page.goto(await startSite(t, 'localhost', '<p>a map</p>'))
@@ -68,7 +68,7 @@ test('a page of another site that has a token itself sends it with fetch', async
   assert.equal(status, 200)
 })
 
-test('a browser is recognised over plain HTTP too, and programs are asked for Basic as ever', async (t) => {
+test('a browser is recognised over plain HTTP too, and programs are asked for Basic', async (t) => {
   const { url, user } = await setup(t)
   const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
   const challenge = async (
@@ -104,7 +104,7 @@ test('a browser is recognised over plain HTTP too, and programs are asked for Ba
   }
 })
 
-/** Where a number is written into the user's table, by whoever may. */
+/** A URL that writes a number into the user's table. */
 const writeTo = (base: string, apiKey?: string) => (n: number) =>
   `${base}/api/v2/sql?q=${encodeURIComponent(`insert into written values (${n})`)}${apiKey ? `&api_key=${apiKey}` : ''}`
 
@@ -120,7 +120,7 @@ async function openPage(
   return context.newPage()
 }
 
-/** A proxy in front of the service asks for Basic once: from then on the browser sends the token by itself. */
+/** A proxy asks for Basic once. From then on the browser sends the token on its own. */
 async function rememberToken(t: TestContext, { url, user }: Setup, page: Page): Promise<string> {
   const front = await startFront(t, url)
   front.next({ status: 401, headers: { 'www-authenticate': 'Basic realm="proxy"' } })
@@ -129,7 +129,7 @@ async function rememberToken(t: TestContext, { url, user }: Setup, page: Page): 
   return `${front.url}/user/${user.username}`
 }
 
-/** Opens a page of another site with this in it, and waits until the service has answered what it sends. */
+/** Opens a page of another site, and waits for the answers to its requests. */
 async function visit(t: TestContext, page: Page, target: string, body: string, name: string): Promise<void> {
   const answered: string[] = []
   const note = (url: string) => url.startsWith(target) && answered.push(url)

@@ -5,11 +5,11 @@ import { buffer } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { setup } from '../support/setup.ts'
-import { provideConsole } from './provide-console.ts'
+import { provideConsole } from './support/provide-console.ts'
 
 await provideConsole()
 
-test('every path of the console is its page, which may run and load nothing but its own', async (t) => {
+test('every path of the console serves its page, which can run and load only files of the console', async (t) => {
   const { url } = await setup(t)
   for (const path of ['', '/', '/sql', '/tables/public/a.b/columns']) {
     const answer = await fetch(`${url}/console${path}`)
@@ -29,7 +29,7 @@ test('every path of the console is its page, which may run and load nothing but 
   }
 })
 
-test('a file of the console has a hash in its name, is kept for ever, and comes compressed as asked', async (t) => {
+test('a file of the console has a hash in its name, is immutable, and is served compressed', async (t) => {
   const { url } = await setup(t)
   const page = await (await fetch(`${url}/console/`)).text()
   const addresses = [...page.matchAll(/(?:src|href)="(\/console\/assets\/[^"]+)"/g)].map(([, path]) => path!)
@@ -53,13 +53,13 @@ test('a file of the console has a hash in its name, is kept for ever, and comes 
   }
 })
 
-test('behind a proxy that adds a path the page asks for its files under that path', async (t) => {
+test('behind a proxy that adds a path the page loads its files under that path', async (t) => {
   const { url } = await setup(t, { config: { publicUrl: 'https://maps.example/cartage/' } })
   const page = await (await fetch(`${url}/console/`)).text()
   assert.match(page, /src="\/cartage\/console\/assets\/main-/)
 })
 
-test('the console stays as small as was promised', async () => {
+test('the console stays within its size budget', async () => {
   const outputs = JSON.parse(await readFile('dist/console/sizes.json', 'utf8')) as Output[]
   const first = needs(outputs, 'console/main.tsx')
   assert.ok(kilobytes(first) <= 30, `to sign in: ${kilobytes(first)} KB`)
@@ -69,7 +69,7 @@ test('the console stays as small as was promised', async () => {
   const named = (start: string) => outputs.filter(({ file }) => file.startsWith(start))
   const alone = (some: readonly Output[]) => some.filter((output) => ![...first, ...sql].includes(output))
   for (const view of ['map-view', 'table-map', 'small-map']) {
-    const own = needs(outputs, `console/result/${view}.tsx`)
+    const own = needs(outputs, `console/result/map/${view}.tsx`)
     const map = alone([...own, ...named('maplibre-gl-worker'), ...named('world')])
     assert.ok(kilobytes(map) <= 490, `${view}: ${kilobytes(map)} KB`)
   }
@@ -88,7 +88,7 @@ type Output = Readonly<{
   gzipBytes: number
 }>
 
-/** What is loaded with an entry point: its file, its styles, and all that these import. */
+/** The files loaded with an entry point: its own, its styles, and all imports. */
 function needs(outputs: readonly Output[], entryPoint: string): Output[] {
   const found = new Set<Output>()
   const add = (output: Output | undefined) => {
@@ -110,7 +110,7 @@ const decoders = {
   br: { encoding: 'br', decode: brotliDecompressSync },
 }
 
-/** fetch decompresses by itself. */
+/** Without decompression, unlike fetch. */
 async function readRaw(url: string, encoding: string) {
   return new Promise<{ headers: Record<string, unknown>; body: Buffer }>((resolve, reject) => {
     request(url, { headers: { 'accept-encoding': encoding } }, (answer) =>

@@ -1,0 +1,43 @@
+import { signal } from '@preact/signals'
+
+/** The file that was dropped last, until the upload page takes it. */
+export const droppedFile = signal<File | undefined>(undefined)
+
+/** Calls `dropped` for a file dropped anywhere, and `over` when a file enters or leaves the page. Returns a function that stops this. */
+export function listenForFiles(over: (isOver: boolean) => void, dropped: () => void): () => void {
+  const left = new AbortController()
+  const listen = (name: 'dragenter' | 'dragover' | 'dragleave' | 'drop', act: (event: DragEvent) => void) =>
+    addEventListener(
+      name,
+      (event) => {
+        if (!event.dataTransfer?.types.includes('Files')) return
+        event.preventDefault()
+        act(event)
+      },
+      { signal: left.signal },
+    )
+  // Each nested element fires its own enter and leave.
+  let depth = 0
+  listen('dragenter', () => over(++depth > 0))
+  listen('dragover', () => undefined)
+  listen('dragleave', () => over(--depth > 0))
+  listen('drop', (event) => {
+    depth = 0
+    over(false)
+    const [file] = event.dataTransfer!.files
+    if (!file) return
+    droppedFile.value = file
+    dropped()
+  })
+  return () => left.abort()
+}
+
+/** Saves a text as a downloaded file. */
+export function saveFile(name: string, text: string): void {
+  const url = URL.createObjectURL(new Blob([text], { type: 'application/json' }))
+  const link = document.createElement('a')
+  link.href = url
+  link.download = name
+  link.click()
+  URL.revokeObjectURL(url)
+}

@@ -1,0 +1,64 @@
+import type { Shapes } from '../../geo/shapes.ts'
+
+/** The messages between the page and the worker of a result. */
+
+export type ResultColumn = Readonly<{ name: string; type: string; pgtype: string | undefined }>
+
+/** The values as text, in the order of the columns; null is NULL. */
+export type ResultRow = readonly (string | null)[]
+
+export type ResultOrder = Readonly<{ column: number; isDescending: boolean }>
+
+/** How a result ended. `full`: it reached the memory limit. The rows that arrived stay. */
+export type ResultOutcome =
+  | Readonly<{
+      kind: 'done'
+      seconds: number
+      totalRows: number
+      warnings: readonly string[]
+      notices: readonly string[]
+    }>
+  | Readonly<{ kind: 'stopped' | 'full' | 'torn' | 'unreachable' }>
+  | Readonly<{
+      kind: 'refused'
+      status: number
+      headers: readonly (readonly [string, string])[]
+      text: string
+    }>
+
+export type ResultProgress = Readonly<{ rows: number; bytes: number; columns: readonly ResultColumn[] }>
+
+/** Questions to the worker, each with its answer. */
+export type Questions = {
+  rows: { ask: Readonly<{ from: number; count: number }>; answer: readonly ResultRow[] }
+  /** Rows with full values, for some of the columns. */
+  whole: {
+    ask: Readonly<{ top: number; bottom: number; left: number; right: number }>
+    answer: readonly ResultRow[]
+  }
+  /** The full value of one cell. */
+  cell: { ask: Readonly<{ row: number; column: number }>; answer: string | null }
+  sort: { ask: Readonly<{ order: ResultOrder | null }>; answer: null }
+  /** The next cell that contains the text, from a row on, wrapping around. */
+  find: {
+    ask: Readonly<{ text: string; from: number }>
+    answer: Readonly<{ row: number; column: number }> | null
+  }
+  /** The geometries of a column, with the values of another column that colours them. */
+  shapes: { ask: Readonly<{ column: number; colourBy: number | null }>; answer: Shapes }
+  /** The values of columns as numbers, at most `most` rows; NaN for NULL. */
+  numbers: { ask: Readonly<{ columns: readonly number[]; most: number }>; answer: NumberColumns }
+}
+export type NumberColumns = Readonly<{ columns: readonly Float64Array[]; step: number }>
+export type Question = keyof Questions
+
+export type ToWorker =
+  | Readonly<{ kind: 'run'; url: string; headers: Readonly<Record<string, string>>; body: string }>
+  | Readonly<{ kind: 'stop' }>
+  | { [Q in Question]: Readonly<{ kind: 'ask'; id: number; question: Q } & Questions[Q]['ask']> }[Question]
+
+export type FromWorker =
+  /** The first message with rows includes the first rows, so that they need not be asked for. */
+  | Readonly<{ kind: 'progress'; progress: ResultProgress; head?: readonly ResultRow[] }>
+  | Readonly<{ kind: 'ended'; progress: ResultProgress; outcome: ResultOutcome }>
+  | Readonly<{ kind: 'answer'; id: number; answer: unknown }>

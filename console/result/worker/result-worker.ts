@@ -1,0 +1,130 @@
+import { readShapes } from '../../geo/shapes.ts'
+import { readNumbers } from './numbers.ts'
+import type { FromWorker, ResultOutcome, ResultRow, ToWorker } from './protocol.ts'
+import { StoredRows } from './stored-rows.ts'
+
+/** Fetches one result, holds it, and answers the questions of the page. */
+
+const worker = self as unknown as Readonly<{
+  postMessage: (message: FromWorker) => void
+  onmessage: ((event: MessageEvent<ToWorker>) => void) | null
+}> & { onmessage: (event: MessageEvent<ToWorker>) => void }
+
+/** A safe limit for the memory of a browser tab. */
+const maxBytes = 512_000_000
+const progressMs = 100
+/** Enough for a screen. */
+const headRows = 60
+const headBytes = 16 * 1024
+
+const stored = new StoredRows()
+const stopped = new AbortController()
+
+worker.onmessage = async ({ data }) => {
+  if (data.kind === 'stop') stopped.abort()
+  else if (data.kind === 'ask') worker.postMessage({ kind: 'answer', id: data.id, answer: answer(data) })
+  else worker.postMessage({ kind: 'ended', outcome: await run(data), progress: progress() })
+}
+
+const progress = () => ({ rows: stored.count, bytes: stored.bytes, columns: stored.columns })
+
+function answer(asked: Extract<ToWorker, { kind: 'ask' }>): unknown {
+  switch (asked.question) {
+    case 'rows':
+      return readRows(asked.from, asked.count)
+    case 'whole': {
+      const rows = Array.from({ length: asked.bottom - asked.top + 1 }, (_, at) =>
+        stored.wholeRow(asked.top + at),
+      )
+      return rows.map((row) => row.slice(asked.left, asked.right + 1))
+    }
+    case 'cell':
+      return stored.cell(asked.row, asked.column)
+    case 'sort':
+      stored.sort(asked.order)
+      return null
+    case 'shapes': {
+      const { column, colourBy } = asked
+      const colour = colourBy === null ? undefined : (row: number) => stored.cell(row, colourBy)
+      return readShapes(stored.count, (row) => stored.cell(row, column), colour)
+    }
+    case 'numbers':
+      return readNumbers(stored, asked.columns, asked.most)
+    case 'find':
+      return stored.find(asked.text, asked.from)
+  }
+}
+
+function readRows(from: number, most: number): readonly ResultRow[] {
+  const count = Math.max(0, Math.min(most, stored.count - from))
+  return Array.from({ length: count }, (_, at) => stored.row(from + at))
+}
+
+async function run({ url, headers, body }: Extract<ToWorker, { kind: 'run' }>): Promise<ResultOutcome> {
+  try {
+    const response = await fetch(url, {
+      method: 'POST',
+      headers,
+      body,
+      signal: stopped.signal,
+      cache: 'no-store',
+      credentials: 'omit',
+    })
+    if (!response.ok) {
+      const text = await response.text()
+      return { kind: 'refused', status: response.status, headers: [...response.headers], text }
+    }
+    return await receive(response)
+  } catch {
+    if (stopped.signal.aborted) return { kind: 'stopped' }
+    return { kind: stored.bytes > 0 ? 'torn' : 'unreachable' }
+  }
+}
+
+async function receive(response: Response): Promise<ResultOutcome> {
+  const reader = response.body!.getReader()
+  const news = new News()
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) break
+    // The first rows are posted before the rest of the first chunk is parsed.
+    const parts = news.isHeadTold ? [value] : [value.subarray(0, headBytes), value.subarray(headBytes)]
+    for (const part of parts) {
+      stored.add(part)
+      news.tell()
+    }
+    if (stored.bytes > maxBytes) {
+      await reader.cancel()
+      return { kind: 'full' }
+    }
+  }
+  const { time, total_rows, notices = [], warnings = [] } = stored.readTail()
+  return { kind: 'done', seconds: time, totalRows: total_rows, warnings, notices }
+}
+
+/** Posts the first rows at once, and the number of rows from time to time. */
+class News {
+  isHeadTold = false
+  #toldAt = 0
+  #later: ReturnType<typeof setTimeout> | undefined
+
+  tell(): void {
+    const isHead = !this.isHeadTold && stored.count > 0
+    const waitMs = isHead ? 0 : this.#toldAt + progressMs - performance.now()
+    if (waitMs <= 0) this.#post(isHead)
+    // If the database pauses, the rows before the pause are still posted.
+    else this.#later ??= setTimeout(() => this.#post(false), waitMs)
+  }
+
+  #post(isHead: boolean): void {
+    clearTimeout(this.#later)
+    this.#later = undefined
+    this.#toldAt = performance.now()
+    this.isHeadTold ||= isHead
+    worker.postMessage({
+      kind: 'progress',
+      progress: progress(),
+      ...(isHead && { head: readRows(0, headRows) }),
+    })
+  }
+}

@@ -1,0 +1,179 @@
+import { membersOf, type RawMember, RowScanner, shownValue } from '../../../src/contract/text/json-rows.ts'
+import type { ResultColumn, ResultOrder, ResultRow } from './protocol.ts'
+
+/** The bytes of an answer with the position of each row. Rows are parsed when they are read. */
+export class StoredRows {
+  readonly #scanner = new RowScanner()
+  readonly #chunks: Uint8Array[] = []
+  readonly #chunkStarts: number[] = []
+  readonly #decoder = new TextDecoder()
+  #columns: ResultColumn[] = []
+  #order: Uint32Array | null = null
+  bytes = 0
+
+  get count(): number {
+    return this.#scanner.count
+  }
+
+  /** The columns seen so far. Their types are final when the answer is complete. */
+  get columns(): readonly ResultColumn[] {
+    return this.#columns
+  }
+
+  get isComplete(): boolean {
+    return this.#scanner.tailStart !== undefined
+  }
+
+  add(chunk: Uint8Array): void {
+    this.#chunkStarts.push(this.bytes)
+    this.#chunks.push(chunk)
+    this.bytes += chunk.length
+    this.#scanner.feed(chunk)
+    if (this.#columns.length === 0 && this.count > 0) this.#read(0)
+  }
+
+  /** Parses what comes after the rows. Throws if the answer was cut off. */
+  readTail(): Readonly<{ time: number; total_rows: number; notices?: string[]; warnings?: string[] }> {
+    const start = this.#scanner.tailStart
+    if (start === undefined) throw new Error('The answer was cut off')
+    const text = `{${this.#text(start, this.bytes).slice(1)}`
+    const fields = membersOf(text).find(([name]) => name === 'fields')?.[1] ?? '{}'
+    this.#takeFields(membersOf(fields))
+    return JSON.parse(text)
+  }
+
+  /** A row in the current order, with long values cut. `cell` returns full values. */
+  row(at: number): ResultRow {
+    return this.#read(this.#order?.[at] ?? at).map((raw) => (raw === undefined ? null : shorten(raw)))
+  }
+
+  wholeRow(at: number): ResultRow {
+    return this.#read(this.#order?.[at] ?? at).map((raw) => (raw === undefined ? null : shownValue(raw)))
+  }
+
+  cell(at: number, column: number): string | null {
+    const raw = this.#read(this.#order?.[at] ?? at)[column]
+    return raw === undefined ? null : shownValue(raw)
+  }
+
+  sort(order: ResultOrder | null): void {
+    this.#order = null
+    if (!order) return
+    const isNumber = this.#columns[order.column]?.type === 'number'
+    const values = Array.from({ length: this.count }, (_, at) => this.cell(at, order.column))
+    const numbers = isNumber ? Float64Array.from(values, Number) : undefined
+    const sign = order.isDescending ? -1 : 1
+    const compare = (a: number, b: number) => {
+      const [one, other] = [values[a]!, values[b]!]
+      // As in PostgreSQL: NULL last, or first if descending.
+      if (one === null || other === null) return sign * (Number(one === null) - Number(other === null))
+      if (numbers) return sign * (numbers[a]! - numbers[b]!)
+      return sign * (one < other ? -1 : one > other ? 1 : 0)
+    }
+    this.#order = new Uint32Array(this.count).map((_, at) => at).sort((a, b) => compare(a, b) || a - b)
+  }
+
+  /** Searches from a row on, wrapping around. */
+  find(text: string, from: number): { row: number; column: number } | null {
+    const wanted = text.toLowerCase()
+    const first = Math.min(from, this.count)
+    return this.#findBetween(wanted, first, this.count) ?? this.#findBetween(wanted, 0, first)
+  }
+
+  #findBetween(wanted: string, from: number, to: number): { row: number; column: number } | null {
+    for (let batch = from; batch < to; batch += findRows) {
+      const end = Math.min(batch + findRows, to)
+      if (!this.#order && !this.#mayHave(wanted, batch, end)) continue
+      for (let row = batch; row < end; row++) {
+        const values = this.wholeRow(row)
+        const column = values.findIndex((value) => value?.toLowerCase().includes(wanted))
+        if (column >= 0) return { row, column }
+      }
+    }
+    return null
+  }
+
+  /** A quick check of many rows at once: a value appears as it is, or escaped as in JSON. */
+  #mayHave(wanted: string, from: number, to: number): boolean {
+    const text = this.#text(this.#scanner.start(from), this.#scanner.end(to - 1)).toLowerCase()
+    return text.includes(wanted) || text.includes(JSON.stringify(wanted).slice(1, -1))
+  }
+
+  /** The raw JSON values of a row, one per column. */
+  #read(row: number): (string | undefined)[] {
+    const members = membersOf(this.#text(this.#scanner.start(row), this.#scanner.end(row)))
+    const isUsual =
+      members.length === this.#columns.length &&
+      members.every(([name], at) => name === this.#columns[at]!.name)
+    return isUsual ? members.map(([, raw]) => raw) : this.#readUnusual(members)
+  }
+
+  /** Rows of several statements can have different columns, and one row two columns of the same name. */
+  #readUnusual(members: readonly RawMember[]): (string | undefined)[] {
+    const values: (string | undefined)[] = []
+    for (const [name, raw] of members) {
+      let place = this.#columns.findIndex((column, at) => column.name === name && values[at] === undefined)
+      if (place < 0) place = this.#columns.push({ name, type: guessType(raw), pgtype: undefined }) - 1
+      values[place] = raw
+    }
+    return Array.from(this.#columns, (_, at) => values[at])
+  }
+
+  #takeFields(fields: readonly RawMember[]): void {
+    const known = new Map(fields.map(([name, raw]) => [name, { ...(JSON.parse(raw) as ResultColumn), name }]))
+    this.#columns = this.#columns.map((column) => known.get(column.name) ?? column)
+    // Without rows only the fields name the columns.
+    if (this.count === 0) this.#columns = [...known.values()]
+  }
+
+  #text(start: number, end: number): string {
+    let index = this.#chunkAt(start)
+    const first = this.#chunks[index]!
+    const offset = this.#chunkStarts[index]!
+    if (end - offset <= first.length)
+      return this.#decoder.decode(first.subarray(start - offset, end - offset))
+    const bytes = new Uint8Array(end - start)
+    for (let at = start; at < end; index++) {
+      const from = at - this.#chunkStarts[index]!
+      const part = this.#chunks[index]!.subarray(from, from + end - at)
+      bytes.set(part, at - start)
+      at += part.length
+    }
+    return this.#decoder.decode(bytes)
+  }
+
+  /** The last chunk that begins at or before a position. */
+  #chunkAt(position: number): number {
+    let [low, high] = [0, this.#chunks.length - 1]
+    while (low < high) {
+      const middle = (low + high + 1) >> 1
+      if (this.#chunkStarts[middle]! <= position) low = middle
+      else high = middle - 1
+    }
+    return low
+  }
+}
+
+const findRows = 1000
+
+/** A guess until the service sends the type, at the end of the answer. */
+function guessType(raw: string): string {
+  if (/^-?\d/.test(raw)) return 'number'
+  return raw === 'true' || raw === 'false' ? 'boolean' : 'string'
+}
+
+/** More than a cell can show. Longer values are cut before they are sent to the page. */
+export const longestShown = 500
+
+function shorten(raw: string): string | null {
+  // An escape such as \u00e9 has six characters.
+  const value = shownValue(raw.length > longestShown * 8 && raw.startsWith('"') ? cutString(raw) : raw)
+  return value === null || value.length <= longestShown ? value : `${value.slice(0, longestShown - 1)}…`
+}
+
+/** The beginning of a JSON string, not cut within an escape. */
+function cutString(raw: string): string {
+  const cut = raw.slice(0, longestShown * 8).replace(/\\u[0-9a-f]{0,3}$/i, '')
+  const backslashes = /\\*$/.exec(cut)![0].length
+  return `${backslashes % 2 === 1 ? cut.slice(0, -1) : cut}"`
+}

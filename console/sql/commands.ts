@@ -1,0 +1,123 @@
+import { type Statement, whatItRisks } from '../../src/contract/text/statements.ts'
+import { refreshCatalog } from '../api/catalog.ts'
+import { curlLine } from '../api/curl.ts'
+import { isTooLongToShare, packStatement } from '../api/share.ts'
+import { hrefOf } from '../parts/browser/route.ts'
+import { useCommands } from '../parts/commands.ts'
+import { copyText } from '../parts/controls/copy-button.tsx'
+import type { MenuItem } from '../parts/controls/menu.tsx'
+import { toast } from '../parts/toast.tsx'
+import { addDraft, currentDraft } from './drafts.ts'
+import type { EditorHandle } from './editor.tsx'
+import { isOneTransaction, isRunAsOne, wholeOf } from './one-transaction.ts'
+import { currentRunAs, missingKey } from './run-as.ts'
+import { type RunAs, runStatements, stopRunning } from './runs.ts'
+import { showPlan } from './show-plan.ts'
+
+export type EditorRef = Readonly<{ current: EditorHandle | undefined }>
+
+/** A run that waits for the user to confirm its risk. */
+export type RiskyRun = Readonly<{ risk: string; run: () => void }>
+
+export type SqlCommands = Readonly<
+  Record<
+    'runCurrent' | 'runAll' | 'explain' | 'explainAnalyze' | 'openHistory' | 'copyCurl' | 'copyLink',
+    () => void
+  >
+>
+
+/** The commands of the SQL page. `confirm` asks the user before a risky run. */
+export function sqlCommands(
+  editor: EditorRef,
+  confirm: (risky: RiskyRun) => void,
+  openHistory: () => void,
+): SqlCommands {
+  const run = (statements: readonly Statement[]) => {
+    if (missingKey.value) return
+    const risk = statements.map(({ text }) => whatItRisks(text)).find(Boolean)
+    const begin = () => {
+      editor.current?.clearMarks()
+      void runStatements({ draftId: currentDraft.value!.id, statements, as: currentRunAs() })
+    }
+    if (risk) confirm({ risk, run: begin })
+    else begin()
+  }
+  const runAll = () => {
+    const statements = editor.current?.all() ?? []
+    run(isRunAsOne(statements) ? wholeOf(statements, currentDraft.value!.text) : statements)
+  }
+  const onCurrent = (act: (statement: Statement) => void) => () => {
+    const statement = editor.current?.current()
+    if (statement) act(statement)
+  }
+  return {
+    runCurrent: onCurrent((statement) => run([statement])),
+    runAll,
+    explain: onCurrent((statement) => explain(statement, false)),
+    explainAnalyze: onCurrent((statement) => explain(statement, true)),
+    openHistory,
+    copyCurl: onCurrent(copyCurl),
+    copyLink: () => void copyLink(),
+  }
+}
+
+function explain(statement: Statement, isAnalyzed: boolean): void {
+  if (!currentDraft.value || missingKey.value) return
+  void showPlan(currentDraft.value.id, statement, isAnalyzed)
+}
+
+const copyCurl = ({ text }: Statement) =>
+  void copyText(curlOf(text, currentRunAs()), 'curl command copied, without the token')
+
+/** The request as a curl command, which reads the token from a variable. */
+const curlOf = (q: string, { credential: { username, token } }: RunAs) =>
+  curlLine('query', { username, token: token === null ? null : undefined, form: { q } })
+
+async function copyLink(): Promise<void> {
+  const text = currentDraft.value?.text ?? ''
+  if (isTooLongToShare(text)) return toast('This draft is too long for a link')
+  const address = `${location.origin}${hrefOf('/sql')}#s=${await packStatement(text)}`
+  await copyText(address, 'Link copied. Opening it shows the draft and runs nothing.')
+}
+
+export function useSqlShortcuts(commands: SqlCommands, isOpen: boolean): void {
+  useCommands([
+    {
+      name: 'Run the statement at the cursor, or the selection',
+      keys: 'Ctrl+Enter',
+      run: commands.runCurrent,
+    },
+    { name: 'Run all statements', keys: 'Ctrl+Shift+Enter', run: commands.runAll },
+    { name: 'Stop the running statement', keys: 'Ctrl+.', run: stopRunning },
+    { name: 'New draft', keys: 'Alt+n', run: () => void (isOpen && addDraft('')) },
+    { name: 'Explain the statement', keys: 'Ctrl+Shift+e', run: commands.explain },
+    { name: 'Explain analyze the statement', run: commands.explainAnalyze },
+    { name: 'History', run: commands.openHistory },
+    { name: 'Copy the statement as curl', run: commands.copyCurl },
+    { name: 'Copy a link to this draft', run: commands.copyLink },
+    { name: 'Refresh tables and columns', run: refreshCatalog },
+  ])
+}
+
+/** The items of the menu behind `⋯`. */
+export const moreItems = (commands: SqlCommands): readonly MenuItem[] => [
+  { label: 'Explain', run: commands.explain },
+  { label: 'Explain analyze', run: commands.explainAnalyze },
+  { note: 'Explain analyze runs the statement, then rolls it back.' },
+  'line',
+  {
+    label: 'Run all in one transaction',
+    isOn: isOneTransaction.value,
+    run: () => {
+      isOneTransaction.value = !isOneTransaction.value
+    },
+  },
+  {
+    note: 'If off, each statement has its own session: SET and temporary tables do not carry over. Text with BEGIN always runs as one.',
+  },
+  'line',
+  { label: 'History', run: commands.openHistory },
+  { label: 'Copy as curl', run: commands.copyCurl },
+  { label: 'Copy a link to this draft', run: commands.copyLink },
+  { label: 'Refresh tables and columns', run: () => void refreshCatalog() },
+]

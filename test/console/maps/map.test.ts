@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { eventually } from '../../support/setup.ts'
+import { assertAccessible } from '../support/axe.ts'
+import { colourAt, drawnOf, onMap } from '../support/map-page.ts'
+import { openConsole } from '../support/open-console.ts'
+import { cells, run } from '../support/sql-page.ts'
+
+const hostile = '<img src=x onerror=alert(1)>🙂'
+
+test('a map shows the points of a result without the internet; selecting a point selects its row; the legend is text', async (t) => {
+  const { page, signIn } = await openConsole(t, { drawsMaps: true })
+  await signIn()
+  await run(
+    page,
+    `select i, case when i % 2 = 0 then 'even' else '${hostile}' end as "${hostile}", st_setsrid(st_point(i * 10, i * 5), 4326) as the_geom
+     from generate_series(-5, 5) i`,
+  )
+  await page.getByRole('tab', { name: 'Map' }).click()
+  await page.getByText('11 shapes').waitFor()
+  await eventually(async () => {
+    const drawn = (await drawnOf(page, 'shape-points')).map(({ id }) => id)
+    assert.deepEqual(drawn.sort(byNumber), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
+  }, 30_000)
+  const { length: land } = await drawnOf(page, 'land')
+  assert.ok(land > 10, `${land} countries are drawn`)
+  assert.deepEqual(
+    await colourAt(page, 20, 10),
+    await colourAt(page, -20, -10),
+    'points have the colour of points',
+  )
+  assert.notDeepEqual(await colourAt(page, 20, 10), await colourAt(page, 15, -15))
+
+  const { x, y } = await onMap(page, (map) => map.project([20, 10]))
+  await page.locator('.map').click({ position: { x, y } })
+  await page.getByRole('tab', { name: 'Grid' }).click()
+  await page.getByRole('gridcell', { selected: true, name: '2' }).waitFor()
+  await page.keyboard.press('Alt+2')
+  await page.getByLabel('Colour by').selectOption(hostile)
+  await page.getByRole('list', { name: 'Legend' }).getByText(hostile).waitFor()
+  assert.equal(await page.locator('img').count(), 0)
+  await eventually(async () => assert.notDeepEqual(await colourAt(page, 10, 5), await colourAt(page, 0, 0)))
+  await assertAccessible(page)
+})
+
+test('beyond 200,000 shapes the map says how many rows are not drawn', async (t) => {
+  const { page, signIn } = await openConsole(t, { drawsMaps: true })
+  // Tests only the text: drawing them takes seconds.
+  await page.route('**/maplibre-gl-worker*', () => undefined)
+  await signIn()
+  await run(
+    page,
+    'select st_setsrid(st_point(i % 360 - 180, i % 180 - 90), 4326) as g from generate_series(1, 201234) i',
+  )
+  await page.getByRole('tab', { name: 'Map' }).click()
+  await page
+    .getByText('200,000 shapes · 1,234 rows not drawn: the limit is 200,000 shapes', { exact: true })
+    .waitFor()
+})
+
+test('a geometry opens as WKT and on a small map, which follows the system theme', async (t) => {
+  const { page, signIn } = await openConsole(t, { drawsMaps: true })
+  await page.emulateMedia({ colorScheme: 'light' })
+  await signIn()
+  await run(
+    page,
+    "select st_setsrid(st_point(20, 10), 4326) as flat, 'SRID=4326;POINT Z (1 2 3)'::geometry as deep",
+  )
+  await page.getByRole('gridcell').first().dblclick()
+  await page.getByText('POINT(20 10)', { exact: true }).waitFor()
+  await eventually(async () => {
+    assert.equal((await drawnOf(page, 'shape-points')).length, 1)
+  }, 60_000)
+  const light = await colourAt(page, 20.01, 10.01)
+  await page.emulateMedia({ colorScheme: 'dark' })
+  await eventually(async () => assert.notDeepEqual(await colourAt(page, 20.01, 10.01), light), 60_000)
+  // On a narrow screen the cell covers the grid.
+  await page.getByRole('button', { name: 'Close the cell' }).click()
+  await page.getByRole('gridcell').nth(1).dblclick()
+  await page.getByText('POINT(1 2)', { exact: true }).waitFor()
+  await page.getByText('Z and M are not shown').waitFor()
+})
+
+test('a geometry with another SRID is not drawn in a wrong place: the map says what to do', async (t) => {
+  const { page, signIn } = await openConsole(t)
+  await signIn()
+  await run(page, 'select st_setsrid(st_point(500000, 5700000), 25832) as the_geom')
+  await page.getByRole('tab', { name: 'Map' }).click()
+  await page.getByText('Use ST_Transform(…, 4326) in the statement').waitFor()
+})
+
+test('in a browser that cannot draw maps the console says so, and the rest works', async (t) => {
+  const { page, signIn, goTo, user } = await openConsole(t)
+  await user.sql('create table places as select st_setsrid(st_point(20, 10), 4326) as the_geom')
+  await page.addInitScript(() => {
+    const { getContext } = HTMLCanvasElement.prototype
+    HTMLCanvasElement.prototype.getContext = function get(this: HTMLCanvasElement, ...about: unknown[]) {
+      return about[0] === 'webgl2' ? null : Reflect.apply(getContext, this, about)
+    } as typeof getContext
+  })
+  await signIn()
+  await run(page, 'select the_geom from places')
+  await page.getByRole('tab', { name: 'Map' }).click()
+  await page.getByText('This browser cannot draw maps').waitFor()
+  await page.getByRole('tab', { name: 'Grid' }).click()
+  await page.getByRole('gridcell').first().dblclick()
+  await page.getByText('POINT(20 10)', { exact: true }).waitFor()
+  await goTo('/tables/public/places/map')
+  await page.getByText('This browser cannot draw maps').waitFor()
+  await page.getByRole('heading', { name: 'places' }).waitFor()
+})
+
+test('a chart shows one or two columns over another one, and their names stay text', async (t) => {
+  const { page, signIn } = await openConsole(t)
+  await signIn()
+  await run(
+    page,
+    `select now() + i * interval '1 hour' as at, sin(i / 10.0) as value, cos(i / 10.0) as "${hostile}"
+     from generate_series(1, 200) i`,
+  )
+  await page.getByRole('tab', { name: 'Chart' }).click()
+  await page.getByRole('img', { name: 'Chart of value by at' }).waitFor()
+  const pixels = () =>
+    page.locator('.chart canvas').evaluate((canvas: HTMLCanvasElement) => {
+      const { data } = canvas.getContext('2d')!.getImageData(0, 0, canvas.width, canvas.height)
+      return data.filter((value, at) => at % 4 === 3 && value > 0).length
+    })
+  await eventually(async () => assert.ok((await pixels()) > 2_000))
+  const ofTwo = await pixels()
+  await page.getByLabel('Also').selectOption(hostile)
+  await page.getByRole('img', { name: `Chart of value and ${hostile} by at` }).waitFor()
+  await page.locator('.u-legend').getByText(hostile).waitFor()
+  await eventually(async () => assert.ok((await pixels()) > ofTwo, 'the other line is drawn too'))
+  assert.equal(await page.locator('img').count(), 0)
+  await page.getByRole('combobox', { name: 'Chart type' }).selectOption('bars')
+  await eventually(async () => assert.ok((await pixels()) > ofTwo))
+  await assertAccessible(page)
+  await page.getByRole('tab', { name: 'Grid' }).click()
+  await eventually(async () => assert.equal((await cells(page)).length > 5, true))
+})
+
+const byNumber = (one: unknown, other: unknown) => Number(one) - Number(other)

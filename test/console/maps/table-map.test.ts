@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { eventually } from '../../support/setup.ts'
+import { assertAccessible } from '../support/axe.ts'
+import { colourAt, drawnOf, onMap } from '../support/map-page.ts'
+import { openConsole } from '../support/open-console.ts'
+
+test('a table is drawn by tiles: cells that count all rows when zoomed out, points when zoomed in, and a click lists the rows', async (t) => {
+  const { page, signInAt, user } = await openConsole(t, { drawsMaps: true })
+  await user.sql(`create table quakes as select i as "<img src=x onerror=alert(1)>", '<b>' || i as name,
+      st_setsrid(st_point(7 + (i % 200) * 0.01, 50 + (i / 200) * 0.01), 4326) as the_geom from generate_series(0, 30000) i;
+    select cdb_cartodbfytable('quakes'); analyze quakes`)
+  const asked: string[] = []
+  page.on('request', (request) => {
+    const [tile] = /(?<=asmvt.*st_tileenvelope\()\d+, \d+, \d+/.exec(request.postData() ?? '') ?? []
+    if (tile) asked.push(tile)
+  })
+  await signInAt('/tables/public/quakes/map')
+  await page.getByText('about 30,001 rows').waitFor()
+  await eventually(async () => assert.ok(await onMap(page, (map) => map.loaded())), 60_000)
+  await onMap(page, (map) => map.jumpTo({ center: [180, 0], zoom: 0 }))
+  await eventually(async () => assert.ok(asked.includes('0, 0, 0')), 60_000)
+  await eventually(async () => assert.ok(await onMap(page, (map) => map.loaded())), 60_000)
+  assert.equal(new Set(asked).size, asked.length, 'a tile shown twice on the map is requested once')
+  await onMap(page, (map) => map.jumpTo({ center: [8, 50.5], zoom: 5 }))
+  await page.getByText('a dot stands for all rows around it').waitFor()
+  // The old tile is shown until the new one is drawn.
+  await eventually(async () => {
+    const cells = await drawnOf(page, 'cells')
+    const counted = cells.reduce((sum, { properties }) => sum + Number(properties.n), 0)
+    assert.equal(counted, 30_001)
+  }, 60_000)
+  // The features of a layer are known before they are drawn.
+  await eventually(async () =>
+    assert.notDeepEqual(await colourAt(page, 8, 50.7), await colourAt(page, 12, 48)),
+  )
+  await assertAccessible(page)
+
+  await onMap(page, (map) => map.jumpTo({ center: [7.1, 50.1], zoom: 13 }))
+  await eventually(async () => {
+    const { length: points } = await drawnOf(page, 'points')
+    assert.ok(points > 20 && points < 200, `${points} points`)
+  }, 60_000)
+  await page.getByText('a dot stands for all rows around it').waitFor({ state: 'detached' })
+  const { x, y } = await onMap(page, (map) => map.project([7.1, 50.1]))
+  await page.locator('.map').click({ position: { x, y } })
+  const here = page.getByRole('complementary', { name: 'Rows at this place' })
+  await here.getByText('<b>2010').waitFor()
+  await here.getByText('<img src=x onerror=alert(1)>').first().waitFor()
+})
+
+test('when a tile leaves the view its statement is cancelled in the database', async (t) => {
+  const { signInAt, goTo, user } = await openConsole(t, { drawsMaps: true })
+  await user.sql(`create table quakes as select st_setsrid(st_point(i, i), 4326) as the_geom from generate_series(0, 9) i;
+    create view slow as select the_geom from quakes, pg_sleep(case when current_query() like '%st_asmvt%' then 60 else 0 end)`)
+  await signInAt('/tables/public/slow/map')
+  const running = async () =>
+    (
+      await user.sql(
+        "select from pg_stat_activity where query like '%st_asmvt%' and state = 'active' and pid <> pg_backend_pid()",
+      )
+    ).rowCount
+  await eventually(async () => assert.ok((await running())! > 0), 60_000)
+  await goTo('/account')
+  await eventually(async () => assert.equal(await running(), 0), 60_000)
+})

@@ -1,0 +1,200 @@
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { test } from 'node:test'
+import type { Page } from 'playwright-core'
+import { createClient } from '../../../src/client/client.ts'
+import { eventually, type TestUser } from '../../support/setup.ts'
+import { assertAccessibleEverywhere } from '../support/axe.ts'
+import { openConsole } from '../support/open-console.ts'
+
+const withWorker = { setup: { worker: true } }
+const endless = 'select pg_sleep(600)'
+
+test('a chain with fallbacks is created, followed to its end, and listed after a reload and in another tab', async (t) => {
+  const { page, context, url, signIn, goTo, user } = await openConsole(t, withWorker)
+  await user.sql('create table log (what text)')
+  await signIn()
+  const other = await context.newPage()
+  await other.goto(`${url}/console/jobs`)
+  await other.getByText('No jobs yet').waitFor()
+  await goTo('/jobs/new')
+  await statement(page, 1).fill('create table big as select n from generate_series(1, 1000) n')
+  await page.getByRole('button', { name: 'Add a statement' }).click()
+  await statement(page, 2).fill('create index on big (n)')
+  await page.getByText('Fallbacks and time limit of statement 2').click()
+  await page.getByLabel('Time limit of statement 2').fill('60')
+  await page
+    .getByRole('textbox', { name: 'onsuccess At the end of the job' })
+    .fill("insert into log values ('<%= job_id %>')")
+  await page.getByRole('button', { name: 'Start job' }).click()
+  await status(page, 'done').waitFor()
+  const id = new URL(page.url()).pathname.split('/').at(-1)
+  assert.deepEqual((await user.sql('select what from log')).rows, [{ what: id }])
+  assert.equal(await page.getByTestId('duration').count(), 2)
+  for (const each of [page, other]) {
+    if (each === page) await goTo('/jobs')
+    await each.getByRole('row', { name: /create table big.*done/ }).waitFor()
+  }
+  await page.setViewportSize({ width: 360, height: 740 })
+  const remove = await page.getByRole('button', { name: 'Remove create table big' }).boundingBox()
+  assert.ok(remove && remove.x + remove.width <= 348, 'the last column of the list is visible on a phone')
+})
+
+test('a job is cancelled, edited while it waits, and run again', async (t) => {
+  const { page, goTo, user, signInAt } = await openConsole(t, withWorker)
+  await user.sql('create table log (what text)')
+  const running = await jobs(user).create([endless])
+  const waiting = await jobs(user).create(["insert into log values ('first')"])
+  await signInAt(`/jobs/${waiting.job_id}`)
+  await status(page, 'pending').waitFor()
+  await page.getByText('Waiting: jobs of one user').waitFor()
+  await page.getByRole('link', { name: 'Edit' }).click()
+  await statement(page, 1).fill("insert into log values ('changed')")
+  await page.getByRole('button', { name: 'Save changes' }).click()
+  await page.getByText("values ('changed')").waitFor()
+
+  await goTo(`/jobs/${running.job_id}`)
+  await status(page, 'running').waitFor()
+  await page.getByRole('link', { name: 'Jobs 2' }).waitFor()
+  await page.getByRole('button', { name: 'Cancel job' }).click()
+  await status(page, 'cancelled').waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Cancel job' }).count(), 0)
+
+  await goTo(`/jobs/${waiting.job_id}`)
+  await status(page, 'done').waitFor()
+  await page.getByRole('button', { name: 'Run again' }).click()
+  await page.waitForURL((address) => !address.pathname.endsWith(waiting.job_id))
+  await status(page, 'done').waitFor()
+  assert.deepEqual((await user.sql('select what from log')).rows, [{ what: 'changed' }, { what: 'changed' }])
+})
+
+test('a failed job says which statement failed and why, and no text of it becomes markup', async (t) => {
+  const { page, goTo, user, signInAt } = await openConsole(t, withWorker)
+  const markup = '<img src=x onerror=alert(1)>😀'
+  await user.sql('create table log (what text)')
+  await signInAt('/jobs/new')
+  await statement(page, 1).fill(`do $$ begin raise exception '${markup}'; end $$`)
+  await page.getByText('Fallbacks and time limit of statement 1').click()
+  await page.getByRole('textbox', { name: 'onerror After statement 1' }).fill('insert into log values ()')
+  await page.getByRole('textbox', { name: 'onerror After statement 1' }).press('ArrowLeft')
+  await page.getByRole('button', { name: 'Insert error_message into onerror After statement 1' }).click()
+  await page.getByRole('button', { name: 'Start job' }).click()
+  await status(page, 'failed').waitFor()
+  await page.getByRole('alert').first().getByText(markup).waitFor()
+  assert.deepEqual((await user.sql('select what from log')).rows, [{ what: markup }])
+  await goTo('/jobs')
+  await page.getByRole('row', { name: /raise exception.*failed/ }).waitFor()
+})
+
+test('a job whose answer is lost is sent again and is still one job', async (t) => {
+  const { page, user, signInAt } = await openConsole(t, withWorker)
+  await user.sql('create table log (what text)')
+  await signInAt('/jobs/new')
+  await statement(page, 1).fill("insert into log values ('once')")
+  let lost = 0
+  await page.route('**/api/v2/sql/job', async (route) => {
+    if (lost++ > 0) return route.continue()
+    await route.fetch()
+    await route.abort('connectionreset')
+  })
+  await page.getByRole('button', { name: 'Start job' }).click()
+  await status(page, 'done').waitFor()
+  assert.equal(lost, 2)
+  assert.deepEqual((await user.sql('select what from log')).rows, [{ what: 'once' }])
+})
+
+test('jobs move to another browser by id or as a file, and one that is no longer kept says so', async (t) => {
+  const { page, user, signInAt } = await openConsole(t, withWorker)
+  const { job_id: id } = await jobs(user).create('select 1')
+  await signInAt('/jobs')
+  const unknown = '37c7050e-46a4-4476-b82e-268a4f2ea5ed'
+  await page.getByLabel('Add a job by its id').fill(unknown)
+  await page.keyboard.press('Enter')
+  await page.getByText('Job not found').waitFor()
+  await page.getByLabel('Add a job by its id').fill(id)
+  await page.keyboard.press('Enter')
+  await page.getByRole('link', { name: 'select 1' }).waitFor()
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Export' }).click(),
+  ])
+  const text = await readFile(await download.path(), 'utf8')
+  assert.ok(!text.includes(user.masterToken))
+  await page.getByRole('button', { name: 'Remove select 1' }).click()
+  await page.getByText('No jobs yet').waitFor()
+
+  const file = (content: string) => ({
+    name: 'jobs.json',
+    mimeType: 'application/json',
+    buffer: Buffer.from(content),
+  })
+  await page.getByLabel('Jobs file').setInputFiles(file('not a list'))
+  await page.getByText('jobs.json is not a jobs file').waitFor()
+  const { jobs: exported } = JSON.parse(text)
+  const both = [...exported, { id: unknown, text: 'select 2', createdAt: '2026-01-01T00:00:00.000Z' }]
+  await page.getByLabel('Jobs file').setInputFiles(file(JSON.stringify({ jobs: both })))
+  await page.getByRole('row', { name: /select 1.*done/ }).waitFor()
+  await page.getByRole('row', { name: /select 2.*no longer kept by the service/ }).waitFor()
+  await page.getByRole('link', { name: 'select 2' }).click()
+  await page.getByText('was not found').waitFor()
+})
+
+test('a job that is too long is reported before it is sent, and a wrong clock changes no time or age', async (t) => {
+  const { page, goTo, user, signInAt } = await openConsole(t, withWorker)
+  await page.addInitScript(() => {
+    const now = Date.now
+    Date.now = () => now() + 10_800_000
+  })
+  const { job_id: id } = await jobs(user).create({ query: [endless] })
+  await signInAt(`/jobs/${id}`)
+  await eventually(async () =>
+    assert.match(await page.getByTestId('duration').innerText(), /^([1-9]|\d\d)\.\d s$/),
+  )
+  await page.getByRole('button', { name: 'Cancel job' }).click()
+  await status(page, 'cancelled').waitFor()
+  await page.getByRole('link', { name: 'Duplicate' }).click()
+  await statement(page, 1).fill(`select '${'x'.repeat(17_000)}'`)
+  await page.getByText('too long').waitFor()
+  await page.getByRole('button', { name: 'Start job' }).click()
+  await page.getByText('The query is too large').waitFor()
+  assert.match(await statement(page, 1).inputValue(), /xxx/)
+  await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Jobs' }).click()
+  await page.getByRole('row', { name: /select pg_sleep.*cancelled (just now|\d min ago)/ }).waitFor()
+  await goTo('/keys/Master')
+  await page.getByText(/Created (just now|\d min ago)/).waitFor()
+})
+
+test('the job pages are accessible, and a job is started without a mouse', async (t) => {
+  const { page, goTo, signInAt } = await openConsole(t, withWorker)
+  // Not on the SQL page: the editor would take the keys.
+  await signInAt('/account')
+  await page.getByText('Signed in with the Master key').waitFor()
+  await page.keyboard.press('g')
+  await page.keyboard.press('j')
+  await page.getByText('No jobs yet').waitFor()
+  await page.keyboard.press('Alt+n')
+  await statement(page, 1).focus()
+  await page.keyboard.type('select nothing from nowhere')
+  await page.getByText('Fallbacks and time limit of statement 1').focus()
+  await page.keyboard.press('Enter')
+  await assertAccessibleEverywhere(page)
+  await page.getByRole('button', { name: 'Start job' }).focus()
+  await page.keyboard.press('Enter')
+  await status(page, 'failed').waitFor()
+  await assertAccessibleEverywhere(page)
+  await goTo('/jobs')
+  await page.getByRole('row', { name: /select nothing/ }).waitFor()
+  await assertAccessibleEverywhere(page)
+})
+
+const statement = (page: Page, number: number) => page.getByLabel(`Statement ${number}`, { exact: true })
+
+/** The status of the job, beside its heading. */
+const status = (page: Page, name: string) => page.locator('h1 + .badge', { hasText: name })
+
+const jobs = (user: TestUser) =>
+  createClient({
+    baseUrl: new URL(user.base).origin,
+    username: user.username,
+    token: user.masterToken,
+  }).jobs
