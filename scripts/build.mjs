@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { buildCli } from './build-cli.mjs'
+import { buildClient } from './build-client.mjs'
 import { buildConsole, consoleSources } from './build-console.mjs'
 import { buildService } from './build-service.mjs'
-import { root, runStep, say } from './run.mjs'
+import { root, say } from './run.mjs'
 
 const dist = join(root, 'dist')
 const draft = join(root, 'dist.new')
@@ -28,9 +29,8 @@ export async function build() {
   say('building dist/')
   rmSync(draft, { recursive: true, force: true })
   const stamp = hashSources()
-  const compiler = join(root, 'node_modules/typescript/bin/tsc')
   try {
-    await runStep(process.execPath, [compiler, '--project', 'tsconfig.build.json', '--outDir', draft])
+    await buildClient(join(draft, 'client'))
     await buildService(draft)
     await buildConsole(join(draft, 'console'))
     await buildCli(draft)

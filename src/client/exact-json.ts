@@ -2,7 +2,9 @@ import { LosslessNumber, parse, stringify } from 'lossless-json'
 import { firstChangedNumber, keepsDigits, putChangedNumbers } from './changed-numbers.ts'
 
 /** A number whose text no double gives back, such as `1.50`: `toString()` has it, and arithmetic takes its value. */
-export { LosslessNumber as ExactNumber }
+export type ExactNumber = Readonly<{ value: string; valueOf: () => number | bigint; toString: () => string }>
+/** Its type names no library: the types of the client must do without one. */
+export const ExactNumber: new (value: string) => ExactNumber = LosslessNumber
 
 /**
  * What the numbers of an answer become. `exact`: a `number` where that writes the same digits, a `bigint` for a longer

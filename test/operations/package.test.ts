@@ -85,8 +85,7 @@ async function assertClient(folder: string): Promise<void> {
 
 const typedUse = `
 import { createClient } from 'cartage/client'
-import { CartageError, type JobDocument } from 'cartage/client'
-import type { KeyDocument } from 'cartage/client/documents'
+import { CartageError, type JobDocument, type KeyDocument } from 'cartage/client'
 const client = createClient({ baseUrl: 'http://x', username: 'a', token: 'b' })
 export const job: Promise<JobDocument> = client.jobs.create('select 1')
 export const key: Promise<KeyDocument> = client.keys.read('k')

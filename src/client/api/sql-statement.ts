@@ -13,7 +13,7 @@ export type SqlValue =
   | null
   | Date
   | Uint8Array
-  | InstanceType<typeof ExactNumber>
+  | ExactNumber
   | readonly SqlValue[]
   | { readonly [member: string]: SqlValue }
 
