@@ -198,7 +198,11 @@ test('an answer that is not one of the service is an error, and so is a full dis
       assert.match(err, /^error: The (answer|service) .*\n$/, call)
     }
   }
-  const full = inTerminal(t, connection(await setup(t)), `${shellLine('sql', 'select 1')} > /dev/full`)
+  const full = inTerminal(
+    t,
+    connection(await setup(t)),
+    `${shellLine('sql', 'select 1', '--no-progress')} > /dev/full`,
+  )
   assert.equal(await full.ended, 1)
   assert.match(full.shown(), /^error: .*ENOSPC[^\n]*\r\n$/)
 })

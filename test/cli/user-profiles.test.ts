@@ -100,7 +100,7 @@ test('login sends no key to the address of a folder before the person has seen i
       env: { ...process.env, ...home },
     },
   ).catch(({ code, stderr }) => ({ code, stderr }))
-  assert.deepEqual(piped, { code: 2, stderr: `error: nobody can be asked here: add --url ${url}\n` })
+  assert.deepEqual(piped, { code: 2, stderr: `error: no terminal to ask on: add --url ${url}\n` })
 
   const refused = inTerminal(t, home, login)
   await eventually(
@@ -162,12 +162,23 @@ test('bash runs nothing of a name that it completes, and the terminal gets no na
   assert.deepEqual(await readdir(folder), ['cartage'])
 })
 
-test('bash completes commands, options, tables and keys, and runs nothing of what was typed', async (t) => {
+test('bash completes commands of users and the operator, options, tables and keys, and runs nothing of what was typed', async (t) => {
   const { home, house } = await newHome(t)
   await house.user.sql('create table places_of_note as select 1 as id')
   const folder = await mkdtemp(join(tmpdir(), 'bin-'))
   await symlink(userProgram, join(folder, 'cartage'))
-  const lines = ['job ', 'sql --for', 'table show pla', 'key can Mas', 'sql $(touch ran) --ana']
+  const lines = [
+    'job ',
+    'sql --for',
+    'table show pla',
+    'key can Mas',
+    'sql $(touch ran) --ana',
+    'user re',
+    'user set ann --q',
+    'user set ann --admin ',
+    'audit --action key.c',
+    'help table un',
+  ]
   const script = `source <(cartage completion bash); source <(cartage completion bash)
     for line in "\${@}"; do
       COMP_WORDS=(cartage $line); [[ $line == *' ' ]] && COMP_WORDS+=(''); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1))
@@ -183,6 +194,11 @@ test('bash completes commands, options, tables and keys, and runs nothing of wha
     'places_of_note',
     'Master',
     '--analyze',
+    'reset-key',
+    '--quota',
+    'on off',
+    'key.created',
+    'unshare',
     '',
   ])
   assert.deepEqual(await readdir(folder), ['cartage'])

@@ -77,12 +77,11 @@ test('every format keeps every digit, and NULL apart from an empty text', async 
 test('a narrow terminal cuts text with a sign, never numbers, and else shows row by row', async (t) => {
   const { me } = await withPlaces(t)
   const query = "select name, pop, repeat('x', 90) as long from places order by pop desc limit 1"
-  const wide = inTerminal(t, me, shellLine('sql', query))
+  const wide = inTerminal(t, me, shellLine('sql', query, '--no-progress'))
   await wide.ended
   assert.ok(wide.shown().includes(` Jakarta  │ 41913860 │ ${'x'.repeat(55)}…\r\n`), wide.shown())
-  const narrow = inTerminal(t, me, shellLine('sql', `${query.replace('pop,', 'pop, pop as p2,')}`), {
-    columns: 40,
-  })
+  const wider = query.replace('pop,', 'pop, pop as p2,')
+  const narrow = inTerminal(t, me, shellLine('sql', wider, '--no-progress'), { columns: 40 })
   await narrow.ended
   assert.ok(narrow.shown().startsWith('too wide for a table here: shown row by row'), narrow.shown())
   assert.ok(narrow.shown().includes(`long │ ${'x'.repeat(90)}\r\n`), narrow.shown())

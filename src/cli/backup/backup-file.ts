@@ -4,10 +4,10 @@ import { dirname } from 'node:path'
 import { Readable, type Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
-import { UsageError } from '../command.ts'
-import { withFile } from '../file-trouble.ts'
-import { freshName } from '../fresh-name.ts'
+import { UsageError } from '../command-error.ts'
+import { withFileName } from '../file-error.ts'
 import { untilInterrupted } from '../interrupt.ts'
+import { draftName } from '../named-file.ts'
 import { readTarEntry, tarEntry } from './tar-entry.ts'
 
 /**
@@ -31,7 +31,7 @@ export async function writeBackup(
   fill: (write: (tar: Readable) => Promise<void>) => Promise<void>,
 ): Promise<void> {
   if (await isThere(file)) throw new UsageError(`${file} is there already`)
-  const part = freshName(file)
+  const part = draftName(file)
   const entries = [
     tarEntry('cartage.json', Buffer.from(`${JSON.stringify(note, null, 2)}\n`)),
     ...(secret ? [tarEntry('cartage.secret', secret)] : []),
@@ -49,7 +49,7 @@ export async function writeBackup(
     await syncPath(dirname(file))
   } catch (error) {
     await rm(part, { force: true })
-    throw withFile(error, file)
+    throw withFileName(error, file)
   }
 }
 

@@ -3,22 +3,14 @@ import { repairKeys } from '../../keys/repair-keys.ts'
 import type { Command } from '../command.ts'
 import { asOperator } from './as-operator.ts'
 
-/** What every start does by itself, on demand. */
-export const repairCommand: Command = {
-  name: 'repair',
-  usage: '',
-  summary: 'remove what a killed process left half-made or half-removed',
-  positionals: [],
-  options: {},
-  run: async () => {
-    const removed = await asOperator(async (installation) => ({
-      accounts: await repairAccounts(installation),
-      roles: await repairKeys(installation),
-    }))
-    const lines = [
-      ...removed.accounts.map((name) => `removed account ${name}`),
-      ...removed.roles.map((role) => `removed role ${role}`),
-    ]
-    return { document: removed, lines: lines.length > 0 ? lines : ['nothing to repair'] }
-  },
+export const runRepair: Command['run'] = async () => {
+  const removed = await asOperator(async (installation) => ({
+    accounts: await repairAccounts(installation),
+    roles: await repairKeys(installation),
+  }))
+  const lines = [
+    ...removed.accounts.map((name) => `removed account ${name}`),
+    ...removed.roles.map((role) => `removed role ${role}`),
+  ]
+  return { document: removed, lines: lines.length > 0 ? lines : ['nothing to repair'] }
 }

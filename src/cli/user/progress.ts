@@ -1,6 +1,6 @@
 import { formatBytes, formatDuration } from '../../client/format.ts'
 import { printable } from '../printable.ts'
-import type { Terminal } from './terminal.ts'
+import type { Terminal } from '../terminal.ts'
 
 /** Keeps a line on a terminal's stderr up to date, from half a second on; in a log there is none. Answers how to end it. */
 export function showProgress(terminal: Terminal, line: () => string): () => void {

@@ -2,14 +2,14 @@ import { subscribe } from 'node:diagnostics_channel'
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import { type Client, createClient } from '../../client/client.ts'
 import { untilInterrupted } from '../interrupt.ts'
-import type { Call } from './command.ts'
+import type { UserCall } from './command.ts'
 import { type Access, findAccess } from './profile/access.ts'
 
 /** An account of a service, with a key that was found for it. */
 export type Service = Readonly<{ client: Client; signal: AbortSignal }> & Omit<Access, 'key'>
 
 /** Runs `work` with the account that flags, environment and profile name. Ctrl-C cuts its requests. */
-export async function withService<T>(call: Call, work: (service: Service) => Promise<T>): Promise<T> {
+export async function withService<T>(call: UserCall, work: (service: Service) => Promise<T>): Promise<T> {
   const { key, ...access } = await findAccess(call)
   if (call.values.verbose) showRequests(call)
   return untilInterrupted(async (signal) => {
@@ -24,7 +24,7 @@ export async function withService<T>(call: Call, work: (service: Service) => Pro
 
 /** The same as another key of the account, whose token the first one may read. */
 export async function withServiceAs<T>(
-  call: Call,
+  call: UserCall,
   key: string | undefined,
   work: (service: Service) => Promise<T>,
 ): Promise<T> {
@@ -41,7 +41,7 @@ export async function withServiceAs<T>(
 }
 
 /** Node itself tells of every request; neither tokens nor statements are in what is shown. */
-function showRequests({ terminal }: Call): void {
+function showRequests({ terminal }: UserCall): void {
   const begun = new WeakMap<ClientRequest, number>()
   const pathOf = ({ path }: ClientRequest) => path.split('?')[0]
   subscribe('http.client.request.start', (message) => {

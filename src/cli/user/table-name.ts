@@ -1,5 +1,5 @@
 import { quoteLiteral, quoteName, shownName } from '../../client/quote.ts'
-import { UsageError } from '../command.ts'
+import { UsageError } from '../command-error.ts'
 import type { Service } from './service.ts'
 
 export type TableName = Readonly<{ schema: string | undefined; name: string }>

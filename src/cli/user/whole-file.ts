@@ -3,8 +3,8 @@ import { createWriteStream, type Stats } from 'node:fs'
 import { chmod, chown, realpath, rename, rm, stat } from 'node:fs/promises'
 import type { Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
-import { withFile } from '../file-trouble.ts'
-import { freshName } from '../fresh-name.ts'
+import { withFileName } from '../file-error.ts'
+import { draftName } from '../named-file.ts'
 import { visibleTexts } from '../printable.ts'
 
 /** Under its own name a file is whole: until then it has another. A pipe or a device is written to as it is. */
@@ -12,11 +12,11 @@ export async function writeWhole<T>(file: string, write: (target: Writable) => P
   const known = await stat(file).catch(() => undefined)
   const isSpecial = known !== undefined && !known.isFile()
   const target = await realpath(file).catch(() => file)
-  const part = isSpecial ? file : freshName(target)
+  const part = isSpecial ? file : draftName(target)
   // Exclusively: whatever has that name, a link among others, is not ours to write to.
   const stream = createWriteStream(part, isSpecial ? {} : { flags: 'wx', ...(known && { mode: 0o600 }) })
   await once(stream, 'open').catch((error) => {
-    throw withFile(error, file)
+    throw withFileName(error, file)
   })
   // Told to whoever writes next, or by `finished`: between two writes nobody listens.
   stream.on('error', () => undefined)
@@ -32,7 +32,7 @@ export async function writeWhole<T>(file: string, write: (target: Writable) => P
   } catch (error) {
     stream.destroy()
     if (!isSpecial) await rm(part, { force: true })
-    throw withFile(error, file)
+    throw withFileName(error, file)
   }
 }
 

@@ -7,7 +7,7 @@ import {
   type TableRights,
   tableRightsSql,
 } from '../../../client/rights-sql.ts'
-import { UsageError } from '../../command.ts'
+import { UsageError } from '../../command-error.ts'
 import type { UserCommand } from '../command.ts'
 import { printList } from '../output/list.ts'
 import { type Service, withService } from '../service.ts'
@@ -41,7 +41,6 @@ export const keyCan: UserCommand = {
       call.terminal.say(
         names.length === 0 ? 'It may create nothing.' : `It may create in ${names.join(', ')}.`,
       )
-      return 0
     }),
 }
 

@@ -1,17 +1,18 @@
 import type { DatabaseGrant, Grant, KeyDocument } from '../../../client/documents.ts'
 import { permissions } from '../../../client/rights-sql.ts'
-import { UsageError } from '../../command.ts'
+import { confirm } from '../../ask.ts'
+import { UsageError } from '../../command-error.ts'
+import { yesOption } from '../../common-options.ts'
+import { readNamedFile } from '../../named-file.ts'
+import { textOf } from '../../option-values.ts'
 import { shellWord } from '../../printable.ts'
-import { confirm } from '../ask.ts'
-import { type Call, textOf, type UserCommand } from '../command.ts'
-import { readNamedFile } from '../named-file.ts'
+import type { UserCall, UserCommand } from '../command.ts'
 import { printList, printRecord } from '../output/list.ts'
 import { type Service, withService } from '../service.ts'
 import { readTableName, usualSchema } from '../table-name.ts'
 import { keyCan } from './key-can.ts'
 
 const keyArgument = [{ name: 'KEY', kind: 'key' }] as const
-const yes = { yes: { type: 'boolean', short: 'y', help: 'do not ask' } } as const
 
 const list: UserCommand = {
   name: 'key list',
@@ -32,7 +33,6 @@ const list: UserCommand = {
         if (result.length === 0 || rows.length >= total) break
       }
       await printList(call, rows, 'There are no keys')
-      return 0
     }),
 }
 
@@ -52,7 +52,6 @@ const show: UserCommand = {
     withService(call, async ({ client }) => {
       const { token: _hidden, ...key } = await client.keys.read(call.args[0]!)
       await printRecord(call, key)
-      return 0
     }),
 }
 
@@ -62,9 +61,8 @@ const token: UserCommand = {
   arguments: keyArgument,
   run: (call) =>
     withService(call, async ({ client }) => {
-      const key = await client.keys.read(call.args[0]!)
-      call.terminal.out.write(`${call.values.json ? JSON.stringify({ token: key.token }) : key.token}\n`)
-      return 0
+      const { token } = await client.keys.read(call.args[0]!)
+      return { document: { token }, lines: [token] }
     }),
 }
 
@@ -91,7 +89,7 @@ const create: UserCommand = {
     }),
 }
 
-async function wantedGrants({ values }: Call, service: Service): Promise<readonly Grant[]> {
+async function wantedGrants({ values }: UserCall, service: Service): Promise<readonly Grant[]> {
   const file = textOf(values, 'grants')
   if (file !== undefined) return readGrants(file)
   const [read, write, schema] = ['read', 'write', 'create'].map((option) => textOf(values, option))
@@ -130,10 +128,9 @@ function tablesIn(
     })
 }
 
-async function made(call: Call, { token: _hidden, ...key }: KeyDocument): Promise<number> {
+async function made(call: UserCall, { token: _hidden, ...key }: KeyDocument): Promise<void> {
   if (call.values.json || !call.terminal.out.isTerminal) await printRecord(call, key)
   call.terminal.say(`${key.name} is made. Its token: cartage key token ${shellWord(key.name)}`)
-  return 0
 }
 
 const like: UserCommand = {
@@ -152,14 +149,14 @@ const regenerate: UserCommand = {
   name: 'key regenerate',
   summary: 'give a key a new token; the old one stops working at once',
   arguments: keyArgument,
-  options: yes,
+  options: yesOption,
   run: async (call) => {
     const name = call.args[0]!
-    await confirm(call.terminal, name, `A new token for ${name}`, call.values.yes === true)
+    const loss = `The token of ${name} stops working at once`
+    await confirm(call, { name, loss, verb: 'replace' })
     return withService(call, async ({ client }) => {
       await client.keys.regenerate(name)
       call.terminal.say(`${name} has a new token: cartage key token ${shellWord(name)}`)
-      return 0
     })
   },
 }
@@ -168,14 +165,13 @@ const remove: UserCommand = {
   name: 'key delete',
   summary: 'delete a key; who uses it is refused at once',
   arguments: keyArgument,
-  options: yes,
+  options: yesOption,
   run: async (call) => {
     const name = call.args[0]!
-    await confirm(call.terminal, name, `Deleting ${name}`, call.values.yes === true)
+    await confirm(call, { name, loss: `This deletes the key ${name}`, verb: 'delete' })
     return withService(call, async ({ client }) => {
       await client.keys.delete(name)
       call.terminal.say(`${name} is deleted`)
-      return 0
     })
   },
 }

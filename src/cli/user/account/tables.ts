@@ -1,6 +1,6 @@
 import { formatBytes, formatCount } from '../../../client/format.ts'
 import { quoteLiteral } from '../../../client/quote.ts'
-import type { Call, UserCommand } from '../command.ts'
+import type { UserCall, UserCommand } from '../command.ts'
 import { runToEnd } from '../jobs/follow-job.ts'
 import { printList } from '../output/list.ts'
 import { type Service, withService } from '../service.ts'
@@ -15,7 +15,6 @@ const list: UserCommand = {
     withService(call, async ({ client }) => {
       const rows = (await allTables(client)).map((one) => tableRow(call, one))
       await printList(call, rows, 'No tables yet: cartage import makes one of a file')
-      return 0
     }),
 }
 
@@ -37,7 +36,7 @@ export async function allTables(client: Service['client']): Promise<readonly Lis
 type Listed = Awaited<ReturnType<Service['client']['tables']['read']>>
 
 /** Figures for people on a terminal, plain ones elsewhere. */
-function tableRow({ terminal, values }: Call, { name, privacy, updated_at, table }: Listed) {
+function tableRow({ terminal, values }: UserCall, { name, privacy, updated_at, table }: Listed) {
   const { size, row_count } = table
   const rows = row_count === null ? 'not counted yet' : `about ${formatCount(Number(row_count))}`
   const isForPeople = terminal.out.isTerminal && !values.json
@@ -57,11 +56,10 @@ const show: UserCommand = {
   run: (call) => withService(call, (service) => showTable(call, service, call.args[0]!)),
 }
 
-export async function showTable(call: Call, service: Service, table: string): Promise<number> {
+export async function showTable(call: UserCall, service: Service, table: string): Promise<void> {
   const { client, signal } = service
   const { rows } = await client.sql(columnsSql(await findTable(service, table)), { signal })
   await printList(call, rows, 'It has no columns')
-  return 0
 }
 
 const columnsSql = (table: string) => `
@@ -87,7 +85,6 @@ function privacyCommand(verb: string, summary: string, privacy: 'PUBLIC' | 'PRIV
           privacy,
         )
         call.terminal.say(`${name} is ${verb}`)
-        return 0
       }),
   }
 }

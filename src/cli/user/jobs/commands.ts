@@ -2,13 +2,15 @@ import { text } from 'node:stream/consumers'
 import type { JobDocument, JobQuery, NewItem } from '../../../client/documents.ts'
 import { firstStatementOf, partsOf } from '../../../client/job-items.ts'
 import { splitStatements } from '../../../client/statements.ts'
-import { UsageError } from '../../command.ts'
-import { type Call, textOf, type UserCommand, wrongCall } from '../command.ts'
-import { readNamedFile } from '../named-file.ts'
+import { type CommandResult, wrongCall } from '../../command.ts'
+import { UsageError } from '../../command-error.ts'
+import { readNamedFile } from '../../named-file.ts'
+import { textOf } from '../../option-values.ts'
+import type { UserCall, UserCommand } from '../command.ts'
 import { printList } from '../output/list.ts'
 import { type Service, withService } from '../service.ts'
 import { readTableName, tableInSql } from '../table-name.ts'
-import { printJob, runToEnd, waitForEnd } from './follow-job.ts'
+import { jobResult, runToEnd, waitForEnd } from './follow-job.ts'
 import { cutAtWord, JobView } from './job-view.ts'
 import { knownJobs, rememberJob } from './known-jobs.ts'
 
@@ -44,17 +46,15 @@ const run: UserCommand = {
   },
 }
 
-async function submit(call: Call, service: Service, query: JobQuery): Promise<number> {
+async function submit(call: UserCall, service: Service, query: JobQuery): Promise<CommandResult> {
   const job = await service.client.jobs.create(query)
   const { url, user } = service
   const statement = cutAtWord(firstStatementOf(query), 80)
   await rememberJob(call.config, { id: job.job_id, url, user, at: job.created_at, statement })
-  if (!call.values.detach) return runToEnd(call, service, job)
-  call.terminal.out.write(`${call.values.json ? JSON.stringify(job) : job.job_id}\n`)
-  return 0
+  return call.values.detach ? { document: job, lines: [job.job_id] } : runToEnd(call, service, job)
 }
 
-async function readStatements({ args, values }: Call): Promise<readonly string[]> {
+async function readStatements({ args, values }: UserCall): Promise<readonly string[]> {
   const file = textOf(values, 'file')
   if (args.length > 0 === (file !== undefined)) throw wrongCall(run, 'statements, or -f FILE')
   if (file === undefined) return args
@@ -65,7 +65,7 @@ async function readStatements({ args, values }: Call): Promise<readonly string[]
 }
 
 /** In the form whose items tell when they began and ended. */
-function jobQuery({ values }: Call, statements: readonly string[]): JobQuery {
+function jobQuery({ values }: UserCall, statements: readonly string[]): JobQuery {
   const into = textOf(values, 'into')
   if (into !== undefined && statements.length > 1)
     throw wrongCall(run, '--into stores the rows of one statement')
@@ -96,15 +96,10 @@ const status: UserCommand = {
   run: (call) =>
     withService(call, async ({ client }) => {
       const job = await client.jobs.read(call.args[0]!)
-      if (call.terminal.out.isTerminal && !call.values.json) showOnce(call, job)
-      else printJob(call, job)
-      return 0
+      if (!call.terminal.out.isTerminal || call.values.json) return jobResult(job)
+      new JobView(call.terminal, job).end()
+      return { lines: [`${job.status}${job.failed_reason ? `: ${job.failed_reason}` : ''}`] }
     }),
-}
-
-function showOnce(call: Call, job: JobDocument): void {
-  new JobView(call.terminal, job).end()
-  call.terminal.out.write(`${job.status}${job.failed_reason ? `: ${job.failed_reason}` : ''}\n`)
 }
 
 const wait: UserCommand = {
@@ -123,11 +118,7 @@ const cancel: UserCommand = {
   arguments: jobArgument,
   run: (call) =>
     withService(call, async ({ client }) => {
-      const job = await client.jobs.cancel(call.args[0]!)
-      if (call.terminal.out.isTerminal && !call.values.json)
-        call.terminal.out.write(`${job.job_id} ${job.status}\n`)
-      else printJob(call, job)
-      return 0
+      return jobResult(await client.jobs.cancel(call.args[0]!))
     }),
 }
 
@@ -174,7 +165,6 @@ const list: UserCommand = {
       }
       await printList(call, rows, 'No jobs yet: cartage job run queues one', ['job'])
       if (shown.length < known.length) call.terminal.say(`${known.length - shown.length} older ones: --all`)
-      return 0
     }),
 }
 

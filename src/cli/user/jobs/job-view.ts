@@ -2,7 +2,7 @@ import type { ItemDocument, JobDocument } from '../../../client/documents.ts'
 import { formatDuration } from '../../../client/format.ts'
 import { partsOf } from '../../../client/job-items.ts'
 import { printable } from '../../printable.ts'
-import type { Terminal } from '../terminal.ts'
+import type { Terminal } from '../../terminal.ts'
 
 /** The items of a job with their times; on a terminal they are drawn again until the job has ended. */
 export class JobView {

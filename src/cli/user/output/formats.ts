@@ -1,5 +1,5 @@
 import { membersOf, type RawMember, shownValue } from '../../../client/json-rows.ts'
-import type { Face } from '../terminal.ts'
+import type { OutputStream } from '../../terminal.ts'
 import { cellsOf, loadWidths } from './cell.ts'
 import { recordText } from './record.ts'
 import { type Look, type Rows, tableText } from './table.ts'
@@ -39,7 +39,7 @@ export function rowsText(
   return format === 'tsv' ? tsvText(rows) : markdownText(rows)
 }
 
-async function* linesText({ texts }: Rows, style: Face['style']): AsyncGenerator<string> {
+async function* linesText({ texts }: Rows, style: OutputStream['style']): AsyncGenerator<string> {
   await loadWidths()
   let count = 0
   for await (const batch of texts) {

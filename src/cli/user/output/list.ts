@@ -1,6 +1,6 @@
 import { stringifyExact } from '../../../client/exact-json.ts'
 import { membersOf } from '../../../client/json-rows.ts'
-import type { Call } from '../command.ts'
+import type { UserCall } from '../command.ts'
 import { cellsOf, loadWidths } from './cell.ts'
 import { recordText } from './record.ts'
 import { showText } from './show.ts'
@@ -8,7 +8,7 @@ import { tableText } from './table.ts'
 
 /** A list that a command has made: a table on a terminal, NDJSON in a pipe, one document with --json. */
 export async function printList(
-  { terminal, values }: Call,
+  { terminal, values }: UserCall,
   rows: readonly Readonly<Record<string, unknown>>[],
   ifEmpty: string,
   whole: readonly string[] = [],
@@ -29,7 +29,7 @@ export async function printList(
 
 /** One thing: a line for each of its members on a terminal, one JSON document elsewhere. */
 export async function printRecord(
-  { terminal: { out }, values }: Call,
+  { terminal: { out }, values }: UserCall,
   record: Readonly<Record<string, unknown>>,
 ): Promise<void> {
   await loadWidths()

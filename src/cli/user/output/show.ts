@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import type { Terminal } from '../terminal.ts'
+import type { Terminal } from '../../terminal.ts'
 import { writeAll } from '../whole-file.ts'
 
 /** Writes text to stdout; what is taller than the terminal goes through the pager. */

@@ -1,12 +1,12 @@
 import { membersOf } from '../../../client/json-rows.ts'
-import type { Face } from '../terminal.ts'
+import type { OutputStream } from '../../terminal.ts'
 import { type Cell, type Cells, cellsOf, cutTo, loadWidths, oneLine, widthOf } from './cell.ts'
 import { recordText } from './record.ts'
 
 /** Where the text goes: only a terminal has an edge. */
 export type Look = Readonly<{
   columns: number
-  style: Face['style']
+  style: OutputStream['style']
   /** Columns that are of no use if they are cut, beside numbers. */
   whole?: readonly string[]
   /** Says once that rows are too wide for a table. */
@@ -133,7 +133,11 @@ function headText(names: readonly string[], layout: Layout): string {
   return `${rowText(heads, layout, (_style, text) => text)}${rule.join('┼')}\n`
 }
 
-function rowText(cells: readonly Cell[], { columns, isBounded }: Layout, style: Face['style']): string {
+function rowText(
+  cells: readonly Cell[],
+  { columns, isBounded }: Layout,
+  style: OutputStream['style'],
+): string {
   const parts = cells.map(({ text, isNull }, place) => {
     const { width, isNumber } = columns[place]!
     const line = oneLine(text)

@@ -1,11 +1,11 @@
 import { exec } from 'node:child_process'
 import { promisify } from 'node:util'
 import { isWebAddress } from '../../../config-variables.ts'
-import { UsageError } from '../../command.ts'
+import { FailedError, NoKeyError, UsageError } from '../../command-error.ts'
+import { readSecretFile } from '../../named-file.ts'
+import { type OptionValues, textOf } from '../../option-values.ts'
 import { shellWord } from '../../printable.ts'
-import { readSecretFile } from '../../secret-input.ts'
-import { type Call, textOf, type Values } from '../command.ts'
-import { Failed, NoKey } from '../explain.ts'
+import type { UserCall } from '../command.ts'
 import {
   type FolderSettings,
   type Profile,
@@ -20,11 +20,12 @@ export type Access = Readonly<{ url: string; user: string; key: string; profile?
 export const usualUrl = 'http://127.0.0.1:8080'
 
 /** For each of them in this order: flag, environment, `.cartage.json` of the folder, profile. */
-export async function findAccess(call: Call): Promise<Access> {
+export async function findAccess(call: UserCall): Promise<Access> {
   const { url, user, profile, name } = await findPlace(call)
   if (!isWebAddress(url)) throw new UsageError(`--url must begin with http:// or https://, not '${url}'`)
   const key = await findKey(call, url, user, profile)
-  if (!user || !key) throw new NoKey('no key: run cartage login, or set CARTAGE_USER and CARTAGE_API_KEY')
+  if (!user || !key)
+    throw new NoKeyError('no key: run cartage login, or set CARTAGE_USER and CARTAGE_API_KEY')
   return { url, user, key, ...(name && { profile: name }) }
 }
 
@@ -36,7 +37,7 @@ export type Place = Readonly<{
 }>
 
 /** The same without a key. */
-export async function findPlace({ values, config }: Call): Promise<Place> {
+export async function findPlace({ values, config }: UserCall): Promise<Place> {
   const [known, folder] = await Promise.all([readProfiles(config), readFolderSettings()])
   const flags = { url: textOf(values, 'url'), user: textOf(values, 'user') }
   const isChosen = textOf(values, 'profile') !== undefined
@@ -54,7 +55,7 @@ export async function findPlace({ values, config }: Call): Promise<Place> {
   return { url, user: first('user'), name, profile }
 }
 
-function profileName(values: Values, fromEnvironment: string, folder: FolderSettings, known: Profiles) {
+function profileName(values: OptionValues, fromEnvironment: string, folder: FolderSettings, known: Profiles) {
   const told = textOf(values, 'profile') || fromEnvironment || folder.profile
   const fits = ({ url, user }: Profile) => url === folder.url && (!folder.user || user === folder.user)
   const ofFolder = Object.entries(known.profiles).find(([, profile]) => fits(profile))?.[0]
@@ -65,13 +66,13 @@ function profileName(values: Values, fromEnvironment: string, folder: FolderSett
 /** A folder may come from anybody: it must not lead a key to a service that its owner never chose. */
 function refuseStranger(url: string, { profiles }: Profiles): void {
   if (Object.values(profiles).some((profile) => profile.url === url)) return
-  throw new NoKey(
+  throw new NoKeyError(
     `.cartage.json names ${url}, where you have not logged in: cartage login --url ${shellWord(url)}`,
   )
 }
 
 async function findKey(
-  { values, config, terminal }: Call,
+  { values, config, terminal }: UserCall,
   url: string,
   user: string | undefined,
   profile: Profile | undefined,
@@ -93,10 +94,12 @@ async function findKey(
 
 async function printedKey(command: string): Promise<string> {
   const { stdout } = await promisify(exec)(command).catch((error: { stderr?: string; code?: number }) => {
-    throw new Failed(`the key_command of the profile ended with ${error.code}: ${error.stderr?.trim() ?? ''}`)
+    throw new FailedError(
+      `the key_command of the profile ended with ${error.code}: ${error.stderr?.trim() ?? ''}`,
+    )
   })
   const key = stdout.trim()
   if (key === '' || key.includes('\n'))
-    throw new NoKey('the key_command of the profile must print the key alone')
+    throw new NoKeyError('the key_command of the profile must print the key alone')
   return key
 }

@@ -2,11 +2,11 @@ import { text } from 'node:stream/consumers'
 import { createClient } from '../../../client/client.ts'
 import { formatBytes } from '../../../client/format.ts'
 import { isWebAddress } from '../../../config-variables.ts'
-import { UsageError } from '../../command.ts'
+import { ask, askSecretly } from '../../ask.ts'
+import { NoKeyError, UsageError } from '../../command-error.ts'
+import { textOf } from '../../option-values.ts'
 import { shellWord } from '../../printable.ts'
-import { ask, askSecretly } from '../ask.ts'
-import { type Call, textOf, type UserCommand } from '../command.ts'
-import { NoKey } from '../explain.ts'
+import type { UserCall, UserCommand } from '../command.ts'
 import { printList, printRecord } from '../output/list.ts'
 import { withService } from '../service.ts'
 import { usualUrl } from './access.ts'
@@ -27,18 +27,17 @@ const login: UserCommand = {
     const client = createClient({ baseUrl: account.url, username: account.user, token: account.key })
     const user = await client.me().finally(() => client.close())
     if (user.username !== account.user)
-      throw new NoKey(`this key belongs to ${user.username}, not to ${account.user}`)
+      throw new NoKeyError(`this key belongs to ${user.username}, not to ${account.user}`)
     const name = textOf(values, 'profile') ?? freeName(known, account)
     const profiles = { ...known.profiles, [name]: account }
     await writeProfiles(config, { current: name, profiles })
     terminal.say(
       `logged in as ${account.user} at ${account.url}: profile ${name}, kept in ${profilesPath(config)}`,
     )
-    return 0
   },
 }
 
-async function askAccount(call: Call, known: Profiles) {
+async function askAccount(call: UserCall, known: Profiles) {
   const { terminal, values, config } = call
   const folder = await readFolderSettings()
   const given = textOf(values, 'url') || config.url
@@ -48,12 +47,16 @@ async function askAccount(call: Call, known: Profiles) {
   const key = values['key-stdin']
     ? (await text(process.stdin)).trim()
     : await askSecretly(terminal, 'Key (not shown)', '--key-stdin')
-  if (!key) throw new NoKey('there is no key')
+  if (!key) throw new NoKeyError('there is no key')
   return { url, user, key }
 }
 
 /** A key goes to the address that a folder names only if the person has been there, or has seen the address and agreed. */
-async function askService(terminal: Call['terminal'], ofFolder: string | undefined, { profiles }: Profiles) {
+async function askService(
+  terminal: UserCall['terminal'],
+  ofFolder: string | undefined,
+  { profiles }: Profiles,
+) {
   if (ofFolder === undefined) return ask(terminal, 'Service', '--url', usualUrl)
   if (Object.values(profiles).some(({ url }) => url === ofFolder)) return ofFolder
   return ask(terminal, 'Service, as .cartage.json says', `--url ${shellWord(ofFolder)}`, ofFolder)
@@ -78,7 +81,6 @@ const logout: UserCommand = {
     const { current, ...rest } = known
     await writeProfiles(config, { ...rest, ...(current !== name && current && { current }), profiles })
     terminal.say(`forgot the profile ${name}`)
-    return 0
   },
 }
 
@@ -95,7 +97,6 @@ const profiles: UserCommand = {
       current: name === current,
     }))
     await printList(call, rows, 'No profiles yet: cartage login makes one')
-    return 0
   },
 }
 
@@ -108,7 +109,6 @@ const use: UserCommand = {
     if (!known.profiles[name!]) throw unknownProfile(name)
     await writeProfiles(config, { ...known, current: name! })
     terminal.say(`now using the profile ${name}`)
-    return 0
   },
 }
 
@@ -142,7 +142,6 @@ const whoami: UserCommand = {
         quota: Number(quota) === 0 ? 'unlimited' : formatBytes(Number(quota)),
       }
       await printRecord(call, document)
-      return 0
     }),
 }
 

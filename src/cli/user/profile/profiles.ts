@@ -2,9 +2,9 @@ import { readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { UserConfig } from '../../../config.ts'
 import { makeFolder } from '../../../make-folder.ts'
-import { UsageError } from '../../command.ts'
-import { freshName } from '../../fresh-name.ts'
-import { tell } from '../terminal.ts'
+import { UsageError } from '../../command-error.ts'
+import { draftName } from '../../named-file.ts'
+import { tell } from '../../terminal.ts'
 
 /** An account of a service. Instead of the key there may be a command that prints it, such as `pass show cartage/demo`. */
 export type Profile = Readonly<{ url: string; user: string; key?: string; key_command?: string }>
@@ -33,7 +33,7 @@ export async function readProfiles(config: UserConfig): Promise<Profiles> {
 export async function writeProfiles(config: UserConfig, profiles: Profiles): Promise<void> {
   const path = profilesPath(config)
   await makeFolder(dirname(path), 0o700)
-  const part = freshName(path)
+  const part = draftName(path)
   await writeFile(part, `${JSON.stringify(profiles, null, 2)}\n`, { mode: 0o600, flag: 'wx' })
   await rename(part, path)
 }

@@ -1,10 +1,12 @@
 import { text } from 'node:stream/consumers'
 import { type ExplainStep, explainStatement, whyNotExplained } from '../../../client/explain-statement.ts'
 import { controlsTransaction, splitStatements } from '../../../client/statements.ts'
-import { UsageError } from '../../command.ts'
-import { type Call, textOf, type UserCommand, wrongCall } from '../command.ts'
+import { wrongCall } from '../../command.ts'
+import { UsageError } from '../../command-error.ts'
+import { readNamedFile } from '../../named-file.ts'
+import { textOf } from '../../option-values.ts'
+import type { UserCall, UserCommand } from '../command.ts'
 import { at, type StatementPlace, wholeText } from '../explain.ts'
-import { readNamedFile } from '../named-file.ts'
 import { type Format, formatByEnding, formats } from '../output/formats.ts'
 import { type Service, withServiceAs } from '../service.ts'
 import { writeTo } from '../whole-file.ts'
@@ -35,7 +37,7 @@ export const sqlCommand: UserCommand = {
     '  cartage sql < report.sql | jq .name',
   ],
   run: async (call) => {
-    const { args, values } = call
+    const { values } = call
     const format = formatOf(call)
     const texts = await readTexts(call)
     return withServiceAs(call, textOf(values, 'as'), async (service) => {
@@ -43,18 +45,13 @@ export const sqlCommand: UserCommand = {
       await writeTo(textOf(values, 'output'), async (target) => {
         for (const place of texts) await runOrExplain(call, service, place, { format, target })
       })
-      return args.length === 0 && texts.length === 0 ? 2 : 0
     })
   },
 }
 
-function formatOf({ values, terminal }: Call): Format {
-  const told = values.json ? 'json' : textOf(values, 'format')
-  if (told !== undefined) {
-    const found = formats.find((format) => format === told)
-    if (!found) throw new UsageError(`--format must be one of ${formats.join(', ')}, not '${told}'`)
-    return found
-  }
+function formatOf({ values, terminal }: UserCall): Format {
+  const format = values.json ? 'json' : (textOf(values, 'format') as Format | undefined)
+  if (format !== undefined) return format
   const file = textOf(values, 'output')
   if (file !== undefined) return formatByEnding(file) ?? 'ndjson'
   return terminal.out.isTerminal ? 'table' : 'ndjson'
@@ -63,7 +60,7 @@ function formatOf({ values, terminal }: Call): Format {
 type Place = Omit<StatementPlace, 'startedAt'>
 
 /** What is to be run, message by message; undefined if a person at a terminal is to be asked. */
-async function readTexts({ args: [statement], values }: Call): Promise<readonly Place[] | undefined> {
+async function readTexts({ args: [statement], values }: UserCall): Promise<readonly Place[] | undefined> {
   const file = textOf(values, 'file')
   if (statement !== undefined) {
     if (file !== undefined) throw wrongCall(sqlCommand, 'a statement or -f FILE, not both')
@@ -78,7 +75,7 @@ async function readTexts({ args: [statement], values }: Call): Promise<readonly 
   return statements.map(({ from, text: one }) => ({ text: content, from, statement: one }))
 }
 
-async function runOrExplain(call: Call, service: Service, place: Place, output: Output): Promise<void> {
+async function runOrExplain(call: UserCall, service: Service, place: Place, output: Output): Promise<void> {
   const { values, terminal } = call
   if (!values.explain && !values.analyze) return runStatement(call, service, place, output)
   const reason = whyNotExplained(place.statement)

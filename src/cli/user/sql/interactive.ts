@@ -5,22 +5,22 @@ import { join } from 'node:path'
 import { createInterface, type Interface } from 'node:readline/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { controlsTransaction, splitStatements } from '../../../client/statements.ts'
-import { Interrupted } from '../../interrupt.ts'
+import { InterruptedError } from '../../command-error.ts'
+import { readNamedFile } from '../../named-file.ts'
 import { printable } from '../../printable.ts'
+import { tell } from '../../terminal.ts'
 import { allTables, showTable } from '../account/tables.ts'
-import type { Call } from '../command.ts'
-import { exitCodeOf, explain, wholeText } from '../explain.ts'
+import type { UserCall } from '../command.ts'
+import { explainFailure, wholeText } from '../explain.ts'
 import { runToEnd } from '../jobs/follow-job.ts'
-import { readNamedFile } from '../named-file.ts'
 import { type Format, formats } from '../output/formats.ts'
 import type { Service } from '../service.ts'
-import { tell } from '../terminal.ts'
 import { writeTo } from '../whole-file.ts'
 import { readHistory, remember } from './history.ts'
 import { runStatement } from './run-statement.ts'
 
 /** SQL line by line: a semicolon ends a statement, a backslash begins a command. */
-export async function runInteractive(call: Call, service: Service, format: Format): Promise<number> {
+export async function runInteractive(call: UserCall, service: Service, format: Format): Promise<void> {
   call.terminal.say(
     `cartage sql as ${service.user} at ${service.url}. Each statement has a session of its own. \\? helps, \\q ends.`,
   )
@@ -56,7 +56,7 @@ const acts: Readonly<Record<string, Act>> = {
 const withArgument: ReadonlySet<string> = new Set(['d', 'format', 'o', 'watch', 'job'])
 
 class Shell {
-  call: Call
+  call: UserCall
   format: Format
   readonly #service: Service
   readonly #lines: Interface
@@ -66,7 +66,7 @@ class Shell {
   #last = ''
   #names: readonly string[] = []
 
-  constructor(call: Call, service: Service, format: Format) {
+  constructor(call: UserCall, service: Service, format: Format) {
     this.call = call
     this.format = format
     this.#service = service
@@ -79,7 +79,7 @@ class Shell {
     })
   }
 
-  async run(): Promise<number> {
+  async run(): Promise<void> {
     Object.assign(this.#lines, { history: await readHistory(this.call.config.stateFolder) })
     this.#lines.on('SIGINT', () => this.#startAnew())
     void this.#learnNames()
@@ -90,7 +90,6 @@ class Shell {
       this.#prompt()
     }
     this.#lines.close()
-    return 0
   }
 
   /** Answers whether to go on. */
@@ -129,7 +128,7 @@ class Shell {
   /** Runs something that Ctrl-C ends, and not the shell with it. Errors are told. */
   async guard(work: (service: Service) => Promise<unknown>): Promise<boolean> {
     const told = new AbortController()
-    const stop = () => told.abort(new Interrupted())
+    const stop = () => told.abort(new InterruptedError())
     process.on('SIGINT', stop)
     this.#lines.pause()
     process.stdin.setRawMode(false)
@@ -137,8 +136,9 @@ class Shell {
       await work({ ...this.#service, signal: told.signal })
       return true
     } catch (error) {
-      if (exitCodeOf(error) === undefined) throw error
-      tell(error instanceof Interrupted ? 'cancelled' : explain(error))
+      const failure = explainFailure(error)
+      if (!failure) throw error
+      tell(error instanceof InterruptedError ? 'cancelled' : failure.message)
       return false
     } finally {
       process.off('SIGINT', stop)

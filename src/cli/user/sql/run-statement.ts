@@ -2,7 +2,7 @@ import type { Writable } from 'node:stream'
 import type { SqlValue, Statement } from '../../../client/api/sql-statement.ts'
 import { formatCount, formatDuration, plural } from '../../../client/format.ts'
 import { visibleTexts } from '../../printable.ts'
-import type { Call } from '../command.ts'
+import type { UserCall } from '../command.ts'
 import { at, type StatementPlace } from '../explain.ts'
 import { type Format, isServed, rowsText, type ServedFormat } from '../output/formats.ts'
 import { showText } from '../output/show.ts'
@@ -15,7 +15,7 @@ export type Output = Readonly<{ format: Format; target: Writable }>
 
 /** Runs one text and writes its rows as they come. What there is to say about them follows on stderr. */
 export function runStatement(
-  call: Call,
+  call: UserCall,
   service: Service,
   place: Omit<StatementPlace, 'startedAt'> & Readonly<{ params?: readonly SqlValue[] }>,
   output: Output,
@@ -31,7 +31,7 @@ export function runStatement(
 }
 
 async function passRows(
-  { terminal }: Call,
+  { terminal }: UserCall,
   { client, signal }: Service,
   statement: Statement,
   { format, target }: Output & { format: ServedFormat },
@@ -91,7 +91,7 @@ class LineCounter {
 }
 
 async function showRows(
-  { terminal }: Call,
+  { terminal }: UserCall,
   { client, signal }: Service,
   statement: Statement,
   { format, target }: Output & { format: Exclude<Format, ServedFormat> },

@@ -1,6 +1,6 @@
 import { findPoints, type ImportPlan, importTarget, isNumber } from '../../../client/import/import-plan.ts'
 import { quoteLiteral } from '../../../client/quote.ts'
-import { UsageError } from '../../command.ts'
+import { UsageError } from '../../command-error.ts'
 import type { Service } from '../service.ts'
 
 /** Names and types. */

@@ -1,10 +1,11 @@
 import { createReadStream } from 'node:fs'
 import { basename } from 'node:path'
 import { formatBytes, formatDuration, plural } from '../../../client/format.ts'
-import { UsageError } from '../../command.ts'
-import { type Call, textOf, type UserCommand } from '../command.ts'
+import { UsageError } from '../../command-error.ts'
+import { statNamedFile } from '../../named-file.ts'
+import { textOf } from '../../option-values.ts'
+import type { UserCall, UserCommand } from '../command.ts'
 import { at, wholeText } from '../explain.ts'
-import { statNamedFile } from '../named-file.ts'
 import { showProgress, transferLine } from '../progress.ts'
 import { type Service, withService } from '../service.ts'
 import { readTableName, tableInSql } from '../table-name.ts'
@@ -33,7 +34,7 @@ const exportCommand: UserCommand = {
   run: (call) => withService(call, (service) => exportRows(call, service)),
 }
 
-async function exportRows(call: Call, service: Service): Promise<number> {
+async function exportRows(call: UserCall, service: Service): Promise<void> {
   const file = textOf(call.values, 'output')
   const format = exportFormatOf(call, file)
   const query = queryOf(call.args[0]!)
@@ -51,16 +52,12 @@ async function exportRows(call: Call, service: Service): Promise<number> {
         : client.download(query, { format, signal, onProgress }),
     )
   })
-  return 0
 }
 
 const copyHead = 'copy ('
 
-function exportFormatOf({ values }: Call, file: string | undefined): ExportFormat {
-  const told = textOf(values, 'format') ?? formatOfEnding(file)
-  const found = exportFormats.find((format) => format === told)
-  if (!found) throw new UsageError(`--format must be one of ${exportFormats.join(', ')}, not '${told}'`)
-  return found
+function exportFormatOf({ values }: UserCall, file: string | undefined): ExportFormat {
+  return (textOf(values, 'format') as ExportFormat | undefined) ?? formatOfEnding(file)
 }
 
 /** A file must not be something else than its name says. */
@@ -92,7 +89,7 @@ type OnProgress = (progress: Readonly<{ bytes: number }>) => void
 
 /** Receives bytes into a file or stdout, with progress. */
 async function transferOut(
-  { terminal }: Call,
+  { terminal }: UserCall,
   file: string | undefined,
   open: (onProgress: OnProgress) => Promise<AsyncIterable<Uint8Array>>,
 ): Promise<void> {
@@ -140,12 +137,7 @@ const copyFrom: UserCommand = {
       const answer = await at(wholeText(statement), () =>
         client.copyFrom(statement, rows, { signal, onProgress }),
       ).finally(stop)
-      const { out } = call.terminal
-      const text = call.values.json
-        ? JSON.stringify(answer)
-        : `${plural(answer.total_rows, 'row')} in ${answer.time} s`
-      out.write(`${text}\n`)
-      return 0
+      return { document: answer, lines: [`${plural(answer.total_rows, 'row')} in ${answer.time} s`] }
     }),
 }
 
@@ -159,8 +151,7 @@ const copyTo: UserCommand = {
       await transferOut(call, file, (onProgress) =>
         at(wholeText(statement), () => client.copyTo(statement, { signal, onProgress })),
       )
-      if (call.values.json) call.terminal.out.write(`${JSON.stringify({ file })}\n`)
-      return 0
+      return { document: { file } }
     }),
 }
 

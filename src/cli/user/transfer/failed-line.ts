@@ -3,7 +3,8 @@ import { encodings } from '../../../client/import/csv-head.ts'
 import { CsvError, type CsvRecord, CsvRecords } from '../../../client/import/csv-records.ts'
 import { geojsonDialect } from '../../../client/import/geojson-csv.ts'
 import type { ImportPlan } from '../../../client/import/import-plan.ts'
-import { Failed, markedLine } from '../explain.ts'
+import { FailedError } from '../../command-error.ts'
+import { markedLine } from '../explain.ts'
 import type { ImportFile } from './import-file.ts'
 
 /** What COPY did not take, with the line of the file that it stands in; other errors as they are. */
@@ -18,7 +19,7 @@ export async function explainCopy(
   if (!line) return error
   const field = columns.findIndex(({ name }) => name === column)
   const { detail, hint } = error
-  return new Failed(
+  return new FailedError(
     [
       error.message,
       ...(await showLine(path, file, Number(line), field)),

@@ -16,9 +16,8 @@ import {
   geojsonToCsv,
   maxGeojsonBytes,
 } from '../../../client/import/geojson-csv.ts'
-import { UsageError } from '../../command.ts'
-import { Failed } from '../explain.ts'
-import { statNamedFile } from '../named-file.ts'
+import { FailedError, UsageError } from '../../command-error.ts'
+import { statNamedFile } from '../../named-file.ts'
 
 /** A file that can be read as often as needed: as text for its types, as bytes for the way to the service. */
 export type ImportFile = Readonly<{
@@ -54,7 +53,7 @@ export async function openImportFile(
   const isGzip = /\.gz$/i.test(path)
   const head = await readStart(path, isGzip)
   const guessed = guessDialect(head)
-  if (!guessed) throw new Failed(`${path} is not text in an encoding that COPY reads: save it as UTF-8`)
+  if (!guessed) throw new FailedError(`${path} is not text in an encoding that COPY reads: save it as UTF-8`)
   const dialect: CsvDialect = {
     ...guessed,
     ...(encoding === undefined ? {} : { encoding: encoding.toUpperCase() as Encoding }),
@@ -108,7 +107,7 @@ async function* unzipped(path: string, packed: Readable): AsyncGenerator<Uint8Ar
 
 function gzipTrouble(path: string, error: unknown): unknown {
   const { code, message } = error as NodeJS.ErrnoException
-  return code?.startsWith('Z_') ? new Failed(`${path} is not a whole gzip file: ${message}`) : error
+  return code?.startsWith('Z_') ? new FailedError(`${path} is not a whole gzip file: ${message}`) : error
 }
 
 async function openGeojson(path: string, bytes: number): Promise<ImportFile> {
@@ -126,6 +125,6 @@ function* csvPieces(path: string, json: string): Generator<Uint8Array> {
   try {
     for (const text of geojsonToCsv(json)) yield Buffer.from(text)
   } catch (error) {
-    throw error instanceof GeojsonError ? new Failed(`${path}: ${error.message}`) : error
+    throw error instanceof GeojsonError ? new FailedError(`${path}: ${error.message}`) : error
   }
 }

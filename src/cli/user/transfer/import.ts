@@ -11,9 +11,11 @@ import {
   tableName,
 } from '../../../client/import/import-plan.ts'
 import { TypeInference } from '../../../client/import/infer-types.ts'
-import { UsageError } from '../../command.ts'
-import { type Call, listOf, textOf, type UserCommand } from '../command.ts'
-import { at, Failed, wholeText } from '../explain.ts'
+import type { CommandResult } from '../../command.ts'
+import { FailedError, UsageError } from '../../command-error.ts'
+import { listOf, textOf } from '../../option-values.ts'
+import type { UserCall, UserCommand } from '../command.ts'
+import { at, wholeText } from '../explain.ts'
 import { showProgress, transferLine } from '../progress.ts'
 import { type Service, withService } from '../service.ts'
 import { readTableName } from '../table-name.ts'
@@ -58,31 +60,30 @@ export const importCommand: UserCommand = {
     const { plan, rows } = await planImport(call, file)
     if (!plan.isNew) return withService(call, (service) => append(call, service, file, plan, rows))
     describePlan(call, file, plan, rows)
-    if (call.values['dry-run']) return showStatements(call, plan)
+    if (call.values['dry-run']) return statementsOf(plan)
     return withService(call, (service) => load(call, service, file, plan))
   },
 }
 
 /** What there is already decides on types and points. */
-async function append(call: Call, service: Service, file: ImportFile, read: ImportPlan, rows: number) {
+async function append(call: UserCall, service: Service, file: ImportFile, read: ImportPlan, rows: number) {
   const plan = fitPlan(read, await columnsOf(service, read), call.values.points !== undefined)
   describePlan(call, file, plan, rows)
-  return call.values['dry-run'] ? showStatements(call, plan) : load(call, service, file, plan)
+  return call.values['dry-run'] ? statementsOf(plan) : load(call, service, file, plan)
 }
 
-function showStatements({ terminal }: Call, plan: ImportPlan): number {
+function statementsOf(plan: ImportPlan): CommandResult {
   const { create, copy, after } = importStatements(plan)
-  terminal.out.write(`${[create, copy, ...after].filter(Boolean).join(';\n')};\n`)
-  return 0
+  return { lines: [create, copy, ...after].filter(Boolean).map((statement) => `${statement};`) }
 }
 
 /** Undefined: it is to be guessed. */
-function headerTold({ values }: Call): boolean | undefined {
+function headerTold({ values }: UserCall): boolean | undefined {
   if (values.header && values['no-header']) throw new UsageError('--header and --no-header: choose one')
   return values.header || values['no-header'] ? values.header === true : undefined
 }
 
-async function planImport(call: Call, file: ImportFile) {
+async function planImport(call: UserCall, file: ImportFile) {
   const [path, given] = call.args as [string, string?]
   if (call.values.append && !file.dialect.hasHeader) throw new UsageError(namesMissing(path))
   const inference = new TypeInference(file.dialect)
@@ -100,10 +101,11 @@ async function planImport(call: Call, file: ImportFile) {
     stop()
   }
   const { columns: inferred, rows, badLine, hasNullMark } = inference.result
-  if (badLine) throw new Failed([badLine.message, ...(await showLine(path, file, badLine.line))].join('\n'))
+  if (badLine)
+    throw new FailedError([badLine.message, ...(await showLine(path, file, badLine.line))].join('\n'))
   if (!inference.isEncodingRight)
     throw new UsageError(`${path} is not UTF-8: say what it is, such as --encoding WIN1252`)
-  if (rows === 0) throw new Failed(`${path} has no rows`)
+  if (rows === 0) throw new FailedError(`${path} has no rows`)
   const names = columnNames(file.header)
   const told = typesTold(call, names)
   const columns = names.map((name, place): ImportColumn => {
@@ -127,7 +129,7 @@ async function planImport(call: Call, file: ImportFile) {
 const namesMissing = (path: string) =>
   `--append goes by the names of columns, and the first line of ${path} has none; if it has, add --header`
 
-function typesTold({ values }: Call, names: readonly string[]): ReadonlyMap<string, string> {
+function typesTold({ values }: UserCall, names: readonly string[]): ReadonlyMap<string, string> {
   return new Map(
     listOf(values, 'type').map((text) => {
       const [, name, type] = /^([^=]+)=(.+)$/.exec(text) ?? []
@@ -138,7 +140,7 @@ function typesTold({ values }: Call, names: readonly string[]): ReadonlyMap<stri
   )
 }
 
-function pointsOf({ values }: Call, columns: readonly ImportColumn[]) {
+function pointsOf({ values }: UserCall, columns: readonly ImportColumn[]) {
   const told = textOf(values, 'points')
   if (told === undefined) return findPoints(columns)
   const [lon = '', lat = ''] = told.split(',')
@@ -150,7 +152,7 @@ function pointsOf({ values }: Call, columns: readonly ImportColumn[]) {
 }
 
 function describePlan(
-  { args, terminal }: Call,
+  { args, terminal }: UserCall,
   { bytes }: ImportFile,
   { columns, points }: ImportPlan,
   rows: number,
@@ -162,8 +164,12 @@ function describePlan(
   terminal.say(`  ${[...parts, ...(points ? [`points from ${points.lon}, ${points.lat}`] : [])].join(' · ')}`)
 }
 
-async function load(call: Call, service: Service, file: ImportFile, plan: ImportPlan): Promise<number> {
-  const { terminal, values } = call
+async function load(
+  call: UserCall,
+  service: Service,
+  file: ImportFile,
+  plan: ImportPlan,
+): Promise<CommandResult> {
   const { client, signal } = service
   const statements = importStatements(plan)
   const startedAt = performance.now()
@@ -175,14 +181,12 @@ async function load(call: Call, service: Service, file: ImportFile, plan: Import
   const prepared = formatDuration(performance.now() - startedAt - loaded)
   const done = plan.isPrepared ? `prepared for maps in ${prepared}` : `completed in ${prepared}`
   const rows = plural(total_rows, 'row')
-  terminal.say(`${plan.table}: ${rows} in ${formatDuration(loaded)}, ${done} (job ${job.job_id})`)
-  if (values.json)
-    terminal.out.write(`${JSON.stringify({ table: plan.table, rows: total_rows, job_id: job.job_id })}\n`)
-  return 0
+  call.terminal.say(`${plan.table}: ${rows} in ${formatDuration(loaded)}, ${done} (job ${job.job_id})`)
+  return { document: { table: plan.table, rows: total_rows, job_id: job.job_id } }
 }
 
 async function upload(
-  { terminal }: Call,
+  { terminal }: UserCall,
   { client, signal, url }: Service,
   file: ImportFile,
   { create, copy }: ImportStatements,

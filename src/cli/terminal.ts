@@ -1,37 +1,41 @@
 import type { WriteStream } from 'node:tty'
 import { styleText } from 'node:util'
-import type { UserConfig } from '../../config.ts'
-import { printable, visible } from '../printable.ts'
+import { printable, visible } from './printable.ts'
 
-type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
+export type TextStyle = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
 
-/** One of the two streams, looked at by itself. */
-export type Face = Readonly<{
+/** stdout or stderr. Each is checked for a terminal separately. */
+export type OutputStream = Readonly<{
   isTerminal: boolean
   stream: NodeJS.WriteStream
   columns: number
   rows: number
-  style: (style: Style, text: string) => string
-  /** In a pipe every byte stays as it is. */
+  style: (style: TextStyle, text: string) => string
+  /** Escapes control characters on a terminal; in a pipe or file every byte stays as it is. */
   write: (text: string) => void
 }>
 
-/** stdout is data, stderr is talk. */
+/** Data goes to stdout, messages go to stderr. */
 export type Terminal = Readonly<{
-  out: Face
-  err: Face
+  out: OutputStream
+  err: OutputStream
   isQuiet: boolean
   showsProgress: boolean
   canAsk: boolean
   pager: string
-  /** A line of talk, which --quiet leaves out. */
-  say: (text: string, style?: Style) => void
+  /** Writes a message, unless --quiet is given. */
+  say: (text: string, style?: TextStyle) => void
 }>
 
-export function openTerminal(values: Readonly<Record<string, unknown>>, config: UserConfig): Terminal {
-  const isPlain = config.isPlain || values['no-color'] === true
-  const out = faceOf(process.stdout, isPlain)
-  const err = faceOf(process.stderr, isPlain)
+export type TerminalSettings = Readonly<{ isPlain: boolean; pager: string }>
+
+export function openTerminal(
+  values: Readonly<Record<string, unknown>>,
+  settings: TerminalSettings,
+): Terminal {
+  const isPlain = settings.isPlain || values['no-color'] === true
+  const out = outputStream(process.stdout, isPlain)
+  const err = outputStream(process.stderr, isPlain)
   const isQuiet = values.quiet === true
   return {
     out,
@@ -39,19 +43,19 @@ export function openTerminal(values: Readonly<Record<string, unknown>>, config: 
     isQuiet,
     showsProgress: !isQuiet && values['no-progress'] !== true,
     canAsk: process.stdin.isTTY === true && err.isTerminal,
-    pager: config.pager,
+    pager: settings.pager,
     say: (text, style) => {
       if (!isQuiet) tell(text, style && ((plain) => err.style(style, plain)))
     },
   }
 }
 
-function faceOf(stream: WriteStream, isPlain: boolean): Face {
+function outputStream(stream: WriteStream, isPlain: boolean): OutputStream {
   const isTerminal = stream.isTTY === true
   return {
     isTerminal,
     stream,
-    // A window may become larger while one looks.
+    // Read each time: the window may be resized.
     get columns() {
       return stream.columns || 80
     },
@@ -63,7 +67,7 @@ function faceOf(stream: WriteStream, isPlain: boolean): Face {
   }
 }
 
-/** All that is said on stderr goes here, but for what is drawn anew there. */
+/** Writes a message to stderr, also with --quiet. */
 export function tell(text: string, style: (text: string) => string = (plain) => plain): void {
   process.stderr.write(`${style(printable(text))}\n`)
 }
