@@ -23,11 +23,6 @@ export async function askSecretly(terminal: Terminal, question: string, flag: st
   return answer.trim()
 }
 
-/** The option of every command that asks for confirmation. */
-export const yesOption = {
-  yes: { type: 'boolean', short: 'y', help: 'do not ask for confirmation' },
-} as const
-
 /** Asks the person to type a name before something is lost, unless --yes is given. `Type ann to delete it` */
 export async function confirm(
   { terminal, values }: CommandCall,

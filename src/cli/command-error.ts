@@ -20,7 +20,7 @@ export class NoKeyError extends CommandError {
   readonly exitCode = 4
 }
 
-/** The person pressed Ctrl-C, or the process was told to end. */
+/** The person pressed Ctrl-C, or the process got SIGTERM. */
 export class InterruptedError extends CommandError {
   readonly exitCode = 130
 

@@ -27,6 +27,17 @@ export type CommandOption = Readonly<{
 }>
 export type CommandOptions = Readonly<Record<string, CommandOption>>
 
+/** Every command takes them. */
+export const outputOptions = {
+  json: { type: 'boolean', help: 'print one JSON document' },
+  help: { type: 'boolean', short: 'h', help: 'explain the command' },
+} as const
+
+/** The option of commands that ask for confirmation. */
+export const yesOption = {
+  yes: { type: 'boolean', short: 'y', help: 'do not ask for confirmation' },
+} as const
+
 /** All of a command but its code: enough for parsing, help and completion. */
 export type CommandSpec = Readonly<{
   /** The words that call it, such as `job run`. */

@@ -1,6 +1,5 @@
 import { auditActions } from '../client/admin-names.ts'
-import type { CommandSection, CommandSpec } from './command.ts'
-import { outputOptions, yesOption } from './common-options.ts'
+import { type CommandSection, type CommandSpec, outputOptions, yesOption } from './command.ts'
 
 const nameArgument = [{ name: 'NAME', kind: 'text' }] as const
 const quotaOption = { type: 'string', value: 'SIZE', help: 'such as 500MB, 10GB or unlimited' } as const
@@ -72,7 +71,7 @@ export const serviceCommands = {
     options: yesOption,
   },
   'org create': {
-    summary: "create an organization and its owner, and print the owner's master key",
+    summary: "create an organization and its owner; prints the owner's key",
     arguments: nameArgument,
     options: {
       owner: { type: 'string', value: 'USER', isRequired: true, help: 'the user to create as owner' },
@@ -81,9 +80,10 @@ export const serviceCommands = {
   },
   'org list': { summary: 'list the organizations' },
   'org delete': {
-    summary: 'delete an organization and its owner; all other members must be deleted before',
+    summary: 'delete an organization and its owner',
     arguments: nameArgument,
     options: yesOption,
+    details: ['All other members must be deleted before.'],
   },
   'table share': {
     summary: 'make a table of a user readable without a key',
@@ -100,7 +100,7 @@ export const serviceCommands = {
     ],
   },
   'host add': {
-    summary: 'register a PostgreSQL cluster for new users, or change the address of one',
+    summary: 'register a PostgreSQL cluster, or change its address',
     arguments: [
       { name: 'NAME', kind: 'text' },
       { name: 'URL', kind: 'text', isOptional: true },
@@ -108,7 +108,10 @@ export const serviceCommands = {
     options: {
       'url-file': { type: 'string', value: 'FILE', kind: 'file', help: 'file with the URL; - is stdin' },
     },
-    details: ['Give a URL with a password in CARTAGE_HOST_URL or in a file: others can see arguments.'],
+    details: [
+      'New users are created on it. Give a URL with a password in CARTAGE_HOST_URL or in a file: other users of',
+      'the machine can see arguments.',
+    ],
   },
   'host list': { summary: 'list the hosts, their addresses and their number of databases' },
   'host remove': { summary: 'remove a host that has no users', arguments: nameArgument },
@@ -121,7 +124,8 @@ export const serviceCommands = {
     details: ['It changes nothing. The exit code is 1 if a check fails.'],
   },
   audit: {
-    summary: 'show changes of keys and accounts, and refused credentials, newest first',
+    summary: 'show changes of keys and accounts, newest first',
+    details: ['Refused credentials are recorded too.'],
     options: {
       account: { type: 'string', value: 'NAME', help: 'of one account only' },
       action: {
@@ -154,10 +158,10 @@ export const serviceCommands = {
     ],
   },
   restore: {
-    summary: 'make an embedded installation from a backup, in an empty CARTAGE_DATA_DIR',
+    summary: 'make an embedded installation from a backup',
     arguments: [{ name: 'FILE', kind: 'file' }],
     options: passphraseOption,
-    details: ['If it fails, nothing is left behind.'],
+    details: ['CARTAGE_DATA_DIR must be empty. If the command fails, it leaves nothing there.'],
   },
 } as const satisfies Readonly<Record<string, Omit<CommandSpec, 'name'>>>
 

@@ -10,6 +10,7 @@ test('cartage --help lists the commands of users and those of the operator', asy
   assert.equal(code, 0)
   for (const command of ['login', 'sql', 'job run', ...serviceCommandNames])
     assert.match(out, new RegExp(`^  ${command} `, 'm'))
+  for (const line of out.split('\n')) assert.ok(line.length <= 80, line)
 })
 
 test('a user is created, listed and deleted; --json prints one JSON document', async (t) => {

@@ -15,7 +15,7 @@ test('login keeps a key in a file for its owner alone, and the key is shown nowh
   await eventually(() => assert.match(terminal.shown(), /Key \(not shown\): /), 60_000)
   terminal.type(`${key}\n`)
   assert.equal(await terminal.ended, 0)
-  assert.match(terminal.shown(), new RegExp(`logged in as ${user} at ${url}: profile ${user}, kept in `))
+  assert.match(terminal.shown(), new RegExp(`logged in as ${user} at ${url}: profile ${user}, saved in `))
   assert.ok(!terminal.shown().includes(key))
   const file = join(home.XDG_CONFIG_HOME, 'cartage/config.json')
   assert.equal((await stat(file)).mode & 0o777, 0o600)
@@ -104,14 +104,14 @@ test('login sends no key to the address of a folder before the person has seen i
 
   const refused = inTerminal(t, home, login)
   await eventually(
-    () => assert.ok(refused.shown().includes(`Service, as .cartage.json says [${url}]: `)),
+    () => assert.ok(refused.shown().includes(`Service, from .cartage.json [${url}]: `)),
     60_000,
   )
   refused.type('\x03')
   assert.equal(await refused.ended, 130)
 
   const agreed = inTerminal(t, home, login)
-  await eventually(() => assert.match(agreed.shown(), /Service, as .cartage.json says/), 60_000)
+  await eventually(() => assert.match(agreed.shown(), /Service, from .cartage.json/), 60_000)
   agreed.type('\n')
   await eventually(() => assert.match(agreed.shown(), /Key \(not shown\): /), 60_000)
   agreed.type(`${key}\n`)
@@ -208,7 +208,7 @@ test('a statement over lines, a command and Ctrl-C work interactively; no token 
   const { home, house, key } = await newHome(t)
   const terminal = inTerminal(t, { ...home, ...connection(house) }, shellLine('sql'))
   const says = (pattern: RegExp) => eventually(() => assert.match(terminal.shown(), pattern), 60_000)
-  await says(/Each statement has a session of its own\. .*\r\n[\s\S]*=> /)
+  await says(/Each statement has its own session\. .*\r\n[\s\S]*=> /)
   terminal.type('select 1 as one,\r')
   await says(/-> /)
   terminal.type('  2 as two;\r')

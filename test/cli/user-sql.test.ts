@@ -83,7 +83,10 @@ test('a narrow terminal cuts text with a sign, never numbers, and else shows row
   const wider = query.replace('pop,', 'pop, pop as p2,')
   const narrow = inTerminal(t, me, shellLine('sql', wider, '--no-progress'), { columns: 40 })
   await narrow.ended
-  assert.ok(narrow.shown().startsWith('too wide for a table here: shown row by row'), narrow.shown())
+  assert.ok(
+    narrow.shown().startsWith('too wide for a table on this terminal: shown row by row'),
+    narrow.shown(),
+  )
   assert.ok(narrow.shown().includes(`long │ ${'x'.repeat(90)}\r\n`), narrow.shown())
 })
 

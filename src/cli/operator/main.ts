@@ -10,11 +10,10 @@ import {
 import { openTerminal } from '../terminal.ts'
 import { runAudit } from './audit.ts'
 import { backupRuns } from './backup.ts'
-import { runDoctor } from './doctor.ts'
 import { explainOperatorFailure } from './explain-error.ts'
 import { hostRuns } from './hosts.ts'
+import { maintenanceRuns } from './maintenance.ts'
 import { organizationRuns } from './organizations.ts'
-import { runRepair } from './repair.ts'
 import { runSecretRotate } from './secret.ts'
 import { shareRuns } from './tables.ts'
 import { runUserSet } from './user-set.ts'
@@ -33,8 +32,7 @@ const runs: Readonly<Record<ServiceCommandName, Command['run']>> = {
   ...organizationRuns,
   ...shareRuns,
   ...hostRuns,
-  repair: runRepair,
-  doctor: runDoctor,
+  ...maintenanceRuns,
   audit: runAudit,
   'secret rotate': runSecretRotate,
   ...backupRuns,
@@ -43,7 +41,7 @@ const runs: Readonly<Record<ServiceCommandName, Command['run']>> = {
 const help = {
   sections: [serviceSection],
   topics: {},
-  footer: 'cartage help COMMAND explains one. Settings are environment variables: docs/configuration.md.',
+  footer: 'cartage help COMMAND explains one. Configuration: docs/configuration.md.',
 }
 
 const program: Program<CommandCall> = {

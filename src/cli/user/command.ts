@@ -1,6 +1,5 @@
 import type { UserConfig } from '../../config.ts'
-import type { Command, CommandCall, CommandOptions } from '../command.ts'
-import { outputOptions } from '../common-options.ts'
+import { type Command, type CommandCall, type CommandOptions, outputOptions } from '../command.ts'
 
 export type UserCall = CommandCall & Readonly<{ config: UserConfig }>
 export type UserCommand = Command<UserCall>

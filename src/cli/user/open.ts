@@ -14,7 +14,7 @@ export const openCommand: UserCommand = {
     if (!call.terminal.canAsk) return
     const opener = { darwin: 'open', win32: 'explorer' }[process.platform as string] ?? 'xdg-open'
     const child = spawn(opener, [address], { stdio: 'ignore', detached: true })
-    // Where there is no browser, the address is there to be copied.
+    // Without a browser the person can copy the address.
     await Promise.race([once(child, 'spawn'), once(child, 'error')]).catch(() => undefined)
     child.unref()
   },

@@ -63,7 +63,7 @@ const help: HelpPages = {
       ['130', 'interrupted'],
     ]),
   },
-  footer: 'cartage help COMMAND explains one. See also: cartage help formats, cartage help exit-codes.',
+  footer: 'cartage help COMMAND explains one; also: help formats, help exit-codes.',
 }
 
 /** The command line of users. It works over HTTP only. */

@@ -1,8 +1,8 @@
 import type { DatabaseGrant, Grant, KeyDocument } from '../../../client/documents.ts'
 import { permissions } from '../../../client/rights-sql.ts'
 import { confirm } from '../../ask.ts'
+import { yesOption } from '../../command.ts'
 import { UsageError } from '../../command-error.ts'
-import { yesOption } from '../../common-options.ts'
 import { readNamedFile } from '../../named-file.ts'
 import { textOf } from '../../option-values.ts'
 import { shellWord } from '../../printable.ts'
@@ -36,7 +36,7 @@ const list: UserCommand = {
     }),
 }
 
-/** The grants of a key in a few words. */
+/** The grants of a key in one line. */
 function describe(grants: readonly Grant[]): string {
   const database = grants.find((grant): grant is DatabaseGrant => grant.type === 'database')
   const tables = (database?.tables ?? []).map(({ name, permissions: held }) => `${name} (${held.join(', ')})`)
@@ -68,17 +68,17 @@ const token: UserCommand = {
 
 const create: UserCommand = {
   name: 'key create',
-  summary: 'make a key',
+  summary: 'create a key',
   arguments: [{ name: 'KEY', kind: 'text' }],
   options: {
-    read: { type: 'string', value: 'T,…', kind: 'table', help: 'tables that it may read' },
-    write: { type: 'string', value: 'T,…', kind: 'table', help: 'tables that it may read and change' },
-    create: { type: 'string', value: 'SCHEMA', help: 'schema in which it may create' },
+    read: { type: 'string', value: 'T,…', kind: 'table', help: 'tables that the key may read' },
+    write: { type: 'string', value: 'T,…', kind: 'table', help: 'tables that the key may read and change' },
+    create: { type: 'string', value: 'SCHEMA', help: 'schema where the key may create tables' },
     grants: {
       type: 'string',
       value: 'FILE',
       kind: 'file',
-      help: 'a JSON file with the whole list of grants',
+      help: 'JSON file with all grants, instead of the options above',
     },
   },
   details: ['  cartage key create reader --read places,quakes', '  cartage key can reader'],
@@ -102,14 +102,14 @@ async function wantedGrants({ values }: UserCall, service: Service): Promise<rea
   ]
 }
 
-/** What is no grant is refused by the service, with its place. */
+/** The service checks the grants themselves. */
 async function readGrants(file: string): Promise<readonly Grant[]> {
   const text = await readNamedFile(file)
   try {
     const grants: unknown = JSON.parse(text)
     if (Array.isArray(grants)) return grants
   } catch {
-    // The same sentence.
+    // Refused below.
   }
   throw new UsageError(`${file} must hold a JSON array of grants`)
 }
@@ -130,12 +130,12 @@ function tablesIn(
 
 async function made(call: UserCall, { token: _hidden, ...key }: KeyDocument): Promise<void> {
   if (call.values.json || !call.terminal.out.isTerminal) await printRecord(call, key)
-  call.terminal.say(`${key.name} is made. Its token: cartage key token ${shellWord(key.name)}`)
+  call.terminal.say(`created ${key.name}. Its token: cartage key token ${shellWord(key.name)}`)
 }
 
 const like: UserCommand = {
   name: 'key like',
-  summary: 'make a key with the grants of another',
+  summary: 'create a key with the grants of another',
   arguments: [...keyArgument, { name: 'NEW', kind: 'text' }],
   run: (call) =>
     withService(call, async ({ client }) => {
@@ -163,7 +163,7 @@ const regenerate: UserCommand = {
 
 const remove: UserCommand = {
   name: 'key delete',
-  summary: 'delete a key; who uses it is refused at once',
+  summary: 'delete a key; its token stops working at once',
   arguments: keyArgument,
   options: yesOption,
   run: async (call) => {
@@ -171,7 +171,7 @@ const remove: UserCommand = {
     await confirm(call, { name, loss: `This deletes the key ${name}`, verb: 'delete' })
     return withService(call, async ({ client }) => {
       await client.keys.delete(name)
-      call.terminal.say(`${name} is deleted`)
+      call.terminal.say(`deleted ${name}`)
     })
   },
 }

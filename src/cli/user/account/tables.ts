@@ -14,11 +14,11 @@ const list: UserCommand = {
   run: (call) =>
     withService(call, async ({ client }) => {
       const rows = (await allTables(client)).map((one) => tableRow(call, one))
-      await printList(call, rows, 'No tables yet: cartage import makes one of a file')
+      await printList(call, rows, 'No tables yet: cartage import creates one from a file')
     }),
 }
 
-/** By name, on as many pages as there are. */
+/** All pages of the list, ordered by name. */
 export async function allTables(client: Service['client']): Promise<readonly Listed[]> {
   const tables: Listed[] = []
   for (let page = 1; ; page++) {
@@ -35,7 +35,7 @@ export async function allTables(client: Service['client']): Promise<readonly Lis
 
 type Listed = Awaited<ReturnType<Service['client']['tables']['read']>>
 
-/** Figures for people on a terminal, plain ones elsewhere. */
+/** Rounded figures on a terminal, exact ones elsewhere. */
 function tableRow({ terminal, values }: UserCall, { name, privacy, updated_at, table }: Listed) {
   const { size, row_count } = table
   const rows = row_count === null ? 'not counted yet' : `about ${formatCount(Number(row_count))}`
@@ -59,7 +59,7 @@ const show: UserCommand = {
 export async function showTable(call: UserCall, service: Service, table: string): Promise<void> {
   const { client, signal } = service
   const { rows } = await client.sql(columnsSql(await findTable(service, table)), { signal })
-  await printList(call, rows, 'It has no columns')
+  await printList(call, rows, 'The table has no columns')
 }
 
 const columnsSql = (table: string) => `
@@ -89,7 +89,7 @@ function privacyCommand(verb: string, summary: string, privacy: 'PUBLIC' | 'PRIV
   }
 }
 
-/** As the service lists it: by its name alone, unless it lies in another schema. */
+/** The name in the list of the service: without the schema, unless it is another one. */
 async function ownTable(service: Service, text: string): Promise<string> {
   const { schema, name } = readTableName(text)
   return schema === undefined || schema === (await usualSchema(service)) ? name : `${schema}.${name}`
@@ -97,7 +97,7 @@ async function ownTable(service: Service, text: string): Promise<string> {
 
 const prepare: UserCommand = {
   name: 'table prepare',
-  summary: 'prepare a table for maps, by a job',
+  summary: 'prepare a table for maps, in a batch job',
   arguments: tableArgument,
   run: (call) =>
     withService(call, async (service) => {

@@ -8,13 +8,13 @@ import type { UserCall } from '../command.ts'
 import type { Service } from '../service.ts'
 import { describeCancelled, JobView } from './job-view.ts'
 
-/** Watches a job to its end. Ctrl-C cancels it and waits for the answer; a second one leaves it running. */
+/** Watches a job until it ends. Ctrl-C cancels the job and waits for that; a second Ctrl-C does not wait. */
 export async function runToEnd(call: UserCall, service: Service, job: JobDocument): Promise<CommandResult> {
   const { isOver, last } = await watch(call, service, job)
   if (isOver) return report(call, last)
   const { terminal } = call
   const { isTerminal, stream } = terminal.err
-  // Listened for before the person can know of it: a signal that nobody listens for ends the process.
+  // Before the message: a second signal without a listener would end the process.
   const secondInterrupt = nextInterrupt()
   if (!terminal.isQuiet) stream.write(`${isTerminal ? ' ' : ''}cancelling … `)
   const cancelled = await Promise.race([cancel(service, job.job_id), secondInterrupt])
@@ -26,13 +26,13 @@ export async function runToEnd(call: UserCall, service: Service, job: JobDocumen
   terminal.say(
     isCancelled
       ? `cancelled. ${describeCancelled(cancelled, last)}`
-      : `it had ended before: ${cancelled.status}`,
+      : `the job had ended before: ${cancelled.status}`,
   )
   printJob(call, cancelled)
   return { exitCode: 130 }
 }
 
-/** Watches only: Ctrl-C changes nothing about the job. */
+/** Watches a job until it ends. Ctrl-C stops watching; the job goes on. */
 export async function waitForEnd(call: UserCall, service: Service, job: JobDocument): Promise<CommandResult> {
   const { isOver, last } = await watch(call, service, job)
   if (isOver) return report(call, last)
@@ -40,7 +40,7 @@ export async function waitForEnd(call: UserCall, service: Service, job: JobDocum
   throw new InterruptedError()
 }
 
-/** Until its end, or until the person interrupts it: then as it was last seen. */
+/** Returns when the job ends or the person interrupts; `last` is the newest state that was read. */
 async function watch({ terminal }: UserCall, { client, signal }: Service, job: JobDocument) {
   const view = new JobView(terminal, job)
   let last = job
@@ -59,7 +59,7 @@ async function watch({ terminal }: UserCall, { client, signal }: Service, job: J
   }
 }
 
-/** It may have ended by itself in the meantime. */
+/** If the job has ended before, the cancel is refused and its final state is read. */
 async function cancel({ client }: Service, id: string): Promise<JobDocument> {
   return client.jobs.cancel(id).catch((error: unknown) => {
     if (error instanceof CartageError && error.code === 'cancel-refused') return client.jobs.read(id)

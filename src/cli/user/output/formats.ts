@@ -4,7 +4,7 @@ import { cellsOf, loadWidths } from './cell.ts'
 import { recordText } from './record.ts'
 import { type Look, type Rows, tableText } from './table.ts'
 
-/** The service writes these itself: their bytes are passed on as they come. */
+/** Formats that the service writes itself: its bytes are passed on unchanged. */
 export const servedFormats = ['ndjson', 'json', 'csv', 'geojson'] as const
 export const formats = ['table', 'line', 'csv', 'tsv', 'json', 'ndjson', 'geojson', 'markdown'] as const
 export type Format = (typeof formats)[number]
@@ -13,11 +13,11 @@ export type ServedFormat = (typeof servedFormats)[number]
 export const isServed = (format: Format): format is ServedFormat =>
   (servedFormats as readonly string[]).includes(format)
 
-/** By the ending of a file's name. */
-export const formatByEnding = (file: string): Format | undefined =>
-  endings[/\.(\w+)$/.exec(file)?.[1]?.toLowerCase() ?? '']
+/** The format of a file by its extension. */
+export const formatByExtension = (file: string): Format | undefined =>
+  extensions[/\.(\w+)$/.exec(file)?.[1]?.toLowerCase() ?? '']
 
-const endings: Readonly<Record<string, Format>> = {
+const extensions: Readonly<Record<string, Format>> = {
   csv: 'csv',
   tsv: 'tsv',
   json: 'json',
@@ -28,7 +28,7 @@ const endings: Readonly<Record<string, Format>> = {
   txt: 'table',
 }
 
-/** Rows in a format that the service does not know. */
+/** Rows in a format that the service does not write. */
 export function rowsText(
   format: Exclude<Format, ServedFormat>,
   rows: Rows,
@@ -47,7 +47,7 @@ async function* linesText({ texts }: Rows, style: OutputStream['style']): AsyncG
   }
 }
 
-/** As COPY writes it: NULL is \N, tabs and line ends are escaped. */
+/** As COPY writes text: NULL is \N, tabs and line ends are escaped. */
 const tsvText = (rows: Rows) =>
   linedText(
     rows,

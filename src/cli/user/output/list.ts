@@ -6,7 +6,7 @@ import { recordText } from './record.ts'
 import { showText } from './show.ts'
 import { tableText } from './table.ts'
 
-/** A list that a command has made: a table on a terminal, NDJSON in a pipe, one document with --json. */
+/** Prints a list: a table on a terminal, NDJSON in a pipe or file, one document with --json. */
 export async function printList(
   { terminal, values }: UserCall,
   rows: readonly Readonly<Record<string, unknown>>[],
@@ -27,7 +27,7 @@ export async function printList(
   }
 }
 
-/** One thing: a line for each of its members on a terminal, one JSON document elsewhere. */
+/** Prints one record: a line for each member on a terminal, one JSON document elsewhere. */
 export async function printRecord(
   { terminal: { out }, values }: UserCall,
   record: Readonly<Record<string, unknown>>,
@@ -35,7 +35,7 @@ export async function printRecord(
   await loadWidths()
   const text = stringifyExact(record)
   const isForPeople = out.isTerminal && !values.json
-  // The text for people is harmless already, and may have colours.
+  // recordText has escaped control characters already, and may add colours.
   if (isForPeople) out.stream.write(recordText(cellsOf(membersOf(text)), undefined, out.style))
   else out.write(`${text}\n`)
 }

@@ -14,11 +14,11 @@ import { type Profiles, profilesPath, readFolderSettings, readProfiles, writePro
 
 const login: UserCommand = {
   name: 'login',
-  summary: 'check a key and keep it in a profile',
+  summary: 'check a key and save it in a profile',
   options: { 'key-stdin': { type: 'boolean', help: 'read the key from stdin instead of asking' } },
   details: [
-    'The profile is called as --profile says, else like the user. It becomes the current one.',
-    'Instead of "key" a profile may have a "key_command", such as "pass show cartage/demo".',
+    'The profile is named after the user, or as --profile says. It becomes the current one.',
+    'Instead of "key" a profile may have a "key_command" that prints it: "pass show cartage/demo".',
   ],
   run: async (call) => {
     const { terminal, config, values } = call
@@ -32,7 +32,7 @@ const login: UserCommand = {
     const profiles = { ...known.profiles, [name]: account }
     await writeProfiles(config, { current: name, profiles })
     terminal.say(
-      `logged in as ${account.user} at ${account.url}: profile ${name}, kept in ${profilesPath(config)}`,
+      `logged in as ${account.user} at ${account.url}: profile ${name}, saved in ${profilesPath(config)}`,
     )
   },
 }
@@ -47,11 +47,11 @@ async function askAccount(call: UserCall, known: Profiles) {
   const key = values['key-stdin']
     ? (await text(process.stdin)).trim()
     : await askSecretly(terminal, 'Key (not shown)', '--key-stdin')
-  if (!key) throw new NoKeyError('there is no key')
+  if (!key) throw new NoKeyError('no key was given')
   return { url, user, key }
 }
 
-/** A key goes to the address that a folder names only if the person has been there, or has seen the address and agreed. */
+/** The address of `.cartage.json` is used if a profile has it already, or after the person has confirmed it. */
 async function askService(
   terminal: UserCall['terminal'],
   ofFolder: string | undefined,
@@ -59,10 +59,10 @@ async function askService(
 ) {
   if (ofFolder === undefined) return ask(terminal, 'Service', '--url', usualUrl)
   if (Object.values(profiles).some(({ url }) => url === ofFolder)) return ofFolder
-  return ask(terminal, 'Service, as .cartage.json says', `--url ${shellWord(ofFolder)}`, ofFolder)
+  return ask(terminal, 'Service, from .cartage.json', `--url ${shellWord(ofFolder)}`, ofFolder)
 }
 
-/** The name of the user; with the host, if that is taken by another account. */
+/** The name of the user, with the host if another account has that name. */
 function freeName({ profiles }: Profiles, { url, user }: { url: string; user: string }): string {
   const taken = profiles[user]
   const isFree = !taken || (taken.url === url && taken.user === user)
@@ -71,7 +71,7 @@ function freeName({ profiles }: Profiles, { url, user }: { url: string; user: st
 
 const logout: UserCommand = {
   name: 'logout',
-  summary: 'forget a profile, the current one if none is named',
+  summary: 'delete a profile; without a name, the current one',
   arguments: [{ name: 'PROFILE', kind: 'profile', isOptional: true }],
   run: async ({ args, config, terminal }) => {
     const known = await readProfiles(config)
@@ -80,7 +80,7 @@ const logout: UserCommand = {
     const { [name]: _gone, ...profiles } = known.profiles
     const { current, ...rest } = known
     await writeProfiles(config, { ...rest, ...(current !== name && current && { current }), profiles })
-    terminal.say(`forgot the profile ${name}`)
+    terminal.say(`deleted the profile ${name}`)
   },
 }
 
@@ -93,29 +93,29 @@ const profiles: UserCommand = {
       name,
       user,
       url,
-      key: key_command ? 'from a command' : 'kept here',
+      key: key_command ? 'from a command' : 'saved',
       current: name === current,
     }))
-    await printList(call, rows, 'No profiles yet: cartage login makes one')
+    await printList(call, rows, 'No profiles yet: cartage login creates one')
   },
 }
 
 const use: UserCommand = {
   name: 'use',
-  summary: 'make another profile the current one',
+  summary: 'choose the current profile',
   arguments: [{ name: 'PROFILE', kind: 'profile' }],
   run: async ({ args: [name], config, terminal }) => {
     const known = await readProfiles(config)
     if (!known.profiles[name!]) throw unknownProfile(name)
     await writeProfiles(config, { ...known, current: name! })
-    terminal.say(`now using the profile ${name}`)
+    terminal.say(`using the profile ${name}`)
   },
 }
 
 const unknownProfile = (name: string | undefined) =>
   new UsageError(
     name === undefined
-      ? 'there is no current profile'
+      ? 'there is no current profile: cartage login creates one'
       : `there is no profile '${name}': cartage profiles lists them`,
   )
 

@@ -25,38 +25,43 @@ import { type ImportFile, openImportFile } from './import-file.ts'
 
 export const importCommand: UserCommand = {
   name: 'import',
-  summary: 'make a table of a CSV, TSV (also .gz) or GeoJSON file, and prepare it for maps',
+  summary: 'create a table from a CSV, TSV or GeoJSON file',
   arguments: [
     { name: 'FILE', kind: 'file' },
     { name: 'TABLE', kind: 'table', isOptional: true },
   ],
   options: {
-    append: { type: 'boolean', help: 'add the rows to a table that is there, by the names of columns' },
+    append: { type: 'boolean', help: 'add the rows to an existing table; columns are matched by name' },
     type: {
       type: 'string',
       multiple: true,
       value: 'COL=TYPE',
-      help: 'the type of a column; may be repeated',
+      help: 'type of a column; may be repeated',
     },
-    points: { type: 'string', value: 'LON,LAT', help: 'make points of two columns; lon and lat are found' },
-    encoding: { type: 'string', value: 'E', help: "the encoding of the file, by PostgreSQL's name" },
+    points: {
+      type: 'string',
+      value: 'LON,LAT',
+      help: 'make points from two columns; lon and lat are found by name',
+    },
+    encoding: { type: 'string', value: 'E', help: 'encoding of the file, such as LATIN1 or WIN1252' },
     header: {
       type: 'boolean',
-      help: 'the first line has the names of the columns, also if it does not look so',
+      help: 'the first line has the names of the columns',
     },
     'no-header': {
       type: 'boolean',
-      help: 'the first line is a row; columns are called column_1, column_2, …',
+      help: 'the first line is data; the columns are column_1, column_2, …',
     },
     'no-prepare': { type: 'boolean', help: 'do not prepare the table for maps' },
-    'dry-run': { type: 'boolean', help: 'show the plan and its SQL, and do nothing' },
+    'dry-run': { type: 'boolean', help: 'show the plan and the SQL only' },
   },
   details: [
-    'The whole file is read for its types first. If something fails, nothing stays, the new table neither.',
+    'import reads the whole file for the types of its columns, creates the table and prepares it for maps.',
+    'CSV and TSV may be compressed (.gz). If something fails, no table and no rows are left.',
   ],
   run: async (call) => {
     const [path] = call.args as [string, string?]
-    const file = await openImportFile(path, textOf(call.values, 'encoding'), headerTold(call))
+    const file = await openImportFile(path, textOf(call.values, 'encoding'), headerOption(call))
     const { plan, rows } = await planImport(call, file)
     if (!plan.isNew) return withService(call, (service) => append(call, service, file, plan, rows))
     describePlan(call, file, plan, rows)
@@ -65,7 +70,7 @@ export const importCommand: UserCommand = {
   },
 }
 
-/** What there is already decides on types and points. */
+/** The existing table decides on types and points. */
 async function append(call: UserCall, service: Service, file: ImportFile, read: ImportPlan, rows: number) {
   const plan = fitPlan(read, await columnsOf(service, read), call.values.points !== undefined)
   describePlan(call, file, plan, rows)
@@ -77,9 +82,9 @@ function statementsOf(plan: ImportPlan): CommandResult {
   return { lines: [create, copy, ...after].filter(Boolean).map((statement) => `${statement};`) }
 }
 
-/** Undefined: it is to be guessed. */
-function headerTold({ values }: UserCall): boolean | undefined {
-  if (values.header && values['no-header']) throw new UsageError('--header and --no-header: choose one')
+/** Undefined: guess. */
+function headerOption({ values }: UserCall): boolean | undefined {
+  if (values.header && values['no-header']) throw new UsageError('give --header or --no-header, not both')
   return values.header || values['no-header'] ? values.header === true : undefined
 }
 
@@ -104,13 +109,13 @@ async function planImport(call: UserCall, file: ImportFile) {
   if (badLine)
     throw new FailedError([badLine.message, ...(await showLine(path, file, badLine.line))].join('\n'))
   if (!inference.isEncodingRight)
-    throw new UsageError(`${path} is not UTF-8: say what it is, such as --encoding WIN1252`)
+    throw new UsageError(`${path} is not UTF-8: give its encoding, such as --encoding WIN1252`)
   if (rows === 0) throw new FailedError(`${path} has no rows`)
   const names = columnNames(file.header)
-  const told = typesTold(call, names)
+  const types = typeOptions(call, names)
   const columns = names.map((name, place): ImportColumn => {
     const { type = 'text', hasQuotedEmpty = false } = inferred[place] ?? {}
-    return { name, type: told.get(name) ?? type, hasQuotedEmpty }
+    return { name, type: types.get(name) ?? type, hasQuotedEmpty }
   })
   const { schema, name } = given === undefined ? { name: tableName(basename(path)) } : readTableName(given)
   const plan: ImportPlan = {
@@ -127,9 +132,9 @@ async function planImport(call: UserCall, file: ImportFile) {
 }
 
 const namesMissing = (path: string) =>
-  `--append goes by the names of columns, and the first line of ${path} has none; if it has, add --header`
+  `--append matches columns by name, and the first line of ${path} seems to have no names. If it has, add --header`
 
-function typesTold({ values }: UserCall, names: readonly string[]): ReadonlyMap<string, string> {
+function typeOptions({ values }: UserCall, names: readonly string[]): ReadonlyMap<string, string> {
   return new Map(
     listOf(values, 'type').map((text) => {
       const [, name, type] = /^([^=]+)=(.+)$/.exec(text) ?? []
@@ -141,9 +146,9 @@ function typesTold({ values }: UserCall, names: readonly string[]): ReadonlyMap<
 }
 
 function pointsOf({ values }: UserCall, columns: readonly ImportColumn[]) {
-  const told = textOf(values, 'points')
-  if (told === undefined) return findPoints(columns)
-  const [lon = '', lat = ''] = told.split(',')
+  const columnPair = textOf(values, 'points')
+  if (columnPair === undefined) return findPoints(columns)
+  const [lon = '', lat = ''] = columnPair.split(',')
   for (const name of [lon, lat]) {
     if (!columns.some((column) => column.name === name))
       throw new UsageError(`--points: there is no column '${name}'`)
@@ -194,7 +199,7 @@ async function upload(
   const isFar = !/^(localhost|127\.|\[::1\])/.test(new URL(url).hostname)
   const { stream, contentEncoding } = file.upload(isFar)
   const startedAt = performance.now()
-  // What is compressed on the way has an unknown length.
+  // The compressed size is not known before.
   const total = isFar && contentEncoding ? undefined : file.bytes
   let sent = 0
   const stop = showProgress(terminal, () => transferLine(sent, total, startedAt))
