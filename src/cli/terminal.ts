@@ -67,7 +67,20 @@ function outputStream(stream: WriteStream, isPlain: boolean): OutputStream {
   }
 }
 
-/** Writes a message to stderr, also with --quiet. */
+/** Writes a message to stderr, also with --quiet. A line of progress makes room for it. */
 export function tell(text: string, style: (text: string) => string = (plain) => plain): void {
+  clearProgressLine()
   process.stderr.write(`${style(printable(text))}\n`)
+}
+
+let hasProgressLine = false
+
+export function drawProgressLine(text: string): void {
+  hasProgressLine = true
+  process.stderr.write(`\r\x1b[K${printable(text)}`)
+}
+
+export function clearProgressLine(): void {
+  if (hasProgressLine) process.stderr.write('\r\x1b[K')
+  hasProgressLine = false
 }

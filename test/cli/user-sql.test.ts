@@ -90,6 +90,16 @@ test('a narrow terminal cuts text with a sign, never numbers, and else shows row
   assert.ok(narrow.shown().includes(`long │ ${'x'.repeat(90)}\r\n`), narrow.shown())
 })
 
+test('a message takes the place of the line of progress', async (t) => {
+  const { me } = await withPlaces(t)
+  const slow =
+    "select pg_sleep(2)::text as slept, pop, pop as p2, repeat('x', 90) as long from places limit 1"
+  const terminal = inTerminal(t, me, shellLine('sql', slow), { columns: 40 })
+  await terminal.ended
+  assert.ok(terminal.shown().includes('\r\x1b[K0 rows  '), terminal.shown())
+  assert.ok(terminal.shown().includes('\r\x1b[Ktoo wide for a table'), terminal.shown())
+})
+
 test('a misspelt column is marked at its place, in an argument and in a file', async (t) => {
   const { me, folder } = await withPlaces(t)
   const hint = 'hint: Perhaps you meant to reference the column "places.name".\n'
