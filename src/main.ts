@@ -1,5 +1,4 @@
-import { explainError } from './cli/explain-error.ts'
-import { talk } from './cli/talk.ts'
+import { explainError, talk } from './cli/operator/explain-error.ts'
 import { unknownVariables } from './config.ts'
 import type { ServiceParts } from './service.ts'
 
@@ -12,7 +11,7 @@ export async function main(args: readonly string[]): Promise<number> {
   if (unknown.length > 0) talk(`not a variable of Cartage, so without effect: ${unknown.join(', ')}`)
   try {
     // Neither loads the code of the other.
-    if (!parts || !signal) return await (await import('./cli/main.ts')).runCommandLine(args)
+    if (!parts || !signal) return await (await import('./cli/operator/main.ts')).runCommandLine(args)
     await (await import('./serve.ts')).serve(parts, signal)
     return 0
   } catch (error) {

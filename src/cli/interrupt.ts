@@ -1,22 +1,17 @@
-/** The person pressed Ctrl-C, or the process was told to end: exit code 130. */
-export class Interrupted extends Error {
-  constructor() {
-    super('interrupted')
-  }
-}
+import { InterruptedError } from './command-error.ts'
 
-/** Runs `work` until it is done or the process is told to stop; the second signal ends the process at once. */
+/** Runs `work` until it ends or a signal arrives. A second signal ends the process at once. */
 export async function untilInterrupted<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const told = new AbortController()
-  const tell = () => told.abort(new Interrupted())
-  for (const name of signals) process.once(name, tell)
+  const interrupted = new AbortController()
+  const interrupt = () => interrupted.abort(new InterruptedError())
+  for (const name of signals) process.once(name, interrupt)
   try {
-    return await work(told.signal)
+    return await work(interrupted.signal)
   } catch (error) {
-    told.signal.throwIfAborted()
+    interrupted.signal.throwIfAborted()
     throw error
   } finally {
-    for (const name of signals) process.off(name, tell)
+    for (const name of signals) process.off(name, interrupt)
   }
 }
 

@@ -1,32 +1,188 @@
-/** The commands that need the service itself, its databases and its secret. The help for people names them too. */
-export const serviceCommands = {
-  serve: 'serve the API and run jobs; --no-worker serves alone',
-  worker: 'run jobs alone',
-  'user create': 'create a user and print its master key',
-  'user list': 'list users',
-  'user show': 'show a user and its limits',
-  'user reset-key': 'give a user a new master key',
-  'user set': 'change the limits of a user',
-  'user delete': 'delete a user and everything it has',
-  'org create': 'create an organization and its owner',
-  'org list': 'list organizations',
-  'org delete': 'delete an organization without members',
-  'table share': 'make a table of a user readable without a key',
-  'table unshare': 'make it private again',
-  'host add': 'register a PostgreSQL cluster',
-  'host list': 'list the clusters',
-  'host remove': 'forget a cluster without users',
-  repair: 'remove what a killed process left half-made',
-  doctor: 'look an installation over and say what to do',
-  audit: 'show who changed what',
-  'secret rotate': 're-encrypt all tokens with a new secret',
-  backup: 'save a running installation whole',
-  restore: 'make an installation from a backup',
-} as const satisfies Record<string, string>
+import { auditActions } from '../contract/admin-names.ts'
+import { type CommandSection, type CommandSpec, outputOptions, yesOption } from './command.ts'
 
-/** `table` is for people, but for `table share` and `table unshare`; everything else is told by its first word. */
+const nameArgument = [{ name: 'NAME', kind: 'text' }] as const
+const quotaOption = { type: 'string', value: 'SIZE', help: 'such as 500MB, 10GB or unlimited' } as const
+const passphraseOption = {
+  'passphrase-file': {
+    type: 'string',
+    value: 'FILE',
+    kind: 'file',
+    help: 'file with the passphrase; - is stdin',
+  },
+} as const
+
+/**
+ * The commands of the operator, without their code: the help and the completion of users have them too, and the bundle
+ * for users must stay free of the service. The code is in operator/.
+ */
+export const serviceCommands = {
+  serve: {
+    summary: 'serve the API and run jobs',
+    options: { 'no-worker': { type: 'boolean', help: 'serve the API only; run jobs with cartage worker' } },
+  },
+  worker: { summary: 'run jobs only' },
+  'user create': {
+    summary: 'create a user and print its master key',
+    arguments: nameArgument,
+    options: {
+      quota: quotaOption,
+      organization: { type: 'string', value: 'ORG', help: 'make the user a member of an organization' },
+      admin: { type: 'boolean', help: 'make the member an admin of the organization' },
+    },
+  },
+  'user list': {
+    summary: 'list the users',
+    details: ['With several hosts, also the host of each user.'],
+  },
+  'user show': {
+    summary: 'show a user, its limits and its host',
+    arguments: nameArgument,
+    options: { key: { type: 'boolean', help: 'show the master key too; this is audited' } },
+  },
+  'user reset-key': {
+    summary: 'give a user a new master key and print it',
+    arguments: nameArgument,
+    details: ['The old key stops working at once.'],
+  },
+  'user set': {
+    summary: 'change the limits of a user',
+    arguments: nameArgument,
+    options: {
+      quota: quotaOption,
+      keys: { type: 'string', value: 'N|default', help: 'how many keys the user may have; 0 is unlimited' },
+      rate: {
+        type: 'string',
+        multiple: true,
+        value: 'GROUP=RATE',
+        help: 'a rate limit: sql=100/60+20, jobs=off, or sql=default for the configured one',
+      },
+      admin: {
+        type: 'string',
+        value: 'on|off',
+        kind: ['on', 'off'],
+        help: 'whether the member is an admin of its organization',
+      },
+    },
+  },
+  'user delete': {
+    summary: 'delete a user and all its data',
+    arguments: nameArgument,
+    options: yesOption,
+  },
+  'org create': {
+    summary: "create an organization and its owner; prints the owner's key",
+    arguments: nameArgument,
+    options: {
+      owner: { type: 'string', value: 'USER', isRequired: true, help: 'the user to create as owner' },
+      quota: quotaOption,
+    },
+  },
+  'org list': { summary: 'list the organizations' },
+  'org delete': {
+    summary: 'delete an organization and its owner',
+    arguments: nameArgument,
+    options: yesOption,
+    details: ['All other members must be deleted before.'],
+  },
+  'table share': {
+    summary: 'make a table of a user readable without a key',
+    arguments: [
+      { name: 'USER', kind: 'text' },
+      { name: 'TABLE', kind: 'text' },
+    ],
+  },
+  'table unshare': {
+    summary: 'make a table of a user private again',
+    arguments: [
+      { name: 'USER', kind: 'text' },
+      { name: 'TABLE', kind: 'text' },
+    ],
+  },
+  'host add': {
+    summary: 'register a PostgreSQL cluster, or change its address',
+    arguments: [
+      { name: 'NAME', kind: 'text' },
+      { name: 'URL', kind: 'text', isOptional: true },
+    ],
+    options: {
+      'url-file': { type: 'string', value: 'FILE', kind: 'file', help: 'file with the URL; - is stdin' },
+    },
+    details: [
+      'New users are created on it. Give a URL with a password in CARTAGE_HOST_URL or in a file: other users of',
+      'the machine can see arguments.',
+    ],
+  },
+  'host list': { summary: 'list the hosts, their addresses and their number of databases' },
+  'host remove': { summary: 'remove a host that has no users', arguments: nameArgument },
+  repair: {
+    summary: 'remove what a killed process left half-made or half-removed',
+    details: ['Every start of the service does the same.'],
+  },
+  doctor: {
+    summary: 'check an installation and say what to fix',
+    details: ['It changes nothing. The exit code is 1 if a check fails.'],
+  },
+  audit: {
+    summary: 'show changes of keys and accounts, newest first',
+    details: ['Refused credentials are recorded too.'],
+    options: {
+      account: { type: 'string', value: 'NAME', help: 'of one account only' },
+      action: {
+        type: 'string',
+        value: 'ACTION',
+        kind: auditActions,
+        help: 'of one action only, such as key.created',
+      },
+      limit: { type: 'string', value: 'N', help: 'how many records; 50 if not given' },
+      before: { type: 'string', value: 'ID', help: 'records before this one' },
+    },
+  },
+  'secret rotate': {
+    summary: 'encrypt all tokens again with a new secret',
+    details: [
+      'The new secret is CARTAGE_NEW_SECRET. An embedded installation generates one if that is not set.',
+      'Restart every process with the new secret afterwards.',
+    ],
+  },
+  backup: {
+    summary: 'save a running installation in one file',
+    arguments: [{ name: 'FILE', kind: 'file' }],
+    options: {
+      ...passphraseOption,
+      'without-secret': { type: 'boolean', help: 'leave the secret out' },
+    },
+    details: [
+      'The file is compressed if its name ends in .gz or .tgz. The secret in it is sealed with a passphrase:',
+      'CARTAGE_BACKUP_PASSPHRASE, or --passphrase-file.',
+    ],
+  },
+  restore: {
+    summary: 'make an embedded installation from a backup',
+    arguments: [{ name: 'FILE', kind: 'file' }],
+    options: passphraseOption,
+    details: ['CARTAGE_DATA_DIR must be empty. If the command fails, it leaves nothing there.'],
+  },
+} as const satisfies Readonly<Record<string, Omit<CommandSpec, 'name'>>>
+
+export type ServiceCommandName = keyof typeof serviceCommands
+
+export const serviceCommandNames = Object.keys(serviceCommands) as readonly ServiceCommandName[]
+
+export const serviceCommand = (name: ServiceCommandName): CommandSpec => ({ name, ...serviceCommands[name] })
+
+export const serviceSection: CommandSection = {
+  title: 'On the machine of the service',
+  commands: serviceCommandNames.map(serviceCommand),
+  commonOptions: outputOptions,
+}
+
+/**
+ * Whether the operator's program runs the words. The first word decides, except that users have `table`, too: there
+ * the second word does.
+ */
 export function isForService([first = '', second = '', ...rest]: readonly string[]): boolean {
   if (first === 'help') return second !== 'help' && isForService([second, ...rest])
   if (first === 'table') return second === 'share' || second === 'unshare'
-  return Object.keys(serviceCommands).some((name) => name.split(' ')[0] === first)
+  return serviceCommandNames.some((name) => name.split(' ')[0] === first)
 }

@@ -34,5 +34,10 @@ test('the service gives the command line as one file that works in an empty fold
   const { version } = JSON.parse(await readFile('package.json', 'utf8'))
   assert.equal((await run(file, ['--version'], options)).stdout, `${version}\n`)
   assert.equal((await run(file, ['sql', 'select 1 as n'], options)).stdout, '{"n":1}\n')
-  await assert.rejects(run(file, ['serve'], options), /is for the machine of the service/)
+  await assert.rejects(run(file, ['serve'], options), /runs on the machine of the service/)
+  for (const words of [
+    ['help', 'org', 'create'],
+    ['org', 'create', '--help'],
+  ])
+    assert.match((await run(file, words, options)).stdout, /^usage: cartage org create NAME --owner USER /)
 })

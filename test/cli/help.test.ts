@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { serviceCommands } from '../../src/cli/service-commands.ts'
+import { serviceCommandNames } from '../../src/cli/service-commands.ts'
 import { cartage } from '../support/call.ts'
 
 test('help COMMAND and COMMAND --help explain every command and every group of them', async () => {
-  const groups = [...Object.keys(serviceCommands).map((name) => name.split(' ')[0]!), 'job', 'key', 'copy']
+  const groups = [...serviceCommandNames.map((name) => name.split(' ')[0]!), 'job', 'key', 'copy']
   const asked = ['serve', 'user create', 'table share', 'job run', ...groups]
   await Promise.all(
     [...new Set(asked)].map(async (name) => {
@@ -16,7 +16,11 @@ test('help COMMAND and COMMAND --help explain every command and every group of t
     }),
   )
   const { out } = await cartage({}, 'help', 'user')
-  assert.match(out, /^usage: cartage user create NAME [\s\S]*\nusage: cartage user delete NAME/)
+  assert.match(
+    out,
+    /^On the machine of the service:\n {2}user create {5}create a user [\s\S]*\n {2}user delete /,
+  )
+  assert.ok(out.endsWith('\n\ncartage help user create explains one.\n'), out)
 })
 
 test('a command that begins well is told how it goes on', async () => {
@@ -33,6 +37,9 @@ test('a command that begins well is told how it goes on', async () => {
     await say('user', 'crate'),
     /unknown command 'user crate'; after 'user' comes one of create, list, /,
   )
-  assert.equal(await say('serve', '--no-workers'), 'cartage: usage: cartage serve [--no-worker]\n')
+  assert.equal(
+    await say('serve', '--no-workers'),
+    "cartage: Unknown option '--no-workers'\nusage: cartage serve [--no-worker]\n",
+  )
   assert.equal(await say('jbo'), "error: unknown command 'jbo'; cartage --help lists them\n")
 })

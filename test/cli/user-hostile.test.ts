@@ -198,7 +198,11 @@ test('an answer that is not one of the service is an error, and so is a full dis
       assert.match(err, /^error: The (answer|service) .*\n$/, call)
     }
   }
-  const full = inTerminal(t, connection(await setup(t)), `${shellLine('sql', 'select 1')} > /dev/full`)
+  const full = inTerminal(
+    t,
+    connection(await setup(t)),
+    `${shellLine('sql', 'select 1', '--no-progress')} > /dev/full`,
+  )
   assert.equal(await full.ended, 1)
   assert.match(full.shown(), /^error: .*ENOSPC[^\n]*\r\n$/)
 })
@@ -235,12 +239,12 @@ test('a file that is missing, a folder, empty, broken or a pipe is a sentence, n
     [notGzip, 'incorrect header check'],
     [torn, 'unexpected end of file'],
   ] as const)
-    calls.push([`${path} is not a whole gzip file: ${reason}`, 'import', path])
+    calls.push([`${path} is not a complete gzip file: ${reason}`, 'import', path])
   for (const [text, ...call] of calls) {
     const { code, err } = await cartage(me, ...call)
     assert.deepEqual([code, err], [1, `error: ${text}\n`], call.join(' '))
   }
   const pipe = await cartage(me, 'import', '/dev/stdin', 't')
   assert.equal(pipe.code, 2)
-  assert.match(pipe.err, /^error: \/dev\/stdin can be read once, .*\n$/)
+  assert.match(pipe.err, /^error: \/dev\/stdin can be read only once, .*\n$/)
 })

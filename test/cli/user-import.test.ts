@@ -36,7 +36,7 @@ test('a file becomes a table with types, points and a key, by the lines that the
   ${file}, line 4:
   4 │ "a↵b",zwei
     │       ^^^^
-hint: --type größe=text loads it as it is.\n`,
+hint: --type größe=text loads the values unchanged.\n`,
   )
   await assert.rejects(house.user.sql('select * from torn'), /does not exist/)
   assert.equal((await cartage(me, 'import', file, 'torn')).code, 0)
@@ -57,7 +57,7 @@ hint: --type größe=text loads it as it is.\n`,
   const parquet = join(folder, 'out.parquet')
   const misnamed = await cartage(me, 'export', 'quakes', '-o', parquet)
   assert.equal(misnamed.code, 2)
-  assert.match(misnamed.err, /^error: \.parquet is none of ours: add --format, one of csv, /)
+  assert.match(misnamed.err, /^error: unknown file type \.parquet: use --format, one of csv, /)
   await assert.rejects(readFile(parquet))
   assert.equal((await cartage(me, 'export', 'quakes', '-o', parquet, '--format', 'csv')).code, 0)
 })
@@ -85,8 +85,12 @@ test('what import does not read, and an empty line, are told as that', async (t)
   const blank = join(folder, 'blank.csv')
   await writeFile(blank, 'a,b\n1,2\n\n3,4\n')
   for (const [file, code, sentence] of [
-    ['-', 2, 'standard input can be read once, but import reads first for the types: save it to a file'],
-    [inLines, 2, `${inLines}: import reads GeoJSON in one document (.geojson, .json), CSV and TSV, not this`],
+    ['-', 2, 'standard input can be read only once, and import reads twice: save it to a file'],
+    [
+      inLines,
+      2,
+      `${inLines}: import reads CSV, TSV and GeoJSON in one document (.geojson, .json), not this type`,
+    ],
     [blank, 1, 'This line is empty: take it out, PostgreSQL would refuse it.'],
   ] as const) {
     const refused = await cartage(me, 'import', file)
@@ -112,9 +116,12 @@ test('--header and --no-header say what the first line is, whatever it looks lik
   assert.equal(await plan(years, '--header'), '2 columns, 2 rows  _2020 bigint · _2021 bigint')
   assert.equal(await plan(names), '2 columns, 1 row  ada text · bob text')
   assert.equal(await plan(names, '--no-header'), '2 columns, 2 rows  column_1 text · column_2 text')
-  assert.match(await plan(years, '--append'), /--append goes by the names of columns, and the first line of /)
+  assert.match(
+    await plan(years, '--append'),
+    /--append matches columns by name, and the first line of .+ seems to have no names/,
+  )
   assert.equal(await plan(years, '--append', '--header'), '2 columns, 2 rows  _2020 bigint · _2021 bigint')
-  assert.equal(await plan(names, '--header', '--no-header'), 'error: --header and --no-header: choose one')
+  assert.equal(await plan(names, '--header', '--no-header'), 'error: give --header or --no-header, not both')
   const file = join(folder, 'names.csv')
   await writeFile(file, names)
   assert.equal((await cartage(me, 'import', file, '--no-header', '--no-prepare')).code, 0)

@@ -36,8 +36,5 @@ test('every command takes the name of a table as the list shows it, with its sch
     err: 'error: relation "no such" does not exist\n',
   })
   const dotted = await cartage(me, 'table', 'show', 'a.b.c')
-  assert.equal(
-    dotted.err,
-    `error: 'a.b.c' is not the name of a table: a name with a dot is written '"a.b"'\n`,
-  )
+  assert.equal(dotted.err, `error: 'a.b.c' is not the name of a table. Quote a name with a dot: '"a.b"'\n`)
 })

@@ -15,7 +15,7 @@ test('login keeps a key in a file for its owner alone, and the key is shown nowh
   await eventually(() => assert.match(terminal.shown(), /Key \(not shown\): /), 60_000)
   terminal.type(`${key}\n`)
   assert.equal(await terminal.ended, 0)
-  assert.match(terminal.shown(), new RegExp(`logged in as ${user} at ${url}: profile ${user}, kept in `))
+  assert.match(terminal.shown(), new RegExp(`logged in as ${user} at ${url}: profile ${user}, saved in `))
   assert.ok(!terminal.shown().includes(key))
   const file = join(home.XDG_CONFIG_HOME, 'cartage/config.json')
   assert.equal((await stat(file)).mode & 0o777, 0o600)
@@ -100,18 +100,18 @@ test('login sends no key to the address of a folder before the person has seen i
       env: { ...process.env, ...home },
     },
   ).catch(({ code, stderr }) => ({ code, stderr }))
-  assert.deepEqual(piped, { code: 2, stderr: `error: nobody can be asked here: add --url ${url}\n` })
+  assert.deepEqual(piped, { code: 2, stderr: `error: no terminal to ask on: add --url ${url}\n` })
 
   const refused = inTerminal(t, home, login)
   await eventually(
-    () => assert.ok(refused.shown().includes(`Service, as .cartage.json says [${url}]: `)),
+    () => assert.ok(refused.shown().includes(`Service, from .cartage.json [${url}]: `)),
     60_000,
   )
   refused.type('\x03')
   assert.equal(await refused.ended, 130)
 
   const agreed = inTerminal(t, home, login)
-  await eventually(() => assert.match(agreed.shown(), /Service, as .cartage.json says/), 60_000)
+  await eventually(() => assert.match(agreed.shown(), /Service, from .cartage.json/), 60_000)
   agreed.type('\n')
   await eventually(() => assert.match(agreed.shown(), /Key \(not shown\): /), 60_000)
   agreed.type(`${key}\n`)
@@ -162,12 +162,23 @@ test('bash runs nothing of a name that it completes, and the terminal gets no na
   assert.deepEqual(await readdir(folder), ['cartage'])
 })
 
-test('bash completes commands, options, tables and keys, and runs nothing of what was typed', async (t) => {
+test('bash completes commands of users and the operator, options, tables and keys, and runs nothing of what was typed', async (t) => {
   const { home, house } = await newHome(t)
   await house.user.sql('create table places_of_note as select 1 as id')
   const folder = await mkdtemp(join(tmpdir(), 'bin-'))
   await symlink(userProgram, join(folder, 'cartage'))
-  const lines = ['job ', 'sql --for', 'table show pla', 'key can Mas', 'sql $(touch ran) --ana']
+  const lines = [
+    'job ',
+    'sql --for',
+    'table show pla',
+    'key can Mas',
+    'sql $(touch ran) --ana',
+    'user re',
+    'user set ann --q',
+    'user set ann --admin ',
+    'audit --action key.c',
+    'help table un',
+  ]
   const script = `source <(cartage completion bash); source <(cartage completion bash)
     for line in "\${@}"; do
       COMP_WORDS=(cartage $line); [[ $line == *' ' ]] && COMP_WORDS+=(''); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1))
@@ -183,6 +194,11 @@ test('bash completes commands, options, tables and keys, and runs nothing of wha
     'places_of_note',
     'Master',
     '--analyze',
+    'reset-key',
+    '--quota',
+    'on off',
+    'key.created',
+    'unshare',
     '',
   ])
   assert.deepEqual(await readdir(folder), ['cartage'])
@@ -192,7 +208,7 @@ test('a statement over lines, a command and Ctrl-C work interactively; no token 
   const { home, house, key } = await newHome(t)
   const terminal = inTerminal(t, { ...home, ...connection(house) }, shellLine('sql'))
   const says = (pattern: RegExp) => eventually(() => assert.match(terminal.shown(), pattern), 60_000)
-  await says(/Each statement has a session of its own\. .*\r\n[\s\S]*=> /)
+  await says(/Each statement has its own session\. .*\r\n[\s\S]*=> /)
   terminal.type('select 1 as one,\r')
   await says(/-> /)
   terminal.type('  2 as two;\r')

@@ -77,15 +77,27 @@ test('every format keeps every digit, and NULL apart from an empty text', async 
 test('a narrow terminal cuts text with a sign, never numbers, and else shows row by row', async (t) => {
   const { me } = await withPlaces(t)
   const query = "select name, pop, repeat('x', 90) as long from places order by pop desc limit 1"
-  const wide = inTerminal(t, me, shellLine('sql', query))
+  const wide = inTerminal(t, me, shellLine('sql', query, '--no-progress'))
   await wide.ended
   assert.ok(wide.shown().includes(` Jakarta  │ 41913860 │ ${'x'.repeat(55)}…\r\n`), wide.shown())
-  const narrow = inTerminal(t, me, shellLine('sql', `${query.replace('pop,', 'pop, pop as p2,')}`), {
-    columns: 40,
-  })
+  const wider = query.replace('pop,', 'pop, pop as p2,')
+  const narrow = inTerminal(t, me, shellLine('sql', wider, '--no-progress'), { columns: 40 })
   await narrow.ended
-  assert.ok(narrow.shown().startsWith('too wide for a table here: shown row by row'), narrow.shown())
+  assert.ok(
+    narrow.shown().startsWith('too wide for a table on this terminal: shown row by row'),
+    narrow.shown(),
+  )
   assert.ok(narrow.shown().includes(`long │ ${'x'.repeat(90)}\r\n`), narrow.shown())
+})
+
+test('a message takes the place of the line of progress', async (t) => {
+  const { me } = await withPlaces(t)
+  const slow =
+    "select pg_sleep(2)::text as slept, pop, pop as p2, repeat('x', 90) as long from places limit 1"
+  const terminal = inTerminal(t, me, shellLine('sql', slow), { columns: 40 })
+  await terminal.ended
+  assert.ok(terminal.shown().includes('\r\x1b[K0 rows  '), terminal.shown())
+  assert.ok(terminal.shown().includes('\r\x1b[Ktoo wide for a table'), terminal.shown())
 })
 
 test('a misspelt column is marked at its place, in an argument and in a file', async (t) => {

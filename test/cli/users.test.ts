@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { sizeInBytes } from '../../src/cli/size.ts'
+import { bytesOf } from '../../src/cli/option-values.ts'
 import { describeSize } from '../../src/contract/text/sizes.ts'
 import { cartage, installation, inTerminal, shellLine } from '../support/call.ts'
 import { eventually, setup } from '../support/setup.ts'
@@ -50,14 +50,15 @@ test('a person at a terminal is asked before a user is deleted', async (t) => {
   const { username } = house.user
   const answering = async (typed: string) => {
     const terminal = inTerminal(t, installation(house), shellLine('user', 'delete', username))
-    await eventually(() => assert.match(terminal.shown(), /to do it: /), 60_000)
+    await eventually(() => assert.match(terminal.shown(), /to delete it: /), 60_000)
     terminal.type(`${typed}\n`)
     await terminal.ended
     return terminal.shown()
   }
   const refused = await answering('something else')
-  assert.match(refused, /is for good\. Type .+ to do it: /)
-  assert.match(refused, /nothing was deleted/)
+  const question = `This deletes the user ${username} and all its data. Type ${username} to delete it: `
+  assert.ok(refused.includes(question), refused)
+  assert.match(refused, /nothing was changed/)
   assert.equal((await cartage(installation(house), 'user', 'show', username)).code, 0)
   assert.match(await answering(username), new RegExp(`deleted user ${username}`))
 })
@@ -84,7 +85,7 @@ test('a host that has users is not removed, nor the first one, and one without i
 })
 
 test('sizes are read and shown as people write them', () => {
-  const size = (text: string) => sizeInBytes('quota', text)
+  const size = (text: string) => bytesOf({ quota: text }, 'quota')
   assert.deepEqual(['0', 'unlimited', '5000000', '1kB', '500MB', '1GB', '1.5 GiB', '2T', '10b'].map(size), [
     0,
     0,

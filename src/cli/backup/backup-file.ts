@@ -4,15 +4,15 @@ import { dirname } from 'node:path'
 import { Readable, type Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
-import { UsageError } from '../command.ts'
-import { withFile } from '../file-trouble.ts'
-import { freshName } from '../fresh-name.ts'
+import { UsageError } from '../command-error.ts'
+import { withFileName } from '../file-error.ts'
 import { untilInterrupted } from '../interrupt.ts'
+import { draftName } from '../named-file.ts'
 import { readTarEntry, tarEntry } from './tar-entry.ts'
 
 /**
- * A backup is one tar: `cartage.json` (what it is), `cartage.secret` (sealed with a passphrase; not there if it was
- * left out), then the files of the cluster as pg_basebackup gives them.
+ * The content of `cartage.json`. A backup is one tar: `cartage.json`, then `cartage.secret` (encrypted with a passphrase;
+ * may be left out), then the files of the cluster from pg_basebackup.
  */
 export type BackupNote = Readonly<{
   format: 1
@@ -23,15 +23,15 @@ export type BackupNote = Readonly<{
   has_secret: boolean
 }>
 
-/** Writes the file whole or not at all, also when it is interrupted; it is on the disk when this returns. */
+/** Writes and syncs the file. If it fails or is interrupted, no file is left. */
 export async function writeBackup(
   file: string,
   note: BackupNote,
   secret: Buffer | undefined,
   fill: (write: (tar: Readable) => Promise<void>) => Promise<void>,
 ): Promise<void> {
-  if (await isThere(file)) throw new UsageError(`${file} is there already`)
-  const part = freshName(file)
+  if (await isThere(file)) throw new UsageError(`${file} exists already`)
+  const part = draftName(file)
   const entries = [
     tarEntry('cartage.json', Buffer.from(`${JSON.stringify(note, null, 2)}\n`)),
     ...(secret ? [tarEntry('cartage.secret', secret)] : []),
@@ -49,15 +49,15 @@ export async function writeBackup(
     await syncPath(dirname(file))
   } catch (error) {
     await rm(part, { force: true })
-    throw withFile(error, file)
+    throw withFileName(error, file)
   }
 }
 
 export type OpenBackup = Readonly<{ note: BackupNote; secret: Buffer | undefined; tar: Readable }>
 
-/** Reads what a backup says of itself; `tar` is what remains: the cluster. */
+/** Reads the note and the secret of a backup. `tar` is the rest: the files of the cluster. */
 export async function openBackup(file: string): Promise<OpenBackup> {
-  // Before there is a stream: nobody would hear of the error of one that cannot be opened.
+  // Before the stream is made: its error event would come before anything listens.
   const isPacked = await beginsWithGzip(file)
   const source = createReadStream(file, { highWaterMark: 1024 ** 2 })
   const tar = isPacked ? unpacked(source) : source
@@ -73,14 +73,14 @@ async function readNote(tar: Readable): Promise<BackupNote | undefined> {
   return JSON.parse(first.content.toString('utf8')) as BackupNote
 }
 
-/** What is neither gzip nor JSON, though it begins like that. */
+/** Content that begins like gzip or JSON and is not. */
 function nothingIfDamaged(error: NodeJS.ErrnoException): undefined {
   if (!(error instanceof SyntaxError) && !error.code?.startsWith('Z_')) throw error
 }
 
 function unpacked(source: Readable): Readable {
   const gunzip = createGunzip()
-  // Its reader hears of an error.
+  // The reader of gunzip gets the error.
   pipeline(source, gunzip).catch(() => undefined)
   return gunzip
 }

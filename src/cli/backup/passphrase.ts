@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, randomBytes, scryptSync } from 'node:crypto'
 
-/** Sealed with a passphrase: salt, nonce, tag, ciphertext (scrypt, AES-256-GCM). */
+/** Encrypts with a passphrase. The result is salt, nonce, tag and ciphertext (scrypt, AES-256-GCM). */
 export function sealWithPassphrase(passphrase: string, text: string): Buffer {
   const [salt, nonce] = [randomBytes(16), randomBytes(12)]
   const cipher = createCipheriv('aes-256-gcm', keyOf(passphrase, salt), nonce)
@@ -8,7 +8,7 @@ export function sealWithPassphrase(passphrase: string, text: string): Buffer {
   return Buffer.concat([salt, nonce, cipher.getAuthTag(), body])
 }
 
-/** Undefined if the passphrase is another one, or what was sealed is damaged. */
+/** Undefined if the passphrase is wrong or the data are damaged. */
 export function openWithPassphrase(passphrase: string, sealed: Buffer): string | undefined {
   const key = keyOf(passphrase, sealed.subarray(0, 16))
   try {
@@ -20,6 +20,6 @@ export function openWithPassphrase(passphrase: string, sealed: Buffer): string |
   }
 }
 
-/** A guess takes about 100 ms and 64 MB. */
+/** Each guess of a passphrase costs about 100 ms and 64 MB. */
 const keyOf = (passphrase: string, salt: Buffer) =>
   scryptSync(passphrase, salt, 32, { N: 2 ** 16, r: 8, p: 1, maxmem: 128 * 1024 ** 2 })

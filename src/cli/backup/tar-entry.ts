@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 
 const block = 512
 
-/** A small file as an entry of a tar (ustar). What follows may be another tar: together they are one. */
+/** A small file as an entry of a tar (ustar). Another tar may follow it: both together are one tar. */
 export function tarEntry(name: string, content: Buffer): Buffer {
   const header = Buffer.alloc(block)
   header.write(name, 0, 100)
@@ -24,7 +24,7 @@ export function tarEntry(name: string, content: Buffer): Buffer {
   return Buffer.concat([header, content, Buffer.alloc(padding(content.length))])
 }
 
-/** Reads one such entry from the beginning of a stream, and leaves the rest in it; undefined if it is none. */
+/** Reads one entry from the beginning of a stream; undefined if there is none. The rest of the stream stays unread. */
 export async function readTarEntry(
   stream: Readable,
   largestBytes: number,
@@ -40,7 +40,7 @@ export async function readTarEntry(
 
 const padding = (size: number) => (block - (size % block)) % block
 
-/** Undefined if there are fewer. */
+/** Reads so many bytes; undefined if the stream ends before. */
 function take(stream: Readable, bytes: number): Promise<Buffer | undefined> {
   if (bytes === 0) return Promise.resolve(Buffer.alloc(0))
   return new Promise((resolve, reject) => {
@@ -54,13 +54,13 @@ function take(stream: Readable, bytes: number): Promise<Buffer | undefined> {
       reject(error)
     }
     const look = () => {
-      // Fewer only at the end.
+      // It returns fewer bytes only at the end of the stream.
       const chunk: Buffer | null = stream.read(bytes)
       if (!chunk) return
       stop()
       resolve(chunk.length === bytes ? chunk : undefined)
     }
-    // One listener to the end: with a new one for each look, the end of a stream can be missed.
+    // The listener stays until the end: one added anew for each read can miss the end of the stream.
     stream.on('readable', look).on('end', tooFew).on('close', tooFew).on('error', fail)
     if (stream.readableEnded || stream.destroyed) tooFew()
     else look()

@@ -8,8 +8,8 @@ import { requireCluster } from '../../postgres/cluster/installations.ts'
 import { shareCluster } from '../../postgres/cluster/shared-cluster.ts'
 
 /**
- * Runs `work` as the operator of the installation that the environment describes, straight on its databases: the
- * admin API may be off and the service may be down. An embedded cluster that does not run is started for the while.
+ * Runs `work` on the databases of the installation that the environment describes. The service may be down and the admin
+ * API may be off. If the embedded cluster does not run, it is started, and stopped afterwards.
  */
 export async function asOperator<T>(
   work: (installation: Installation, config: Config, adminUrl: string) => Promise<T>,

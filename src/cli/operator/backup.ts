@@ -8,87 +8,71 @@ import { firstHostId } from '../../postgres/hosts.ts'
 import { readVersion } from '../../version.ts'
 import { type BackupNote, type OpenBackup, openBackup, writeBackup } from '../backup/backup-file.ts'
 import { openWithPassphrase, sealWithPassphrase } from '../backup/passphrase.ts'
-import { type Command, type OptionValues, UsageError } from '../command.ts'
-import { readSecretFile } from '../secret-input.ts'
+import type { Command } from '../command.ts'
+import { UsageError } from '../command-error.ts'
+import { readSecretFile } from '../named-file.ts'
+import { type OptionValues, textOf } from '../option-values.ts'
 import { asOperator } from './as-operator.ts'
 
-const backup: Command = {
-  name: 'backup',
-  usage: 'FILE [--passphrase-file FILE | --without-secret]',
-  summary:
-    'save a running installation whole, compressed if FILE ends in .gz; the secret is sealed with CARTAGE_BACKUP_PASSPHRASE, or a passphrase from a file (- is standard input)',
-  positionals: ['FILE'],
-  options: { 'passphrase-file': { type: 'string' }, 'without-secret': { type: 'boolean' } },
-  run: async ([file], options) => {
-    const passphrase = options['without-secret'] ? undefined : await givenPassphrase(options)
-    if (passphrase === undefined && !options['without-secret'])
-      throw new UsageError('set CARTAGE_BACKUP_PASSPHRASE, or leave the secret out: --without-secret')
-    const saved = await asOperator(async ({ databases }, config, adminUrl) => {
-      const { rows } = await databases.control.query<{ major: number }>(
-        `select current_setting('server_version_num')::integer / 10000 as major`,
-      )
-      const keys = await loadOrCreateSecrets(config, config.databaseUrl ? undefined : adminUrl)
-      const note: BackupNote = {
-        format: 1,
-        version: readVersion(),
-        postgres: rows[0]!.major,
-        namespace: config.namespace,
-        created_at: new Date().toISOString(),
-        has_secret: passphrase !== undefined,
-      }
-      const binaries = await chooseBinaries(note.postgres)
-      await writeBackup(
-        file!,
-        note,
-        passphrase === undefined ? undefined : sealKeys(passphrase, keys),
-        (write) => takeBaseBackup(adminUrl, binaries, write),
-      )
-      return { note, others: databases.hosts.all().filter(({ id }) => id !== firstHostId) }
+const backup: Command['run'] = async ({ args, values }) => {
+  const file = args[0]!
+  const passphrase = values['without-secret'] ? undefined : await givenPassphrase(values)
+  if (passphrase === undefined && !values['without-secret'])
+    throw new UsageError('set CARTAGE_BACKUP_PASSPHRASE, or leave the secret out: --without-secret')
+  const saved = await asOperator(async ({ databases }, config, adminUrl) => {
+    const { rows } = await databases.control.query<{ major: number }>(
+      `select current_setting('server_version_num')::integer / 10000 as major`,
+    )
+    const keys = await loadOrCreateSecrets(config, config.databaseUrl ? undefined : adminUrl)
+    const note: BackupNote = {
+      format: 1,
+      version: readVersion(),
+      postgres: rows[0]!.major,
+      namespace: config.namespace,
+      created_at: new Date().toISOString(),
+      has_secret: passphrase !== undefined,
+    }
+    const binaries = await chooseBinaries(note.postgres)
+    const secret = passphrase === undefined ? undefined : sealKeys(passphrase, keys)
+    await writeBackup(file, note, secret, (write) => takeBaseBackup(adminUrl, binaries, write))
+    return { note, others: databases.hosts.all().filter(({ id }) => id !== firstHostId) }
+  })
+  return {
+    document: { file, ...saved.note, not_included: saved.others.map(({ name }) => name) },
+    lines: [
+      saved.note.has_secret ? `saved ${file}` : `saved ${file} without the secret: keep that elsewhere`,
+      ...saved.others.map(({ name }) => `not in it: the host ${name}, which is a cluster of its own`),
+    ],
+  }
+}
+
+const restore: Command['run'] = async ({ args, values }) => {
+  const config = readConfig()
+  if (config.databaseUrl)
+    throw new UsageError('a backup is restored as an embedded installation: unset CARTAGE_DATABASE_URL')
+  const opened = await openBackup(args[0]!)
+  try {
+    const keys = openKeys(opened, await givenPassphrase(values))
+    const binaries = await chooseBinaries(opened.note.postgres)
+    const log = createLog('error', process.stderr)
+    await restoreCluster(config.dataDir, binaries, opened.tar, log, async () => {
+      if (keys) await keepSecrets(config, keys)
     })
-    return {
-      document: { file, ...saved.note, not_included: saved.others.map(({ name }) => name) },
-      lines: [
-        saved.note.has_secret ? `saved ${file}` : `saved ${file} without the secret: keep that elsewhere`,
-        ...saved.others.map(({ name }) => `not in it: the host ${name}, which is a cluster of its own`),
-      ],
-    }
-  },
+  } finally {
+    opened.tar.destroy()
+  }
+  const { note } = opened
+  return {
+    document: { data_dir: config.dataDir, ...note },
+    lines: [
+      `restored the installation of ${note.created_at} into ${config.dataDir}`,
+      ...(note.namespace === config.namespace ? [] : [`start it with CARTAGE_NAMESPACE=${note.namespace}`]),
+      ...(note.has_secret ? [] : [`its secret is not in the backup: put it into ${config.dataDir}/secret`]),
+    ],
+  }
 }
 
-const restore: Command = {
-  name: 'restore',
-  usage: 'FILE [--passphrase-file FILE]',
-  summary: 'make an embedded installation from a backup, in an empty CARTAGE_DATA_DIR; whole or not at all',
-  positionals: ['FILE'],
-  options: { 'passphrase-file': { type: 'string' } },
-  run: async ([file], options) => {
-    const config = readConfig()
-    if (config.databaseUrl)
-      throw new UsageError('a backup is restored as an embedded installation: unset CARTAGE_DATABASE_URL')
-    const opened = await openBackup(file!)
-    try {
-      const keys = openKeys(opened, await givenPassphrase(options))
-      const binaries = await chooseBinaries(opened.note.postgres)
-      const log = createLog('error', process.stderr)
-      await restoreCluster(config.dataDir, binaries, opened.tar, log, async () => {
-        if (keys) await keepSecrets(config, keys)
-      })
-    } finally {
-      opened.tar.destroy()
-    }
-    const { note } = opened
-    return {
-      document: { data_dir: config.dataDir, ...note },
-      lines: [
-        `restored the installation of ${note.created_at} into ${config.dataDir}`,
-        ...(note.namespace === config.namespace ? [] : [`start it with CARTAGE_NAMESPACE=${note.namespace}`]),
-        ...(note.has_secret ? [] : [`its secret is not in the backup: put it into ${config.dataDir}/secret`]),
-      ],
-    }
-  },
-}
-
-export const backupCommands: readonly Command[] = [backup, restore]
+export const backupRuns = { backup, restore } as const
 
 type Keys = Readonly<{ secret: string; adminToken: string }>
 
@@ -107,8 +91,8 @@ function openKeys({ note, secret }: OpenBackup, passphrase: string | undefined):
   return JSON.parse(text) as Keys
 }
 
-async function givenPassphrase(options: OptionValues): Promise<string | undefined> {
-  const file = options['passphrase-file'] as string | undefined
+async function givenPassphrase(values: OptionValues): Promise<string | undefined> {
+  const file = textOf(values, 'passphrase-file')
   const passphrase =
     file === undefined ? readConfig().backupPassphrase : await readSecretFile(file, 'passphrase')
   if (passphrase && passphrase.length < 12)

@@ -7,108 +7,83 @@ import { describeKeyQuota, describeQuota } from '../../contract/text/sizes.ts'
 import { errors } from '../../errors.ts'
 import { resetMasterKey, showMasterKey } from '../../keys/master-key.ts'
 import { addressOf, type Host } from '../../postgres/hosts.ts'
+import { confirm } from '../ask.ts'
 import type { Command } from '../command.ts'
-import { confirmation, confirmLoss } from '../confirm.ts'
-import { sizeInBytes } from '../size.ts'
+import { bytesOf, textOf } from '../option-values.ts'
 import { asOperator } from './as-operator.ts'
 
-const create: Command = {
-  name: 'user create',
-  usage: 'NAME [--quota SIZE] [--organization ORG] [--admin]',
-  summary: 'create a user and print its master key; a quota such as 500MB or 10GB',
-  positionals: ['NAME'],
-  options: { quota: { type: 'string' }, organization: { type: 'string' }, admin: { type: 'boolean' } },
-  run: async ([username], options) => {
-    const quotaBytes = sizeInBytes('quota', options.quota)
-    const { account, masterToken } = await asOperator((installation) =>
-      createUser(installation, {
-        username: username!,
-        quotaBytes,
-        organization: options.organization as string | undefined,
-        isOrgAdmin: options.admin === true || undefined,
-      }),
-    )
-    return {
-      document: { ...userDocument(account), api_key: masterToken },
-      lines: [`user        ${account.username}`, `master key  ${masterToken}`],
-    }
-  },
+const create: Command['run'] = async ({ args, values }) => {
+  const quotaBytes = bytesOf(values, 'quota')
+  const { account, masterToken } = await asOperator((installation) =>
+    createUser(installation, {
+      username: args[0]!,
+      quotaBytes,
+      organization: textOf(values, 'organization'),
+      isOrgAdmin: values.admin === true || undefined,
+    }),
+  )
+  return {
+    document: { ...userDocument(account), api_key: masterToken },
+    lines: [`user        ${account.username}`, `master key  ${masterToken}`],
+  }
 }
 
-const list: Command = {
-  name: 'user list',
-  usage: '',
-  summary: 'list users, and where there are several hosts, on which one each is',
-  positionals: [],
-  options: {},
-  run: async () => {
-    const { users, hosts } = await asOperator(async ({ databases }) => ({
-      users: await listAccounts(databases.control),
-      hosts: databases.hosts.all(),
-    }))
-    const hostOf = (account: Account) => hosts.find(({ id }) => id === account.hostId)?.name ?? null
-    return {
-      document: { users: users.map((user) => ({ ...userDocument(user), host: hostOf(user) })) },
-      lines: users.map((user) =>
-        [
-          user.username,
-          user.organization ? ` (${user.organization.name})` : '',
-          hosts.length > 1 ? ` on ${hostOf(user)}` : '',
-        ].join(''),
-      ),
-    }
-  },
+const list: Command['run'] = async () => {
+  const { users, hosts } = await asOperator(async ({ databases }) => ({
+    users: await listAccounts(databases.control),
+    hosts: databases.hosts.all(),
+  }))
+  const hostOf = (account: Account) => hosts.find(({ id }) => id === account.hostId)?.name ?? null
+  return {
+    document: { users: users.map((user) => ({ ...userDocument(user), host: hostOf(user) })) },
+    lines: users.map((user) =>
+      [
+        user.username,
+        user.organization ? ` (${user.organization.name})` : '',
+        hosts.length > 1 ? ` on ${hostOf(user)}` : '',
+      ].join(''),
+    ),
+  }
 }
 
-const show: Command = {
-  name: 'user show',
-  usage: 'NAME [--key]',
-  summary: 'show a user, its limits and where it lives; with --key the master key, too, which is audited',
-  positionals: ['NAME'],
-  options: { key: { type: 'boolean' } },
-  run: async ([username], { key }) => {
-    const { account, host, token } = await asOperator(async (installation) => {
-      const account = await userByName(installation.databases.control, username!)
-      if (!account) throw errors.accountNotFound('User', username!)
-      const host = installation.databases.hosts.get(account.hostId)
-      return { account, host, token: key ? await showMasterKey(installation, username!) : undefined }
-    })
-    return {
-      document: { ...wholeDocument(account, host), ...(token === undefined ? {} : { api_key: token }) },
-      lines: [...describeUser(account, host), ...(token === undefined ? [] : [`master key    ${token}`])],
-    }
-  },
+const show: Command['run'] = async ({ args, values }) => {
+  const username = args[0]!
+  const { account, host, token } = await asOperator(async (installation) => {
+    const account = await userByName(installation.databases.control, username)
+    if (!account) throw errors.accountNotFound('User', username)
+    const host = installation.databases.hosts.get(account.hostId)
+    return { account, host, token: values.key ? await showMasterKey(installation, username) : undefined }
+  })
+  return {
+    document: { ...wholeDocument(account, host), ...(token === undefined ? {} : { api_key: token }) },
+    lines: [...describeUser(account, host), ...(token === undefined ? [] : [`master key    ${token}`])],
+  }
 }
 
-const resetKey: Command = {
-  name: 'user reset-key',
-  usage: 'NAME',
-  summary: 'give a user a new master key and print it; the old one stops working at once',
-  positionals: ['NAME'],
-  options: {},
-  run: async ([username]) => {
-    const token = await asOperator((installation) => resetMasterKey(installation, username!))
-    return {
-      document: { username, api_key: token },
-      lines: [`user        ${username}`, `master key  ${token}`],
-    }
-  },
+const resetKey: Command['run'] = async ({ args }) => {
+  const username = args[0]!
+  const token = await asOperator((installation) => resetMasterKey(installation, username))
+  return {
+    document: { username, api_key: token },
+    lines: [`user        ${username}`, `master key  ${token}`],
+  }
 }
 
-const remove: Command = {
-  name: 'user delete',
-  usage: 'NAME [--yes]',
-  summary: 'delete a user and everything it has',
-  positionals: ['NAME'],
-  options: confirmation,
-  run: async ([username], options) => {
-    await confirmLoss(username!, `Deleting the user ${username} and all its data`, options)
-    await asOperator((installation) => deleteUser(installation, username!))
-    return { document: { username, deleted: true }, lines: [`deleted user ${username}`] }
-  },
+const remove: Command['run'] = async (call) => {
+  const username = call.args[0]!
+  const loss = `This deletes the user ${username} and all its data`
+  await confirm(call, { name: username, loss, verb: 'delete' })
+  await asOperator((installation) => deleteUser(installation, username))
+  return { document: { username, deleted: true }, lines: [`deleted user ${username}`] }
 }
 
-export const userCommands: readonly Command[] = [create, list, show, resetKey, remove]
+export const userRuns = {
+  'user create': create,
+  'user list': list,
+  'user show': show,
+  'user reset-key': resetKey,
+  'user delete': remove,
+} as const
 
 export function userDocument(account: Account) {
   return {

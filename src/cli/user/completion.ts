@@ -4,83 +4,75 @@ import { join } from 'node:path'
 import { createClient } from '../../client/client.ts'
 import { readUserConfig } from '../../config.ts'
 import { makeFolder } from '../../make-folder.ts'
-import { UsageError } from '../command.ts'
+import { type ArgumentKind, type CommandOptions, findCommand } from '../command.ts'
+import type { HelpPages } from '../help.ts'
 import { isPlainLine } from '../printable.ts'
-import { serviceCommands } from '../service-commands.ts'
-import { type ArgumentKind, type Call, commonOptions, type Options, type UserCommand } from './command.ts'
+import { openTerminal } from '../terminal.ts'
+import type { UserCall, UserCommand } from './command.ts'
 import { knownJobs } from './jobs/known-jobs.ts'
 import { findAccess } from './profile/access.ts'
 import { readProfiles } from './profile/profiles.ts'
-import { openTerminal } from './terminal.ts'
 
 /**
- * What the words could go on with, a line each. What was typed reaches us as arguments and is never run. A name may be of
- * anybody's making: the scripts quote it for their shell, and one that would steer the terminal is left out.
+ * The possible next words, one in a line. The typed words are arguments and are never run. Any user may have chosen a
+ * name: the scripts quote names for their shell, and names with control characters are left out.
  */
-export async function complete(
-  commands: readonly UserCommand[],
-  typed: readonly string[],
-): Promise<readonly string[]> {
+export async function complete(pages: HelpPages, typed: readonly string[]): Promise<readonly string[]> {
   const words = typed.map((word) => (word.trim() === '' ? '' : word))
   const last = words.at(-1) ?? ''
-  const before = words.slice(0, -1)
-  const candidates = await candidatesFor(commands, before, last)
+  const candidates = await candidatesFor(pages, words.slice(0, -1), last)
   return [...new Set(candidates)].filter((candidate) => candidate.startsWith(last) && isPlainLine(candidate))
 }
 
 async function candidatesFor(
-  commands: readonly UserCommand[],
+  { sections, topics }: HelpPages,
   before: readonly string[],
   last: string,
 ): Promise<readonly string[]> {
   const plain = before.filter((word) => !word.startsWith('-'))
-  const names = [...commands.map(({ name }) => name), ...Object.keys(serviceCommands)]
-  const command = commands.find(({ name }) => name.split(' ').every((word, place) => plain[place] === word))
-  if (!command) return nextWords(names, plain)
-  const options: Options = { ...command.options, ...commonOptions }
-  const wanting = optionOf(options, before.at(-1) ?? '')
-  if (wanting?.type === 'string') return valuesOf(wanting.kind ?? 'text')
+  const names = sections.flatMap(({ commands }) => commands.map(({ name }) => name))
+  const section = sections.find(({ commands }) => findCommand(commands, plain))
+  if (!section) return nextWords(names, plain)
+  const { command, rest } = findCommand(section.commands, plain)!
+  const options: CommandOptions = { ...command.options, ...section.commonOptions }
+  const option = optionOf(options, before.at(-1) ?? '')
+  if (option?.type === 'string') return valuesOf(option.kind ?? 'text')
   if (last.startsWith('-'))
     return Object.keys(options).map((name) => (name.length > 1 ? `--${name}` : `-${name}`))
-  if (command.name === 'help') return nextWords([...names, 'formats', 'exit-codes'], plain.slice(1))
-  const place = plain.length - command.name.split(' ').length
-  return valuesOf(command.arguments?.[place]?.kind ?? 'text')
+  if (command.name === 'help') return nextWords([...names, ...Object.keys(topics)], rest)
+  return valuesOf(command.arguments?.[rest.length]?.kind ?? 'text')
 }
 
-/** Of the names that begin with these words. */
+/** The next word of every name that begins with the words. */
 const nextWords = (names: readonly string[], words: readonly string[]) =>
   names
     .map((name) => name.split(' '))
     .filter((parts) => parts.length > words.length && words.every((word, place) => word === parts[place]))
     .map((parts) => parts[words.length]!)
 
-const optionOf = (options: Options, word: string) =>
+const optionOf = (options: CommandOptions, word: string) =>
   Object.entries(options).find(
     ([name, { short }]) => word === `--${name}` || (short && word === `-${short}`),
   )?.[1]
 
-/** Nothing for files: the shell knows them better. */
+/** Nothing for files: then the shell completes them itself. */
 async function valuesOf(kind: ArgumentKind): Promise<readonly string[]> {
   if (typeof kind !== 'string') return kind
   if (kind === 'text' || kind === 'file') return []
   const config = readUserConfig()
   if (kind === 'profile') return Object.keys((await readProfiles(config)).profiles)
-  const call: Call = {
-    args: [],
-    values: { quiet: true },
-    config,
-    terminal: openTerminal({ quiet: true }, config),
-  }
+  const values = { quiet: true }
+  const call: UserCall = { args: [], values, config, terminal: openTerminal(values, config) }
   const { url, user, key } = await findAccess(call)
   if (kind === 'job') return (await knownJobs(config, url, user)).slice(0, 20).map(({ id }) => id)
-  const known = await remembered(config.stateFolder, `${url} ${user}`, () => askNames(url, user, key))
+  const known = await cachedNames(config.stateFolder, `${url} ${user}`, () => askNames(url, user, key))
   return kind === 'table' ? known.tables : known.keys
 }
 
 type Names = Readonly<{ tables: readonly string[]; keys: readonly string[] }>
 
-/** Names, never tokens, are kept for a minute. */
-async function remembered(folder: string, account: string, ask: () => Promise<Names>): Promise<Names> {
+/** Names are kept for a minute, tokens never. */
+async function cachedNames(folder: string, account: string, ask: () => Promise<Names>): Promise<Names> {
   const path = join(folder, `names-${createHash('sha256').update(account).digest('hex').slice(0, 16)}.json`)
   const kept = await readFile(path, 'utf8').then(JSON.parse, () => undefined)
   if (kept && Date.now() - kept.at < 60_000) return kept as Names
@@ -90,7 +82,7 @@ async function remembered(folder: string, account: string, ask: () => Promise<Na
   return names
 }
 
-/** Whoever pressed Tab has little patience, and a key that is not master sees no keys. */
+/** Gives up after 2 seconds, because the person waits. Only a master key may list keys. */
 async function askNames(baseUrl: string, username: string, token: string): Promise<Names> {
   const client = createClient({ baseUrl, username, token, retries: 0 })
   const late = setTimeout(() => client.close(), 2_000)
@@ -115,7 +107,7 @@ const scripts: Readonly<Record<string, string>> = {
   bash: `_cartage() {
   local line
   local -a words=("\${COMP_WORDS[@]:1:COMP_CWORD}")
-  # What was completed before is quoted with backslashes.
+  # An earlier completion quoted the word with backslashes.
   words[COMP_CWORD-1]="\${words[COMP_CWORD-1]//\\\\/}"
   COMPREPLY=()
   while IFS= read -r line; do
@@ -158,7 +150,7 @@ complete -c cartage -f -a '(__cartage_complete)'
 
 export const completionCommand: UserCommand = {
   name: 'completion',
-  summary: 'print the completion for a shell',
+  summary: 'print the completion script of a shell',
   arguments: [{ name: 'SHELL', kind: Object.keys(scripts) }],
   details: [
     '  bash        source <(cartage completion bash)          in ~/.bashrc',
@@ -167,10 +159,6 @@ export const completionCommand: UserCommand = {
     '  powershell  cartage completion powershell | Out-String | Invoke-Expression',
   ],
   run: async ({ args, terminal }) => {
-    const script = scripts[args[0]!]
-    if (!script)
-      throw new UsageError(`there is completion for ${Object.keys(scripts).join(', ')}, not for '${args[0]}'`)
-    terminal.out.write(script)
-    return 0
+    terminal.out.write(scripts[args[0]!]!)
   },
 }

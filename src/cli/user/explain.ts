@@ -1,36 +1,31 @@
 import { CartageError, hasCode } from '../../client/cartage-error.ts'
 import { ConfigError } from '../../config-variables.ts'
 import { formatDuration } from '../../contract/text/format.ts'
-import { UsageError } from '../command.ts'
-import { explainFile, isFileTrouble } from '../file-trouble.ts'
-import { Interrupted } from '../interrupt.ts'
+import { type CommandFailure, failureOf, InterruptedError } from '../command-error.ts'
 import { printable } from '../printable.ts'
 
-/** There is no key, or none that may be used here: exit code 4. */
-export class NoKey extends Error {}
-
-/** Something that ends the command with a sentence and exit code 1. */
-export class Failed extends Error {}
-
-/** 1 the database or the service said no, 2 called wrongly, 3 try again, 4 no or wrong key, 130 interrupted; undefined: a bug. */
-export function exitCodeOf(error: unknown): number | undefined {
-  if (error instanceof Interrupted) return 130
-  if (error instanceof UsageError || error instanceof ConfigError) return 2
-  if (error instanceof NoKey) return 4
-  if (error instanceof CartageError) return exitCodeOfAnswer(error)
-  return error instanceof Failed || isFileTrouble(error) ? 1 : undefined
+/** Undefined if the error is a bug. */
+export function explainFailure(error: unknown): CommandFailure | undefined {
+  const failure = failureOf(error, (other) => {
+    if (other instanceof ConfigError) return { message: other.message, exitCode: 2 }
+    if (other instanceof CartageError) return { message: explainAnswer(other), exitCode: exitCodeOf(other) }
+    return undefined
+  })
+  if (!failure || error instanceof InterruptedError) return failure
+  return { ...failure, message: `error: ${failure.message}` }
 }
 
-function exitCodeOfAnswer({ status, code }: CartageError): number {
+/** 1 refused, 3 worth another try, 4 no key or a wrong one. */
+function exitCodeOf({ status, code }: CartageError): number {
   if (status === 401) return 4
   return status === 429 || status === 503 || code === 'service-unreachable' ? 3 : 1
 }
 
-/** What is known of the statement that an error is about. */
+/** The statement that an error is about. */
 export type StatementPlace = Readonly<{
-  /** The whole text that it stands in. */
+  /** The whole text that has the statement. */
   text: string
-  /** Where in the text it begins, and itself. */
+  /** Where the statement begins in the text. */
   from: number
   statement: string
   startedAt: number
@@ -38,7 +33,7 @@ export type StatementPlace = Readonly<{
 
 const places = new WeakMap<CartageError, StatementPlace>()
 
-/** Remembers which statement an error is about, so that its place can be shown. */
+/** Runs `answer` and notes the statement on its error, so that the message can show the place in it. */
 export async function at<T>(place: Omit<StatementPlace, 'startedAt'>, answer: () => Promise<T>): Promise<T> {
   const startedAt = performance.now()
   try {
@@ -51,10 +46,7 @@ export async function at<T>(place: Omit<StatementPlace, 'startedAt'>, answer: ()
 
 export const wholeText = (text: string) => ({ text, from: 0, statement: text })
 
-export function explain(error: unknown): string {
-  if (error instanceof Interrupted) return 'interrupted'
-  if (isFileTrouble(error)) return printable(`error: ${explainFile(error)}`)
-  if (!(error instanceof CartageError)) return printable(`error: ${(error as Error).message}`)
+function explainAnswer(error: CartageError): string {
   const place = places.get(error)
   if (hasCode(error, 'statement-timeout') && place) return explainLimit(place)
   const { detail, hint, context, position } = error
@@ -62,16 +54,12 @@ export function explain(error: unknown): string {
     .filter(([, text]) => text)
     .map(([name, text]) => `${name}: ${indented(text!)}`)
   const reason = hasCode(error, 'service-unreachable') ? reasonOf(error.cause) : ''
-  return printable(
-    [
-      `error: ${indented(error.message)}${reason}`,
-      ...(place ? markPlace(place, position) : []),
-      ...facts,
-    ].join('\n'),
+  return [`${indented(error.message)}${reason}`, ...(place ? markPlace(place, position) : []), ...facts].join(
+    '\n',
   )
 }
 
-/** A line of it must not look like one of ours. */
+/** No line of a message from the service can be taken for a line of ours. */
 const indented = (text: string) => text.replaceAll('\n', '\n  ')
 
 function reasonOf(cause: unknown): string {
@@ -82,16 +70,16 @@ function reasonOf(cause: unknown): string {
 function explainLimit({ statement, startedAt }: StatementPlace): string {
   const after = formatDuration(performance.now() - startedAt)
   const quoted = `'${statement.replaceAll("'", `'\\''`)}'`
-  return `error: stopped by the service after ${after}, its limit for one request. As a job: cartage job run ${quoted}`
+  return `stopped by the service after ${after}, its limit for one request. As a job: cartage job run ${quoted}`
 }
 
-/** The line that PostgreSQL means, and marks below the word. */
+/** The line that PostgreSQL reports, with marks under the word. */
 function markPlace(
   { text, from, statement }: StatementPlace,
   position: number | undefined,
 ): readonly string[] {
   if (position === undefined || position < 1) return []
-  // PostgreSQL counts characters, not halves of them.
+  // PostgreSQL counts characters; a JavaScript string counts UTF-16 units.
   const at = from + [...statement].slice(0, position - 1).join('').length
   const lineStart = text.lastIndexOf('\n', at - 1) + 1
   const number = String(text.slice(0, lineStart).split('\n').length)
@@ -100,7 +88,7 @@ function markPlace(
   return markedLine(number, { before: text.slice(lineStart, at), word, after: rest.slice(word.length) })
 }
 
-/** A numbered line, and marks below a word of it; without a word, below its end. */
+/** A numbered line with marks under a word of it; if the word is empty, one mark. */
 export function markedLine(
   number: string,
   { before, word, after }: Readonly<{ before: string; word: string; after: string }>,

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { printResult } from '../run-program.ts'
 import type { UserCommand } from './command.ts'
 import { findPlace } from './profile/access.ts'
 
@@ -9,13 +10,12 @@ export const openCommand: UserCommand = {
   run: async (call) => {
     const { url } = await findPlace(call)
     const address = `${url.replace(/\/+$/, '')}/console/`
-    call.terminal.out.write(`${address}\n`)
-    if (!call.terminal.canAsk) return 0
+    printResult(call, { document: { url: address }, lines: [address] })
+    if (!call.terminal.canAsk) return
     const opener = { darwin: 'open', win32: 'explorer' }[process.platform as string] ?? 'xdg-open'
     const child = spawn(opener, [address], { stdio: 'ignore', detached: true })
-    // Where there is no browser, the address is there to be copied.
+    // Without a browser the person can copy the address.
     await Promise.race([once(child, 'spawn'), once(child, 'error')]).catch(() => undefined)
     child.unref()
-    return 0
   },
 }

@@ -1,26 +1,21 @@
 import { formatBytes, formatDuration } from '../../contract/text/format.ts'
-import { printable } from '../printable.ts'
-import type { Terminal } from './terminal.ts'
+import { clearProgressLine, drawProgressLine, type Terminal } from '../terminal.ts'
 
-/** Keeps a line on a terminal's stderr up to date, from half a second on; in a log there is none. Answers how to end it. */
+/** Shows a line on stderr and updates it, after half a second and only on a terminal. Returns how to remove it. */
 export function showProgress(terminal: Terminal, line: () => string): () => void {
-  const { isTerminal, stream } = terminal.err
-  if (!terminal.showsProgress || !isTerminal) return () => undefined
+  if (!terminal.showsProgress || !terminal.err.isTerminal) return () => undefined
   const startedAt = performance.now()
-  let isShown = false
   const timer = setInterval(() => {
     if (performance.now() - startedAt < 500) return
-    isShown = true
-    stream.write(`\r\x1b[K${printable(line()).slice(0, terminal.err.columns - 1)}`)
+    drawProgressLine(line().slice(0, terminal.err.columns - 1))
   }, 100)
   return () => {
     clearInterval(timer)
-    if (isShown) stream.write('\r\x1b[K')
-    isShown = false
+    clearProgressLine()
   }
 }
 
-/** `█████░░░  65 %  62 of 96 MB  41 MB/s  1 s left`; without a total what is known. */
+/** `█████░░░  65 %  62 of 96 MB  41 MB/s  1 s left`; without a total `62 MB  41 MB/s  1.5 s`. */
 export function transferLine(bytes: number, total: number | undefined, startedAt: number): string {
   const seconds = Math.max(0.001, (performance.now() - startedAt) / 1000)
   const rate = bytes / seconds
@@ -31,7 +26,7 @@ export function transferLine(bytes: number, total: number | undefined, startedAt
   return `${bar}  ${Math.floor(part * 100)} %  ${ofTotal(bytes, total)}  ${formatBytes(rate)}/s  ${wholeSeconds(left)} left`
 }
 
-/** `62 of 96 MB`: the unit once, if it is the same. */
+/** `62 of 96 MB`, or with two units `900 KB of 96 MB`. */
 function ofTotal(bytes: number, total: number): string {
   const [sent, all] = [formatBytes(bytes), formatBytes(total)]
   const [number, unit] = sent.split(' ')

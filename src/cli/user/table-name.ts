@@ -1,19 +1,19 @@
 import { quoteLiteral, quoteName, shownName } from '../../contract/text/quote.ts'
-import { UsageError } from '../command.ts'
+import { UsageError } from '../command-error.ts'
 import type { Service } from './service.ts'
 
 export type TableName = Readonly<{ schema: string | undefined; name: string }>
 
-/** A table as a person names it: as the lists show it, its schema before a dot; with quotation marks, as in SQL. */
+/** Reads `My Table`, `schema.My Table` or, as in SQL, `schema."My Table"`. */
 export function readTableName(text: string): TableName {
   const parts = text.includes('"') ? partsOfSql(text) : text.split('.')
   const [first = '', second] = parts
   if (parts.length > 2 || parts.length === 0 || parts.includes(''))
-    throw new UsageError(`'${text}' is not the name of a table: a name with a dot is written '"a.b"'`)
+    throw new UsageError(`'${text}' is not the name of a table. Quote a name with a dot: '"a.b"'`)
   return second === undefined ? { schema: undefined, name: first } : { schema: first, name: second }
 }
 
-/** None: it is not a name in SQL. */
+/** Empty if it is not a name in SQL. */
 function partsOfSql(text: string): readonly string[] {
   const part = '("(?:[^"]|"")+"|[^".]+)'
   const found = new RegExp(`^${part}(?:\\.${part})?$`).exec(text)?.slice(1) ?? []
@@ -22,11 +22,11 @@ function partsOfSql(text: string): readonly string[] {
     .map((one) => (one.startsWith('"') ? one.slice(1, -1).replaceAll('""', '"') : one.toLowerCase()))
 }
 
-/** For a statement. */
+/** The name, quoted for a statement. */
 export const tableInSql = ({ schema, name }: TableName) =>
   [...(schema === undefined ? [] : [schema]), name].map(shownName).join('.')
 
-/** The name of a table that is there, for a statement. `Places` is `places` where there is none in capitals, as in SQL. */
+/** The quoted name of an existing table. As in SQL, `Places` is `places` unless a table `Places` exists. */
 export async function findTable({ client, signal }: Service, text: string): Promise<string> {
   const { schema, name } = readTableName(text)
   const parts = schema === undefined ? [name] : [schema, name]
@@ -39,7 +39,7 @@ export async function findTable({ client, signal }: Service, text: string): Prom
   return rows[0]!.table
 }
 
-/** Where names without a schema lead: `public`, or the schema of the member of an organization. */
+/** The schema of names without one: `public`, or the own schema of a member of an organization. */
 export async function usualSchema({ client, signal }: Service): Promise<string> {
   const { rows } = await client.sql<{ schema: string }>('select pg_catalog.current_schema() as schema', {
     signal,

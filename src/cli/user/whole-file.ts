@@ -3,22 +3,22 @@ import { createWriteStream, type Stats } from 'node:fs'
 import { chmod, chown, realpath, rename, rm, stat } from 'node:fs/promises'
 import type { Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
-import { withFile } from '../file-trouble.ts'
-import { freshName } from '../fresh-name.ts'
+import { withFileName } from '../file-error.ts'
+import { draftName } from '../named-file.ts'
 import { visibleTexts } from '../printable.ts'
 
-/** Under its own name a file is whole: until then it has another. A pipe or a device is written to as it is. */
+/** Writes a draft and renames it when it is complete. A pipe or a device is written directly. */
 export async function writeWhole<T>(file: string, write: (target: Writable) => Promise<T>): Promise<T> {
   const known = await stat(file).catch(() => undefined)
   const isSpecial = known !== undefined && !known.isFile()
   const target = await realpath(file).catch(() => file)
-  const part = isSpecial ? file : freshName(target)
-  // Exclusively: whatever has that name, a link among others, is not ours to write to.
+  const part = isSpecial ? file : draftName(target)
+  // Exclusive: never write through a link that someone else put there.
   const stream = createWriteStream(part, isSpecial ? {} : { flags: 'wx', ...(known && { mode: 0o600 }) })
   await once(stream, 'open').catch((error) => {
-    throw withFile(error, file)
+    throw withFileName(error, file)
   })
-  // Told to whoever writes next, or by `finished`: between two writes nobody listens.
+  // The next write or `finished` reports the error. Without a listener in between it would end the process.
   stream.on('error', () => undefined)
   try {
     const result = await write(stream)
@@ -32,11 +32,11 @@ export async function writeWhole<T>(file: string, write: (target: Writable) => P
   } catch (error) {
     stream.destroy()
     if (!isSpecial) await rm(part, { force: true })
-    throw withFile(error, file)
+    throw withFileName(error, file)
   }
 }
 
-/** Those of the file that was there: who could not read it, cannot read what takes its place. */
+/** Copies owner, group and mode of the replaced file, so that nobody new can read it. */
 async function giveRights(file: string, { mode, uid, gid }: Stats): Promise<void> {
   const made = await stat(file)
   const isSameGroup =
@@ -49,18 +49,18 @@ async function giveRights(file: string, { mode, uid, gid }: Stats): Promise<void
   await chmod(file, mode & (isSameGroup ? 0o777 : 0o707))
 }
 
-/** Standard output, or a file that appears when it is whole. */
+/** Writes to stdout, or to a file that appears when it is complete. */
 export function writeTo<T>(file: string | undefined, write: (target: Writable) => Promise<T>): Promise<T> {
   return file === undefined || file === '-' ? write(process.stdout) : writeWhole(file, write)
 }
 
-/** Passes data on, as fast as it is taken; the target stays open. A terminal is not steered by it. */
+/** Writes data with backpressure and leaves the target open. On a terminal control characters are escaped. */
 export function passOn(chunks: AsyncIterable<Uint8Array | string>, target: Writable): Promise<void> {
   const isOnTerminal = target === process.stdout && process.stdout.isTTY
   return writeAll(isOnTerminal ? visibleTexts(chunks) : chunks, target)
 }
 
-/** The same with what is known to be harmless, and may have colours. */
+/** passOn without escaping, for text that is escaped already and may have colours. */
 export async function writeAll(chunks: AsyncIterable<Uint8Array | string>, target: Writable): Promise<void> {
   for await (const chunk of chunks) {
     if (target.errored) throw target.errored

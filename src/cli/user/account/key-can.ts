@@ -8,22 +8,24 @@ import {
   tableRightsSql,
 } from '../../../contract/rights-sql.ts'
 import { shownName } from '../../../contract/text/quote.ts'
-import { UsageError } from '../../command.ts'
+import { UsageError } from '../../command-error.ts'
 import type { UserCommand } from '../command.ts'
 import { printList } from '../output/list.ts'
 import { type Service, withService } from '../service.ts'
 
 export const keyCan: UserCommand = {
   name: 'key can',
-  summary: 'ask the database what a key may do, with its own token',
+  summary: 'ask the database what a key may do',
   arguments: [{ name: 'KEY', kind: 'key' }],
-  options: { all: { type: 'boolean', help: 'also tables with which it may do nothing' } },
-  details: ['Every right is the key’s own, or public to all.'],
+  options: { all: { type: 'boolean', help: 'also tables that the key may not use' } },
+  details: [
+    'The statements run with the token of the key. Each right is granted to the key, or public to everyone.',
+  ],
   run: (call) =>
     withService(call, async (service) => {
       const key = await service.client.keys.read(call.args[0]!)
       if (!key.grants.some((grant) => grant.type === 'apis' && grant.apis.includes('sql')))
-        throw new UsageError(`${key.name} was not given the API sql: every statement is refused`)
+        throw new UsageError(`${key.name} has no grant for the API sql: every statement is refused`)
       const [tables, publicTables, schemas] = await Promise.all([
         askAs<TableRights>(service, key.token, tableRightsSql),
         askAs<TableRights>(service, defaultToken, tableRightsSql),
@@ -37,12 +39,11 @@ export const keyCan: UserCommand = {
             shownPermissions.map((permission) => [permission, shownRight(rights[permission])]),
           ),
         }))
-      await printList(call, rows, 'It may do nothing with any table')
+      await printList(call, rows, 'The key may use no table')
       const names = schemas.map(({ name }) => shownName(name))
       call.terminal.say(
-        names.length === 0 ? 'It may create nothing.' : `It may create in ${names.join(', ')}.`,
+        names.length === 0 ? 'It may create no tables.' : `It may create tables in ${names.join(', ')}.`,
       )
-      return 0
     }),
 }
 
@@ -51,7 +52,7 @@ type Known = ReturnType<typeof knownRights>[number]['rights']['select']
 const shownRight = (known: Known) =>
   known ? `${known.source}${known.right === 'columns' ? ', some columns' : ''}` : 'no'
 
-/** The same statement, the real role. */
+/** Runs the statement with the token, so PostgreSQL itself checks the rights of the role. */
 async function askAs<Row>(
   { url, user, signal }: Service,
   token: string,

@@ -1,17 +1,18 @@
 import type { DatabaseGrant, Grant, KeyDocument } from '../../../contract/documents.ts'
 import { apis, schemaPermissions, shownPermissions, type TablePermission } from '../../../contract/grants.ts'
-import { UsageError } from '../../command.ts'
+import { confirm } from '../../ask.ts'
+import { yesOption } from '../../command.ts'
+import { UsageError } from '../../command-error.ts'
+import { readNamedFile } from '../../named-file.ts'
+import { textOf } from '../../option-values.ts'
 import { shellWord } from '../../printable.ts'
-import { confirm } from '../ask.ts'
-import { type Call, textOf, type UserCommand } from '../command.ts'
-import { readNamedFile } from '../named-file.ts'
+import type { UserCall, UserCommand } from '../command.ts'
 import { printList, printRecord } from '../output/list.ts'
 import { type Service, withService } from '../service.ts'
 import { readTableName, usualSchema } from '../table-name.ts'
 import { keyCan } from './key-can.ts'
 
 const keyArgument = [{ name: 'KEY', kind: 'key' }] as const
-const yes = { yes: { type: 'boolean', short: 'y', help: 'do not ask' } } as const
 
 const list: UserCommand = {
   name: 'key list',
@@ -32,11 +33,10 @@ const list: UserCommand = {
         if (result.length === 0 || rows.length >= total) break
       }
       await printList(call, rows, 'There are no keys')
-      return 0
     }),
 }
 
-/** The grants of a key in a few words. */
+/** The grants of a key in one line. */
 function describe(grants: readonly Grant[]): string {
   const database = grants.find((grant): grant is DatabaseGrant => grant.type === 'database')
   const tables = (database?.tables ?? []).map(({ name, permissions: held }) => `${name} (${held.join(', ')})`)
@@ -52,7 +52,6 @@ const show: UserCommand = {
     withService(call, async ({ client }) => {
       const { token: _hidden, ...key } = await client.keys.read(call.args[0]!)
       await printRecord(call, key)
-      return 0
     }),
 }
 
@@ -62,25 +61,24 @@ const token: UserCommand = {
   arguments: keyArgument,
   run: (call) =>
     withService(call, async ({ client }) => {
-      const key = await client.keys.read(call.args[0]!)
-      call.terminal.out.write(`${call.values.json ? JSON.stringify({ token: key.token }) : key.token}\n`)
-      return 0
+      const { token } = await client.keys.read(call.args[0]!)
+      return { document: { token }, lines: [token] }
     }),
 }
 
 const create: UserCommand = {
   name: 'key create',
-  summary: 'make a key',
+  summary: 'create a key',
   arguments: [{ name: 'KEY', kind: 'text' }],
   options: {
-    read: { type: 'string', value: 'T,…', kind: 'table', help: 'tables that it may read' },
-    write: { type: 'string', value: 'T,…', kind: 'table', help: 'tables that it may read and change' },
-    create: { type: 'string', value: 'SCHEMA', help: 'schema in which it may create' },
+    read: { type: 'string', value: 'T,…', kind: 'table', help: 'tables that the key may read' },
+    write: { type: 'string', value: 'T,…', kind: 'table', help: 'tables that the key may read and change' },
+    create: { type: 'string', value: 'SCHEMA', help: 'schema where the key may create tables' },
     grants: {
       type: 'string',
       value: 'FILE',
       kind: 'file',
-      help: 'a JSON file with the whole list of grants',
+      help: 'JSON file with all grants, instead of the options above',
     },
   },
   details: ['  cartage key create reader --read places,quakes', '  cartage key can reader'],
@@ -91,7 +89,7 @@ const create: UserCommand = {
     }),
 }
 
-async function wantedGrants({ values }: Call, service: Service): Promise<readonly Grant[]> {
+async function wantedGrants({ values }: UserCall, service: Service): Promise<readonly Grant[]> {
   const file = textOf(values, 'grants')
   if (file !== undefined) return readGrants(file)
   const [read, write, schema] = ['read', 'write', 'create'].map((option) => textOf(values, option))
@@ -104,14 +102,14 @@ async function wantedGrants({ values }: Call, service: Service): Promise<readonl
   ]
 }
 
-/** What is no grant is refused by the service, with its place. */
+/** The service checks the grants themselves. */
 async function readGrants(file: string): Promise<readonly Grant[]> {
   const text = await readNamedFile(file)
   try {
     const grants: unknown = JSON.parse(text)
     if (Array.isArray(grants)) return grants
   } catch {
-    // The same sentence.
+    // Refused below.
   }
   throw new UsageError(`${file} must hold a JSON array of grants`)
 }
@@ -126,15 +124,14 @@ function tablesIn(names: string | undefined, usual: string, held: readonly Table
     })
 }
 
-async function made(call: Call, { token: _hidden, ...key }: KeyDocument): Promise<number> {
+async function made(call: UserCall, { token: _hidden, ...key }: KeyDocument): Promise<void> {
   if (call.values.json || !call.terminal.out.isTerminal) await printRecord(call, key)
-  call.terminal.say(`${key.name} is made. Its token: cartage key token ${shellWord(key.name)}`)
-  return 0
+  call.terminal.say(`created ${key.name}. Its token: cartage key token ${shellWord(key.name)}`)
 }
 
 const like: UserCommand = {
   name: 'key like',
-  summary: 'make a key with the grants of another',
+  summary: 'create a key with the grants of another',
   arguments: [...keyArgument, { name: 'NEW', kind: 'text' }],
   run: (call) =>
     withService(call, async ({ client }) => {
@@ -148,30 +145,29 @@ const regenerate: UserCommand = {
   name: 'key regenerate',
   summary: 'give a key a new token; the old one stops working at once',
   arguments: keyArgument,
-  options: yes,
+  options: yesOption,
   run: async (call) => {
     const name = call.args[0]!
-    await confirm(call.terminal, name, `A new token for ${name}`, call.values.yes === true)
+    const loss = `The token of ${name} stops working at once`
+    await confirm(call, { name, loss, verb: 'replace' })
     return withService(call, async ({ client }) => {
       await client.keys.regenerate(name)
       call.terminal.say(`${name} has a new token: cartage key token ${shellWord(name)}`)
-      return 0
     })
   },
 }
 
 const remove: UserCommand = {
   name: 'key delete',
-  summary: 'delete a key; who uses it is refused at once',
+  summary: 'delete a key; its token stops working at once',
   arguments: keyArgument,
-  options: yes,
+  options: yesOption,
   run: async (call) => {
     const name = call.args[0]!
-    await confirm(call.terminal, name, `Deleting ${name}`, call.values.yes === true)
+    await confirm(call, { name, loss: `This deletes the key ${name}`, verb: 'delete' })
     return withService(call, async ({ client }) => {
       await client.keys.delete(name)
-      call.terminal.say(`${name} is deleted`)
-      return 0
+      call.terminal.say(`deleted ${name}`)
     })
   },
 }

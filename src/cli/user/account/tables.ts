@@ -1,7 +1,7 @@
 import type { Privacy } from '../../../contract/table-names.ts'
 import { formatBytes, formatCount } from '../../../contract/text/format.ts'
 import { quoteLiteral } from '../../../contract/text/quote.ts'
-import type { Call, UserCommand } from '../command.ts'
+import type { UserCall, UserCommand } from '../command.ts'
 import { runToEnd } from '../jobs/follow-job.ts'
 import { printList } from '../output/list.ts'
 import { type Service, withService } from '../service.ts'
@@ -15,12 +15,11 @@ const list: UserCommand = {
   run: (call) =>
     withService(call, async ({ client }) => {
       const rows = (await allTables(client)).map((one) => tableRow(call, one))
-      await printList(call, rows, 'No tables yet: cartage import makes one of a file')
-      return 0
+      await printList(call, rows, 'No tables yet: cartage import creates one from a file')
     }),
 }
 
-/** By name, on as many pages as there are. */
+/** All pages of the list, ordered by name. */
 export async function allTables(client: Service['client']): Promise<readonly Listed[]> {
   const tables: Listed[] = []
   for (let page = 1; ; page++) {
@@ -37,8 +36,8 @@ export async function allTables(client: Service['client']): Promise<readonly Lis
 
 type Listed = Awaited<ReturnType<Service['client']['tables']['read']>>
 
-/** Figures for people on a terminal, plain ones elsewhere. */
-function tableRow({ terminal, values }: Call, { name, privacy, updated_at, table }: Listed) {
+/** Rounded figures on a terminal, exact ones elsewhere. */
+function tableRow({ terminal, values }: UserCall, { name, privacy, updated_at, table }: Listed) {
   const { size, row_count } = table
   const rows = row_count === null ? 'not counted yet' : `about ${formatCount(Number(row_count))}`
   const isForPeople = terminal.out.isTerminal && !values.json
@@ -58,11 +57,10 @@ const show: UserCommand = {
   run: (call) => withService(call, (service) => showTable(call, service, call.args[0]!)),
 }
 
-export async function showTable(call: Call, service: Service, table: string): Promise<number> {
+export async function showTable(call: UserCall, service: Service, table: string): Promise<void> {
   const { client, signal } = service
   const { rows } = await client.sql(columnsSql(await findTable(service, table)), { signal })
-  await printList(call, rows, 'It has no columns')
-  return 0
+  await printList(call, rows, 'The table has no columns')
 }
 
 const columnsSql = (table: string) => `
@@ -88,12 +86,11 @@ function privacyCommand(verb: string, summary: string, privacy: Privacy): UserCo
           privacy,
         )
         call.terminal.say(`${name} is ${verb}`)
-        return 0
       }),
   }
 }
 
-/** As the service lists it: by its name alone, unless it lies in another schema. */
+/** The name in the list of the service: without the schema, unless it is another one. */
 async function ownTable(service: Service, text: string): Promise<string> {
   const { schema, name } = readTableName(text)
   return schema === undefined || schema === (await usualSchema(service)) ? name : `${schema}.${name}`
@@ -101,7 +98,7 @@ async function ownTable(service: Service, text: string): Promise<string> {
 
 const prepare: UserCommand = {
   name: 'table prepare',
-  summary: 'prepare a table for maps, by a job',
+  summary: 'prepare a table for maps, in a batch job',
   arguments: tableArgument,
   run: (call) =>
     withService(call, async (service) => {

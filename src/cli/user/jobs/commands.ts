@@ -2,19 +2,21 @@ import { text } from 'node:stream/consumers'
 import type { JobDocument, JobQuery, NewItem } from '../../../contract/documents.ts'
 import { firstStatementOf, partsOf } from '../../../contract/job-items.ts'
 import { splitStatements } from '../../../contract/text/statements.ts'
-import { UsageError } from '../../command.ts'
-import { type Call, textOf, type UserCommand, wrongCall } from '../command.ts'
-import { readNamedFile } from '../named-file.ts'
+import { type CommandResult, wrongCall } from '../../command.ts'
+import { UsageError } from '../../command-error.ts'
+import { readNamedFile } from '../../named-file.ts'
+import { textOf } from '../../option-values.ts'
+import type { UserCall, UserCommand } from '../command.ts'
 import { printList } from '../output/list.ts'
 import { type Service, withService } from '../service.ts'
 import { readTableName, tableInSql } from '../table-name.ts'
-import { printJob, runToEnd, waitForEnd } from './follow-job.ts'
+import { jobResult, runToEnd, waitForEnd } from './follow-job.ts'
 import { cutAtWord, JobView } from './job-view.ts'
 import { knownJobs, rememberJob } from './known-jobs.ts'
 
 const run: UserCommand = {
   name: 'job run',
-  summary: 'queue a batch job and watch it to its end; Ctrl-C cancels it',
+  summary: 'queue a batch job and watch it; Ctrl-C cancels it',
   arguments: [{ name: 'STATEMENT', kind: 'text', isOptional: true, isMany: true }],
   options: {
     file: {
@@ -22,17 +24,17 @@ const run: UserCommand = {
       short: 'f',
       value: 'FILE',
       kind: 'file',
-      help: 'the statements of a file; - is stdin',
+      help: 'file with the statements; - is stdin',
     },
-    into: { type: 'string', value: 'TABLE', help: 'store the rows of a SELECT in a new table' },
-    'on-success': { type: 'string', value: 'SQL', help: 'run when all is done' },
-    'on-error': { type: 'string', value: 'SQL', help: 'run when something failed' },
-    timeout: { type: 'string', value: '10m', help: 'the longest time for each statement: 90s, 10m, 2h' },
+    into: { type: 'string', value: 'TABLE', help: 'store the rows of the query in a new table' },
+    'on-success': { type: 'string', value: 'SQL', help: 'statement to run if the job succeeds' },
+    'on-error': { type: 'string', value: 'SQL', help: 'statement to run if the job fails' },
+    timeout: { type: 'string', value: 'TIME', help: 'limit for each statement, such as 90s, 10m or 2h' },
     detach: { type: 'boolean', help: 'print the id and do not wait' },
   },
   details: [
-    'Several statements are a chain: each is committed by itself, and the first failure ends the chain.',
-    'In fallbacks <%= error_message %> and <%= job_id %> are filled in.',
+    'Several statements run one after the other. Each is committed separately; the first error ends the job.',
+    'The statements of --on-success and --on-error may contain <%= job_id %> and <%= error_message %>.',
     '',
     "  cartage job run 'create table big as select …' 'create index on big (id)' --timeout 2h",
     "  cartage job run 'select * from places where pop > 1e6' --into large_places",
@@ -44,19 +46,17 @@ const run: UserCommand = {
   },
 }
 
-async function submit(call: Call, service: Service, query: JobQuery): Promise<number> {
+async function submit(call: UserCall, service: Service, query: JobQuery): Promise<CommandResult> {
   const job = await service.client.jobs.create(query)
   const { url, user } = service
   const statement = cutAtWord(firstStatementOf(query), 80)
   await rememberJob(call.config, { id: job.job_id, url, user, at: job.created_at, statement })
-  if (!call.values.detach) return runToEnd(call, service, job)
-  call.terminal.out.write(`${call.values.json ? JSON.stringify(job) : job.job_id}\n`)
-  return 0
+  return call.values.detach ? { document: job, lines: [job.job_id] } : runToEnd(call, service, job)
 }
 
-async function readStatements({ args, values }: Call): Promise<readonly string[]> {
+async function readStatements({ args, values }: UserCall): Promise<readonly string[]> {
   const file = textOf(values, 'file')
-  if (args.length > 0 === (file !== undefined)) throw wrongCall(run, 'statements, or -f FILE')
+  if (args.length > 0 === (file !== undefined)) throw wrongCall(run, 'give statements or -f FILE')
   if (file === undefined) return args
   const content = file === '-' ? await text(process.stdin) : await readNamedFile(file)
   const statements = splitStatements(content).map((one) => one.text)
@@ -64,11 +64,10 @@ async function readStatements({ args, values }: Call): Promise<readonly string[]
   return statements
 }
 
-/** In the form whose items tell when they began and ended. */
-function jobQuery({ values }: Call, statements: readonly string[]): JobQuery {
+/** One item for each statement: only items have a start and an end time. */
+function jobQuery({ values }: UserCall, statements: readonly string[]): JobQuery {
   const into = textOf(values, 'into')
-  if (into !== undefined && statements.length > 1)
-    throw wrongCall(run, '--into stores the rows of one statement')
+  if (into !== undefined && statements.length > 1) throw wrongCall(run, '--into takes one statement only')
   const texts =
     into === undefined ? statements : [`create table ${tableInSql(readTableName(into))} as ${statements[0]}`]
   const timeout = milliseconds(textOf(values, 'timeout'))
@@ -83,7 +82,8 @@ function jobQuery({ values }: Call, statements: readonly string[]): JobQuery {
 function milliseconds(time: string | undefined): number | undefined {
   if (time === undefined) return undefined
   const [, number, unit] = /^(\d{1,9})(ms|s|m|h)$/.exec(time) ?? []
-  if (!number) throw new UsageError(`--timeout must be a time such as 500ms, 90s, 10m or 2h, not '${time}'`)
+  if (!number)
+    throw new UsageError(`--timeout must be a duration such as 500ms, 90s, 10m or 2h, not '${time}'`)
   return Number(number) * { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }[unit as 'ms' | 's' | 'm' | 'h']
 }
 
@@ -96,20 +96,15 @@ const status: UserCommand = {
   run: (call) =>
     withService(call, async ({ client }) => {
       const job = await client.jobs.read(call.args[0]!)
-      if (call.terminal.out.isTerminal && !call.values.json) showOnce(call, job)
-      else printJob(call, job)
-      return 0
+      if (!call.terminal.out.isTerminal || call.values.json) return jobResult(job)
+      new JobView(call.terminal, job).end()
+      return { lines: [`${job.status}${job.failed_reason ? `: ${job.failed_reason}` : ''}`] }
     }),
-}
-
-function showOnce(call: Call, job: JobDocument): void {
-  new JobView(call.terminal, job).end()
-  call.terminal.out.write(`${job.status}${job.failed_reason ? `: ${job.failed_reason}` : ''}\n`)
 }
 
 const wait: UserCommand = {
   name: 'job wait',
-  summary: 'watch a job to its end; Ctrl-C stops watching only',
+  summary: 'watch a job until it ends; Ctrl-C does not cancel it',
   arguments: jobArgument,
   run: (call) =>
     withService(call, async (service) =>
@@ -119,21 +114,17 @@ const wait: UserCommand = {
 
 const cancel: UserCommand = {
   name: 'job cancel',
-  summary: 'cancel a job; answers when its statement has ended',
+  summary: 'cancel a job and wait until its statement has stopped',
   arguments: jobArgument,
   run: (call) =>
     withService(call, async ({ client }) => {
-      const job = await client.jobs.cancel(call.args[0]!)
-      if (call.terminal.out.isTerminal && !call.values.json)
-        call.terminal.out.write(`${job.job_id} ${job.status}\n`)
-      else printJob(call, job)
-      return 0
+      return jobResult(await client.jobs.cancel(call.args[0]!))
     }),
 }
 
 const again: UserCommand = {
   name: 'job again',
-  summary: 'queue the same job once more, and watch it',
+  summary: 'queue the same job again and watch it',
   arguments: jobArgument,
   options: { detach: { type: 'boolean', help: 'print the id and do not wait' } },
   run: (call) =>
@@ -142,7 +133,7 @@ const again: UserCommand = {
     ),
 }
 
-/** What a job was made of, without what became of it. */
+/** The query of a job, without its results. */
 function queryOf(job: JobDocument): JobQuery {
   const { items, ...fallbacks } = partsOf(job)
   const query = items.map(
@@ -158,8 +149,8 @@ function queryOf(job: JobDocument): JobQuery {
 
 const list: UserCommand = {
   name: 'job list',
-  summary: 'list the jobs that were queued from this computer',
-  options: { all: { type: 'boolean', help: 'more than the newest 20' } },
+  summary: 'list the jobs queued from this computer',
+  options: { all: { type: 'boolean', help: 'all jobs, not only the newest 20' } },
   run: (call) =>
     withService(call, async ({ client, url, user }) => {
       const known = await knownJobs(call.config, url, user)
@@ -173,8 +164,8 @@ const list: UserCommand = {
         rows.push({ job: id, status, at, statement })
       }
       await printList(call, rows, 'No jobs yet: cartage job run queues one', ['job'])
-      if (shown.length < known.length) call.terminal.say(`${known.length - shown.length} older ones: --all`)
-      return 0
+      if (shown.length < known.length)
+        call.terminal.say(`${known.length - shown.length} older jobs: add --all`)
     }),
 }
 

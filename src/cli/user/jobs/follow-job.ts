@@ -1,45 +1,47 @@
 import { hasCode } from '../../../client/cartage-error.ts'
 import type { JobDocument } from '../../../contract/documents.ts'
-import { Interrupted } from '../../interrupt.ts'
-import type { Call } from '../command.ts'
+import type { CommandResult } from '../../command.ts'
+import { InterruptedError } from '../../command-error.ts'
+import { printResult } from '../../run-program.ts'
+import { tell } from '../../terminal.ts'
+import type { UserCall } from '../command.ts'
 import type { Service } from '../service.ts'
-import { tell } from '../terminal.ts'
 import { describeCancelled, JobView } from './job-view.ts'
 
-/** Watches a job to its end. Ctrl-C cancels it and waits for the answer; a second one leaves it running. */
-export async function runToEnd(call: Call, service: Service, job: JobDocument): Promise<number> {
+/** Watches a job until it ends. Ctrl-C cancels the job and waits for that; a second Ctrl-C does not wait. */
+export async function runToEnd(call: UserCall, service: Service, job: JobDocument): Promise<CommandResult> {
   const { isOver, last } = await watch(call, service, job)
   if (isOver) return report(call, last)
   const { terminal } = call
   const { isTerminal, stream } = terminal.err
-  // Listened for before the person can know of it: a signal that nobody listens for ends the process.
+  // Before the message: a second signal without a listener would end the process.
   const secondInterrupt = nextInterrupt()
   if (!terminal.isQuiet) stream.write(`${isTerminal ? ' ' : ''}cancelling … `)
   const cancelled = await Promise.race([cancel(service, job.job_id), secondInterrupt])
   if (!cancelled) {
     terminal.say(`left running. To cancel it: cartage job cancel ${job.job_id}`)
-    return 130
+    return { exitCode: 130 }
   }
   const isCancelled = cancelled.status === 'cancelled'
   terminal.say(
     isCancelled
       ? `cancelled. ${describeCancelled(cancelled, last)}`
-      : `it had ended before: ${cancelled.status}`,
+      : `the job had ended before: ${cancelled.status}`,
   )
   printJob(call, cancelled)
-  return 130
+  return { exitCode: 130 }
 }
 
-/** Watches only: Ctrl-C changes nothing about the job. */
-export async function waitForEnd(call: Call, service: Service, job: JobDocument): Promise<number> {
+/** Watches a job until it ends. Ctrl-C stops watching; the job goes on. */
+export async function waitForEnd(call: UserCall, service: Service, job: JobDocument): Promise<CommandResult> {
   const { isOver, last } = await watch(call, service, job)
   if (isOver) return report(call, last)
   call.terminal.say(`stopped watching; the job goes on. To cancel it: cartage job cancel ${job.job_id}`)
-  throw new Interrupted()
+  throw new InterruptedError()
 }
 
-/** Until its end, or until the person interrupts it: then as it was last seen. */
-async function watch({ terminal }: Call, { client, signal }: Service, job: JobDocument) {
+/** Returns when the job ends or the person interrupts; `last` is the newest state that was read. */
+async function watch({ terminal }: UserCall, { client, signal }: Service, job: JobDocument) {
   const view = new JobView(terminal, job)
   let last = job
   const onChange = (changed: JobDocument) => {
@@ -57,7 +59,7 @@ async function watch({ terminal }: Call, { client, signal }: Service, job: JobDo
   }
 }
 
-/** It may have ended by itself in the meantime. */
+/** If the job has ended before, the cancel is refused and its final state is read. */
 async function cancel({ client }: Service, id: string): Promise<JobDocument> {
   return client.jobs.cancel(id).catch((error: unknown) => {
     if (hasCode(error, 'cancel-refused')) return client.jobs.read(id)
@@ -71,19 +73,22 @@ function nextInterrupt(): Promise<undefined> {
   })
 }
 
-function report(call: Call, job: JobDocument): number {
+function report(call: UserCall, job: JobDocument): CommandResult {
   printJob(call, job)
   const isDone = job.status === 'done'
   if (!isDone && call.terminal.out.isTerminal) {
     const reason = job.failed_reason ? `: ${job.failed_reason}` : ''
     tell(`error: the job is ${job.status}${reason}`)
   }
-  return isDone ? 0 : 1
+  return { exitCode: isDone ? 0 : 1 }
 }
 
-/** On a terminal the view has told it; elsewhere a line, or a document. */
-export function printJob({ terminal: { out }, values }: Call, job: JobDocument): void {
+/** Not on a terminal, where the view has shown it, unless with --json. */
+function printJob(call: UserCall, job: JobDocument): void {
+  if (call.values.json || !call.terminal.out.isTerminal) printResult(call, jobResult(job))
+}
+
+export function jobResult(job: JobDocument): CommandResult {
   const reason = job.failed_reason ? `: ${job.failed_reason}` : ''
-  if (values.json) out.write(`${JSON.stringify(job)}\n`)
-  else if (!out.isTerminal) out.write(`${job.job_id} ${job.status}${reason}\n`)
+  return { document: job, lines: [`${job.job_id} ${job.status}${reason}`] }
 }

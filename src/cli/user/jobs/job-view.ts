@@ -2,13 +2,13 @@ import type { JobDocument } from '../../../contract/documents.ts'
 import { type JobItem, partsOf } from '../../../contract/job-items.ts'
 import { formatDuration } from '../../../contract/text/format.ts'
 import { printable } from '../../printable.ts'
-import type { Terminal } from '../terminal.ts'
+import type { Terminal } from '../../terminal.ts'
 
-/** The items of a job with their times; on a terminal they are drawn again until the job has ended. */
+/** Shows the statements of a job with their times; on a terminal it redraws them until the job ends. */
 export class JobView {
   readonly #terminal: Terminal
   readonly #isLive: boolean
-  /** When an item was first seen at work, by our own clock: that of the service may differ. */
+  /** When an item was first seen running, by our clock: the clock of the service may differ. */
   readonly #seenAt = new Map<number, number>()
   #job: JobDocument
   #drawnLines = 0
@@ -26,7 +26,7 @@ export class JobView {
     this.#job = job
   }
 
-  /** The last drawing stays. */
+  /** Draws the final state and stops. */
   end(): void {
     clearInterval(this.#timer)
     if (this.#isLive) this.#draw()
@@ -77,27 +77,27 @@ export function cutAtWord(statement: string, width: number): string {
   return space > width / 2 ? `${cut.slice(0, space)} …` : `${cut}…`
 }
 
-/** What became of the statements of a job that was cancelled: `Statement 1 had been committed, 2 was undone, 3 did not run.` */
+/** The outcome of each statement of a cancelled job: `Statement 1 had been committed, 2 was undone, 3 did not run.` */
 export function describeCancelled(job: JobDocument, before: JobDocument): string {
   const { items } = partsOf(job)
   const former = partsOf(before).items
-  const fates = items.map((item, place) => fateOf(item, former[place]?.status === 'running'))
-  if (items.length === 1) return `The statement ${fates[0]}.`
-  const groups: { fate: string; numbers: number[] }[] = []
-  fates.forEach((fate, place) => {
+  const outcomes = items.map((item, place) => outcomeOf(item, former[place]?.status === 'running'))
+  if (items.length === 1) return `The statement ${outcomes[0]}.`
+  const groups: { outcome: string; numbers: number[] }[] = []
+  outcomes.forEach((outcome, place) => {
     const last = groups.at(-1)
-    if (last?.fate === fate) last.numbers.push(place + 1)
-    else groups.push({ fate, numbers: [place + 1] })
+    if (last?.outcome === outcome) last.numbers.push(place + 1)
+    else groups.push({ outcome, numbers: [place + 1] })
   })
   const parts = groups.map(
-    ({ fate, numbers }) =>
-      `${numbers.join(' and ')} ${numbers.length > 1 ? fate.replace(/^was/, 'were') : fate}`,
+    ({ outcome, numbers }) =>
+      `${numbers.join(' and ')} ${numbers.length > 1 ? outcome.replace(/^was/, 'were') : outcome}`,
   )
   return `Statement ${parts.join(', ')}.`
 }
 
-/** What was at work is skipped like what had not begun. */
-function fateOf({ status, started_at }: JobItem, wasRunning: boolean): string {
+/** The status `skipped` is the same for an item that was running and one that had not started. */
+function outcomeOf({ status, started_at }: JobItem, wasRunning: boolean): string {
   if (status === 'done') return 'had been committed'
   if (status === 'unknown') return 'may have been committed'
   return status === 'failed' || started_at || wasRunning ? 'was undone' : 'did not run'

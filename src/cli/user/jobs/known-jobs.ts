@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { UserConfig } from '../../../config.ts'
 import { makeFolder } from '../../../make-folder.ts'
 
-/** A job that was queued from this computer: the service keeps no list. */
+/** A job queued from this computer. The service has no list of jobs. */
 export type KnownJob = Readonly<{ id: string; url: string; user: string; at: string; statement: string }>
 
 const mostKept = 1_000
@@ -16,7 +16,7 @@ export async function rememberJob(config: UserConfig, job: KnownJob): Promise<vo
     await writeFile(pathOf(config), `${lines.slice(-mostKept).join('\n')}\n`, { mode: 0o600 })
 }
 
-/** Those of an account, the newest first. */
+/** The jobs of an account, newest first. */
 export async function knownJobs(config: UserConfig, url: string, user: string): Promise<readonly KnownJob[]> {
   const jobs = (await readLines(config)).flatMap((line) => {
     try {

@@ -1,7 +1,7 @@
 import { type RawMember, shownValue } from '../../../contract/text/json-rows.ts'
 import { printable } from '../../printable.ts'
 
-/** A row as people read it: the names of its columns and what stands in them. */
+/** A row for display: the names of its columns and their values. */
 export type Cells = Readonly<{ names: readonly string[]; cells: readonly Cell[] }>
 export type Cell = Readonly<{ text: string; isNull: boolean; isNumber: boolean }>
 
@@ -14,14 +14,14 @@ export function cellOf(raw: string): Cell {
   return { text: value ?? 'NULL', isNull: value === null, isNumber: /^[-\d]/.test(raw) }
 }
 
-/** In one line, harmless to the terminal. */
+/** In one line and without control characters. */
 export const oneLine = (text: string) =>
   isPlain.test(text) ? text : printable(text.replaceAll('\r\n', '↵').replaceAll('\n', '↵'))
 
-/** How many places it takes on a terminal; loadWidths comes first. */
+/** The number of terminal columns of a text. Call loadWidths first. */
 export const widthOf = (text: string) => (isPlain.test(text) ? text.length : stringWidth(text))
 
-/** What knows all emojis takes a while to load, so it waits until rows are shown. */
+/** Loads the table of character widths. That takes a while, so it is done only when rows are shown. */
 export async function loadWidths(): Promise<void> {
   stringWidth = (await import('string-width')).default
 }
@@ -30,7 +30,7 @@ let stringWidth = (text: string) => text.length
 
 const isPlain = /^[\x20-\x7e]*$/
 
-/** Cut to so many places, with a sign that it was. */
+/** Cuts a text to `width` columns; the last one is then `…`. */
 export function cutTo(text: string, width: number): string {
   if (widthOf(text) <= width) return text
   if (isPlain.test(text)) return `${text.slice(0, width - 1)}…`

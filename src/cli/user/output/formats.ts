@@ -1,11 +1,11 @@
 import { type Format as WrittenFormat, formats as writtenFormats } from '../../../contract/formats.ts'
 import { membersOf, type RawMember, shownValue } from '../../../contract/text/json-rows.ts'
-import type { Face } from '../terminal.ts'
+import type { OutputStream } from '../../terminal.ts'
 import { cellsOf, loadWidths } from './cell.ts'
 import { recordText } from './record.ts'
 import { type Look, type Rows, tableText } from './table.ts'
 
-/** The service writes these itself: their bytes are passed on as they come. */
+/** Formats that the service writes itself: its bytes are passed on unchanged. */
 export type ServedFormat = WrittenFormat
 export const formats = ['table', 'line', 'csv', 'tsv', 'json', 'ndjson', 'geojson', 'markdown'] as const
 export type Format = (typeof formats)[number]
@@ -13,11 +13,11 @@ export type Format = (typeof formats)[number]
 export const isServed = (format: Format): format is ServedFormat =>
   (writtenFormats as readonly string[]).includes(format)
 
-/** By the ending of a file's name. */
-export const formatByEnding = (file: string): Format | undefined =>
-  endings[/\.(\w+)$/.exec(file)?.[1]?.toLowerCase() ?? '']
+/** The format of a file by its extension. */
+export const formatByExtension = (file: string): Format | undefined =>
+  extensions[/\.(\w+)$/.exec(file)?.[1]?.toLowerCase() ?? '']
 
-const endings: Readonly<Record<string, Format>> = {
+const extensions: Readonly<Record<string, Format>> = {
   csv: 'csv',
   tsv: 'tsv',
   json: 'json',
@@ -28,7 +28,7 @@ const endings: Readonly<Record<string, Format>> = {
   txt: 'table',
 }
 
-/** Rows in a format that the service does not know. */
+/** Rows in a format that the service does not write. */
 export function rowsText(
   format: Exclude<Format, ServedFormat>,
   rows: Rows,
@@ -39,7 +39,7 @@ export function rowsText(
   return format === 'tsv' ? tsvText(rows) : markdownText(rows)
 }
 
-async function* linesText({ texts }: Rows, style: Face['style']): AsyncGenerator<string> {
+async function* linesText({ texts }: Rows, style: OutputStream['style']): AsyncGenerator<string> {
   await loadWidths()
   let count = 0
   for await (const batch of texts) {
@@ -47,7 +47,7 @@ async function* linesText({ texts }: Rows, style: Face['style']): AsyncGenerator
   }
 }
 
-/** As COPY writes it: NULL is \N, tabs and line ends are escaped. */
+/** As COPY writes text: NULL is \N, tabs and line ends are escaped. */
 const tsvText = (rows: Rows) =>
   linedText(
     rows,

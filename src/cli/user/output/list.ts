@@ -1,14 +1,14 @@
 import { stringifyExact } from '../../../client/exact-json.ts'
 import { membersOf } from '../../../contract/text/json-rows.ts'
-import type { Call } from '../command.ts'
+import type { UserCall } from '../command.ts'
 import { cellsOf, loadWidths } from './cell.ts'
 import { recordText } from './record.ts'
 import { showText } from './show.ts'
 import { tableText } from './table.ts'
 
-/** A list that a command has made: a table on a terminal, NDJSON in a pipe, one document with --json. */
+/** Prints a list: a table on a terminal, NDJSON in a pipe or file, one document with --json. */
 export async function printList(
-  { terminal, values }: Call,
+  { terminal, values }: UserCall,
   rows: readonly Readonly<Record<string, unknown>>[],
   ifEmpty: string,
   whole: readonly string[] = [],
@@ -27,15 +27,15 @@ export async function printList(
   }
 }
 
-/** One thing: a line for each of its members on a terminal, one JSON document elsewhere. */
+/** Prints one record: a line for each member on a terminal, one JSON document elsewhere. */
 export async function printRecord(
-  { terminal: { out }, values }: Call,
+  { terminal: { out }, values }: UserCall,
   record: Readonly<Record<string, unknown>>,
 ): Promise<void> {
   await loadWidths()
   const text = stringifyExact(record)
   const isForPeople = out.isTerminal && !values.json
-  // The text for people is harmless already, and may have colours.
+  // recordText has escaped control characters already, and may add colours.
   if (isForPeople) out.stream.write(recordText(cellsOf(membersOf(text)), undefined, out.style))
   else out.write(`${text}\n`)
 }

@@ -1,12 +1,12 @@
 import { printable } from '../../printable.ts'
-import type { Face } from '../terminal.ts'
+import type { OutputStream } from '../../terminal.ts'
 import { type Cells, oneLine, widthOf } from './cell.ts'
 
-/** One row as lines of `name │ value`; a value of several lines keeps them. */
+/** One row as lines of `name │ value`. A value keeps its line ends. */
 export function recordText(
   { names, cells }: Cells,
   number: number | undefined,
-  style: Face['style'],
+  style: OutputStream['style'],
 ): string {
   const shown = names.map(oneLine)
   const width = Math.max(0, ...shown.map(widthOf))

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import type { Terminal } from '../terminal.ts'
+import type { Terminal } from '../../terminal.ts'
 import { writeAll } from '../whole-file.ts'
 
-/** Writes text to stdout; what is taller than the terminal goes through the pager. */
+/** Writes text to stdout, through the pager if it is taller than the terminal. */
 export async function showText(texts: AsyncIterable<string>, terminal: Terminal): Promise<void> {
   const { isTerminal, rows, stream } = terminal.out
   const [program = ''] = terminal.pager.split(' ')
@@ -30,10 +30,10 @@ async function* afterwards(first: string, rest: AsyncIterator<string>): AsyncGen
 }
 
 async function page(pager: string, program: string, texts: AsyncIterable<string>): Promise<void> {
-  // Not every machine has one.
+  // The machine may not have the pager.
   const command = `if command -v ${program} >/dev/null 2>&1; then exec ${pager}; else exec cat; fi`
   const child = spawn('sh', ['-c', command], { stdio: ['pipe', 'inherit', 'inherit'] })
-  // While one looks, Ctrl-C belongs to the pager.
+  // While the pager runs, Ctrl-C is for the pager.
   const ignore = () => undefined
   process.on('SIGINT', ignore)
   child.stdin.on('error', ignore)

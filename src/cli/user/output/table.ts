@@ -1,25 +1,25 @@
 import { membersOf } from '../../../contract/text/json-rows.ts'
-import type { Face } from '../terminal.ts'
+import type { OutputStream } from '../../terminal.ts'
 import { type Cell, type Cells, cellsOf, cutTo, loadWidths, oneLine, widthOf } from './cell.ts'
 import { recordText } from './record.ts'
 
-/** Where the text goes: only a terminal has an edge. */
+/** How rows are shown. Without a terminal `columns` is infinite. */
 export type Look = Readonly<{
   columns: number
-  style: Face['style']
-  /** Columns that are of no use if they are cut, beside numbers. */
+  style: OutputStream['style']
+  /** Columns that must not be cut. Numbers never are. */
   whole?: readonly string[]
-  /** Says once that rows are too wide for a table. */
+  /** Called once if the rows are too wide for a table. */
   onRecords: () => void
 }>
 
-/** Batches of rows as JSON text; what is known of the columns when they have ended. */
+/** Batches of rows as JSON text. `fields` is complete when the rows have ended. */
 export type Rows = Readonly<{
   texts: AsyncIterable<readonly string[]>
   fields: () => Readonly<Record<string, Readonly<{ type: string }>>>
 }>
 
-/** Rows as a table. Widths come from the first 1,000 rows; all others stream. */
+/** Rows as a table. The first 1,000 rows set the widths; all later ones are streamed. */
 export async function* tableText({ texts, fields }: Rows, look: Look): AsyncGenerator<string> {
   await loadWidths()
   let section: Section | undefined
@@ -27,7 +27,7 @@ export async function* tableText({ texts, fields }: Rows, look: Look): AsyncGene
     let text = ''
     for (const row of batch) {
       const cells = cellsOf(membersOf(row))
-      // A text of several statements has rows of different columns.
+      // The statements of one text may return different columns.
       if (section && !section.fits(cells)) {
         text += `${section.end()}\n`
         section = undefined
@@ -42,7 +42,7 @@ export async function* tableText({ texts, fields }: Rows, look: Look): AsyncGene
   if (section) yield section.end(fields())
 }
 
-/** Rows that have the same columns. */
+/** Consecutive rows with the same columns. */
 class Section {
   readonly #names: readonly string[]
   readonly #look: Look
@@ -97,7 +97,7 @@ const narrowest = 9
 type Column = Readonly<{ width: number; isNumber: boolean }>
 type Layout = Readonly<{ columns: readonly Column[]; isBounded: boolean }>
 
-/** The widths of the columns; undefined if they do not fit, however much is cut. Numbers are never cut. */
+/** The widths of the columns; undefined if the table is too wide even with all text cut. Numbers are never cut. */
 function layOut(
   names: readonly string[],
   rows: readonly Cells[],
@@ -110,7 +110,7 @@ function layOut(
       widthOf(oneLine(name)),
     ),
   )
-  // Text has a free place at its end, so that it does not lean on the line.
+  // A space after text keeps it off the line between columns.
   const widths = natural.map((width, place) => (numbers[place] ? width : width + 1))
   const isRigid = names.map((name, place) => numbers[place]! || whole.includes(name))
   const room = edge - (3 * names.length - 2)
@@ -133,7 +133,11 @@ function headText(names: readonly string[], layout: Layout): string {
   return `${rowText(heads, layout, (_style, text) => text)}${rule.join('┼')}\n`
 }
 
-function rowText(cells: readonly Cell[], { columns, isBounded }: Layout, style: Face['style']): string {
+function rowText(
+  cells: readonly Cell[],
+  { columns, isBounded }: Layout,
+  style: OutputStream['style'],
+): string {
   const parts = cells.map(({ text, isNull }, place) => {
     const { width, isNumber } = columns[place]!
     const line = oneLine(text)

@@ -2,11 +2,11 @@ import { text } from 'node:stream/consumers'
 import { createClient } from '../../../client/client.ts'
 import { isWebAddress } from '../../../config-variables.ts'
 import { formatBytes } from '../../../contract/text/format.ts'
-import { UsageError } from '../../command.ts'
+import { ask, askSecretly } from '../../ask.ts'
+import { NoKeyError, UsageError } from '../../command-error.ts'
+import { textOf } from '../../option-values.ts'
 import { shellWord } from '../../printable.ts'
-import { ask, askSecretly } from '../ask.ts'
-import { type Call, textOf, type UserCommand } from '../command.ts'
-import { NoKey } from '../explain.ts'
+import type { UserCall, UserCommand } from '../command.ts'
 import { printList, printRecord } from '../output/list.ts'
 import { withService } from '../service.ts'
 import { usualUrl } from './access.ts'
@@ -14,11 +14,11 @@ import { type Profiles, profilesPath, readFolderSettings, readProfiles, writePro
 
 const login: UserCommand = {
   name: 'login',
-  summary: 'check a key and keep it in a profile',
+  summary: 'check a key and save it in a profile',
   options: { 'key-stdin': { type: 'boolean', help: 'read the key from stdin instead of asking' } },
   details: [
-    'The profile is called as --profile says, else like the user. It becomes the current one.',
-    'Instead of "key" a profile may have a "key_command", such as "pass show cartage/demo".',
+    'The profile is named after the user, or as --profile says. It becomes the current one.',
+    'Instead of "key" a profile may have a "key_command" that prints it: "pass show cartage/demo".',
   ],
   run: async (call) => {
     const { terminal, config, values } = call
@@ -27,18 +27,17 @@ const login: UserCommand = {
     const client = createClient({ baseUrl: account.url, username: account.user, token: account.key })
     const user = await client.me().finally(() => client.close())
     if (user.username !== account.user)
-      throw new NoKey(`this key belongs to ${user.username}, not to ${account.user}`)
+      throw new NoKeyError(`this key belongs to ${user.username}, not to ${account.user}`)
     const name = textOf(values, 'profile') ?? freeName(known, account)
     const profiles = { ...known.profiles, [name]: account }
     await writeProfiles(config, { current: name, profiles })
     terminal.say(
-      `logged in as ${account.user} at ${account.url}: profile ${name}, kept in ${profilesPath(config)}`,
+      `logged in as ${account.user} at ${account.url}: profile ${name}, saved in ${profilesPath(config)}`,
     )
-    return 0
   },
 }
 
-async function askAccount(call: Call, known: Profiles) {
+async function askAccount(call: UserCall, known: Profiles) {
   const { terminal, values, config } = call
   const folder = await readFolderSettings()
   const given = textOf(values, 'url') || config.url
@@ -48,18 +47,22 @@ async function askAccount(call: Call, known: Profiles) {
   const key = values['key-stdin']
     ? (await text(process.stdin)).trim()
     : await askSecretly(terminal, 'Key (not shown)', '--key-stdin')
-  if (!key) throw new NoKey('there is no key')
+  if (!key) throw new NoKeyError('no key was given')
   return { url, user, key }
 }
 
-/** A key goes to the address that a folder names only if the person has been there, or has seen the address and agreed. */
-async function askService(terminal: Call['terminal'], ofFolder: string | undefined, { profiles }: Profiles) {
+/** The address of `.cartage.json` is used if a profile has it already, or after the person has confirmed it. */
+async function askService(
+  terminal: UserCall['terminal'],
+  ofFolder: string | undefined,
+  { profiles }: Profiles,
+) {
   if (ofFolder === undefined) return ask(terminal, 'Service', '--url', usualUrl)
   if (Object.values(profiles).some(({ url }) => url === ofFolder)) return ofFolder
-  return ask(terminal, 'Service, as .cartage.json says', `--url ${shellWord(ofFolder)}`, ofFolder)
+  return ask(terminal, 'Service, from .cartage.json', `--url ${shellWord(ofFolder)}`, ofFolder)
 }
 
-/** The name of the user; with the host, if that is taken by another account. */
+/** The name of the user, with the host if another account has that name. */
 function freeName({ profiles }: Profiles, { url, user }: { url: string; user: string }): string {
   const taken = profiles[user]
   const isFree = !taken || (taken.url === url && taken.user === user)
@@ -68,7 +71,7 @@ function freeName({ profiles }: Profiles, { url, user }: { url: string; user: st
 
 const logout: UserCommand = {
   name: 'logout',
-  summary: 'forget a profile, the current one if none is named',
+  summary: 'delete a profile; without a name, the current one',
   arguments: [{ name: 'PROFILE', kind: 'profile', isOptional: true }],
   run: async ({ args, config, terminal }) => {
     const known = await readProfiles(config)
@@ -77,8 +80,7 @@ const logout: UserCommand = {
     const { [name]: _gone, ...profiles } = known.profiles
     const { current, ...rest } = known
     await writeProfiles(config, { ...rest, ...(current !== name && current && { current }), profiles })
-    terminal.say(`forgot the profile ${name}`)
-    return 0
+    terminal.say(`deleted the profile ${name}`)
   },
 }
 
@@ -91,31 +93,29 @@ const profiles: UserCommand = {
       name,
       user,
       url,
-      key: key_command ? 'from a command' : 'kept here',
+      key: key_command ? 'from a command' : 'saved',
       current: name === current,
     }))
-    await printList(call, rows, 'No profiles yet: cartage login makes one')
-    return 0
+    await printList(call, rows, 'No profiles yet: cartage login creates one')
   },
 }
 
 const use: UserCommand = {
   name: 'use',
-  summary: 'make another profile the current one',
+  summary: 'choose the current profile',
   arguments: [{ name: 'PROFILE', kind: 'profile' }],
   run: async ({ args: [name], config, terminal }) => {
     const known = await readProfiles(config)
     if (!known.profiles[name!]) throw unknownProfile(name)
     await writeProfiles(config, { ...known, current: name! })
-    terminal.say(`now using the profile ${name}`)
-    return 0
+    terminal.say(`using the profile ${name}`)
   },
 }
 
 const unknownProfile = (name: string | undefined) =>
   new UsageError(
     name === undefined
-      ? 'there is no current profile'
+      ? 'there is no current profile: cartage login creates one'
       : `there is no profile '${name}': cartage profiles lists them`,
   )
 
@@ -142,7 +142,6 @@ const whoami: UserCommand = {
         quota: Number(quota) === 0 ? 'unlimited' : formatBytes(Number(quota)),
       }
       await printRecord(call, document)
-      return 0
     }),
 }
 

@@ -2,17 +2,17 @@ import { readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { UserConfig } from '../../../config.ts'
 import { makeFolder } from '../../../make-folder.ts'
-import { UsageError } from '../../command.ts'
-import { freshName } from '../../fresh-name.ts'
-import { tell } from '../terminal.ts'
+import { UsageError } from '../../command-error.ts'
+import { draftName } from '../../named-file.ts'
+import { tell } from '../../terminal.ts'
 
-/** An account of a service. Instead of the key there may be a command that prints it, such as `pass show cartage/demo`. */
+/** An account of a service. `key_command` prints the key, such as `pass show cartage/demo`. */
 export type Profile = Readonly<{ url: string; user: string; key?: string; key_command?: string }>
 export type Profiles = Readonly<{ current?: string; profiles: Readonly<Record<string, Profile>> }>
 
 export const profilesPath = ({ configFolder }: UserConfig) => join(configFolder, 'config.json')
 
-/** What `login` has kept. A file that others can read is refused. */
+/** The saved profiles. A file that other users can read is refused. */
 export async function readProfiles(config: UserConfig): Promise<Profiles> {
   const path = profilesPath(config)
   const text = await readFile(path, 'utf8').catch(nothingIfMissing)
@@ -21,27 +21,27 @@ export async function readProfiles(config: UserConfig): Promise<Profiles> {
   if (process.platform !== 'win32' && (mode & 0o077) !== 0)
     throw new UsageError(`${path} holds keys, and others can read it: chmod 600 '${path}'`)
   const { current, profiles } = parseObject(text, path)
-  const known = typeof profiles === 'object' && profiles !== null ? (profiles as Profiles['profiles']) : {}
-  for (const [name, { url, user }] of Object.entries(known)) {
+  const saved = typeof profiles === 'object' && profiles !== null ? (profiles as Profiles['profiles']) : {}
+  for (const [name, { url, user }] of Object.entries(saved)) {
     if (typeof url !== 'string' || typeof user !== 'string')
       throw new UsageError(`${path}: the profile '${name}' needs url and user`)
   }
-  return { ...(typeof current === 'string' && { current }), profiles: known }
+  return { ...(typeof current === 'string' && { current }), profiles: saved }
 }
 
-/** Under its own name the file is whole, and nobody else's at any moment. */
+/** Replaces the file in one step. Other users can read it at no moment. */
 export async function writeProfiles(config: UserConfig, profiles: Profiles): Promise<void> {
   const path = profilesPath(config)
   await makeFolder(dirname(path), 0o700)
-  const part = freshName(path)
+  const part = draftName(path)
   await writeFile(part, `${JSON.stringify(profiles, null, 2)}\n`, { mode: 0o600, flag: 'wx' })
   await rename(part, path)
 }
 
-/** What the folder says in which the command is called: where and who, never a key. */
+/** `.cartage.json` of the current folder. It has no key. */
 export type FolderSettings = Readonly<{ url?: string; user?: string; profile?: string }>
 
-/** A file of another user is not read: it would choose where this person's commands go. */
+/** A file that belongs to another user is not read: it would decide where commands and keys are sent. */
 export async function readFolderSettings(): Promise<FolderSettings> {
   const file = await stat('.cartage.json').catch(nothingIfMissing)
   if (file === undefined) return {}
@@ -55,7 +55,7 @@ export async function readFolderSettings(): Promise<FolderSettings> {
     if (name.startsWith('key'))
       throw new UsageError('.cartage.json must not hold a key: folders are shared. Use cartage login')
     if (!['url', 'user', 'profile'].includes(name) || typeof value !== 'string')
-      throw new UsageError(`.cartage.json may have url, user and profile, as text; not '${name}'`)
+      throw new UsageError(`.cartage.json may have url, user and profile, each a string; not '${name}'`)
   }
   return found as FolderSettings
 }

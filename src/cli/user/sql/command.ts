@@ -5,11 +5,13 @@ import {
   whyNotExplained,
 } from '../../../contract/text/explain-statement.ts'
 import { controlsTransaction, splitStatements } from '../../../contract/text/statements.ts'
-import { UsageError } from '../../command.ts'
-import { type Call, textOf, type UserCommand, wrongCall } from '../command.ts'
+import { wrongCall } from '../../command.ts'
+import { UsageError } from '../../command-error.ts'
+import { readNamedFile } from '../../named-file.ts'
+import { textOf } from '../../option-values.ts'
+import type { UserCall, UserCommand } from '../command.ts'
 import { at, type StatementPlace, wholeText } from '../explain.ts'
-import { readNamedFile } from '../named-file.ts'
-import { type Format, formatByEnding, formats } from '../output/formats.ts'
+import { type Format, formatByExtension, formats } from '../output/formats.ts'
 import { type Service, withServiceAs } from '../service.ts'
 import { writeTo } from '../whole-file.ts'
 import { runInteractive } from './interactive.ts'
@@ -20,18 +22,29 @@ export const sqlCommand: UserCommand = {
   summary: 'run SQL and print its rows',
   arguments: [{ name: 'STATEMENT', kind: 'text', isOptional: true }],
   options: {
-    file: { type: 'string', short: 'f', value: 'FILE', kind: 'file', help: 'run the statements of a file' },
-    1: { type: 'boolean', short: '1', help: 'all of a file in one transaction' },
+    file: {
+      type: 'string',
+      short: 'f',
+      value: 'FILE',
+      kind: 'file',
+      help: 'file with statements; - is stdin',
+    },
+    1: { type: 'boolean', short: '1', help: 'run the whole file in one transaction' },
     format: { type: 'string', value: 'F', kind: formats, help: `one of ${formats.join(', ')}` },
     output: { type: 'string', short: 'o', value: 'FILE', kind: 'file', help: 'write the rows to a file' },
     explain: { type: 'boolean', help: 'show the plan of one statement' },
-    analyze: { type: 'boolean', help: 'run it, show the plan with its times, and roll it back' },
-    as: { type: 'string', value: 'KEY', kind: 'key', help: 'run as another key of the account' },
+    analyze: { type: 'boolean', help: 'run the statement, show the plan with times, and roll back' },
+    as: {
+      type: 'string',
+      value: 'KEY',
+      kind: 'key',
+      help: 'run with the rights of another key of the account',
+    },
   },
   details: [
-    'An argument goes as one message, and so in one transaction. A file or stdin goes statement by',
-    'statement, and stops at the first error; one that has BEGIN, COMMIT or ROLLBACK goes as one message.',
-    'With nothing given, on a terminal, it is interactive.',
+    'STATEMENT runs in one transaction. The statements of a file or stdin run one by one until the first',
+    'error; with BEGIN, COMMIT or ROLLBACK in it, the file is sent as a whole.',
+    'Without a statement, on a terminal, cartage sql is interactive.',
     '',
     "  cartage sql 'select name, pop from places order by pop desc limit 2'",
     "  cartage sql 'select * from places' --format csv -o places.csv",
@@ -39,7 +52,7 @@ export const sqlCommand: UserCommand = {
     '  cartage sql < report.sql | jq .name',
   ],
   run: async (call) => {
-    const { args, values } = call
+    const { values } = call
     const format = formatOf(call)
     const texts = await readTexts(call)
     return withServiceAs(call, textOf(values, 'as'), async (service) => {
@@ -47,30 +60,25 @@ export const sqlCommand: UserCommand = {
       await writeTo(textOf(values, 'output'), async (target) => {
         for (const place of texts) await runOrExplain(call, service, place, { format, target })
       })
-      return args.length === 0 && texts.length === 0 ? 2 : 0
     })
   },
 }
 
-function formatOf({ values, terminal }: Call): Format {
-  const told = values.json ? 'json' : textOf(values, 'format')
-  if (told !== undefined) {
-    const found = formats.find((format) => format === told)
-    if (!found) throw new UsageError(`--format must be one of ${formats.join(', ')}, not '${told}'`)
-    return found
-  }
+function formatOf({ values, terminal }: UserCall): Format {
+  const format = values.json ? 'json' : (textOf(values, 'format') as Format | undefined)
+  if (format !== undefined) return format
   const file = textOf(values, 'output')
-  if (file !== undefined) return formatByEnding(file) ?? 'ndjson'
+  if (file !== undefined) return formatByExtension(file) ?? 'ndjson'
   return terminal.out.isTerminal ? 'table' : 'ndjson'
 }
 
 type Place = Omit<StatementPlace, 'startedAt'>
 
-/** What is to be run, message by message; undefined if a person at a terminal is to be asked. */
-async function readTexts({ args: [statement], values }: Call): Promise<readonly Place[] | undefined> {
+/** The texts to send one by one; undefined for the interactive mode. */
+async function readTexts({ args: [statement], values }: UserCall): Promise<readonly Place[] | undefined> {
   const file = textOf(values, 'file')
   if (statement !== undefined) {
-    if (file !== undefined) throw wrongCall(sqlCommand, 'a statement or -f FILE, not both')
+    if (file !== undefined) throw wrongCall(sqlCommand, 'give a statement or -f FILE, not both')
     return [wholeText(statement)]
   }
   if (file === undefined && process.stdin.isTTY) return undefined
@@ -82,7 +90,7 @@ async function readTexts({ args: [statement], values }: Call): Promise<readonly 
   return statements.map(({ from, text: one }) => ({ text: content, from, statement: one }))
 }
 
-async function runOrExplain(call: Call, service: Service, place: Place, output: Output): Promise<void> {
+async function runOrExplain(call: UserCall, service: Service, place: Place, output: Output): Promise<void> {
   const { values, terminal } = call
   if (!values.explain && !values.analyze) return runStatement(call, service, place, output)
   const reason = whyNotExplained(place.statement)
@@ -91,7 +99,7 @@ async function runOrExplain(call: Call, service: Service, place: Place, output: 
   const planned = { ...stepOf(place, plan), params: [] }
   if (!values.analyze) return runStatement(call, service, planned, output)
   await at(planned, () => service.client.sql(plan.text, { params: [], signal: service.signal }))
-  terminal.say('rolled back: the statement is run for its plan alone')
+  terminal.say('rolled back: the statement was run only for its plan')
   return runStatement(call, service, stepOf(place, analyze), output)
 }
 

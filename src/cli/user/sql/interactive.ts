@@ -5,40 +5,40 @@ import { join } from 'node:path'
 import { createInterface, type Interface } from 'node:readline/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { controlsTransaction, splitStatements } from '../../../contract/text/statements.ts'
-import { Interrupted } from '../../interrupt.ts'
+import { InterruptedError } from '../../command-error.ts'
+import { readNamedFile } from '../../named-file.ts'
 import { printable } from '../../printable.ts'
+import { tell } from '../../terminal.ts'
 import { allTables, showTable } from '../account/tables.ts'
-import type { Call } from '../command.ts'
-import { exitCodeOf, explain, wholeText } from '../explain.ts'
+import type { UserCall } from '../command.ts'
+import { explainFailure, wholeText } from '../explain.ts'
 import { runToEnd } from '../jobs/follow-job.ts'
-import { readNamedFile } from '../named-file.ts'
 import { type Format, formats } from '../output/formats.ts'
 import type { Service } from '../service.ts'
-import { tell } from '../terminal.ts'
 import { writeTo } from '../whole-file.ts'
 import { readHistory, remember } from './history.ts'
 import { runStatement } from './run-statement.ts'
 
-/** SQL line by line: a semicolon ends a statement, a backslash begins a command. */
-export async function runInteractive(call: Call, service: Service, format: Format): Promise<number> {
+/** The interactive mode: a semicolon ends a statement, a backslash begins a command. */
+export async function runInteractive(call: UserCall, service: Service, format: Format): Promise<void> {
   call.terminal.say(
-    `cartage sql as ${service.user} at ${service.url}. Each statement has a session of its own. \\? helps, \\q ends.`,
+    `cartage sql as ${service.user} at ${service.url}. Each statement has its own session. \\? shows help, \\q quits.`,
   )
   return new Shell(call, service, format).run()
 }
 
 const help = [
-  'STATEMENT;    run it; over several lines if need be',
-  '\\d [TABLE]    tables, or the columns of one     \\dt          tables',
-  '\\x            rows as tables or line by line    \\format F    another format',
-  '\\o [FILE]     rows into a file, or back here    \\timing      tell times or not',
-  '\\e            write the statement in $EDITOR    \\watch N     run it every N seconds',
-  '\\job [SQL]    the statement as a batch job      \\q           end',
+  'STATEMENT;    run a statement of one or more lines',
+  '\\d [TABLE]    list tables, or columns of one    \\dt          list tables',
+  '\\x            switch between table and line     \\format F    choose the format',
+  '\\o [FILE]     write rows to a file, or here     \\timing      show times, or not',
+  '\\e            edit the statement in $EDITOR     \\watch N     run it every N seconds',
+  '\\job [SQL]    run the statement as a job        \\q           quit',
 ]
 
-type Act = (shell: Shell, argument: string) => unknown
+type ShellCommand = (shell: Shell, argument: string) => unknown
 
-const acts: Readonly<Record<string, Act>> = {
+const shellCommands: Readonly<Record<string, ShellCommand>> = {
   '?': (shell) => shell.call.terminal.say(help.join('\n')),
   d: (shell, table) =>
     shell.guard((service) => (table ? showTable(shell.call, service, table) : shell.listTables(service))),
@@ -52,21 +52,21 @@ const acts: Readonly<Record<string, Act>> = {
   job: (shell, statement) => shell.submitJob(statement),
 }
 
-/** The others take no argument, and do nothing rather than something else than what was asked. */
+/** The other commands refuse an argument. */
 const withArgument: ReadonlySet<string> = new Set(['d', 'format', 'o', 'watch', 'job'])
 
 class Shell {
-  call: Call
+  call: UserCall
   format: Format
   readonly #service: Service
   readonly #lines: Interface
   #file: string | undefined
-  /** What was typed since the last semicolon. */
+  /** The text since the last semicolon. */
   #typed = ''
   #last = ''
   #names: readonly string[] = []
 
-  constructor(call: Call, service: Service, format: Format) {
+  constructor(call: UserCall, service: Service, format: Format) {
     this.call = call
     this.format = format
     this.#service = service
@@ -79,7 +79,7 @@ class Shell {
     })
   }
 
-  async run(): Promise<number> {
+  async run(): Promise<void> {
     Object.assign(this.#lines, { history: await readHistory(this.call.config.stateFolder) })
     this.#lines.on('SIGINT', () => this.#startAnew())
     void this.#learnNames()
@@ -90,17 +90,16 @@ class Shell {
       this.#prompt()
     }
     this.#lines.close()
-    return 0
   }
 
-  /** Answers whether to go on. */
+  /** Returns false for \\q. */
   async #take(line: string): Promise<boolean> {
     const [, name, argument = ''] = /^\s*\\(\S+)\s*(.*?);?\s*$/.exec(line) ?? []
     if (name === 'q') return false
     if (name === undefined) await this.#takeSql(line)
-    else if (!Object.hasOwn(acts, name)) tell(`\\${name} is not known: \\? helps`)
-    else if (argument && !withArgument.has(name)) tell(`\\${name} takes no argument: \\? helps`)
-    else await acts[name]!(this, argument)
+    else if (!Object.hasOwn(shellCommands, name)) tell(`unknown command \\${name}: \\? shows help`)
+    else if (argument && !withArgument.has(name)) tell(`\\${name} takes no argument: \\? shows help`)
+    else await shellCommands[name]!(this, argument)
     return true
   }
 
@@ -126,19 +125,20 @@ class Shell {
     )
   }
 
-  /** Runs something that Ctrl-C ends, and not the shell with it. Errors are told. */
+  /** Runs `work` and prints its error. Ctrl-C ends the work, not the shell. */
   async guard(work: (service: Service) => Promise<unknown>): Promise<boolean> {
-    const told = new AbortController()
-    const stop = () => told.abort(new Interrupted())
+    const interrupted = new AbortController()
+    const stop = () => interrupted.abort(new InterruptedError())
     process.on('SIGINT', stop)
     this.#lines.pause()
     process.stdin.setRawMode(false)
     try {
-      await work({ ...this.#service, signal: told.signal })
+      await work({ ...this.#service, signal: interrupted.signal })
       return true
     } catch (error) {
-      if (exitCodeOf(error) === undefined) throw error
-      tell(error instanceof Interrupted ? 'cancelled' : explain(error))
+      const failure = explainFailure(error)
+      if (!failure) throw error
+      tell(error instanceof InterruptedError ? 'cancelled' : failure.message)
       return false
     } finally {
       process.off('SIGINT', stop)
@@ -157,7 +157,7 @@ class Shell {
   chooseFormat(name: string): void {
     const found = formats.find((format) => format === name)
     if (found) this.format = found
-    this.call.terminal.say(found ? `format ${found}` : `the formats are ${formats.join(', ')}`)
+    this.call.terminal.say(found ? `format ${found}` : `use one of ${formats.join(', ')}`)
   }
 
   toggleTiming(): void {
@@ -203,9 +203,9 @@ class Shell {
     })
   }
 
-  async submitJob(told: string): Promise<void> {
-    const statement = told || this.#buffer()
-    if (!statement) return this.call.terminal.say('\\job queues the last statement')
+  async submitJob(given: string): Promise<void> {
+    const statement = given || this.#buffer()
+    if (!statement) return this.call.terminal.say('no statement yet: \\job SQL, or \\job after a statement')
     this.#typed = ''
     await this.guard(async (service) =>
       runToEnd(this.call, service, await service.client.jobs.create({ query: [{ query: statement }] })),
@@ -226,7 +226,7 @@ class Shell {
     this.#lines.prompt()
   }
 
-  /** Names of tables and columns, and the words that begin statements. */
+  /** Completes names of tables and columns, and common words of SQL. */
   #complete(line: string): [string[], string] {
     const word = /[\w.]*$/.exec(line)![0]
     const found = [...this.#names, ...words].filter((name) => name.startsWith(word.toLowerCase()))
@@ -238,13 +238,13 @@ class Shell {
       (answer) => answer.rows,
       () => [],
     )
-    // Others would have to be quoted, and may steer the terminal that lists them.
+    // Other names need quotes, and may contain control characters.
     this.#names = rows.map(({ name }) => name).filter((name) => /^[a-z_][a-z0-9_$]*$/.test(name))
   }
 }
 
 const noTransactions =
-  'nothing was run: each statement has a session of its own here, so BEGIN, COMMIT and ROLLBACK would do nothing. Write the transaction into a file: cartage sql -f FILE'
+  'nothing was run: each statement has its own session here, so BEGIN, COMMIT and ROLLBACK have no effect. Put the transaction into a file: cartage sql -f FILE'
 
 const words = 'select insert update delete create table from where group by order limit join'.split(' ')
 

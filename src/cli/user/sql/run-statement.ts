@@ -2,7 +2,7 @@ import type { Writable } from 'node:stream'
 import type { SqlValue, Statement } from '../../../client/api/sql-statement.ts'
 import { formatCount, formatDuration, plural } from '../../../contract/text/format.ts'
 import { visibleTexts } from '../../printable.ts'
-import type { Call } from '../command.ts'
+import type { UserCall } from '../command.ts'
 import { at, type StatementPlace } from '../explain.ts'
 import { type Format, isServed, rowsText, type ServedFormat } from '../output/formats.ts'
 import { showText } from '../output/show.ts'
@@ -10,12 +10,12 @@ import { showProgress } from '../progress.ts'
 import type { Service } from '../service.ts'
 import { passOn } from '../whole-file.ts'
 
-/** Where the rows of statements go, and how they look there. */
+/** Where rows are written, and in which format. */
 export type Output = Readonly<{ format: Format; target: Writable }>
 
-/** Runs one text and writes its rows as they come. What there is to say about them follows on stderr. */
+/** Runs one text and streams its rows. Notices, warnings and the number of rows follow on stderr. */
 export function runStatement(
-  call: Call,
+  call: UserCall,
   service: Service,
   place: Omit<StatementPlace, 'startedAt'> & Readonly<{ params?: readonly SqlValue[] }>,
   output: Output,
@@ -31,7 +31,7 @@ export function runStatement(
 }
 
 async function passRows(
-  { terminal }: Call,
+  { terminal }: UserCall,
   { client, signal }: Service,
   statement: Statement,
   { format, target }: Output & { format: ServedFormat },
@@ -41,7 +41,7 @@ async function passRows(
   const counter = new LineCounter(format, isWatched)
   const taken = () => formatDuration(performance.now() - startedAt)
   const stop = showProgress(terminal, () => `${counter.describe()}  ${taken()}`)
-  // What comes to the same terminal is progress enough.
+  // Rows on the same terminal replace the progress line.
   const onFirst = target === process.stdout && terminal.out.isTerminal ? stop : () => undefined
   try {
     const bytes = await client.download(statement, { format, signal })
@@ -52,7 +52,7 @@ async function passRows(
   if (isWatched) terminal.say(`${counter.describe()}, ${taken()}`)
 }
 
-/** The bytes, and the end of the last line if it has none. */
+/** Adds a line end after the last byte if there is none. */
 async function* endedLine(bytes: AsyncIterable<Uint8Array>, counter: LineCounter, onFirst: () => void) {
   let last = lineEnd
   for await (const chunk of bytes) {
@@ -66,7 +66,7 @@ async function* endedLine(bytes: AsyncIterable<Uint8Array>, counter: LineCounter
 
 const lineEnd = 10
 
-/** Rows of NDJSON are lines; of other formats bytes are what can be told without reading them. */
+/** Counts rows of NDJSON, which are lines; of other formats it counts bytes. */
 class LineCounter {
   readonly #format: ServedFormat
   readonly #isOn: boolean
@@ -91,7 +91,7 @@ class LineCounter {
 }
 
 async function showRows(
-  { terminal }: Call,
+  { terminal }: UserCall,
   { client, signal }: Service,
   statement: Statement,
   { format, target }: Output & { format: Exclude<Format, ServedFormat> },
@@ -111,8 +111,7 @@ async function showRows(
   const look = {
     columns: isOnTerminal ? terminal.out.columns : Number.POSITIVE_INFINITY,
     style: isOnTerminal ? terminal.out.style : (_style: string, text: string) => text,
-    onRecords: () =>
-      terminal.say('too wide for a table here: shown row by row (--format table in a pipe has no edge)'),
+    onRecords: () => terminal.say('too wide for a table on this terminal: shown row by row'),
   }
   try {
     const text = rowsText(format, { texts: counted(), fields: () => rows.summary?.fields ?? {} }, look)
@@ -122,7 +121,7 @@ async function showRows(
   } finally {
     stop()
   }
-  // Whoever leaves the pager early has seen enough.
+  // Undefined if the person left the pager early.
   if (!rows.summary) return
   const { fields, time, total_rows, notices = [], warnings = [] } = rows.summary
   for (const text of notices) terminal.say(`notice: ${text}`)

@@ -1,12 +1,12 @@
 import { quoteLiteral } from '../../../contract/text/quote.ts'
 import { findPoints, type ImportPlan, importTarget, isNumber } from '../../../file-import/import-plan.ts'
-import { UsageError } from '../../command.ts'
+import { UsageError } from '../../command-error.ts'
 import type { Service } from '../service.ts'
 
-/** Names and types. */
+/** Types by name. */
 type Columns = ReadonlyMap<string, string>
 
-/** Of the table that gets more rows; none if it is not there, which COPY will tell. */
+/** The columns of the table; empty if it does not exist, which COPY reports later. */
 export async function columnsOf({ client, signal }: Service, plan: ImportPlan): Promise<Columns> {
   const { rows } = await client.sql<{ name: string; type: string }>(columnsSql(importTarget(plan)), {
     signal,
@@ -18,12 +18,12 @@ const columnsSql = (table: string) => `
 select attname as name, pg_catalog.format_type(atttypid, atttypmod) as type from pg_catalog.pg_attribute
 where attrelid = pg_catalog.to_regclass(${quoteLiteral(table)}) and attnum > 0 and not attisdropped`
 
-/** The plan with the types of the table. Points that cannot be made are refused before the first row is sent. */
-export function fitPlan(read: ImportPlan, known: Columns, arePointsTold: boolean): ImportPlan {
+/** The plan with the types of the table. Impossible points are refused before the first row is sent. */
+export function fitPlan(read: ImportPlan, known: Columns, hasPointsOption: boolean): ImportPlan {
   if (known.size === 0) return read
   const columns = read.columns.map((column) => ({ ...column, type: known.get(column.name) ?? column.type }))
-  if (arePointsTold) checkPoints(read, known)
-  const points = arePointsTold ? read.points : hasPlace(read, known) ? findPoints(columns) : undefined
+  if (hasPointsOption) checkPoints(read, known)
+  const points = hasPointsOption ? read.points : hasPlace(read, known) ? findPoints(columns) : undefined
   return { ...read, columns, points }
 }
 

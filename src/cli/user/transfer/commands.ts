@@ -1,10 +1,11 @@
 import { createReadStream } from 'node:fs'
 import { basename } from 'node:path'
 import { formatBytes, formatDuration, plural } from '../../../contract/text/format.ts'
-import { UsageError } from '../../command.ts'
-import { type Call, textOf, type UserCommand } from '../command.ts'
+import { UsageError } from '../../command-error.ts'
+import { statNamedFile } from '../../named-file.ts'
+import { textOf } from '../../option-values.ts'
+import type { UserCall, UserCommand } from '../command.ts'
 import { at, wholeText } from '../explain.ts'
-import { statNamedFile } from '../named-file.ts'
 import { showProgress, transferLine } from '../progress.ts'
 import { type Service, withService } from '../service.ts'
 import { readTableName, tableInSql } from '../table-name.ts'
@@ -15,30 +16,38 @@ type ExportFormat = (typeof exportFormats)[number]
 
 const exportCommand: UserCommand = {
   name: 'export',
-  summary: 'save a table or the rows of a query; the file appears when it is whole',
+  summary: 'save a table or the rows of a query',
   arguments: [{ name: 'TABLE|QUERY', kind: 'table' }],
   options: {
-    output: { type: 'string', short: 'o', value: 'FILE', kind: 'file', help: 'the file; else stdout' },
+    output: {
+      type: 'string',
+      short: 'o',
+      value: 'FILE',
+      kind: 'file',
+      help: 'file to write; stdout if not given',
+    },
     format: {
       type: 'string',
       value: 'F',
       kind: exportFormats,
-      help: `one of ${exportFormats.join(', ')}; else by the ending of the file, or csv`,
+      help: `one of ${exportFormats.join(', ')}; by default the extension of FILE, or csv`,
     },
   },
   details: [
+    'FILE appears when it is complete.',
+    '',
     '  cartage export places -o places.geojson',
     "  cartage export 'select * from places where pop > 1e6' -o large.csv",
   ],
   run: (call) => withService(call, (service) => exportRows(call, service)),
 }
 
-async function exportRows(call: Call, service: Service): Promise<number> {
+async function exportRows(call: UserCall, service: Service): Promise<void> {
   const file = textOf(call.values, 'output')
   const format = exportFormatOf(call, file)
   const query = queryOf(call.args[0]!)
   if (format === 'binary' && file === undefined && call.terminal.out.isTerminal)
-    throw new UsageError('binary is not for a terminal: add -o FILE')
+    throw new UsageError('the format binary cannot be shown on a terminal: add -o FILE')
   await transferOut(call, file, (onProgress) => {
     const { client, signal } = service
     const isCopied = format === 'csv' || format === 'text' || format === 'binary'
@@ -51,28 +60,24 @@ async function exportRows(call: Call, service: Service): Promise<number> {
         : client.download(query, { format, signal, onProgress }),
     )
   })
-  return 0
 }
 
 const copyHead = 'copy ('
 
-function exportFormatOf({ values }: Call, file: string | undefined): ExportFormat {
-  const told = textOf(values, 'format') ?? formatOfEnding(file)
-  const found = exportFormats.find((format) => format === told)
-  if (!found) throw new UsageError(`--format must be one of ${exportFormats.join(', ')}, not '${told}'`)
-  return found
+function exportFormatOf({ values }: UserCall, file: string | undefined): ExportFormat {
+  return (textOf(values, 'format') as ExportFormat | undefined) ?? formatByName(file)
 }
 
-/** A file must not be something else than its name says. */
-function formatOfEnding(file = ''): ExportFormat {
-  const [, ending] = /\.(\w+)$/.exec(basename(file)) ?? []
-  if (ending === undefined) return 'csv'
-  const format = endings.get(ending.toLowerCase())
+/** An unknown extension is refused, so that no file has the wrong one. */
+function formatByName(file = ''): ExportFormat {
+  const [, extension] = /\.(\w+)$/.exec(basename(file)) ?? []
+  if (extension === undefined) return 'csv'
+  const format = extensions.get(extension.toLowerCase())
   if (format) return format
-  throw new UsageError(`.${ending} is none of ours: add --format, one of ${exportFormats.join(', ')}`)
+  throw new UsageError(`unknown file type .${extension}: use --format, one of ${exportFormats.join(', ')}`)
 }
 
-const endings: ReadonlyMap<string, ExportFormat> = new Map([
+const extensions: ReadonlyMap<string, ExportFormat> = new Map([
   ['csv', 'csv'],
   ['geojson', 'geojson'],
   ['ndjson', 'ndjson'],
@@ -82,7 +87,7 @@ const endings: ReadonlyMap<string, ExportFormat> = new Map([
   ['txt', 'text'],
 ])
 
-/** One word is a table, with or without its schema; anything else is SQL. */
+/** A text that begins like a query is one; anything else is the name of a table. */
 function queryOf(source: string): string {
   if (/^\s*(select|with|values|table)\s/i.test(source)) return source.replace(/;\s*$/, '')
   return `select * from ${tableInSql(readTableName(source))}`
@@ -90,9 +95,9 @@ function queryOf(source: string): string {
 
 type OnProgress = (progress: Readonly<{ bytes: number }>) => void
 
-/** Receives bytes into a file or stdout, with progress. */
+/** Writes the bytes to a file or stdout and shows progress. */
 async function transferOut(
-  { terminal }: Call,
+  { terminal }: UserCall,
   file: string | undefined,
   open: (onProgress: OnProgress) => Promise<AsyncIterable<Uint8Array>>,
 ): Promise<void> {
@@ -122,8 +127,9 @@ const copyArguments = [
 
 const copyFrom: UserCommand = {
   name: 'copy from',
-  summary: 'load a file with COPY ... FROM STDIN; FILE - is stdin',
+  summary: 'load a file with COPY ... FROM STDIN',
   arguments: copyArguments,
+  details: ['FILE - is stdin.', '', "  cartage copy from 'copy places from stdin csv header' places.csv"],
   run: (call) =>
     withService(call, async ({ client, signal }) => {
       const [statement, file] = call.args as [string, string]
@@ -132,7 +138,7 @@ const copyFrom: UserCommand = {
       const startedAt = performance.now()
       let sent = 0
       const stop = showProgress(call.terminal, () =>
-        sent === total ? 'sent; PostgreSQL is storing' : transferLine(sent, total, startedAt),
+        sent === total ? 'sent; PostgreSQL is storing the rows' : transferLine(sent, total, startedAt),
       )
       const onProgress = ({ bytes }: { bytes: number }) => {
         sent = bytes
@@ -140,27 +146,26 @@ const copyFrom: UserCommand = {
       const answer = await at(wholeText(statement), () =>
         client.copyFrom(statement, rows, { signal, onProgress }),
       ).finally(stop)
-      const { out } = call.terminal
-      const text = call.values.json
-        ? JSON.stringify(answer)
-        : `${plural(answer.total_rows, 'row')} in ${answer.time} s`
-      out.write(`${text}\n`)
-      return 0
+      return { document: answer, lines: [`${plural(answer.total_rows, 'row')} in ${answer.time} s`] }
     }),
 }
 
 const copyTo: UserCommand = {
   name: 'copy to',
-  summary: 'save what COPY ... TO STDOUT gives, whole or not at all; FILE - is stdout',
+  summary: 'save the rows of COPY ... TO STDOUT',
   arguments: copyArguments,
+  details: [
+    'FILE appears when it is complete; - is stdout.',
+    '',
+    "  cartage copy to 'copy places to stdout csv header' places.csv",
+  ],
   run: (call) =>
     withService(call, async ({ client, signal }) => {
       const [statement, file] = call.args as [string, string]
       await transferOut(call, file, (onProgress) =>
         at(wholeText(statement), () => client.copyTo(statement, { signal, onProgress })),
       )
-      if (call.values.json) call.terminal.out.write(`${JSON.stringify({ file })}\n`)
-      return 0
+      return { document: { file } }
     }),
 }
 

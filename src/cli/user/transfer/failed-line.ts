@@ -3,10 +3,11 @@ import { encodings } from '../../../file-import/csv-head.ts'
 import { CsvError, type CsvRecord, CsvRecords } from '../../../file-import/csv-records.ts'
 import { geojsonDialect } from '../../../file-import/geojson-csv.ts'
 import type { ImportPlan } from '../../../file-import/import-plan.ts'
-import { Failed, markedLine } from '../explain.ts'
+import { FailedError } from '../../command-error.ts'
+import { markedLine } from '../explain.ts'
 import type { ImportFile } from './import-file.ts'
 
-/** What COPY did not take, with the line of the file that it stands in; other errors as they are. */
+/** An error of COPY about a line, with that line of the file. Other errors are returned unchanged. */
 export async function explainCopy(
   error: unknown,
   path: string,
@@ -18,18 +19,18 @@ export async function explainCopy(
   if (!line) return error
   const field = columns.findIndex(({ name }) => name === column)
   const { detail, hint } = error
-  return new Failed(
+  return new FailedError(
     [
       error.message,
       ...(await showLine(path, file, Number(line), field)),
       ...(detail ? [`detail: ${detail}`] : []),
       ...(hint ? [`hint: ${hint}`] : []),
-      ...(column ? [`hint: --type ${column}=text loads it as it is.`] : []),
+      ...(column ? [`hint: --type ${column}=text loads the values unchanged.`] : []),
     ].join('\n'),
   )
 }
 
-/** Where it is and the line itself; a field is marked in it. */
+/** The place and the text of a line, with marks under the field if one is given. */
 export async function showLine(
   path: string,
   file: ImportFile,
@@ -46,7 +47,7 @@ export async function showLine(
 
 type FoundRecord = Readonly<{ number: number; parts: ReturnType<typeof partsOf> }>
 
-/** Reads the file once more, up to the record that ends in the line. */
+/** Reads the file again, up to the record that ends in the line. */
 async function findRecord(file: ImportFile, line: number, field: number): Promise<FoundRecord | undefined> {
   const { dialect } = file
   const decoder = new TextDecoder(encodings[dialect.encoding])
@@ -69,7 +70,7 @@ async function findRecord(file: ImportFile, line: number, field: number): Promis
   return found
 }
 
-/** The field, and of a long line what stands around it. Without a field it is the beginning that is shown. */
+/** The field and the text around it. Without a field, the beginning of the line. */
 function partsOf(record: CsvRecord, field: number, decode: (bytes: Uint8Array) => string) {
   const { bytes, starts, ends, count } = record
   const [from, to, end] = [starts[field] ?? starts[0]!, ends[field] ?? starts[0]!, ends[count - 1]!]

@@ -16,23 +16,22 @@ import {
   geojsonToCsv,
   maxGeojsonBytes,
 } from '../../../file-import/geojson-csv.ts'
-import { UsageError } from '../../command.ts'
-import { Failed } from '../explain.ts'
-import { statNamedFile } from '../named-file.ts'
+import { FailedError, UsageError } from '../../command-error.ts'
+import { statNamedFile } from '../../named-file.ts'
 
-/** A file that can be read as often as needed: as text for its types, as bytes for the way to the service. */
+/** A file to import. It is read more than once: for the types of its columns, then for the upload. */
 export type ImportFile = Readonly<{
   bytes: number
   dialect: CsvDialect
-  /** Names of the columns as they stand there, or nulls. */
+  /** The names of the columns in the file; null for each without a header. */
   header: readonly (string | null)[]
   /** Decompressed. */
   text: () => AsyncIterable<Uint8Array>
-  /** As it is sent; gzip on the way makes it shorter. */
+  /** The bytes to send; compressed if the service is on another machine. */
   upload: (isFar: boolean) => Readonly<{ stream: Readable; contentEncoding?: 'gzip' }>
 }>
 
-/** What is not told of a file of separated values is guessed. */
+/** Guesses delimiter, encoding and header of a CSV file, unless they are given. */
 export async function openImportFile(
   path: string,
   encoding: string | undefined,
@@ -41,11 +40,11 @@ export async function openImportFile(
   const { size, isPipe } = path === '-' ? standardInput : await statNamedFile(path)
   if (isPipe) {
     const what = path === '-' ? 'standard input' : path
-    throw new UsageError(`${what} can be read once, but import reads first for the types: save it to a file`)
+    throw new UsageError(`${what} can be read only once, and import reads twice: save it to a file`)
   }
   if (otherJson.test(path))
     throw new UsageError(
-      `${path}: import reads GeoJSON in one document (.geojson, .json), CSV and TSV, not this`,
+      `${path}: import reads CSV, TSV and GeoJSON in one document (.geojson, .json), not this type`,
     )
   if (/\.(geo)?json$/i.test(path)) {
     if (hasHeader !== undefined) throw new UsageError(`${path}: GeoJSON has no header`)
@@ -54,7 +53,7 @@ export async function openImportFile(
   const isGzip = /\.gz$/i.test(path)
   const head = await readStart(path, isGzip)
   const guessed = guessDialect(head)
-  if (!guessed) throw new Failed(`${path} is not text in an encoding that COPY reads: save it as UTF-8`)
+  if (!guessed) throw new FailedError(`${path} is not text in an encoding that COPY reads: save it as UTF-8`)
   const dialect: CsvDialect = {
     ...guessed,
     ...(encoding === undefined ? {} : { encoding: encoding.toUpperCase() as Encoding }),
@@ -78,10 +77,10 @@ export async function openImportFile(
 
 const standardInput = { size: 0, isPipe: true }
 
-/** JSON that would be taken for a CSV: in lines, or compressed. */
+/** JSON that import cannot read: one document in each line, or compressed. */
 const otherJson = /\.(ndjson|jsonl|geojsonl|geojsons)(\.gz)?$|\.(geo)?json\.gz$/i
 
-/** Large ones go over HTTP with half the work of 64 KB. */
+/** Such large chunks need half the CPU time of 64 KB chunks. */
 const chunkBytes = 1024 * 1024
 
 async function readStart(path: string, isGzip: boolean): Promise<Uint8Array> {
@@ -89,10 +88,10 @@ async function readStart(path: string, isGzip: boolean): Promise<Uint8Array> {
   try {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(headBytes), 0, headBytes, 0)
     const start = buffer.subarray(0, bytesRead)
-    // A beginning has no end: what can be read of it is enough.
+    // Only the start of the file is read, so the end of the gzip stream is missing.
     return isGzip ? gunzipSync(start, { finishFlush: 2 }).subarray(0, headBytes) : start
   } catch (error) {
-    throw gzipTrouble(path, error)
+    throw gzipError(path, error)
   } finally {
     await file.close()
   }
@@ -102,13 +101,13 @@ async function* unzipped(path: string, packed: Readable): AsyncGenerator<Uint8Ar
   try {
     yield* packed.pipe(createGunzip({ chunkSize: chunkBytes }))
   } catch (error) {
-    throw gzipTrouble(path, error)
+    throw gzipError(path, error)
   }
 }
 
-function gzipTrouble(path: string, error: unknown): unknown {
+function gzipError(path: string, error: unknown): unknown {
   const { code, message } = error as NodeJS.ErrnoException
-  return code?.startsWith('Z_') ? new Failed(`${path} is not a whole gzip file: ${message}`) : error
+  return code?.startsWith('Z_') ? new FailedError(`${path} is not a complete gzip file: ${message}`) : error
 }
 
 async function openGeojson(path: string, bytes: number): Promise<ImportFile> {
@@ -126,6 +125,6 @@ function* csvPieces(path: string, json: string): Generator<Uint8Array> {
   try {
     for (const text of geojsonToCsv(json)) yield Buffer.from(text)
   } catch (error) {
-    throw error instanceof GeojsonError ? new Failed(`${path}: ${error.message}`) : error
+    throw error instanceof GeojsonError ? new FailedError(`${path}: ${error.message}`) : error
   }
 }

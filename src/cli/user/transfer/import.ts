@@ -11,9 +11,11 @@ import {
   tableName,
 } from '../../../file-import/import-plan.ts'
 import { TypeInference } from '../../../file-import/infer-types.ts'
-import { UsageError } from '../../command.ts'
-import { type Call, listOf, textOf, type UserCommand } from '../command.ts'
-import { at, Failed, wholeText } from '../explain.ts'
+import type { CommandResult } from '../../command.ts'
+import { FailedError, UsageError } from '../../command-error.ts'
+import { listOf, textOf } from '../../option-values.ts'
+import type { UserCall, UserCommand } from '../command.ts'
+import { at, wholeText } from '../explain.ts'
 import { showProgress, transferLine } from '../progress.ts'
 import { type Service, withService } from '../service.ts'
 import { readTableName } from '../table-name.ts'
@@ -23,66 +25,70 @@ import { type ImportFile, openImportFile } from './import-file.ts'
 
 export const importCommand: UserCommand = {
   name: 'import',
-  summary: 'make a table of a CSV, TSV (also .gz) or GeoJSON file, and prepare it for maps',
+  summary: 'create a table from a CSV, TSV or GeoJSON file',
   arguments: [
     { name: 'FILE', kind: 'file' },
     { name: 'TABLE', kind: 'table', isOptional: true },
   ],
   options: {
-    append: { type: 'boolean', help: 'add the rows to a table that is there, by the names of columns' },
+    append: { type: 'boolean', help: 'add the rows to an existing table; columns are matched by name' },
     type: {
       type: 'string',
       multiple: true,
       value: 'COL=TYPE',
-      help: 'the type of a column; may be repeated',
+      help: 'type of a column; may be repeated',
     },
-    points: { type: 'string', value: 'LON,LAT', help: 'make points of two columns; lon and lat are found' },
-    encoding: { type: 'string', value: 'E', help: "the encoding of the file, by PostgreSQL's name" },
+    points: {
+      type: 'string',
+      value: 'LON,LAT',
+      help: 'make points from two columns; lon and lat are found by name',
+    },
+    encoding: { type: 'string', value: 'E', help: 'encoding of the file, such as LATIN1 or WIN1252' },
     header: {
       type: 'boolean',
-      help: 'the first line has the names of the columns, also if it does not look so',
+      help: 'the first line has the names of the columns',
     },
     'no-header': {
       type: 'boolean',
-      help: 'the first line is a row; columns are called column_1, column_2, …',
+      help: 'the first line is data; the columns are column_1, column_2, …',
     },
     'no-prepare': { type: 'boolean', help: 'do not prepare the table for maps' },
-    'dry-run': { type: 'boolean', help: 'show the plan and its SQL, and do nothing' },
+    'dry-run': { type: 'boolean', help: 'show the plan and the SQL only' },
   },
   details: [
-    'The whole file is read for its types first. If something fails, nothing stays, the new table neither.',
+    'import reads the whole file for the types of its columns, creates the table and prepares it for maps.',
+    'CSV and TSV may be compressed (.gz). If something fails, no table and no rows are left.',
   ],
   run: async (call) => {
     const [path] = call.args as [string, string?]
-    const file = await openImportFile(path, textOf(call.values, 'encoding'), headerTold(call))
+    const file = await openImportFile(path, textOf(call.values, 'encoding'), headerOption(call))
     const { plan, rows } = await planImport(call, file)
     if (!plan.isNew) return withService(call, (service) => append(call, service, file, plan, rows))
     describePlan(call, file, plan, rows)
-    if (call.values['dry-run']) return showStatements(call, plan)
+    if (call.values['dry-run']) return statementsOf(plan)
     return withService(call, (service) => load(call, service, file, plan))
   },
 }
 
-/** What there is already decides on types and points. */
-async function append(call: Call, service: Service, file: ImportFile, read: ImportPlan, rows: number) {
+/** The existing table decides on types and points. */
+async function append(call: UserCall, service: Service, file: ImportFile, read: ImportPlan, rows: number) {
   const plan = fitPlan(read, await columnsOf(service, read), call.values.points !== undefined)
   describePlan(call, file, plan, rows)
-  return call.values['dry-run'] ? showStatements(call, plan) : load(call, service, file, plan)
+  return call.values['dry-run'] ? statementsOf(plan) : load(call, service, file, plan)
 }
 
-function showStatements({ terminal }: Call, plan: ImportPlan): number {
+function statementsOf(plan: ImportPlan): CommandResult {
   const { create, copy, after } = importStatements(plan)
-  terminal.out.write(`${[create, copy, ...after].filter(Boolean).join(';\n')};\n`)
-  return 0
+  return { lines: [create, copy, ...after].filter(Boolean).map((statement) => `${statement};`) }
 }
 
-/** Undefined: it is to be guessed. */
-function headerTold({ values }: Call): boolean | undefined {
-  if (values.header && values['no-header']) throw new UsageError('--header and --no-header: choose one')
+/** Undefined: guess. */
+function headerOption({ values }: UserCall): boolean | undefined {
+  if (values.header && values['no-header']) throw new UsageError('give --header or --no-header, not both')
   return values.header || values['no-header'] ? values.header === true : undefined
 }
 
-async function planImport(call: Call, file: ImportFile) {
+async function planImport(call: UserCall, file: ImportFile) {
   const [path, given] = call.args as [string, string?]
   if (call.values.append && !file.dialect.hasHeader) throw new UsageError(namesMissing(path))
   const inference = new TypeInference(file.dialect)
@@ -100,15 +106,16 @@ async function planImport(call: Call, file: ImportFile) {
     stop()
   }
   const { columns: inferred, rows, badLine, hasNullMark } = inference.result
-  if (badLine) throw new Failed([badLine.message, ...(await showLine(path, file, badLine.line))].join('\n'))
+  if (badLine)
+    throw new FailedError([badLine.message, ...(await showLine(path, file, badLine.line))].join('\n'))
   if (!inference.isEncodingRight)
-    throw new UsageError(`${path} is not UTF-8: say what it is, such as --encoding WIN1252`)
-  if (rows === 0) throw new Failed(`${path} has no rows`)
+    throw new UsageError(`${path} is not UTF-8: give its encoding, such as --encoding WIN1252`)
+  if (rows === 0) throw new FailedError(`${path} has no rows`)
   const names = columnNames(file.header)
-  const told = typesTold(call, names)
+  const types = typeOptions(call, names)
   const columns = names.map((name, place): ImportColumn => {
     const { type = 'text', hasQuotedEmpty = false } = inferred[place] ?? {}
-    return { name, type: told.get(name) ?? type, hasQuotedEmpty }
+    return { name, type: types.get(name) ?? type, hasQuotedEmpty }
   })
   const { schema, name } = given === undefined ? { name: tableName(basename(path)) } : readTableName(given)
   const plan: ImportPlan = {
@@ -125,9 +132,9 @@ async function planImport(call: Call, file: ImportFile) {
 }
 
 const namesMissing = (path: string) =>
-  `--append goes by the names of columns, and the first line of ${path} has none; if it has, add --header`
+  `--append matches columns by name, and the first line of ${path} seems to have no names. If it has, add --header`
 
-function typesTold({ values }: Call, names: readonly string[]): ReadonlyMap<string, string> {
+function typeOptions({ values }: UserCall, names: readonly string[]): ReadonlyMap<string, string> {
   return new Map(
     listOf(values, 'type').map((text) => {
       const [, name, type] = /^([^=]+)=(.+)$/.exec(text) ?? []
@@ -138,10 +145,10 @@ function typesTold({ values }: Call, names: readonly string[]): ReadonlyMap<stri
   )
 }
 
-function pointsOf({ values }: Call, columns: readonly ImportColumn[]) {
-  const told = textOf(values, 'points')
-  if (told === undefined) return findPoints(columns)
-  const [lon = '', lat = ''] = told.split(',')
+function pointsOf({ values }: UserCall, columns: readonly ImportColumn[]) {
+  const columnPair = textOf(values, 'points')
+  if (columnPair === undefined) return findPoints(columns)
+  const [lon = '', lat = ''] = columnPair.split(',')
   for (const name of [lon, lat]) {
     if (!columns.some((column) => column.name === name))
       throw new UsageError(`--points: there is no column '${name}'`)
@@ -150,7 +157,7 @@ function pointsOf({ values }: Call, columns: readonly ImportColumn[]) {
 }
 
 function describePlan(
-  { args, terminal }: Call,
+  { args, terminal }: UserCall,
   { bytes }: ImportFile,
   { columns, points }: ImportPlan,
   rows: number,
@@ -162,8 +169,12 @@ function describePlan(
   terminal.say(`  ${[...parts, ...(points ? [`points from ${points.lon}, ${points.lat}`] : [])].join(' · ')}`)
 }
 
-async function load(call: Call, service: Service, file: ImportFile, plan: ImportPlan): Promise<number> {
-  const { terminal, values } = call
+async function load(
+  call: UserCall,
+  service: Service,
+  file: ImportFile,
+  plan: ImportPlan,
+): Promise<CommandResult> {
   const { client, signal } = service
   const statements = importStatements(plan)
   const startedAt = performance.now()
@@ -175,14 +186,12 @@ async function load(call: Call, service: Service, file: ImportFile, plan: Import
   const prepared = formatDuration(performance.now() - startedAt - loaded)
   const done = plan.isPrepared ? `prepared for maps in ${prepared}` : `completed in ${prepared}`
   const rows = plural(total_rows, 'row')
-  terminal.say(`${plan.table}: ${rows} in ${formatDuration(loaded)}, ${done} (job ${job.job_id})`)
-  if (values.json)
-    terminal.out.write(`${JSON.stringify({ table: plan.table, rows: total_rows, job_id: job.job_id })}\n`)
-  return 0
+  call.terminal.say(`${plan.table}: ${rows} in ${formatDuration(loaded)}, ${done} (job ${job.job_id})`)
+  return { document: { table: plan.table, rows: total_rows, job_id: job.job_id } }
 }
 
 async function upload(
-  { terminal }: Call,
+  { terminal }: UserCall,
   { client, signal, url }: Service,
   file: ImportFile,
   { create, copy }: ImportStatements,
@@ -190,7 +199,7 @@ async function upload(
   const isFar = !/^(localhost|127\.|\[::1\])/.test(new URL(url).hostname)
   const { stream, contentEncoding } = file.upload(isFar)
   const startedAt = performance.now()
-  // What is compressed on the way has an unknown length.
+  // The compressed size is not known before.
   const total = isFar && contentEncoding ? undefined : file.bytes
   let sent = 0
   const stop = showProgress(terminal, () => transferLine(sent, total, startedAt))

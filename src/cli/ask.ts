@@ -1,21 +1,21 @@
 import { createInterface, type Interface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
-import { UsageError } from '../command.ts'
-import { Interrupted } from '../interrupt.ts'
-import { printable } from '../printable.ts'
+import type { CommandCall } from './command.ts'
+import { InterruptedError, UsageError } from './command-error.ts'
+import { printable } from './printable.ts'
 import type { Terminal } from './terminal.ts'
 
-/** Asks on stderr, so that stdout stays data. Where nobody can be asked, `flag` must say it. */
+/** Asks on stderr, because stdout is for data. Without a terminal it is an error that names `flag`. */
 export async function ask(terminal: Terminal, question: string, flag: string, usual = ''): Promise<string> {
   const text = printable(usual ? `${question} [${usual}]: ` : `${question}: `)
   return (await answerTo(terminal, flag, process.stderr, (lines) => lines.question(text))).trim() || usual
 }
 
-/** The same without showing what is typed. */
+/** Asks without showing what is typed. */
 export async function askSecretly(terminal: Terminal, question: string, flag: string): Promise<string> {
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() })
   const answer = await answerTo(terminal, flag, nowhere, (lines) => {
-    // Only now, as the terminal no longer shows what is typed.
+    // Written only now: before, the terminal still shows what is typed.
     process.stderr.write(printable(`${question}: `))
     return lines.question('')
   })
@@ -23,16 +23,15 @@ export async function askSecretly(terminal: Terminal, question: string, flag: st
   return answer.trim()
 }
 
-/** Asks before something is gone for good. */
+/** Asks the person to type a name before something is lost, unless --yes is given. `Type ann to delete it` */
 export async function confirm(
-  terminal: Terminal,
-  name: string,
-  what: string,
-  isSure: boolean,
+  { terminal, values }: CommandCall,
+  { name, loss, verb }: Readonly<{ name: string; loss: string; verb: string }>,
 ): Promise<void> {
-  if (isSure) return
-  if (!terminal.canAsk) throw new UsageError(`${what} is for good: add --yes to do it`)
-  const answer = await ask(terminal, `${what} is for good. Type ${name} to do it`, '--yes')
+  if (values.yes === true) return
+  if (!terminal.canAsk)
+    throw new UsageError(`${loss}. There is no terminal to ask on: add --yes to ${verb} it`)
+  const answer = await ask(terminal, `${loss}. Type ${name} to ${verb} it`, '--yes')
   if (answer !== name) throw new UsageError('nothing was changed')
 }
 
@@ -42,16 +41,17 @@ async function answerTo(
   output: NodeJS.WritableStream,
   put: (lines: Interface) => Promise<string>,
 ): Promise<string> {
-  if (!terminal.canAsk) throw new UsageError(`nobody can be asked here: add ${flag}`)
+  if (!terminal.canAsk) throw new UsageError(`no terminal to ask on: add ${flag}`)
   const lines = createInterface({ input: process.stdin, output, terminal: true })
-  const left = new Promise<never>((_resolve, reject) => {
-    lines.once('SIGINT', () => reject(new Interrupted()))
-    lines.once('close', () => reject(new Interrupted()))
+  const interrupted = new Promise<never>((_resolve, reject) => {
+    lines.once('SIGINT', () => reject(new InterruptedError()))
+    lines.once('close', () => reject(new InterruptedError()))
   })
   try {
-    return await Promise.race([put(lines), left])
+    return await Promise.race([put(lines), interrupted])
   } finally {
-    left.catch(() => undefined)
+    // Closing rejects it, and then nothing waits for it.
+    interrupted.catch(() => undefined)
     lines.close()
   }
 }

@@ -1,0 +1,66 @@
+import { type Command, type CommandCall, wrongCall } from '../command.ts'
+import { helpCommand } from '../help.ts'
+import { type Program, runProgram } from '../run-program.ts'
+import {
+  type ServiceCommandName,
+  serviceCommand,
+  serviceCommandNames,
+  serviceSection,
+} from '../service-commands.ts'
+import { openTerminal } from '../terminal.ts'
+import { runAudit } from './audit.ts'
+import { backupRuns } from './backup.ts'
+import { explainOperatorFailure } from './explain-error.ts'
+import { hostRuns } from './hosts.ts'
+import { maintenanceRuns } from './maintenance.ts'
+import { organizationRuns } from './organizations.ts'
+import { runSecretRotate } from './secret.ts'
+import { shareRuns } from './tables.ts'
+import { runUserSet } from './user-set.ts'
+import { userRuns } from './users.ts'
+
+/** `serve` and `worker` run in src/main.ts and reach this only if they were called wrongly. */
+const runs: Readonly<Record<ServiceCommandName, Command['run']>> = {
+  serve: async () => {
+    throw wrongCall(serviceCommand('serve'))
+  },
+  worker: async () => {
+    throw wrongCall(serviceCommand('worker'))
+  },
+  ...userRuns,
+  'user set': runUserSet,
+  ...organizationRuns,
+  ...shareRuns,
+  ...hostRuns,
+  ...maintenanceRuns,
+  audit: runAudit,
+  'secret rotate': runSecretRotate,
+  ...backupRuns,
+}
+
+const help = {
+  sections: [serviceSection],
+  topics: {},
+  footer: 'cartage help COMMAND explains one. Configuration: docs/configuration.md.',
+}
+
+const program: Program<CommandCall> = {
+  section: {
+    ...serviceSection,
+    commands: [
+      ...serviceCommandNames.map((name) => ({ ...serviceCommand(name), run: runs[name] })),
+      helpCommand(() => help),
+    ],
+  },
+  help,
+  // It uses neither colours nor a pager.
+  openCall: (args, values) => ({
+    args,
+    values,
+    terminal: openTerminal(values, { isPlain: true, pager: '' }),
+  }),
+  explain: explainOperatorFailure,
+}
+
+/** Exit codes: 0 done, 1 failed, 2 called wrongly, 130 interrupted. */
+export const runCommandLine = (words: readonly string[]): Promise<number> => runProgram(program, words)
