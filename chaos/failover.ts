@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { hostsOf } from './attacks/scene.ts'
 import { readEntries, recordedEntries } from './ledger.ts'
 import { type Primary, startPrimary } from './postgres/primary.ts'
 import { runSql } from './postgres/run-sql.ts'
+import { endWaitingCommit } from './postgres/synchronous.ts'
 import type { TakenReplica } from './postgres/tenant-host.ts'
 import type { Random } from './random.ts'
 import type { Stage } from './stage.ts'
@@ -17,11 +19,12 @@ export async function failOver(
   random: Random,
   losesTail: boolean,
 ): Promise<void> {
-  const { second } = stage
+  const { second } = hostsOf(stage)
   const old = second.primary
   if (losesTail) {
     void replication.isolate(replicationPatienceMs)
-    await sleep(random.between(200, 1_500))
+    if (second.isSynchronous) await endWaitingCommits(stage, random)
+    else await sleep(random.between(200, 1_500))
     second.proxy.retire(random.isLucky(0.5))
     await old.shutOffAtOnce()
   } else {
@@ -40,11 +43,25 @@ export async function failOver(
   await insist(() => stage.tellAddress(second))
   const entries = await entriesOf(old, databases)
   for (const entry of survived) entries.delete(entry)
-  second.lostTails.push({ entries, recorded, at })
+  second.lostTails.push({ entries, recorded, at, isSynchronous: second.isSynchronous })
   await insist(() => second.addReplica())
 }
 
 const replicationPatienceMs = 60_000
+
+/**
+ * While commits wait for a replica that is cut off: ends backends and waits, and kills a worker, so that the service asks
+ * what became of its statements.
+ */
+async function endWaitingCommits(stage: Stage, random: Random): Promise<void> {
+  const { url } = hostsOf(stage).second.primary
+  const deadline = Date.now() + random.between(500, 8_000)
+  if (random.isLucky(0.5)) random.pick(stage.workers).process.signal('SIGKILL')
+  while (Date.now() < deadline) {
+    await sleep(random.between(50, 500))
+    await endWaitingCommit(url, random).catch(() => false)
+  }
+}
 
 /** Others are at work on the new primary before the service is. Their transactions have the ids of those that were lost. */
 async function useTransactionIds(url: string, count: number): Promise<void> {
@@ -55,7 +72,7 @@ async function useTransactionIds(url: string, count: number): Promise<void> {
   )
 }
 
-/** What the old primary had committed. It is started once more, at an address that nobody knows, and removed. */
+/** What the old primary had committed. It is started once more, at an address that nobody else knows, and removed. */
 async function entriesOf(old: Primary, databases: readonly string[]): Promise<Set<string>> {
   const again = await startPrimary(old.dataDir)
   try {
