@@ -1,3 +1,5 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { hostsOf } from './attacks/scene.ts'
 import { readEntries, recordedEntries } from './ledger.ts'
@@ -74,6 +76,8 @@ async function useTransactionIds(url: string, count: number): Promise<void> {
 
 /** What the old primary had committed. It is started once more, at an address that nobody else knows, and removed. */
 async function entriesOf(old: Primary, databases: readonly string[]): Promise<Set<string>> {
+  // It would wait for a replica that has left it.
+  await rm(join(old.dataPath, 'postgresql.auto.conf'), { force: true })
   const again = await startPrimary(old.dataDir)
   try {
     return await insist(() => readEntries(again.url, databases))
