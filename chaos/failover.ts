@@ -2,10 +2,10 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { hostsOf } from './attacks/scene.ts'
+import { insist } from './insist.ts'
 import { readEntries, recordedEntries } from './ledger.ts'
 import { type Primary, startPrimary } from './postgres/primary.ts'
 import { runSql } from './postgres/run-sql.ts'
-import { endWaitingCommit } from './postgres/synchronous.ts'
 import type { TakenReplica } from './postgres/tenant-host.ts'
 import type { Random } from './random.ts'
 import type { Stage } from './stage.ts'
@@ -56,12 +56,12 @@ const replicationPatienceMs = 60_000
  * what became of its statements.
  */
 async function endWaitingCommits(stage: Stage, random: Random): Promise<void> {
-  const { url } = hostsOf(stage).second.primary
-  const deadline = Date.now() + random.between(500, 8_000)
+  const { second } = hostsOf(stage)
+  const deadline = Date.now() + random.between(2_000, 8_000)
   if (random.isLucky(0.5)) random.pick(stage.workers).process.signal('SIGKILL')
   while (Date.now() < deadline) {
-    await sleep(random.between(50, 500))
-    await endWaitingCommit(url, random).catch(() => false)
+    await sleep(random.between(50, 300))
+    await second.endWaitingCommit(random).catch(() => 'none')
   }
 }
 
@@ -85,17 +85,3 @@ async function entriesOf(old: Primary, databases: readonly string[]): Promise<Se
     await again.remove()
   }
 }
-
-/** The control database is under attack meanwhile. */
-async function insist<T>(act: () => Promise<T>): Promise<T> {
-  for (const deadline = Date.now() + patienceMs; ; ) {
-    try {
-      return await act()
-    } catch (error) {
-      if (Date.now() > deadline) throw error
-      await sleep(250)
-    }
-  }
-}
-
-const patienceMs = 120_000

@@ -22,6 +22,7 @@ export function describe({ options, seconds, attacks, recoveryMs, outages, findi
     ['  done, and lost by replication', findings.lostByReplication],
     ['fail-overs', findings.failovers],
     ['  transactions in lost tails', findings.lostTransactions],
+    ['  jobs cut while they waited for the replica', findings.endedCommits],
     ['tokens revoked', findings.revoked],
     ['  refused when tried again', findings.refused],
     ['  accepted', findings.accepted],

@@ -1,3 +1,4 @@
+import { insist } from './insist.ts'
 import { type Evidence, type Judgement, judgeJob } from './judge-job.ts'
 import { keyOf, readLedgers, recordedEntries } from './ledger.ts'
 import type { Load } from './load.ts'
@@ -17,6 +18,7 @@ export type Findings = Totals &
     failovers: number
     /** Committed before a fail-over, and not yet on the replica: what asynchronous replication costs. */
     lostTransactions: number
+    endedCommits: number
     revoked: number
     refused: number
     accepted: number
@@ -30,7 +32,7 @@ export async function verify(
   { load, revocations, writes }: Clients,
   { wasGentle, jobsPerUser }: Readonly<{ wasGentle: boolean; jobsPerUser: number }>,
 ): Promise<Findings> {
-  const ledgers = await readLedgers(stage)
+  const ledgers = await insist(() => readLedgers(stage))
   const timesApplied = new Map<string, number>()
   for (const entry of ledgers.flat()) timesApplied.set(entry, (timesApplied.get(entry) ?? 0) + 1)
   const evidence: Evidence = {
@@ -47,6 +49,7 @@ export async function verify(
     byStatus,
     failovers: lostTails.length,
     lostTransactions: lostTails.reduce((sum, { entries }) => sum + entries.size, 0),
+    endedCommits: stage.hosts?.second.endedCommits ?? 0,
     revoked: revocations.count,
     refused: revocations.refused,
     accepted: revocations.accepted.size,
@@ -90,7 +93,7 @@ async function judgeJobs(load: Load, evidence: Evidence) {
  * anybody could ask the new primary, or settled while the old one still lived.
  */
 async function lossesByReplication(stage: Stage): Promise<(entry: string) => boolean> {
-  const settledAt = await recordedEntries(stage, everMinutes)
+  const settledAt = await insist(() => recordedEntries(stage, everMinutes))
   return (entry) =>
     (stage.hosts?.second.lostTails ?? []).some(
       ({ entries, recorded, at, isSynchronous }) =>
@@ -122,8 +125,8 @@ function unknownEntries(known: readonly string[], entries: Iterable<string>): st
 
 /** One after the other, the jobs of a user run oldest first. (What was given up may have run on beside the next.) */
 async function overtakings(stage: Stage, ledgers: readonly (readonly string[])[]): Promise<string[]> {
-  const { rows } = await stage.admin(
-    `select idempotency_key as key, position::integer from cartage.jobs where status = 'done'`,
+  const { rows } = await insist(() =>
+    stage.admin(`select idempotency_key as key, position::integer from cartage.jobs where status = 'done'`),
   )
   const positions = new Map(rows.map(({ key, position }) => [key as string, position as number]))
   return ledgers.flatMap((entries) => {
@@ -145,10 +148,12 @@ function crashes({ servers, workers }: Stage): string[] {
 
 /** Each request made one job, and the queues are empty. */
 async function strayRows(stage: Stage, jobs: number): Promise<string[]> {
-  const { rows } = await stage.admin(
-    `select (select count(*) from cartage.jobs)::integer as jobs,
-            (select count(*) from cartage.jobs where finished_at is null)::integer as unfinished,
-            (select coalesce(sum(pending + running), 0) from cartage.job_queues)::integer as queued`,
+  const { rows } = await insist(() =>
+    stage.admin(
+      `select (select count(*) from cartage.jobs)::integer as jobs,
+              (select count(*) from cartage.jobs where finished_at is null)::integer as unfinished,
+              (select coalesce(sum(pending + running), 0) from cartage.job_queues)::integer as queued`,
+    ),
   )
   const found = rows[0]
   return [

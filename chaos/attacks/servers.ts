@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { serverProcesses } from '../../src/postgres/cluster/processes.ts'
 import { failOver } from '../failover.ts'
 import { stopForAWhile } from '../postgres/stop-processes.ts'
-import { endWaitingCommit } from '../postgres/synchronous.ts'
 import { hostsOf, pickPrimary, type Scene } from './scene.ts'
 
 export async function killPostgres(scene: Scene): Promise<void> {
@@ -46,7 +45,7 @@ export async function cutReplicaOff({ stage, random, aftermath }: Scene): Promis
 export async function cutWaitingCommit({ stage, random }: Scene): Promise<void> {
   const { second } = hostsOf(stage)
   for (let looks = 0; looks < 20; looks++) {
-    if (await endWaitingCommit(second.primary.url, random)) return
+    if ((await second.endWaitingCommit(random)) !== 'none') return
     await sleep(50)
   }
   throw new Error('no commit waits')

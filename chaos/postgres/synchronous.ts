@@ -29,17 +29,20 @@ export async function isSynchronousNow(url: string): Promise<boolean> {
 
 const confirmMs = 300
 
-/** Ends a tenant's backend, or only its wait, while its commit waits for the replica; false if none does. */
-export async function endWaitingCommit(url: string, random: Random): Promise<boolean> {
-  const { rowCount } = await runSql(
+/** Ends a tenant's backend, or only its wait, while its commit waits for the replica: a job's, if there is one. */
+export async function endWaitingCommit(url: string, random: Random): Promise<Ended> {
+  const { rows } = await runSql(
     url,
     'postgres',
-    `select ${random.pick(['pg_terminate_backend', 'pg_cancel_backend'])}(pid) from (
-       select pid from pg_stat_activity 
+    `select ${random.pick(['pg_terminate_backend', 'pg_cancel_backend'])}(pid), application_name as name from (
+       select pid, application_name from pg_stat_activity 
        where application_name like 'cartage%' and application_name <> 'cartage admin' and wait_event = 'SyncRep'
-       order by md5(pid::text || $1) limit 1
+       order by application_name = 'cartage job' desc, md5(pid::text || $1) limit 1
      ) victim`,
     [String(random.next())],
   )
-  return rowCount === 1
+  if (rows.length === 0) return 'none'
+  return rows[0].name === 'cartage job' ? 'job' : 'other'
 }
+
+export type Ended = 'none' | 'job' | 'other'

@@ -1,9 +1,10 @@
 import { join } from 'node:path'
 import type { Listener } from '../proxy/link.ts'
 import { TcpProxy } from '../proxy/tcp-proxy.ts'
+import type { Random } from '../random.ts'
 import { type Primary, startPrimary } from './primary.ts'
 import { Replica } from './replica.ts'
-import { isSynchronousNow, makeSynchronous } from './synchronous.ts'
+import { type Ended, endWaitingCommit, isSynchronousNow, makeSynchronous } from './synchronous.ts'
 
 /** Entries of the ledger that were committed before a fail-over and had not reached the replica. */
 export type LostTail = Readonly<{
@@ -25,6 +26,8 @@ export class TenantHost {
   /** Commits wait for the replica, from the moment on that there is one. */
   readonly isSynchronous: boolean
   readonly lostTails: LostTail[] = []
+  /** How many jobs lost their backend, or its wait, while their commit waited for the replica. */
+  endedCommits = 0
   /** Fail-overs that could not be brought to an end. */
   readonly troubles: string[] = []
   readonly #folder: string
@@ -94,6 +97,12 @@ export class TenantHost {
   async cutReplicaOff(forMs: number): Promise<void> {
     if (!this.#replica) throw new Error('there is no replica yet')
     await this.#replication!.isolate(forMs)
+  }
+
+  async endWaitingCommit(random: Random): Promise<Ended> {
+    const ended = await endWaitingCommit(this.#primary.url, random)
+    if (ended === 'job') this.endedCommits += 1
+    return ended
   }
 
   /** From now on this is the primary. */
