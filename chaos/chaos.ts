@@ -1,39 +1,44 @@
 import { Aftermath } from './aftermath.ts'
-import { type AttackCounts, type AttackName, areGentle, attack } from './attacks/attack.ts'
+import { type AttackCounts, areGentle, attack, type Kinds } from './attacks/attack.ts'
+import type { EngineOptions } from './engine.ts'
 import { Load } from './load.ts'
+import { type Outage, Outages } from './outages.ts'
 import { Phases } from './phases.ts'
 import { seededRandom } from './random.ts'
 import { RecoveryTimes } from './recovery-times.ts'
 import { Revocations } from './revocations.ts'
 import { setStage } from './stage.ts'
 import { type Findings, verify } from './verify.ts'
+import { Writes } from './writes.ts'
 
-export type ChaosOptions = Readonly<{
-  seed: number
-  kills: number
-  seconds: number
-  users: number
-  servers: number
-  workers: number
-  /** Jobs of one user that run at the same time. */
-  jobsPerUser: number
-  /** Jobs on their way at any time. */
-  clients: number
-  /** Mean time between two attacks. */
-  pauseMs: number
-  longestStallMs: number
-  only: readonly AttackName[]
-  /** Hears of each phase as it begins. */
-  tell: (words: string) => void
-  /** Ends the attacks early. */
-  signal?: AbortSignal
-}>
+export type ChaosOptions = EngineOptions &
+  Readonly<{
+    seed: number
+    kills: number
+    seconds: number
+    users: number
+    servers: number
+    workers: number
+    /** Jobs of one user that run at the same time. */
+    jobsPerUser: number
+    /** Jobs on their way at any time. */
+    clients: number
+    /** Mean time between two attacks. */
+    pauseMs: number
+    longestStallMs: number
+    kinds: Kinds
+    /** Hears of each phase as it begins. */
+    tell: (words: string) => void
+    /** Ends the attacks early. */
+    signal?: AbortSignal
+  }>
 
 export type ChaosReport = Readonly<{
   options: ChaosOptions
   seconds: number
   attacks: AttackCounts
   recoveryMs: readonly number[]
+  outages: readonly (readonly [string, readonly Outage[]])[]
   findings: Findings
 }>
 
@@ -45,12 +50,14 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const startedAt = Date.now()
   const { seed } = options
   const phases = new Phases(options.tell)
-  const stage = await phases.run('set the stage', 180_000, () => setStage(options))
-  const load = new Load(stage, seededRandom(seed), options.clients)
+  const stage = await phases.run('set the stage', 300_000, () => setStage(options))
+  const outages = new Outages()
+  const load = new Load(stage, seededRandom(seed), options.clients, () => outages.note('job'))
+  const writes = new Writes(stage, seededRandom(seed + 3), writingClients, () => outages.note('write'))
   const revocations = new Revocations(stage, seededRandom(seed + 2), keyClients)
   const recovery = new RecoveryTimes(stage)
   const aftermath = new Aftermath()
-  const scene = { ...options, stage, random: seededRandom(seed + 1), recovery, aftermath }
+  const scene = { ...options, stage, random: seededRandom(seed + 1), recovery, outages, aftermath }
   try {
     await phases.run('warm up', 180_000, () => load.warmUp(options.clients))
     const attacks = await phases.run('attack', options.seconds * 1000 + 60_000, () => attack(scene, options))
@@ -62,31 +69,39 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     )
     await phases.run('let the last jobs end', patienceMs + 60_000, () => load.finish(patienceMs))
     await phases.run('revoke the last tokens', 120_000, () => revocations.finish())
+    await phases.run('end the last copies', 120_000, () => writes.finish())
     await phases.run('see the last takeovers', 60_000, () => recovery.settle())
     // Whoever does not answer any more has been noticed by now, and what is asked below must be answered.
     for (const { process } of stage.servers) process.signal('SIGKILL')
     const findings = await phases.run('verify', 600_000, () =>
-      verify(stage, load, revocations, {
-        wasGentle: areGentle(options.only),
-        jobsPerUser: options.jobsPerUser,
-      }),
+      verify(
+        stage,
+        { load, revocations, writes },
+        {
+          wasGentle: areGentle(options.kinds),
+          jobsPerUser: options.jobsPerUser,
+        },
+      ),
     )
     return {
       options,
       seconds: (Date.now() - startedAt) / 1000,
       attacks,
       recoveryMs: recovery.samplesMs.toSorted((a, b) => a - b),
+      outages: outages.list(),
       findings,
     }
   } finally {
     await phases.run('clear the stage', 120_000, async () => {
       load.giveUp()
       revocations.giveUp()
+      writes.giveUp()
       await stage.close()
     })
   }
 }
 
 const keyClients = 3
+const writingClients = 4
 /** After the last attack every job must come to its end within this time. */
 const patienceMs = 60_000

@@ -1,4 +1,8 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { hostsOf } from './attacks/scene.ts'
+import { insist } from './insist.ts'
 import { readEntries, recordedEntries } from './ledger.ts'
 import { type Primary, startPrimary } from './postgres/primary.ts'
 import { runSql } from './postgres/run-sql.ts'
@@ -17,11 +21,12 @@ export async function failOver(
   random: Random,
   losesTail: boolean,
 ): Promise<void> {
-  const { second } = stage
+  const { second } = hostsOf(stage)
   const old = second.primary
   if (losesTail) {
     void replication.isolate(replicationPatienceMs)
-    await sleep(random.between(200, 1_500))
+    if (second.isSynchronous) await endWaitingCommits(stage, random)
+    else await sleep(random.between(200, 1_500))
     second.proxy.retire(random.isLucky(0.5))
     await old.shutOffAtOnce()
   } else {
@@ -40,11 +45,25 @@ export async function failOver(
   await insist(() => stage.tellAddress(second))
   const entries = await entriesOf(old, databases)
   for (const entry of survived) entries.delete(entry)
-  second.lostTails.push({ entries, recorded, at })
+  second.lostTails.push({ entries, recorded, at, isSynchronous: second.isSynchronous })
   await insist(() => second.addReplica())
 }
 
 const replicationPatienceMs = 60_000
+
+/**
+ * While commits wait for a replica that is cut off: ends backends and waits, and kills a worker, so that the service asks
+ * what became of its statements.
+ */
+async function endWaitingCommits(stage: Stage, random: Random): Promise<void> {
+  const { second } = hostsOf(stage)
+  const deadline = Date.now() + random.between(2_000, 8_000)
+  if (random.isLucky(0.5)) random.pick(stage.workers).process.signal('SIGKILL')
+  while (Date.now() < deadline) {
+    await sleep(random.between(50, 300))
+    await second.endWaitingCommit(random).catch(() => 'none')
+  }
+}
 
 /** Others are at work on the new primary before the service is. Their transactions have the ids of those that were lost. */
 async function useTransactionIds(url: string, count: number): Promise<void> {
@@ -55,8 +74,10 @@ async function useTransactionIds(url: string, count: number): Promise<void> {
   )
 }
 
-/** What the old primary had committed. It is started once more, at an address that nobody knows, and removed. */
+/** What the old primary had committed. It is started once more, at an address that nobody else knows, and removed. */
 async function entriesOf(old: Primary, databases: readonly string[]): Promise<Set<string>> {
+  // It would wait for a replica that has left it.
+  await rm(join(old.dataPath, 'postgresql.auto.conf'), { force: true })
   const again = await startPrimary(old.dataDir)
   try {
     return await insist(() => readEntries(again.url, databases))
@@ -64,17 +85,3 @@ async function entriesOf(old: Primary, databases: readonly string[]): Promise<Se
     await again.remove()
   }
 }
-
-/** The control database is under attack meanwhile. */
-async function insist<T>(act: () => Promise<T>): Promise<T> {
-  for (const deadline = Date.now() + patienceMs; ; ) {
-    try {
-      return await act()
-    } catch (error) {
-      if (Date.now() > deadline) throw error
-      await sleep(250)
-    }
-  }
-}
-
-const patienceMs = 120_000

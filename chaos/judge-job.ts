@@ -36,7 +36,9 @@ export function judgeJob(played: PlayedJob, now: JobDocument, evidence: Evidence
     const problem = isLost(each)
       ? undefined
       : problemOf(each, now, evidence.timesApplied(each.statement.entry))
-    const isHarmed = isSentAgain(each) || each.status === 'unknown'
+    // Its own time limit is a reason.
+    const isHarmed =
+      isSentAgain(each) || (each.status === 'unknown' && each.statement.timeoutMs === undefined)
     const harm = evidence.wasGentle && isHarmed ? 'begun anew or unknown for no reason' : undefined
     return [problem, harm].flatMap((text) =>
       text ? [`${each.statement.entry} (${each.statement.manner}): ${text}`] : [],
@@ -88,21 +90,30 @@ function itemsOf(job: JobDocument): readonly ItemDocument[] {
   return 'query' in job.query ? job.query.query : job.query
 }
 
-function problemOf({ statement: { manner }, status, reason }: Played, job: JobDocument, count: number) {
+function problemOf({ statement, status, reason }: Played, job: JobDocument, count: number) {
+  const { manner, timeoutMs } = statement
   if (count > 1) return `applied ${count} times`
   if (status === 'done' && manner === 'failing') return 'done, but it cannot succeed'
   if (status === 'done' && count !== 1) return 'done, but not applied'
   if (status === 'running') return `running in a job that is ${job.status}`
   if (status === 'unknown') return manner === 'outside' ? undefined : 'unknown, but it can be known'
-  // Stopped from outside while it ran without a transaction of ours: it may have got far enough.
-  const mayBeThere = manner === 'outside' && job.status === 'cancelled' && status !== 'done'
+  // Stopped while it ran without a transaction of ours: it may have got far enough.
+  const mayBeThere = manner === 'outside' && (job.status === 'cancelled' || hasTimeAfterCommit(statement))
   if (status !== 'done' && count !== 0 && !mayBeThere) return `${status}, but applied`
-  const expected = manner === 'failing' ? ['division by zero', givenUp] : [givenUp]
+  const expected = [
+    givenUp,
+    ...(manner === 'failing' ? ['division by zero'] : []),
+    ...(timeoutMs === undefined ? [] : ['canceling statement due to statement timeout']),
+  ]
   if (status === 'failed' && !expected.some((words) => reason?.startsWith(words))) {
     return `failed for no reason: ${reason}`
   }
   return undefined
 }
+
+/** It may run out of time between its own commit and its end. */
+const hasTimeAfterCommit = ({ text, timeoutMs }: PlannedStatement) =>
+  timeoutMs !== undefined && text.startsWith('do ')
 
 /** Items in order up to the first that is not done; the job's status follows from theirs. */
 function inconsistencyOf(plan: Plan, job: JobDocument): string | undefined {

@@ -19,7 +19,7 @@ export function ledgerOwnedBy(role: string): string {
 export function readLedgers(stage: Stage): Promise<readonly (readonly string[])[]> {
   return Promise.all(
     stage.users.map(({ account }) => {
-      const { url } = account.hostId === firstHostId ? stage.control : stage.second.primary
+      const { url } = account.hostId === firstHostId ? stage.control : stage.hosts!.second.primary
       return entriesIn(url, account.database)
     }),
   )

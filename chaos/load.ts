@@ -23,11 +23,14 @@ export class Load {
   readonly #stage: Stage
   readonly #random: Random
   readonly #clients: Promise<void>[]
+  readonly #onDone: () => void
   #givenUp = new AbortController()
   #isOver = false
 
-  constructor(stage: Stage, random: Random, clients: number) {
+  /** `onDone` is called when a job has been seen done. */
+  constructor(stage: Stage, random: Random, clients: number, onDone: () => void) {
     this.#stage = stage
+    this.#onDone = onDone
     this.#random = random
     this.#clients = Array.from({ length: clients }, () => this.#play())
   }
@@ -82,6 +85,7 @@ export class Load {
     const cancelled = plan.cancelAfterMs === undefined ? undefined : this.#cancel(plan, id)
     const [final] = await Promise.all([this.#untilFinal(plan, id), cancelled])
     this.jobs.push({ plan, id, final })
+    if (final.status === 'done') this.#onDone()
   }
 
   async #untilFinal(plan: Plan, id: string): Promise<JobDocument> {
@@ -94,8 +98,8 @@ export class Load {
   async #cancel(plan: Plan, id: string): Promise<void> {
     await sleep(plan.cancelAfterMs)
     const { status, body } = await this.#insist(plan, 'DELETE', `/${id}`)
-    if (status !== 200 && status !== 400)
-      this.#note(plan, `DELETE answered ${status} ${JSON.stringify(body)}`)
+    const isRefused = status === 400 && /cancel is not allowed/.test(JSON.stringify(body))
+    if (status !== 200 && !isRefused) this.#note(plan, `DELETE answered ${status} ${JSON.stringify(body)}`)
     if (status === 200 && body.status !== 'cancelled') this.#note(plan, `DELETE answered ${body.status}`)
     const { status: found } = await this.read({ plan, id })
     if (['pending', 'running'].includes(found)) this.#note(plan, `the job is ${found} after its DELETE`)

@@ -1,6 +1,5 @@
-import { randomInt } from 'node:crypto'
-import { isFree } from '../src/postgres/cluster/postmaster.ts'
-import type { Primary } from './postgres/primary.ts'
+import type { DatabaseServer } from './engine.ts'
+import { freePort } from './free-port.ts'
 import { CartageProcess, type Role } from './process.ts'
 import type { Listener } from './proxy/link.ts'
 import { TcpProxy } from './proxy/tcp-proxy.ts'
@@ -19,7 +18,7 @@ export type ServerMember = Member &
 
 /** What the processes of one installation have in common. */
 export type Installation = Readonly<{
-  control: Primary
+  control: Pick<DatabaseServer, 'url' | 'port'>
   namespace: string
   secret: string
   jobsPerUser: number
@@ -65,13 +64,5 @@ function environmentOf(
     CARTAGE_JOB_QUEUE_LIMIT: '100000',
     CARTAGE_JOBS_PER_USER: String(jobsPerUser),
     CARTAGE_SHUTDOWN_GRACE_MS: '200',
-  }
-}
-
-/** Below the range from which the kernel takes ports for outgoing connections: it must be free again and again. */
-async function freePort(): Promise<number> {
-  for (;;) {
-    const port = randomInt(20_000, 32_000)
-    if (await isFree(port)) return port
   }
 }

@@ -3,7 +3,13 @@ import type { Random } from './random.ts'
 /** How a statement of a plan behaves. Only an `outside` one may end as unknown. */
 type Manner = 'plain' | 'slow' | 'slow-commit' | 'failing' | 'outside'
 
-export type PlannedStatement = Readonly<{ entry: string; manner: Manner; text: string }>
+export type PlannedStatement = Readonly<{
+  entry: string
+  manner: Manner
+  text: string
+  /** The time limit of the item. */
+  timeoutMs?: number
+}>
 
 export type PlannedItem = Readonly<{
   statement: PlannedStatement
@@ -37,7 +43,7 @@ export function planJob(random: Random, users: number): Plan {
       onerror: fallback(`${place}onerror`, chance),
     })
   const items = Array.from({ length: count }, (_, index) => ({
-    statement: statement(`${index}`),
+    statement: form === 'string' ? statement(`${index}`) : limited(random, statement(`${index}`)),
     ...(form === 'object' ? fallbacks(`${index}/`, 0.2) : {}),
   }))
   return withoutAbsent({
@@ -48,6 +54,13 @@ export function planJob(random: Random, users: number): Plan {
     ...(form === 'object' ? fallbacks('', 0.3) : {}),
     cancelAfterMs: random.isLucky(0.15) ? random.between(0, 1_500) : undefined,
   }) as Plan
+}
+
+/** Some have little time, so that it may be over while their commit waits for something. */
+function limited(random: Random, statement: PlannedStatement): PlannedStatement {
+  return random.isLucky(0.15)
+    ? { ...statement, timeoutMs: Math.round(random.between(300, 1_500)) }
+    : statement
 }
 
 function planStatement(random: Random, entry: string): PlannedStatement {
@@ -74,12 +87,15 @@ function textOf(manner: Manner, entry: string, random: Random): string {
 /** The body of the request. */
 export function requestOf({ form, items, onsuccess, onerror }: Plan): unknown {
   if (form === 'string') return { query: items[0]!.statement.text }
-  if (form === 'array') return { query: items.map(({ statement }) => statement.text) }
+  const bodyOf = ({ text: query, timeoutMs: timeout }: PlannedStatement) => withoutAbsent({ query, timeout })
+  if (form === 'array') {
+    return { query: items.map(({ statement }) => (statement.timeoutMs ? bodyOf(statement) : statement.text)) }
+  }
   const texts = (fallbacks: Partial<PlannedItem>) =>
     withoutAbsent({ onsuccess: fallbacks.onsuccess?.text, onerror: fallbacks.onerror?.text })
   return {
     query: {
-      query: items.map((item) => ({ query: item.statement.text, ...texts(item) })),
+      query: items.map((item) => ({ ...bodyOf(item.statement), ...texts(item) })),
       ...texts(withoutAbsent({ onsuccess, onerror })),
     },
   }

@@ -1,11 +1,11 @@
 import type { ChaosReport } from './chaos.ts'
 
 /** The result as a table of two columns. */
-export function describe({ options, seconds, attacks, recoveryMs, findings }: ChaosReport): string {
+export function describe({ options, seconds, attacks, recoveryMs, outages, findings }: ChaosReport): string {
   const total = Object.values(attacks).reduce((sum, count) => sum + count, 0)
   const rows: [string, string | number][] = [
     ['seed', options.seed],
-    ['processes', `${options.servers} servers, ${options.workers} workers, 2 PostgreSQL and a replica`],
+    ['processes', `${options.servers} servers, ${options.workers} workers, ${databasesOf(options)}`],
     ['users, clients', `${options.users}, ${options.clients}`],
     ['jobs per user at once', options.jobsPerUser],
     ['time', `${seconds.toFixed(0)} s`],
@@ -22,17 +22,43 @@ export function describe({ options, seconds, attacks, recoveryMs, findings }: Ch
     ['  done, and lost by replication', findings.lostByReplication],
     ['fail-overs', findings.failovers],
     ['  transactions in lost tails', findings.lostTransactions],
+    ['  jobs cut while they waited for the replica', findings.endedCommits],
     ['tokens revoked', findings.revoked],
     ['  refused when tried again', findings.refused],
     ['  accepted', findings.accepted],
+    ['copies and SQL writes', findings.writes.stored + findings.writes['not stored'] + findings.writes.doubt],
+    ['  stored', findings.writes.stored],
+    ['  not stored', findings.writes['not stored']],
+    ['  nobody knows', findings.writes.doubt],
+    ['downloads', findings.writes.downloads],
     ['takeovers timed', recoveryMs.length],
     ['  p50', milliseconds(percentile(recoveryMs, 0.5))],
     ['  p95', milliseconds(percentile(recoveryMs, 0.95))],
     ['  max', milliseconds(recoveryMs.at(-1))],
+    ...outageRows(outages),
     ['violations', findings.violations.length],
   ]
   const width = Math.max(...rows.map(([name]) => name.length))
   return rows.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join('\n')
+}
+
+function databasesOf({ engine, isSynchronous }: ChaosReport['options']): string {
+  if (engine === 'patroni') return '3 PostgreSQL under Patroni, etcd, HAProxy'
+  return `2 PostgreSQL and ${isSynchronous ? 'a synchronous' : 'an asynchronous'} replica`
+}
+
+/** Seconds without a success, for each kind of fault: median and longest. */
+function outageRows(outages: ChaosReport['outages']): [string, string][] {
+  if (outages.length === 0) return []
+  const spread = (values: readonly number[]) => {
+    const sorted = values.toSorted((a, b) => a - b)
+    return [percentile(sorted, 0.5), sorted.at(-1)].map((ms) => (ms! / 1000).toFixed(1)).join(' / ')
+  }
+  const rows = outages.map(([fault, each]): [string, string] => [
+    `  ${fault}`,
+    `${each.length} x  writes ${spread(each.map(({ write }) => write))}  jobs ${spread(each.map(({ job }) => job))}`,
+  ])
+  return [['seconds without success', 'median / longest'], ...rows]
 }
 
 export function percentile(sorted: readonly number[], share: number): number | undefined {

@@ -17,6 +17,8 @@ type Revoked = Readonly<{
 export class Revocations {
   /** One for each server that accepted one. */
   readonly accepted = new Map<string, string>()
+  /** Answers that must never be, whatever is going on. */
+  readonly surprises: string[] = []
   count = 0
   refused = 0
   readonly #stage: Stage
@@ -102,7 +104,8 @@ export class Revocations {
     const what = this.#random.pick(['api/v2/sql?q=select+1', 'api/v1/viz?type=map'])
     const url = `${server.straightUrl}/user/${account.username}/${what}&api_key=${token}`
     const response = await fetch(url, { signal: AbortSignal.timeout(patienceMs) })
-    await response.arrayBuffer()
+    const text = await response.text()
+    if (response.status === 400) this.surprises.push(`a key was answered with 400 ${text}`)
     return response.status === 200
   }
 
@@ -118,7 +121,11 @@ export class Revocations {
         : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
     })
     const key = (await response.json()) as { token: string }
-    if (!response.ok) throw new Error(`${method} answered ${response.status}`)
+    if (!response.ok) {
+      const words = `${method} of a key answered ${response.status} ${JSON.stringify(key)}`
+      if (!forgiven.has(response.status)) this.surprises.push(words)
+      throw new Error(words)
+    }
     return key.token
   }
 }
@@ -126,4 +133,6 @@ export class Revocations {
 /** What docs/guarantees.md promises. */
 const boundMs = 2_000
 const mostRemembered = 40
+/** 408: what held the request back let its time run out. 429: a limit, as when all wait. 503: try again. */
+const forgiven: ReadonlySet<number> = new Set([408, 429, 503])
 const patienceMs = 15_000

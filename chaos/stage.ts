@@ -10,32 +10,31 @@ import type { Installation } from '../src/hosts/installation.ts'
 import { openInstallation } from '../src/hosts/open-installation.ts'
 import { createLog } from '../src/log.ts'
 import { firstHostId } from '../src/postgres/hosts.ts'
+import { type Engine, type EngineOptions, startEngine } from './engine.ts'
 import { ledgerOwnedBy } from './ledger.ts'
 import { type Member, type ServerMember, startMember, startServer } from './members.ts'
-import { type Primary, startPrimary } from './postgres/primary.ts'
 import { runSql } from './postgres/run-sql.ts'
-import { TenantHost } from './postgres/tenant-host.ts'
+import type { TenantHost } from './postgres/tenant-host.ts'
 import { SentStatements } from './sent-statements.ts'
 
-export type StageOptions = Readonly<{ users: number; servers: number; workers: number; jobsPerUser: number }>
+export type StageOptions = EngineOptions &
+  Readonly<{ users: number; servers: number; workers: number; jobsPerUser: number }>
 
 export type ChaosUser = Readonly<{ account: Account; token: string }>
 
-/** Where it happens: two database hosts, users with a ledger on both, and processes, with proxies between all of them. */
-export type Stage = Readonly<{
-  /** The server of the control database, and the first host. */
-  control: Primary
-  second: TenantHost
-  users: readonly ChaosUser[]
-  servers: readonly ServerMember[]
-  workers: readonly Member[]
-  sent: SentStatements
-  /** The administrator, in the control database. Fails while its server is down. */
-  admin: (text: string, values?: unknown[]) => Promise<pg.QueryResult>
-  /** What the operator does with `cartage host add`. */
-  tellAddress: (host: TenantHost) => Promise<void>
-  close: () => Promise<void>
-}>
+/** Where it happens: databases, users with a ledger on every host, and processes, with proxies between all of them. */
+export type Stage = Engine &
+  Readonly<{
+    users: readonly ChaosUser[]
+    servers: readonly ServerMember[]
+    workers: readonly Member[]
+    sent: SentStatements
+    /** The administrator, in the control database. Fails while its server is down. */
+    admin: (text: string, values?: unknown[]) => Promise<pg.QueryResult>
+    /** What the operator does with `cartage host add`. */
+    tellAddress: (host: TenantHost) => Promise<void>
+    close: () => Promise<void>
+  }>
 
 export async function setStage(options: StageOptions): Promise<Stage> {
   const folder = await mkdtemp(join(tmpdir(), 'cartage-chaos-'))
@@ -43,16 +42,14 @@ export async function setStage(options: StageOptions): Promise<Stage> {
   const closers = [() => rm(folder, { recursive: true, force: true })]
   const close = () => closeAll(closers.toReversed())
   try {
-    const control = await startPrimary(join(folder, 'control'))
-    closers.push(() => control.remove())
     const sent = new SentStatements()
-    const second = await TenantHost.start(folder, sent.note)
-    closers.push(() => second.remove())
+    const engine = await startEngine(options, folder, sent.note, closers)
+    const { control } = engine
     const { jobsPerUser } = options
     const common = { namespace, secret, jobsPerUser }
     const installation = { ...common, control, listen: sent.note }
-    const users = await makeUsers(control.url, second, options.users)
-    await second.addReplica()
+    const users = await makeUsers(engine, options.users)
+    await engine.hosts?.second.addReplica()
     const servers = await startSome(options.servers, (index) =>
       // The first one has a worker inside, as by default.
       startServer(installation, index === 0 ? 'serve' : 'serve --no-worker'),
@@ -60,8 +57,7 @@ export async function setStage(options: StageOptions): Promise<Stage> {
     const workers = await startSome(options.workers, () => startMember(installation, 'worker'))
     closers.push(...[...servers, ...workers].map((member) => member.close))
     return {
-      control,
-      second,
+      ...engine,
       users,
       servers,
       workers,
@@ -91,14 +87,14 @@ async function closeAll(closers: readonly (() => Promise<void>)[]): Promise<void
   if (failures.length > 0) throw failures[0]
 }
 
-/** Half of them on each host. */
-async function makeUsers(adminUrl: string, second: TenantHost, count: number): Promise<ChaosUser[]> {
-  return asOperator(adminUrl, async (installation) => {
-    await addHost(installation, second.name, second.url)
+/** The same number on each host. */
+async function makeUsers({ control, hosts }: Engine, count: number): Promise<ChaosUser[]> {
+  return asOperator(control.url, async (installation) => {
+    if (hosts) await addHost(installation, hosts.second.name, hosts.second.url)
     const users: ChaosUser[] = []
     for (let number = 1; number <= count; number++) {
       const { account, masterToken: token } = await createUser(installation, { username: `chaos-${number}` })
-      const url = account.hostId === firstHostId ? adminUrl : second.primary.url
+      const url = account.hostId === firstHostId ? control.url : hosts!.second.primary.url
       await runSql(url, account.database, ledgerOwnedBy(account.masterRole))
       users.push({ account, token })
     }

@@ -1,8 +1,13 @@
+import { insist } from './insist.ts'
 import { type Evidence, type Judgement, judgeJob } from './judge-job.ts'
 import { keyOf, readLedgers, recordedEntries } from './ledger.ts'
 import type { Load } from './load.ts'
+import type { LostTail } from './postgres/tenant-host.ts'
 import type { Revocations } from './revocations.ts'
 import type { Stage } from './stage.ts'
+import type { Writes } from './writes.ts'
+
+type Clients = Readonly<{ load: Load; revocations: Revocations; writes: Writes }>
 
 type Totals = Omit<Judgement, 'problems'>
 
@@ -13,20 +18,21 @@ export type Findings = Totals &
     failovers: number
     /** Committed before a fail-over, and not yet on the replica: what asynchronous replication costs. */
     lostTransactions: number
+    endedCommits: number
     revoked: number
     refused: number
     accepted: number
+    writes: Writes['counts']
     violations: readonly string[]
   }>
 
 /** Holds the jobs, the ledger and the counters against each other. */
 export async function verify(
   stage: Stage,
-  load: Load,
-  revocations: Revocations,
+  { load, revocations, writes }: Clients,
   { wasGentle, jobsPerUser }: Readonly<{ wasGentle: boolean; jobsPerUser: number }>,
 ): Promise<Findings> {
-  const ledgers = await readLedgers(stage)
+  const ledgers = await insist(() => readLedgers(stage))
   const timesApplied = new Map<string, number>()
   for (const entry of ledgers.flat()) timesApplied.set(entry, (timesApplied.get(entry) ?? 0) + 1)
   const evidence: Evidence = {
@@ -36,24 +42,33 @@ export async function verify(
     wasGentle,
   }
   const { totals, byStatus, problems } = await judgeJobs(load, evidence)
-  const { lostTails } = stage.second
+  const lostTails = stage.hosts?.second.lostTails ?? []
   return {
     ...totals,
     jobs: load.jobs.length,
     byStatus,
     failovers: lostTails.length,
     lostTransactions: lostTails.reduce((sum, { entries }) => sum + entries.size, 0),
+    endedCommits: stage.hosts?.second.endedCommits ?? 0,
     revoked: revocations.count,
     refused: revocations.refused,
     accepted: revocations.accepted.size,
+    writes: writes.counts,
     violations: [
       ...load.surprises.map(({ plan, what }) => `${plan.key}: ${what}`),
       ...revocations.accepted.values(),
+      ...revocations.surprises,
+      ...writes.surprises,
       ...problems,
-      ...unknownEntries(load, timesApplied.keys()),
+      ...writes.judge({ ...evidence, isLostByReplication: (entry) => isInLostTail(lostTails, entry) }),
+      ...unknownEntries(
+        [...load.jobs, ...load.surprises].map(({ plan }) => plan.key).concat(writes.keys),
+        timesApplied.keys(),
+      ),
       ...(jobsPerUser === 1 ? await overtakings(stage, ledgers) : []),
       ...(await strayRows(stage, load.jobs.length)),
-      ...stage.second.troubles.map((words) => `a fail-over did not succeed: ${words}`),
+      ...lostTails.flatMap(falselyDone),
+      ...troublesOf(stage).map((words) => `a fail-over did not succeed: ${words}`),
       ...crashes(stage),
     ],
   }
@@ -78,25 +93,40 @@ async function judgeJobs(load: Load, evidence: Evidence) {
  * anybody could ask the new primary, or settled while the old one still lived.
  */
 async function lossesByReplication(stage: Stage): Promise<(entry: string) => boolean> {
-  const settledAt = await recordedEntries(stage, everMinutes)
+  const settledAt = await insist(() => recordedEntries(stage, everMinutes))
   return (entry) =>
-    stage.second.lostTails.some(
-      ({ entries, recorded, at }) =>
-        entries.has(entry) && (recorded.has(entry) || settledAt.get(entry)! < at),
+    (stage.hosts?.second.lostTails ?? []).some(
+      ({ entries, recorded, at, isSynchronous }) =>
+        !isSynchronous && entries.has(entry) && (recorded.has(entry) || settledAt.get(entry)! < at),
     )
 }
 
 const everMinutes = 1_000_000
 
-function unknownEntries(load: Load, entries: Iterable<string>): string[] {
-  const keys = new Set([...load.jobs, ...load.surprises].map(({ plan }) => plan.key))
+/** Where commits wait for the replica, nothing is called done that a promoted replica does not have. */
+function falselyDone({ entries, recorded, isSynchronous }: LostTail): string[] {
+  const found = isSynchronous ? [...entries].filter((entry) => recorded.has(entry)) : []
+  return found.map((entry) => `${entry}: called done, and the promoted synchronous replica does not have it`)
+}
+
+function troublesOf({ hosts, patroni }: Stage): readonly string[] {
+  return [...(hosts?.second.troubles ?? []), ...(patroni?.troubles ?? [])]
+}
+
+/** With asynchronous replication what was stored may be lost, whatever the answer was. */
+function isInLostTail(lostTails: readonly LostTail[], entry: string): boolean {
+  return lostTails.some(({ entries, isSynchronous }) => !isSynchronous && entries.has(entry))
+}
+
+function unknownEntries(known: readonly string[], entries: Iterable<string>): string[] {
+  const keys = new Set(known)
   return [...entries].filter((entry) => !keys.has(keyOf(entry))).map((entry) => `${entry}: of no known job`)
 }
 
 /** One after the other, the jobs of a user run oldest first. (What was given up may have run on beside the next.) */
 async function overtakings(stage: Stage, ledgers: readonly (readonly string[])[]): Promise<string[]> {
-  const { rows } = await stage.admin(
-    `select idempotency_key as key, position::integer from cartage.jobs where status = 'done'`,
+  const { rows } = await insist(() =>
+    stage.admin(`select idempotency_key as key, position::integer from cartage.jobs where status = 'done'`),
   )
   const positions = new Map(rows.map(({ key, position }) => [key as string, position as number]))
   return ledgers.flatMap((entries) => {
@@ -118,10 +148,12 @@ function crashes({ servers, workers }: Stage): string[] {
 
 /** Each request made one job, and the queues are empty. */
 async function strayRows(stage: Stage, jobs: number): Promise<string[]> {
-  const { rows } = await stage.admin(
-    `select (select count(*) from cartage.jobs)::integer as jobs,
-            (select count(*) from cartage.jobs where finished_at is null)::integer as unfinished,
-            (select coalesce(sum(pending + running), 0) from cartage.job_queues)::integer as queued`,
+  const { rows } = await insist(() =>
+    stage.admin(
+      `select (select count(*) from cartage.jobs)::integer as jobs,
+              (select count(*) from cartage.jobs where finished_at is null)::integer as unfinished,
+              (select coalesce(sum(pending + running), 0) from cartage.job_queues)::integer as queued`,
+    ),
   )
   const found = rows[0]
   return [

@@ -1,4 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { EngineName } from '../engine.ts'
+import { patroniKinds } from '../patroni/faults.ts'
 import type { Random } from '../random.ts'
 import * as backends from './backends.ts'
 import * as network from './network.ts'
@@ -9,8 +11,8 @@ import * as servers from './servers.ts'
 /** `isGentle`: it takes time and nothing else, so no statement may begin anew because of it. */
 type Kind = Readonly<{ attack: Attack; weight: number; isGentle?: true }>
 
-/** Every kind of harm, and how often it is chosen. */
-const kinds = {
+/** What any engine can suffer, and how often each is chosen. */
+const kindsEverywhere: Readonly<Record<string, Kind>> = {
   'kill -9 a worker': { attack: processes.killWorker, weight: 20 },
   'kill -9 a server': { attack: processes.killServer, weight: 6 },
   'SIGTERM a worker': { attack: processes.terminateWorker, weight: 6 },
@@ -23,11 +25,6 @@ const kinds = {
   'kill -9 a backend': { attack: backends.killBackend, weight: 2 },
   'stop a backend': { attack: backends.stopBackend, weight: 6 },
   'stop a backend and reset its client': { attack: backends.stopBackendAndResetClient, weight: 8 },
-  'kill -9 all of PostgreSQL': { attack: servers.killPostgres, weight: 2 },
-  'restart PostgreSQL': { attack: servers.restartPostgres, weight: 1 },
-  'stop all of PostgreSQL': { attack: servers.stopPostgres, weight: 0.7, isGentle: true },
-  'promote a replica': { attack: servers.promoteReplica, weight: 1 },
-  'promote a replica that lacks the tail': { attack: servers.promoteReplicaThatLags, weight: 3 },
   'reset a connection': { attack: network.resetLink, weight: 10 },
   'delay a connection': { attack: network.delayLink, weight: 8, isGentle: true },
   'hold and deliver late': { attack: network.holdAndDeliverLate, weight: 20 },
@@ -35,26 +32,43 @@ const kinds = {
   'close towards the server': { attack: network.closeTowardsServer, weight: 6 },
   'black hole': { attack: network.blackHole, weight: 5 },
   'isolate a process': { attack: network.isolateProcess, weight: 2 },
+}
+
+/** What is done to servers of chaos' own, which it starts and promotes itself. */
+const kindsOfPostgres: Readonly<Record<string, Kind>> = {
+  'kill -9 all of PostgreSQL': { attack: servers.killPostgres, weight: 2 },
+  'restart PostgreSQL': { attack: servers.restartPostgres, weight: 1 },
+  'stop all of PostgreSQL': { attack: servers.stopPostgres, weight: 0.7, isGentle: true },
+  'promote a replica': { attack: servers.promoteReplica, weight: 1 },
+  'promote a replica that lacks the tail': { attack: servers.promoteReplicaThatLags, weight: 3 },
+  'cut off the replica': { attack: servers.cutReplicaOff, weight: 2 },
   'isolate a host': { attack: network.isolateHost, weight: 1 },
-} as const satisfies Record<string, Kind>
+}
 
-export type AttackName = keyof typeof kinds
-export type AttackCounts = Partial<Record<AttackName, number>>
+/** Only where commits wait for a replica. */
+const kindsOfWaiting: Readonly<Record<string, Kind>> = {
+  'end a commit that waits for the replica': { attack: servers.cutWaitingCommit, weight: 6 },
+}
 
-/** The kinds whose names hold one of the words; all, without a word. */
-export function kindsNamed(words: readonly string[]): readonly AttackName[] {
-  const names = Object.keys(kinds) as AttackName[]
-  if (words.length === 0) return names
+export type Kinds = Readonly<Record<string, Kind>>
+export type AttackCounts = Record<string, number>
+
+/** The kinds that this engine can suffer and whose names hold one of the words; all, without a word. */
+export function kindsNamed(engine: EngineName, isSynchronous: boolean, words: readonly string[]): Kinds {
+  const own = engine === 'patroni' ? patroniKinds : kindsOfPostgres
+  const kinds = { ...kindsEverywhere, ...own, ...(isSynchronous ? kindsOfWaiting : {}) }
+  const names = Object.keys(kinds)
   for (const word of words) {
     if (!names.some((name) => name.includes(word))) {
       throw new Error(`no attack is called '${word}'; there are: ${names.join(', ')}`)
     }
   }
-  return names.filter((name) => words.some((word) => name.includes(word)))
+  const isMeant = (name: string) => words.length === 0 || words.some((word) => name.includes(word))
+  return Object.fromEntries(Object.entries(kinds).filter(([name]) => isMeant(name)))
 }
 
-export function areGentle(names: readonly AttackName[]): boolean {
-  return names.every((name) => (kinds[name] as Kind).isGentle ?? false)
+export function areGentle(kinds: Kinds): boolean {
+  return Object.values(kinds).every(({ isGentle }) => isGentle ?? false)
 }
 
 export type AttackLimits = Readonly<{
@@ -62,7 +76,7 @@ export type AttackLimits = Readonly<{
   seconds: number
   /** Mean time between two attacks. */
   pauseMs: number
-  only: readonly AttackName[]
+  kinds: Kinds
   signal?: AbortSignal | undefined
 }>
 
@@ -71,14 +85,16 @@ export async function attack(scene: Scene, limits: AttackLimits): Promise<Attack
   const { random } = scene
   const counts: AttackCounts = {}
   const deadline = Date.now() + limits.seconds * 1000
-  const weights = Object.fromEntries(limits.only.map((name) => [name, kinds[name].weight]))
-  const eachOnce = shuffled(limits.only, random)
+  const { kinds } = limits
+  const names = Object.keys(kinds)
+  const weights = Object.fromEntries(names.map((name) => [name, kinds[name]!.weight]))
+  const eachOnce = shuffled(names, random)
   for (let kills = 0; kills < limits.kills && Date.now() < deadline && !limits.signal?.aborted; ) {
     await sleep(random.between(0, 2 * limits.pauseMs))
     const due = random.isLucky(0.8) ? eachOnce.shift() : undefined
-    const name = due ?? (random.weighted(weights) as AttackName)
+    const name = due ?? random.weighted(weights)
     try {
-      await kinds[name].attack(scene)
+      await kinds[name]!.attack(scene)
       counts[name] = (counts[name] ?? 0) + 1
       kills += 1
     } catch {

@@ -1,16 +1,16 @@
-import type { Primary } from '../postgres/primary.ts'
+import type { DatabaseServer } from '../engine.ts'
 import { runSql } from '../postgres/run-sql.ts'
 import { stopForAWhile } from '../postgres/stop-processes.ts'
-import { pickPrimary, type Scene } from './scene.ts'
+import { pickServer, type Scene } from './scene.ts'
 
 export async function cutJob(scene: Scene): Promise<void> {
-  await terminate(scene, pickPrimary(scene), `application_name = 'cartage job'`)
+  await terminate(scene, pickServer(scene), `application_name = 'cartage job'`)
 }
 
 export async function cutAtCommit(scene: Scene): Promise<void> {
   const committing = `application_name = 'cartage job' and state = 'active' and query like '%commit'`
   for (let looks = 0; looks < 10; looks++) {
-    if (await terminate(scene, pickPrimary(scene), committing)) return
+    if (await terminate(scene, pickServer(scene), committing)) return
   }
 }
 
@@ -20,15 +20,15 @@ export async function cutControl(scene: Scene): Promise<void> {
 
 /** All others go down with it. */
 export async function killBackend(scene: Scene): Promise<void> {
-  const primary = pickPrimary(scene)
-  const { pid } = await pickBackend(scene, primary, `application_name like 'cartage%'`)
+  const server = pickServer(scene)
+  const { pid } = await pickBackend(scene, server, `application_name like 'cartage%'`)
   scene.recovery.disturb()
-  primary.signal('SIGKILL', pid)
+  server.signal('SIGKILL', pid)
 }
 
 export async function stopBackend(scene: Scene): Promise<void> {
   const { random, aftermath, recovery } = scene
-  const { pid } = await pickBackend(scene, pickPrimary(scene), `application_name like 'cartage%'`)
+  const { pid } = await pickBackend(scene, pickServer(scene), `application_name like 'cartage%'`)
   recovery.disturb()
   aftermath.add('stop backend', stopForAWhile([pid], random.between(200, 8_000)))
 }
@@ -51,7 +51,7 @@ export async function stopBackendAndResetClient(scene: Scene): Promise<void> {
 
 type Backend = Readonly<{ pid: number; client_port: number }>
 
-async function pickBackend({ random }: Scene, { url }: Primary, condition: string): Promise<Backend> {
+async function pickBackend({ random }: Scene, { url }: DatabaseServer, condition: string): Promise<Backend> {
   const { rows } = await runSql(
     url,
     'postgres',
@@ -62,7 +62,7 @@ async function pickBackend({ random }: Scene, { url }: Primary, condition: strin
   return random.pick(rows)
 }
 
-async function terminate({ random }: Scene, { url }: Primary, condition: string): Promise<boolean> {
+async function terminate({ random }: Scene, { url }: DatabaseServer, condition: string): Promise<boolean> {
   const { rowCount } = await runSql(
     url,
     'postgres',

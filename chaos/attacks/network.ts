@@ -1,7 +1,7 @@
 import type { Member } from '../members.ts'
 import type { Link } from '../proxy/link.ts'
 import { longestVanishMs, type TcpProxy } from '../proxy/tcp-proxy.ts'
-import type { Scene } from './scene.ts'
+import { hostsOf, type Scene } from './scene.ts'
 
 export async function resetLink(scene: Scene): Promise<void> {
   pickLink(scene).link.reset()
@@ -56,7 +56,7 @@ export async function isolateProcess(scene: Scene): Promise<void> {
 /** All processes, from the second host. */
 export async function isolateHost({ stage, random, aftermath, recovery }: Scene): Promise<void> {
   recovery.disturb()
-  aftermath.add('isolate host', stage.second.proxy.isolate(random.between(1_000, 15_000)))
+  aftermath.add('isolate host', hostsOf(stage).second.proxy.isolate(random.between(1_000, 15_000)))
 }
 
 type Victim = Readonly<{ link: Link; member?: Member }>
@@ -67,7 +67,9 @@ function pickLink({ stage, random, recovery }: Scene): Victim {
   const member = random.pick([...stage.servers, ...stage.workers])
   const server = random.pick(stage.servers)
   const place = random.weighted({ control: 6, host: 3, door: 1 })
-  const proxies = { control: member.control, host: stage.second.proxy, door: server.door } as const
+  // With a single host it is that of the control database.
+  const host = stage.hosts?.second.proxy ?? member.control
+  const proxies = { control: member.control, host, door: server.door } as const
   const link = pickFrom(proxies[place], random.isLucky(0.7) ? 3 : Number.POSITIVE_INFINITY)
   return place === 'control' ? { link, member } : { link }
 

@@ -1,4 +1,6 @@
 import type { Aftermath } from '../aftermath.ts'
+import type { DatabaseServer, Hosts } from '../engine.ts'
+import type { Outages } from '../outages.ts'
 import type { Primary } from '../postgres/primary.ts'
 import type { Random } from '../random.ts'
 import type { RecoveryTimes } from '../recovery-times.ts'
@@ -9,6 +11,7 @@ export type Scene = Readonly<{
   stage: Stage
   random: Random
   recovery: RecoveryTimes
+  outages: Outages
   aftermath: Aftermath
   /** All of a PostgreSQL is stopped for at most so long. */
   longestStallMs: number
@@ -19,5 +22,17 @@ export type Attack = (scene: Scene) => Promise<void>
 
 /** The server of the control database and of half of the users, or that of the others. */
 export function pickPrimary({ stage, random }: Scene): Primary {
-  return random.isLucky(0.6) ? stage.control : stage.second.primary
+  const { first, second } = hostsOf(stage)
+  return random.isLucky(0.6) ? first : second.primary
+}
+
+/** The same, or the only server that there is. */
+export function pickServer(scene: Scene): DatabaseServer {
+  return scene.stage.hosts ? pickPrimary(scene) : scene.stage.control
+}
+
+/** For attacks that only two hosts of our own can suffer. */
+export function hostsOf({ hosts }: Stage): Hosts {
+  if (!hosts) throw new Error('this engine has no second host')
+  return hosts
 }

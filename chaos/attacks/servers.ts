@@ -1,7 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { serverProcesses } from '../../src/postgres/cluster/processes.ts'
 import { failOver } from '../failover.ts'
 import { stopForAWhile } from '../postgres/stop-processes.ts'
-import { pickPrimary, type Scene } from './scene.ts'
+import { hostsOf, pickPrimary, type Scene } from './scene.ts'
 
 export async function killPostgres(scene: Scene): Promise<void> {
   scene.recovery.disturb()
@@ -34,8 +35,24 @@ export async function promoteReplicaThatLags(scene: Scene): Promise<void> {
   await promote(scene, true)
 }
 
+/** Commits on a synchronous host wait meanwhile; elsewhere the replica falls behind. */
+export async function cutReplicaOff({ stage, random, aftermath }: Scene): Promise<void> {
+  const { second } = hostsOf(stage)
+  aftermath.add('cut replica off', second.cutReplicaOff(random.between(500, 8_000)))
+}
+
+/** The backend is ended, or only its wait. */
+export async function cutWaitingCommit({ stage, random }: Scene): Promise<void> {
+  const { second } = hostsOf(stage)
+  for (let looks = 0; looks < 20; looks++) {
+    if ((await second.endWaitingCommit(random)) !== 'none') return
+    await sleep(50)
+  }
+  throw new Error('no commit waits')
+}
+
 async function promote({ stage, random, aftermath }: Scene, losesTail: boolean): Promise<void> {
-  const { second } = stage
+  const { second } = hostsOf(stage)
   const taken = await second.takeReplica()
   aftermath.add('promote', failOver(stage, taken, random, losesTail), (error) =>
     second.troubles.push(String(error)),

@@ -1,8 +1,10 @@
 import { join } from 'node:path'
 import type { Listener } from '../proxy/link.ts'
 import { TcpProxy } from '../proxy/tcp-proxy.ts'
+import type { Random } from '../random.ts'
 import { type Primary, startPrimary } from './primary.ts'
 import { Replica } from './replica.ts'
+import { type Ended, endWaitingCommit, isSynchronousNow, makeSynchronous } from './synchronous.ts'
 
 /** Entries of the ledger that were committed before a fail-over and had not reached the replica. */
 export type LostTail = Readonly<{
@@ -11,6 +13,8 @@ export type LostTail = Readonly<{
   recorded: ReadonlySet<string>
   /** When the old primary was shut off. */
   at: Date
+  /** Commits waited for the replica: nothing that was lost may have been called done. */
+  isSynchronous: boolean
 }>
 
 /** A replica to be promoted, and the way by which it hears of its primary. */
@@ -19,7 +23,11 @@ export type TakenReplica = Readonly<{ replica: Replica; replication: TcpProxy }>
 /** A further database host of the service: a primary, the proxy under whose address it is known, and a replica. */
 export class TenantHost {
   readonly name = 'second'
+  /** Commits wait for the replica, from the moment on that there is one. */
+  readonly isSynchronous: boolean
   readonly lostTails: LostTail[] = []
+  /** How many jobs lost their backend, or its wait, while their commit waited for the replica. */
+  endedCommits = 0
   /** Fail-overs that could not be brought to an end. */
   readonly troubles: string[] = []
   readonly #folder: string
@@ -32,12 +40,19 @@ export class TenantHost {
   #replica: Replica | undefined
 
   /** `listen` hears what the service says to it, whichever server it is. */
-  static async start(folder: string, listen: Listener): Promise<TenantHost> {
+  static async start(folder: string, listen: Listener, isSynchronous: boolean): Promise<TenantHost> {
     const primary = await startPrimary(join(folder, 'second'))
-    return new TenantHost(folder, listen, primary, await TcpProxy.open(primary.port, listen))
+    return new TenantHost(folder, listen, primary, await TcpProxy.open(primary.port, listen), isSynchronous)
   }
 
-  private constructor(folder: string, listen: Listener, primary: Primary, proxy: TcpProxy) {
+  private constructor(
+    folder: string,
+    listen: Listener,
+    primary: Primary,
+    proxy: TcpProxy,
+    isSynchronous: boolean,
+  ) {
+    this.isSynchronous = isSynchronous
     this.#folder = folder
     this.#listen = listen
     this.#primary = primary
@@ -63,16 +78,31 @@ export class TenantHost {
     const dataDir = join(this.#folder, `copy-${this.#copies}`)
     this.#replication?.close()
     this.#replication = await TcpProxy.open(this.#primary.port)
-    this.#replica = await Replica.make(dataDir, this.#replication.inFrontOf(this.#primary.url))
+    const replica = await Replica.make(dataDir, this.#replication.inFrontOf(this.#primary.url))
+    this.#replica = replica
+    if (this.isSynchronous) await makeSynchronous(this.#primary.url)
   }
 
   /** The replica, for whoever wants to promote it: there is no other until one is added. */
   async takeReplica(): Promise<TakenReplica> {
     const replica = this.#replica
     if (!replica || !(await replica.isStreaming())) throw new Error('there is no replica yet')
+    if (this.isSynchronous && !(await isSynchronousNow(this.#primary.url))) throw new Error('it lags behind')
     if (this.#replica !== replica) throw new Error('somebody else has it')
     this.#replica = undefined
     return { replica, replication: this.#replication! }
+  }
+
+  /** Nothing gets to the replica for a while: a commit on a synchronous host waits. */
+  async cutReplicaOff(forMs: number): Promise<void> {
+    if (!this.#replica) throw new Error('there is no replica yet')
+    await this.#replication!.isolate(forMs)
+  }
+
+  async endWaitingCommit(random: Random): Promise<Ended> {
+    const ended = await endWaitingCommit(this.#primary.url, random)
+    if (ended === 'job') this.endedCommits += 1
+    return ended
   }
 
   /** From now on this is the primary. */

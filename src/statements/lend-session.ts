@@ -25,9 +25,14 @@ export function blameRevocation<T>(
   isSuspect: (error: unknown) => boolean = isLoss,
 ): Promise<T> {
   return work.catch(async (error: unknown) => {
-    if (isSuspect(error)) await principal.confirm()
+    if (isSuspect(error)) await principal.confirm().catch(ignoreUnavailable)
     throw error
   })
+}
+
+/** That nobody can be asked about the key says less than the first error, which may leave the outcome in doubt. */
+function ignoreUnavailable(error: unknown): void {
+  if (!(error instanceof AppError) || error.kind !== 'unavailable') throw error
 }
 
 const isLoss = (error: unknown) =>

@@ -128,7 +128,8 @@ async function settleLoss(context: WorkContext, run: JobRun, loss: Loss): Promis
   // The next worker of the job asks again.
   if (!outcome) return release(context, run)
   if (outcome.kind === 'committed') run.advance(stepSettled(run.job, outcome))
-  else if (loss.isTimedOut) run.advance(stepFailed(run.job, timeoutText, new Date(), sqlstate.queryCanceled))
+  else if (loss.isTimedOut && outcome.kind === 'aborted')
+    run.advance(stepFailed(run.job, timeoutText, new Date(), sqlstate.queryCanceled))
   // As certain as any error: we told the backend to end, and it has ended.
   else if (loss.endReason)
     run.advance(stepFailed(run.job, loss.endReason, new Date(), sqlstate.insufficientPrivilege))

@@ -98,7 +98,7 @@ export async function sendStatement(
   try {
     const outcome =
       flight.xid === null
-        ? await sendOutside(watch, statement)
+        ? await sendOutside(watch, statement, flight)
         : await sendInside(session, watch, statement, { ...flight, xid: flight.xid })
     if (outcome.kind !== 'failed' || !session.endReason) return outcome
     return { ...outcome, reason: session.endReason.message }
@@ -178,9 +178,10 @@ function isRefusal({ text }: Statement, { sqlstate: state }: WireError): boolean
   return wantsOutside && classifyJobItem(text) === 'may-commit'
 }
 
-async function sendOutside(watch: StatementWatch, { text }: Statement): Promise<Outcome> {
+async function sendOutside(watch: StatementWatch, { text }: Statement, flight: Flight): Promise<Outcome> {
   const [ran] = await watch.run([text], 1)
   if (ran!.error) return failed(ran!.error, true)
+  if (watch.isUnconfirmed) return unconfirmed(flight)
   if (ran!.transactionStatus === 'I') return { kind: 'succeeded', isOutside: true, ahead: null }
   return { kind: 'failed', reason: leftOpen, isOutside: true }
 }

@@ -26,10 +26,13 @@ test('a job is done only when the synchronous replica has its commit, whatever e
   await host.query('select pg_reload_conf()')
 
   /** A job whose COMMIT waits for a replica that is not there any more. */
-  const waitingAtCommit = async (entry: string, timeout?: number) => {
+  const waitingAtCommit = async (
+    entry: string,
+    timeout?: number,
+    query = `insert into ledger values ('${entry}'); select pg_sleep(0.7)`,
+  ) => {
     await replica.start()
     await eventually(async () => assert.equal((await host.query(isSynchronous)).rowCount, 1))
-    const query = `insert into ledger values ('${entry}'); select pg_sleep(0.7)`
     const { job_id } = await client.jobs.create({ query: [{ query, ...(timeout && { timeout }) }] })
     await eventually(async () => assert.equal((await host.query(sleeping)).rowCount, 1))
     await replica.stop()
@@ -67,6 +70,21 @@ test('a job is done only when the synchronous replica has its commit, whatever e
     )
     await isDoneWithReplica(id, 'cancelled')
     await refused
+  })
+  const waits = 'set local synchronous_commit = on'
+  const isUnknown = async (id: string) => {
+    const { status } = await client.jobs.finished(id)
+    assert.equal(status, 'unknown')
+  }
+  await t.test('and unknown when it commits by itself in a block, and its time is over', async () => {
+    // The first COMMIT tells that it cannot run inside a transaction.
+    const query = `do $$ begin commit; ${waits};
+      insert into ledger values ('block'); perform pg_sleep(0.7); commit; end $$`
+    await isUnknown(await waitingAtCommit('block', 1_500, query))
+  })
+  await t.test('and unknown when it has its own COMMIT, and its time is over', async () => {
+    const query = `begin; ${waits}; insert into ledger values ('own'); select pg_sleep(0.7); commit`
+    await isUnknown(await waitingAtCommit('own', 1_500, query))
   })
   // A server that is stopped, and the service in it, would wait for the replica.
   await host.query('alter system reset synchronous_standby_names')

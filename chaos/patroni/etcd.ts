@@ -1,0 +1,32 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Identity } from '../../src/postgres/cluster/owned-files.ts'
+import { Daemon } from './daemon.ts'
+import { ownFolder } from './own-folder.ts'
+import type { Programs } from './programs.ts'
+
+/** One etcd alone: what happens when it is away is a fault of its own. */
+export async function startEtcd(
+  parent: string,
+  { etcd: program, env }: Programs,
+  identity: Identity | undefined,
+  port: number,
+  peerPort: number,
+): Promise<Daemon> {
+  const folder = join(parent, 'etcd')
+  await mkdir(folder)
+  await ownFolder(folder, identity)
+  const client = `http://127.0.0.1:${port}`
+  const peer = `http://127.0.0.1:${peerPort}`
+  const options = {
+    name: 'etcd',
+    'data-dir': join(folder, 'data'),
+    'listen-client-urls': client,
+    'advertise-client-urls': client,
+    'listen-peer-urls': peer,
+    'initial-advertise-peer-urls': peer,
+    'initial-cluster': `etcd=${peer}`,
+  }
+  const args = Object.entries(options).map(([name, value]) => `--${name}=${value}`)
+  return Daemon.start({ name: 'etcd', program, args, folder, env, identity })
+}

@@ -1,0 +1,166 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Random } from './random.ts'
+import type { ChaosUser, Stage } from './stage.ts'
+
+/** What the answer to a write said. `doubt`: there was none, or it says that nobody knows. */
+type Verdict = 'stored' | 'not stored' | 'doubt'
+
+type Write = Readonly<{ key: string; rows: number }> & Answer
+
+/** What an answer means, and its own words. */
+type Answer = Readonly<{ verdict: Verdict; words: string }>
+
+/** What is known of entries besides what the answers said. */
+type Evidence = Readonly<{
+  timesApplied: (entry: string) => number
+  isLostByReplication: (entry: string) => boolean
+}>
+
+/** Clients that copy rows in and out and write by the SQL endpoint. Each request is sent once. */
+export class Writes {
+  /** Answers that must never be, whatever is going on. */
+  readonly surprises: string[] = []
+  readonly #writes: Write[] = []
+  readonly #stage: Stage
+  readonly #random: Random
+  readonly #onStored: () => void
+  readonly #clients: Promise<void>[]
+  #downloads = 0
+  #isOver = false
+
+  constructor(stage: Stage, random: Random, clients: number, onStored: () => void) {
+    this.#stage = stage
+    this.#random = random
+    this.#onStored = onStored
+    this.#clients = Array.from({ length: clients }, () => this.#play())
+    this.#clients.push(this.#probe())
+  }
+
+  get counts(): Readonly<Record<Verdict | 'downloads', number>> {
+    const count = (verdict: Verdict) => this.#writes.filter((write) => write.verdict === verdict).length
+    const downloads = this.#downloads
+    return { stored: count('stored'), 'not stored': count('not stored'), doubt: count('doubt'), downloads }
+  }
+
+  get keys(): readonly string[] {
+    return this.#writes.map(({ key }) => key)
+  }
+
+  async finish(): Promise<void> {
+    this.giveUp()
+    await Promise.all(this.#clients)
+  }
+
+  giveUp(): void {
+    this.#isOver = true
+  }
+
+  /** Holds what the answers said against what is there. */
+  judge(evidence: Evidence): string[] {
+    return this.#writes.flatMap((write) => {
+      const problem = problemOf(write, evidence)
+      return problem ? [`${write.key}: ${problem}: ${write.words}`] : []
+    })
+  }
+
+  async #play(): Promise<void> {
+    while (!this.#isOver) {
+      const isDownload = this.#random.isLucky(0.25)
+      await (isDownload ? this.#download() : this.#write(this.#random.isLucky(0.6) ? 20 : 1))
+      await sleep(this.#random.between(50, 500))
+    }
+  }
+
+  /** Small writes at an even pace, whether the ones before were answered or not: they show when there is no service. */
+  async #probe(): Promise<void> {
+    const open = new Set<Promise<void>>()
+    while (!this.#isOver) {
+      if (open.size < mostProbes) {
+        const probe = this.#write(1).finally(() => open.delete(probe))
+        open.add(probe)
+      }
+      await sleep(probeEveryMs)
+    }
+    await Promise.all(open)
+  }
+
+  async #write(rows: number): Promise<void> {
+    const key = `write-${this.#random.hex()}${this.#random.hex()}`
+    const user = this.#random.pick(this.#stage.users)
+    const sent = rows === 1 ? this.#insert(user, key) : this.#upload(user, key, rows)
+    const answer = await sent.catch((error: unknown): Answer => ({ verdict: 'doubt', words: String(error) }))
+    if (answer.verdict === 'stored') this.#onStored()
+    this.#writes.push({ key, rows, ...answer })
+  }
+
+  async #insert(user: ChaosUser, key: string): Promise<Answer> {
+    const q = `insert into ledger (entry) values ('${key}/0')`
+    const headers = { 'content-type': 'application/json' }
+    return this.#read(await this.#send(user, 'sql', {}, { headers, body: JSON.stringify({ q }) }))
+  }
+
+  async #upload(user: ChaosUser, key: string, rows: number): Promise<Answer> {
+    const body = Array.from({ length: rows }, (_, index) => `${key}/${index}\n`).join('')
+    const q = 'copy ledger (entry) from stdin'
+    return this.#read(await this.#send(user, 'sql/copyfrom', { q }, { body }))
+  }
+
+  /** What ends well is whole. */
+  async #download(): Promise<void> {
+    const user = this.#random.pick(this.#stage.users)
+    const q = `copy (select * from generate_series(1, ${downloadedRows})) to stdout`
+    try {
+      const response = await this.#send(user, 'sql/copyto', { q })
+      if (response.status !== 200) return void (await this.#read(response))
+      const text = await response.text()
+      this.#downloads += 1
+      const rows = text.split('\n').length - 1
+      if (rows !== downloadedRows) this.surprises.push(`a download ended well with ${rows} rows`)
+    } catch {
+      // Its connection was cut, and the client was told so.
+    }
+  }
+
+  #send(
+    { account, token }: ChaosUser,
+    path: string,
+    query: Record<string, string>,
+    options: RequestInit = { method: 'GET' },
+  ): Promise<Response> {
+    const { url } = this.#random.pick(this.#stage.servers)
+    const words = new URLSearchParams({ ...query, api_key: token })
+    return fetch(`${url}/user/${account.username}/api/v2/${path}?${words}`, {
+      method: 'POST',
+      signal: AbortSignal.timeout(patienceMs),
+      ...options,
+    })
+  }
+
+  async #read(response: Response): Promise<Answer> {
+    const { status } = response
+    const words = `${status} ${await response.text()}`
+    if (status === 200) return { verdict: 'stored', words }
+    if (!forgiven.has(status)) this.surprises.push(`a write or copy was answered with ${words}`)
+    const isDoubt = status === 408 || /outcome-unknown/.test(words)
+    return { verdict: isDoubt ? 'doubt' : 'not stored', words }
+  }
+}
+
+/** All rows or none, once, and as the answer said. */
+function problemOf({ key, rows, verdict }: Write, evidence: Evidence): string | undefined {
+  const entries = Array.from({ length: rows }, (_, index) => `${key}/${index}`)
+  const times = entries.map(evidence.timesApplied)
+  const most = Math.max(...times)
+  if (most > 1) return `applied ${most} times`
+  if (most !== Math.min(...times)) return 'applied in part'
+  if (verdict === 'not stored' && most === 1) return 'answered as not stored, but applied'
+  const isLost = entries.every(evidence.isLostByReplication)
+  return verdict === 'stored' && most === 0 && !isLost ? 'answered as stored, but not there' : undefined
+}
+
+/** 408: what held the request back let its time run out. 429: a limit, as when all wait. 503: try again. */
+const forgiven: ReadonlySet<number> = new Set([408, 429, 503])
+const downloadedRows = 20_000
+const patienceMs = 15_000
+const probeEveryMs = 200
+const mostProbes = 50

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { newInstallation } from '../support/installation.ts'
+import { eventually } from '../support/setup.ts'
+import { type Flow, startProxy } from '../support/tcp-proxy.ts'
+import { newUser } from '../support/two-hosts.ts'
+
+test('a statement whose outcome nobody knows is told so, also if the control database is lost with it', async (t) => {
+  const installation = await newInstallation(t)
+  const { adminUrl } = installation.keys
+  const proxy = await startProxy(t, adminUrl)
+  const service = await installation.start({ keys: { adminUrl: proxy.url } })
+  const client = await newUser(service, 'lost')
+  await client.sql('create table t (n int)')
+  const held = new Promise<Flow>((resolve) =>
+    proxy.watch((flow, text) => {
+      if (!text.includes('insert into t')) return
+      flow.holdAnswers()
+      resolve(flow)
+    }),
+  )
+  const refused = assert.rejects(client.sql('insert into t values (1)'), {
+    status: 503,
+    code: 'statement-outcome-unknown',
+  })
+  const flow = await held
+  await eventually(() => assert.ok(flow.heldBytes() > 0))
+  // The lease is lost first, so that nobody knows the caller any more.
+  proxy.leadTo('postgres://127.0.0.1:1', { keepsOpen: true })
+  for (const other of proxy.flows()) if (other !== flow && other.isOpen()) other.cut()
+  await assert.rejects(client.sql('select 1'), { status: 503, code: 'database-unavailable' })
+  flow.cut()
+  await refused
+  proxy.leadTo(adminUrl)
+  await eventually(async () => assert.deepEqual((await client.sql('select n from t')).rows, [{ n: 1 }]))
+})
