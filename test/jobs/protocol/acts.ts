@@ -1,8 +1,9 @@
-import { type Chance, chances } from './protocol.ts'
+import { spent } from '../../support/search/bounds.ts'
+import type { Act as ActOn } from '../../support/search/search.ts'
+import type { Chance } from './protocol.ts'
 import type { State } from './state.ts'
 
-/** What happens, in words, and what is the case afterwards. */
-export type Act = readonly [name: string, state: State]
+export type Act = ActOn<State>
 
 /** Whether the bounds of the search still allow it. */
 export function may({ left }: State, chance: Chance): boolean {
@@ -11,8 +12,7 @@ export function may({ left }: State, chance: Chance): boolean {
 
 /** Uses up one chance. What can no longer matter is forgotten, so that more states are equal. */
 export function spend(state: State, chance: Chance): State {
-  const left = { ...state.left, [chance]: state.left[chance] - 1, together: state.left.together - 1 }
-  if (left.together === 0) for (const each of chances) left[each] = 0
+  const left = spent(state.left, chance)
   return left.serverCrash > 0 ? { ...state, left } : { ...state, left, servers: withoutTails(state) }
 }
 

@@ -1,6 +1,6 @@
 import { type Act, may, spend } from './acts.ts'
 import type { Setting } from './protocol.ts'
-import { endJob, finishItem } from './run.ts'
+import { endItem } from './run.ts'
 import { append, type Backend, endBackend, host, isSame, put, putRun, type State } from './state.ts'
 
 /** A backend that was sent a statement commits, whether or not anybody still listens. */
@@ -8,40 +8,73 @@ export function backendActs(setting: Setting, state: State): readonly Act[] {
   return state.backends
     .filter(({ isSent }) => isSent)
     .flatMap((backend) => {
-      const { flight, step } = backend
       const isListening = ({ run }: State['workers'][number]) =>
-        run?.stage === 'sent' && isSame(run.flight, flight)
+        run?.stage === 'sent' && isSame(run.flight, backend.flight)
       const listener = state.workers.findIndex(isListening)
-      const name = `the backend of xid ${flight.xid} commits item ${step}`
-      if (listener === -1) return [[name, commit(state, backend)] as const]
-      return [
-        [`${name}, and answers`, finishItem(setting, commit(state, backend), listener)] as const,
-        ...loseConnection(state, backend, listener),
-        ...fail(state, backend, listener),
-      ]
+      const acts = backend.isWaiting
+        ? waitForReplica(setting, state, backend, listener)
+        : [...commit(setting, state, backend, listener), ...fail(state, backend, listener)]
+      return [...acts, ...loseConnection(state, backend, listener)]
     })
+}
+
+function commit({ place }: Setting, state: State, backend: Backend, listener: number): readonly Act[] {
+  const { flight, item } = backend
+  const name = `the backend of xid ${flight.xid} commits item ${item}`
+  const committed = appendCommit(state, backend)
+  if (place !== 'synchronous host' || !host(state).replica) {
+    return [[name, answer(committed, backend, listener)]]
+  }
+  const waiting = put(state.backends, state.backends.indexOf(backend), { ...backend, isWaiting: true })
+  return [[`${name}, and waits for the replica`, { ...committed, backends: waiting }]]
+}
+
+/** In the log of the control database a commit does not wait for the disk: the record of it comes later, and does. */
+function appendCommit(state: State, { flight, item }: Backend): State {
+  const { committedXids, applied } = host(state).log
+  const change = {
+    committedXids: [...committedXids, flight.xid],
+    applied: put(applied, item, applied[item]! + 1),
+  }
+  return append(state, 'host', change, state.servers.length > 1)
+}
+
+/** The transaction is over, and the worker is told if it still listens. */
+function answer(state: State, { flight }: Backend, listener: number): State {
+  const told = listener === -1 ? state : endItem(state, listener, 'succeed')
+  return endBackend(told, flight)
+}
+
+/** A commit ends when the replica has confirmed it; or when somebody cancels the wait, with no more than a warning. */
+function waitForReplica(
+  { protocol }: Setting,
+  state: State,
+  backend: Backend,
+  listener: number,
+): readonly Act[] {
+  const { flight } = backend
+  if (!host(state).replica) {
+    return [[`the commit of xid ${flight.xid} is confirmed`, answer(state, backend, listener)]]
+  }
+  if (!may(state, 'cancelledWait')) return []
+  const cancelled = spend(state, 'cancelledWait')
+  const told = protocol.isWarningHeeded ? endBackend(cancelled, flight) : answer(cancelled, backend, listener)
+  return [[`the wait of xid ${flight.xid} for the replica is cancelled`, told]]
 }
 
 /** The worker hears nothing any more; the backend goes on. */
 function loseConnection(state: State, { flight }: Backend, listener: number): readonly Act[] {
-  if (!may(state, 'cutConnection')) return []
+  if (listener === -1 || !may(state, 'cutConnection')) return []
   const cut = putRun(spend(state, 'cutConnection'), listener, { stage: 'settle' })
   return [[`the connection to xid ${flight.xid} is cut`, cut]]
 }
 
 /** The statement raises an error: the transaction is rolled back, and the job ends. */
-function fail(state: State, { flight, step }: Backend, listener: number): readonly Act[] {
-  if (!may(state, 'failure')) return []
-  const failed = endBackend(spend(state, 'failure'), flight)
-  return [[`item ${step} fails`, endJob(failed, listener, 'failed')]]
+function fail(state: State, { flight, item }: Backend, listener: number): readonly Act[] {
+  if (listener === -1 || !may(state, 'failure')) return []
+  return [[`item ${item} fails`, answerFailure(spend(state, 'failure'), flight, listener)]]
 }
 
-/** In the log of the control database a commit does not wait for the disk: the record of it comes later, and does. */
-function commit(state: State, { flight, step }: Backend): State {
-  const { committedXids, applied } = host(state).log
-  const change = {
-    committedXids: [...committedXids, flight.xid],
-    applied: put(applied, step, applied[step]! + 1),
-  }
-  return append(endBackend(state, flight), 'host', change, state.servers.length > 1)
+function answerFailure(state: State, flight: Backend['flight'], listener: number): State {
+  return endBackend(endItem(state, listener, 'fail'), flight)
 }

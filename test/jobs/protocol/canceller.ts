@@ -1,61 +1,65 @@
 import { type Act, may, spend } from './acts.ts'
 import { changeRow, putMark, settle } from './messages.ts'
+import type { Progress } from './progress.ts'
 import type { Setting } from './protocol.ts'
-import { type Canceller, host, isFinal, isSame, newId, rowOf, type State, type Status } from './state.ts'
+import { type Canceller, host, isSame, newId, rowOf, type State } from './state.ts'
 
 /** All that a canceller may do next. While it works nobody else can write to the row; should it die, nothing was said. */
 export function cancellerActs(setting: Setting, state: State): readonly Act[] {
   const { canceller } = state
-  if (!canceller) return lock(state)
-  const mustMark =
-    setting.place === 'another host' &&
-    setting.protocol.outcomeBy === 'mark' &&
-    setting.protocol.isCancelMarked &&
-    !canceller.hasMarked &&
-    canceller.step < setting.items
+  if (!canceller) return lock(setting, state)
   if (canceller.flight) return stop(setting, state, canceller)
-  if (mustMark) return bar(state, canceller)
   // The last item may have committed before it could be stopped.
-  return write(setting, state, canceller.step, canceller.step === setting.items ? 'done' : 'cancelled')
+  if (canceller.job.isFinal) return write(state, canceller.job)
+  return canceller.mustMark ? bar(state, canceller) : write(state, canceller.job.after('cancel'))
 }
 
-function lock(state: State): readonly Act[] {
-  const { status, step, flight } = rowOf(state)
-  if (!may(state, 'cancel') || isFinal(status)) return []
-  const canceller = { step, flight, settled: null, hasMarked: false }
-  return [['the canceller locks the row', { ...spend(state, 'cancel'), canceller }]]
+function lock({ protocol, place }: Setting, state: State): readonly Act[] {
+  const { job, flight } = rowOf(state)
+  const { isCancelPending } = state
+  if (job.isFinal || !(isCancelPending || may(state, 'cancel'))) return []
+  const { cancelMarkedFor } = protocol
+  const isMarked = cancelMarkedFor === 'everybody' || (cancelMarkedFor !== 'nobody' && flight === null)
+  const canceller = { job, flight, settled: null, mustMark: isMarked && place !== 'same log' }
+  const spent = isCancelPending ? { ...state, isCancelPending: false } : spend(state, 'cancel')
+  return [['the canceller locks the row', { ...spent, canceller }]]
 }
 
 /** Ends the backend of the flight and asks: an item that has committed is done, and the cancel is about what follows. */
 function stop(setting: Setting, state: State, canceller: Canceller): readonly Act[] {
-  const { step, flight } = canceller
-  const settled = settle(setting, state, step, flight!)
+  const { flight } = canceller
+  const job = canceller.job.begun()
+  const settled = settle(setting, state, job.item, flight!)
   if (!settled) return []
-  if (settled.outcome === 'unknown') return write(setting, settled.state, step, 'unknown')
-  const isDone = settled.outcome === 'committed'
-  const next = { ...canceller, step: isDone ? step + 1 : step, flight: null, settled: isDone ? null : flight }
-  return [
-    [
-      `the canceller settles the flight of item ${step}: ${settled.outcome}`,
-      { ...settled.state, canceller: next },
-    ],
-  ]
+  const { outcome, state: after } = settled
+  const goOn = (change: Partial<Canceller>) => ({
+    ...after,
+    canceller: { ...canceller, flight: null, ...change },
+  })
+  const next = {
+    committed: () => goOn({ job: job.after('succeed'), settled: null }),
+    unknown: () => goOn({ job: job.after('lose'), settled: null }),
+    unconfirmed: () => ({ ...after, canceller: null, isCancelPending: true }),
+    aborted: () => goOn({ settled: flight }),
+  }[outcome]()
+  return [[`the canceller settles the flight of item ${job.item}: ${outcome}`, next]]
 }
 
 /** Leaves a mark of its own, so that a worker whose announcement was lost can no longer begin; or finds one to settle. */
 function bar(state: State, canceller: Canceller): readonly Act[] {
-  const { step, settled } = canceller
-  const there = host(state).log.marks[step]!
+  const { job, settled } = canceller
+  const { item } = job
+  const there = host(state).log.marks[item]!
   if (there && !isSame(there, settled)) {
     return [['the canceller finds a mark', { ...state, canceller: { ...canceller, flight: there } }]]
   }
   const [named, id] = newId(state)
-  const marked = putMark(named, step, { id, xid: 0 })
-  return [[`the canceller marks item ${step}`, { ...marked, canceller: { ...canceller, hasMarked: true } }]]
+  const marked = putMark(named, item, { id, xid: 0 })
+  return [[`the canceller marks item ${item}`, { ...marked, canceller: { ...canceller, mustMark: false } }]]
 }
 
-function write({ protocol }: Setting, state: State, step: number, status: Status): readonly Act[] {
-  const claim = protocol.claimBy === 'id' ? null : rowOf(state).claim
-  const change = { status, step, flight: null, worker: null, claim, writeId: null } as const
-  return [[`the canceller writes ${status}`, { ...changeRow(state, change, true), canceller: null }]]
+function write(state: State, job: Progress): readonly Act[] {
+  const change = { job, flight: null, worker: null, claim: null, writeId: null }
+  const written = { ...changeRow(state, change, true), canceller: null }
+  return [[`the canceller writes ${job.status}`, written]]
 }

@@ -7,7 +7,6 @@ import {
   backendOf,
   endBackend,
   host,
-  isFinal,
   type Message,
   newId,
   putRun,
@@ -21,7 +20,7 @@ import {
 /** Asks for a job. If no answer comes it forgets that it asked. (Both workers are alike, so A is who asks first.) */
 export function ask(setting: Setting, state: State, index: number): readonly Act[] {
   const isFirst = index === 0 || state.workers[0]!.hasAsked
-  if (!isFirst || isFinal(rowOf(state).status)) return []
+  if (!isFirst || rowOf(state).job.isFinal) return []
   const [named, claim] = newId(putWorker(state, index, { hasAsked: true }))
   const message = { kind: 'claim', worker: named.workers[index]!.id, claim } as const
   const acts: Act[] = []
@@ -38,17 +37,15 @@ export function ask(setting: Setting, state: State, index: number): readonly Act
 }
 
 /** Looks for a job that stands under its name and that it does not know of (yet), and releases it. */
-export function releaseUnknown({ protocol }: Setting, state: State, index: number): readonly Act[] {
-  const { id: worker, run, answer } = state.workers[index]!
-  const { status, worker: holder, claim, revision } = rowOf(state)
-  const known = run?.claim ?? null
-  const isStrange = status === 'running' && holder === worker && claim !== known
+export function releaseUnknown(state: State, index: number): readonly Act[] {
+  const { id, run, answer } = state.workers[index]!
+  const { job, worker, claim, revision } = rowOf(state)
+  const isStrange = job.status === 'running' && worker === id && claim !== (run?.claim ?? null)
   const isSent = state.late.some(({ kind }) => kind === 'release')
-  if (isSent || (protocol.releaseBy === 'claim' && !isStrange)) return []
-  const named = protocol.releaseBy === 'claim' ? claim : known
-  const message = { kind: 'release', worker, claim: named, revision } as const
+  if (isSent || !isStrange) return []
+  const message = { kind: 'release', claim: claim!, revision } as const
   const name = 'releases what it does not know'
-  if (isStrange && !answer) return [[name, { ...state, late: [...state.late, message] }]]
+  if (!answer) return [[name, { ...state, late: [...state.late, message] }]]
   return may(state, 'lateMessage') ? [[name, postpone(state, message)]] : []
 }
 
@@ -92,13 +89,10 @@ function hear(setting: Setting, state: State, index: number, run: Run, answer: A
 }
 
 function goOnAfterWrite({ protocol, place }: Setting, state: State, index: number, run: Run): State {
-  const { status, isReleased } = run.message as Write
-  if (isReleased) {
-    return drop(isFinal(status) && !protocol.areMarksKept ? removeMarks(state) : state, index)
-  }
+  const { job, isReleased } = run.message as Write
+  if (isReleased) return drop(job.isFinal && !protocol.areMarksKept ? removeMarks(state) : state, index)
   const written = putRun(state, index, { revision: run.revision + 1 })
-  const isMarked = place === 'another host' && protocol.outcomeBy === 'mark'
-  return isMarked ? mark(written, index, run.settled) : goOnToSend(written, index, run)
+  return place === 'same log' ? goOnToSend(written, index, run) : mark(written, index, run.settled)
 }
 
 function removeMarks(state: State): State {

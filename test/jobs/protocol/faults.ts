@@ -19,9 +19,9 @@ import {
 export function faultActs(setting: Setting, state: State): readonly Act[] {
   return [
     ...arriveLate(setting, state),
-    ...watch(setting, state),
+    ...watch(state),
     ...crashProcesses(state),
-    ...state.servers.flatMap((server, place) => serverActs(state, server, place)),
+    ...state.servers.flatMap((server, place) => serverActs(setting, state, server, place)),
     ...commitForeign(state),
   ]
 }
@@ -41,13 +41,13 @@ function arriveLate(setting: Setting, state: State): readonly Act[] {
 }
 
 /** The watcher takes the job from a worker that is no more, or that it takes for dead. */
-function watch({ protocol }: Setting, state: State): readonly Act[] {
-  const { status, worker } = rowOf(state)
-  if (state.canceller || status !== 'running' || worker === null) return []
+function watch(state: State): readonly Act[] {
+  const { job, worker } = rowOf(state)
+  if (state.canceller || job.status !== 'running' || worker === null) return []
   const isAlive = state.workers.some(({ id }) => id === worker)
-  if (!isAlive) return [['the watcher orphans the job of a dead worker', orphan(protocol.claimBy, state)]]
+  if (!isAlive) return [['the watcher orphans the job of a dead worker', orphan(state)]]
   if (!may(state, 'suspicion')) return []
-  const suspected = orphan(protocol.claimBy, spend(state, 'suspicion'))
+  const suspected = orphan(spend(state, 'suspicion'))
   return [['the watcher orphans the job of a worker that is only slow', suspected]]
 }
 
@@ -65,8 +65,13 @@ function crashProcesses(state: State): readonly Act[] {
   return [...acts, ['the canceller dies', { ...spend(state, 'processCrash'), canceller: null }]]
 }
 
-/** A crash loses what is not on the disk; a fail-over what the replica had not got by then. Both end all sessions. */
-function serverActs(state: State, { log, tail, replica }: Server, place: number): readonly Act[] {
+/**
+ * A crash loses what is not on the disk; a fail-over what the replica had not got by then. Both end all sessions. The
+ * synchronous replica of a host may come back before that, and then has got everything.
+ */
+function serverActs(setting: Setting, state: State, server: Server, place: number): readonly Act[] {
+  const { log, tail, replica } = server
+  const isSynchronous = place === 1 && setting.place === 'synchronous host'
   const name = nameOf(state, place)
   const acts: Act[] = []
   if (may(state, 'serverCrash')) {
@@ -74,8 +79,12 @@ function serverActs(state: State, { log, tail, replica }: Server, place: number)
     const logs = [log, ...tail]
     acts.push(...logs.map((kept): Act => [`${name} crashes`, startAnew(crashed, place, kept, replica)]))
   }
-  if (replica) acts.push([`${name} fails over`, startAnew(noteLost(state, place), place, replica, null)])
-  else if (may(state, 'failOver')) {
+  if (replica) {
+    const noted = isSynchronous ? state : noteLost(state, place)
+    acts.push([`${name} fails over`, startAnew(noted, place, replica, null)])
+    if (isSynchronous)
+      acts.push([`the replica of ${name} catches up`, putServer(state, place, { replica: null })])
+  } else if (may(state, 'failOver')) {
     const behind = putServer(state, place, { replica: tail[0] ?? log })
     acts.push([`the replica of ${name} falls behind`, spend(behind, 'failOver')])
   }
@@ -97,8 +106,8 @@ function noteLost(state: State, place: number): State {
   const runs = state.workers.flatMap(({ run, answer }) => run ?? answer ?? [])
   const writes = state.late.filter((message) => message.kind === 'write')
   const whoKnows = [rowOf(state), ...runs, ...writes, ...(state.canceller ? [state.canceller] : [])]
-  const known = Math.max(...whoKnows.map(({ step }) => step))
-  const isLost = (item: number) => item < known && log.applied[item]! > replica!.applied[item]!
+  const isKnown = (item: number) => whoKnows.some(({ job }) => job.items[item] === 'done')
+  const isLost = (item: number) => isKnown(item) && log.applied[item]! > replica!.applied[item]!
   return { ...state, lost: state.lost.map((was, item) => was || isLost(item)) }
 }
 

@@ -1,7 +1,7 @@
-import { control, host, isFinal, rowOf, type State } from './state.ts'
+import { control, host, rowOf, type State } from './state.ts'
 
 /** The promises of docs/guarantees.md by their number, and one that costs time if it is broken, and no more. */
-export type Invariant = keyof typeof invariants
+export type Invariant = keyof typeof invariants | typeof reachesItsEnd
 
 /**
  * Each says whether it is broken by a state, or by the step that led to it. What a fail-over of the control database takes
@@ -16,39 +16,44 @@ export const invariants = {
 } as const satisfies Record<string, (after: State, before: State) => boolean>
 
 export function findBroken(after: State, before: State): Invariant | undefined {
-  const names = Object.keys(invariants) as Invariant[]
+  const names = Object.keys(invariants) as (keyof typeof invariants)[]
   return names.find((name) => invariants[name](after, before))
+}
+
+const reachesItsEnd = '1: a job reaches a final state'
+
+/** A job that nobody can go on with. (Whether it is gone on with for ever the search does not tell.) */
+export function findBrokenAtRest(state: State): Invariant | undefined {
+  return rowOf(state).job.isFinal ? undefined : reachesItsEnd
 }
 
 /** Twice at any time; or not at all though it is done, unless it was known to be done and its host has lost it. */
 function isAppliedWrongly(state: State): boolean {
-  const { step } = rowOf(state)
+  const { items } = rowOf(state).job
   return host(state).log.applied.some(
-    (times, item) => times > 1 || (times === 0 && item < step && !state.lost[item]),
+    (times, item) => times > 1 || (times === 0 && items[item] === 'done' && !state.lost[item]),
   )
 }
 
 function isAppliedUnsaid(state: State): boolean {
-  const { status, step } = rowOf(state)
-  if (!isFinal(status)) return false
-  return host(state).log.applied.some(
-    (times, item) => times > 0 && item >= step && !(status === 'unknown' && item === step),
-  )
+  const { isFinal, items } = rowOf(state).job
+  const isSaid = (item: number) => items[item] === 'done' || items[item] === 'unknown'
+  return isFinal && host(state).log.applied.some((times, item) => times > 0 && !isSaid(item))
 }
 
 function isRunningAfterTheEnd(state: State): boolean {
-  return isFinal(rowOf(state).status) && state.backends.some(({ isSent }) => isSent)
+  return rowOf(state).job.isFinal && state.backends.some(({ isSent }) => isSent)
 }
 
 function isChangedAfterTheEnd(after: State, before: State): boolean {
   const isFailedOver = control(after).epoch > control(before).epoch && control(before).replica !== null
-  return isFinal(rowOf(before).status) && rowOf(after) !== rowOf(before) && !isFailedOver
+  return rowOf(before).job.isFinal && rowOf(after) !== rowOf(before) && !isFailedOver
 }
 
 /** After a fail-over of the control database a worker may be ahead of the row: then it stops, and releases the job. */
 function isDroppedInVain(after: State, before: State): boolean {
-  const { status, claim } = rowOf(after)
-  if (status !== 'running' || control(after).epoch > 0) return false
+  const { job, claim } = rowOf(after)
+  if (job.status !== 'running' || control(after).epoch > 0) return false
   return before.workers.some(({ id, run }, index) => {
     const { id: idNow, run: runNow } = after.workers[index]!
     return run !== null && runNow === null && id === idNow && run.claim === claim

@@ -1,20 +1,26 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import type { Invariant } from './invariants.ts'
-import { type Bounds, type Chance, chances, type Place, type Protocol } from './protocol.ts'
-import { type Found, search } from './search.ts'
+import { boundsOf } from '../../support/search/bounds.ts'
+import { type Found as FoundOf, search, story } from '../../support/search/search.ts'
+import type { Act } from './acts.ts'
+import { backendActs } from './backend.ts'
+import { cancellerActs } from './canceller.ts'
+import { faultActs } from './faults.ts'
+import { findBroken, findBrokenAtRest, type Invariant } from './invariants.ts'
+import { type Chance, chances, type Place, type Protocol, type Setting } from './protocol.ts'
+import { initialState, type State } from './state.ts'
+import { workerActs } from './worker.ts'
+
+export type Found = FoundOf<Invariant>
 
 /** A protocol, what happens to it, and what it breaks, if anything. */
 export type Case = Readonly<{
   name: string
-  change?: Partial<Protocol>
+  change: Partial<Protocol>
   place: Place
   given: readonly Chance[]
   breaks?: Invariant
 }>
-
-export const appliedWrongly = '2: a done item was applied exactly once'
-export const runsOn = '4: nothing of a final job runs'
 
 /** Searches a job of two items in the hands of two workers, with some of what may happen, each once. */
 export function look(
@@ -24,18 +30,23 @@ export function look(
   given: readonly Chance[],
   together = given.length,
 ): Found {
-  const each = Object.fromEntries(chances.map((chance) => [chance, given.includes(chance) ? 1 : 0]))
-  const found = search({ protocol, place, items: 2, bounds: { ...each, together } as Bounds })
+  const setting = { protocol, place, items: 2, bounds: boundsOf(chances, given, together) }
+  const first = initialState(setting)
+  const actsOf = (state: State) => actsIn(setting, state)
+  const found = search<State, Invariant>({ first, actsOf, findBroken, findBrokenAtRest })
   t.diagnostic(`${found.states} states`)
   return found
 }
 
-export function holds(found: Found): void {
-  assert.equal(found.violation, undefined, story(found))
+function actsIn(setting: Setting, state: State): readonly Act[] {
+  return [
+    ...state.workers.flatMap((_, index) => workerActs(setting, state, index)),
+    ...backendActs(setting, state),
+    ...cancellerActs(setting, state),
+    ...faultActs(setting, state),
+  ]
 }
 
-export function story({ violation }: Found): string {
-  if (!violation) return 'no promise is broken'
-  const { invariant, steps } = violation
-  return [`broken: ${invariant}`, ...steps.map((step, index) => `${index + 1}. ${step}`)].join('\n')
+export function holds(found: Found): void {
+  assert.equal(found.violation, undefined, story(found))
 }

@@ -29,7 +29,7 @@ export function execute(setting: Setting, state: State, message: Message): Execu
   if (state.canceller) return undefined
   if (message.kind === 'write') return executeWrite(setting, state, message)
   const changed =
-    message.kind === 'claim' ? executeClaim(setting, state, message) : executeRelease(setting, state, message)
+    message.kind === 'claim' ? executeClaim(setting, state, message) : executeRelease(state, message)
   return changed && { state: changed, answer: 'written' }
 }
 
@@ -40,17 +40,14 @@ function executeWrite({ protocol, place }: Setting, state: State, write: Write):
   const isCompared = epochComparedFor === 'everybody' || epochComparedFor === place
   const isOtherEpoch = isCompared && write.epoch !== control(state).epoch
   const isNext =
-    row.status === 'running' &&
+    row.job.status === 'running' &&
     (!protocol.isClaimCompared || row.claim === write.claim) &&
     (!protocol.isRevisionCompared || row.revision === write.revision)
   if (isNext && !isOtherEpoch) {
-    const { status, step, flight, isReleased, id: writeId } = write
-    const holder = isReleased ? released(protocol.claimBy, row) : {}
+    const { job, flight, isReleased, id: writeId } = write
+    const holder = isReleased ? { worker: null, claim: null } : {}
     const isFlushed = protocol.isAnnouncementFlushed || flight === null
-    return {
-      state: changeRow(state, { ...holder, status, step, flight, writeId }, isFlushed),
-      answer: 'written',
-    }
+    return { state: changeRow(state, { ...holder, job, flight, writeId }, isFlushed), answer: 'written' }
   }
   if (protocol.isRepeatRecognised && row.writeId === write.id) return { state, answer: 'written' }
   return { state, answer: isOtherEpoch ? 'other epoch' : 'not ours' }
@@ -59,31 +56,21 @@ function executeWrite({ protocol, place }: Setting, state: State, write: Write):
 /** Gives a job that waits, or that has lost its worker. */
 function executeClaim({ protocol }: Setting, state: State, { worker, claim }: Claim): State | undefined {
   const row = rowOf(state)
-  const isFree = row.status === 'pending' || (row.status === 'running' && row.worker === null)
-  if (!isFree) return undefined
-  const given = protocol.claimBy === 'id' ? claim : (row.claim ?? 0) + 1
-  return changeRow(state, { status: 'running', worker, claim: given, writeId: null }, protocol.isClaimFlushed)
+  if (row.job.isFinal || row.worker !== null) return undefined
+  const job = row.job.status === 'pending' ? row.job.after('claim') : row.job
+  return changeRow(state, { job, worker, claim, writeId: null }, protocol.isClaimFlushed)
 }
 
-/** Releases a claim as it was seen; or, by a list, of what the worker has by now. */
-function executeRelease({ protocol }: Setting, state: State, message: Release): State {
-  const row = rowOf(state)
-  const isMeant =
-    protocol.releaseBy === 'list'
-      ? row.worker === message.worker && row.claim !== message.claim
-      : row.claim === message.claim && row.revision === message.revision
-  return isMeant && row.status === 'running' ? orphan(protocol.claimBy, state) : state
+/** Releases a claim as it was seen. */
+function executeRelease(state: State, message: Release): State {
+  const { job, claim, revision } = rowOf(state)
+  const isMeant = job.status === 'running' && claim === message.claim && revision === message.revision
+  return isMeant ? orphan(state) : state
 }
 
 /** Takes the job from its worker. Its flight stays, for whoever comes next. */
-export function orphan(claimBy: 'counter' | 'id', state: State): State {
-  const row = rowOf(state)
-  const claim = claimBy === 'id' ? null : (row.claim ?? 0) + 1
-  return changeRow(state, { worker: null, claim, writeId: null }, true)
-}
-
-function released(claimBy: 'counter' | 'id', row: Row): Partial<Row> {
-  return { worker: null, claim: claimBy === 'id' ? null : row.claim }
+export function orphan(state: State): State {
+  return changeRow(state, { worker: null, claim: null, writeId: null }, true)
 }
 
 export function changeRow(state: State, change: Partial<Row>, isFlushed: boolean): State {
@@ -92,35 +79,38 @@ export function changeRow(state: State, change: Partial<Row>, isFlushed: boolean
 }
 
 /** Puts a mark on the host of the item, in the log in which its commit will come later, and waits for the disk. */
-function executeMark({ protocol }: Setting, state: State, { step, flight, settled }: Mark): Executed {
+function executeMark({ protocol }: Setting, state: State, { item, flight, settled }: Mark): Executed {
   if (protocol.isMarkBoundToBackend && !backendOf(state, flight)) return { state, answer: 'gone' }
-  const there = host(state).log.marks[step]!
+  const there = host(state).log.marks[item]!
   const isKnown = there === null || isSame(there, settled) || isSame(there, flight)
   if (protocol.isMarkCompared && !isKnown) return { state, answer: { other: there } }
-  return { state: putMark(state, step, flight), answer: 'marked' }
+  return { state: putMark(state, item, flight), answer: 'marked' }
 }
 
-export function putMark(state: State, step: number, flight: Flight): State {
-  return append(state, 'host', { marks: put(host(state).log.marks, step, flight) }, true)
+export function putMark(state: State, item: number, flight: Flight): State {
+  return append(state, 'host', { marks: put(host(state).log.marks, item, flight) }, true)
 }
 
-export type Outcome = 'committed' | 'aborted' | 'unknown'
+/** `unconfirmed`: committed, but the synchronous replica lacks it. Ask again later. */
+export type Outcome = 'committed' | 'aborted' | 'unknown' | 'unconfirmed'
 
 /** Ends the backend of a flight and asks what became of it. None: its xid is in use, and one has to wait. */
 export function settle(
   { protocol, place }: Setting,
   state: State,
-  step: number,
+  item: number,
   flight: Flight,
 ): Readonly<{ state: State; outcome: Outcome }> | undefined {
   const ended = endBackend(state, flight)
-  const { committedXids, marks, nextXid } = host(ended).log
-  const isMarked = isSame(marks[step]!, flight)
-  if (place === 'another host' && protocol.outcomeBy === 'mark' && !isMarked) {
+  const { log, replica } = host(ended)
+  const isMarked = isSame(log.marks[item]!, flight)
+  if (place !== 'same log' && protocol.isMarkAsked && !isMarked) {
     return { state: ended, outcome: 'aborted' }
   }
   if (ended.backends.some((other) => other.flight.xid === flight.xid)) return undefined
   // An xid of the future: the server has been set back.
-  if (flight.xid >= nextXid) return { state: ended, outcome: 'unknown' }
-  return { state: ended, outcome: committedXids.includes(flight.xid) ? 'committed' : 'aborted' }
+  if (flight.xid >= log.nextXid) return { state: ended, outcome: 'unknown' }
+  if (!log.committedXids.includes(flight.xid)) return { state: ended, outcome: 'aborted' }
+  const mustWait = protocol.isReplicaAwaited && place === 'synchronous host' && replica !== null
+  return { state: ended, outcome: mustWait ? 'unconfirmed' : 'committed' }
 }

@@ -1,14 +1,19 @@
+import type { Bounds } from '../../support/search/bounds.ts'
+
 /**
  * The guards of the job protocol, each of which can be left out. The model is searched with all of them, where nothing
  * must be found, and without each, which shows what it is for.
  *
+ * What becomes of a job is decided by the state machine of the service itself, src/jobs/job-state.ts (see progress.ts). All
+ * around it is a design proof: workers, canceller, databases and messages are written down here once more, and tests on
+ * real servers hold the service to it. `jobs/model.test.ts` plays the same acts on the store, `worker/late-writes`,
+ * `worker/recovery`, `operations/set-back`, `faults/synchronous-replica` and the chaos test on whole processes.
+ *
  * Read on in state.ts (what there is), messages.ts (what the databases do when they are asked), worker.ts, canceller.ts and
- * faults.ts (who acts, and what goes wrong), invariants.ts (what must hold) and search.ts. What is left out: fallbacks,
- * statements outside of a transaction, transactions begun ahead, and an old primary that goes on after a fail-over.
+ * faults.ts (who acts, and what goes wrong) and invariants.ts (what must hold). What is left out: fallbacks, statements
+ * outside of a transaction, transactions begun ahead, and an old primary that goes on after a fail-over.
  */
 export type Protocol = Readonly<{
-  /** What a worker is given with a job: the next number, or an id that nobody is ever given again. */
-  claimBy: 'counter' | 'id'
   /** A write changes nothing if the row has another claim, */
   isClaimCompared: boolean
   /** or another revision than the writer knows. */
@@ -17,29 +22,30 @@ export type Protocol = Readonly<{
   isRepeatRecognised: boolean
   /** A write is refused if the control database has crashed or failed over since the job was read: beside it, or always. */
   epochComparedFor: 'nobody' | 'same log' | 'everybody'
-  /** Whoever takes over a job ends the backend of its flight and asks for the outcome before anything else. */
+  /** A worker that takes over a job ends the backend of its flight and asks for the outcome before anything else. */
   isFlightSettled: boolean
   /** On the disk before they are answered. */
   isClaimFlushed: boolean
   isAnnouncementFlushed: boolean
-  /** A worker releases a claim that it does not know, or whatever is not in the list that it sends. */
-  releaseBy: 'claim' | 'list'
-  /** On another host, a flight was applied if its xid has committed; or only if its mark stands there as well. */
-  outcomeBy: 'xid' | 'mark'
+  /** On another host, a flight was applied only if its mark stands there, besides that its xid has committed. */
+  isMarkAsked: boolean
   /** A mark replaces another only if that flight was settled by whoever replaces it. */
   isMarkCompared: boolean
   /** A mark is written only while the backend of its flight lives. */
   isMarkBoundToBackend: boolean
-  /** Who finds the mark of a flight that it does not know first looks whether the job is still its own. */
+  /** A worker that finds the mark of a flight that it does not know first looks whether the job is still its own. */
   rivalDoubtedBy: 'nothing' | 'claim' | 'claim and revision'
-  /** A canceller goes by the marks too, and leaves one where it stops. */
-  isCancelMarked: boolean
+  /** A canceller goes by the marks too, and leaves one where it stops: unless the row has a flight, or always. */
+  cancelMarkedFor: 'nobody' | 'jobs without a flight' | 'everybody'
   /** Marks stay when the job has ended. */
   areMarksKept: boolean
+  /** A flight counts as committed only when the synchronous replica has confirmed all that its host has. */
+  isReplicaAwaited: boolean
+  /** A commit that says that it did not wait for the replica is settled as if it had not been answered. */
+  isWarningHeeded: boolean
 }>
 
-export const newProtocol: Protocol = {
-  claimBy: 'id',
+export const wholeProtocol: Protocol = {
   isClaimCompared: true,
   isRevisionCompared: true,
   isRepeatRecognised: true,
@@ -47,32 +53,26 @@ export const newProtocol: Protocol = {
   isFlightSettled: true,
   isClaimFlushed: true,
   isAnnouncementFlushed: true,
-  releaseBy: 'claim',
-  outcomeBy: 'mark',
+  isMarkAsked: true,
   isMarkCompared: true,
   isMarkBoundToBackend: true,
   rivalDoubtedBy: 'claim and revision',
-  isCancelMarked: true,
+  cancelMarkedFor: 'everybody',
   areMarksKept: true,
+  isReplicaAwaited: true,
+  isWarningHeeded: true,
 }
 
-/** A number that grows with each change of hands was all there was. */
-export const oldProtocol: Protocol = {
-  ...newProtocol,
-  claimBy: 'counter',
-  isRevisionCompared: false,
-  isRepeatRecognised: false,
-  epochComparedFor: 'same log',
-  releaseBy: 'list',
-  outcomeBy: 'xid',
-}
+/**
+ * Where the statements of the job run: in the log of the control database, or on a host with a log of its own, which may
+ * have a synchronous replica. All other replicas are asynchronous. (A synchronous one of the control database would only
+ * delay its answers, so whatever may happen with it may happen without it.)
+ */
+export const places = ['same log', 'another host', 'synchronous host'] as const
 
-/** Where the statements of the job run: in the log of the control database, or on a host with a log of its own. */
-export type Place = 'same log' | 'another host'
+export type Place = (typeof places)[number]
 
-/** What may happen besides the plain run of a job, and how often: each, and all of it together. */
-export type Bounds = Readonly<Record<Chance | 'together', number>>
-
+/** What may happen besides the plain run of a job. */
 export const chances = [
   'cancel',
   'release',
@@ -92,8 +92,10 @@ export const chances = [
   'serverCrash',
   /** To a replica that lacks the end of the log. */
   'failOver',
+  /** Somebody cancels the wait of a commit for the synchronous replica. */
+  'cancelledWait',
 ] as const
 
 export type Chance = (typeof chances)[number]
 
-export type Setting = Readonly<{ protocol: Protocol; place: Place; items: number; bounds: Bounds }>
+export type Setting = Readonly<{ protocol: Protocol; place: Place; items: number; bounds: Bounds<Chance> }>

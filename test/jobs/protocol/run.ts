@@ -9,7 +9,6 @@ import {
   type Row,
   type Run,
   type State,
-  type Status,
   type Write,
 } from './state.ts'
 
@@ -21,7 +20,7 @@ export function beginRun({ protocol }: Setting, state: State, row: Row): Run {
     claim: row.claim!,
     revision: row.revision,
     epoch: control(state).epoch,
-    step: row.step,
+    job: row.job,
     flight,
     settled: null,
     rival: null,
@@ -29,34 +28,31 @@ export function beginRun({ protocol }: Setting, state: State, row: Row): Run {
   }
 }
 
-/** On to the next item, or to the end. */
-export function finishItem({ items }: Setting, state: State, index: number): State {
-  const step = state.workers[index]!.run!.step + 1
-  const next = putRun(state, index, { stage: 'ready', step, flight: null, settled: null, rival: null })
-  return step === items ? endJob(next, index, 'done') : putRun(next, index, { message: null })
-}
-
-export function endJob(state: State, index: number, status: Status): State {
-  return write(state, index, { status, isReleased: true })
+/** The running item has ended: on to the next one, or to the end. */
+export function endItem(state: State, index: number, how: 'succeed' | 'fail' | 'lose'): State {
+  const job = state.workers[index]!.run!.job.after(how)
+  const none = { flight: null, settled: null, rival: null, message: null }
+  const next = putRun(state, index, { stage: 'ready', job, ...none })
+  return job.isFinal ? write(next, index, { isReleased: true }) : next
 }
 
 /** Sends what has become of the job, to be repeated until it is answered. */
 export function write(
   state: State,
   index: number,
-  change: Partial<Pick<Write, 'status' | 'flight' | 'isReleased'>>,
+  change: Partial<Pick<Write, 'job' | 'flight' | 'isReleased'>>,
 ): State {
   const [named, id] = newId(state)
-  const { claim, revision, epoch, step } = named.workers[index]!.run!
-  const unchanged = { status: 'running', flight: null, isReleased: false } as const
-  const message: Write = { kind: 'write', claim, revision, id, epoch, step, ...unchanged, ...change }
-  return putRun(named, index, { stage: 'writing', flight: message.flight, message })
+  const { claim, revision, epoch, job } = named.workers[index]!.run!
+  const unchanged = { flight: null, isReleased: false }
+  const message: Write = { kind: 'write', claim, revision, id, epoch, job, ...unchanged, ...change }
+  return putRun(named, index, { stage: 'writing', job: message.job, flight: message.flight, message })
 }
 
 /** Marks on another host that a statement is about to be sent there. */
 export function mark(state: State, index: number, settled: Flight | null): State {
-  const { step, flight } = state.workers[index]!.run!
-  const message = { kind: 'mark', step, flight: flight!, settled } as const
+  const { job, flight } = state.workers[index]!.run!
+  const message = { kind: 'mark', item: job.item, flight: flight!, settled } as const
   return putRun(state, index, { stage: 'marking', settled, rival: null, message })
 }
 

@@ -1,4 +1,6 @@
-import type { Bounds, Setting } from './protocol.ts'
+import type { Bounds } from '../../support/search/bounds.ts'
+import { newJob, type Progress } from './progress.ts'
+import type { Chance, Setting } from './protocol.ts'
 
 /** Something that is made up and never again given out. Ids are negative, by which the search knows them. */
 export type Id = number
@@ -6,15 +8,11 @@ export type Id = number
 /** A statement about to be sent. The id stands for pid and start of the backend; an xid can be given out twice. */
 export type Flight = Readonly<{ id: Id; xid: number }>
 
-export type Status = 'pending' | 'running' | 'done' | 'failed' | 'cancelled' | 'unknown'
-
 /** The job in the control database. */
 export type Row = Readonly<{
-  status: Status
-  /** So many items are done. */
-  step: number
+  job: Progress
   worker: Id | null
-  claim: number | null
+  claim: Id | null
   revision: number
   writeId: Id | null
   flight: Flight | null
@@ -38,28 +36,30 @@ export type Server = Readonly<{
   log: Log
   /** What it was before each change that is not on the disk: a crash may bring back any of these. */
   tail: readonly Log[]
-  /** Where the replica has stopped to follow; null: it has not. */
+  /** Where the replica has stopped to follow, perhaps for a while; null: it has not. */
   replica: Log | null
 }>
 
-/** A backend in a transaction of its own for one item; it commits by itself once the statement has been sent. */
-export type Backend = Readonly<{ flight: Flight; step: number; isSent: boolean }>
+/**
+ * A backend in a transaction of its own for one item; it commits by itself once the statement has been sent. `isWaiting`: its
+ * commit is in the log, and waits for the synchronous replica. PostgreSQL calls it committed once nothing waits any more.
+ */
+export type Backend = Readonly<{ flight: Flight; item: number; isSent: boolean; isWaiting: boolean }>
 
 /** A change of the row by the worker that has it; or by one that thinks so. */
 export type Write = Readonly<{
   kind: 'write'
-  claim: number
+  claim: Id
   revision: number
   id: Id
   epoch: number
-  status: Status
-  step: number
+  job: Progress
   flight: Flight | null
   isReleased: boolean
 }>
 export type Claim = Readonly<{ kind: 'claim'; worker: Id; claim: Id }>
-export type Release = Readonly<{ kind: 'release'; worker: Id; claim: number | null; revision: number }>
-export type Mark = Readonly<{ kind: 'mark'; step: number; flight: Flight; settled: Flight | null }>
+export type Release = Readonly<{ kind: 'release'; claim: Id; revision: number }>
+export type Mark = Readonly<{ kind: 'mark'; item: number; flight: Flight; settled: Flight | null }>
 export type Message = Write | Claim | Release | Mark
 
 /**
@@ -80,14 +80,14 @@ export type Stage =
 /** A job in the hands of a worker, as the worker knows it. */
 export type Run = Readonly<{
   stage: Stage
-  claim: number
+  claim: Id
   revision: number
   /** The epoch of the control database in which all this was learnt. */
   epoch: number
-  step: number
+  job: Progress
   /** What is to be settled, or what the worker itself has begun. */
   flight: Flight | null
-  /** The last one of this step that was settled and had not been applied. */
+  /** The last one of this item that was settled and had not been applied. */
   settled: Flight | null
   /** Of which a mark was found. */
   rival: Flight | null
@@ -100,10 +100,10 @@ export type Worker = Readonly<{ id: Id; hasAsked: boolean; answer: Run | null; r
 
 /** Holds the lock of the row from its first look to its last write. */
 export type Canceller = Readonly<{
-  step: number
+  job: Progress
   flight: Flight | null
   settled: Flight | null
-  hasMarked: boolean
+  mustMark: boolean
 }>
 
 export type State = Readonly<{
@@ -112,11 +112,13 @@ export type State = Readonly<{
   backends: readonly Backend[]
   workers: readonly Worker[]
   canceller: Canceller | null
+  /** A canceller has let go of the row while it waits for the replica, and will come again. */
+  isCancelPending: boolean
   /** Copies that may still arrive, though nobody waits for their answer. One that never does was lost. */
   late: readonly Message[]
-  /** Items known to be done that a fail-over of their host has lost: the price of asynchronous replication. */
+  /** Items known to be done that a fail-over to an asynchronous replica has lost: the price of it. */
   lost: readonly boolean[]
-  left: Bounds
+  left: Bounds<Chance>
   /** How many ids were made up. */
   ids: number
 }>
@@ -125,8 +127,7 @@ export function initialState({ place, items, bounds }: Setting): State {
   const each = <Value>(value: Value) => Array.from({ length: items }, () => value)
   const empty: Log = { row: null, nextXid: 1, committedXids: [], applied: each(0), marks: each(null) }
   const row: Row = {
-    status: 'pending',
-    step: 0,
+    job: newJob(items),
     worker: null,
     claim: null,
     revision: 0,
@@ -140,6 +141,7 @@ export function initialState({ place, items, bounds }: Setting): State {
     backends: [],
     workers: [-1, -2].map((id) => ({ id, hasAsked: false, answer: null, run: null })),
     canceller: null,
+    isCancelPending: false,
     late: [],
     lost: each(false),
     left: bounds,
@@ -150,7 +152,6 @@ export function initialState({ place, items, bounds }: Setting): State {
 export const control = ({ servers }: State): Server => servers[0]!
 export const host = ({ servers }: State): Server => servers.at(-1)!
 export const rowOf = (state: State): Row => control(state).log.row!
-export const isFinal = (status: Status): boolean => status !== 'pending' && status !== 'running'
 export const isSame = (one: Flight | null, other: Flight | null): boolean => one?.id === other?.id
 
 export function backendOf({ backends }: State, flight: Flight | null): Backend | undefined {

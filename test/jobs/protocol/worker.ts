@@ -2,7 +2,7 @@ import { type Act, may, spend } from './acts.ts'
 import { ask, converse, releaseUnknown } from './conversation.ts'
 import { settle } from './messages.ts'
 import type { Setting } from './protocol.ts'
-import { beginRun, drop, endJob, finishItem, mark, write } from './run.ts'
+import { beginRun, drop, endItem, mark, write } from './run.ts'
 import {
   append,
   backendOf,
@@ -20,7 +20,7 @@ import {
 /** All that a worker may do next. */
 export function workerActs(setting: Setting, state: State, index: number): readonly Act[] {
   const { run, answer } = state.workers[index]!
-  const acts = [...releaseUnknown(setting, state, index)]
+  const acts = [...releaseUnknown(state, index)]
   if (answer) acts.push(['hears that it has the job', putWorker(state, index, { answer: null, run: answer })])
   else acts.push(...(run ? goOn(setting, state, index, run) : ask(setting, state, index)))
   return acts.map(([name, after]) => [`worker ${'AB'[index]} ${name}`, after])
@@ -31,7 +31,7 @@ function goOn(setting: Setting, state: State, index: number, run: Run): readonly
     case 'settle':
       return settleFlight(setting, state, index, run)
     case 'ready':
-      return begin(setting, state, index, run)
+      return begin(state, index, run)
     case 'writing':
     case 'marking':
       return converse(setting, state, index, run)
@@ -50,39 +50,49 @@ function goOn(setting: Setting, state: State, index: number, run: Run): readonly
 
 /** Ends the backend of the flight and asks for its outcome: the item is done, or is to be run again. */
 function settleFlight(setting: Setting, state: State, index: number, run: Run): readonly Act[] {
-  const settled = settle(setting, state, run.step, run.flight!)
-  if (!settled) return []
+  const { job, flight } = run
+  const acts: Act[] = []
+  // Told to stop before it knows, it leaves the flight to the next worker.
+  if (may(state, 'release')) {
+    const kept = write(spend(state, 'release'), index, { flight, isReleased: true })
+    acts.push(['releases the job with its flight', kept])
+  }
+  const settled = settle(setting, state, job.item, flight!)
+  if (!settled) return acts
   const { outcome, state: after } = settled
-  const name = `settles the flight of item ${run.step}: ${outcome}`
-  if (outcome === 'unknown') return [[name, endJob(after, index, 'unknown')]]
-  if (outcome === 'committed') return [[name, finishItem(setting, after, index)]]
-  return [[name, putRun(after, index, { stage: 'ready', settled: run.flight, flight: null })]]
+  const next = {
+    committed: () => endItem(after, index, 'succeed'),
+    unknown: () => endItem(after, index, 'lose'),
+    unconfirmed: () => after,
+    aborted: () =>
+      putRun(after, index, { stage: 'ready', job: job.after('abort'), settled: flight, flight: null }),
+  }[outcome]()
+  return [...acts, [`settles the flight of item ${job.item}: ${outcome}`, next]]
 }
 
 /** Begins a transaction, learns its xid, and announces it, along with what is done so far; or releases the job. */
-function begin({ protocol, place }: Setting, state: State, index: number, run: Run): readonly Act[] {
+function begin(state: State, index: number, run: Run): readonly Act[] {
   const [named, id] = newId(state)
   const flight = { id, xid: host(state).log.nextXid }
-  // Where nothing but the xid will tell, the log is brought onto the disk past it.
-  const isFlushed = place === 'another host' && protocol.outcomeBy === 'xid'
-  const begun = append(named, 'host', { nextXid: flight.xid + 1 }, isFlushed)
-  const backends = [...begun.backends, { flight, step: run.step, isSent: false }]
-  const announced = write({ ...begun, backends }, index, { flight })
-  const acts: Act[] = [[`begins item ${run.step} as xid ${flight.xid}, and announces it`, announced]]
+  const begun = append(named, 'host', { nextXid: flight.xid + 1 }, false)
+  const job = run.job.begun()
+  const backends = [...begun.backends, { flight, item: job.item, isSent: false, isWaiting: false }]
+  const announced = write({ ...begun, backends }, index, { job, flight })
+  const acts: Act[] = [[`begins item ${job.item} as xid ${flight.xid}, and announces it`, announced]]
   if (may(state, 'release')) acts.push(['releases the job', releaseJob(state, index, run)])
   return acts
 }
 
 /** A job of which nothing has run goes back to the queue. */
-function releaseJob(state: State, index: number, { step }: Run): State {
-  const status = step === 0 ? 'pending' : 'running'
-  return write(spend(state, 'release'), index, { status, isReleased: true })
+function releaseJob(state: State, index: number, { job }: Run): State {
+  const released = job.isUntouched ? job.after('requeue') : job
+  return write(spend(state, 'release'), index, { job: released, isReleased: true })
 }
 
 /** Another flight of the item stands on the host: perhaps the control database has lost what it knew. Whose is the job? */
 function doubt({ protocol }: Setting, state: State, index: number, run: Run): readonly Act[] {
-  const { status, claim, revision } = rowOf(state)
-  const hasClaim = status === 'running' && claim === run.claim
+  const { job, claim, revision } = rowOf(state)
+  const hasClaim = job.status === 'running' && claim === run.claim
   const isOurs = {
     nothing: true,
     claim: hasClaim,
@@ -94,27 +104,30 @@ function doubt({ protocol }: Setting, state: State, index: number, run: Run): re
 
 /** What the other flight has done counts; if it has done nothing, its mark is replaced. */
 function settleRival(setting: Setting, state: State, index: number, run: Run): readonly Act[] {
-  const settled = settle(setting, state, run.step, run.rival!)
+  const { job, flight, rival } = run
+  const settled = settle(setting, state, job.item, rival!)
   if (!settled) return []
   const { outcome, state: after } = settled
-  const next =
-    outcome === 'committed'
-      ? finishItem(setting, endBackend(after, run.flight), index)
-      : mark(after, index, run.rival)
-  return [[`settles the other flight of item ${run.step}: ${outcome}`, next]]
+  const next = {
+    committed: () => endItem(endBackend(after, flight), index, 'succeed'),
+    unknown: () => endItem(endBackend(after, flight), index, 'lose'),
+    unconfirmed: () => after,
+    aborted: () => mark(after, index, rival),
+  }[outcome]()
+  return [[`settles the other flight of item ${job.item}: ${outcome}`, next]]
 }
 
 /** Sends the statement and its commit in one go. */
 function send(state: State, index: number, run: Run): readonly Act[] {
   const backend = backendOf(state, run.flight)!
   const backends = put(state.backends, state.backends.indexOf(backend), { ...backend, isSent: true })
-  return [[`sends item ${run.step}`, putRun({ ...state, backends }, index, { stage: 'sent' })]]
+  return [[`sends item ${run.job.item}`, putRun({ ...state, backends }, index, { stage: 'sent' })]]
 }
 
 /** The server has crashed since: all that counts is what the row says now. */
 function reload(setting: Setting, state: State, index: number, run: Run): readonly Act[] {
   const row = rowOf(state)
-  if (row.status !== 'running' || row.claim !== run.claim) {
+  if (row.job.status !== 'running' || row.claim !== run.claim) {
     return [['reads the job again, and it is no longer its own', drop(state, index)]]
   }
   return [['reads the job again', putWorker(state, index, { run: beginRun(setting, state, row) })]]

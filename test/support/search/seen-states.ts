@@ -1,4 +1,5 @@
-import type { State } from './state.ts'
+/** A state of plain data that never changes. An id is a negative number, and `ids` tells how many were made up. */
+export type Numbered = Readonly<{ ids: number }>
 
 /**
  * The states that were reached, as hashes of 64 bits, and how: by which choice from which other one. (Among ten million
@@ -16,7 +17,7 @@ export class SeenStates {
   }
 
   /** The number of the state if it is a new one. */
-  add(state: State, origin: number, choice: number): number | undefined {
+  add(state: Numbered, origin: number, choice: number): number | undefined {
     const [high, low] = hashOf(state)
     const slot = this.#find(high, low)
     if (this.#slots[slot] !== 0) return undefined
@@ -67,12 +68,12 @@ function copy<Values extends Int32Array | Uint8Array>(to: Values, from: Values):
 }
 
 /** Two states are one if they differ in nothing but the names of their ids, so these are named as they are met. */
-function hashOf({ ids, ...state }: State): readonly [high: number, low: number] {
-  names.fill(0, 0, ids + 1)
+function hashOf(state: Numbered): readonly [high: number, low: number] {
+  names.fill(0, 0, state.ids + 1)
   lastName = 0
   high = 0x9e3779b9
   low = 0x85ebca6b
-  walk(state)
+  for (const key in state) if (key !== 'ids') walk((state as Record<string, unknown>)[key])
   return [mix(high ^ low), mix(low + Math.imul(high, 31))]
 }
 
