@@ -1,6 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { advisoryLocks } from '../postgres/advisory-locks.ts'
 import { controlTurns } from '../postgres/control/control-turns.ts'
+import { poll } from '../waiting/poll.ts'
 
 /**
  * Creating or removing an account holds its lock on a control connection. The lock ends with the process, so a row in
@@ -33,6 +34,11 @@ async function onOwnConnection<T>(control: Pool, work: (client: PoolClient) => P
     client.release(true)
     throw error
   }
+}
+
+/** Waits for a moment: a repair may be looking at the account. */
+export async function patiently(lock: () => Promise<boolean>): Promise<boolean> {
+  return (await poll(async () => (await lock()) || undefined, { everyMs: 50, timeoutMs: 3_000 })) ?? false
 }
 
 export async function lockUser(client: PoolClient, userId: number): Promise<boolean> {

@@ -5,7 +5,7 @@ import type { Installation } from '../hosts/installation.ts'
 import { dropDatabase } from '../hosts/tenant-databases.ts'
 import { allowLongStatements } from '../postgres/control/control-pool.ts'
 import { inTransaction, onConnection } from '../postgres/transaction.ts'
-import { holdingLocks, lockOrganization } from './account-lock.ts'
+import { holdingLocks, lockOrganization, patiently } from './account-lock.ts'
 import { leavingToRepair } from './delete-user.ts'
 import {
   closeOrganization,
@@ -23,7 +23,7 @@ export async function deleteOrganization(installation: Installation, name: strin
   const organization = await findOrganization(control, name)
   if (!organization) throw errors.accountNotFound('Organization', name)
   await holdingLocks(control, async (client) => {
-    if (!(await lockOrganization(client, organization.id))) throw errors.accountBusy(name)
+    if (!(await patiently(() => lockOrganization(client, organization.id)))) throw errors.accountBusy(name)
     if (!(await organizationState(client, organization.id))) {
       throw errors.accountNotFound('Organization', name)
     }

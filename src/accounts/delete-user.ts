@@ -7,7 +7,7 @@ import { dropDatabase } from '../hosts/tenant-databases.ts'
 import { allowLongStatements } from '../postgres/control/control-pool.ts'
 import { isBusy } from '../postgres/sqlstate.ts'
 import { inTransaction, onConnection } from '../postgres/transaction.ts'
-import { holdingLocks, lockUser } from './account-lock.ts'
+import { holdingLocks, lockUser, patiently } from './account-lock.ts'
 import { dropRoles, evictFromDatabase } from './tenant-roles.ts'
 import { deleteUserRow, findAnyUser, setUserState, userState } from './user-store.ts'
 
@@ -19,7 +19,7 @@ export async function deleteUser(installation: Installation, username: string): 
   const { account } = found
   if (account.orgRole === 'owner') throw errors.ownerCannotLeave(username, account.organization!.name)
   await holdingLocks(control, async (client) => {
-    if (!(await lockUser(client, account.userId))) throw errors.accountBusy(username)
+    if (!(await patiently(() => lockUser(client, account.userId)))) throw errors.accountBusy(username)
     if (!(await userState(client, account.userId))) throw errors.accountNotFound('User', username)
     await onConnection(client, async (tx) => {
       await setUserState(tx, account.userId, 'deleting')

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { lockUser } from '../../src/accounts/account-lock.ts'
 import { createUser } from '../../src/accounts/create-user.ts'
 import { deleteOrganization } from '../../src/accounts/delete-organization.ts'
 import { deleteUser } from '../../src/accounts/delete-user.ts'
@@ -149,3 +150,15 @@ async function remains(house: Setup): Promise<string[]> {
   )
   return rows.map((row) => row.name)
 }
+
+test('a deletion waits while a repair looks at the account', async (t) => {
+  const { service, createUser: newUser } = await setup(t)
+  const { installation } = service.services
+  const { account, username } = await newUser()
+  const client = await installation.databases.control.connect()
+  await lockUser(client, account.userId)
+  const deleted = deleteUser(installation, username)
+  await sleep(300)
+  client.release(true)
+  await deleted
+})

@@ -89,7 +89,7 @@ test('tokens of a member that an owner or admin reads are recorded, the own ones
 })
 
 test('what a client calls itself is recorded only if it is the name of an account, its address only if it is one', async (t) => {
-  const bundle = await setup(t, { config: { trustedProxies: '127.0.0.1' } })
+  const bundle = await setup(t, { isIsolated: true, config: { trustedProxies: '127.0.0.1' } })
   const { user, service, url } = bundle
   const { control } = service.services.databases
   const { rows } = await control.query<{ last: number }>('select max(id)::float8 as last from cartage.audit')
