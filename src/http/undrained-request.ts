@@ -1,4 +1,5 @@
 import { IncomingMessage } from 'node:http'
+import { PartLimit } from './part-limit.ts'
 
 /**
  * Skips draining a request that has arrived completely and has no body. Node reads every request to its end after the
@@ -9,8 +10,21 @@ export class UndrainedRequest extends IncomingMessage {
   /** Called with the number of body bytes as they arrive. */
   onBody: ((bytes: number) => void) | undefined
 
+  /** Undefined until the first bytes of a body come; null if it is not multipart. */
+  #parts: PartLimit | null | undefined
+  #isCutOff = false
+
+  /** A multipart body of too many parts ends before the bytes that have them. */
   override push(chunk: Buffer | null, encoding?: BufferEncoding): boolean {
-    if (chunk !== null) this.onBody?.(chunk.length)
+    if (this.#isCutOff) return true
+    if (chunk !== null) {
+      this.onBody?.(chunk.length)
+      if (this.#parts === undefined) this.#parts = PartLimit.of(this) ?? null
+      if (this.#parts?.accepts(chunk) === false) {
+        this.#isCutOff = true
+        return super.push(null)
+      }
+    }
     return super.push(chunk, encoding)
   }
 

@@ -4,6 +4,7 @@ import { errors } from '../../errors.ts'
 import { notUtf8 } from '../middleware/body/body.ts'
 import { longText } from '../middleware/body/long-member.ts'
 import { givenTwice, maxParamsLength, type Parameters } from '../middleware/parameters.ts'
+import { mostParts } from '../part-limit.ts'
 
 type Limits = Readonly<{ maxBytes: number; memberAsText: string; longMember: string }>
 
@@ -59,7 +60,5 @@ async function* partsOf(request: FastifyRequest, maxBytes: number): AsyncGenerat
   }
 }
 
-/** More than there are parameters. Without a limit the parser would hold the event loop with millions of empty parts. */
-const mostParts = 64
 /** By then the parser has the whole body. */
 const stuckMs = 1_000
