@@ -23,6 +23,11 @@ export class PartLimit {
     this.#left = most
   }
 
+  /** The end of a body with this boundary. */
+  get closing(): Buffer {
+    return Buffer.concat([this.#delimiter, Buffer.from('--\r\n')])
+  }
+
   /** False as soon as there are too many. */
   accepts(chunk: Buffer): boolean {
     const bytes = Buffer.concat([this.#tail, chunk])

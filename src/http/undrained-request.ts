@@ -14,18 +14,19 @@ export class UndrainedRequest extends IncomingMessage {
   #parts: PartLimit | null | undefined
   #isCutOff = false
 
-  /** A multipart body of too many parts ends before the bytes that have them. */
+  /** It is a multipart body of too many parts: it was closed before the read that had them, and the rest was dropped. */
+  get isCutOff(): boolean {
+    return this.#isCutOff
+  }
+
   override push(chunk: Buffer | null, encoding?: BufferEncoding): boolean {
+    if (chunk === null) return super.push(null)
     if (this.#isCutOff) return true
-    if (chunk !== null) {
-      this.onBody?.(chunk.length)
-      if (this.#parts === undefined) this.#parts = PartLimit.of(this) ?? null
-      if (this.#parts?.accepts(chunk) === false) {
-        this.#isCutOff = true
-        return super.push(null)
-      }
-    }
-    return super.push(chunk, encoding)
+    this.onBody?.(chunk.length)
+    if (this.#parts === undefined) this.#parts = PartLimit.of(this) ?? null
+    if (this.#parts === null || this.#parts.accepts(chunk)) return super.push(chunk, encoding)
+    this.#isCutOff = true
+    return super.push(this.#parts.closing)
   }
 
   override resume(): this {

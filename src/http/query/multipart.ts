@@ -1,10 +1,11 @@
 import { isUtf8 } from 'node:buffer'
 import type { FastifyRequest } from 'fastify'
-import { errors } from '../../errors.ts'
+import { AppError, errors } from '../../errors.ts'
 import { notUtf8 } from '../middleware/body/body.ts'
 import { longText } from '../middleware/body/long-member.ts'
 import { givenTwice, maxParamsLength, type Parameters } from '../middleware/parameters.ts'
 import { mostParts } from '../part-limit.ts'
+import { UndrainedRequest } from '../undrained-request.ts'
 
 type Limits = Readonly<{ maxBytes: number; memberAsText: string; longMember: string }>
 
@@ -46,6 +47,7 @@ async function* partsOf(request: FastifyRequest, maxBytes: number): AsyncGenerat
   try {
     for (;;) {
       const { value: part, done } = await Promise.race([parts.next(), stuck])
+      if (request.raw instanceof UndrainedRequest && request.raw.isCutOff) throw tooManyParts()
       if (done) return
       const bytes = await Promise.race([part.toBuffer(), stuck])
       const isFile = part.filename !== undefined
@@ -53,12 +55,13 @@ async function* partsOf(request: FastifyRequest, maxBytes: number): AsyncGenerat
     }
   } catch (error) {
     const { code, statusCode } = error as { code?: string; statusCode?: number }
-    if (code === 'FST_PARTS_LIMIT')
-      throw errors.badRequest(`A multipart body may have at most ${mostParts} parts`)
-    if (statusCode !== undefined) throw error
+    if (code === 'FST_PARTS_LIMIT') throw tooManyParts()
+    if (statusCode !== undefined || error instanceof AppError) throw error
     throw errors.badRequest(`The multipart body cannot be read: ${(error as Error).message}`)
   }
 }
+
+const tooManyParts = () => errors.badRequest(`A multipart body may have at most ${mostParts} parts`)
 
 /** By then the parser has the whole body. */
 const stuckMs = 1_000
