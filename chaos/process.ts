@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { program } from '../test/support/program.ts'
+import { program } from '../test/support/service/program.ts'
 
 export type Role = 'serve' | 'serve --no-worker' | 'worker'
 

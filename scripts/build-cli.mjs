@@ -70,9 +70,9 @@ function hashSources() {
     .filter((path) => path.endsWith('.ts'))
   for (const path of [
     'package.json',
-    'src/config.ts',
-    'src/known-variables.ts',
-    'src/config-variables.ts',
+    'src/config/config.ts',
+    'src/config/known-variables.ts',
+    'src/config/config-variables.ts',
     ...sources.sort(),
   ]) {
     hash.update(`${path}\0`).update(readFileSync(join(root, path)))

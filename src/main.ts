@@ -1,6 +1,6 @@
 import { explainError, talk } from './cli/operator/explain-error.ts'
-import { unknownVariables } from './config.ts'
-import type { ServiceParts } from './service.ts'
+import { unknownVariables } from './config/config.ts'
+import type { ServiceParts } from './service/service.ts'
 
 /** Runs `cartage` with these arguments; returns the exit code. */
 export async function main(args: readonly string[]): Promise<number> {
@@ -12,7 +12,7 @@ export async function main(args: readonly string[]): Promise<number> {
   try {
     // Neither loads the code of the other.
     if (!parts || !signal) return await (await import('./cli/operator/main.ts')).runCommandLine(args)
-    await (await import('./serve.ts')).serve(parts, signal)
+    await (await import('./service/serve.ts')).serve(parts, signal)
     return 0
   } catch (error) {
     const sentence = explainError(error)

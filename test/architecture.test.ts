@@ -6,9 +6,9 @@ import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../src', import.meta.url))
 
-/** What stands on which floor. Imports stay within a folder or go down. */
-const floors = [
-  ['main.ts', 'serve.ts', 'give-up-root.ts', 'run-service.ts', 'service.ts', 'started-parts.ts'],
+/** The layers, from the top. Imports stay within a folder or go down. */
+const layers = [
+  ['main.ts', 'service'],
   ['http', 'worker', 'cli'],
   ['keys', 'jobs', 'copy', 'query', 'tables'],
   ['statements'],
@@ -18,34 +18,26 @@ const floors = [
   ['audit'],
   ['auth'],
   ['postgres', 'sql'],
-  [
-    'errors.ts',
-    'config.ts',
-    'log.ts',
-    'terminal-log.ts',
-    'secrets.ts',
-    'metrics.ts',
-    'version.ts',
-    'remembered.ts',
-  ],
-  ['known-variables.ts', 'request-tally.ts'],
-  ['config-variables.ts', 'make-folder.ts', 'package-file.ts', 'waiting'],
+  ['errors.ts', 'secrets.ts', 'remembered.ts', 'metrics'],
+  ['log'],
+  ['config'],
+  ['files', 'waiting'],
   ['client', 'file-import'],
   ['contract'],
 ]
 
-test('a file imports from its own folder or from a floor below', async () => {
+test('a file imports from its own folder or from a layer below', async () => {
   const culprits = (await imports()).filter(({ from, to }) => {
     const [a, b] = [partOf(from), partOf(to)]
-    return a !== b && !(floorOf(b) > floorOf(a) || (floorOf(a) === 0 && floorOf(b) === 0))
+    return a !== b && !(layerOf(b) > layerOf(a) || (layerOf(a) === 0 && layerOf(b) === 0))
   })
   assert.deepEqual(culprits, [])
 })
 
-test('every folder and file of src stands on a floor', async () => {
+test('every folder and file of src has a layer', async () => {
   const parts = await readdir(root)
   assert.deepEqual(
-    parts.filter((part) => floorOf(part) < 0),
+    parts.filter((part) => layerOf(part) < 0),
     [],
   )
 })
@@ -92,25 +84,14 @@ test('the command line for people reaches nothing of the service but its client 
   }
   visit('cli/user/entry.ts')
   assert.ok(reached.has('client/client.ts'))
-  const known = [
-    'cli',
-    'client',
-    'contract',
-    'file-import',
-    'config.ts',
-    'known-variables.ts',
-    'config-variables.ts',
-    'version.ts',
-    'package-file.ts',
-    'make-folder.ts',
-  ]
+  const known = ['cli', 'client', 'contract', 'file-import', 'config', 'files']
   assert.deepEqual(
     [...reached].filter((file) => !known.includes(partOf(file))),
     [],
   )
 })
 
-test('Fastify is known only in http, pg as a value only in postgres, the environment only in config.ts', async () => {
+test('Fastify is known only in http, pg as a value only in postgres, the environment only in config', async () => {
   const culprits: string[] = []
   for (const [file, text] of await sources()) {
     if (!file.startsWith('http/') && /from '(fastify|@fastify\/)/.test(text))
@@ -120,7 +101,7 @@ test('Fastify is known only in http, pg as a value only in postgres, the environ
     // Which tells no server its password.
     if (file !== 'postgres/wire/scram-client.ts' && /new (pg\.)?Client\(/.test(text))
       culprits.push(`${file}: new Client`)
-    if (file !== 'config.ts' && text.includes('process.env')) culprits.push(`${file}: process.env`)
+    if (file !== 'config/config.ts' && text.includes('process.env')) culprits.push(`${file}: process.env`)
   }
   assert.deepEqual(culprits, [])
 })
@@ -153,9 +134,14 @@ async function controlNames(): Promise<string[]> {
   return texts.flatMap((text) => [...text.matchAll(created)].map(([, name]) => name!))
 }
 
-test('no folder holds more files than one can look over', async () => {
+test('no folder of src, console or test holds more files than one can look over', async () => {
   const counts = new Map<string, number>()
-  for (const [file] of await sources()) counts.set(dirname(file), (counts.get(dirname(file)) ?? 0) + 1)
+  for (const part of ['src', 'console', 'test']) {
+    for (const file of await readdir(join(root, '..', part), { recursive: true, withFileTypes: true })) {
+      const folder = relative(join(root, '..'), file.parentPath)
+      if (file.isFile()) counts.set(folder, (counts.get(folder) ?? 0) + 1)
+    }
+  }
   assert.deepEqual(
     [...counts].filter(([, count]) => count > 20),
     [],
@@ -207,4 +193,4 @@ function groupByFrom(all: readonly Import[]): Map<string, Import[]> {
 }
 
 const partOf = (file: string) => file.split('/')[0]!
-const floorOf = (part: string) => floors.findIndex((floor) => floor.includes(part))
+const layerOf = (part: string) => layers.findIndex((layer) => layer.includes(part))

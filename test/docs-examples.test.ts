@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
-import { setup } from './support/setup.ts'
+import { setup } from './support/service/setup.ts'
 
 const pages = [
   'README.md',

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { measurements, readResults, subjects, summary } from '../bench/frame/report.ts'
-import { variables } from '../src/known-variables.ts'
+import { variables } from '../src/config/known-variables.ts'
 
 const read = (path: string) => readFile(new URL(`../${path}`, import.meta.url), 'utf8')
 

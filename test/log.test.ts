@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createLog, LazyLog } from '../src/log.ts'
+import { createLog, LazyLog } from '../src/log/log.ts'
 
 test('an error is logged by what it says, never by what hangs on it', () => {
   const lines: string[] = []

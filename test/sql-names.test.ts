@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { type Lexeme, lexemes } from '../src/sql/lexemes.ts'
-import { setup } from './support/setup.ts'
+import { setup } from './support/service/setup.ts'
 
 // On a tenant's session a bare name may mean something that the tenant made. So whatever runs there names the schema of
 // every function, operator and type, or sets the search_path to pg_catalog first.

@@ -1,4 +1,4 @@
-import type { Rate } from '../config-variables.ts'
+import type { Rate } from '../config/config-variables.ts'
 import type { EndpointGroup } from '../contract/admin-names.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 

@@ -1,4 +1,4 @@
-import { parseRate } from '../config-variables.ts'
+import { parseRate } from '../config/config-variables.ts'
 import { endpointGroups } from '../contract/admin-names.ts'
 import { errors } from '../errors.ts'
 

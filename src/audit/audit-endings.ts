@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { Log } from '../log.ts'
+import type { Log } from '../log/log.ts'
 import { masterRoleOf } from '../postgres/tenant-names.ts'
 import { type Ending, recordEnding } from './audit-store.ts'
 

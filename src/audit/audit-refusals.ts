@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { Log } from '../log.ts'
+import type { Log } from '../log/log.ts'
 import { cleanInSteps } from '../waiting/clean-in-steps.ts'
 import { cleanAudit, recordAudit } from './audit-store.ts'
 

@@ -1,5 +1,5 @@
 import type { ClientBase } from 'pg'
-import type { Log } from '../log.ts'
+import type { Log } from '../log/log.ts'
 import type { ControlPool } from '../postgres/control/control-pool.ts'
 import { Listener } from '../postgres/control/listener.ts'
 import { changeChannel, registerLease, removeLease, renewLease, showPresence } from './lease-store.ts'

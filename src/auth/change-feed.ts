@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ClientBase, Pool } from 'pg'
-import type { Log } from '../log.ts'
+import type { Log } from '../log/log.ts'
 import { answerWithin } from '../postgres/answer-within.ts'
 import { leaseMs } from './cache-lease.ts'
 import { type LeaseBehind, leasesBehind, numberChange, removeUnrenewed, tellChange } from './lease-store.ts'

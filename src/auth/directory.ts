@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Pool } from 'pg'
 import { AppError, errors } from '../errors.ts'
-import type { Log } from '../log.ts'
+import type { Log } from '../log/log.ts'
 import type { ControlPool } from '../postgres/control/control-pool.ts'
 import { isInDoubt } from '../postgres/control/group-commit.ts'
 import type { Queryable } from '../postgres/transaction.ts'

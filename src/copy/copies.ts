@@ -1,5 +1,5 @@
 import type { Principal } from '../auth/account.ts'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
 import type { Interruption } from '../postgres/pools/interruption.ts'

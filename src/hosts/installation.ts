@@ -1,4 +1,4 @@
-import type { Log } from '../log.ts'
+import type { Log } from '../log/log.ts'
 import type { Databases } from '../postgres/databases.ts'
 import type { Migration } from '../postgres/migrate.ts'
 import type { Secrets } from '../secrets.ts'

@@ -1,6 +1,6 @@
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { errors } from '../errors.ts'
-import type { Log } from '../log.ts'
+import type { Log } from '../log/log.ts'
 import { openDatabases } from '../postgres/databases.ts'
 import { firstHostId } from '../postgres/hosts.ts'
 import { adminTarget } from '../postgres/session-target.ts'

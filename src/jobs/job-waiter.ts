@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg'
 import type { Account } from '../auth/account.ts'
 import { isFinal } from '../contract/job-status.ts'
-import type { Log } from '../log.ts'
+import type { Log } from '../log/log.ts'
 import type { ControlPool } from '../postgres/control/control-pool.ts'
 import { Listener } from '../postgres/control/listener.ts'
 import type { Interruption } from '../postgres/pools/interruption.ts'

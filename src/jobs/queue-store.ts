@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { Account } from '../auth/account.ts'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import {
   type ClaimedJob,
   type ClaimRequest,

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { ClientBase } from 'pg'
 import type { Account } from '../auth/account.ts'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
 import { inTransaction } from '../postgres/transaction.ts'

@@ -1,5 +1,5 @@
-import type { Config } from '../config.ts'
-import type { Log } from '../log.ts'
+import type { Config } from '../config/config.ts'
+import type { Log } from '../log/log.ts'
 import type { Secrets } from '../secrets.ts'
 import { ControlPool, controlConnections } from './control/control-pool.ts'
 import { endBackend } from './end-backend.ts'

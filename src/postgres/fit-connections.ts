@@ -1,5 +1,5 @@
-import type { Config } from '../config.ts'
-import type { Log } from '../log.ts'
+import type { Config } from '../config/config.ts'
+import type { Log } from '../log/log.ts'
 import { connectionBudget } from './databases.ts'
 import { firstHostId } from './hosts.ts'
 import { ScramClient } from './wire/scram-client.ts'

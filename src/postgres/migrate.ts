@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import type { ClientBase } from 'pg'
 import { errors } from '../errors.ts'
-import { listPackageFolder, readPackageFile } from '../package-file.ts'
+import { listPackageFolder, readPackageFile } from '../files/package-file.ts'
 import { hasSqlstate, sqlstate } from './sqlstate.ts'
 import { onConnection } from './transaction.ts'
 

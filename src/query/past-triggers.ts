@@ -1,5 +1,5 @@
 import type { Principal } from '../auth/account.ts'
-import type { Log } from '../log.ts'
+import type { Log } from '../log/log.ts'
 import type { Databases } from '../postgres/databases.ts'
 import { endingBlockers } from '../postgres/end-blockers.ts'
 import type { Session } from '../postgres/session.ts'

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { declareDead, orphanJobs, type SeenWorker, seeWorkers } from '../jobs/worker-store.ts'
-import type { Log } from '../log.ts'
+import type { Log } from '../log/log.ts'
 
 /** What this process has seen of another worker, by its own monotonic clock. */
 type Watched = Readonly<{ heartbeat: string; heardAt: number; missingSince: number | undefined }>

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import { AppError } from '../errors.ts'
-import type { Log } from '../log.ts'
+import type { Log } from '../log/log.ts'
 import type { Databases } from '../postgres/databases.ts'
 import { adminTarget, type SessionTarget } from '../postgres/session-target.ts'
 

@@ -2,7 +2,7 @@ import { hostname } from 'node:os'
 import type { ClientBase } from 'pg'
 import { queueChannel } from '../jobs/queue-store.ts'
 import { beat, registerWorker, removeWorker, takePresence } from '../jobs/worker-store.ts'
-import type { Log } from '../log.ts'
+import type { Log } from '../log/log.ts'
 import type { ControlPool } from '../postgres/control/control-pool.ts'
 import { Listener } from '../postgres/control/listener.ts'
 

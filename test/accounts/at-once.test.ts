@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { basic, randomName, type Setup, setup } from '../support/setup.ts'
+import { basic, randomName, type Setup, setup } from '../support/service/setup.ts'
 
 test('however many users are created and deleted at once, each one is, and others are served meanwhile', async (t) => {
   const house = await setup(t)

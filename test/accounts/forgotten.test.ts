@@ -7,8 +7,8 @@ import { deleteUser } from '../../src/accounts/delete-user.ts'
 import { repairAccounts } from '../../src/accounts/repair-accounts.ts'
 import type { Account } from '../../src/auth/account.ts'
 import type { Installation as Opened } from '../../src/hosts/installation.ts'
-import { type Installation, newInstallation } from '../support/installation.ts'
-import { runSql, withDatabase } from '../support/namespace.ts'
+import { runSql, withDatabase } from '../support/runner/namespace.ts'
+import { type Installation, newInstallation } from '../support/service/installation.ts'
 
 // As after a fail-over to a replica that lacks the end, or a restore, with tenants on another host that has all of it.
 test('accounts that a control database has forgotten, as it was set back, are harmed by none that is made after', async (t) => {

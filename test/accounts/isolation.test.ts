@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'
-import { jobSession } from '../support/job-session.ts'
-import { eventually, setup } from '../support/setup.ts'
+import { jobSession } from '../support/jobs/job-session.ts'
+import { eventually, setup } from '../support/service/setup.ts'
 
 test('no tenant role is superuser, CREATEROLE, CREATEDB, BYPASSRLS, REPLICATION or a member of a pg_ role', async (t) => {
   const { user, admin } = await setup(t)

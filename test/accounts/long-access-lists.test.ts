@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { deleteUser } from '../../src/accounts/delete-user.ts'
-import { randomName, setup } from '../support/setup.ts'
+import { randomName, setup } from '../support/service/setup.ts'
 
 test('the access list of a large organization is compressed quickly when a member comes and when one goes', async (t) => {
   const { admin, createOrganization, createUser, service } = await setup(t)

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { migrateTenants } from '../../src/hosts/tenant-databases.ts'
-import { jobSession } from '../support/job-session.ts'
-import { setup } from '../support/setup.ts'
+import { jobSession } from '../support/jobs/job-session.ts'
+import { setup } from '../support/service/setup.ts'
 
 test('a transaction of a tenant does not keep its database as it was', async (t) => {
   const house = await setup(t, { isIsolated: true })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setup } from '../support/setup.ts'
+import { setup } from '../support/service/setup.ts'
 
 test('a name from the catalogs is found among any number of members by an index', async (t) => {
   const { user, admin } = await setup(t)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setup, type TestUser } from '../support/setup.ts'
+import { setup, type TestUser } from '../support/service/setup.ts'
 
 test('a member of an organization cannot lose its schema, whatever it does to it', async (t) => {
   const { createOrganization, createUser } = await setup(t)

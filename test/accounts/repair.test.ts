@@ -11,9 +11,9 @@ import { nextFreeId } from '../../src/accounts/free-ids.ts'
 import { repairAccounts } from '../../src/accounts/repair-accounts.ts'
 import { insertDraftUser } from '../../src/accounts/user-store.ts'
 import { inTransaction } from '../../src/postgres/transaction.ts'
-import { organizationOf } from '../support/organization.ts'
-import { scriptArgs } from '../support/script.ts'
-import { randomName, type Setup, setup } from '../support/setup.ts'
+import { organizationOf } from '../support/keys/organization.ts'
+import { scriptArgs } from '../support/service/script.ts'
+import { randomName, type Setup, setup } from '../support/service/setup.ts'
 
 test('a creation or deletion that was killed at any moment is removed by repair, whole', async (t) => {
   const house = await setup(t, { isIsolated: true })
@@ -98,7 +98,7 @@ async function killedAfter(
   const child = spawn(
     process.execPath,
     [
-      ...scriptArgs('test/support/killed-act.ts'),
+      ...scriptArgs('test/support/keys/killed-act.ts'),
       house.keys.adminUrl,
       house.keys.secret,
       namespace,

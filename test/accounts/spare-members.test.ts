@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { deleteOrganization } from '../../src/accounts/delete-organization.ts'
 import { deleteUser } from '../../src/accounts/delete-user.ts'
 import { checkOrphans } from '../../src/doctor/check-orphans.ts'
-import { organizationOf } from '../support/organization.ts'
-import { type Setup, setup, type TestUser } from '../support/setup.ts'
+import { organizationOf } from '../support/keys/organization.ts'
+import { type Setup, setup, type TestUser } from '../support/service/setup.ts'
 
 test('the creation of a member of a large organization makes the roles of members to come', async (t) => {
   const house = await setup(t, { isIsolated: true })

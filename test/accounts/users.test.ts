@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setup } from '../support/setup.ts'
+import { setup } from '../support/service/setup.ts'
 
 test('creating a user creates a database with PostGIS, a master role and a public role', async (t) => {
   const { user, admin } = await setup(t)

@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { deleteUser } from '../../src/accounts/delete-user.ts'
 import { updateUser } from '../../src/accounts/update-user.ts'
 import { Directory } from '../../src/auth/directory.ts'
-import { createLog } from '../../src/log.ts'
-import { eventually, type Setup, setup } from '../support/setup.ts'
+import { createLog } from '../../src/log/log.ts'
+import { eventually, type Setup, setup } from '../support/service/setup.ts'
 
 test('when a change is answered, every process already knows it', async (t) => {
   const house = await setup(t)

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import type { TestContext } from 'node:test'
 import { promisify } from 'node:util'
-import { scriptArgs } from '../support/script.ts'
+import { scriptArgs } from '../support/service/script.ts'
 
 /** Runs chaos in a small size, with a random seed; answers what reads a number of the report by its name. */
 export async function runShortChaos(

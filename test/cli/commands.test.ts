@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { runCommandLine } from '../../src/cli/operator/main.ts'
 import { serviceCommandNames } from '../../src/cli/service-commands.ts'
-import { cartage, installation } from '../support/call.ts'
-import { randomName, setup } from '../support/setup.ts'
+import { cartage, installation } from '../support/http/call.ts'
+import { randomName, setup } from '../support/service/setup.ts'
 
 test('cartage --help lists the commands of users and those of the operator', async () => {
   const { code, out } = await cartage({}, '--help')

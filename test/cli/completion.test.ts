@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
-import { connection } from '../support/call.ts'
-import { userProgram } from '../support/program.ts'
-import { setup } from '../support/setup.ts'
+import { connection } from '../support/http/call.ts'
+import { userProgram } from '../support/service/program.ts'
+import { setup } from '../support/service/setup.ts'
 
 /** `npm test` installs them where it may. */
 const unless = (shell: string) => ({

@@ -3,8 +3,8 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { cartage, connection, installation } from '../support/call.ts'
-import { randomName, setup } from '../support/setup.ts'
+import { cartage, connection, installation } from '../support/http/call.ts'
+import { randomName, setup } from '../support/service/setup.ts'
 
 test('a person runs SQL, a job and copies with a key, over HTTP like everybody else', async (t) => {
   const house = await setup(t, { worker: true })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { serviceCommandNames } from '../../src/cli/service-commands.ts'
-import { cartage } from '../support/call.ts'
+import { cartage } from '../support/http/call.ts'
 
 test('help COMMAND and COMMAND --help explain every command and every group of them', async () => {
   const groups = [...serviceCommandNames.map((name) => name.split(' ')[0]!), 'job', 'key', 'copy']

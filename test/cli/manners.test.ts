@@ -4,10 +4,10 @@ import { mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { readConfig } from '../../src/config.ts'
-import { variables } from '../../src/known-variables.ts'
-import { beginCartage, cartage, connection, installation } from '../support/call.ts'
-import { eventually, setup } from '../support/setup.ts'
+import { readConfig } from '../../src/config/config.ts'
+import { variables } from '../../src/config/known-variables.ts'
+import { beginCartage, cartage, connection, installation } from '../support/http/call.ts'
+import { eventually, setup } from '../support/service/setup.ts'
 
 test('Ctrl-C while a job is awaited cancels the job, whose id was shown', async (t) => {
   const house = await setup(t, { worker: true })

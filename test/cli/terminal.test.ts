@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { terminalLog } from '../../src/terminal-log.ts'
-import { cartage, installation, inTerminal, shellLine } from '../support/call.ts'
-import { eventually, setup } from '../support/setup.ts'
+import { terminalLog } from '../../src/log/terminal-log.ts'
+import { cartage, installation, inTerminal, shellLine } from '../support/http/call.ts'
+import { eventually, setup } from '../support/service/setup.ts'
 
 test('on a terminal the log is text without a line per request, and the addresses come last', async (t) => {
   const terminal = inTerminal(

@@ -3,8 +3,8 @@ import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { cartage, connection } from '../support/call.ts'
-import { setup } from '../support/setup.ts'
+import { cartage, connection } from '../support/http/call.ts'
+import { setup } from '../support/service/setup.ts'
 
 test('rows that are appended get points like those before them', async (t) => {
   const { house, me, file } = await setupFile(t, 'name,lon,lat\nEtna,14.9,37.7\n')

@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { cartage, connection, inTerminal, shellLine } from '../support/call.ts'
-import { eventually, setup } from '../support/setup.ts'
+import { cartage, connection, inTerminal, shellLine } from '../support/http/call.ts'
+import { eventually, setup } from '../support/service/setup.ts'
 
 const evil = '\x1b]0;pwn\x07\u009b2J\u202e\r'
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there.

@@ -3,8 +3,8 @@ import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { cartage, connection } from '../support/call.ts'
-import { setup } from '../support/setup.ts'
+import { cartage, connection } from '../support/http/call.ts'
+import { setup } from '../support/service/setup.ts'
 
 test('a file becomes a table with types, points and a key, by the lines that the plan shows', async (t) => {
   const house = await setup(t, { worker: true })

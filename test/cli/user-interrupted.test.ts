@@ -3,10 +3,10 @@ import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { beginCartage, connection, inTerminal, shellLine } from '../support/call.ts'
-import { runningCopies } from '../support/copying.ts'
-import { jobApi } from '../support/job-api.ts'
-import { eventually, type Setup, setup } from '../support/setup.ts'
+import { beginCartage, connection, inTerminal, shellLine } from '../support/http/call.ts'
+import { jobApi } from '../support/jobs/job-api.ts'
+import { runningCopies } from '../support/postgres/copying.ts'
+import { eventually, type Setup, setup } from '../support/service/setup.ts'
 
 const withWorker = { worker: true }
 

@@ -3,8 +3,8 @@ import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { cartage, connection, inTerminal, shellLine } from '../support/call.ts'
-import { eventually, setup } from '../support/setup.ts'
+import { cartage, connection, inTerminal, shellLine } from '../support/http/call.ts'
+import { eventually, setup } from '../support/service/setup.ts'
 
 const withWorker = { worker: true }
 

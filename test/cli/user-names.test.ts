@@ -3,8 +3,8 @@ import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { cartage, connection } from '../support/call.ts'
-import { setup } from '../support/setup.ts'
+import { cartage, connection } from '../support/http/call.ts'
+import { setup } from '../support/service/setup.ts'
 
 test('every command takes the name of a table as the list shows it, with its schema, or as SQL writes it', async (t) => {
   const house = await setup(t, { worker: true })

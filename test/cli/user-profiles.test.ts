@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
-import { beginCartage, cartage, connection, inTerminal, shellLine } from '../support/call.ts'
-import { userProgram } from '../support/program.ts'
-import { eventually, setup } from '../support/setup.ts'
+import { beginCartage, cartage, connection, inTerminal, shellLine } from '../support/http/call.ts'
+import { userProgram } from '../support/service/program.ts'
+import { eventually, setup } from '../support/service/setup.ts'
 
 test('login keeps a key in a file for its owner alone, and the key is shown nowhere', async (t) => {
   const { home, url, user, key } = await newHome(t)

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
-import { beginCartage, cartage, connection, inTerminal, shellLine } from '../support/call.ts'
-import { eventually, setup } from '../support/setup.ts'
+import { beginCartage, cartage, connection, inTerminal, shellLine } from '../support/http/call.ts'
+import { eventually, setup } from '../support/service/setup.ts'
 
 const twoPlaces = 'select name, pop from places order by pop desc limit 2'
 const table = [

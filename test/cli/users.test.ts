@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { bytesOf } from '../../src/cli/option-values.ts'
 import { describeSize } from '../../src/contract/text/sizes.ts'
-import { cartage, installation, inTerminal, shellLine } from '../support/call.ts'
-import { eventually, setup } from '../support/setup.ts'
+import { cartage, installation, inTerminal, shellLine } from '../support/http/call.ts'
+import { eventually, setup } from '../support/service/setup.ts'
 
 test('a user is shown with its limits and its host; the master key on demand, and it can be replaced', async (t) => {
   const house = await setup(t)

@@ -6,8 +6,8 @@ import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { build, type OutputFile } from 'esbuild'
 import { CartageError, type Progress } from '../../src/client/client.ts'
-import { clientOf } from '../support/client-of.ts'
-import { setup } from '../support/setup.ts'
+import { clientOf } from '../support/keys/client-of.ts'
+import { setup } from '../support/service/setup.ts'
 
 test('a refusal is thrown with its status, its text and the id of the request', async (t) => {
   const client = clientOf(t, await setup(t))

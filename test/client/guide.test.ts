@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
-import { setup } from '../support/setup.ts'
+import { setup } from '../support/service/setup.ts'
 
 test('the examples of docs/guide/client.md run as they stand, and print what stands beside them', async (t) => {
   const { url, user } = await setup(t, { worker: true })

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CartageError, type JobDocument, JobError } from '../../src/client/client.ts'
-import { clientOf } from '../support/client-of.ts'
-import { untilRunning } from '../support/running-statement.ts'
-import { setup } from '../support/setup.ts'
+import { clientOf } from '../support/keys/client-of.ts'
+import { untilRunning } from '../support/postgres/running-statement.ts'
+import { setup } from '../support/service/setup.ts'
 
 test('a job that is run is waited for, and its changes are told', async (t) => {
   const client = clientOf(t, await setup(t, { worker: true }))

@@ -6,8 +6,14 @@ import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { operations } from '../../src/contract/operations.ts'
-import { type Description, type Operation, objectOf, type Schema, typeOf } from '../support/openapi-types.ts'
-import { setup } from '../support/setup.ts'
+import {
+  type Description,
+  type Operation,
+  objectOf,
+  type Schema,
+  typeOf,
+} from '../support/http/openapi-types.ts'
+import { setup } from '../support/service/setup.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 

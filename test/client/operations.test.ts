@@ -3,8 +3,8 @@ import { readdir, readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { createAdminClient } from '../../src/client/client.ts'
 import { operations } from '../../src/contract/operations.ts'
-import { clientOf } from '../support/client-of.ts'
-import { randomName, setup } from '../support/setup.ts'
+import { clientOf } from '../support/keys/client-of.ts'
+import { randomName, setup } from '../support/service/setup.ts'
 
 /** Another way to the same answer; the client needs one. */
 const others = ['copyTo', 'queryByGet', 'whoAmIByV3', 'downloadCommandLine']

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { after, before, type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
-import { setup } from '../support/setup.ts'
+import { setup } from '../support/service/setup.ts'
 
 const run = promisify(execFile)
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ExactNumber, statement } from '../../src/client/client.ts'
-import { clientOf } from '../support/client-of.ts'
-import { setup } from '../support/setup.ts'
+import { clientOf } from '../support/keys/client-of.ts'
+import { setup } from '../support/service/setup.ts'
 
 test('values of a template are bind parameters, whatever they are', async (t) => {
   const client = clientOf(t, await setup(t))

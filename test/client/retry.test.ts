@@ -4,9 +4,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { CartageError } from '../../src/client/client.ts'
-import { clientOf } from '../support/client-of.ts'
-import { type Answer, startFront } from '../support/http-front.ts'
-import { setup } from '../support/setup.ts'
+import { type Answer, startFront } from '../support/http/http-front.ts'
+import { clientOf } from '../support/keys/client-of.ts'
+import { setup } from '../support/service/setup.ts'
 
 test('a refusal for lack of room is tried again after the time that it names', async (t) => {
   const { client, front } = await behindFront(t)

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ExactNumber, type Numbers } from '../../src/client/client.ts'
 import { membersOf } from '../../src/contract/text/json-rows.ts'
-import { clientOf } from '../support/client-of.ts'
-import { startFront } from '../support/http-front.ts'
-import { eventually, type Setup, setup } from '../support/setup.ts'
+import { startFront } from '../support/http/http-front.ts'
+import { clientOf } from '../support/keys/client-of.ts'
+import { eventually, type Setup, setup } from '../support/service/setup.ts'
 
 test('rows come one after the other, and what is known of them after the last', async (t) => {
   const client = clientOf(t, await setup(t))

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
-import { CartoClient, type CartoException, readAnswer } from '../support/carto-client.ts'
-import { basic, eventually, setup } from '../support/setup.ts'
+import { CartoClient, type CartoException, readAnswer } from '../support/keys/carto-client.ts'
+import { basic, eventually, setup } from '../support/service/setup.ts'
 
 test('carto-python runs SQL by form and by query string', async (t) => {
   const { user } = await setup(t)

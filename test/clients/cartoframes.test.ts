@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { CartoClient, CartoException, readAnswer } from '../support/carto-client.ts'
-import { eventually, setup, type TestUser } from '../support/setup.ts'
+import { CartoClient, CartoException, readAnswer } from '../support/keys/carto-client.ts'
+import { eventually, setup, type TestUser } from '../support/service/setup.ts'
 
 test('cartoframes uploads a data frame and reads it back', async (t) => {
   const { url, user } = await setup(t, { worker: true })

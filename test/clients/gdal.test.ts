@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
-import { setup, type TestUser } from '../support/setup.ts'
+import { setup, type TestUser } from '../support/service/setup.ts'
 
 /** GDAL's own Carto driver against the service: nothing here is a reproduction. */
 const run = promisify(execFile)

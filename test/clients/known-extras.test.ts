@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { deleteOrganization } from '../../src/accounts/delete-organization.ts'
 import { deleteUser } from '../../src/accounts/delete-user.ts'
 import { type OperationId, operations, pathOf } from '../../src/contract/operations.ts'
-import { basic, randomName, type Setup, setup } from '../support/setup.ts'
+import { basic, randomName, type Setup, setup } from '../support/service/setup.ts'
 
 test('every body of every endpoint may carry api_key and client, which are neither stored nor shown', async (t) => {
   const house = await setup(t)

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
-import { setup, type TestUser } from '../support/setup.ts'
+import { setup, type TestUser } from '../support/service/setup.ts'
 
 /** The clients themselves, where they are installed; recordings.test.ts replays what they sent elsewhere. */
 const run = promisify(execFile)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Names, readRecording, replay } from '../support/recording.ts'
-import { eventually, setup } from '../support/setup.ts'
+import { Names, readRecording, replay } from '../support/http/recording.ts'
+import { eventually, setup } from '../support/service/setup.ts'
 
 for (const client of ['carto-python-1.11.3', 'cartoframes-1.2.4', 'cartodb-npm-0.5.1']) {
   test(`what ${client} really sends is answered as it was when the client was content`, async (t) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type * as Cartage from '../../src/client/browser-client.ts'
-import { setup } from '../support/setup.ts'
+import { setup } from '../support/service/setup.ts'
 import { browser } from './support/browser.ts'
 import { bundleClient } from './support/bundle-client.ts'
 

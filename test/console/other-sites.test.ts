@@ -4,8 +4,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { startFront } from '../support/http-front.ts'
-import { basic, eventually, type Setup, setup, type TestUser } from '../support/setup.ts'
+import { startFront } from '../support/http/http-front.ts'
+import { basic, eventually, type Setup, setup, type TestUser } from '../support/service/setup.ts'
 import { browser } from './support/browser.ts'
 
 /** Requests that a site can make a browser send. Each writes its number. */

@@ -4,7 +4,7 @@ import { request } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
-import { setup } from '../support/setup.ts'
+import { setup } from '../support/service/setup.ts'
 import { provideConsole } from './support/provide-console.ts'
 
 await provideConsole()

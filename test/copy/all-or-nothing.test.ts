@@ -7,6 +7,7 @@ import { buffer } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
+import { grantsOf, keysClient } from '../support/keys/keys-client.ts'
 import {
   assertAtRest,
   copyfrom,
@@ -17,9 +18,8 @@ import {
   csvLines,
   readReply,
   send,
-} from '../support/copying.ts'
-import { grantsOf, keysClient } from '../support/keys-client.ts'
-import { eventually, type Setup, setup } from '../support/setup.ts'
+} from '../support/postgres/copying.ts'
+import { eventually, type Setup, setup } from '../support/service/setup.ts'
 
 const intoT = 'COPY t FROM STDIN (FORMAT csv)'
 const seed = Number(process.env.CARTAGE_TEST_SEED) || 20_261_115

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { assertAtRest, copyfrom, copyUrl, countRows, createTable, send } from '../support/copying.ts'
-import { setup } from '../support/setup.ts'
+import { assertAtRest, copyfrom, copyUrl, countRows, createTable, send } from '../support/postgres/copying.ts'
+import { setup } from '../support/service/setup.ts'
 
 const csv = 'COPY t FROM STDIN (FORMAT csv)'
 

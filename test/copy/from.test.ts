@@ -12,8 +12,8 @@ import {
   csvLines,
   readReply,
   send,
-} from '../support/copying.ts'
-import { basic, setup } from '../support/setup.ts'
+} from '../support/postgres/copying.ts'
+import { basic, setup } from '../support/service/setup.ts'
 
 const intoT = 'COPY t (id, name) FROM STDIN WITH (FORMAT csv)'
 

@@ -15,10 +15,10 @@ import {
   createTable,
   csvLines,
   readReply,
-} from '../support/copying.ts'
-import { newInstallation } from '../support/installation.ts'
-import { setup, type TestUser } from '../support/setup.ts'
-import { type Flow, startProxy } from '../support/tcp-proxy.ts'
+} from '../support/postgres/copying.ts'
+import { type Flow, startProxy } from '../support/postgres/tcp-proxy.ts'
+import { newInstallation } from '../support/service/installation.ts'
+import { setup, type TestUser } from '../support/service/setup.ts'
 
 const intoT = 'COPY t FROM STDIN (FORMAT csv)'
 

@@ -5,10 +5,10 @@ import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createGunzip, gzipSync } from 'node:zlib'
 import { createAdminClient } from '../../src/client/client.ts'
-import { copyfrom, copyUrl } from '../support/copying.ts'
-import { newInstallation } from '../support/installation.ts'
-import { startProcess } from '../support/processes.ts'
-import { setup, type TestUser } from '../support/setup.ts'
+import { copyfrom, copyUrl } from '../support/postgres/copying.ts'
+import { newInstallation } from '../support/service/installation.ts'
+import { startProcess } from '../support/service/processes.ts'
+import { setup, type TestUser } from '../support/service/setup.ts'
 
 const megabyte = 1024 ** 2
 const mostGrowth = 64 * megabyte

@@ -4,8 +4,8 @@ import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import type { Account } from '../../src/auth/account.ts'
 import { QuotaLedger } from '../../src/copy/quota-ledger.ts'
-import { assertAtRest, copyfrom, countRows, createTable, csvLines } from '../support/copying.ts'
-import { eventually, setup } from '../support/setup.ts'
+import { assertAtRest, copyfrom, countRows, createTable, csvLines } from '../support/postgres/copying.ts'
+import { eventually, setup } from '../support/service/setup.ts'
 
 const intoT = 'COPY t FROM STDIN (FORMAT csv)'
 const exceeded = { error: ['DB Quota exceeded'], code: 'quota-exceeded' }

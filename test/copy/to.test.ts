@@ -5,8 +5,16 @@ import { connect } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
-import { assertAtRest, copyfrom, copyto, copyUrl, createTable, csvLines, send } from '../support/copying.ts'
-import { eventually, type Setup, setup } from '../support/setup.ts'
+import {
+  assertAtRest,
+  copyfrom,
+  copyto,
+  copyUrl,
+  createTable,
+  csvLines,
+  send,
+} from '../support/postgres/copying.ts'
+import { eventually, type Setup, setup } from '../support/service/setup.ts'
 
 /** Nearly 1.5 million rows, and then an error. */
 const failingLate = 'COPY (SELECT 1 / (1500000 - generate_series(1, 2000000))) TO STDOUT'

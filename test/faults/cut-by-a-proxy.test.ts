@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { newInstallation } from '../support/installation.ts'
-import { eventually } from '../support/setup.ts'
-import { startProxy } from '../support/tcp-proxy.ts'
-import { newUser } from '../support/two-hosts.ts'
+import { startProxy } from '../support/postgres/tcp-proxy.ts'
+import { newUser } from '../support/postgres/two-hosts.ts'
+import { newInstallation } from '../support/service/installation.ts'
+import { eventually } from '../support/service/setup.ts'
 
 test('a job whose connection a proxy cuts again and again, while its backend goes on, is tried on and done once', async (t) => {
   const installation = await newInstallation(t)

@@ -3,11 +3,11 @@ import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createUser } from '../../src/accounts/create-user.ts'
-import { copyUrl, send } from '../support/copying.ts'
-import { newInstallation } from '../support/installation.ts'
-import { runSql, withDatabase } from '../support/namespace.ts'
-import { basic, eventually, randomName } from '../support/setup.ts'
-import { silentProxy } from '../support/silent-proxy.ts'
+import { copyUrl, send } from '../support/postgres/copying.ts'
+import { silentProxy } from '../support/postgres/silent-proxy.ts'
+import { runSql, withDatabase } from '../support/runner/namespace.ts'
+import { newInstallation } from '../support/service/installation.ts'
+import { basic, eventually, randomName } from '../support/service/setup.ts'
 
 test('a connection that was forgotten on the way is given up in seconds, and one that is only slow is not', async (t) => {
   const installation = await newInstallation(t)

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { createClient } from '../../src/client/client.ts'
-import { ask } from '../support/ask.ts'
-import { newInstallation } from '../support/installation.ts'
-import { eventually, type Setup, setup, type TestUser } from '../support/setup.ts'
-import { type Flow, startProxy } from '../support/tcp-proxy.ts'
-import { newUser } from '../support/two-hosts.ts'
+import { ask } from '../support/http/ask.ts'
+import { type Flow, startProxy } from '../support/postgres/tcp-proxy.ts'
+import { newUser } from '../support/postgres/two-hosts.ts'
+import { newInstallation } from '../support/service/installation.ts'
+import { eventually, type Setup, setup, type TestUser } from '../support/service/setup.ts'
 
 test('a statement whose answer comes after the time limit is told by its outcome, and by none if it never comes', async (t) => {
   const { client, proxy, holdInsert } = await startBehindProxy(t)

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { repairKeys } from '../../src/keys/repair-keys.ts'
 import { adminTarget } from '../../src/postgres/session-target.ts'
-import { newInstallation } from '../support/installation.ts'
-import { eventually } from '../support/setup.ts'
-import { startProxy } from '../support/tcp-proxy.ts'
-import { admin, newUser } from '../support/two-hosts.ts'
+import { startProxy } from '../support/postgres/tcp-proxy.ts'
+import { admin, newUser } from '../support/postgres/two-hosts.ts'
+import { newInstallation } from '../support/service/installation.ts'
+import { eventually } from '../support/service/setup.ts'
 
 test('what a lost connection leaves in doubt is undone only when it is known not to have happened', async (t) => {
   const installation = await newInstallation(t)

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createUser } from '../../src/accounts/create-user.ts'
-import { newInstallation } from '../support/installation.ts'
-import { basic, randomName } from '../support/setup.ts'
+import { newInstallation } from '../support/service/installation.ts'
+import { basic, randomName } from '../support/service/setup.ts'
 
 test('who waits for a job at another process hears of its end although no notification arrives', async (t) => {
   const installation = await newInstallation(t)

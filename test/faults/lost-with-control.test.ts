@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { newInstallation } from '../support/installation.ts'
-import { eventually } from '../support/setup.ts'
-import { type Flow, startProxy } from '../support/tcp-proxy.ts'
-import { newUser } from '../support/two-hosts.ts'
+import { type Flow, startProxy } from '../support/postgres/tcp-proxy.ts'
+import { newUser } from '../support/postgres/two-hosts.ts'
+import { newInstallation } from '../support/service/installation.ts'
+import { eventually } from '../support/service/setup.ts'
 
 test('a statement whose outcome nobody knows is told so, also if the control database is lost with it', async (t) => {
   const installation = await newInstallation(t)

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createUser } from '../../src/accounts/create-user.ts'
 import { masterTargetOf } from '../../src/auth/account.ts'
-import { createLog } from '../../src/log.ts'
-import { type Service, startService } from '../../src/service.ts'
+import { createLog } from '../../src/log/log.ts'
+import { type Service, startService } from '../../src/service/service.ts'
 import { HostHealth } from '../../src/worker/host-health.ts'
-import { newInstallation } from '../support/installation.ts'
-import { jobApi, runJob } from '../support/job-api.ts'
-import { randomName, setup, type TestUser } from '../support/setup.ts'
+import { jobApi, runJob } from '../support/jobs/job-api.ts'
+import { newInstallation } from '../support/service/installation.ts'
+import { randomName, setup, type TestUser } from '../support/service/setup.ts'
 
 const endOwnSessions = `do $$ begin
   loop

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createUser } from '../../src/accounts/create-user.ts'
 import { regenerateToken } from '../../src/keys/regenerate-token.ts'
-import { newInstallation } from '../support/installation.ts'
-import { basic, eventually, randomName, setup } from '../support/setup.ts'
+import { newInstallation } from '../support/service/installation.ts'
+import { basic, eventually, randomName, setup } from '../support/service/setup.ts'
 
 test('a new token ends the requests of the old one at every process, whatever they call themselves, and no job', async (t) => {
   const { admin } = await setup(t)

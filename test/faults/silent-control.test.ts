@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { createUser } from '../../src/accounts/create-user.ts'
-import { newInstallation } from '../support/installation.ts'
-import { basic, randomName } from '../support/setup.ts'
-import { silentProxy } from '../support/silent-proxy.ts'
+import { silentProxy } from '../support/postgres/silent-proxy.ts'
+import { newInstallation } from '../support/service/installation.ts'
+import { basic, randomName } from '../support/service/setup.ts'
 
 /** A service whose way to the control database can fall silent; the tenants' databases are not touched. */
 async function proxiedService(t: TestContext, worker: boolean) {

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createClient } from '../../src/client/client.ts'
 import { addHost } from '../../src/hosts/add-host.ts'
-import { newInstallation } from '../support/installation.ts'
-import { silentProxy } from '../support/silent-proxy.ts'
-import { admin, startHost } from '../support/two-hosts.ts'
+import { silentProxy } from '../support/postgres/silent-proxy.ts'
+import { admin, startHost } from '../support/postgres/two-hosts.ts'
+import { newInstallation } from '../support/service/installation.ts'
 
 test('while one host is silent, whatever is asked of it keeps nobody waiting who lives on another', async (t) => {
   const { config, start } = await newInstallation(t)

@@ -4,10 +4,10 @@ import { Agent, get, type IncomingMessage } from 'node:http'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { test } from 'node:test'
 import { createUser } from '../../src/accounts/create-user.ts'
-import { newInstallation } from '../support/installation.ts'
-import { startProcess } from '../support/processes.ts'
-import { eventually, randomName, setup } from '../support/setup.ts'
-import { silentProxy } from '../support/silent-proxy.ts'
+import { silentProxy } from '../support/postgres/silent-proxy.ts'
+import { newInstallation } from '../support/service/installation.ts'
+import { startProcess } from '../support/service/processes.ts'
+import { eventually, randomName, setup } from '../support/service/setup.ts'
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { endless, jobApi, runJob } from '../support/job-api.ts'
-import { untilRunning } from '../support/running-statement.ts'
-import { eventually, setup } from '../support/setup.ts'
-import { whileStopped } from '../support/stopped-backend.ts'
+import { endless, jobApi, runJob } from '../support/jobs/job-api.ts'
+import { untilRunning } from '../support/postgres/running-statement.ts'
+import { whileStopped } from '../support/postgres/stopped-backend.ts'
+import { eventually, setup } from '../support/service/setup.ts'
 
 test('many who wait for a job that is being cancelled in vain hold up nobody else', async (t) => {
   const bundle = await setup(t, { worker: true })

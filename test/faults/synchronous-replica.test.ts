@@ -9,8 +9,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { CartageError } from '../../src/client/cartage-error.ts'
 import { findBinaries } from '../../src/postgres/cluster/find-binaries.ts'
-import { eventually } from '../support/setup.ts'
-import { newUser, startWithTwoHosts } from '../support/two-hosts.ts'
+import { newUser, startWithTwoHosts } from '../support/postgres/two-hosts.ts'
+import { eventually } from '../support/service/setup.ts'
 
 test('a job is done only when the synchronous replica has its commit, whatever ended the wait for it', async (t) => {
   const { service, cluster } = await startWithTwoHosts(t)

@@ -6,8 +6,8 @@ import { type CsvDialect, encodings, guessDialect, readHead } from '../../src/fi
 import { geojsonDialect, geojsonToCsv } from '../../src/file-import/geojson-csv.ts'
 import { columnNames, findPoints, importStatements, tableName } from '../../src/file-import/import-plan.ts'
 import { type Inference, TypeInference } from '../../src/file-import/infer-types.ts'
-import { copyfrom } from '../support/copying.ts'
-import { setup } from '../support/setup.ts'
+import { copyfrom } from '../support/postgres/copying.ts'
+import { setup } from '../support/service/setup.ts'
 
 const comma: CsvDialect = { delimiter: ',', quote: '"', hasHeader: true, encoding: 'UTF8' }
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { keysClient } from '../support/keys-client.ts'
-import { eventually, type Setup, setup, type TestUser } from '../support/setup.ts'
-import { sleepingBackend, whileStopped } from '../support/stopped-backend.ts'
+import { keysClient } from '../support/keys/keys-client.ts'
+import { sleepingBackend, whileStopped } from '../support/postgres/stopped-backend.ts'
+import { eventually, type Setup, setup, type TestUser } from '../support/service/setup.ts'
 
 const config = { connectionsPerHost: 10, connectionsPerRole: 8, copiesPerProcess: 10, copiesPerUser: 8 }
 

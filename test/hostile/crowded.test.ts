@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { keysClient } from '../support/keys-client.ts'
-import { openRaw, pathOf, rawRequest } from '../support/raw-request.ts'
-import { basic, type Setup, setup, type TestUser } from '../support/setup.ts'
+import { openRaw, pathOf, rawRequest } from '../support/http/raw-request.ts'
+import { keysClient } from '../support/keys/keys-client.ts'
+import { basic, type Setup, setup, type TestUser } from '../support/service/setup.ts'
 
 /** Many connections, each with many requests and with a body that never ends. */
 const crowds = {

@@ -3,8 +3,8 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { keysClient } from '../support/keys-client.ts'
-import { setup } from '../support/setup.ts'
+import { keysClient } from '../support/keys/keys-client.ts'
+import { setup } from '../support/service/setup.ts'
 
 test('only cartage.tell notifies, and only while the queue has room', async (t) => {
   const { service, admin } = await setup(t)

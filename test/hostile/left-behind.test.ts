@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import pg from 'pg'
-import { keysClient, roleOf } from '../support/keys-client.ts'
-import { eventually, randomName, type Setup, setup, type TestUser } from '../support/setup.ts'
-import { openSession } from '../support/tenant-session.ts'
+import { keysClient, roleOf } from '../support/keys/keys-client.ts'
+import { openSession } from '../support/postgres/tenant-session.ts'
+import { eventually, randomName, type Setup, setup, type TestUser } from '../support/service/setup.ts'
 
 /** No connection is kept, so every request logs in. */
 const config = { connectionIdleMs: 0 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { send } from '../support/copying.ts'
-import { setup, type TestUser } from '../support/setup.ts'
+import { send } from '../support/postgres/copying.ts'
+import { setup, type TestUser } from '../support/service/setup.ts'
 
 const listed = [
   'select 1 as a',

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { deleteUser } from '../../src/accounts/delete-user.ts'
-import { grantsOf, keysClient, roleOf } from '../support/keys-client.ts'
-import { eventually, setup } from '../support/setup.ts'
+import { grantsOf, keysClient, roleOf } from '../support/keys/keys-client.ts'
+import { eventually, setup } from '../support/service/setup.ts'
 
 // 256 locks for each of some 230 processes, and what PostgreSQL keeps in reserve.
 const moreThanAllLocks = 110_000

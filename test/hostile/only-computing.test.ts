@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { keysClient } from '../support/keys-client.ts'
-import { setup, type TestUser } from '../support/setup.ts'
+import { keysClient } from '../support/keys/keys-client.ts'
+import { setup, type TestUser } from '../support/service/setup.ts'
 
 const sql = async ({ base }: TestUser, q: string, token?: string) => {
   const response = await fetch(`${base}/api/v2/sql`, {

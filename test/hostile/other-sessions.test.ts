@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { PassThrough } from 'node:stream'
 import { type TestContext, test } from 'node:test'
-import { copyfrom, createTable } from '../support/copying.ts'
-import { jobSession } from '../support/job-session.ts'
-import { keysClient, roleOf } from '../support/keys-client.ts'
-import { eventually, type Setup, setup, type TestUser } from '../support/setup.ts'
+import { jobSession } from '../support/jobs/job-session.ts'
+import { keysClient, roleOf } from '../support/keys/keys-client.ts'
+import { copyfrom, createTable } from '../support/postgres/copying.ts'
+import { eventually, type Setup, setup, type TestUser } from '../support/service/setup.ts'
 
 test('no view or function of PostgreSQL tells a caller of the sessions of others', async (t) => {
   const context = await setup(t)

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import { cartage } from '../support/call.ts'
-import { setup } from '../support/setup.ts'
+import { cartage } from '../support/http/call.ts'
+import { setup } from '../support/service/setup.ts'
 
 const password = 'NotForRogues-4711'
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ask } from '../support/ask.ts'
-import { send } from '../support/copying.ts'
-import { jobApi, runJob } from '../support/job-api.ts'
-import { eventually, type Setup, setup, type TestUser } from '../support/setup.ts'
-import { openSession } from '../support/tenant-session.ts'
+import { ask } from '../support/http/ask.ts'
+import { jobApi, runJob } from '../support/jobs/job-api.ts'
+import { send } from '../support/postgres/copying.ts'
+import { openSession } from '../support/postgres/tenant-session.ts'
+import { eventually, type Setup, setup, type TestUser } from '../support/service/setup.ts'
 
 test('who makes what another makes at the same moment is told that it exists already', async (t) => {
   const house = await setup(t)

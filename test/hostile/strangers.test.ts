@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { grantsOf, keysClient } from '../support/keys-client.ts'
-import { eventually, setup, type TestUser } from '../support/setup.ts'
+import { grantsOf, keysClient } from '../support/keys/keys-client.ts'
+import { eventually, setup, type TestUser } from '../support/service/setup.ts'
 
 test('temporary tables are for keys that write, not for strangers and keys that read', async (t) => {
   const { user } = await setup(t)

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { adminTarget } from '../../src/postgres/session-target.ts'
-import { ask } from '../support/ask.ts'
-import { jobSession } from '../support/job-session.ts'
-import { grantsOf, keysClient, roleOf } from '../support/keys-client.ts'
-import { eventually, type Setup, setup } from '../support/setup.ts'
+import { ask } from '../support/http/ask.ts'
+import { jobSession } from '../support/jobs/job-session.ts'
+import { grantsOf, keysClient, roleOf } from '../support/keys/keys-client.ts'
+import { eventually, type Setup, setup } from '../support/service/setup.ts'
 
 // PostgreSQL runs EXPLAIN ANALYZE of a CREATE past all event triggers.
 

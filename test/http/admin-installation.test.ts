@@ -6,10 +6,10 @@ import { type TestContext, test } from 'node:test'
 import { type AdminClient, createAdminClient, createClient } from '../../src/client/client.ts'
 import type { JobQuery } from '../../src/contract/documents.ts'
 import { hostFromUrl } from '../../src/postgres/hosts.ts'
-import { cartage, installation } from '../support/call.ts'
-import { newInstallation } from '../support/installation.ts'
-import { untilRunning } from '../support/running-statement.ts'
-import { type Setup, setup, type TestUser } from '../support/setup.ts'
+import { cartage, installation } from '../support/http/call.ts'
+import { untilRunning } from '../support/postgres/running-statement.ts'
+import { newInstallation } from '../support/service/installation.ts'
+import { type Setup, setup, type TestUser } from '../support/service/setup.ts'
 
 const nouns = ['hosts', 'doctor', 'audit', 'activity']
 

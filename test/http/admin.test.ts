@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { eventually, randomName, type Setup, setup } from '../support/setup.ts'
+import { eventually, randomName, type Setup, setup } from '../support/service/setup.ts'
 
 test('POST /admin/v1/users answers 201 with the master key, and the key works', async (t) => {
   const house = await setup(t)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { basic, setup } from '../support/setup.ts'
+import { basic, setup } from '../support/service/setup.ts'
 
 test('requests that wait for jobs at both addresses of an account share one listening connection', async (t) => {
   const { url, user, admin, service } = await setup(t, { isIsolated: true })

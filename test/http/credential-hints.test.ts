@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { basic, setup, type TestUser } from '../support/setup.ts'
+import { basic, setup, type TestUser } from '../support/service/setup.ts'
 
 test('a refused credential is told what is wrong with it, beside the text that clients compare', async (t) => {
   const { user, createUser } = await setup(t)

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
-import { createLog } from '../../src/log.ts'
-import { startService } from '../../src/service.ts'
-import { basic, eventually, setup } from '../support/setup.ts'
+import { createLog } from '../../src/log/log.ts'
+import { startService } from '../../src/service/service.ts'
+import { basic, eventually, setup } from '../support/service/setup.ts'
 
 test('every error of the SQL side has a code of the closed list, and the SQLSTATE that PostgreSQL gave', async (t) => {
   const { url, user } = await setup(t)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { copyUrl, send } from '../support/copying.ts'
-import { setup } from '../support/setup.ts'
+import { copyUrl, send } from '../support/postgres/copying.ts'
+import { setup } from '../support/service/setup.ts'
 
 test('a file that is named like a program is saved as text, however the name is written', async (t) => {
   const { user } = await setup(t)

@@ -3,8 +3,8 @@ import { parse } from 'node:querystring'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { NotUtf8, parseForm } from '../../src/http/middleware/body/form.ts'
-import { post } from '../support/ask.ts'
-import { setup } from '../support/setup.ts'
+import { post } from '../support/http/ask.ts'
+import { setup } from '../support/service/setup.ts'
 
 test('any form is read as node:querystring reads it', () => {
   const part = fc.oneof(

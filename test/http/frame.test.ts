@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import type { Config } from '../../src/config.ts'
-import { createLog } from '../../src/log.ts'
-import { startService } from '../../src/service.ts'
-import { basic, eventually, type Setup, setup } from '../support/setup.ts'
+import type { Config } from '../../src/config/config.ts'
+import { createLog } from '../../src/log/log.ts'
+import { startService } from '../../src/service/service.ts'
+import { basic, eventually, type Setup, setup } from '../support/service/setup.ts'
 
 test('GET /health/live and /health/ready answer 200 while all is well', async (t) => {
   const { url } = await setup(t)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setup } from '../support/setup.ts'
+import { setup } from '../support/service/setup.ts'
 
 test('the address itself leads a browser to the console and answers a program with a document', async (t) => {
   const { url } = await setup(t)

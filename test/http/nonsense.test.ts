@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { randomName, setup, type TestUser } from '../support/setup.ts'
+import { randomName, setup, type TestUser } from '../support/service/setup.ts'
 
 test('a request with more behind it than its Content-Length says gets its own answer', async (t) => {
   const { url, user } = await setup(t)

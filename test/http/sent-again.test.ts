@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { forgetArrivals } from '../../src/accounts/arrived-request-store.ts'
 import { createClient } from '../../src/client/client.ts'
-import { grantsOf } from '../support/keys-client.ts'
-import { basic, randomName, setup, type TestUser } from '../support/setup.ts'
+import { grantsOf } from '../support/keys/keys-client.ts'
+import { basic, randomName, setup, type TestUser } from '../support/service/setup.ts'
 
 test('a request that arrives again, at whichever process, is refused and runs once', async (t) => {
   const { user } = await setup(t)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { basic, setup } from '../support/setup.ts'
+import { basic, setup } from '../support/service/setup.ts'
 
 test('a method that a path does not have is 405 with those that it has, in the envelope of its side', async (t) => {
   const { url, user, keys } = await setup(t)

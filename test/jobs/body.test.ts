@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { JobDocument } from '../../src/contract/documents.ts'
-import { jobApi, type Refusal } from '../support/job-api.ts'
-import { setup } from '../support/setup.ts'
+import { jobApi, type Refusal } from '../support/jobs/job-api.ts'
+import { setup } from '../support/service/setup.ts'
 
 test('a mistyped member of a job is named, and nothing is queued', async (t) => {
   const { user, admin, service } = await setup(t)

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { endless, itemsOf, jobApi, runJob, statusesOf } from '../support/job-api.ts'
-import { untilRunning } from '../support/running-statement.ts'
-import { type Setup, setup, type TestUser } from '../support/setup.ts'
+import { endless, itemsOf, jobApi, runJob, statusesOf } from '../support/jobs/job-api.ts'
+import { untilRunning } from '../support/postgres/running-statement.ts'
+import { type Setup, setup, type TestUser } from '../support/service/setup.ts'
 
 const options = { worker: true } as const
 

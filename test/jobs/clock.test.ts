@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { jobApi } from '../support/job-api.ts'
-import { setup } from '../support/setup.ts'
+import { jobApi } from '../support/jobs/job-api.ts'
+import { setup } from '../support/service/setup.ts'
 
 test('a request that waits for a job is answered in time although the clock was set back', async (t) => {
   const { user } = await setup(t)

@@ -4,8 +4,8 @@ import fc from 'fast-check'
 import { loadModule, parsePlPgSQLSync } from 'libpg-query'
 import { renderFallback } from '../../src/jobs/fallback-template.ts'
 import { loadGrammar, parseTree } from '../../src/sql/grammar.ts'
-import { jobApi, runJob } from '../support/job-api.ts'
-import { setup } from '../support/setup.ts'
+import { jobApi, runJob } from '../support/jobs/job-api.ts'
+import { setup } from '../support/service/setup.ts'
 
 before(async () => {
   await loadGrammar()

@@ -2,8 +2,8 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import type { JobDefinition } from '../../src/jobs/job.ts'
 import { registerWorker } from '../../src/jobs/worker-store.ts'
-import { JobModel, type Store } from '../support/job-model.ts'
-import { type Setup, setup } from '../support/setup.ts'
+import { JobModel, type Store } from '../support/jobs/job-model.ts'
+import { type Setup, setup } from '../support/service/setup.ts'
 
 const workers = 2
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { itemsOf, jobApi, runJob, statusesOf } from '../support/job-api.ts'
-import { setup } from '../support/setup.ts'
+import { itemsOf, jobApi, runJob, statusesOf } from '../support/jobs/job-api.ts'
+import { setup } from '../support/service/setup.ts'
 
 const options = { worker: true } as const
 

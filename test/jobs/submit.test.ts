@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import type { JobDocument } from '../../src/contract/documents.ts'
-import { jobApi, type Refusal } from '../support/job-api.ts'
-import { basic, setup } from '../support/setup.ts'
+import { jobApi, type Refusal } from '../support/jobs/job-api.ts'
+import { basic, setup } from '../support/service/setup.ts'
 
 test('a new job is answered with 201, pending, and with its location', async (t) => {
   const { user, url } = await setup(t)

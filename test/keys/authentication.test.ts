@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createLog } from '../../src/log.ts'
-import { startService } from '../../src/service.ts'
-import { type Answer, grantsOf, keysClient, send } from '../support/keys-client.ts'
-import { basic, setup, type TestUser } from '../support/setup.ts'
+import { createLog } from '../../src/log/log.ts'
+import { startService } from '../../src/service/service.ts'
+import { type Answer, grantsOf, keysClient, send } from '../support/keys/keys-client.ts'
+import { basic, setup, type TestUser } from '../support/service/setup.ts'
 
 /** Every key endpoint, asked in one way. */
 const endpoints = (base: string, query: string, headers: Record<string, string> = {}) =>

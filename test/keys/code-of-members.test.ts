@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { ask } from '../support/ask.ts'
-import { keyRolesOf, keysClient, roleOf } from '../support/keys-client.ts'
-import { eventually, setup, type TestUser } from '../support/setup.ts'
+import { ask } from '../support/http/ask.ts'
+import { keyRolesOf, keysClient, roleOf } from '../support/keys/keys-client.ts'
+import { eventually, setup, type TestUser } from '../support/service/setup.ts'
 
 // Two members of an organization: Anna shares what carries code, and a key of Bert makes something of it.
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { grantsOf, keyRolesOf, keysClient, roleOf, send, tablesOf } from '../support/keys-client.ts'
-import { setup } from '../support/setup.ts'
+import { grantsOf, keyRolesOf, keysClient, roleOf, send, tablesOf } from '../support/keys/keys-client.ts'
+import { setup } from '../support/service/setup.ts'
 
 test('a user has a master and a default key from the beginning', async (t) => {
   const { user } = await setup(t)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { databaseOf, grantsOf, keysClient, refusal, roleOf, tablesOf } from '../support/keys-client.ts'
-import { type Setup, setup, type TestUser } from '../support/setup.ts'
+import { databaseOf, grantsOf, keysClient, refusal, roleOf, tablesOf } from '../support/keys/keys-client.ts'
+import { type Setup, setup, type TestUser } from '../support/service/setup.ts'
 
 const denied = '42501'
 

@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import pg from 'pg'
 import { deleteUser } from '../../src/accounts/delete-user.ts'
 import { repairAccounts } from '../../src/accounts/repair-accounts.ts'
-import { jobSession } from '../support/job-session.ts'
-import { grantsOf, keyRolesOf, keysClient, refusal, roleOf, tablesOf } from '../support/keys-client.ts'
-import { eventually, type Setup, setup, type TestUser } from '../support/setup.ts'
+import { jobSession } from '../support/jobs/job-session.ts'
+import { grantsOf, keyRolesOf, keysClient, refusal, roleOf, tablesOf } from '../support/keys/keys-client.ts'
+import { eventually, type Setup, setup, type TestUser } from '../support/service/setup.ts'
 
 const denied = '42501'
 

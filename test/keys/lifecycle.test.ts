@@ -7,11 +7,11 @@ import { leaseMs } from '../../src/auth/cache-lease.ts'
 import { registerLease } from '../../src/auth/lease-store.ts'
 import { createKeyRole } from '../../src/keys/key-role.ts'
 import { repairKeys } from '../../src/keys/repair-keys.ts'
-import { createLog } from '../../src/log.ts'
-import { startService } from '../../src/service.ts'
-import { grantsOf, keyRolesOf, keysClient, roleOf, tablesOf } from '../support/keys-client.ts'
-import { scriptArgs } from '../support/script.ts'
-import { eventually, type Setup, setup, type TestUser } from '../support/setup.ts'
+import { createLog } from '../../src/log/log.ts'
+import { startService } from '../../src/service/service.ts'
+import { grantsOf, keyRolesOf, keysClient, roleOf, tablesOf } from '../support/keys/keys-client.ts'
+import { scriptArgs } from '../support/service/script.ts'
+import { eventually, type Setup, setup, type TestUser } from '../support/service/setup.ts'
 
 /** A second process as far as the databases can tell: pools, caches and listeners of its own. */
 async function twoNodes(t: TestContext) {
@@ -225,7 +225,7 @@ function actor(
   act: string,
   key: string,
 ): ChildProcess {
-  const child = spawn(process.execPath, scriptArgs('test/support/act-on-key.ts'), {
+  const child = spawn(process.execPath, scriptArgs('test/support/keys/act-on-key.ts'), {
     stdio: 'inherit',
     env: {
       ...process.env,

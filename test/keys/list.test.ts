@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inTransaction } from '../../src/postgres/transaction.ts'
-import { grantsOf, type KeyDocument, keysClient, send, tablesOf } from '../support/keys-client.ts'
-import { eventually, setup } from '../support/setup.ts'
+import { grantsOf, type KeyDocument, keysClient, send, tablesOf } from '../support/keys/keys-client.ts'
+import { eventually, setup } from '../support/service/setup.ts'
 
 type List = {
   total: number

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { keysClient, roleOf, send } from '../support/keys-client.ts'
-import { type Setup, setup, type TestUser } from '../support/setup.ts'
+import { keysClient, roleOf, send } from '../support/keys/keys-client.ts'
+import { type Setup, setup, type TestUser } from '../support/service/setup.ts'
 
 const permissions = ['select', 'insert', 'update', 'delete'] as const
 type Permission = (typeof permissions)[number]

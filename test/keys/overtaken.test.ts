@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'
-import { grantsOf, keyRolesOf, keysClient } from '../support/keys-client.ts'
-import { withDatabase } from '../support/namespace.ts'
-import { eventually, type Setup, setup, type TestUser } from '../support/setup.ts'
+import { grantsOf, keyRolesOf, keysClient } from '../support/keys/keys-client.ts'
+import { withDatabase } from '../support/runner/namespace.ts'
+import { eventually, type Setup, setup, type TestUser } from '../support/service/setup.ts'
 
 const refused = 'Validation failed: Grants can only grant table permissions you have'
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { grantsOf, keyRolesOf, keysClient, roleOf, tablesOf } from '../support/keys-client.ts'
-import { type Setup, setup, type TestUser } from '../support/setup.ts'
+import { grantsOf, keyRolesOf, keysClient, roleOf, tablesOf } from '../support/keys/keys-client.ts'
+import { type Setup, setup, type TestUser } from '../support/service/setup.ts'
 
 const tableNames = ['t1', 't2', 't3'] as const
 const keyNames = ['a', 'b'] as const

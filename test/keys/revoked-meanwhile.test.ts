@@ -3,8 +3,8 @@ import { type TestContext, test } from 'node:test'
 import { newToken } from '../../src/auth/token.ts'
 import { findKeyByName, lockOwner, replaceToken } from '../../src/keys/key-store.ts'
 import { inTransaction } from '../../src/postgres/transaction.ts'
-import { grantsOf, keysClient } from '../support/keys-client.ts'
-import { eventually, type Setup, setup } from '../support/setup.ts'
+import { grantsOf, keysClient } from '../support/keys/keys-client.ts'
+import { eventually, type Setup, setup } from '../support/service/setup.ts'
 
 test('whoever waits to change keys while the token is replaced changes nothing', async (t) => {
   const { context, keys } = await warmSetup(t)

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { jobSession } from '../support/job-session.ts'
-import { grantsOf, keyRolesOf, keysClient, refusal, roleOf, tablesOf } from '../support/keys-client.ts'
-import { eventually, setup, type TestUser } from '../support/setup.ts'
+import { jobSession } from '../support/jobs/job-session.ts'
+import { grantsOf, keyRolesOf, keysClient, refusal, roleOf, tablesOf } from '../support/keys/keys-client.ts'
+import { eventually, setup, type TestUser } from '../support/service/setup.ts'
 
 const denied = '42501'
 const refused = 'Validation failed: Grants can only grant table permissions you have'

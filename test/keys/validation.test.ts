@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { test } from 'node:test'
-import { grantsOf, keyRolesOf, keysClient, send } from '../support/keys-client.ts'
-import { basic, setup } from '../support/setup.ts'
+import { grantsOf, keyRolesOf, keysClient, send } from '../support/keys/keys-client.ts'
+import { basic, setup } from '../support/service/setup.ts'
 
 const apis = { type: 'apis', apis: ['sql'] }
 const table = (permissions: unknown, name: unknown = 't') => ({ schema: 'public', name, permissions })

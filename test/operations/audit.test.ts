@@ -5,8 +5,8 @@ import { updateUser } from '../../src/accounts/update-user.ts'
 import { AuditRefusals } from '../../src/audit/audit-refusals.ts'
 import { type AuditRecord, cleanAudit, listAudit, recordAudit } from '../../src/audit/audit-store.ts'
 import { createClient } from '../../src/client/client.ts'
-import { createLog } from '../../src/log.ts'
-import { basic, randomName, type Setup, setup } from '../support/setup.ts'
+import { createLog } from '../../src/log/log.ts'
+import { basic, randomName, type Setup, setup } from '../support/service/setup.ts'
 
 test('creating, changing and deleting a user are recorded with the operator as the actor', async (t) => {
   const bundle = await setup(t)

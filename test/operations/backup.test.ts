@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { tarEntry } from '../../src/cli/backup/tar-entry.ts'
 import { createAdminClient, createClient } from '../../src/client/client.ts'
-import { beginCartage, cartage, installation } from '../support/call.ts'
-import { newDataDir } from '../support/data-dir.ts'
-import { startCartage } from '../support/processes.ts'
-import { eventually, setup } from '../support/setup.ts'
+import { beginCartage, cartage, installation } from '../support/http/call.ts'
+import { newDataDir } from '../support/service/data-dir.ts'
+import { startCartage } from '../support/service/processes.ts'
+import { eventually, setup } from '../support/service/setup.ts'
 
 const passphrase = { CARTAGE_BACKUP_PASSPHRASE: 'a long passphrase for tests' }
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { createAdminClient } from '../../src/client/client.ts'
-import { newInstallation } from '../support/installation.ts'
-import { startProcess } from '../support/processes.ts'
-import { basic, eventually, randomName } from '../support/setup.ts'
-import { type Flow, startProxy, type TcpProxy } from '../support/tcp-proxy.ts'
+import { type Flow, startProxy, type TcpProxy } from '../support/postgres/tcp-proxy.ts'
+import { newInstallation } from '../support/service/installation.ts'
+import { startProcess } from '../support/service/processes.ts'
+import { basic, eventually, randomName } from '../support/service/setup.ts'
 
 test('a process trusts what it remembers only under a lease', async (t) => {
   const pair = await startPair(t)

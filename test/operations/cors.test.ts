@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { basic, setup } from '../support/setup.ts'
+import { basic, setup } from '../support/service/setup.ts'
 
 const origin = 'https://maps.example.org'
 const paths = [

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { type OperationId, operations, pathOf } from '../../src/contract/operations.ts'
-import { basic, type Setup, setup } from '../support/setup.ts'
+import { basic, type Setup, setup } from '../support/service/setup.ts'
 
 type Schema = { properties?: Record<string, unknown>; anyOf?: Schema[]; $ref?: string }
 type Answer = { $ref?: string; content?: Record<string, { schema: Schema }> }

@@ -3,15 +3,15 @@ import { chmod, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import type { Config } from '../../src/config.ts'
+import type { Config } from '../../src/config/config.ts'
 import type { Check } from '../../src/doctor/check.ts'
 import { doctor } from '../../src/doctor/doctor.ts'
 import type { Installation } from '../../src/hosts/installation.ts'
-import { createLog } from '../../src/log.ts'
+import { createLog } from '../../src/log/log.ts'
 import { startEmbeddedCluster } from '../../src/postgres/cluster/embedded-cluster.ts'
 import { hostFromUrl } from '../../src/postgres/hosts.ts'
 import { deriveSecrets } from '../../src/secrets.ts'
-import { type Setup, setup } from '../support/setup.ts'
+import { type Setup, setup } from '../support/service/setup.ts'
 
 test('a healthy installation passes every check', async (t) => {
   const checks = await examine(await setup(t, { isIsolated: true }))

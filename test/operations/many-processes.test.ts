@@ -5,9 +5,9 @@ import { createUser } from '../../src/accounts/create-user.ts'
 import { updateUser } from '../../src/accounts/update-user.ts'
 import { CartageError } from '../../src/client/cartage-error.ts'
 import { createAdminClient, createClient } from '../../src/client/client.ts'
-import { type Installation, newInstallation } from '../support/installation.ts'
-import { type RunningProcess, startProcess } from '../support/processes.ts'
-import { eventually } from '../support/setup.ts'
+import { type Installation, newInstallation } from '../support/service/installation.ts'
+import { type RunningProcess, startProcess } from '../support/service/processes.ts'
+import { eventually } from '../support/service/setup.ts'
 
 test('key changes made in one process are seen by the next request to any other', async (t) => {
   const { one, two } = await startPair(t, await newInstallation(t))

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { createClient } from '../../src/client/client.ts'
-import { createMetrics } from '../../src/metrics.ts'
-import { basic, eventually, setup } from '../support/setup.ts'
+import { createMetrics } from '../../src/metrics/metrics.ts'
+import { basic, eventually, setup } from '../support/service/setup.ts'
 
 test('requests are counted by the pattern of their route, their status and the type of their key', async (t) => {
   const { url, user } = await setup(t, { isIsolated: true })

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { operations } from '../../src/contract/operations.ts'
-import { setup } from '../support/setup.ts'
+import { setup } from '../support/service/setup.ts'
 
 test('the description is valid OpenAPI 3.1', async (t) => {
   const document = await describe(t)

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fastify } from 'fastify'
 import { takeRequest } from '../../src/accounts/rate-limit-store.ts'
-import { readConfig } from '../../src/config.ts'
-import { parseRate } from '../../src/config-variables.ts'
+import { readConfig } from '../../src/config/config.ts'
+import { parseRate } from '../../src/config/config-variables.ts'
 import { requireRateGroups } from '../../src/http/middleware/rate-limit.ts'
-import { basic, setup, type TestUser } from '../support/setup.ts'
+import { basic, setup, type TestUser } from '../support/service/setup.ts'
 
 const limited = { config: { rateLimitSql: { count: 2, seconds: 3600, burst: 2 } } }
 

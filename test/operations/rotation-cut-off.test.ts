@@ -7,13 +7,13 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type pg from 'pg'
 import { createAdminClient } from '../../src/client/client.ts'
-import { createLog } from '../../src/log.ts'
+import { createLog } from '../../src/log/log.ts'
 import { startEmbeddedCluster } from '../../src/postgres/cluster/embedded-cluster.ts'
 import { deriveSecrets } from '../../src/secrets.ts'
-import { embeddedSuperuser, newDataDir } from '../support/data-dir.ts'
-import { startCartage } from '../support/processes.ts'
-import { program } from '../support/program.ts'
-import { eventually } from '../support/setup.ts'
+import { embeddedSuperuser, newDataDir } from '../support/service/data-dir.ts'
+import { startCartage } from '../support/service/processes.ts'
+import { program } from '../support/service/program.ts'
+import { eventually } from '../support/service/setup.ts'
 
 test('a rotation that is killed before it is decided has not happened', async (t) => {
   const { dataDir, token } = await newEmbedded(t)

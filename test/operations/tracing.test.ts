@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { propagation, type Span, type SpanContext, trace } from '@opentelemetry/api'
-import { basic, eventually, setup } from '../support/setup.ts'
+import { basic, eventually, setup } from '../support/service/setup.ts'
 
 const traceId = '0af7651916cd43dd8448eb211c80319c'
 

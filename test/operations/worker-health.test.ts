@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { test } from 'node:test'
-import { newInstallation } from '../support/installation.ts'
+import { newInstallation } from '../support/service/installation.ts'
 
 test('a process that only runs jobs tells its health and figures on a port of its own, and nothing else', async (t) => {
   const { start } = await newInstallation(t)

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { createLog } from '../../src/log.ts'
+import { createLog } from '../../src/log/log.ts'
 import { prepareControlDatabase } from '../../src/postgres/control/control-database.ts'
 import { openDatabases } from '../../src/postgres/databases.ts'
-import { newInstallation } from '../support/installation.ts'
-import { basic, randomName, setup } from '../support/setup.ts'
+import { newInstallation } from '../support/service/installation.ts'
+import { basic, randomName, setup } from '../support/service/setup.ts'
 
 test('processes that start at the same moment on a new installation all come up', async (t) => {
   const { service, keys, admin } = await setup(t)

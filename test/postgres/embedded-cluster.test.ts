@@ -19,13 +19,13 @@ import { dirname, join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
 import { Client } from 'pg'
-import { createLog } from '../../src/log.ts'
+import { createLog } from '../../src/log/log.ts'
 import { type EmbeddedCluster, startEmbeddedCluster } from '../../src/postgres/cluster/embedded-cluster.ts'
 import { findBinaries } from '../../src/postgres/cluster/find-binaries.ts'
 import { isAlive, serverProcesses } from '../../src/postgres/cluster/processes.ts'
 import { runningClusterUrl } from '../../src/postgres/cluster/running-url.ts'
-import { scriptArgs } from '../support/script.ts'
-import { eventually } from '../support/setup.ts'
+import { scriptArgs } from '../support/service/script.ts'
+import { eventually } from '../support/service/setup.ts'
 
 const log = createLog('silent')
 const isRoot = process.getuid?.() === 0
@@ -320,7 +320,7 @@ async function holdCluster(
   t: TestContext,
   dataDir: string,
 ): Promise<{ child: ChildProcess; url: string; pid: number }> {
-  const child = spawn(process.execPath, [...scriptArgs('test/support/hold-cluster.ts'), dataDir], {
+  const child = spawn(process.execPath, [...scriptArgs('test/support/postgres/hold-cluster.ts'), dataDir], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const [line] = await once(child.stdout as NodeJS.ReadableStream, 'data')

@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { endingBlockers } from '../../src/postgres/end-blockers.ts'
 import type { Session } from '../../src/postgres/session.ts'
 import { adminTarget } from '../../src/postgres/session-target.ts'
-import { eventually, setup } from '../support/setup.ts'
-import { openSession } from '../support/tenant-session.ts'
+import { openSession } from '../support/postgres/tenant-session.ts'
+import { eventually, setup } from '../support/service/setup.ts'
 
 test('who holds up an act of the service that must not wait is ended, and who holds up the next one is not', async (t) => {
   const house = await setup(t)

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { createLog } from '../../src/log.ts'
+import { createLog } from '../../src/log/log.ts'
 import { HostGuard } from '../../src/postgres/guard/host-guard.ts'
 import type { Ended, Look } from '../../src/postgres/guard/look.ts'
-import { eventually, type Setup, setup } from '../support/setup.ts'
+import { eventually, type Setup, setup } from '../support/service/setup.ts'
 
 test('a look that fails neither ends the guard nor keeps other looks from their turns', async (t) => {
   const house = await setup(t)

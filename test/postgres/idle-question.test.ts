@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { type TestContext, test } from 'node:test'
 import pg from 'pg'
 import { dropWhenSilent, socketOf } from '../../src/postgres/wire/drop-when-silent.ts'
-import { setup } from '../support/setup.ts'
+import { setup } from '../support/service/setup.ts'
 
 test('a question of the moment in which a connection has been idle for long has its time', async (t) => {
   const { client, ask } = await watched(t, 60_000)

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { createLog } from '../../src/log.ts'
+import { createLog } from '../../src/log/log.ts'
 import { RolePools } from '../../src/postgres/pools/role-pools.ts'
 import type { Session } from '../../src/postgres/session.ts'
 import { adminTarget } from '../../src/postgres/session-target.ts'
-import { grantsOf, type KeyDocument, keysClient } from '../support/keys-client.ts'
-import { setup } from '../support/setup.ts'
+import { grantsOf, type KeyDocument, keysClient } from '../support/keys/keys-client.ts'
+import { setup } from '../support/service/setup.ts'
 
 test('a look leaves its session clean: the next one finds it prepared', async (t) => {
   const admin = await adminOf(t)

@@ -5,10 +5,10 @@ import { dirname } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import pg from 'pg'
 import { migrate, readMigrations } from '../../src/postgres/migrate.ts'
-import { cartage } from '../support/call.ts'
-import { withDatabase } from '../support/namespace.ts'
-import { laterName, migrationPath, releasedMigrations } from '../support/released.ts'
-import { randomName, setup } from '../support/setup.ts'
+import { cartage } from '../support/http/call.ts'
+import { withDatabase } from '../support/runner/namespace.ts'
+import { laterName, migrationPath, releasedMigrations } from '../support/service/released.ts'
+import { randomName, setup } from '../support/service/setup.ts'
 
 test('a migration that was released stays as it is', async () => {
   for (const { version, folder, name, checksum } of await releasedMigrations()) {

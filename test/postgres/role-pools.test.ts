@@ -3,11 +3,11 @@ import { test } from 'node:test'
 import type { Account } from '../../src/auth/account.ts'
 import { masterTargetOf } from '../../src/auth/account.ts'
 import { AppError } from '../../src/errors.ts'
-import { createLog } from '../../src/log.ts'
+import { createLog } from '../../src/log/log.ts'
 import { LoginRepair } from '../../src/postgres/pools/login-repair.ts'
 import { RolePools, type RolePoolsOptions } from '../../src/postgres/pools/role-pools.ts'
 import type { Session } from '../../src/postgres/session.ts'
-import { eventually, type Setup, setup } from '../support/setup.ts'
+import { eventually, type Setup, setup } from '../support/service/setup.ts'
 
 /** Every way to leave something behind on a connection, and the question that would find it. */
 const leftovers: readonly (readonly [string, string, string, unknown])[] = [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ask } from '../support/ask.ts'
-import { setup } from '../support/setup.ts'
+import { ask } from '../support/http/ask.ts'
+import { setup } from '../support/service/setup.ts'
 
 test('an answer has rows, time, fields and total_rows, in this order', async (t) => {
   const { user } = await setup(t)

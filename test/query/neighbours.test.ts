@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { shareTable, unshareTable } from '../../src/tables/share-table.ts'
-import { ask } from '../support/ask.ts'
-import { basic, setup, type TestUser } from '../support/setup.ts'
+import { ask } from '../support/http/ask.ts'
+import { basic, setup, type TestUser } from '../support/service/setup.ts'
 
 type Json = Record<string, unknown>
 

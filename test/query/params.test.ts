@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ask, post } from '../support/ask.ts'
-import { setup, type TestUser } from '../support/setup.ts'
+import { ask, post } from '../support/http/ask.ts'
+import { setup, type TestUser } from '../support/service/setup.ts'
 
 test('params come as JSON text in query, form and multipart, and as an array in a JSON body', async (t) => {
   const { user } = await setup(t)

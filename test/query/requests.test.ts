@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { ask, post, readReply } from '../support/ask.ts'
-import { basic, setup } from '../support/setup.ts'
+import { ask, post, readReply } from '../support/http/ask.ts'
+import { basic, setup } from '../support/service/setup.ts'
 
 const form = { 'content-type': 'application/x-www-form-urlencoded' }
 const json = { 'content-type': 'application/json' }

@@ -4,8 +4,8 @@ import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
-import { ask } from '../support/ask.ts'
-import { eventually, type Setup, setup, type TestUser } from '../support/setup.ts'
+import { ask } from '../support/http/ask.ts'
+import { eventually, type Setup, setup, type TestUser } from '../support/service/setup.ts'
 
 const run = promisify(execFile)
 /** Of curl. */

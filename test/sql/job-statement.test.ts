@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { loadGrammar } from '../../src/sql/grammar.ts'
 import { classifyJobItem } from '../../src/sql/job-statement.ts'
-import { setup } from '../support/setup.ts'
+import { setup } from '../support/service/setup.ts'
 
 before(loadGrammar)
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { loadGrammar } from '../../src/sql/grammar.ts'
 import { containsCopy, pageableStatement, wrapForPaging } from '../../src/sql/query-kind.ts'
-import { setup } from '../support/setup.ts'
+import { setup } from '../support/service/setup.ts'
 
 before(loadGrammar)
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setup } from '../support/setup.ts'
-import { makeKey, refusal, rows, value } from '../support/tenant-session.ts'
+import { makeKey, refusal, rows, value } from '../support/postgres/tenant-session.ts'
+import { setup } from '../support/service/setup.ts'
 
 test('CDB_Username answers the user whose key is calling, whatever role that key has', async (t) => {
   const context = await setup(t)

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { assertPrepared } from '../support/assert-prepared.ts'
-import { setup } from '../support/setup.ts'
-import { column, makeKey, refusal, rows, value } from '../support/tenant-session.ts'
+import { assertPrepared } from '../support/postgres/assert-prepared.ts'
+import { column, makeKey, refusal, rows, value } from '../support/postgres/tenant-session.ts'
+import { setup } from '../support/service/setup.ts'
 
 test('CDB_CartodbfyTable keeps owner, grants, constraints, defaults, comments, indexes, statistics and storage', async (t) => {
   const context = await setup(t)

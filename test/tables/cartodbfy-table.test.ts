@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { assertPrepared } from '../support/assert-prepared.ts'
-import { jobSession } from '../support/job-session.ts'
-import { setup } from '../support/setup.ts'
-import { column, refusal, rows, value } from '../support/tenant-session.ts'
+import { jobSession } from '../support/jobs/job-session.ts'
+import { assertPrepared } from '../support/postgres/assert-prepared.ts'
+import { column, refusal, rows, value } from '../support/postgres/tenant-session.ts'
+import { setup } from '../support/service/setup.ts'
 
 test('CDB_CartodbfyTable completes a table that has none of the columns', async (t) => {
   const { user } = await setup(t)

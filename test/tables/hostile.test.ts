@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { assertPrepared } from '../support/assert-prepared.ts'
-import { setup } from '../support/setup.ts'
-import { column, openSession, refusal, rows, value } from '../support/tenant-session.ts'
+import { assertPrepared } from '../support/postgres/assert-prepared.ts'
+import { column, openSession, refusal, rows, value } from '../support/postgres/tenant-session.ts'
+import { setup } from '../support/service/setup.ts'
 
 /** Everything that our functions call, made again by a tenant where its name would be found first, or just as well. */
 const traps = `

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setup, type TestUser } from '../support/setup.ts'
-import { column, makeKey, openSession, refusal, rows, value } from '../support/tenant-session.ts'
+import { column, makeKey, openSession, refusal, rows, value } from '../support/postgres/tenant-session.ts'
+import { setup, type TestUser } from '../support/service/setup.ts'
 
 const prepare = (user: TestUser, table: string) =>
   user.sql(`create table ${table} (name text); select CDB_CartodbfyTable('${table}')`)

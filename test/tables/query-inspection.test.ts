@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setup } from '../support/setup.ts'
-import { column, makeKey, refusal, value } from '../support/tenant-session.ts'
+import { column, makeKey, refusal, value } from '../support/postgres/tenant-session.ts'
+import { setup } from '../support/service/setup.ts'
 
 const splits: readonly (readonly [string, string, readonly string[]])[] = [
   ['splits at semicolons and cuts white space', ' select 1 ;\n\tselect 2;', ['select 1', 'select 2']],

@@ -3,8 +3,8 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { test } from 'node:test'
 import { from as copyFrom } from 'pg-copy-streams'
-import { type Setup, setup, type TestUser } from '../support/setup.ts'
-import { describe, makeKey, openSession, refusal, value } from '../support/tenant-session.ts'
+import { describe, makeKey, openSession, refusal, value } from '../support/postgres/tenant-session.ts'
+import { type Setup, setup, type TestUser } from '../support/service/setup.ts'
 
 const kilobyte = 1024
 const exceeded = /^QUOTA: Quota exceeded by \d+KB$/

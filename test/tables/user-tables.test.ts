@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setup } from '../support/setup.ts'
-import { column, makeKey, rows, value } from '../support/tenant-session.ts'
+import { column, makeKey, rows, value } from '../support/postgres/tenant-session.ts'
+import { setup } from '../support/service/setup.ts'
 
 test('CDB_UserTables lists the tables that the caller can read: all, public or private', async (t) => {
   const context = await setup(t)

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { from as copyFrom } from 'pg-copy-streams'
-import { setup, type TestUser } from '../support/setup.ts'
-import { column, openSession, rows, value } from '../support/tenant-session.ts'
+import { column, openSession, rows, value } from '../support/postgres/tenant-session.ts'
+import { setup, type TestUser } from '../support/service/setup.ts'
 
 test('CDB_LatLng makes a point in EPSG:4326 of a latitude and a longitude', async (t) => {
   const { user } = await setup(t)

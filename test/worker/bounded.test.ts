@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { deleteUser } from '../../src/accounts/delete-user.ts'
 import { parseTree } from '../../src/sql/grammar.ts'
-import { endless, jobApi, runJob } from '../support/job-api.ts'
-import { untilRunning } from '../support/running-statement.ts'
-import { setup } from '../support/setup.ts'
+import { endless, jobApi, runJob } from '../support/jobs/job-api.ts'
+import { untilRunning } from '../support/postgres/running-statement.ts'
+import { setup } from '../support/service/setup.ts'
 
 const options = { worker: true } as const
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createLog } from '../../src/log.ts'
+import { createLog } from '../../src/log/log.ts'
 import { startWorker } from '../../src/worker/worker.ts'
-import { itemsOf, jobApi, runJob } from '../support/job-api.ts'
-import { setup } from '../support/setup.ts'
+import { itemsOf, jobApi, runJob } from '../support/jobs/job-api.ts'
+import { setup } from '../support/service/setup.ts'
 
 test('the start and the end of a job are logged, with its SQLSTATE and times, but nothing of its SQL', async (t) => {
   const { user, service } = await setup(t, { isIsolated: true })

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Client, Pool } from 'pg'
-import { jobApi, runJob, statusesOf } from '../support/job-api.ts'
-import { findRunning, untilRunning } from '../support/running-statement.ts'
-import { eventually, type Setup, setup } from '../support/setup.ts'
-import { wakeBackend } from '../support/stopped-backend.ts'
+import { jobApi, runJob, statusesOf } from '../support/jobs/job-api.ts'
+import { findRunning, untilRunning } from '../support/postgres/running-statement.ts'
+import { wakeBackend } from '../support/postgres/stopped-backend.ts'
+import { eventually, type Setup, setup } from '../support/service/setup.ts'
 
 test('a write that was repeated and then arrives once more, late, changes nothing', async (t) => {
   const bundle = await setup(t, { worker: true, isIsolated: true })

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { cleanJobs } from '../../src/jobs/queue-store.ts'
-import { createLog } from '../../src/log.ts'
+import { createLog } from '../../src/log/log.ts'
 import { startWorker } from '../../src/worker/worker.ts'
-import { jobApi, runJob } from '../support/job-api.ts'
-import { setup, type TestUser } from '../support/setup.ts'
+import { jobApi, runJob } from '../support/jobs/job-api.ts'
+import { setup, type TestUser } from '../support/service/setup.ts'
 
 /** Runs jobs that note when they were at work; answers how many were at most at the same time. */
 async function mostAtOnce(users: readonly TestUser[], jobsEach: number): Promise<number> {

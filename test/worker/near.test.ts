@@ -4,8 +4,8 @@ import { type TestContext, test } from 'node:test'
 import type { JobDocument } from '../../src/contract/documents.ts'
 import { enqueueJobs } from '../../src/jobs/queue-store.ts'
 import { endOf, writeJobs } from '../../src/jobs/write-store.ts'
-import { endless, jobApi, runJob } from '../support/job-api.ts'
-import { eventually, type Setup, setup } from '../support/setup.ts'
+import { endless, jobApi, runJob } from '../support/jobs/job-api.ts'
+import { eventually, type Setup, setup } from '../support/service/setup.ts'
 
 /** Notes in which transaction each write to a job was made. */
 async function watchWrites(

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CartageProcess } from '../../chaos/process.ts'
-import { jobApi, runJob, statusesOf } from '../support/job-api.ts'
-import { untilRunning } from '../support/running-statement.ts'
-import { eventually, type Setup, setup } from '../support/setup.ts'
-import { startWorkerProcess } from '../support/worker-process.ts'
+import { jobApi, runJob, statusesOf } from '../support/jobs/job-api.ts'
+import { startWorkerProcess } from '../support/jobs/worker-process.ts'
+import { untilRunning } from '../support/postgres/running-statement.ts'
+import { eventually, type Setup, setup } from '../support/service/setup.ts'
 
 const takeoverMs = 15_000
 

@@ -6,11 +6,11 @@ import { createUser } from '../../src/accounts/create-user.ts'
 import type { ClaimedJob } from '../../src/jobs/claim-store.ts'
 import { registerWorker } from '../../src/jobs/worker-store.ts'
 import { endOf, writeJobs } from '../../src/jobs/write-store.ts'
-import { newInstallation } from '../support/installation.ts'
-import { jobApi, runJob } from '../support/job-api.ts'
-import { runSql, withDatabase } from '../support/namespace.ts'
-import { eventually, type Setup, setup, type TestUser } from '../support/setup.ts'
-import { type Flow, startProxy } from '../support/tcp-proxy.ts'
+import { jobApi, runJob } from '../support/jobs/job-api.ts'
+import { type Flow, startProxy } from '../support/postgres/tcp-proxy.ts'
+import { runSql, withDatabase } from '../support/runner/namespace.ts'
+import { newInstallation } from '../support/service/installation.ts'
+import { eventually, type Setup, setup, type TestUser } from '../support/service/setup.ts'
 
 /** The last of three jobs of the user, which is handed over with the end of the one before. */
 async function submitLast({ user }: Setup, query: unknown) {

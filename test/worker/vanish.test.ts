@@ -6,11 +6,11 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { deleteUser } from '../../src/accounts/delete-user.ts'
 import { addHost } from '../../src/hosts/add-host.ts'
-import { createLog } from '../../src/log.ts'
+import { createLog } from '../../src/log/log.ts'
 import { startEmbeddedCluster } from '../../src/postgres/cluster/embedded-cluster.ts'
-import { endless, jobApi, runJob, statusesOf } from '../support/job-api.ts'
-import { untilRunning } from '../support/running-statement.ts'
-import { eventually, type Setup, setup } from '../support/setup.ts'
+import { endless, jobApi, runJob, statusesOf } from '../support/jobs/job-api.ts'
+import { untilRunning } from '../support/postgres/running-statement.ts'
+import { eventually, type Setup, setup } from '../support/service/setup.ts'
 
 const options = { worker: true } as const
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { queueChannel } from '../../src/jobs/queue-store.ts'
-import { jobApi, runJob } from '../support/job-api.ts'
-import { eventually, type Setup, setup } from '../support/setup.ts'
+import { jobApi, runJob } from '../support/jobs/job-api.ts'
+import { eventually, type Setup, setup } from '../support/service/setup.ts'
 
 /** What the workers of other processes would hear. */
 async function listen(t: TestContext, { service }: Setup): Promise<string[]> {

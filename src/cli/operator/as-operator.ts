@@ -1,9 +1,9 @@
-import { type Config, readConfig } from '../../config.ts'
+import { type Config, readConfig } from '../../config/config.ts'
 import type { Installation } from '../../hosts/installation.ts'
 import { openInstallation } from '../../hosts/open-installation.ts'
 import { requireInstallation } from '../../hosts/require-installation.ts'
 import { loadOrCreateSecrets } from '../../hosts/secret/installation-secrets.ts'
-import { createLog } from '../../log.ts'
+import { createLog } from '../../log/log.ts'
 import { requireCluster } from '../../postgres/cluster/installations.ts'
 import { shareCluster } from '../../postgres/cluster/shared-cluster.ts'
 

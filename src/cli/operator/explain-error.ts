@@ -1,4 +1,4 @@
-import { ConfigError } from '../../config-variables.ts'
+import { ConfigError } from '../../config/config-variables.ts'
 import { ClusterError } from '../../postgres/cluster/cluster-error.ts'
 import { toClientError } from '../../postgres/wire/wire-error.ts'
 import { type CommandFailure, failureOf } from '../command-error.ts'

@@ -1,4 +1,4 @@
-import { readConfig } from '../../config.ts'
+import { readConfig } from '../../config/config.ts'
 import { addHost } from '../../hosts/add-host.ts'
 import { listHosts } from '../../hosts/list-hosts.ts'
 import { removeHost } from '../../hosts/remove-host.ts'

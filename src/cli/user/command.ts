@@ -1,4 +1,4 @@
-import type { UserConfig } from '../../config.ts'
+import type { UserConfig } from '../../config/config.ts'
 import { type Command, type CommandCall, type CommandOptions, outputOptions } from '../command.ts'
 
 export type UserCall = CommandCall & Readonly<{ config: UserConfig }>

@@ -1,4 +1,4 @@
-import { unknownVariables } from '../../config.ts'
+import { unknownVariables } from '../../config/config.ts'
 import { print, runProgram } from '../run-program.ts'
 import { tell } from '../terminal.ts'
 import { complete } from './completion.ts'

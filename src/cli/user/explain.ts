@@ -1,5 +1,5 @@
 import { CartageError, hasCode } from '../../client/cartage-error.ts'
-import { ConfigError } from '../../config-variables.ts'
+import { ConfigError } from '../../config/config-variables.ts'
 import { formatDuration } from '../../contract/text/format.ts'
 import { type CommandFailure, failureOf, InterruptedError } from '../command-error.ts'
 import { printable } from '../printable.ts'

@@ -1,4 +1,4 @@
-import { readUserConfig } from '../../config.ts'
+import { readUserConfig } from '../../config/config.ts'
 import { UsageError } from '../command-error.ts'
 import { type HelpPages, helpCommand, inColumns } from '../help.ts'
 import type { Program } from '../run-program.ts'

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { link, open, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Config } from '../../config.ts'
-import { makeFolder } from '../../make-folder.ts'
+import type { Config } from '../../config/config.ts'
+import { makeFolder } from '../../files/make-folder.ts'
 
 /** What a process needs besides its configuration. */
 export type InstallationSecrets = Readonly<{

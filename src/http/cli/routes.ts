@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { errors } from '../../errors.ts'
-import { packageFile, readPackageFile } from '../../package-file.ts'
+import { packageFile, readPackageFile } from '../../files/package-file.ts'
 import { commandLineSchema } from './schemas.ts'
 
 /** The command line for people: one file made by the build, which needs only Node. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { extname, join } from 'node:path'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
-import { listPackageFolder, packageFile, readPackageFile } from '../../package-file.ts'
+import { listPackageFolder, packageFile, readPackageFile } from '../../files/package-file.ts'
 
 /** A file of the console, plain and compressed. */
 export type ConsoleFile = Readonly<{ type: string; etag: string; plain: Buffer; gzip: Buffer; br: Buffer }>

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Config } from '../../config.ts'
+import type { Config } from '../../config/config.ts'
 import type { ContentEncoding } from '../../contract/formats.ts'
 import type { Upload } from '../../copy/upload.ts'
 import { tooLarge } from '../../copy/upload-pump.ts'

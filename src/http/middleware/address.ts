@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Account } from '../../auth/account.ts'
-import type { Config } from '../../config.ts'
+import type { Config } from '../../config/config.ts'
 
 type Public = Pick<Config, 'publicUrl'>
 

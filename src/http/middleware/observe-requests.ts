@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Log } from '../../log.ts'
-import type { Metrics } from '../../metrics.ts'
+import type { Log } from '../../log/log.ts'
+import type { Metrics } from '../../metrics/metrics.ts'
 import type { Services } from '../services.ts'
 import { loggableUrls, type UrlForLog } from './loggable-url.ts'
 

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { dirname, extname, join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import type { OpenAPIV3 } from 'openapi-types'
-import { heldFile, holdFiles, readPackageFile } from '../../package-file.ts'
+import { heldFile, holdFiles, readPackageFile } from '../../files/package-file.ts'
 
 /** The reference for people. A separate application, as nothing can be added to one that has started. */
 export async function openReference(description: unknown): Promise<FastifyInstance> {

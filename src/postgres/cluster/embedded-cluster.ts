@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Log } from '../../log.ts'
+import type { Log } from '../../log/log.ts'
 import { ClusterError } from './cluster-error.ts'
 import { findBinaries, oldestSupportedMajor, type PostgresBinaries } from './find-binaries.ts'
 import { type ClusterHome, openHome } from './home.ts'

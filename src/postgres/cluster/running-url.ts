@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Log } from '../../log.ts'
+import type { Log } from '../../log/log.ts'
 import { openHome } from './home.ts'
 import { readPassword } from './initialise.ts'
 import { findPostmaster } from './postmaster.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PoolClient } from 'pg'
-import type { Log } from '../../log.ts'
+import type { Log } from '../../log/log.ts'
 import { answerWithin } from '../answer-within.ts'
 import type { ControlPool } from './control-pool.ts'
 

@@ -1,5 +1,5 @@
 import type { QueryResultRow } from 'pg'
-import type { Log } from '../../log.ts'
+import type { Log } from '../../log/log.ts'
 import type { Host, Hosts } from '../hosts.ts'
 
 /** A check that runs on every host in rounds. The checks of a host run one after the other. */

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type pg from 'pg'
 import { AppError, errors } from '../../errors.ts'
-import type { Log } from '../../log.ts'
+import type { Log } from '../../log/log.ts'
 import type { Hosts } from '../hosts.ts'
 import type { SessionTarget } from '../session-target.ts'
 import { hasSqlstate, isConnectionLoss, sqlstate } from '../sqlstate.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { basic, eventually } from '../../support/setup.ts'
+import { basic, eventually } from '../../support/service/setup.ts'
 import { fillSignIn, openConsole } from '../support/open-console.ts'
 import { cells, editor, run, summary, write } from '../support/sql-page.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { eventually } from '../../support/setup.ts'
+import { eventually } from '../../support/service/setup.ts'
 import { openConsole } from '../support/open-console.ts'
 
 test('a shortcut pressed the moment its page appears is not lost', async (t) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { eventually } from '../../support/setup.ts'
+import { eventually } from '../../support/service/setup.ts'
 import { inShell } from '../support/in-shell.ts'
 import { drawnOf } from '../support/map-page.ts'
 import { fillSignIn, openConsole } from '../support/open-console.ts'

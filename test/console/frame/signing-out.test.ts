@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { keysClient } from '../../support/keys-client.ts'
-import { eventually } from '../../support/setup.ts'
+import { keysClient } from '../../support/keys/keys-client.ts'
+import { eventually } from '../../support/service/setup.ts'
 import { fillSignIn, openConsole } from '../support/open-console.ts'
 import { editor, run, write } from '../support/sql-page.ts'
 

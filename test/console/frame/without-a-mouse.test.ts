@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import type { Locator, Page } from 'playwright-core'
-import { basic, eventually } from '../../support/setup.ts'
+import { basic, eventually } from '../../support/service/setup.ts'
 import { openConsole } from '../support/open-console.ts'
 import { cells, clipboard, editor } from '../support/sql-page.ts'
 

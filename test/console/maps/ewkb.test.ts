@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readEwkb, toLonLat } from '../../../console/geo/ewkb.ts'
-import { setup } from '../../support/setup.ts'
+import { setup } from '../../support/service/setup.ts'
 
 const shapes = [
   'POINT(1 2)',

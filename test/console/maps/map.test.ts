@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { eventually } from '../../support/setup.ts'
+import { eventually } from '../../support/service/setup.ts'
 import { assertAccessible } from '../support/axe.ts'
 import { colourAt, drawnOf, onMap } from '../support/map-page.ts'
 import { openConsole } from '../support/open-console.ts'

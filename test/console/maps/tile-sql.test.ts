@@ -10,7 +10,7 @@ import {
   type TileSource,
   tileSql,
 } from '../../../console/geo/tile-sql.ts'
-import { setup, type TestUser } from '../../support/setup.ts'
+import { setup, type TestUser } from '../../support/service/setup.ts'
 import { readVectorTile } from '../support/vector-tile.ts'
 
 const world: Tile = { z: 0, x: 0, y: 0 }

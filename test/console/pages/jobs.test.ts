@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { createClient } from '../../../src/client/client.ts'
-import { eventually, type TestUser } from '../../support/setup.ts'
+import { eventually, type TestUser } from '../../support/service/setup.ts'
 import { assertAccessibleEverywhere } from '../support/axe.ts'
 import { openConsole } from '../support/open-console.ts'
 

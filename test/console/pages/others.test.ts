@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { keysClient, tablesOf } from '../../support/keys-client.ts'
-import { eventually } from '../../support/setup.ts'
+import { keysClient, tablesOf } from '../../support/keys/keys-client.ts'
+import { eventually } from '../../support/service/setup.ts'
 import { openConsole } from '../support/open-console.ts'
 import { cells, run } from '../support/sql-page.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createClient } from '../../../src/client/client.ts'
-import { eventually } from '../../support/setup.ts'
+import { eventually } from '../../support/service/setup.ts'
 import { assertAccessibleEverywhere } from '../support/axe.ts'
 import { openConsole } from '../support/open-console.ts'
 import { cells, clipboard } from '../support/sql-page.ts'

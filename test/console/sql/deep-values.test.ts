@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { eventually } from '../../support/setup.ts'
+import { eventually } from '../../support/service/setup.ts'
 import { openConsole } from '../support/open-console.ts'
 import { cells, run } from '../support/sql-page.ts'
 

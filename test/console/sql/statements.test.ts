@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { splitStatements } from '../../../src/contract/text/statements.ts'
 import { loadGrammar } from '../../../src/sql/grammar.ts'
 import { parseStatements } from '../../../src/sql/statements.ts'
-import { setup, type TestUser } from '../../support/setup.ts'
+import { setup, type TestUser } from '../../support/service/setup.ts'
 
 const texts = [
   'select 1',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
-import { type Setup, type SetupOptions, setup, type TestUser } from '../../support/setup.ts'
+import { type Setup, type SetupOptions, setup, type TestUser } from '../../support/service/setup.ts'
 import { browser } from './browser.ts'
 import { provideConsole } from './provide-console.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Page } from 'playwright-core'
-import { runningCopies } from '../../support/copying.ts'
-import { eventually, type TestUser } from '../../support/setup.ts'
+import { runningCopies } from '../../support/postgres/copying.ts'
+import { eventually, type TestUser } from '../../support/service/setup.ts'
 
 /** Helpers for the upload page. */
 

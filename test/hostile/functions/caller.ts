@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { endBackend } from '../../../src/postgres/end-backend.ts'
 import { adminTarget } from '../../../src/postgres/session-target.ts'
-import type { Setup, TestUser } from '../../support/setup.ts'
+import type { Setup, TestUser } from '../../support/service/setup.ts'
 
 /**
  * Calls functions on sessions of its own, and ends those that take longer than a moment as the service does. `complaints` has

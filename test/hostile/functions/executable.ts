@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Setup, TestUser } from '../../support/setup.ts'
+import type { Setup, TestUser } from '../../support/service/setup.ts'
 
 /** A function that a tenant can call, with all that a call needs. */
 export type Executable = Readonly<{

@@ -7,7 +7,7 @@ import type { Bounds } from '../../support/search/bounds.ts'
  * What becomes of a job is decided by the state machine of the service itself, src/jobs/job-state.ts (see progress.ts). All
  * around it is a design proof: workers, canceller, databases and messages are written down here once more, and tests on
  * real servers hold the service to it. `jobs/model.test.ts` plays the same acts on the store, `worker/late-writes`,
- * `worker/recovery`, `operations/set-back`, `faults/synchronous-replica` and the chaos test on whole processes.
+ * `worker/recovery`, `operations/hosts/set-back`, `faults/synchronous-replica` and the chaos test on whole processes.
  *
  * Read on in state.ts (what there is), messages.ts (what the databases do when they are asked), worker.ts, canceller.ts and
  * faults.ts (who acts, and what goes wrong) and invariants.ts (what must hold). What is left out: fallbacks, statements

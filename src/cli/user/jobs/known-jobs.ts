@@ -1,7 +1,7 @@
 import { appendFile, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { UserConfig } from '../../../config.ts'
-import { makeFolder } from '../../../make-folder.ts'
+import type { UserConfig } from '../../../config/config.ts'
+import { makeFolder } from '../../../files/make-folder.ts'
 
 /** A job queued from this computer. The service has no list of jobs. */
 export type KnownJob = Readonly<{ id: string; url: string; user: string; at: string; statement: string }>

@@ -1,6 +1,6 @@
 import { exec } from 'node:child_process'
 import { promisify } from 'node:util'
-import { isWebAddress } from '../../../config-variables.ts'
+import { isWebAddress } from '../../../config/config-variables.ts'
 import { FailedError, NoKeyError, UsageError } from '../../command-error.ts'
 import { readSecretFile } from '../../named-file.ts'
 import { type OptionValues, textOf } from '../../option-values.ts'

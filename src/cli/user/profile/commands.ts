@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers'
 import { createClient } from '../../../client/client.ts'
-import { isWebAddress } from '../../../config-variables.ts'
+import { isWebAddress } from '../../../config/config-variables.ts'
 import { formatBytes } from '../../../contract/text/format.ts'
 import { ask, askSecretly } from '../../ask.ts'
 import { NoKeyError, UsageError } from '../../command-error.ts'

@@ -1,6 +1,6 @@
 import { appendFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { makeFolder } from '../../../make-folder.ts'
+import { makeFolder } from '../../../files/make-folder.ts'
 import { isPlainLine } from '../../printable.ts'
 
 const nameOf = (folder: string) => join(folder, 'sql-history')

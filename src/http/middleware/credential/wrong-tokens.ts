@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Credential } from '../../../auth/credential.ts'
 import type { KnownTokens } from '../../../auth/known-tokens.ts'
-import type { Rate } from '../../../config-variables.ts'
+import type { Rate } from '../../../config/config-variables.ts'
 import { defaultToken } from '../../../contract/key-names.ts'
 import { errors } from '../../../errors.ts'
 import { networkOf } from './client-address.ts'

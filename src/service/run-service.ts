@@ -1,0 +1,87 @@
+import { once } from 'node:events'
+import { createUser } from '../accounts/create-user.ts'
+import type { Config } from '../config/config.ts'
+import { connectInstallation } from '../hosts/open-installation.ts'
+import { requireInstallation } from '../hosts/require-installation.ts'
+import { type InstallationSecrets, loadOrCreateSecrets } from '../hosts/secret/installation-secrets.ts'
+import { holdReference } from '../http/openapi/reference.ts'
+import type { Log } from '../log/log.ts'
+import { fitConnections } from '../postgres/fit-connections.ts'
+import { loadGrammar } from '../sql/grammar.ts'
+import { unlessAborted } from '../waiting/unless-aborted.ts'
+import { type Service, type ServiceParts, startService } from './service.ts'
+
+/** The secrets of the installation, after completing or undoing in their files a rotation that was cut off. */
+export async function settledSecrets(
+  config: Config,
+  clusterUrl: string | undefined,
+  log: Log,
+  signal: AbortSignal,
+): Promise<InstallationSecrets> {
+  const keys = await loadOrCreateSecrets(config, clusterUrl)
+  if (clusterUrl === undefined || config.secret || keys.nextSecret === undefined) return keys
+  const { installation } = await unlessAborted(signal, connectInstallation(config, keys, log))
+  await installation.databases.close()
+  return loadOrCreateSecrets(config, clusterUrl)
+}
+
+/** Loads what is usually loaded on first use: later this process may not be allowed to read it. */
+export async function prepareForUser(): Promise<void> {
+  await Promise.all([loadGrammar(), holdReference()])
+}
+
+/** Runs the service on its cluster, or on the configured one, until the signal fires. */
+export async function runService(
+  config: Config,
+  keys: InstallationSecrets,
+  parts: Partial<ServiceParts>,
+  log: Log,
+  signal: AbortSignal,
+): Promise<void> {
+  const service = await start(config, keys, parts, log, signal)
+  if (service.url) await welcome(config, service)
+  const end = AbortSignal.any([signal, service.lost])
+  if (!end.aborted) await once(end, 'abort')
+  log.info('stopping')
+  await service.stop()
+  service.lost.throwIfAborted()
+}
+
+async function start(
+  config: Config,
+  keys: InstallationSecrets,
+  parts: Partial<ServiceParts>,
+  log: Log,
+  signal: AbortSignal,
+): Promise<Service> {
+  if (parts.http === false) await unlessAborted(signal, requireInstallation(config, keys.adminUrl, log))
+  const fitted = await unlessAborted(signal, fitConnections(config, keys.adminUrl, log))
+  return startService(fitted, keys, { http: true, worker: config.worker, ...parts }, log, signal)
+}
+
+/** Prints, after everything else, what a person needs for the first request. */
+async function welcome(config: Config, service: Service): Promise<void> {
+  const { url } = service
+  const isNew = !config.databaseUrl && service.isFirstStart && config.demoUser
+  const demo = isNew ? await createUser(service.services.installation, { username: 'demo' }) : undefined
+  process.stdout.write(`
+Cartage listens on ${url}
+
+  reference     ${url}/docs
+${demo ? firstRequest(url, demo.masterToken, config) : keyHint}
+  console       ${url}/console/
+`)
+}
+
+const keyHint = "  a user's key  cartage user show NAME --key\n"
+
+function firstRequest(url: string, token: string, { dataDir }: Config): string {
+  return `
+  user          demo
+  admin token   in ${dataDir}/admin-token
+
+  BASE=${url}/user/demo
+  KEY=${token}
+  curl "$BASE/api/v2/sql" --data-urlencode "q=select postgis_version()" -d "api_key=$KEY"
+`
+}

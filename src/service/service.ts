@@ -1,0 +1,278 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { repairAccounts } from '../accounts/repair-accounts.ts'
+import { AuditEndings } from '../audit/audit-endings.ts'
+import { AuditRefusals } from '../audit/audit-refusals.ts'
+import { Directory } from '../auth/directory.ts'
+import { KnownTokens } from '../auth/known-tokens.ts'
+import type { Config } from '../config/config.ts'
+import { ConfigError } from '../config/config-variables.ts'
+import { openCopies } from '../copy/copies.ts'
+import type { Installation } from '../hosts/installation.ts'
+import { loadHosts } from '../hosts/load-hosts.ts'
+import { connectInstallation } from '../hosts/open-installation.ts'
+import { prepareHosts, prepareLater } from '../hosts/prepare-hosts.ts'
+import { isWrongSecret } from '../hosts/secret/check-secret.ts'
+import type { InstallationSecrets } from '../hosts/secret/installation-secrets.ts'
+import { listen } from '../http/listen.ts'
+import { WrongTokens } from '../http/middleware/credential/wrong-tokens.ts'
+import { buildServer, buildWorkerServer } from '../http/server.ts'
+import type { Services } from '../http/services.ts'
+import { JobQueue } from '../jobs/job-queue.ts'
+import { JobWaiter } from '../jobs/job-waiter.ts'
+import { queueStats } from '../jobs/queue-store.ts'
+import { createPerUserMutex } from '../keys/per-user-mutex.ts'
+import { repairKeys } from '../keys/repair-keys.ts'
+import type { Log } from '../log/log.ts'
+import { createMetrics, type Metrics } from '../metrics/metrics.ts'
+import { connectionStats, type Databases } from '../postgres/databases.ts'
+import { lookAtAutovacuum } from '../postgres/guard/autovacuum-look.ts'
+import { HostGuard } from '../postgres/guard/host-guard.ts'
+import { lookAtLocks } from '../postgres/guard/lock-look.ts'
+import type { Look } from '../postgres/guard/look.ts'
+import { lookAtSettings } from '../postgres/guard/settings-look.ts'
+import { hostPressures } from '../postgres/host-pressure.ts'
+import { openQueries } from '../query/answer-query.ts'
+import { loadGrammar } from '../sql/grammar.ts'
+import { unlessAborted } from '../waiting/unless-aborted.ts'
+import { startWorker } from '../worker/worker.ts'
+import { StartedParts } from './started-parts.ts'
+
+/** Which entry points a process opens. */
+export type ServiceParts = Readonly<{ http: boolean; worker: boolean }>
+
+export type Service = Readonly<{
+  /** Where it listens; empty without HTTP. */
+  url: string
+  isFirstStart: boolean
+  services: Services
+  /** Fires if the secret was changed while this process was cut off: its reason is the error to end with. */
+  lost: AbortSignal
+  stop: () => Promise<void>
+}>
+
+/**
+ * Starts a process, part by part. If one part fails, or the process is stopped, the started parts stop in reverse
+ * order. The signal cancels a start: what has not finished by then is left behind, as a database may not answer.
+ */
+export async function startService(
+  config: Config,
+  keys: InstallationSecrets,
+  parts: ServiceParts,
+  log: Log,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<Service> {
+  const started = new StartedParts(log)
+  // Other threads compile it while we query PostgreSQL. Errors surface at its use.
+  loadGrammar().catch(() => undefined)
+  try {
+    return await unlessAborted(signal, startParts(config, keys, parts, log, started, signal))
+  } catch (error) {
+    await (signal.aborted ? Promise.race([started.stop(), sleep(givenUpMs)]) : started.stop())
+    throw error
+  }
+}
+
+/** Nothing has been served yet, so a short wait is enough. */
+const givenUpMs = 300
+
+async function startParts(
+  config: Config,
+  keys: InstallationSecrets,
+  parts: ServiceParts,
+  log: Log,
+  started: StartedParts,
+  signal: AbortSignal,
+): Promise<Service> {
+  const { installation, isFirstStart } = await connectInstallation(config, keys, log)
+  started.push({ name: 'connections', limitMs: 5_000, stop: () => installation.databases.close() })
+  signal.throwIfAborted()
+  const lost = new AbortController()
+  const directory = makeDirectory(installation, lost, started)
+  const refusals = startAudit(installation, config, started)
+  const readiness = { isReady: false }
+  const services: Services = {
+    ...buildShared(config, installation),
+    directory,
+    refusals,
+    adminToken: keys.adminToken,
+    isReady: () => readiness.isReady,
+  }
+  // PostgreSQL prepares the hosts while this process builds the server.
+  const [server, hostsLeft] = await Promise.all([
+    buildHttp(services, parts),
+    prepareHosts(installation),
+    directory.start(),
+  ])
+  signal.throwIfAborted()
+  const url = server ? await openHttp(server, services, parts, started) : ''
+  signal.throwIfAborted()
+  if (parts.worker) await openWorker(services, started)
+  startGuard(services, started)
+  startRepair(installation, hostsLeft, started)
+  started.push({
+    name: 'readiness',
+    limitMs: 0,
+    stop: () => {
+      readiness.isReady = false
+    },
+  })
+  readiness.isReady = true
+  log.info({ url, ...parts }, 'ready')
+  return { url, isFirstStart, services, lost: lost.signal, stop: () => started.stop() }
+}
+
+function startRepair(installation: Installation, hostsLeft: readonly number[], started: StartedParts): void {
+  const stopping = new AbortController()
+  started.push({ name: 'repair', limitMs: 0, stop: () => stopping.abort() })
+  void keepRepairing(installation, stopping.signal)
+  void prepareLater(installation, hostsLeft, stopping.signal)
+}
+
+/** Started after the entry points, as the hosts are known only then. Stopped together with the work that it watches. */
+function startGuard({ databases, metrics, log, config }: Services, started: StartedParts): void {
+  const endings = new AuditEndings(databases.control, log)
+  const looks: readonly Look[] = [
+    lookAtLocks(databases),
+    lookAtSettings(databases),
+    lookAtAutovacuum(databases, config.autovacuumTableMs),
+  ]
+  const guard = new HostGuard({
+    hosts: databases.hosts,
+    looks,
+    log,
+    onEnded: ({ name: look }, { name: host }, ended) => {
+      metrics.guardEnded(look)
+      endings.note(host, ended)
+      log.warn({ look, host, ...ended }, 'the guard of a database host has ended a backend')
+    },
+  })
+  metrics.watchGuard(() => guard.watched().length)
+  guard.start()
+  started.push({ name: 'audit of the guard', limitMs: 1_000, stop: () => endings.flush() })
+  started.push({ name: 'guard', limitMs: 1_000, stop: () => guard.stop() })
+}
+
+function makeDirectory(installation: Installation, lost: AbortController, started: StartedParts): Directory {
+  const { databases, secrets, log } = installation
+  const directory = new Directory(databases.control, secrets, log, (client) =>
+    loadHosts(installation, client).catch((error: unknown) => {
+      if (isWrongSecret(error)) lost.abort(error)
+      throw error
+    }),
+  )
+  started.push({ name: 'directory', limitMs: 2_000, stop: () => directory.stop() })
+  return directory
+}
+
+function startAudit(
+  { databases, log }: Installation,
+  { auditRetentionDays }: Config,
+  started: StartedParts,
+): AuditRefusals {
+  const refusals = new AuditRefusals(databases.control, auditRetentionDays, log)
+  started.push({ name: 'audit', limitMs: 2_000, stop: () => refusals.stop() })
+  refusals.start()
+  return refusals
+}
+
+/** What all requests share: built once per process. */
+function buildShared(config: Config, installation: Installation) {
+  const { databases, secrets, log } = installation
+  const metrics = watchedMetrics(databases)
+  const knownTokens = new KnownTokens(databases.control, secrets)
+  return {
+    config,
+    log,
+    databases,
+    secrets,
+    installation,
+    metrics,
+    queries: openQueries(config, databases, log),
+    copies: openCopies(config, databases),
+    jobQueue: new JobQueue(databases.control, config),
+    jobWaiter: new JobWaiter(databases.control, log),
+    keysMutex: createPerUserMutex(),
+    wrongTokens: new WrongTokens(config.rateLimitWrongTokens, knownTokens, () =>
+      metrics.rateLimited('wrong_tokens'),
+    ),
+  }
+}
+
+function watchedMetrics(databases: Databases): Metrics {
+  const metrics = createMetrics()
+  metrics.watchPools(() => connectionStats(databases))
+  metrics.watchHosts(() => hostPressures(databases))
+  metrics.watchQueue(() => queueStats(databases.control))
+  return metrics
+}
+
+type Server = Awaited<ReturnType<typeof buildServer>>
+
+/** The whole API; for a process that only runs jobs, health and metrics. */
+async function buildHttp(services: Services, { http }: ServiceParts): Promise<Server | undefined> {
+  if (http) return buildServer(services)
+  return services.config.workerPort === 0 ? undefined : buildWorkerServer(services)
+}
+
+/** Returns the address. */
+async function openHttp(
+  server: Server,
+  services: Services,
+  { http }: ServiceParts,
+  started: StartedParts,
+): Promise<string> {
+  const { host, port, workerPort, shutdownDelayMs, shutdownGraceMs } = services.config
+  const stop = async () => {
+    // Load balancers must have seen that it is not ready before it closes.
+    if (http) await sleep(shutdownDelayMs)
+    // The server waits for open requests: those that wait for a job are answered now.
+    await Promise.all([services.jobWaiter.stop(), server.close()])
+  }
+  started.push({ name: 'requests', limitMs: shutdownDelayMs + shutdownGraceMs, stop })
+  const address = await listen(server, host, http ? port : workerPort).catch((error: unknown) => {
+    throw listenError(error, host, http ? 'CARTAGE_PORT' : 'CARTAGE_WORKER_PORT')
+  })
+  return http ? address : ''
+}
+
+/** Maps a listen() error to the variable to fix. */
+function listenError(error: unknown, host: string, portVariable: string): unknown {
+  const { code, syscall, port } = error as NodeJS.ErrnoException & { port?: number }
+  const configError = (sentence: string) => new ConfigError(sentence, { cause: error })
+  if (code === 'EADDRINUSE')
+    return configError(`port ${port} is in use by another program: set ${portVariable} to a free one`)
+  if (code === 'EACCES') return configError(`port ${port} needs root: set ${portVariable} to one above 1023`)
+  const isHostWrong = syscall === 'getaddrinfo' || code === 'EADDRNOTAVAIL' || code === 'EINVAL'
+  return isHostWrong ? configError(`CARTAGE_HOST must be an address of this machine, not '${host}'`) : error
+}
+
+async function openWorker(services: Services, started: StartedParts): Promise<void> {
+  const { config, jobQueue, jobWaiter } = services
+  const worker = await startWorker(services)
+  // Beside the requests: neither waits for the other to end.
+  started.pushBeside({
+    name: 'jobs',
+    limitMs: config.shutdownGraceMs + 10_000,
+    stop: () => worker.stop(config.shutdownGraceMs),
+  })
+  jobQueue.giveFirst(worker)
+  jobWaiter.askFirst(worker)
+}
+
+/** Finishes or removes what an earlier process left half-way. */
+async function repair(installation: Installation): Promise<void> {
+  const removed = [...(await repairAccounts(installation)), ...(await repairKeys(installation))]
+  if (removed.length > 0) installation.log.warn({ removed }, 'removed half-made accounts and roles')
+}
+
+/** One run after the other, in the background, so that no one waits for a tenant's locks. */
+async function keepRepairing(installation: Installation, stopped: AbortSignal): Promise<void> {
+  while (!stopped.aborted) {
+    await repair(installation).catch((error) =>
+      installation.log.warn({ err: error }, 'repair failed: trying again later'),
+    )
+    await sleep(repairEveryMs, undefined, { signal: stopped, ref: false }).catch(() => undefined)
+  }
+}
+
+const repairEveryMs = 300_000

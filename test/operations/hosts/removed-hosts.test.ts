@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { addHost } from '../../../src/hosts/add-host.ts'
+import { openInstallation } from '../../../src/hosts/open-installation.ts'
+import { prepareLater } from '../../../src/hosts/prepare-hosts.ts'
+import { createLog } from '../../../src/log/log.ts'
+import { cartage } from '../../support/http/call.ts'
+import { startHost, startWithTwoHosts } from '../../support/postgres/two-hosts.ts'
+import { runSql } from '../../support/runner/namespace.ts'
+import { newInstallation } from '../../support/service/installation.ts'
+import { setup } from '../../support/service/setup.ts'
+
+test('the home of another installation of the same name is no host', async (t) => {
+  const { config, keys, start } = await newInstallation(t)
+  const cluster = await startHost(t)
+  const elsewhere = await openInstallation(config, { ...keys, adminUrl: cluster.url }, createLog('error'))
+  await elsewhere.databases.close()
+  const { installation } = (await start()).services
+  await assert.rejects(addHost(installation, 'second', cluster.url), /already has another installation/)
+  assert.equal(installation.databases.hosts.all().length, 1)
+})
+
+test('a host that is removed keeps nothing of the service', async (t) => {
+  const { installation, cluster } = await startWithTwoHosts(t)
+  const databases = async () => {
+    const { rows } = await runSql(
+      { connectionString: cluster.url },
+      'select datname from pg_database order by 1',
+    )
+    return rows.map(({ datname }) => datname)
+  }
+  const { namespace } = installation.config
+  assert.deepEqual(await databases(), [
+    namespace,
+    `${namespace}_template`,
+    'postgres',
+    'template0',
+    'template1',
+  ])
+  const env = {
+    CARTAGE_DATABASE_URL: installation.keys.adminUrl,
+    CARTAGE_SECRET: installation.keys.secret,
+    CARTAGE_NAMESPACE: namespace,
+  }
+  const removed = await cartage(env, 'host', 'remove', 'second')
+  assert.equal(removed.out, 'removed host second\n', removed.err)
+  assert.deepEqual(await databases(), ['postgres', 'template0', 'template1'])
+})
+
+test('nobody waits for a host that was removed before it could be prepared', async (t) => {
+  const { service } = await setup(t)
+  const patience = AbortSignal.timeout(5_000)
+  await prepareLater(service.services.installation, [987_654], patience, 10)
+  assert.equal(patience.aborted, false)
+})

@@ -1,0 +1,88 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import type { TestContext } from 'node:test'
+import { isForService } from '../../../src/cli/service-commands.ts'
+import { program, userProgram } from '../service/program.ts'
+import type { Setup } from '../service/setup.ts'
+
+/** The environment of the operator of a test's installation. */
+export const installation = (house: Setup) => ({
+  CARTAGE_DATABASE_URL: house.keys.adminUrl,
+  CARTAGE_SECRET: house.keys.secret,
+  CARTAGE_NAMESPACE: house.service.services.config.namespace,
+})
+
+/** The environment of a person who works with the test's user over HTTP. */
+export const connection = (house: Setup) => ({
+  CARTAGE_URL: house.url,
+  CARTAGE_USER: house.user.username,
+  CARTAGE_API_KEY: house.user.masterToken,
+})
+
+/** Runs the command line in a process of its own. */
+export async function cartage(env: Record<string, string>, ...args: readonly string[]) {
+  return beginCartage(env, args).ended
+}
+
+/** Begins a command that the test wants to talk to: by signals, or by its standard input. */
+export function beginCartage(env: Record<string, string>, args: readonly string[], input?: string) {
+  const child = spawn(process.execPath, [...programOf(args), ...args], {
+    cwd: home,
+    env: { ...process.env, ...ownFolders, ...env },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
+  child.stdin.end(input)
+  const ended = Promise.all([once(child, 'exit'), text(child.stdout), text(child.stderr)]).then(
+    ([[code], out, err]) => ({ code: code as number, out, err }),
+  )
+  return { child, ended }
+}
+
+const programOf = (args: readonly string[]) => (isForService(args) ? program : [userProgram])
+
+/** Neither profiles nor history of the person who runs the tests. */
+const home = await mkdtemp(join(tmpdir(), 'cartage-home-'))
+const ownFolders = { XDG_CONFIG_HOME: join(home, 'config'), XDG_STATE_HOME: join(home, 'state') }
+
+/** A call of `cartage` in a line of a shell. */
+export const shellLine = (...args: readonly string[]) =>
+  [process.execPath, ...programOf(args), ...args]
+    .map((word) => `'${word.replaceAll("'", `'\\''`)}'`)
+    .join(' ')
+
+export type TestTerminal = Readonly<{
+  /** All that has been shown so far. */
+  shown: () => string
+  type: (keys: string) => void
+  /** The exit code. */
+  ended: Promise<number>
+}>
+
+const plainTerminal = { SHELL: '/bin/sh', TERM: 'xterm', NO_COLOR: '1', PAGER: 'cat' }
+
+/** Runs lines of a shell in a pseudo terminal of so many columns, without colours. */
+export function inTerminal(
+  t: TestContext,
+  env: Record<string, string>,
+  lines: string,
+  { columns = 80 }: { columns?: number } = {},
+): TestTerminal {
+  // Ctrl-C reaches the shell too: without a trap some shells die of it, whatever their command made of it.
+  const script = `trap : INT; stty cols ${columns} rows 24; ${lines}`
+  const child = spawn('script', ['-qec', script, '/dev/null'], {
+    cwd: home,
+    env: { ...process.env, ...ownFolders, ...plainTerminal, ...env },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  t.after(() => child.kill())
+  let shown = ''
+  child.stdout.on('data', (chunk) => {
+    shown += chunk
+  })
+  const ended = once(child, 'close').then(([code]) => code as number)
+  return { shown: () => shown, type: (keys) => child.stdin.write(keys), ended }
+}

@@ -1,0 +1,59 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { CartageError } from '../../../src/client/cartage-error.ts'
+import { createAdminClient, createClient } from '../../../src/client/client.ts'
+import { addHost } from '../../../src/hosts/add-host.ts'
+import { createLog } from '../../../src/log/log.ts'
+import { startEmbeddedCluster } from '../../../src/postgres/cluster/embedded-cluster.ts'
+import type { Service } from '../../../src/service/service.ts'
+import { type Installation, newInstallation } from '../service/installation.ts'
+
+type HostCluster = Awaited<ReturnType<typeof startHost>>
+type TwoHosts = Readonly<{
+  service: Service
+  installation: Installation
+  cluster: HostCluster
+  second: number
+}>
+
+export async function startWithTwoHosts(t: TestContext, { worker } = { worker: true }): Promise<TwoHosts> {
+  const installation = await newInstallation(t)
+  const cluster = await startHost(t)
+  const service = await installation.start({ parts: { worker } })
+  const { id: second } = await addHost(service.services.installation, 'second', cluster.url)
+  return { service, installation, cluster, second }
+}
+
+export async function startHost(t: TestContext) {
+  const dataDir = await mkdtemp(join(tmpdir(), 'cartage-host-'))
+  const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }
+  const start = () => startEmbeddedCluster({ dataDir, log: createLog('error'), isOnTcp: true, settings })
+  let cluster = await start()
+  t.after(async () => {
+    await cluster.stop()
+    for (const path of [dataDir, cluster.directory]) await rm(path, { recursive: true, force: true })
+  })
+  return {
+    url: cluster.url,
+    directory: cluster.directory,
+    stop: () => cluster.stop(),
+    restart: async () => {
+      cluster = await start()
+    },
+  }
+}
+
+export const admin = (service: Service) =>
+  createAdminClient({ baseUrl: service.url, token: 'test-admin-token-for-all-tests' })
+
+export async function newUser(service: Service, username: string) {
+  const operator = admin(service)
+  const { api_key: token } = await operator.users.create({ username })
+  operator.close()
+  return createClient({ baseUrl: service.url, username, token })
+}
+
+export const isError = (status: number) => (error: unknown) =>
+  error instanceof CartageError && error.status === status

@@ -1,0 +1,218 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, type TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type pg from 'pg'
+import { createOrganization } from '../../../src/accounts/create-organization.ts'
+import { createUser, type NewUser } from '../../../src/accounts/create-user.ts'
+import { deleteOrganization } from '../../../src/accounts/delete-organization.ts'
+import { deleteUser } from '../../../src/accounts/delete-user.ts'
+import type { Account } from '../../../src/auth/account.ts'
+import { type Config, readConfig } from '../../../src/config/config.ts'
+import { AppError } from '../../../src/errors.ts'
+import type { InstallationSecrets } from '../../../src/hosts/secret/installation-secrets.ts'
+import { createLog } from '../../../src/log/log.ts'
+import { startEmbeddedCluster } from '../../../src/postgres/cluster/embedded-cluster.ts'
+import { type Service, startService } from '../../../src/service/service.ts'
+import { watchJobInvariants } from '../jobs/job-invariants.ts'
+import {
+  copyTemplate,
+  dropNamespace,
+  isLook,
+  look,
+  runSql,
+  testKeys,
+  withDatabase,
+} from '../runner/namespace.ts'
+
+export type SetupOptions = Readonly<{
+  /** Over the defaults of the configuration. */
+  config?: Partial<Config>
+  /** With a worker, and so in a namespace of its own: no other test's worker sees these jobs. */
+  worker?: boolean
+  /** A control database of its own. */
+  isIsolated?: boolean
+}>
+
+export type TestUser = Readonly<{
+  account: Account
+  username: string
+  masterToken: string
+  /** `http://.../user/<username>` */
+  base: string
+  /** Runs SQL in the user's database as a role: the master role unless told. Straight to PostgreSQL. */
+  sql: (text: string, values?: unknown[], role?: string) => Promise<pg.QueryResult>
+}>
+
+export type Setup = Readonly<{
+  url: string
+  service: Service
+  keys: InstallationSecrets
+  /** The administrator, in any database of the cluster. */
+  admin: (text: string, values?: unknown[], database?: string) => Promise<pg.QueryResult>
+  user: TestUser
+  createUser: (request?: Partial<NewUser>) => Promise<TestUser>
+  /** An organization with its owner; members are made with createUser({ organization }). */
+  createOrganization: () => Promise<{ name: string; owner: TestUser }>
+}>
+
+/** A running service with one fresh user. Tests of a file with the same options share the service, never the user. */
+export async function setup(t: TestContext, options: SetupOptions = {}): Promise<Setup> {
+  const { service, keys } = await sharedService(options)
+  const { installation } = service.services
+  const undo: (() => Promise<void>)[] = []
+  t.after(() => undoAll(undo))
+  const newUser = async (request: Partial<NewUser> = {}) => {
+    const { account, masterToken } = await createUser(installation, {
+      username: randomName('user'),
+      ...request,
+    })
+    undo.push(() => deleteUser(installation, account.username))
+    return testUser(service, account, masterToken)
+  }
+  const newOrganization = async () => {
+    const name = randomName('org')
+    const { owner } = await createOrganization(installation, {
+      name,
+      owner: { username: randomName('owner') },
+    })
+    undo.push(() => deleteOrganization(installation, name))
+    return { name, owner: testUser(service, owner.account, owner.masterToken) }
+  }
+  return {
+    url: service.url,
+    service,
+    keys,
+    admin: (text, values, database) => {
+      const connectionString = withDatabase(keys.adminUrl, database)
+      // Databases of tenants are dropped, copied and counted by their sessions.
+      const isOurs = database === undefined || database === service.services.config.namespace
+      if (isOurs && isLook(text)) return look(connectionString, text, values)
+      return runSql({ connectionString }, text, values)
+    },
+    user: await newUser(),
+    createUser: newUser,
+    createOrganization: newOrganization,
+  }
+}
+
+/** Backwards, as members go before their organization. */
+async function undoAll(undo: (() => Promise<void>)[]): Promise<void> {
+  for (const step of undo.reverse()) {
+    await step().catch((error: unknown) => {
+      // The test itself may have deleted it.
+      if (!(error instanceof AppError && error.kind === 'not-found')) throw error
+    })
+  }
+}
+
+export const randomName = (prefix: string) => `${prefix}-${randomBytes(5).toString('hex')}`
+
+/** Repeats `check` until it passes, less often the longer it takes; fails with its last error after the time is over. */
+export async function eventually<T>(check: () => T | Promise<T>, timeoutMs = 15_000): Promise<T> {
+  const deadline = Date.now() + timeoutMs
+  for (let pauseMs = 20; ; pauseMs = Math.min(pauseMs * 1.2, 100)) {
+    try {
+      return await check()
+    } catch (error) {
+      if (Date.now() > deadline) throw error
+      await sleep(pauseMs)
+    }
+  }
+}
+
+export const basic = (username: string, token: string) => ({
+  authorization: `Basic ${Buffer.from(`${username}:${token}`).toString('base64')}`,
+})
+
+function testUser(service: Service, account: Account, masterToken: string): TestUser {
+  const { databases, secrets } = service.services
+  return {
+    account,
+    username: account.username,
+    masterToken,
+    base: `${service.url}/user/${account.username}`,
+    sql: (text, values, role = account.masterRole) =>
+      runSql(
+        {
+          ...databases.hosts.get(account.hostId).address,
+          database: account.database,
+          user: role,
+          password: secrets.rolePassword(role),
+          options: `-c search_path=${account.schema === 'public' ? 'public,cartodb,postgis' : `"${account.schema}",cartodb,public,postgis`}`,
+        },
+        text,
+        values,
+      ),
+  }
+}
+
+/** test/run.ts gives the cluster and the namespace; a file run by itself starts a cluster of its own. */
+async function testCluster(): Promise<{ url: string; namespace: string }> {
+  const url = process.env.CARTAGE_TEST_DATABASE_URL
+  const namespace = process.env.CARTAGE_TEST_NAMESPACE
+  if (url && namespace) return { url, namespace }
+  const dataDir = await mkdtemp(join(tmpdir(), 'cartage-test-'))
+  const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }
+  const cluster = await startEmbeddedCluster({
+    dataDir,
+    log: createLog('warn'),
+    isEphemeral: true,
+    isOnTcp: true,
+    settings,
+  })
+  cleanups.push(async () => {
+    await cluster.stop()
+    await rm(dataDir, { recursive: true, force: true })
+  })
+  return { url: cluster.url, namespace: 'ct_alone' }
+}
+
+const cleanups: (() => Promise<void>)[] = []
+const running = new Map<string, Promise<{ service: Service; keys: InstallationSecrets }>>()
+let cluster: ReturnType<typeof testCluster> | undefined
+
+after(async () => {
+  for (const cleanup of cleanups.reverse()) await cleanup()
+})
+
+function sharedService(options: SetupOptions) {
+  const key = JSON.stringify(options)
+  const known = running.get(key) ?? launch(options)
+  running.set(key, known)
+  return known
+}
+
+async function launch(options: SetupOptions): Promise<{ service: Service; keys: InstallationSecrets }> {
+  cluster ??= testCluster()
+  const { url, namespace: shared } = await cluster
+  const isIsolated = options.isIsolated || options.worker
+  const namespace = isIsolated ? `${shared}_${randomBytes(3).toString('hex')}` : shared
+  const config: Config = {
+    ...readConfig({}),
+    port: 0,
+    namespace,
+    logLevel: 'error',
+    requestTimeoutMs: 10_000,
+    connectionsPerHost: 12,
+    ...options.config,
+  }
+  const keys = testKeys(url)
+  if (isIsolated) await copyTemplate(url, shared, namespace)
+  const service = await startService(
+    config,
+    keys,
+    { http: true, worker: options.worker ?? false },
+    createLog(config.logLevel),
+  )
+  cleanups.push(async () => {
+    await service.stop()
+    if (isIsolated) await dropNamespace(url, namespace)
+  })
+  // Not on a connection of the service, which has no time to wait for the tests of other files.
+  const connectionString = withDatabase(url, namespace)
+  await watchJobInvariants({ query: (text) => runSql({ connectionString }, text) })
+  return { service, keys }
+}
