@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { masterTargetOf } from '../auth/account.ts'
 import type { SessionTarget } from '../postgres/session-target.ts'
-import { type Flight, type JobRow, readStoredJob, type StoredJob } from './job-store.ts'
+import { type JobRow, readStoredJob, type StoredJob } from './job-store.ts'
 
 /** What a worker asks for. */
 export type ClaimRequest = Readonly<{
@@ -12,22 +12,10 @@ export type ClaimRequest = Readonly<{
   perUser: number
   perHost: number
   openHosts: readonly number[]
-  /** Open, still empty transactions for the next job of their user. */
-  transactions: readonly OpenTransaction[]
-}>
-
-export type OpenTransaction = Readonly<{
-  userId: number
-  flight: Flight
-  /** The server epoch in which it was begun. */
-  epoch: string
 }>
 
 export type Claims = Readonly<{
-  /**
-   * A claimed job with a flight got a transaction that was offered for it, or had a flight when it lost its last
-   * worker.
-   */
+  /** A claimed job with a flight had it when it lost its last worker. */
   claimed: readonly ClaimedJob[]
   /** There may be more jobs to claim. */
   hasMore: boolean
@@ -42,8 +30,6 @@ export type ClaimedJob = StoredJob &
     /** How often its step lost its connection, and how often its worker or the whole server was lost. */
     losses: number
     restarts: number
-    /** More jobs of the same user are waiting. */
-    isFollowed: boolean
   }>
 
 /** A job of the view cartage.runnable_jobs, as JSON. */
@@ -52,7 +38,6 @@ type ClaimedRow = JobRow &
     claim: string
     flight_losses: number
     flight_restarts: number
-    is_followed?: boolean
     master_role: string
     schema_name: string
     host_id: number
@@ -68,18 +53,8 @@ export function readClaims({ claimed = [], has_more: hasMore = false }: ClaimsRe
 
 /** A request as the queue's functions take it; the limit per user is passed separately. */
 export function claimValues(request: ClaimRequest | undefined): unknown[] {
-  const { workerId, wanted, wantedOrphans, perHost, openHosts, transactions } = request ?? {}
-  const offered = transactions && JSON.stringify(byUser(transactions))
-  return [workerId, wanted, wantedOrphans, perHost, openHosts, offered]
-}
-
-function byUser(transactions: readonly OpenTransaction[]) {
-  return Object.fromEntries(
-    transactions.map(({ userId, epoch, flight: { xid, pid, backendStart } }) => [
-      userId,
-      { xid, pid, backend_start: backendStart, epoch },
-    ]),
-  )
+  const { workerId, wanted, wantedOrphans, perHost, openHosts } = request ?? {}
+  return [workerId, wanted, wantedOrphans, perHost, openHosts]
 }
 
 function readClaimedJob(row: ClaimedRow): ClaimedJob {
@@ -90,7 +65,6 @@ function readClaimedJob(row: ClaimedRow): ClaimedJob {
     claim: row.claim,
     losses: row.flight_losses,
     restarts: row.flight_restarts,
-    isFollowed: row.is_followed ?? false,
   }
 }
 

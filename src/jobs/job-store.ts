@@ -182,7 +182,7 @@ function readJob(row: JobRow): Job {
     status: row.status,
     updatedAt: new Date(row.updated_at),
   }
-  // Claimed together with a begun transaction, and not written since.
+  // Up to 0.1.0 a job could be claimed with a transaction begun before; such a row may be left by a worker that was killed.
   const isHandedOver = row.flight_pid !== null && !runningStep(job)
   return isHandedOver ? accepted(beginStep(job, job.updatedAt)) : job
 }

@@ -50,7 +50,7 @@ export async function enqueueJobs(
   const sorted = [...jobs].sort((one, other) => one.account.userId - other.account.userId)
   const { rows } = await control.query<{ answer: QueuedRecord }>({
     name: 'enqueue-jobs',
-    text: 'select cartage.enqueue_jobs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) as answer',
+    text: 'select cartage.enqueue_jobs($1, $2, $3, $4, $5, $6, $7, $8, $9) as answer',
     values: [
       JSON.stringify(sorted.map(recordOf)),
       isPatient,

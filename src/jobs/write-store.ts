@@ -47,7 +47,7 @@ export async function writeJobs(
 ): Promise<WrittenJobs> {
   const { rows } = await control.query<{ answer: WrittenRecord }>({
     name: 'write-jobs',
-    text: 'select cartage.write_jobs($1, $2, $3, $4, $5, $6, $7, $8, $9) as answer',
+    text: 'select cartage.write_jobs($1, $2, $3, $4, $5, $6, $7, $8) as answer',
     values: [
       JSON.stringify(writes.map(recordOf).sort(inOrder)),
       isPatient,

@@ -1,8 +1,8 @@
 import { isFinal } from '../contract/job-status.ts'
+import type { ClaimedJob } from '../jobs/claim-store.ts'
 import type { Job } from '../jobs/job.ts'
 import { releaseClaims } from '../jobs/queue-store.ts'
 import { JobRun } from './job-run.ts'
-import type { GivenJob } from './queue-exchange.ts'
 import { end, type Interruption, release, reloadRun } from './record-run.ts'
 import { runStep, settleTakenOver } from './run-step.ts'
 import type { WorkContext } from './work-context.ts'
@@ -11,26 +11,26 @@ import type { WorkContext } from './work-context.ts'
 export type Parting = Job | 'dropped' | Exclude<Interruption, 'other epoch'>
 
 /** Continues a job to its end, as long as it is ours. Never rejects. */
-export async function executeJob(context: WorkContext, given: GivenJob): Promise<Parting> {
+export async function executeJob(context: WorkContext, claimed: ClaimedJob): Promise<Parting> {
   const { log } = context
-  logStart(context, given)
-  const parting = await executeWhileOurs(context, given).catch((error: unknown) =>
-    drop(context, given, error),
+  logStart(context, claimed)
+  const parting = await executeWhileOurs(context, claimed).catch((error: unknown) =>
+    drop(context, claimed, error),
   )
-  log.debug({ jobId: given.claimed.job.id, parting: typeof parting === 'object' ? 'ended' : parting }, 'job')
+  log.debug({ jobId: claimed.job.id, parting: typeof parting === 'object' ? 'ended' : parting }, 'job')
   return parting
 }
 
-function logStart({ log, metrics }: WorkContext, { claimed, begun }: GivenJob): void {
-  const isTakenOver = claimed.flight !== null && !begun
+function logStart({ log, metrics }: WorkContext, { job, flight }: ClaimedJob): void {
+  const isTakenOver = flight !== null
   if (isTakenOver) metrics?.jobTakenOver()
-  const { id: jobId, user: username, items } = claimed.job
+  const { id: jobId, user: username, items } = job
   log.info({ jobId, username, items: items.length }, isTakenOver ? 'job taken over' : 'job started')
 }
 
 /** After a crash of the server, starts again from the database's state. */
-async function executeWhileOurs(context: WorkContext, given: GivenJob): Promise<Parting> {
-  let run = new JobRun(context.epoch.id, given)
+async function executeWhileOurs(context: WorkContext, claimed: ClaimedJob): Promise<Parting> {
+  let run = new JobRun(context.epoch.id, claimed)
   try {
     for (;;) {
       const parting = await runToEnd(context, run)
@@ -55,13 +55,12 @@ async function runToEnd(context: WorkContext, run: JobRun): Promise<Job | Interr
 
 async function drop(
   { databases, log, abandoned }: WorkContext,
-  { claimed }: GivenJob,
+  { job: { id: jobId }, claim }: ClaimedJob,
   error: unknown,
 ): Promise<Parting> {
-  const jobId = claimed.job.id
   if (abandoned.aborted) return 'dropped'
   log.error({ err: error, jobId }, 'a job was dropped')
-  await releaseClaims(databases.control, [claimed.claim]).catch((again: unknown) =>
+  await releaseClaims(databases.control, [claim]).catch((again: unknown) =>
     log.error({ err: again, jobId }, 'cannot release a dropped job'),
   )
   return 'dropped'

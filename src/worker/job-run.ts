@@ -7,8 +7,6 @@ import type { Flight } from '../jobs/job-store.ts'
 import type { JobWrite } from '../jobs/write-store.ts'
 import { firstHostId } from '../postgres/hosts.ts'
 import type { Session } from '../postgres/session.ts'
-import type { BegunSession } from './begun-transactions.ts'
-import type { GivenJob } from './queue-exchange.ts'
 
 /** A claimed job in this worker: the row as last written, and what has happened since. Only this class changes it. */
 export class JobRun {
@@ -25,21 +23,19 @@ export class JobRun {
   #restarts: number
   #unsent = 0
   #session: Session | null
-  /** The open transaction on the session, for the next step. It may have been announced already. */
-  #ahead: Flight | null
+  /** The open transaction on the session, for the next step. */
+  #ahead: Flight | null = null
   #isRefusedInside = false
 
-  constructor(epoch: string, { claimed, begun }: GivenJob, session: Session | null = null) {
+  constructor(epoch: string, claimed: ClaimedJob, session: Session | null = null) {
     this.claimed = claimed
-    this.epoch = begun?.epoch ?? epoch
+    this.epoch = epoch
     this.#revision = claimed.revision
     this.#job = claimed.job
-    // The same object as `#ahead` if it is the same flight.
-    this.#flight = claimed.flight && (begun?.flight ?? claimed.flight)
+    this.#flight = claimed.flight
     this.#losses = claimed.losses
     this.#restarts = claimed.restarts
-    this.#session = begun?.session ?? session
-    this.#ahead = begun?.flight ?? null
+    this.#session = session
   }
 
   get job(): Job {
@@ -73,11 +69,6 @@ export class JobRun {
     return this.#ahead !== null
   }
 
-  /** The next step is already in flight, in the transaction begun for it. */
-  get isAnnounced(): boolean {
-    return this.#flight !== null && this.#flight === this.#ahead
-  }
-
   /** PostgreSQL refused to run the step inside a transaction, so it runs outside. */
   get isRefusedInside(): boolean {
     return this.#isRefusedInside
@@ -99,16 +90,6 @@ export class JobRun {
     const ahead = this.#ahead
     this.#ahead = null
     return ahead
-  }
-
-  /** Takes the session and its open transaction, for the user's next job. */
-  takeBegun(): BegunSession | undefined {
-    const { claimed, epoch } = this
-    const session = this.#session
-    const flight = this.takeAhead()
-    if (!session || !flight) return undefined
-    this.#session = null
-    return { userId: claimed.userId, session, flight, epoch, begunAt: performance.now() }
   }
 
   setFlight(flight: Flight): void {

@@ -22,7 +22,7 @@ export type Stop = Interruption | SettledOutcome | 'gone'
 export async function reloadRun(context: WorkContext, run: JobRun): Promise<JobRun | undefined> {
   await retryControlWrite(context, () => context.epoch.renew())
   const claimed = await retryControlWrite(context, () => reloadJob(context.databases.control, run.claimed))
-  return claimed && new JobRun(context.epoch.id, { claimed, begun: undefined }, run.session)
+  return claimed && new JobRun(context.epoch.id, claimed, run.session)
 }
 
 /**
@@ -31,7 +31,6 @@ export async function reloadRun(context: WorkContext, run: JobRun): Promise<JobR
  * sent before and must not be sent again, although the restored or failed-over control database does not know it.
  */
 export async function announce(context: WorkContext, run: JobRun, flight: Flight): Promise<Stop | undefined> {
-  if (flight === run.flight) return undefined
   // PostgreSQL refused to run it in the transaction announced before, so that flight is settled; its backend is ours.
   const refused = run.flight
   run.setFlight(flight)
@@ -91,10 +90,6 @@ export async function release(context: WorkContext, run: JobRun): Promise<Interr
 
 /** Returns the job as it has ended. */
 export async function end(context: WorkContext, run: JobRun): Promise<Job | Interruption> {
-  const { begunTransactions } = context
-  begunTransactions.noteEnd(run.claimed.userId)
-  const begun = run.takeBegun()
-  if (begun) begunTransactions.put(begun)
   const ended = await write(context, endOf(run.toWrite().from, run.job, run.epoch))
   if (ended.outcome === 'written') logEnd(context, run.job, ended.at)
   return followUp(run, ended) ?? { ...run.job, updatedAt: ended.at }

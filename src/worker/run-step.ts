@@ -44,7 +44,7 @@ function statementOf(context: WorkContext, run: JobRun): Statement {
     timeoutMs: step.kind === 'item' ? Math.min(step.timeoutMs ?? limitMs, limitMs) : limitMs,
     isBesideControl: run.isBesideControl,
     isRefusedInside: run.isRefusedInside,
-    isFollowed: isFollowed(context, run),
+    isFollowed: isFollowed(run),
   }
 }
 
@@ -53,13 +53,9 @@ function valuesOf(job: Job, step: Step) {
   return { jobId: job.id, errorMessage: failed.failedReason ?? '' }
 }
 
-/** Whether to begin a transaction ahead: for the next step, or for the user's next job. */
-function isFollowed({ begunTransactions }: WorkContext, run: JobRun): boolean {
-  const isLast = isFinal(accepted(stepSucceeded(run.job, new Date())).status)
-  if (!isLast) return true
-  const { userId, isFollowed: hasMoreWaiting } = run.claimed
-  const isExpected = hasMoreWaiting || begunTransactions.isSteady(userId)
-  return run.isBesideControl && begunTransactions.isWorthwhile && isExpected
+/** If the step succeeds, another one follows. */
+function isFollowed(run: JobRun): boolean {
+  return !isFinal(accepted(stepSucceeded(run.job, new Date())).status)
 }
 
 /**
@@ -115,8 +111,8 @@ async function settle(
 
 /** A job that we took over may be in flight on a connection of its last worker. */
 export async function settleTakenOver(context: WorkContext, run: JobRun): Promise<Interruption | undefined> {
-  const { flight, isAnnounced } = run
-  if (!flight || isAnnounced) return undefined
+  const { flight } = run
+  if (!flight) return undefined
   const reason = 'its worker was lost'
   const loss = { isTimedOut: false, isInnocent: true, isCut: false }
   return settleLoss(context, run, { kind: 'lost', flight, reason, ...loss })

@@ -14,10 +14,6 @@ export class RunningJobs {
     return [...this.#jobs.keys()].some((job) => job.claim === claim)
   }
 
-  hasUser(userId: number): boolean {
-    return [...this.#jobs.keys()].some((job) => job.userId === userId)
-  }
-
   /** `run` resolves to the job if it has ended, and never rejects. */
   add(job: ClaimedJob, run: Promise<Job | undefined>): void {
     this.#jobs.set(

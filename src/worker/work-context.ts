@@ -3,7 +3,6 @@ import type { JobWrite, WriteResult } from '../jobs/write-store.ts'
 import type { Log } from '../log/log.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { Databases } from '../postgres/databases.ts'
-import type { BegunTransactions } from './begun-transactions.ts'
 import type { HostHealth } from './host-health.ts'
 import type { ServerEpoch } from './server-epoch.ts'
 
@@ -19,7 +18,6 @@ export type WorkContext = WorkerOptions &
   Readonly<{
     health: HostHealth
     epoch: ServerEpoch
-    begunTransactions: BegunTransactions
     /** Writes with the next exchange. */
     write: (write: JobWrite) => Promise<WriteResult>
     /** The worker stops: cut statements short and release their jobs. */

@@ -1,21 +1,18 @@
 import { setMaxListeners } from 'node:events'
 import { isFinal } from '../contract/job-status.ts'
-import type { ClaimRequest, Claims } from '../jobs/claim-store.ts'
+import type { ClaimedJob, ClaimRequest, Claims } from '../jobs/claim-store.ts'
 import type { Job } from '../jobs/job.ts'
 import type { LocalWorker } from '../jobs/local-worker.ts'
 import { capLastServed, claimsOf, orphanMessage, releaseClaims } from '../jobs/queue-store.ts'
 import { type JobWrite, type WriteResult, writeJobs } from '../jobs/write-store.ts'
 import { GroupCommit, isInDoubt } from '../postgres/control/group-commit.ts'
-import { jobConnections } from '../postgres/databases.ts'
 import { loadGrammar } from '../sql/grammar.ts'
-import { BegunTransactions } from './begun-transactions.ts'
 import { ClaimDemand } from './claim-demand.ts'
 import { DeadWorkers } from './dead-workers.ts'
 import { executeJob } from './execute-job.ts'
 import { HostHealth } from './host-health.ts'
 import { JobCleaner } from './job-cleaner.ts'
 import { Presence } from './presence.ts'
-import { type Exchange, exchangeWithQueue, type GivenJob } from './queue-exchange.ts'
 import { RunningJobs } from './running-jobs.ts'
 import { ServerEpoch } from './server-epoch.ts'
 import type { WorkerOptions } from './work-context.ts'
@@ -44,7 +41,6 @@ export class Worker implements LocalWorker {
   readonly #presence: Presence
   readonly #deadWorkers: DeadWorkers
   readonly #cleaner: JobCleaner
-  readonly #begunTransactions: BegunTransactions
   readonly #running = new RunningJobs()
   readonly #demand = new ClaimDemand()
   readonly #exchanges = new GroupCommit<JobWrite, WriteResult>((writes, isPatient) =>
@@ -62,11 +58,10 @@ export class Worker implements LocalWorker {
   #backoffMs = shortestBackoffMs
 
   constructor(options: WorkerOptions) {
-    const { config, databases, log } = options
+    const { databases, log } = options
     this.#options = options
     this.#health = new HostHealth(databases, log, () => this.#hear(orphanMessage))
     this.#epoch = new ServerEpoch(databases.control)
-    this.#begunTransactions = new BegunTransactions(jobConnections(config) - config.jobsPerWorker)
     this.#presence = new Presence(databases.control, log, {
       onNews: (message) => this.#hear(message ?? orphanMessage),
       onDeath: () => this.#startNewLife(),
@@ -104,12 +99,9 @@ export class Worker implements LocalWorker {
     const room = this.#options.config.jobsPerWorker - this.#running.count
     if (room <= 0 || !this.#mayAsk) return send()
     const wanted = Math.max(0, Math.min(users.length, room - this.#asked))
-    // The begun transaction of a user whose job is just ending is for the job in that answer.
-    const idle = users.filter((userId) => !this.#running.hasUser(userId))
-    const offered = idle.flatMap((userId) => this.#begunTransactions.take(userId) ?? [])
     const free = this.#demand.reserve(wanted)
     try {
-      return await this.#exchange({ request: this.#requestFor(wanted, 0), offered, send })
+      return await this.#exchange(this.#requestFor(wanted, 0), send)
     } finally {
       free()
       // No worker was notified, and an exchange in flight may have missed the new jobs, or had no room for them.
@@ -148,17 +140,19 @@ export class Worker implements LocalWorker {
     const request = this.#requestAfter(writes)
     if (writes.length === 0 && !request) return []
     const { control } = this.#options.databases
-    const offered = request && !isPatient ? this.#begunTransactions.takeAll() : []
-    const send = (complete?: ClaimRequest) => writeJobs(control, writes, { isPatient, request: complete })
-    return (await this.#exchange({ request, offered, send }, isPatient)).written
+    const send = () => writeJobs(control, writes, { isPatient, request })
+    return (await this.#exchange(request, send, isPatient)).written
   }
 
   /** Runs the jobs that an exchange returns. */
-  async #exchange<Answer extends Claims>(exchange: Exchange<Answer>, isPatient = false): Promise<Answer> {
-    const { request } = exchange
+  async #exchange<Answer extends Claims>(
+    request: ClaimRequest | undefined,
+    send: (request?: ClaimRequest) => Promise<Answer>,
+    isPatient = false,
+  ): Promise<Answer> {
     this.#asked += request?.wanted ?? 0
-    const running = exchangeWithQueue(this.#begunTransactions, exchange).then(({ answer, given }) => {
-      for (const job of given) this.#run(job)
+    const running = send(request).then((answer) => {
+      for (const job of answer.claimed) this.#run(job)
       return answer
     })
     this.#underWay.add(running)
@@ -177,7 +171,7 @@ export class Worker implements LocalWorker {
   }
 
   /** One job for each that ends, and as many more as there may be and as there is room for. */
-  #requestAfter(writes: readonly JobWrite[]): Exchange<never>['request'] {
+  #requestAfter(writes: readonly JobWrite[]): ClaimRequest | undefined {
     if (this.#isStopping) return undefined
     const { wanted, wantedOrphans } = this.#mayAsk
       ? this.#demand.take(this.#running.count, this.#options.config.jobsPerWorker)
@@ -186,7 +180,7 @@ export class Worker implements LocalWorker {
     return this.#requestFor(wanted, wantedOrphans)
   }
 
-  #requestFor(wanted: number, wantedOrphans: number): Exchange<never>['request'] {
+  #requestFor(wanted: number, wantedOrphans: number): ClaimRequest | undefined {
     const { id: workerId } = this.#presence
     if (workerId === undefined) return undefined
     const { jobsPerUser: perUser, jobsPerHost: perHost } = this.#options.config
@@ -199,24 +193,23 @@ export class Worker implements LocalWorker {
     this.#backoffMs = Math.min(2 * this.#backoffMs, longestBackoffMs)
   }
 
-  #run(given: GivenJob): void {
+  #run(claimed: ClaimedJob): void {
     this.#backoffMs = shortestBackoffMs
     const context = {
       ...this.#options,
       health: this.#health,
       epoch: this.#epoch,
-      begunTransactions: this.#begunTransactions,
       write: (write: JobWrite) => this.#exchanges.write(write),
       interrupted: this.#life.interrupt.signal,
       abandoned: this.#life.abandon.signal,
     }
-    const run = executeJob(context, given).then((parting) => {
+    const run = executeJob(context, claimed).then((parting) => {
       if (typeof parting === 'object') return parting
       // The exchange that ends a job tells whether there is another one.
       this.#hear('')
       return undefined
     })
-    this.#running.add(given.claimed, run)
+    this.#running.add(claimed, run)
   }
 
   async #poll(): Promise<void> {

@@ -17,7 +17,8 @@ test('a fallback with the error message hundreds of times is filled in at once',
     const spent = Math.min(
       ...[1, 2, 3].map(() => cpuMs(() => renderFallback(template, { jobId: 'a', errorMessage }))),
     )
-    assert.ok(spent < 50, `${template.slice(0, 30)}: ${Math.round(spent)} ms`)
+    // Linear work: some 20 ms. A search that begins anew at each character takes seconds.
+    assert.ok(spent < 250, `${template.slice(0, 30)}: ${Math.round(spent)} ms`)
   }
 })
 

@@ -39,16 +39,14 @@ async function watchWrites(
   }
 }
 
-test('a job is queued, given to the worker of its process and announced with one wait for the disk', async (t) => {
+test('a job is queued and given to the worker of its process with one wait for the disk', async (t) => {
   const bundle = await setup(t, { worker: true, isIsolated: true })
   const writesOf = await watchWrites(t, bundle)
   const api = jobApi(bundle.user)
-  // The third one finds a transaction that was begun for it, unless the machine took too long.
+  // The worker may be busy with the end of the job before.
   await eventually(async () => {
-    await runJob(api, 'select 1')
-    await runJob(api, 'select 1')
     const { job_id: id } = await runJob(api, 'select 1')
-    assert.deepEqual(await writesOf(id), ['running', 'done'])
+    assert.deepEqual(await writesOf(id), ['running', 'running', 'done'], 'given, announced, ended')
   }, 60_000)
 })
 
@@ -76,7 +74,7 @@ test('a job that comes alone overtakes nobody, is started once, and not for a us
   const { account } = await createUser()
   t.after(() => control.query('delete from cartage.jobs; delete from cartage.job_queues'))
   const limits = { perUser: 1, perHost: 9, openHosts: [1] }
-  const request = { workerId: 1, wanted: 1, wantedOrphans: 0, transactions: [], ...limits }
+  const request = { workerId: 1, wanted: 1, wantedOrphans: 0, ...limits }
   const newJob = () => ({
     id: randomUUID(),
     account,

@@ -32,26 +32,7 @@ async function submitGate(user: TestUser): Promise<() => Promise<unknown>> {
   return () => user.sql('insert into go default values')
 }
 
-test('the next job of a user is in flight the moment it is given to the worker', async (t) => {
-  const bundle = await setup(t, { worker: true })
-  const { control } = bundle.service.services.databases
-  const { api, id } = await submitLast(bundle, ['select pg_sleep(600)', 'select 1'])
-  const { rows } = await control.query(
-    'select progress, flight_pid, flight_xid from cartage.jobs where id = $1',
-    [id],
-  )
-  assert.equal(rows[0].progress, null)
-  assert.ok(rows[0].flight_pid && rows[0].flight_xid)
-  const { status, query } = (await api.read(id)) as unknown as { status: string; query: { status: string }[] }
-  assert.equal(status, 'running')
-  assert.deepEqual(
-    query.map((item) => item.status),
-    ['running', 'pending'],
-  )
-  assert.equal((await api.cancel(id)).status, 'cancelled')
-})
-
-test('a job that was handed over can be cancelled, and then has not happened', async (t) => {
+test('a job given with the end of the last one can be cancelled, and then has not happened', async (t) => {
   const bundle = await setup(t, { worker: true })
   const { user } = bundle
   await user.sql('create table ledger (item int)')
@@ -61,7 +42,7 @@ test('a job that was handed over can be cancelled, and then has not happened', a
   assert.equal((await runJob(api, 'insert into ledger values (2)')).status, 'done')
 })
 
-test('a job that was handed over and cannot run in a transaction runs outside of one', async (t) => {
+test('a job given with the end of the last one that cannot run in a transaction runs outside of one', async (t) => {
   const bundle = await setup(t, { worker: true })
   await bundle.user.sql('create table ledger (item int)')
   const { api, id } = await submitLast(bundle, 'vacuum ledger')
@@ -170,7 +151,7 @@ test('a claim is on the disk before it is answered', async (t) => {
     await jobApi(user).submit('select 1')
     await client.query('begin')
     const claimed = await client.query(
-      `select cardinality(claimed) as jobs from cartage.claim_jobs(1, 1, 0, 100, 100, '{1}', '{}', null)`,
+      `select cardinality(claimed) as jobs from cartage.claim_jobs(1, 1, 0, 100, 100, '{1}')`,
     )
     const { rows } = await client.query('select pg_current_wal_insert_lsn() as written')
     await client.query('commit')
@@ -278,23 +259,6 @@ test('a job for which nobody may claim just now is claimed a moment later', asyn
   assert.ok(median < 250, `${median} ms`)
 })
 
-test('a user who sends one job after the other finds a transaction begun for each', async (t) => {
-  const { user } = await setup(t, { worker: true })
-  const api = jobApi(user)
-  await user.sql('create table ledger (item serial, began timestamptz default now())')
-  const sent: Date[] = []
-  // It is kept for a moment only, which the next job may miss on a busy machine.
-  await eventually(async () => {
-    for (let turn = 0; turn < 5; turn++) {
-      const { created_at } = await runJob(api, 'insert into ledger default values')
-      sent.push(new Date(created_at))
-    }
-    const { rows } = await user.sql('select began from ledger order by item')
-    assert.equal(rows.length, sent.length)
-    assert.ok(rows.some(({ began }, at) => began < sent[at]!))
-  }, 60_000)
-})
-
 test('more than ten jobs at once are nothing to warn of', async (t) => {
   const warnings: Error[] = []
   const note = (warning: Error) => warnings.push(warning)
@@ -333,7 +297,6 @@ test('who ends a job is given none while somebody on another host comes first', 
     perUser: 1,
     perHost: 9,
     openHosts: [1],
-    transactions: [],
   }
   const claim = async () => (await writeJobs(control, [], { request: { ...request, wanted: 1 } })).claimed
   const end = (from: ClaimedJob, openHosts: readonly number[]) =>

@@ -11,7 +11,7 @@ import type { Bounds } from '../../support/search/bounds.ts'
  *
  * Read on in state.ts (what there is), messages.ts (what the databases do when they are asked), worker.ts, canceller.ts and
  * faults.ts (who acts, and what goes wrong) and invariants.ts (what must hold). What is left out: fallbacks, statements
- * outside of a transaction, transactions begun ahead, and an old primary that goes on after a fail-over.
+ * outside of a transaction, the transaction of the next item begun ahead, and an old primary that goes on after a fail-over.
  */
 export type Protocol = Readonly<{
   /** A write changes nothing if the row has another claim, */
