@@ -7,7 +7,7 @@ import { refreshCatalog } from '../api/catalog.ts'
 import { waitForService } from '../api/connection.ts'
 import { startJob, watchJob } from '../api/jobs.ts'
 import { session } from '../api/session.ts'
-import { readRows, readSql } from '../api/sql.ts'
+import { changeBySql, readRows } from '../api/sql.ts'
 import { tell } from '../parts/live.tsx'
 import { sendFile } from './send-file.ts'
 
@@ -107,7 +107,7 @@ export class ImportRun {
   async #finish(): Promise<void> {
     const { after } = this.#statements
     if (!session.value?.isMaster) {
-      for (const statement of after) await readSql(statement)
+      for (const statement of after) await changeBySql(statement)
       return
     }
     const { job_id } = await startJob(after)
