@@ -63,7 +63,7 @@ function isCliBuilt() {
 
 function hashSources() {
   const hash = createHash('sha256')
-  const sources = ['cli', 'client', 'contract', 'file-import']
+  const sources = ['cli', 'client', 'contract', 'file-import', 'sql-text']
     .flatMap((part) =>
       readdirSync(join(root, 'src', part), { recursive: true }).map((path) => join('src', part, path)),
     )

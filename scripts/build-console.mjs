@@ -61,7 +61,7 @@ function isConsoleBuilt() {
 }
 
 function hashConsole() {
-  const shared = ['client', 'contract', 'file-import']
+  const shared = ['client', 'contract', 'file-import', 'sql-text']
     .flatMap((part) =>
       readdirSync(join(root, 'src', part), { recursive: true }).map((path) => join('src', part, path)),
     )

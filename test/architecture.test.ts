@@ -22,7 +22,7 @@ const layers = [
   ['log'],
   ['config'],
   ['files', 'waiting'],
-  ['client', 'file-import'],
+  ['client', 'file-import', 'sql-text'],
   ['contract'],
 ]
 
@@ -60,7 +60,7 @@ test('only the command line imports the client, and what it stands on is the con
   const isContract = ({ to }: Import) => partOf(to) === 'contract'
   assert.deepEqual(outOf('contract'), [])
   assert.deepEqual(
-    [...outOf('client'), ...outOf('file-import')].filter((edge) => !isContract(edge)),
+    [...outOf('client'), ...outOf('file-import'), ...outOf('sql-text')].filter((edge) => !isContract(edge)),
     [],
   )
   const users = all.filter(({ to }) => partOf(to) === 'client' || partOf(to) === 'file-import')
@@ -84,7 +84,7 @@ test('the command line for people reaches nothing of the service but its client 
   }
   visit('cli/user/entry.ts')
   assert.ok(reached.has('client/client.ts'))
-  const known = ['cli', 'client', 'contract', 'file-import', 'config', 'files']
+  const known = ['cli', 'client', 'contract', 'file-import', 'sql-text', 'config', 'files']
   assert.deepEqual(
     [...reached].filter((file) => !known.includes(partOf(file))),
     [],

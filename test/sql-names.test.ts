@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { type Lexeme, lexemes } from '../src/sql/lexemes.ts'
+import { type Lexeme, lexemes } from '../src/sql-text/lexemes.ts'
 import { setup } from './support/service/setup.ts'
 
 // On a tenant's session a bare name may mean something that the tenant made. So whatever runs there names the schema of
@@ -85,7 +85,7 @@ type Source = Readonly<{ path: string; text: string }>
 async function sourceFiles(): Promise<readonly Source[]> {
   const found = (await readdir(root, { recursive: true })).filter(
     // The doors for people and requests show SQL in examples, and run none.
-    (path) => path.endsWith('.ts') && !/^(http|cli|client|contract|file-import)\//.test(path),
+    (path) => path.endsWith('.ts') && !/^(http|cli|client|contract|file-import|sql-text)\//.test(path),
   )
   return Promise.all(
     found.map(async (path) => ({ path, text: withoutComments(await readFile(join(root, path), 'utf8')) })),

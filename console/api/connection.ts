@@ -1,4 +1,6 @@
 import { signal } from '@preact/signals'
+import { browserTransport } from '../../src/client/http/browser-transport.ts'
+import { sendForText } from '../../src/client/http/send.ts'
 import { serviceAddress } from '../parts/browser/address.ts'
 
 /** False while the service does not answer: the frame then shows a bar. */
@@ -23,11 +25,16 @@ async function askUntilAnswered(): Promise<void> {
 }
 
 function isAlive(): Promise<boolean> {
-  return fetch(`${serviceAddress}/health/live`, {
-    cache: 'no-store',
-    signal: AbortSignal.timeout(5_000),
-  }).then(
-    (response) => response.ok,
+  return sendForText(anybody, 'isAlive', { signal: AbortSignal.timeout(5_000) }).then(
+    () => true,
     () => false,
   )
+}
+
+const anybody = {
+  baseUrl: serviceAddress,
+  authorization: () => undefined,
+  transport: browserTransport,
+  retries: 0,
+  hooks: {},
 }

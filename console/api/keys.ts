@@ -1,4 +1,3 @@
-import { onlyOnce } from '../../src/client/http/only-once.ts'
 import type { Grant, KeyDocument, KeyList } from '../../src/contract/documents.ts'
 import { maxPerPage } from '../../src/contract/limits.ts'
 import { type ApiCall, requestJson } from './request.ts'
@@ -20,7 +19,7 @@ export const readKey = (name: string, of: KeysOf = {}) =>
   requestJson<KeyDocument>('readKey', callFor(of, { parameters: { key: name } }))
 
 export const createKey = (key: Readonly<{ name: string; grants: readonly Grant[] }>, of: KeysOf = {}) =>
-  requestJson<KeyDocument>('createKey', callFor(of, { json: key, headers: onlyOnce() }))
+  requestJson<KeyDocument>('createKey', callFor(of, { json: key }))
 
 export const regenerateToken = (name: string, of: KeysOf = {}) =>
   requestJson<KeyDocument>('regenerateToken', callFor(of, { parameters: { key: name } }))

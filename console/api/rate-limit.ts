@@ -6,8 +6,8 @@ export type RateLimit = Readonly<{ limit: number; remaining: number; resetSecond
 /** The rate limit of the last answer; undefined if the service has none. */
 export const lastRateLimit = signal<RateLimit | undefined>(undefined)
 
-export function noteRateLimit(headers: Headers): void {
-  const read = (name: string) => Number(headers.get(`carto-rate-limit-${name}`) ?? Number.NaN)
+export function noteRateLimit(header: (name: string) => string | undefined): void {
+  const read = (name: string) => Number(header(`carto-rate-limit-${name}`) ?? Number.NaN)
   const [limit, remaining, resetSeconds] = [read('limit'), read('remaining'), read('reset')]
   if (!Number.isNaN(limit + remaining + resetSeconds)) {
     lastRateLimit.value = { limit, remaining, resetSeconds, seenAt: serviceNow() }

@@ -1,51 +1,56 @@
+import { hasCode } from '../../src/client/cartage-error.ts'
+import { browserTransport } from '../../src/client/http/browser-transport.ts'
+import { type Call, type Connection, send, sendForText } from '../../src/client/http/send.ts'
+import type { HttpResponse } from '../../src/client/http/transport.ts'
 import { type OperationId, operations, pathOf } from '../../src/contract/operations.ts'
 import { serviceAddress } from '../parts/browser/address.ts'
 import { noteServiceTime } from '../parts/browser/clock.ts'
-import { type ApiError, errorOf, isAbort, UnreachableError } from './api-error.ts'
+import { UnreachableError } from './api-error.ts'
 import { waitForService } from './connection.ts'
 import { authorizationOf, type Credential } from './credential.ts'
 import { noteRateLimit } from './rate-limit.ts'
 import { adminToken, askToSignIn, credential, session } from './session.ts'
 
-export type ApiCall = Readonly<{
-  /** Parameters of the path. `name`, the account, defaults to the session's. */
-  parameters?: Readonly<Record<string, string>>
-  query?: Readonly<Record<string, string | number | undefined>>
-  /** Sent as JSON. */
-  json?: unknown
-  headers?: Readonly<Record<string, string>>
-  signal?: AbortSignal | undefined
-  /** Another credential than the session's. Then a 401 is an ordinary error. */
-  as?: Credential | undefined
-}>
+/** `name` of the path, the account, defaults to the session's. */
+export type ApiCall = Pick<
+  Call,
+  'parameters' | 'query' | 'json' | 'headers' | 'upload' | 'onProgress' | 'isRepeatable' | 'signal'
+> &
+  Readonly<{
+    /** Another credential than the session's. Then a 401 is an ordinary error. */
+    as?: Credential | undefined
+  }>
 
 /**
  * Sends a request and returns a successful response. Throws ApiError for any other answer, UnreachableError for no
  * answer, AbortError when the signal fires. Repeats a read when the service is back, and any request after the rate
  * limit has passed or the user has signed in again.
  */
-export async function request(operation: OperationId, call: ApiCall = {}): Promise<Response> {
-  for (let attempt = 1; ; attempt++) {
-    const response = await sendOnce(operation, call, attempt)
-    if (response === 'again') continue
-    noteServiceTime(response.headers)
-    noteRateLimit(response.headers)
-    if (response.ok) return response
-    const error = await errorOf(response)
-    if (error.status === 401 && !call.as && (await askToSignIn())) continue
-    const waitSeconds = error.retryAfterSeconds ?? 1
-    if (attempt > 2 || !isPassing(error, operation) || waitSeconds > longestWaitSeconds) throw error
-    await pause(waitSeconds * 1000, call.signal)
+export const request = (operation: OperationId, call: ApiCall = {}): Promise<HttpResponse> =>
+  sent(send, operation, call)
+
+export async function requestJson<T>(operation: OperationId, call: ApiCall = {}): Promise<T> {
+  return JSON.parse(await sent(sendForText, operation, call)) as T
+}
+
+async function sent<Answer>(
+  sendBy: (connection: Connection, operation: OperationId, call: Call) => Promise<Answer>,
+  operation: OperationId,
+  { as, ...call }: ApiCall,
+): Promise<Answer> {
+  const parameters = { name: session.value?.username ?? '', ...call.parameters }
+  try {
+    return await sendBy(as ? connectionAs(as) : own(operation), operation, { ...call, parameters })
+  } catch (error) {
+    throw hasCode(error, 'service-unreachable') ? new UnreachableError(error) : error
   }
 }
 
-export async function requestJson<T>(operation: OperationId, call: ApiCall = {}): Promise<T> {
-  const response = await request(operation, call)
-  return (await response.json()) as T
-}
-
 /** The URL of an operation, for downloads and links. Never contains a token. */
-export function addressOf(operation: OperationId, { parameters, query }: ApiCall = {}): string {
+export function addressOf(
+  operation: OperationId,
+  { parameters, query }: Pick<ApiCall, 'parameters' | 'query'> = {},
+): string {
   const url = new URL(
     serviceAddress + pathOf(operation, { name: session.value?.username ?? '', ...parameters }),
   )
@@ -55,52 +60,30 @@ export function addressOf(operation: OperationId, { parameters, query }: ApiCall
   return url.href
 }
 
-const longestWaitSeconds = 10
+/** With the credential of the session, also after the user has signed in again. */
+const own = (operation: OperationId): Connection => ({
+  ...connectionAs(null),
+  authorization: () => authorizationOf(credentialFor(operation)),
+  hooks: { ...hooks, onUnauthorized: askToSignIn },
+})
 
-/** Worth a retry. A 503 comes while the service stops or starts; a write may have had an effect before it. */
-const isPassing = ({ detail, status }: ApiError, operation: OperationId) =>
-  detail === 'rate-limit' || (status === 503 && operations[operation][0] === 'GET')
+const connectionAs = (who: Credential | null): Connection => ({
+  baseUrl: serviceAddress,
+  authorization: () => authorizationOf(who),
+  transport: browserTransport,
+  retries: 2,
+  hooks,
+})
 
-async function sendOnce(operation: OperationId, call: ApiCall, attempt: number): Promise<Response | 'again'> {
-  const [method] = operations[operation]
-  const who = call.as ?? credentialFor(operation)
-  try {
-    return await fetch(addressOf(operation, call), {
-      method,
-      headers: {
-        accept: 'application/json',
-        ...(who && authorizationOf(who)),
-        ...(call.json === undefined ? {} : { 'content-type': 'application/json' }),
-        ...call.headers,
-      },
-      cache: 'no-store',
-      credentials: 'omit',
-      ...(call.json === undefined ? {} : { body: JSON.stringify(call.json) }),
-      ...(call.signal ? { signal: call.signal } : {}),
-    })
-  } catch (error) {
-    if (isAbort(error) || call.signal?.aborted) throw error
-    const isBack = waitForService()
-    if (method !== 'GET' || attempt > 2) throw new UnreachableError(error)
-    await Promise.race([isBack, pause(unreachableMs, call.signal)])
-    return 'again'
-  }
+const hooks: Connection['hooks'] = {
+  onAnswer: ({ header }) => {
+    noteServiceTime(header)
+    noteRateLimit(header)
+  },
+  onUnreachable: waitForService,
 }
-
-/** How long a read waits for the service before its page shows the error. */
-const unreachableMs = 15_000
 
 function credentialFor(operation: OperationId): Credential | null {
   if (!operations[operation][1].startsWith('/admin/')) return credential.value
   return adminToken.value === null ? null : { kind: 'operator', adminToken: adminToken.value }
-}
-
-function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, ms)
-    signal?.addEventListener('abort', () => {
-      clearTimeout(timer)
-      reject(signal.reason)
-    })
-  })
 }

@@ -3,17 +3,19 @@ import { type ApiCall, requestJson } from './request.ts'
 
 export * from '../../src/contract/text/quote.ts'
 
-/** Runs SQL that a page needs itself: catalogs, sizes, privileges. Statements of users run through result/. */
-export function readSql<Row>(
-  text: string,
-  call: Pick<ApiCall, 'signal' | 'as' | 'parameters'> = {},
-): Promise<SqlAnswer<Row>> {
-  return requestJson<SqlAnswer<Row>>('query', { ...call, json: { q: text } })
+type SqlCall = Pick<ApiCall, 'signal' | 'as' | 'parameters'>
+
+/** Runs SQL of a page itself that changes something. Statements of users run through result/. */
+export function changeBySql(text: string, call: SqlCall = {}): Promise<SqlAnswer> {
+  return requestJson<SqlAnswer>('query', { ...call, json: { q: text } })
 }
 
-export async function readRows<Row>(
-  text: string,
-  call: Pick<ApiCall, 'signal' | 'as' | 'parameters'> = {},
-): Promise<readonly Row[]> {
-  return (await readSql<Row>(text, call)).rows
+/** Reads what a page needs: catalogs, sizes, privileges. Sent again when the service is back. */
+export async function readRows<Row>(text: string, call: SqlCall = {}): Promise<readonly Row[]> {
+  const answer = await requestJson<SqlAnswer<Row>>('query', {
+    ...call,
+    json: { q: text },
+    isRepeatable: true,
+  })
+  return answer.rows
 }

@@ -1,7 +1,7 @@
 import { ApiError } from '../api/api-error.ts'
 import { requestJson } from '../api/request.ts'
 import { type Session, signIn, signInAsOperator } from '../api/session.ts'
-import { readSql } from '../api/sql.ts'
+import { readRows } from '../api/sql.ts'
 
 /** Reads from the service whose key it is and signs in. Throws the error that the form shows. */
 export async function checkAndSignIn(username: string, token: string): Promise<void> {
@@ -25,7 +25,7 @@ export async function checkAndSignIn(username: string, token: string): Promise<v
 /** Without a key: with the rights of the public role of the account. */
 export async function browsePublicData(username: string): Promise<void> {
   const next: Session = { username, token: null, isMaster: false, organization: null }
-  await readSql('select 1', { as: { kind: 'key', username, token: null }, parameters: { name: username } })
+  await readRows('select 1', { as: { kind: 'key', username, token: null }, parameters: { name: username } })
   signIn(next)
 }
 

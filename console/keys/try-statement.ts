@@ -1,3 +1,4 @@
+import type { HttpResponse } from '../../src/client/http/transport.ts'
 import type { KeyDocument, SqlAnswer } from '../../src/contract/documents.ts'
 import { request } from '../api/request.ts'
 import { quoteLiteral, readRows } from '../api/sql.ts'
@@ -35,13 +36,12 @@ export async function tryStatement(key: KeyDocument, text: string): Promise<Tria
 }
 
 /** The body, or undefined if it is too long. */
-async function readStart(response: Response): Promise<string | undefined> {
-  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
+async function readStart({ body }: HttpResponse): Promise<string | undefined> {
+  const decoder = new TextDecoder()
   let text = ''
-  for (;;) {
-    const { done, value } = await reader.read()
-    if (done) return text
-    text += value
+  for await (const chunk of body) {
+    text += decoder.decode(chunk, { stream: true })
     if (text.length > mostCharacters) return undefined
   }
+  return text
 }

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useState } from 'preact/hooks'
-import { ApiError } from '../api/api-error.ts'
+import { isOverTime } from '../api/api-error.ts'
 import type { Credential } from '../api/credential.ts'
 import { adoptStyles } from '../parts/browser/styles.ts'
 import { useCommands } from '../parts/commands.ts'
@@ -202,9 +202,8 @@ function OutcomeNotice({ result, errorActs }: ResultViewProps) {
   const { rows } = result.progress.value
   const error = result.error.value
   if (error) {
-    const isOverTime = error instanceof ApiError && error.isOverTime
     const limit = `Stopped by the service after ${formatDuration(result.elapsedMs.value ?? 0)}, its limit for one request.`
-    return <ErrorNotice error={error} acts={errorActs} {...(isOverTime ? { title: limit } : {})} />
+    return <ErrorNotice error={error} acts={errorActs} {...(isOverTime(error) ? { title: limit } : {})} />
   }
   if (result.state.value === 'stopped') {
     return (

@@ -1,10 +1,9 @@
 import { signal } from '@preact/signals'
-import { onlyOnce } from '../../src/client/http/only-once.ts'
 import type { SortOrder } from '../../src/contract/formats.ts'
 import { ApiError, UnreachableError } from '../api/api-error.ts'
 import { waitForService } from '../api/connection.ts'
 import { authorizationOf, type Credential } from '../api/credential.ts'
-import { addressOf } from '../api/request.ts'
+import { serviceAddress } from '../parts/browser/address.ts'
 import type {
   FromWorker,
   Question,
@@ -51,14 +50,10 @@ export class Result {
     this.#worker.onerror = () => this.#finish({ kind: 'unreachable' })
     this.#send({
       kind: 'run',
-      url: addressOf('query', { parameters: { name: credential.username } }),
-      headers: {
-        ...authorizationOf(credential),
-        ...onlyOnce(),
-        'content-type': 'application/json',
-        accept: 'application/json',
-      },
-      body: JSON.stringify({ q: text, ...extras }),
+      serviceUrl: serviceAddress,
+      authorization: authorizationOf(credential),
+      account: credential.username,
+      json: { q: text, ...extras },
     })
   }
 
@@ -104,13 +99,7 @@ export class Result {
 }
 
 function errorOf(outcome: ResultOutcome): Error | undefined {
-  if (outcome.kind === 'refused') {
-    return new ApiError(
-      outcome.status,
-      new Headers(outcome.headers.map(([name, value]) => [name, value])),
-      outcome.text,
-    )
-  }
+  if (outcome.kind === 'refused') return new ApiError(outcome.message, outcome.facts)
   if (outcome.kind === 'torn') {
     return new Error(
       'The answer broke off: the statement failed midway, or the connection was lost. Rows are missing.',

@@ -1,4 +1,4 @@
-import { type Statement, whatItRisks } from '../../src/contract/text/statements.ts'
+import { type Statement, whatItRisks } from '../../src/sql-text/statements.ts'
 import { refreshCatalog } from '../api/catalog.ts'
 import { curlLine } from '../api/curl.ts'
 import { isTooLongToShare, packStatement } from '../api/share.ts'

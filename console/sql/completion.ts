@@ -1,7 +1,7 @@
 import type { Completion, CompletionContext, CompletionResult } from '@codemirror/autocomplete'
 import { PostgreSQL, type SQLNamespace, sql } from '@codemirror/lang-sql'
 import type { Extension } from '@codemirror/state'
-import { statementAt } from '../../src/contract/text/statements.ts'
+import { namesIn, statementAt } from '../../src/sql-text/statements.ts'
 import { type Catalog, type CatalogTable, readFunctions } from '../api/catalog.ts'
 import { shownName } from '../api/sql.ts'
 
@@ -49,7 +49,7 @@ function bareColumns({ tables, searchPath }: Catalog, context: CompletionContext
   const from = word?.from ?? context.pos
   if (context.state.sliceDoc(Math.max(0, from - 1), from) === '.') return null
   const statement = statementAt(context.state.doc.toString(), context.pos)?.text ?? ''
-  const named = new Set(statement.match(/[\p{L}_][\p{L}\p{N}_$]*/gu)?.map((name) => name.toLowerCase()))
+  const named = namesIn(statement)
   const found = tables.filter(({ name, schema }) => named.has(name.toLowerCase()) && isInReach(schema))
   if (found.length === 0) return null
   return { from, options: uniqueColumns(found), validFor: /^[\p{L}\p{N}_$]*$/u }

@@ -4,7 +4,7 @@ import { Compartment, EditorState, type StateEffect, Text } from '@codemirror/st
 import { EditorView } from '@codemirror/view'
 import { effect, useSignalEffect } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
-import { type Statement, splitStatements, statementAt } from '../../src/contract/text/statements.ts'
+import { type Statement, splitStatements, statementAt } from '../../src/sql-text/statements.ts'
 import { catalog } from '../api/catalog.ts'
 import { sqlLanguage } from './completion.ts'
 import { changeDraft, currentDraft, currentId, type Draft } from './drafts.ts'

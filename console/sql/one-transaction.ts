@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { controlsTransaction, type Statement } from '../../src/contract/text/statements.ts'
+import { controlsTransaction, type Statement } from '../../src/sql-text/statements.ts'
 
 /** If true, all statements are sent as one message, which PostgreSQL runs in one transaction. */
 export const isOneTransaction = signal(false)

@@ -1,4 +1,4 @@
-import { ApiError } from '../api/api-error.ts'
+import { isOverTime } from '../api/api-error.ts'
 import { catalog } from '../api/catalog.ts'
 import { shorten } from '../parts/format.ts'
 import { Empty, Notice } from '../parts/notice.tsx'
@@ -87,7 +87,7 @@ function RunTab({ run }: Readonly<{ run: Run }>) {
 function ShownRun({ run, sortOnServer }: ResultsProps & Readonly<{ run: Run }>) {
   if (run.isPlan) return <PlanView result={run.result} />
   const error = run.result.error.value
-  const isTooLong = (error instanceof ApiError && error.isOverTime) || run.result.state.value === 'full'
+  const isTooLong = isOverTime(error) || run.result.state.value === 'full'
   return (
     <ResultView
       result={run.result}

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { changesCatalog, type Statement } from '../../src/contract/text/statements.ts'
+import { changesCatalog, type Statement } from '../../src/sql-text/statements.ts'
 import { ApiError } from '../api/api-error.ts'
 import { refreshCatalog } from '../api/catalog.ts'
 import type { Credential } from '../api/credential.ts'

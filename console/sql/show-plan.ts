@@ -1,5 +1,5 @@
-import { explainStatement, whyNotExplained } from '../../src/contract/text/explain-statement.ts'
-import type { Statement } from '../../src/contract/text/statements.ts'
+import { explainStatement, whyNotExplained } from '../../src/sql-text/explain-statement.ts'
+import type { Statement } from '../../src/sql-text/statements.ts'
 import { requestJson } from '../api/request.ts'
 import { toast } from '../parts/toast.tsx'
 import { currentRunAs } from './run-as.ts'

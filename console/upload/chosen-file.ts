@@ -1,8 +1,9 @@
 import workerName from 'worker:./file-worker.ts'
 import { signal } from '@preact/signals'
 import type { CsvDialect } from '../../src/file-import/csv-head.ts'
+import type { FileReading } from '../../src/file-import/read-types.ts'
 import { assetAddress } from '../parts/browser/address.ts'
-import type { FileHead, FileProblem, FileReading, FromFileWorker, ToFileWorker } from './file-protocol.ts'
+import type { FileHead, FileProblem, FromFileWorker, ToFileWorker } from './file-protocol.ts'
 
 /** A file to upload. A worker reads it and adds to what is known of it. */
 export class ChosenFile {

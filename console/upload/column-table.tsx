@@ -1,7 +1,8 @@
 import { columnTypes } from '../../src/file-import/infer-types.ts'
+import type { PlannedColumn } from '../../src/file-import/plan-import.ts'
 import { plural, shorten } from '../parts/format.ts'
 import type { FileHead } from './file-protocol.ts'
-import type { Planned, PlannedColumn, WantedImport } from './wanted-import.ts'
+import type { Planned, WantedImport } from './wanted-import.ts'
 
 type ColumnTableProps = Readonly<{
   head: FileHead

@@ -1,12 +1,13 @@
 import type { CsvDialect, Encoding } from '../../src/file-import/csv-head.ts'
 import { encodings } from '../../src/file-import/csv-head.ts'
 import { isNumber, type Points } from '../../src/file-import/import-plan.ts'
+import type { FileReading } from '../../src/file-import/read-types.ts'
 import { catalog } from '../api/catalog.ts'
 import { shownName } from '../api/sql.ts'
 import { Field } from '../parts/controls/field.tsx'
 import { Notice } from '../parts/notice.tsx'
 import type { ChosenFile } from './chosen-file.ts'
-import type { FileHead, FileReading } from './file-protocol.ts'
+import type { FileHead } from './file-protocol.ts'
 import type { Planned, WantedImport } from './wanted-import.ts'
 
 type FormProps = Readonly<{

@@ -1,5 +1,5 @@
 import type { CsvDialect } from '../../src/file-import/csv-head.ts'
-import type { Inference } from '../../src/file-import/infer-types.ts'
+import type { FileReading } from '../../src/file-import/read-types.ts'
 
 export type ToFileWorker =
   /** Reads the file from its start. Without a dialect, guesses it. */
@@ -15,14 +15,6 @@ export type FileHead = Readonly<{
   dialect: CsvDialect
   /** The first rows, including the header if there is one. */
   rows: readonly (readonly (string | null)[])[]
-}>
-
-export type FileReading = Readonly<{
-  /** Bytes read so far, decompressed. */
-  bytes: number
-  isWhole: boolean
-  inference: Inference
-  isEncodingRight: boolean
 }>
 
 /** Why a file cannot be read. For `other-format` the page shows an ogr2ogr command. */

@@ -1,5 +1,7 @@
 import { useState } from 'preact/hooks'
 import { importStatements, ogr2ogrLine, tableName } from '../../src/file-import/import-plan.ts'
+import type { PlannedColumn } from '../../src/file-import/plan-import.ts'
+import type { FileReading } from '../../src/file-import/read-types.ts'
 import { addressOf } from '../api/request.ts'
 import { session } from '../api/session.ts'
 import { CodeBlock } from '../parts/code-block.tsx'
@@ -9,11 +11,11 @@ import { Notice } from '../parts/notice.tsx'
 import type { ChosenFile } from './chosen-file.ts'
 import { ColumnTable } from './column-table.tsx'
 import { FileForm } from './file-form.tsx'
-import type { FileHead, FileProblem, FileReading } from './file-protocol.ts'
+import type { FileHead, FileProblem } from './file-protocol.ts'
 import { ImportRun } from './import-run.ts'
 import { RunView } from './run-view.tsx'
 import { StartPanel } from './start-panel.tsx'
-import { type PlannedColumn, planImport, type WantedImport, wantedFor } from './wanted-import.ts'
+import { planUpload, type WantedImport, wantedFor } from './wanted-import.ts'
 
 type FileViewProps = Readonly<{ chosen: ChosenFile; again: () => void }>
 
@@ -26,9 +28,9 @@ export function FileView({ chosen, again }: FileViewProps) {
   const problem = chosen.problem.value
   if (problem) return <Unreadable file={chosen.file} problem={problem} again={again} />
   if (!head || !reading) return <Skeleton />
-  const planned = planImport(head, reading, wanted)
+  const planned = planUpload(head, reading, wanted)
   const start = (changed = wanted) => {
-    const { plan } = planImport(head, reading, changed)
+    const { plan } = planUpload(head, reading, changed)
     want(changed)
     setRun(new ImportRun(importStatements(plan), head.body, head.isGzip))
   }

@@ -1,13 +1,13 @@
 import { computed, signal } from '@preact/signals'
 import type { JobDocument } from '../../src/contract/documents.ts'
-import type { ErrorCode } from '../../src/contract/error-codes.ts'
 import type { ImportStatements } from '../../src/file-import/import-plan.ts'
-import { ApiError, UnreachableError } from '../api/api-error.ts'
+import { checkImport, ImportInDoubt, isOutcomeUnknown, storeRows } from '../../src/file-import/store-rows.ts'
+import { ApiError } from '../api/api-error.ts'
 import { refreshCatalog } from '../api/catalog.ts'
 import { waitForService } from '../api/connection.ts'
 import { startJob, watchJob } from '../api/jobs.ts'
 import { session } from '../api/session.ts'
-import { readRows, readSql } from '../api/sql.ts'
+import { changeBySql, readRows } from '../api/sql.ts'
 import { tell } from '../parts/live.tsx'
 import { sendFile } from './send-file.ts'
 
@@ -51,8 +51,10 @@ export class ImportRun {
       await this.#check()
       await this.#send()
     } catch (error) {
-      if (this.#cancelled.signal.aborted && !this.isInDoubt.value) this.step.value = 'cancelled'
-      else this.#fail(error)
+      const isInDoubt = error instanceof ImportInDoubt
+      this.isInDoubt.value = isInDoubt
+      if (this.#cancelled.signal.aborted && !isInDoubt) this.step.value = 'cancelled'
+      else this.#fail(isInDoubt ? error.cause : error)
       return
     }
     try {
@@ -66,50 +68,46 @@ export class ImportRun {
     void refreshCatalog()
   }
 
-  /** Finds errors before the file is sent: browsers read an answer only after the whole body is sent. */
-  async #check(): Promise<void> {
-    const { tryCreate } = this.#statements
-    if (tryCreate !== undefined) await readSql(tryCreate, { signal: this.#cancelled.signal })
+  /** Browsers read an answer only after the whole body is sent, so errors are found before. */
+  #check(): Promise<void> {
+    const sql = (text: string) => readRows(text, { signal: this.#cancelled.signal })
+    return checkImport({ sql }, this.#statements)
   }
 
   async #send(): Promise<void> {
     const begin = performance.now()
     this.step.value = 'send'
-    const sent = sendFile({
-      sql: this.#statements,
-      body: this.#body,
-      isGzip: this.#isGzip,
-      signal: this.#cancelled.signal,
-      onProgress: (bytes) => {
-        this.sent.value = { bytes, atMs: performance.now() - begin }
-      },
-    })
-    this.rows.value = await sent.then(
-      ({ total_rows }) => total_rows,
-      (error: unknown) => this.#rowsAfter(error),
+    const copy = async () => {
+      const { total_rows } = await sendFile({
+        sql: this.#statements,
+        body: this.#body,
+        isGzip: this.#isGzip,
+        signal: this.#cancelled.signal,
+        onProgress: (bytes) => {
+          this.sent.value = { bytes, atMs: performance.now() - begin }
+        },
+      })
+      return total_rows
+    }
+    const isLost = (error: unknown) => this.#isLost(error)
+    this.rows.value = await storeRows(
+      { sql: readRows, copy, isLost, untilBack: waitForService },
+      this.#statements,
     )
   }
 
-  /** After a refusal nothing is stored. Without an answer, a new table tells: if it exists, so do its rows. */
-  async #rowsAfter(error: unknown): Promise<number> {
-    const { tryCreate, count } = this.#statements
-    if (isRefusal(error)) throw error
+  /** An upload that was cancelled before its end stored nothing. Of a new table that is made sure. */
+  #isLost(error: unknown): boolean {
+    if (error instanceof ApiError) return isOutcomeUnknown(error)
     const isWholeSent = this.sent.value.bytes >= this.totalBytes
-    this.isInDoubt.value = tryCreate !== undefined || isWholeSent || !this.#cancelled.signal.aborted
-    if (tryCreate === undefined) throw error
-    const rows = await countRows(tryCreate, count).catch(() => {
-      throw error
-    })
-    this.isInDoubt.value = false
-    if (rows === undefined) throw error
-    return rows
+    return this.#statements.create !== undefined || isWholeSent || !this.#cancelled.signal.aborted
   }
 
   /** Runs the steps after the rows as a job; without the Master key, as requests. */
   async #finish(): Promise<void> {
     const { after } = this.#statements
     if (!session.value?.isMaster) {
-      for (const statement of after) await readSql(statement)
+      for (const statement of after) await changeBySql(statement)
       return
     }
     const { job_id } = await startJob(after)
@@ -125,34 +123,3 @@ export class ImportRun {
     this.step.value = 'failed'
   }
 }
-
-/** An error with a code of the service stored nothing. An error of a proxy has no such code and proves nothing. */
-const isRefusal = (error: unknown) =>
-  error instanceof ApiError &&
-  !tellsNothing.has(error.code) &&
-  (error.status < 500 || error.code !== undefined)
-
-/** Errors after which the rows may be stored. `request-repeated`: browsers repeat a request that got no answer on a kept-alive connection. */
-const tellsNothing: ReadonlySet<string | undefined> = new Set<ErrorCode>([
-  'copy-outcome-unknown',
-  'request-repeated',
-])
-
-/** Undefined if the table does not exist. */
-async function countRows(tryCreate: string, count: string): Promise<number | undefined> {
-  try {
-    await readSql(tryCreate).catch(async (error: unknown) => {
-      if (!(error instanceof UnreachableError)) throw error
-      await waitForService()
-      await readSql(tryCreate)
-    })
-    return undefined
-  } catch (error) {
-    if (!isTableThere(error)) throw error
-    const [counted] = await readRows<{ rows: number }>(count)
-    return counted!.rows
-  }
-}
-
-const isTableThere = (error: unknown) => error instanceof ApiError && error.sqlstate === duplicateTable
-const duplicateTable = '42P07'

@@ -1,5 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
+import { placeInCopy } from '../../src/file-import/find-line.ts'
+import type { PlannedColumn } from '../../src/file-import/plan-import.ts'
 import { ApiError } from '../api/api-error.ts'
 import { packStatement } from '../api/share.ts'
 import { shownName } from '../api/sql.ts'
@@ -9,7 +11,7 @@ import { useLoaded } from '../parts/loading.tsx'
 import { ErrorNotice, Notice } from '../parts/notice.tsx'
 import type { ChosenFile } from './chosen-file.ts'
 import type { ImportRun, ImportStep } from './import-run.ts'
-import type { Planned, PlannedColumn } from './wanted-import.ts'
+import type { Planned } from './wanted-import.ts'
 
 type RunViewProps = Readonly<{
   run: ImportRun
@@ -172,7 +174,8 @@ function Failed({ run, chosen, planned, makeText, change, again }: RunViewProps)
       />
     )
   }
-  const { line, column } = placeOf(error, planned)
+  const place = placeInCopy(error instanceof ApiError ? error.context : undefined, planned.columns)
+  const column = place?.column
   return (
     <>
       <ErrorNotice
@@ -184,7 +187,7 @@ function Failed({ run, chosen, planned, makeText, change, again }: RunViewProps)
         error={error}
         acts={<BackButton change={change} again={again} />}
       />
-      {line !== undefined && <BadLine chosen={chosen} line={line} />}
+      {place && <BadLine chosen={chosen} line={place.line} />}
       {column && planned.plan.isNew && column.type !== 'text' && (
         <div class="row">
           <button type="button" class="primary" onClick={() => makeText(column)}>
@@ -207,20 +210,6 @@ function BackButton({ change, again }: Pick<RunViewProps, 'change' | 'again'>) {
       </button>
     </>
   )
-}
-
-/** Reads line and column from the context of an error: `COPY t, line 3, column n: "x"`. */
-function placeOf(
-  error: unknown,
-  { columns }: Planned,
-): { line?: number; column?: PlannedColumn | undefined } {
-  const context = error instanceof ApiError ? error.context : undefined
-  const line = /, line (\d+)/.exec(context ?? '')?.[1]
-  if (!context || !line) return {}
-  return {
-    line: Number(line),
-    column: columns.find(({ name }) => context.includes(`, line ${line}, column ${name}: `)),
-  }
 }
 
 function BadLine({ chosen, line }: Readonly<{ chosen: ChosenFile; line: number }>) {

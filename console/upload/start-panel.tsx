@@ -1,4 +1,5 @@
 import { importStatements } from '../../src/file-import/import-plan.ts'
+import type { FileReading } from '../../src/file-import/read-types.ts'
 import { curlLine, quoteShell } from '../api/curl.ts'
 import { requestJson } from '../api/request.ts'
 import { session } from '../api/session.ts'
@@ -6,7 +7,7 @@ import { CodeBlock } from '../parts/code-block.tsx'
 import { formatBytes } from '../parts/format.ts'
 import { useLoaded } from '../parts/loading.tsx'
 import { Notice } from '../parts/notice.tsx'
-import type { FileHead, FileReading } from './file-protocol.ts'
+import type { FileHead } from './file-protocol.ts'
 import type { Planned } from './wanted-import.ts'
 
 type StartProps = Readonly<{

@@ -59,7 +59,7 @@ export const hasCode = (error: unknown, code: ErrorCode | ClientErrorCode): bool
   error instanceof CartageError && error.code === code
 
 type ErrorBody = Readonly<Record<string, unknown>>
-type ErrorFacts = Readonly<{
+export type ErrorFacts = Readonly<{
   status?: number
   body?: ErrorBody
   requestId?: string | undefined
@@ -71,11 +71,6 @@ type ReadHeader = (name: string) => string | null | undefined
 
 /** An answer that is not success. */
 export function refusal(status: number, header: ReadHeader, text: string): CartageError {
-  return new CartageError(...readRefusal(status, header, text))
-}
-
-/** What is said in such an answer. */
-export function readRefusal(status: number, header: ReadHeader, text: string): [string, ErrorFacts] {
   const body = parseDocument(text)
   const facts = {
     status,
@@ -83,7 +78,7 @@ export function readRefusal(status: number, header: ReadHeader, text: string): [
     requestId: header('x-request-id') ?? undefined,
     retryAfterSeconds: secondsIn(header('retry-after')),
   }
-  return [messageIn(body) ?? `The service answered ${status}`, facts]
+  return new CartageError(messageIn(body) ?? `The service answered ${status}`, facts)
 }
 
 /** There is no answer, and nobody can tell whether the request arrived. */

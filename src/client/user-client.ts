@@ -5,6 +5,7 @@ import { jobsOf } from './api/jobs-api.ts'
 import { keysOf } from './api/keys-api.ts'
 import { tablesOf } from './api/tables-api.ts'
 import type { Numbers } from './exact-json.ts'
+import { basicOf } from './http/basic.ts'
 import { connect, sendForJson } from './http/send.ts'
 import type { Transport } from './http/transport.ts'
 
@@ -26,7 +27,7 @@ export type Client = ReturnType<typeof userClient>
 /** A user's view of a Cartage service. Everything that is not success is thrown as a CartageError. */
 export function userClient(options: ClientOptions, transport: Transport) {
   const { baseUrl, username, token, account = username, numbers = 'exact', retries } = options
-  const connection = connect(baseUrl, `Basic ${base64(`${username}:${token}`)}`, transport, retries)
+  const connection = connect(baseUrl, basicOf(username, token), transport, retries)
   return {
     ...dataOf(connection, account, numbers),
     jobs: jobsOf(connection, account),
@@ -38,8 +39,4 @@ export function userClient(options: ClientOptions, transport: Transport) {
     /** Closes the connections that rest. */
     close: transport.close,
   }
-}
-
-function base64(text: string): string {
-  return btoa(String.fromCharCode(...new TextEncoder().encode(text)))
 }

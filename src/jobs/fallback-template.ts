@@ -1,4 +1,4 @@
-import { type Lexeme, lexemes, type StringKind, textOf } from '../sql/lexemes.ts'
+import { isBetweenWords, type Lexeme, lexemes, type StringKind, textOf } from '../sql-text/lexemes.ts'
 
 export type FallbackValues = {
   readonly jobId: string
@@ -161,7 +161,7 @@ function isClosedLiteral({ kind, close }: Lexeme): boolean {
 type Statement = { head: string[]; last: string }
 
 function advance(statement: Statement, part: Lexeme): void {
-  if (part.kind === 'space' || part.kind === 'line-comment' || part.kind === 'block-comment') return
+  if (isBetweenWords(part)) return
   statement.last = textOf(part).toLowerCase()
   if (statement.last === ';') statement.head = []
   else if (statement.head.length < 4) statement.head.push(statement.last)

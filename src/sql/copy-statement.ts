@@ -1,6 +1,6 @@
 import type { CopyStmt, CreateStmt } from 'libpg-query'
+import { isBetweenWords, lexemes } from '../sql-text/lexemes.ts'
 import type { ParseFailure } from './grammar.ts'
-import { lexemes } from './lexemes.ts'
 import { parseStatements, taggedNode } from './statements.ts'
 
 export type CopyDirection = 'from' | 'to'
@@ -103,9 +103,8 @@ function formatOf(copy: CopyStmt): CopyFormat {
 }
 
 function firstWord(text: string): string | undefined {
-  for (const { kind, open } of lexemes(text)) {
-    if (kind === 'word') return open.toLowerCase()
-    if (kind !== 'space' && kind !== 'line-comment' && kind !== 'block-comment') return undefined
+  for (const lexeme of lexemes(text)) {
+    if (!isBetweenWords(lexeme)) return lexeme.kind === 'word' ? lexeme.open.toLowerCase() : undefined
   }
   return undefined
 }

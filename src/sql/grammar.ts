@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { setFlagsFromString } from 'node:v8'
 import type { ParseResult } from 'libpg-query'
 import instantiate, { type InstantiateWasm, type PgQueryInstance } from 'libpg-query/wasm/libpg-query.js'
-import { lexemes } from './lexemes.ts'
+import { lexemes } from '../sql-text/lexemes.ts'
 
 /** Why a text was not parsed. `position` counts characters from 1, like PostgreSQL's. */
 export type ParseFailure = {

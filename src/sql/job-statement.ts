@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { lexemes } from './lexemes.ts'
+import { isBetweenWords, lexemes } from '../sql-text/lexemes.ts'
 import { parseStatements, type Statement, taggedNode } from './statements.ts'
 
 /**
@@ -54,8 +54,9 @@ function classifyByWords(text: string): JobItemKind {
 /** The first word of each statement, and CONCURRENTLY anywhere. */
 function* leadingWords(text: string): Generator<string> {
   let isFirst = true
-  for (const { kind, open } of lexemes(text)) {
-    if (kind === 'space' || kind === 'line-comment' || kind === 'block-comment') continue
+  for (const lexeme of lexemes(text)) {
+    if (isBetweenWords(lexeme)) continue
+    const { kind, open } = lexeme
     const word = kind === 'word' ? open.toLowerCase() : ''
     if (isFirst || word === 'concurrently') yield word
     isFirst = kind === 'symbol' && open === ';'

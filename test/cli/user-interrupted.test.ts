@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { beginCartage, connection, inTerminal, shellLine } from '../support/http/call.ts'
+import { startFront } from '../support/http/http-front.ts'
 import { jobApi } from '../support/jobs/job-api.ts'
 import { runningCopies } from '../support/postgres/copying.ts'
 import { eventually, type Setup, setup } from '../support/service/setup.ts'
@@ -43,6 +44,29 @@ test('an import that is killed leaves neither rows nor table', async (t) => {
   await ended
   await eventually(async () => assert.equal(await runningCopies(house.user), 0))
   assert.equal((await house.user.sql("select from pg_class where relname = 'slow'")).rowCount, 0)
+})
+
+test('an import whose answer is lost finds its rows in the new table; rows that were appended stay in doubt', async (t) => {
+  const house = await setup(t, withWorker)
+  const front = await startFront(t, house.url)
+  const me = { ...connection(house), CARTAGE_URL: front.url }
+  const file = join(await mkdtemp(join(tmpdir(), 'import-')), 'kept.csv')
+  await writeFile(file, 'n\n1\n2\n')
+  front.next('pass', 'lose-answer')
+  const made = await beginCartage(me, ['import', file]).ended
+  assert.equal(made.code, 0, made.err)
+  assert.match(made.err, /\nkept: 2 rows in /)
+  front.next('pass', 'lose-answer')
+  const appended = await beginCartage(me, ['import', file, '--append']).ended
+  assert.equal(appended.code, 1)
+  assert.match(
+    appended.err,
+    /\nerror: it is unknown whether the rows of .*kept\.csv were stored\. Check the table/,
+  )
+  assert.equal((await house.user.sql('select from kept')).rowCount, 4)
+  const again = await beginCartage(me, ['import', file]).ended
+  assert.match(again.err, /\nerror: relation "kept" already exists\n/)
+  assert.ok(!front.seen.slice(-1)[0]!.includes('copyfrom'), 'no row is sent')
 })
 
 test('the second Ctrl-C of job run does not wait for the cancel, and tells how to do it', async (t) => {

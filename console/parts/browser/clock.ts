@@ -6,8 +6,8 @@ const aheadMs = signal(0)
 /** Smaller differences are ignored: the Date header has whole seconds, and answers take time. */
 const blurMs = 2_000
 
-export function noteServiceTime(headers: Headers): void {
-  const told = Date.parse(headers.get('date') ?? '') - Date.now()
+export function noteServiceTime(header: (name: string) => string | undefined): void {
+  const told = Date.parse(header('date') ?? '') - Date.now()
   if (Math.abs(told - aheadMs.peek()) > blurMs) aheadMs.value = told
 }
 

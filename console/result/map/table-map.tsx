@@ -1,6 +1,6 @@
 import type { Map as MapLibre } from 'maplibre-gl'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { ApiError } from '../../api/api-error.ts'
+import { isOverTime } from '../../api/api-error.ts'
 import type { Box, TileSource } from '../../geo/tile-sql.ts'
 import { adoptStyles } from '../../parts/browser/styles.ts'
 import { Choice } from '../../parts/controls/choice.tsx'
@@ -100,7 +100,9 @@ function DrawnTable({ table, source, world, bounds }: DrawnProps) {
       <p class="map-bar small muted" role="status">
         {describe(table, source, shown)}
       </p>
-      {error !== undefined && <ErrorNotice error={error} {...(isSlow(error) ? { title: tooSlow } : {})} />}
+      {error !== undefined && (
+        <ErrorNotice error={error} {...(isOverTime(error) ? { title: tooSlow } : {})} />
+      )}
       <div class="result-body">
         <div class="map-holder">
           <div class="map" ref={holder} />
@@ -124,7 +126,6 @@ function describe({ rows }: AboutTable, { isPoints }: TileSource, { percent, isM
   return parts.join(' · ')
 }
 
-const isSlow = (error: unknown) => error instanceof ApiError && error.isOverTime
 const tooSlow = 'A part of the map took too long. Create an index on the geometry, or zoom in.'
 
 function CellLegend() {

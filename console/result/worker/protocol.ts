@@ -1,3 +1,4 @@
+import type { ErrorFacts } from '../../../src/client/cartage-error.ts'
 import type { Shapes } from '../../geo/shapes.ts'
 
 /** The messages between the page and the worker of a result. */
@@ -21,9 +22,8 @@ export type ResultOutcome =
   | Readonly<{ kind: 'stopped' | 'full' | 'torn' | 'unreachable' }>
   | Readonly<{
       kind: 'refused'
-      status: number
-      headers: readonly (readonly [string, string])[]
-      text: string
+      message: string
+      facts: ErrorFacts
     }>
 
 export type ResultProgress = Readonly<{ rows: number; bytes: number; columns: readonly ResultColumn[] }>
@@ -53,7 +53,13 @@ export type NumberColumns = Readonly<{ columns: readonly Float64Array[]; step: n
 export type Question = keyof Questions
 
 export type ToWorker =
-  | Readonly<{ kind: 'run'; url: string; headers: Readonly<Record<string, string>>; body: string }>
+  | Readonly<{
+      kind: 'run'
+      serviceUrl: string
+      authorization: string | undefined
+      account: string
+      json: Readonly<{ q: string }>
+    }>
   | Readonly<{ kind: 'stop' }>
   | { [Q in Question]: Readonly<{ kind: 'ask'; id: number; question: Q } & Questions[Q]['ask']> }[Question]
 

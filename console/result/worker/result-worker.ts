@@ -1,3 +1,7 @@
+import { CartageError } from '../../../src/client/cartage-error.ts'
+import { browserTransport } from '../../../src/client/http/browser-transport.ts'
+import { send } from '../../../src/client/http/send.ts'
+import type { HttpResponse } from '../../../src/client/http/transport.ts'
 import { readShapes } from '../../geo/shapes.ts'
 import { readNumbers } from './numbers.ts'
 import type { FromWorker, ResultOutcome, ResultRow, ToWorker } from './protocol.ts'
@@ -60,43 +64,41 @@ function readRows(from: number, most: number): readonly ResultRow[] {
   return Array.from({ length: count }, (_, at) => stored.row(from + at))
 }
 
-async function run({ url, headers, body }: Extract<ToWorker, { kind: 'run' }>): Promise<ResultOutcome> {
+async function run(asked: Extract<ToWorker, { kind: 'run' }>): Promise<ResultOutcome> {
+  const { serviceUrl, authorization, account, json } = asked
+  const connection = {
+    baseUrl: serviceUrl,
+    authorization: () => authorization,
+    transport: browserTransport,
+    retries: 0,
+    hooks: {},
+  }
   try {
-    const response = await fetch(url, {
-      method: 'POST',
-      headers,
-      body,
-      signal: stopped.signal,
-      cache: 'no-store',
-      credentials: 'omit',
-    })
-    if (!response.ok) {
-      const text = await response.text()
-      return { kind: 'refused', status: response.status, headers: [...response.headers], text }
-    }
-    return await receive(response)
-  } catch {
+    const call = { parameters: { name: account }, json, signal: stopped.signal }
+    return await receive(await send(connection, 'query', call))
+  } catch (error) {
     if (stopped.signal.aborted) return { kind: 'stopped' }
+    if (error instanceof CartageError && error.status !== 0) return refused(error)
     return { kind: stored.bytes > 0 ? 'torn' : 'unreachable' }
   }
 }
 
-async function receive(response: Response): Promise<ResultOutcome> {
-  const reader = response.body!.getReader()
+const refused = ({ message, status, body, requestId, retryAfterSeconds }: CartageError): ResultOutcome => ({
+  kind: 'refused',
+  message,
+  facts: { status, body, requestId, retryAfterSeconds },
+})
+
+async function receive({ body }: HttpResponse): Promise<ResultOutcome> {
   const news = new News()
-  for (;;) {
-    const { done, value } = await reader.read()
-    if (done) break
+  for await (const value of body) {
     // The first rows are posted before the rest of the first chunk is parsed.
     const parts = news.isHeadTold ? [value] : [value.subarray(0, headBytes), value.subarray(headBytes)]
     for (const part of parts) {
       stored.add(part)
       news.tell()
     }
-    if (stored.bytes > maxBytes) {
-      await reader.cancel()
-      return { kind: 'full' }
-    }
+    if (stored.bytes > maxBytes) return { kind: 'full' }
   }
   const { time, total_rows, notices = [], warnings = [] } = stored.readTail()
   return { kind: 'done', seconds: time, totalRows: total_rows, warnings, notices }

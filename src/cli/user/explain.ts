@@ -1,6 +1,7 @@
 import { CartageError, hasCode } from '../../client/cartage-error.ts'
 import { ConfigError } from '../../config/config-variables.ts'
 import { formatDuration } from '../../contract/text/format.ts'
+import { lexemes, textOf } from '../../sql-text/lexemes.ts'
 import { type CommandFailure, failureOf, InterruptedError } from '../command-error.ts'
 import { printable } from '../printable.ts'
 
@@ -84,7 +85,8 @@ function markPlace(
   const lineStart = text.lastIndexOf('\n', at - 1) + 1
   const number = String(text.slice(0, lineStart).split('\n').length)
   const rest = text.slice(at).split('\n', 1)[0]!
-  const [word = ''] = /^(?:"(?:[^"]|"")*"|'(?:[^']|'')*'|[\p{L}\p{N}_$]+|.)/u.exec(rest) ?? []
+  const [lexeme] = lexemes(rest)
+  const word = lexeme ? textOf(lexeme) : ''
   return markedLine(number, { before: text.slice(lineStart, at), word, after: rest.slice(word.length) })
 }
 

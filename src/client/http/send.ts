@@ -1,5 +1,5 @@
 import { type OperationId, operations, pathOf } from '../../contract/operations.ts'
-import { cutAnswer, refusal, unreachable } from '../cartage-error.ts'
+import { CartageError, cutAnswer, hasCode, refusal, unreachable } from '../cartage-error.ts'
 import { stringifyExact } from '../exact-json.ts'
 import { checkedStart, checkType, type Look, readAnswer } from './expected-answer.ts'
 import { onlyOnce } from './only-once.ts'
@@ -16,10 +16,22 @@ import {
 /** Where the service is, and what every request to it carries. */
 export type Connection = Readonly<{
   baseUrl: string
-  authorization: string
+  /** Asked for each time a request is sent. Without one, the caller is anybody. */
+  authorization: () => string | undefined
   transport: Transport
   /** How often a request is sent again at most, where that is safe. */
   retries: number
+  hooks: Hooks
+}>
+
+/** What an application does about answers, for all its requests. */
+export type Hooks = Readonly<{
+  /** Called with every answer, as soon as its headers are there. */
+  onAnswer?: (answer: Pick<HttpResponse, 'status' | 'header'>) => void
+  /** The credential was refused. True: send the request again, with the authorization of that time. */
+  onUnauthorized?: () => Promise<boolean>
+  /** There was no answer. Never fails; ends when the service answers again. */
+  onUnreachable?: () => Promise<void>
 }>
 
 export type Call = Readonly<{
@@ -47,7 +59,13 @@ export function connect(
   transport: Transport,
   retries = defaultRetries,
 ): Connection {
-  return { baseUrl: baseUrl.replace(/\/+$/, ''), authorization, transport, retries }
+  return {
+    baseUrl: baseUrl.replace(/\/+$/, ''),
+    authorization: () => authorization,
+    transport,
+    retries,
+    hooks: {},
+  }
 }
 
 const defaultRetries = 3
@@ -66,13 +84,32 @@ export async function send(
       return await sendOnce(connection, operation, call)
     } catch (error) {
       call.signal?.throwIfAborted()
-      const mayTry = attempt <= connection.retries && isReplayable(call.upload)
-      const waitMs = mayTry ? waitBeforeRetry(error, attempt, isRepeatable(operation, call)) : undefined
-      if (waitMs === undefined) throw error
-      await pause(waitMs, call.signal)
+      if (!(await isWorthAnother(connection, operation, call, error, attempt))) throw error
     }
   }
 }
+
+/** Whether to send it again, after the time that this takes. */
+async function isWorthAnother(
+  { hooks, retries }: Connection,
+  operation: OperationId,
+  call: Call,
+  error: unknown,
+  attempt: number,
+): Promise<boolean> {
+  const isBack = hasCode(error, 'service-unreachable') ? hooks.onUnreachable?.() : undefined
+  if (!isReplayable(call.upload)) return false
+  if (hooks.onUnauthorized && error instanceof CartageError && error.status === 401)
+    return hooks.onUnauthorized()
+  const waitMs =
+    attempt <= retries ? waitBeforeRetry(error, attempt, isRepeatable(operation, call)) : undefined
+  if (waitMs === undefined) return false
+  await (isBack ? Promise.race([isBack, pause(longestAwayMs, call.signal)]) : pause(waitMs, call.signal))
+  return true
+}
+
+/** How long a request waits for a service that does not answer. */
+const longestAwayMs = 15_000
 
 const isRepeatable = (operation: OperationId, { headers, ...call }: Call) =>
   call.isRepeatable ?? (operations[operation][0] === 'GET' || headers?.['idempotency-key'] !== undefined)
@@ -110,22 +147,20 @@ async function sendOnce(connection: Connection, operation: OperationId, call: Ca
   throw refusal(response.status, response.header, await readText(response.body).catch(() => ''))
 }
 
-async function exchange(
-  { baseUrl, authorization, transport }: Connection,
-  operation: OperationId,
-  call: Call,
-): Promise<HttpResponse> {
+async function exchange(connection: Connection, operation: OperationId, call: Call): Promise<HttpResponse> {
+  const { baseUrl, transport, hooks } = connection
+  const authorization = connection.authorization()
   const url = new URL(`${baseUrl}${pathOf(operation, call.parameters ?? {})}`)
   for (const [name, value] of Object.entries(call.query ?? {})) {
     if (value !== undefined) url.searchParams.set(name, String(value))
   }
   try {
-    return await transport.exchange({
+    const response = await transport.exchange({
       method: operations[operation][0],
       url: url.href,
       headers: {
         accept: 'application/json',
-        authorization,
+        ...(authorization === undefined ? {} : { authorization }),
         ...(call.json === undefined ? {} : { 'content-type': 'application/json' }),
         ...(transport.sendsAgain && !isRepeatable(operation, call) && onlyOnce()),
         ...call.headers,
@@ -134,6 +169,8 @@ async function exchange(
       onProgress: call.onProgress,
       signal: call.signal,
     })
+    hooks.onAnswer?.(response)
+    return response
   } catch (error) {
     throw error instanceof ConnectionLost ? unreachable(baseUrl, error.cause) : error
   }

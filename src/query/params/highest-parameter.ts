@@ -1,4 +1,4 @@
-import { lexemes } from '../../sql/lexemes.ts'
+import { lexemes } from '../../sql-text/lexemes.ts'
 
 /** The n of the highest `$n` of a statement; 0 if it has none, or is too long to search. */
 export function highestParameter(text: string): number {
@@ -7,7 +7,7 @@ export function highestParameter(text: string): number {
   let isAfterDollar = false
   for (const { kind, open } of lexemes(text)) {
     if (++count > maxLexemes) return 0
-    if (isAfterDollar && /^\d/.test(open)) highest = Math.max(highest, Number(open))
+    if (isAfterDollar && /^\d/.test(open)) highest = Math.max(highest, Number.parseInt(open, 10))
     isAfterDollar = kind === 'symbol' && open === '$'
   }
   return highest

@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { pipeline } from 'node:stream/promises'
 import type { TestContext } from 'node:test'
 
-/** What happens to one request: nothing comes of it, its answer is lost, or the front answers by itself. */
-export type Mishap = 'lose-request' | 'lose-answer' | 'tear-answer' | Answer
+/** What happens to one request: it passes, nothing comes of it, its answer is lost, or the front answers by itself. */
+export type Mishap = 'pass' | 'lose-request' | 'lose-answer' | 'tear-answer' | Answer
 export type Answer = Readonly<{ status: number; headers?: Record<string, string>; body?: string }>
 
 export type HttpFront = Readonly<{

@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers'
 import type { JobDocument, JobQuery, NewItem } from '../../../contract/documents.ts'
 import { firstStatementOf, partsOf } from '../../../contract/job-items.ts'
-import { splitStatements } from '../../../contract/text/statements.ts'
+import { splitStatements } from '../../../sql-text/statements.ts'
 import { type CommandResult, wrongCall } from '../../command.ts'
 import { UsageError } from '../../command-error.ts'
 import { readNamedFile } from '../../named-file.ts'

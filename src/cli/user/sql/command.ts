@@ -1,10 +1,6 @@
 import { text } from 'node:stream/consumers'
-import {
-  type ExplainStep,
-  explainStatement,
-  whyNotExplained,
-} from '../../../contract/text/explain-statement.ts'
-import { controlsTransaction, splitStatements } from '../../../contract/text/statements.ts'
+import { type ExplainStep, explainStatement, whyNotExplained } from '../../../sql-text/explain-statement.ts'
+import { controlsTransaction, splitStatements } from '../../../sql-text/statements.ts'
 import { wrongCall } from '../../command.ts'
 import { UsageError } from '../../command-error.ts'
 import { readNamedFile } from '../../named-file.ts'

@@ -1,41 +1,35 @@
 import { quoteLiteral } from '../../../contract/text/quote.ts'
-import { findPoints, type ImportPlan, importTarget, isNumber } from '../../../file-import/import-plan.ts'
+import { importTarget, isNumber } from '../../../file-import/import-plan.ts'
+import type { ImportWishes } from '../../../file-import/plan-import.ts'
 import { UsageError } from '../../command-error.ts'
 import type { Service } from '../service.ts'
 
 /** Types by name. */
 type Columns = ReadonlyMap<string, string>
 
-/** The columns of the table; empty if it does not exist, which COPY reports later. */
-export async function columnsOf({ client, signal }: Service, plan: ImportPlan): Promise<Columns> {
-  const { rows } = await client.sql<{ name: string; type: string }>(columnsSql(importTarget(plan)), {
+/** The columns of the table; undefined if it does not exist, which COPY reports later. */
+export async function columnsOf(
+  { client, signal }: Service,
+  wishes: ImportWishes,
+): Promise<Columns | undefined> {
+  const { rows } = await client.sql<{ name: string; type: string }>(columnsSql(importTarget(wishes)), {
     signal,
   })
-  return new Map(rows.map(({ name, type }) => [name, type]))
+  return rows.length === 0 ? undefined : new Map(rows.map(({ name, type }) => [name, type]))
 }
 
 const columnsSql = (table: string) => `
 select attname as name, pg_catalog.format_type(atttypid, atttypmod) as type from pg_catalog.pg_attribute
 where attrelid = pg_catalog.to_regclass(${quoteLiteral(table)}) and attnum > 0 and not attisdropped`
 
-/** The plan with the types of the table. Impossible points are refused before the first row is sent. */
-export function fitPlan(read: ImportPlan, known: Columns, hasPointsOption: boolean): ImportPlan {
-  if (known.size === 0) return read
-  const columns = read.columns.map((column) => ({ ...column, type: known.get(column.name) ?? column.type }))
-  if (hasPointsOption) checkPoints(read, known)
-  const points = hasPointsOption ? read.points : hasPlace(read, known) ? findPoints(columns) : undefined
-  return { ...read, columns, points }
-}
-
-const hasPlace = ({ isPrepared }: ImportPlan, known: Columns) => isPrepared || known.has('the_geom')
-
-function checkPoints(plan: ImportPlan, known: Columns): void {
-  const { lon, lat } = plan.points!
-  for (const name of [lon, lat]) {
+/** Refuses points that cannot be made before the first row is sent. */
+export function checkPoints({ points, table, isPrepared, known }: ImportWishes): void {
+  if (!points || !known) return
+  for (const name of [points.lon, points.lat]) {
     const type = known.get(name)
     if (type !== undefined && !isNumber(type))
-      throw new UsageError(`--points: the column ${name} of ${plan.table} is ${type}, not a number`)
+      throw new UsageError(`--points: the column ${name} of ${table} is ${type}, not a number`)
   }
-  if (!hasPlace(plan, known))
-    throw new UsageError(`--points: ${plan.table} has no column the_geom, and --no-prepare does not add it`)
+  if (!isPrepared && !known.has('the_geom'))
+    throw new UsageError(`--points: ${table} has no column the_geom, and --no-prepare does not add it`)
 }

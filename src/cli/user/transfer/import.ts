@@ -1,27 +1,27 @@
 import { basename } from 'node:path'
-import { sqlOf } from '../../../client/api/copy-upload.ts'
-import { formatBytes, formatCount, formatDuration, plural } from '../../../contract/text/format.ts'
+import { formatBytes, formatCount, plural } from '../../../contract/text/format.ts'
+import { headerOf } from '../../../file-import/import-file.ts'
 import {
   columnNames,
-  findPoints,
-  type ImportColumn,
   type ImportPlan,
-  type ImportStatements,
   importStatements,
+  isNumber,
+  type Points,
   tableName,
 } from '../../../file-import/import-plan.ts'
-import { TypeInference } from '../../../file-import/infer-types.ts'
+import { type ImportWishes, planImport } from '../../../file-import/plan-import.ts'
+import { type FileReading, readTypes } from '../../../file-import/read-types.ts'
 import type { CommandResult } from '../../command.ts'
 import { FailedError, UsageError } from '../../command-error.ts'
 import { listOf, textOf } from '../../option-values.ts'
 import type { UserCall, UserCommand } from '../command.ts'
-import { at, wholeText } from '../explain.ts'
-import { showProgress, transferLine } from '../progress.ts'
+import { showProgress } from '../progress.ts'
 import { type Service, withService } from '../service.ts'
 import { readTableName } from '../table-name.ts'
-import { columnsOf, fitPlan } from './append.ts'
-import { explainCopy, showLine } from './failed-line.ts'
-import { type ImportFile, openImportFile } from './import-file.ts'
+import { checkPoints, columnsOf } from './append.ts'
+import { showLine } from './failed-line.ts'
+import { type ImportInput, openInput } from './import-input.ts'
+import { loadRows } from './load-rows.ts'
 
 export const importCommand: UserCommand = {
   name: 'import',
@@ -60,26 +60,16 @@ export const importCommand: UserCommand = {
     'CSV and TSV may be compressed (.gz). If something fails, no table and no rows are left.',
   ],
   run: async (call) => {
-    const [path] = call.args as [string, string?]
-    const file = await openImportFile(path, textOf(call.values, 'encoding'), headerOption(call))
-    const { plan, rows } = await planImport(call, file)
-    if (!plan.isNew) return withService(call, (service) => append(call, service, file, plan, rows))
-    describePlan(call, file, plan, rows)
-    if (call.values['dry-run']) return statementsOf(plan)
-    return withService(call, (service) => load(call, service, file, plan))
+    const file = await openInput(call.args[0]!, textOf(call.values, 'encoding'), headerOption(call))
+    const reading = await readInput(call, file)
+    const wishes = wishesOf(call, file)
+    if (!wishes.isAppended) return proceed(call, file, reading, wishes)
+    return withService(call, async (service) => {
+      const known = await columnsOf(service, wishes)
+      checkPoints({ ...wishes, known })
+      return proceed(call, file, reading, { ...wishes, known }, service)
+    })
   },
-}
-
-/** The existing table decides on types and points. */
-async function append(call: UserCall, service: Service, file: ImportFile, read: ImportPlan, rows: number) {
-  const plan = fitPlan(read, await columnsOf(service, read), call.values.points !== undefined)
-  describePlan(call, file, plan, rows)
-  return call.values['dry-run'] ? statementsOf(plan) : load(call, service, file, plan)
-}
-
-function statementsOf(plan: ImportPlan): CommandResult {
-  const { create, copy, after } = importStatements(plan)
-  return { lines: [create, copy, ...after].filter(Boolean).map((statement) => `${statement};`) }
 }
 
 /** Undefined: guess. */
@@ -88,77 +78,95 @@ function headerOption({ values }: UserCall): boolean | undefined {
   return values.header || values['no-header'] ? values.header === true : undefined
 }
 
-async function planImport(call: UserCall, file: ImportFile) {
-  const [path, given] = call.args as [string, string?]
+/** Reads the whole file. Refuses one that COPY would refuse. */
+async function readInput(call: UserCall, file: ImportInput): Promise<FileReading> {
+  const [path] = call.args as [string]
   if (call.values.append && !file.dialect.hasHeader) throw new UsageError(namesMissing(path))
-  const inference = new TypeInference(file.dialect)
-  const stop = showProgress(
-    call.terminal,
-    () => `reading ${path}: ${formatCount(inference.result.rows)} rows`,
-  )
-  try {
-    for await (const chunk of file.text()) {
-      inference.push(chunk)
-      if (inference.isOver) break
-    }
-    inference.end()
-  } finally {
-    stop()
-  }
-  const { columns: inferred, rows, badLine, hasNullMark } = inference.result
+  let rows = () => 0
+  const stop = showProgress(call.terminal, () => `reading ${path}: ${formatCount(rows())} rows`)
+  const reading = await readTypes(file, (soFar) => {
+    rows = () => soFar().inference.rows
+  }).finally(stop)
+  const { badLine } = reading.inference
   if (badLine)
     throw new FailedError([badLine.message, ...(await showLine(path, file, badLine.line))].join('\n'))
-  if (!inference.isEncodingRight)
+  if (!reading.isEncodingRight)
     throw new UsageError(`${path} is not UTF-8: give its encoding, such as --encoding WIN1252`)
-  if (rows === 0) throw new FailedError(`${path} has no rows`)
-  const names = columnNames(file.header)
-  const types = typeOptions(call, names)
-  const columns = names.map((name, place): ImportColumn => {
-    const { type = 'text', hasQuotedEmpty = false } = inferred[place] ?? {}
-    return { name, type: types.get(name) ?? type, hasQuotedEmpty }
-  })
-  const { schema, name } = given === undefined ? { name: tableName(basename(path)) } : readTableName(given)
-  const plan: ImportPlan = {
-    schema,
-    table: name,
-    isNew: call.values.append !== true,
-    columns,
-    dialect: file.dialect,
-    hasNullMark,
-    points: pointsOf(call, columns),
-    isPrepared: call.values['no-prepare'] !== true,
-  }
-  return { plan, rows }
+  if (reading.inference.rows === 0) throw new FailedError(`${path} has no rows`)
+  return reading
 }
 
 const namesMissing = (path: string) =>
   `--append matches columns by name, and the first line of ${path} seems to have no names. If it has, add --header`
 
-function typeOptions({ values }: UserCall, names: readonly string[]): ReadonlyMap<string, string> {
-  return new Map(
+function wishesOf(call: UserCall, file: ImportInput): ImportWishes {
+  const [path, given] = call.args as [string, string?]
+  const names = columnNames(headerOf(file))
+  const { schema, name } = given === undefined ? { name: tableName(basename(path)) } : readTableName(given)
+  return {
+    schema,
+    table: name,
+    isAppended: call.values.append === true,
+    names: {},
+    types: typeOptions(call, names),
+    points: pointsOption(call, names),
+    isPrepared: call.values['no-prepare'] !== true,
+  }
+}
+
+/** By the position of the column. */
+function typeOptions({ values }: UserCall, names: readonly string[]): Readonly<Record<number, string>> {
+  return Object.fromEntries(
     listOf(values, 'type').map((text) => {
       const [, name, type] = /^([^=]+)=(.+)$/.exec(text) ?? []
       if (!name || !type) throw new UsageError(`--type must be COLUMN=TYPE, not '${text}'`)
       if (!names.includes(name)) throw new UsageError(`there is no column ${name}: ${names.join(', ')}`)
-      return [name, type]
+      return [names.indexOf(name), type]
     }),
   )
 }
 
-function pointsOf({ values }: UserCall, columns: readonly ImportColumn[]) {
+function pointsOption({ values }: UserCall, names: readonly string[]): Points | undefined {
   const columnPair = textOf(values, 'points')
-  if (columnPair === undefined) return findPoints(columns)
+  if (columnPair === undefined) return undefined
   const [lon = '', lat = ''] = columnPair.split(',')
   for (const name of [lon, lat]) {
-    if (!columns.some((column) => column.name === name))
-      throw new UsageError(`--points: there is no column '${name}'`)
+    if (!names.includes(name)) throw new UsageError(`--points: there is no column '${name}'`)
   }
   return { lon, lat }
 }
 
+function proceed(
+  call: UserCall,
+  file: ImportInput,
+  reading: FileReading,
+  wishes: ImportWishes,
+  service?: Service,
+): CommandResult | Promise<CommandResult> {
+  const { plan } = planImport(file, reading, wishes)
+  checkNumbers(plan, wishes)
+  describePlan(call, file, plan, reading.inference.rows)
+  if (call.values['dry-run']) return statementsOf(plan)
+  return service
+    ? loadRows(call, service, file, plan)
+    : withService(call, (found) => loadRows(call, found, file, plan))
+}
+
+/** The plan has other points than those that were asked for, if they are not numbers. */
+function checkNumbers({ columns, points }: ImportPlan, { points: wanted }: ImportWishes): void {
+  if (!wanted || (points?.lon === wanted.lon && points.lat === wanted.lat)) return
+  const text = columns.find(({ name, type }) => [wanted.lon, wanted.lat].includes(name) && !isNumber(type))
+  if (text) throw new UsageError(`--points: the column ${text.name} is ${text.type}, not a number`)
+}
+
+function statementsOf(plan: ImportPlan): CommandResult {
+  const { create, copy, after } = importStatements(plan)
+  return { lines: [create, copy, ...after].filter(Boolean).map((statement) => `${statement};`) }
+}
+
 function describePlan(
   { args, terminal }: UserCall,
-  { bytes }: ImportFile,
+  { bytes }: ImportInput,
   { columns, points }: ImportPlan,
   rows: number,
 ): void {
@@ -167,45 +175,4 @@ function describePlan(
   const shown = columns.filter(({ name }) => name !== points?.lon && name !== points?.lat)
   const parts = shown.map(({ name, type }) => `${name} ${type}`)
   terminal.say(`  ${[...parts, ...(points ? [`points from ${points.lon}, ${points.lat}`] : [])].join(' · ')}`)
-}
-
-async function load(
-  call: UserCall,
-  service: Service,
-  file: ImportFile,
-  plan: ImportPlan,
-): Promise<CommandResult> {
-  const { client, signal } = service
-  const statements = importStatements(plan)
-  const startedAt = performance.now()
-  const { total_rows } = await upload(call, service, file, statements).catch(async (error: unknown) => {
-    throw await explainCopy(error, call.args[0]!, file, plan)
-  })
-  const loaded = performance.now() - startedAt
-  const job = await client.jobs.run({ query: statements.after.map((query) => ({ query })) }, { signal })
-  const prepared = formatDuration(performance.now() - startedAt - loaded)
-  const done = plan.isPrepared ? `prepared for maps in ${prepared}` : `completed in ${prepared}`
-  const rows = plural(total_rows, 'row')
-  call.terminal.say(`${plan.table}: ${rows} in ${formatDuration(loaded)}, ${done} (job ${job.job_id})`)
-  return { document: { table: plan.table, rows: total_rows, job_id: job.job_id } }
-}
-
-async function upload(
-  { terminal }: UserCall,
-  { client, signal, url }: Service,
-  file: ImportFile,
-  { create, copy }: ImportStatements,
-) {
-  const isFar = !/^(localhost|127\.|\[::1\])/.test(new URL(url).hostname)
-  const { stream, contentEncoding } = file.upload(isFar)
-  const startedAt = performance.now()
-  // The compressed size is not known before.
-  const total = isFar && contentEncoding ? undefined : file.bytes
-  let sent = 0
-  const stop = showProgress(terminal, () => transferLine(sent, total, startedAt))
-  const onProgress = ({ bytes }: { bytes: number }) => {
-    sent = bytes
-  }
-  const options = { create, signal, onProgress, ...(contentEncoding && { contentEncoding }) }
-  return at(wholeText(sqlOf({ create, copy })), () => client.copyFrom(copy, stream, options)).finally(stop)
 }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import fc from 'fast-check'
-import { splitStatements } from '../../../src/contract/text/statements.ts'
-import { loadGrammar } from '../../../src/sql/grammar.ts'
-import { parseStatements } from '../../../src/sql/statements.ts'
-import { setup, type TestUser } from '../../support/service/setup.ts'
+import { loadGrammar } from '../../src/sql/grammar.ts'
+import { parseStatements } from '../../src/sql/statements.ts'
+import { splitStatements } from '../../src/sql-text/statements.ts'
+import { setup, type TestUser } from '../support/service/setup.ts'
 
 const texts = [
   'select 1',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import fc from 'fast-check'
 import { loadModule, scanSync } from 'libpg-query'
-import { type Lexeme, lexemes, textOf } from '../../src/sql/lexemes.ts'
+import { type Lexeme, lexemes, textOf } from '../../src/sql-text/lexemes.ts'
 
 before(() => loadModule())
 
@@ -113,5 +113,5 @@ function isVisible({ kind }: Lexeme): boolean {
 }
 
 function isQuoted({ kind }: Lexeme): boolean {
-  return kind !== 'space' && kind !== 'word' && kind !== 'symbol'
+  return kind !== 'space' && kind !== 'word' && kind !== 'number' && kind !== 'symbol'
 }

@@ -1,0 +1,94 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { sqlOf } from '../../../client/api/copy-upload.ts'
+import { CartageError } from '../../../client/cartage-error.ts'
+import { formatDuration, plural } from '../../../contract/text/format.ts'
+import { type ImportPlan, type ImportStatements, importStatements } from '../../../file-import/import-plan.ts'
+import { checkImport, ImportInDoubt, isOutcomeUnknown, storeRows } from '../../../file-import/store-rows.ts'
+import type { CommandResult } from '../../command.ts'
+import { FailedError } from '../../command-error.ts'
+import type { UserCall } from '../command.ts'
+import { at, explainFailure, wholeText } from '../explain.ts'
+import { showProgress, transferLine } from '../progress.ts'
+import type { Service } from '../service.ts'
+import { explainCopy } from './failed-line.ts'
+import type { ImportInput } from './import-input.ts'
+
+/** Sends the rows and runs the steps after them as a job. */
+export async function loadRows(
+  call: UserCall,
+  service: Service,
+  file: ImportInput,
+  plan: ImportPlan,
+): Promise<CommandResult> {
+  const { client, signal } = service
+  const statements = importStatements(plan)
+  const startedAt = performance.now()
+  const count = await store(call, service, file, statements).catch(async (error: unknown) => {
+    throw await explainCopy(error, call.args[0]!, file, plan)
+  })
+  const loaded = performance.now() - startedAt
+  const job = await client.jobs.run({ query: statements.after.map((query) => ({ query })) }, { signal })
+  const prepared = formatDuration(performance.now() - startedAt - loaded)
+  const done = plan.isPrepared ? `prepared for maps in ${prepared}` : `completed in ${prepared}`
+  const rows = plural(count, 'row')
+  call.terminal.say(`${plan.table}: ${rows} in ${formatDuration(loaded)}, ${done} (job ${job.job_id})`)
+  return { document: { table: plan.table, rows: count, job_id: job.job_id } }
+}
+
+async function store(
+  call: UserCall,
+  service: Service,
+  file: ImportInput,
+  statements: ImportStatements,
+): Promise<number> {
+  const { client, signal } = service
+  const sql = async (text: string) => (await at(wholeText(text), () => client.sql(text, { signal }))).rows
+  await checkImport({ sql }, statements)
+  const copy = async () => (await upload(call, service, file, statements)).total_rows
+  const isLost = (error: unknown) =>
+    error instanceof CartageError && !signal.aborted && isOutcomeUnknown(error)
+  return storeRows({ sql, copy, isLost, untilBack: () => untilBack(service) }, statements).catch(
+    (error: unknown) => {
+      throw error instanceof ImportInDoubt ? inDoubt(error, call.args[1] ?? call.args[0]!) : error
+    },
+  )
+}
+
+/** Asks for a minute whether the service answers. */
+async function untilBack({ client, signal }: Service): Promise<void> {
+  const end = performance.now() + backMs
+  while (performance.now() < end) {
+    if (await client.health.live().catch(() => undefined)) return
+    await sleep(1_000, undefined, { signal })
+  }
+  throw new Error('the service does not answer')
+}
+
+const backMs = 60_000
+
+function inDoubt({ cause }: ImportInDoubt, what: string): FailedError {
+  const why = explainFailure(cause)?.message ?? String(cause)
+  return new FailedError(
+    `it is unknown whether the rows of ${what} were stored. Check the table before you send them again\n${why}`,
+  )
+}
+
+async function upload(
+  { terminal }: UserCall,
+  { client, signal, url }: Service,
+  file: ImportInput,
+  { create, copy }: ImportStatements,
+) {
+  const isFar = !/^(localhost|127\.|\[::1\])/.test(new URL(url).hostname)
+  const { stream, contentEncoding } = file.upload(isFar)
+  const startedAt = performance.now()
+  // The compressed size is not known before.
+  const total = isFar && contentEncoding ? undefined : file.bytes
+  let sent = 0
+  const stop = showProgress(terminal, () => transferLine(sent, total, startedAt))
+  const onProgress = ({ bytes }: { bytes: number }) => {
+    sent = bytes
+  }
+  const options = { create, signal, onProgress, ...(contentEncoding && { contentEncoding }) }
+  return at(wholeText(sqlOf({ create, copy })), () => client.copyFrom(copy, stream, options)).finally(stop)
+}

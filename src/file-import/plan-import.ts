@@ -1,0 +1,114 @@
+import { headerOf, type ImportFile } from './import-file.ts'
+import {
+  columnNames,
+  findPoints,
+  type ImportColumn,
+  type ImportPlan,
+  isNumber,
+  type Points,
+} from './import-plan.ts'
+import type { BadLine, InferredColumn } from './infer-types.ts'
+import type { FileReading } from './read-types.ts'
+
+/** What a person has chosen; the rest comes from the file. Columns by their position in the file. */
+export type ImportWishes = Readonly<{
+  schema?: string | undefined
+  table: string
+  /** Append to a table that exists. */
+  isAppended: boolean
+  /** The columns of that table, with their types; undefined if they are not known. */
+  known?: ReadonlyMap<string, string> | undefined
+  names: Readonly<Record<number, string>>
+  types: Readonly<Record<number, string>>
+  /** null: no points. undefined: as found in the file. */
+  points: Points | null | undefined
+  isPrepared: boolean
+}>
+
+export type PlannedColumn = ImportColumn & Readonly<{ reason: string }>
+
+export type PlannedImport = Readonly<{
+  plan: ImportPlan
+  columns: readonly PlannedColumn[]
+  /** The chosen ones if they are numbers, else those found by name. */
+  possiblePoints: Points | undefined
+  problems: readonly ImportProblem[]
+}>
+
+/** Why a file cannot be loaded as planned. */
+export type ImportProblem =
+  | Readonly<{ kind: 'no-table-name' | 'no-column-name' | 'wrong-encoding' | 'no-rows' }>
+  | Readonly<{ kind: 'same-name'; name: string }>
+  | Readonly<{ kind: 'too-many-columns'; count: number }>
+  | Readonly<{ kind: 'missing-columns'; names: readonly string[] }>
+  | Readonly<{ kind: 'bad-line' } & BadLine>
+
+export function planImport(
+  file: Pick<ImportFile, 'rows' | 'dialect'>,
+  reading: FileReading,
+  wishes: ImportWishes,
+): PlannedImport {
+  const columns = plannedColumns(columnNames(headerOf(file)), reading, wishes)
+  const possiblePoints = hasPlaceForPoints(wishes) ? pointsFor(columns, wishes.points) : undefined
+  const plan: ImportPlan = {
+    schema: wishes.schema,
+    table: wishes.table,
+    isNew: !wishes.isAppended,
+    columns,
+    dialect: file.dialect,
+    hasNullMark: reading.inference.hasNullMark,
+    points: wishes.points === null ? undefined : possiblePoints,
+    isPrepared: wishes.isPrepared,
+  }
+  return { plan, columns, possiblePoints, problems: problemsOf(plan, wishes, reading) }
+}
+
+function plannedColumns(
+  names: readonly string[],
+  { inference, isWhole }: FileReading,
+  { names: chosenNames, types, table, known }: ImportWishes,
+): PlannedColumn[] {
+  return names.map((named, at) => {
+    const name = chosenNames[at] ?? named
+    const inferred: InferredColumn | undefined = inference.columns[at]
+    // What was not read yet may contain one.
+    const hasQuotedEmpty = !isWhole || (inferred?.hasQuotedEmpty ?? true)
+    const given = known && { type: known.get(name) ?? 'text', reason: `Type of the column in ${table}` }
+    const chosen = types[at] && { type: types[at], reason: 'Chosen by you' }
+    const { type, reason } = given ?? (chosen || undefined) ?? inferred ?? unknown
+    return { name, type, reason, hasQuotedEmpty }
+  })
+}
+
+const unknown = { type: 'text', reason: 'Not read yet' }
+
+/** A table that is prepared for maps gets the_geom. */
+const hasPlaceForPoints = ({ known, isPrepared }: ImportWishes) =>
+  !known || isPrepared || known.has('the_geom')
+
+function pointsFor(columns: readonly ImportColumn[], chosen: Points | null | undefined): Points | undefined {
+  const isColumn = (wanted: string) => columns.some(({ name, type }) => name === wanted && isNumber(type))
+  return chosen && isColumn(chosen.lon) && isColumn(chosen.lat) ? chosen : findPoints(columns)
+}
+
+function problemsOf(plan: ImportPlan, { known }: ImportWishes, reading: FileReading): ImportProblem[] {
+  const { table, columns } = plan
+  const { inference, isEncodingRight, isWhole } = reading
+  const names = columns.map(({ name }) => name)
+  const twice = names.find((name, at) => names.indexOf(name) !== at)
+  const missing = known ? names.filter((name) => !known.has(name)) : []
+  const found: (ImportProblem | false | undefined)[] = [
+    table.trim() === '' && { kind: 'no-table-name' },
+    names.some((name) => name.trim() === '') && { kind: 'no-column-name' },
+    twice !== undefined && { kind: 'same-name', name: twice },
+    columns.length > maxColumns && { kind: 'too-many-columns', count: columns.length },
+    missing.length > 0 && { kind: 'missing-columns', names: missing },
+    inference.badLine && { kind: 'bad-line', ...inference.badLine },
+    !isEncodingRight && { kind: 'wrong-encoding' },
+    isWhole && inference.rows === 0 && { kind: 'no-rows' },
+  ]
+  return found.filter((problem) => typeof problem === 'object')
+}
+
+/** Of PostgreSQL. */
+const maxColumns = 1600

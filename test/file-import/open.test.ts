@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { gunzipSync, gzipSync } from 'node:zlib'
+import { findLine, placeInCopy } from '../../src/file-import/find-line.ts'
+import { type ImportFile, openImport } from '../../src/file-import/import-file.ts'
+import { importStatements } from '../../src/file-import/import-plan.ts'
+import { type ImportWishes, planImport } from '../../src/file-import/plan-import.ts'
+import { readTypes } from '../../src/file-import/read-types.ts'
+import { checkImport, ImportInDoubt, isOutcomeUnknown, storeRows } from '../../src/file-import/store-rows.ts'
+import { copyfrom } from '../support/postgres/copying.ts'
+import { setup } from '../support/service/setup.ts'
+
+const geojson = JSON.stringify({
+  type: 'FeatureCollection',
+  features: [{ type: 'Feature', geometry: { type: 'Point', coordinates: [1, 2] }, properties: { n: 1 } }],
+})
+
+test('a file is known by its content and its name, compressed or not, and read without its byte order mark', async () => {
+  for (const [name, content, isGeojson, text] of [
+    ['a.csv', '\ufeffa,b\n1,2\n', false, 'a,b\n1,2\n'],
+    ['a', 'a,b\n1,2\n', false, 'a,b\n1,2\n'],
+    ['a.geojson', geojson, true, 'the_geom,n\n"SRID=4326;POINT(1 2)",1\n'],
+    ['a', `\n ${geojson}`, true, 'the_geom,n\n"SRID=4326;POINT(1 2)",1\n'],
+    ['a.csv', '{x},b\n1,2\n', false, '{x},b\n1,2\n'],
+  ] as const) {
+    for (const isGzip of [false, true]) {
+      const file = await open(name, isGzip ? gzipSync(content) : Buffer.from(content))
+      assert.deepEqual([file.isGeojson, file.isGzip, await textOf(file)], [isGeojson, isGzip, text])
+    }
+  }
+  for (const [name, content, kind] of [
+    ['a.ndjson', '{"a":1}\n', 'json-lines'],
+    ['a.csv', 'PK\x03\x04\0\0', 'not-text'],
+  ] as const)
+    await assert.rejects(open(name, Buffer.from(content)), { name: 'ImportFileError', kind })
+})
+
+test('the line of an error is the record that ends there, or the line itself where no record ends', async () => {
+  const file = await open('a.csv', Buffer.from('a,b\n"x\ny",2\n3,"open\n4,5\n'))
+  assert.deepEqual(await findLine(file, 3, 1), { record: 2, before: '"x\ny",', word: '2', after: '' })
+  assert.deepEqual(await findLine(file, 4), { record: undefined, before: '', word: '', after: '3,"open' })
+  assert.equal(await findLine(file, 400), undefined)
+  const columns = [{ name: 'a' }, { name: 'a: b' }]
+  assert.deepEqual(placeInCopy('COPY t, line 12, column a: b: "x"', columns), {
+    line: 12,
+    column: columns[1],
+  })
+  assert.equal(placeInCopy('SQL function "f"', columns), undefined)
+})
+
+test('the plan has the types of an existing table, and names what does not fit', async () => {
+  const file = await open('a.csv', Buffer.from('id,lon,lat,more\n1,2,3,x\n'))
+  const reading = await readTypes(file)
+  const known = new Map([
+    ['id', 'text'],
+    ['lon', 'numeric'],
+    ['lat', 'real'],
+  ])
+  const { plan, problems } = planImport(file, reading, { ...wishes, isAppended: true, known })
+  assert.deepEqual(
+    plan.columns.map(({ type }) => type),
+    ['text', 'numeric', 'real', 'text'],
+  )
+  assert.equal(plan.points, undefined, 'the table has no the_geom')
+  assert.deepEqual(problems, [{ kind: 'missing-columns', names: ['more'] }])
+  const prepared = planImport(file, reading, { ...wishes, isAppended: true, known, isPrepared: true })
+  assert.deepEqual(prepared.plan.points, { lon: 'lon', lat: 'lat' })
+  const named = planImport(file, reading, { ...wishes, table: ' ', names: { 0: 'lon', 3: '' } })
+  assert.deepEqual(
+    named.problems.map(({ kind }) => kind),
+    ['no-table-name', 'no-column-name', 'same-name'],
+  )
+})
+
+test('if the answer to the rows is lost, the new table tells whether they are stored; an older one cannot', async (t) => {
+  const { user } = await setup(t)
+  const bytes = Buffer.from('n\n1\n2\n')
+  const file = await open('a.csv', bytes)
+  const reading = await readTypes(file)
+  const lost = new Error('lost')
+  const sql = async (text: string) => (await user.sql(text).catch(withSqlstate)).rows
+  const serviceThat = (stores: boolean) => ({
+    sql,
+    copy: async ({ create, copy }: { create: string | undefined; copy: string }) => {
+      if (stores) {
+        if (create) await user.sql(create)
+        await copyfrom(user, copy, bytes)
+      }
+      throw lost
+    },
+    isLost: (error: unknown) => error === lost,
+    untilBack: async () => undefined,
+  })
+  const statements = importStatements(planImport(file, reading, wishes).plan)
+  await checkImport({ sql }, statements)
+  await assert.rejects(storeRows(serviceThat(false), statements), lost)
+  assert.equal(await storeRows(serviceThat(true), statements), 2)
+  await assert.rejects(checkImport({ sql }, statements), { sqlstate: '42P07' })
+  const more = importStatements(planImport(file, reading, { ...wishes, isAppended: true }).plan)
+  await assert.rejects(storeRows(serviceThat(true), more), (error) => error instanceof ImportInDoubt)
+  for (const [status, code, isUnknown] of [
+    [0, 'service-unreachable', true],
+    [502, undefined, true],
+    [500, 'copy-outcome-unknown', true],
+    [409, 'request-repeated', true],
+    [400, undefined, false],
+    [503, 'shutting-down', false],
+  ] as const)
+    assert.equal(isOutcomeUnknown({ status, code }), isUnknown, `${status} ${code}`)
+})
+
+const wishes: ImportWishes = {
+  table: 't',
+  isAppended: false,
+  names: {},
+  types: {},
+  points: undefined,
+  isPrepared: false,
+}
+
+const open = (name: string, stored: Buffer) =>
+  openImport({
+    name,
+    async *read(isGzip: boolean) {
+      yield isGzip ? gunzipSync(stored) : stored
+    },
+  })
+
+async function textOf({ text }: ImportFile): Promise<string> {
+  const chunks: Uint8Array[] = []
+  for await (const chunk of text()) chunks.push(chunk)
+  return Buffer.concat(chunks).toString()
+}
+
+function withSqlstate(error: { code?: string }): never {
+  throw Object.assign(new Error('refused'), { sqlstate: error.code })
+}
