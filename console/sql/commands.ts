@@ -1,4 +1,4 @@
-import { type Statement, whatItRisks } from '../../src/sql-text/statements.ts'
+import { type StatementRange, whatItRisks } from '../../src/sql-text/statements.ts'
 import { refreshCatalog } from '../api/catalog.ts'
 import { curlLine } from '../api/curl.ts'
 import { isTooLongToShare, packStatement } from '../api/share.ts'
@@ -32,7 +32,7 @@ export function sqlCommands(
   confirm: (risky: RiskyRun) => void,
   openHistory: () => void,
 ): SqlCommands {
-  const run = (statements: readonly Statement[]) => {
+  const run = (statements: readonly StatementRange[]) => {
     if (missingKey.value) return
     const risk = statements.map(({ text }) => whatItRisks(text)).find(Boolean)
     const begin = () => {
@@ -46,7 +46,7 @@ export function sqlCommands(
     const statements = editor.current?.all() ?? []
     run(isRunAsOne(statements) ? wholeOf(statements, currentDraft.value!.text) : statements)
   }
-  const onCurrent = (act: (statement: Statement) => void) => () => {
+  const onCurrent = (act: (statement: StatementRange) => void) => () => {
     const statement = editor.current?.current()
     if (statement) act(statement)
   }
@@ -61,12 +61,12 @@ export function sqlCommands(
   }
 }
 
-function explain(statement: Statement, isAnalyzed: boolean): void {
+function explain(statement: StatementRange, isAnalyzed: boolean): void {
   if (!currentDraft.value || missingKey.value) return
   void showPlan(currentDraft.value.id, statement, isAnalyzed)
 }
 
-const copyCurl = ({ text }: Statement) =>
+const copyCurl = ({ text }: StatementRange) =>
   void copyText(curlOf(text, currentRunAs()), 'curl command copied, without the token')
 
 /** The request as a curl command, which reads the token from a variable. */

@@ -4,7 +4,7 @@ import { Compartment, EditorState, type StateEffect, Text } from '@codemirror/st
 import { EditorView } from '@codemirror/view'
 import { effect, useSignalEffect } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
-import { type Statement, splitStatements, statementAt } from '../../src/sql-text/statements.ts'
+import { type StatementRange, splitStatements, statementAt } from '../../src/sql-text/statements.ts'
 import { catalog } from '../api/catalog.ts'
 import { sqlLanguage } from './completion.ts'
 import { changeDraft, currentDraft, currentId, type Draft } from './drafts.ts'
@@ -13,8 +13,8 @@ import { editorSetup } from './editor-setup.ts'
 /** What the page can do with the editor. */
 export type EditorHandle = Readonly<{
   /** The selection if there is one, else the statement at the cursor. */
-  current: () => Statement | undefined
-  all: () => readonly Statement[]
+  current: () => StatementRange | undefined
+  all: () => readonly StatementRange[]
   /** Marks the word at a position as an error. */
   mark: (position: number, message: string) => void
   clearMarks: () => void

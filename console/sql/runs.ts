@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { changesCatalog, type Statement } from '../../src/sql-text/statements.ts'
+import { changesCatalog, type StatementRange } from '../../src/sql-text/statements.ts'
 import { ApiError } from '../api/api-error.ts'
 import { refreshCatalog } from '../api/catalog.ts'
 import type { Credential } from '../api/credential.ts'
@@ -35,7 +35,7 @@ export type Run = Readonly<{
 
 export type ToRun = Readonly<{
   draftId: string
-  statements: readonly Statement[]
+  statements: readonly StatementRange[]
   as: RunAs
   isPlan?: boolean
   isSingle?: boolean

@@ -1,12 +1,16 @@
 import { explainStatement, whyNotExplained } from '../../src/sql-text/explain-statement.ts'
-import type { Statement } from '../../src/sql-text/statements.ts'
+import type { StatementRange } from '../../src/sql-text/statements.ts'
 import { requestJson } from '../api/request.ts'
 import { toast } from '../parts/toast.tsx'
 import { currentRunAs } from './run-as.ts'
 import { type RunAs, runStatements } from './runs.ts'
 
 /** Shows the plan. With `isAnalyzed` runs EXPLAIN ANALYZE, if a plain EXPLAIN succeeds first. */
-export async function showPlan(draftId: string, statement: Statement, isAnalyzed: boolean): Promise<void> {
+export async function showPlan(
+  draftId: string,
+  statement: StatementRange,
+  isAnalyzed: boolean,
+): Promise<void> {
   const reason = whyNotExplained(statement.text)
   if (reason) return toast(reason)
   const { plan, analyze } = explainStatement(statement.text, 'json')

@@ -13,7 +13,7 @@ import { onConnection } from '../postgres/transaction.ts'
 import { holdingLocks, lockUser } from './account-lock.ts'
 import { checkAccountName } from './account-names.ts'
 import { removeUser } from './delete-user.ts'
-import { isSomebodys, nextFreeId } from './free-ids.ts'
+import { isTaken, nextFreeId } from './free-ids.ts'
 import { checkMasterToken, checkQuota, reserveMasterToken } from './new-account.ts'
 import { shareOrganization } from './organization-store.ts'
 import { releaseSpares, reserveSpares, type SpareMember, takeSpare } from './spare-store.ts'
@@ -82,13 +82,13 @@ async function spareIn(
 ): Promise<number | undefined> {
   for (;;) {
     const id = await takeSpare(tx, organizationId)
-    if (id === undefined || !(await isSomebodys(installation, hostId, id))) return id
+    if (id === undefined || !(await isTaken(installation, hostId, id))) return id
   }
 }
 
-type Place = Pick<DraftUser, 'organizationId' | 'orgRole' | 'databaseId' | 'schema' | 'hostId'>
+type UserPlace = Pick<DraftUser, 'organizationId' | 'orgRole' | 'databaseId' | 'schema' | 'hostId'>
 
-async function placeAlone(tx: ClientBase, request: NewUser, hostIds: readonly number[]): Promise<Place> {
+async function placeAlone(tx: ClientBase, request: NewUser, hostIds: readonly number[]): Promise<UserPlace> {
   if (request.isOrgAdmin) throw errors.accountInvalid('Only a member of an organization can be its admin')
   return {
     organizationId: null,
@@ -99,7 +99,11 @@ async function placeAlone(tx: ClientBase, request: NewUser, hostIds: readonly nu
   }
 }
 
-async function placeInOrganization(tx: ClientBase, request: NewUser, organization: string): Promise<Place> {
+async function placeInOrganization(
+  tx: ClientBase,
+  request: NewUser,
+  organization: string,
+): Promise<UserPlace> {
   const found = await shareOrganization(tx, organization)
   if (!found) throw errors.accountInvalid(`The organization '${organization}' does not exist`)
   return {

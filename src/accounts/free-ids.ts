@@ -40,7 +40,7 @@ export async function nextFreeIds(
 }
 
 /** True if the roles of a spare member can log in: a user created after the restored state owns them. */
-export async function isSomebodys(
+export async function isTaken(
   { databases, namespace }: Installation,
   hostId: number,
   userId: number,

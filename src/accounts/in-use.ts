@@ -1,14 +1,18 @@
 import type { Databases } from '../postgres/databases.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 
-export type Place = Readonly<{ hostId: number; database: string }>
+export type TenantDatabase = Readonly<{ hostId: number; database: string }>
 
 /**
  * True if the role, or one whose name begins with it, owns a table or the like in the database. A half-made account
  * owns nothing, as it could not log in yet. But a control database restored to the moment of a creation calls an
  * account half-made that has been in use since.
  */
-export async function isInUse({ admin, hosts }: Databases, place: Place, role: string): Promise<boolean> {
+export async function isInUse(
+  { admin, hosts }: Databases,
+  place: TenantDatabase,
+  role: string,
+): Promise<boolean> {
   const { hostId, database } = place
   const { rowCount } = await admin.use(adminTarget(hosts, hostId), (session) =>
     session.query('select from pg_catalog.pg_database where datname = $1', [database]),

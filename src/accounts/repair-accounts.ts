@@ -4,7 +4,7 @@ import { isBusy } from '../postgres/sqlstate.ts'
 import { holdingLocks, lockOrganization, lockUser } from './account-lock.ts'
 import { removeOrganization } from './delete-organization.ts'
 import { removeUser } from './delete-user.ts'
-import { isInUse, type Place } from './in-use.ts'
+import { isInUse, type TenantDatabase } from './in-use.ts'
 import { listUnfinishedOrganizations, organizationState } from './organization-store.ts'
 import { listUnfinishedUsers, userState } from './user-store.ts'
 
@@ -47,7 +47,7 @@ async function repairUsers(installation: Installation): Promise<string[]> {
 type Unfinished = Readonly<{
   /** Its process may have finished before we got the lock. */
   state: string | undefined
-  place: Place
+  place: TenantDatabase
   /** If this role owns tables, the account was finished once: then only the operator may delete it. */
   role: string
   remove: () => Promise<void>

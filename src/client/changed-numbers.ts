@@ -31,8 +31,8 @@ export function putChangedNumbers(
   readNumber: ReadNumber,
   isKept: IsKept,
 ): boolean {
-  const outer: Place[] = []
-  let place: Place = { container: root, key: 0, memberCount: 0 }
+  const outer: MemberPlace[] = []
+  let place: MemberPlace = { container: root, key: 0, memberCount: 0 }
   let isName = false
   for (let at = 0; at < text.length; at++) {
     const unit = text.charCodeAt(at)
@@ -84,16 +84,16 @@ export function keepsDigits(text: string, start: number, end: number): boolean {
 
 type Container = Record<string | number, unknown>
 /** Where the next value stands. */
-type Place = { container: Container | unknown[]; key: string | number; memberCount: number }
+type MemberPlace = { container: Container | unknown[]; key: string | number; memberCount: number }
 
 /** Its own: what stands in the text twice may be missing here, and `__proto__` would be everybody's. */
-const memberOf = ({ container, key }: Place) =>
+const memberOf = ({ container, key }: MemberPlace) =>
   Object.hasOwn(container, key) ? (container as Container)[key] : undefined
 
 const isContainer = (value: unknown): value is Container => typeof value === 'object' && value !== null
 
 /** A member may have any name, `__proto__` too. */
-function put({ container, key }: Place, value: unknown): void {
+function put({ container, key }: MemberPlace, value: unknown): void {
   if (key === '__proto__')
     Object.defineProperty(container, key, { value, writable: true, enumerable: true, configurable: true })
   else (container as Container)[key] = value

@@ -2,7 +2,7 @@ import type { Principal } from '../auth/account.ts'
 import type { Config } from '../config/config.ts'
 import { errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
-import type { Interruption } from '../postgres/pools/interruption.ts'
+import type { AbortLike } from '../postgres/pools/interruption.ts'
 import { Slots } from '../postgres/pools/slots.ts'
 import type { CopyStatement } from '../sql/copy-statement.ts'
 import type { StatementOptions } from '../statements/run-as.ts'
@@ -41,7 +41,7 @@ export function copyOptions(
   { slots, waitMs, limitMs, anonymousLimitMs }: Copies,
   { key }: Principal,
   { text }: Pick<CopyStatement, 'text'>,
-  gone: Interruption,
+  gone: AbortLike,
 ): StatementOptions {
   const late = () => errors.tooManyCopies(Math.max(1, Math.ceil(waitMs / 1000)))
   return {

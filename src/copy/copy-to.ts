@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream'
 import type { Principal } from '../auth/account.ts'
 import { errors } from '../errors.ts'
-import type { Interruption } from '../postgres/pools/interruption.ts'
+import type { AbortLike } from '../postgres/pools/interruption.ts'
 import type { CopyStatement } from '../sql/copy-statement.ts'
 import { runAs } from '../statements/run-as.ts'
 import type { StatementRun } from '../statements/statement-run.ts'
@@ -15,7 +15,7 @@ export type Download = Readonly<{
   open: () => Writable
   wait: ClientWait
   /** Fires when the client leaves. */
-  gone: Interruption
+  gone: AbortLike
 }>
 
 /**

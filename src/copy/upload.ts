@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { ContentEncoding } from '../contract/formats.ts'
-import type { Interruption } from '../postgres/pools/interruption.ts'
+import type { AbortLike } from '../postgres/pools/interruption.ts'
 
 /** A body that a client sends to be stored. */
 export type Upload = Readonly<{
@@ -13,7 +13,7 @@ export type Upload = Readonly<{
   isComplete: () => boolean
   wait: ClientWait
   /** Fires when the client leaves. */
-  gone: Interruption
+  gone: AbortLike
 }>
 
 /** Measures how long we wait for the client, not how long the client waits for us. */

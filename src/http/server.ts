@@ -19,7 +19,7 @@ import { refuseNul } from './middleware/body/refuse-nul.ts'
 import { allowOtherOrigins } from './middleware/cors.ts'
 import { hintAtNearMisses } from './middleware/credential-hint.ts'
 import { respondWithError, respondWithKeyError } from './middleware/error-response.ts'
-import { forbidSniffing, guardAnswers, refuseNonsense } from './middleware/guard-answers.ts'
+import { forbidSniffing, guardAnswers, refuseMalformed } from './middleware/guard-answers.ts'
 import { observeRequests } from './middleware/observe-requests.ts'
 import { maxParamsLength } from './middleware/parameters.ts'
 import { limitRates, requireRateGroups } from './middleware/rate-limit.ts'
@@ -101,7 +101,7 @@ function createApp({ config, log }: Services): FastifyInstance {
       )
       respond(error, request, forbidSniffing(reply))
     },
-    clientErrorHandler: refuseNonsense,
+    clientErrorHandler: refuseMalformed,
     trustProxy: config.trustedProxies || false,
     routerOptions: {
       ignoreTrailingSlash: true,

@@ -22,7 +22,7 @@ export type FallbackValues = {
 export function renderFallback(template: string, { jobId, errorMessage }: FallbackValues): string {
   const fill = filling(template, { job_id: jobId, error_message: errorMessage })
   const parts = [...lexemes(template, hole)]
-  const statement: Statement = { head: [], last: '' }
+  const statement: StatementSoFar = { head: [], last: '' }
   const rendered: string[] = []
   for (const [index, part] of parts.entries()) {
     rendered.push(
@@ -92,7 +92,7 @@ function space(neighbour: string | undefined): string {
   return neighbour === undefined || /[ \t\n\r\f(),;=]/.test(neighbour) ? '' : ' '
 }
 
-function renderPart(part: Lexeme, fill: Fill, statement: Statement): string {
+function renderPart(part: Lexeme, fill: Fill, statement: StatementSoFar): string {
   if (!hole.test(part.body)) return textOf(part)
   const body = renderBody(part, fill, isCode(statement))
   if (part.kind !== 'dollar-string') return part.open + body + part.close
@@ -158,16 +158,16 @@ function isClosedLiteral({ kind, close }: Lexeme): boolean {
 }
 
 /** What has been seen of a statement: its first words and its last one. */
-type Statement = { head: string[]; last: string }
+type StatementSoFar = { head: string[]; last: string }
 
-function advance(statement: Statement, part: Lexeme): void {
+function advance(statement: StatementSoFar, part: Lexeme): void {
   if (isBetweenWords(part)) return
   statement.last = textOf(part).toLowerCase()
   if (statement.last === ';') statement.head = []
   else if (statement.head.length < 4) statement.head.push(statement.last)
 }
 
-function isCode({ head: [first, ...others], last }: Statement): boolean {
+function isCode({ head: [first, ...others], last }: StatementSoFar): boolean {
   if (first === 'do') return true
   return first === 'create' && last === 'as' && (others.includes('function') || others.includes('procedure'))
 }

@@ -4,7 +4,7 @@ import { isFinal } from '../contract/job-status.ts'
 import type { Log } from '../log/log.ts'
 import type { ControlPool } from '../postgres/control/control-pool.ts'
 import { Listener } from '../postgres/control/listener.ts'
-import type { Interruption } from '../postgres/pools/interruption.ts'
+import type { AbortLike } from '../postgres/pools/interruption.ts'
 import type { Job } from './job.ts'
 import { endedJobs, findJob, watchJob } from './job-store.ts'
 import type { LocalWorker } from './local-worker.ts'
@@ -40,12 +40,7 @@ export class JobWaiter {
   }
 
   /** Returns the job when it has ended, or its current state on timeout or abort. Undefined: no such job. */
-  async wait(
-    account: Account,
-    id: string,
-    timeoutMs: number,
-    signal: Interruption,
-  ): Promise<Job | undefined> {
+  async wait(account: Account, id: string, timeoutMs: number, signal: AbortLike): Promise<Job | undefined> {
     const deadline = performance.now() + timeoutMs
     const ended = await this.#waitNear(account, id, timeoutMs, signal)
     if (ended) return ended
@@ -69,7 +64,7 @@ export class JobWaiter {
     account: Account,
     id: string,
     timeoutMs: number,
-    signal: Interruption,
+    signal: AbortLike,
   ): Promise<Job | undefined> {
     const end = this.#near?.endOf(account.userId, id)
     if (!end || this.#isStopped) return undefined
@@ -88,7 +83,7 @@ export class JobWaiter {
     await this.#listener.stop()
   }
 
-  #nextNews({ userId }: Account, id: string, signal: Interruption): Turn {
+  #nextNews({ userId }: Account, id: string, signal: AbortLike): Turn {
     let timer: NodeJS.Timeout | undefined
     let wake = () => {}
     const news = new Promise<void>((resolve) => {

@@ -13,14 +13,14 @@ import type { Flight } from './job-store.ts'
 import { findMark } from './mark-store.ts'
 
 /** The final outcome of a statement. */
-export type Outcome =
+export type FlightOutcome =
   | Readonly<{ kind: 'committed' }>
   /** `isServerRestarted`: the server was restarted or promoted since, so the statement did not end its own backend. */
   | Readonly<{ kind: 'aborted'; isServerRestarted: boolean }>
   | Readonly<{ kind: 'unknown'; reason: string }>
 
 /** The statement has happened, or its outcome is unknown: it must not be sent again. */
-export type SettledOutcome = Exclude<Outcome, { kind: 'aborted' }>
+export type SettledOutcome = Exclude<FlightOutcome, { kind: 'aborted' }>
 
 /** Applies a settled flight to the running step of a job. */
 export function stepSettled(job: Job, outcome: SettledOutcome): Transition {
@@ -40,7 +40,7 @@ export async function settleFlight(
   jobId: string,
   flight: Flight,
   patience: Patience = { attempts: 6, waitMs: 5_000 },
-): Promise<Outcome> {
+): Promise<FlightOutcome> {
   return databases.admin.use(ownDatabase(databases, hostId), async (session) => {
     await endStatement(session, flight, patience)
     const aborted = async () =>

@@ -3,7 +3,7 @@ import type { Principal } from '../auth/account.ts'
 import type { Config } from '../config/config.ts'
 import type { Log } from '../log/log.ts'
 import type { Databases } from '../postgres/databases.ts'
-import type { Interruption } from '../postgres/pools/interruption.ts'
+import type { AbortLike } from '../postgres/pools/interruption.ts'
 import { runAs } from '../statements/run-as.ts'
 import { encodeText } from './encode-text.ts'
 import { binding } from './params/bind-values.ts'
@@ -45,7 +45,7 @@ export function openQueries(config: Config, databases: Databases, log: Log): Que
 /** The receiver of the rows. */
 export type Client = Readonly<{
   /** Fires when it leaves: the statement is cancelled at once. */
-  gone: Interruption
+  gone: AbortLike
   /** Where a long answer is written. */
   open: () => Writable
 }>
@@ -100,7 +100,7 @@ async function learnTypes(
   { databases, parameterTypes, limitMs }: Queries,
   principal: Principal,
   oids: readonly number[],
-  gone: Interruption,
+  gone: AbortLike,
 ): Promise<void> {
   await runAs(databases, principal, { kind: 'query', limitMs, gone }, (run) =>
     run.watch((session) => parameterTypes.learn(session, oids)),

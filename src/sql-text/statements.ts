@@ -1,11 +1,11 @@
 import { isBetweenWords, lexemes, textOf } from './lexemes.ts'
 
 /** One statement of a text, without its semicolon and the comments before it. */
-export type Statement = Readonly<{ from: number; to: number; text: string }>
+export type StatementRange = Readonly<{ from: number; to: number; text: string }>
 
 /** Splits a text as psql does: by the semicolons that stand outside of everything. */
-export function splitStatements(text: string): Statement[] {
-  const statements: Statement[] = []
+export function splitStatements(text: string): StatementRange[] {
+  const statements: StatementRange[] = []
   let start: number | undefined
   let end = 0
   const finish = () => {
@@ -36,7 +36,7 @@ export function splitStatements(text: string): Statement[] {
 }
 
 /** The statement in which a position lies, or the last one before it. */
-export function statementAt(text: string, position: number): Statement | undefined {
+export function statementAt(text: string, position: number): StatementRange | undefined {
   const statements = splitStatements(text)
   return statements.findLast(({ from }) => from <= position) ?? statements[0]
 }

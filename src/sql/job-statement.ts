@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { isBetweenWords, lexemes } from '../sql-text/lexemes.ts'
-import { parseStatements, type Statement, taggedNode } from './statements.ts'
+import { type ParsedStatement, parseStatements, taggedNode } from './statements.ts'
 
 /**
  * How a text can run so that its outcome is known even after a crash:
@@ -69,7 +69,7 @@ const outsideWords = new Set([
 ])
 const committingWords = new Set(['call', 'do', 'cluster', 'reindex', 'set', 'create', 'alter', 'drop'])
 
-function classifyStatement(statement: Statement): 'transactional' | 'may-commit' | 'own-transaction' {
+function classifyStatement(statement: ParsedStatement): 'transactional' | 'may-commit' | 'own-transaction' {
   switch (statement.tag) {
     // BEGIN, COMMIT, ROLLBACK, PREPARE TRANSACTION and the like end our transaction or must run outside one; savepoints
     // belong inside.
@@ -127,7 +127,7 @@ function classifyStatement(statement: Statement): 'transactional' | 'may-commit'
   }
 }
 
-function isSavepoint(kind: (Statement & { tag: 'TransactionStmt' })['node']['kind']): boolean {
+function isSavepoint(kind: (ParsedStatement & { tag: 'TransactionStmt' })['node']['kind']): boolean {
   return kind === 'TRANS_STMT_SAVEPOINT' || kind === 'TRANS_STMT_RELEASE' || kind === 'TRANS_STMT_ROLLBACK_TO'
 }
 

@@ -1,7 +1,7 @@
 import type { SelectStmt } from 'libpg-query'
 import type { SortOrder } from '../contract/formats.ts'
 import { maxCharacters } from './grammar.ts'
-import { parseStatements, type Statement, taggedNode } from './statements.ts'
+import { type ParsedStatement, parseStatements, taggedNode } from './statements.ts'
 
 /** True if the text contains a COPY. In a plain query its data would be lost silently. */
 export function containsCopy(text: string): boolean {
@@ -32,7 +32,7 @@ export function wrapForPaging(text: string, { limit, offset, orderBy, sortOrder 
 }
 
 /** The single statement of a text, if it can be a subquery: SELECT, VALUES, TABLE or WITH that writes nothing. */
-export function pageableStatement(text: string): Statement | undefined {
+export function pageableStatement(text: string): ParsedStatement | undefined {
   const parsed = parseStatements(text)
   if (!parsed.ok || parsed.statements.length !== 1) return undefined
   const [statement] = parsed.statements

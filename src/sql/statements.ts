@@ -2,7 +2,7 @@ import type { Node, RawStmt } from 'libpg-query'
 import { type ParseFailure, parseTree } from './grammar.ts'
 
 /** One statement of a text: `text` without the semicolon, `tag` its node type, `node` its content. */
-export type Statement = { readonly text: string } & StatementNode
+export type ParsedStatement = { readonly text: string } & StatementNode
 
 /** A union over the grammar's nodes, so that checking `tag` narrows the type of `node`. */
 export type StatementNode = Tagged<Node>
@@ -10,7 +10,9 @@ type Tagged<Each> = Each extends unknown
   ? { [Tag in keyof Each]: { readonly tag: Tag; readonly node: Each[Tag] } }[keyof Each]
   : never
 
-export type ParsedStatements = { readonly ok: true; readonly statements: readonly Statement[] } | ParseFailure
+export type ParsedStatements =
+  | { readonly ok: true; readonly statements: readonly ParsedStatement[] }
+  | ParseFailure
 
 /** Splits a text into its statements. A text of only comments and semicolons has none. */
 export function parseStatements(text: string): ParsedStatements {
@@ -34,7 +36,7 @@ function readStatements(text: string): ParsedStatements {
 function statementOf(
   bytes: Buffer,
   { stmt, stmt_location: start = 0, stmt_len: length }: RawStmt,
-): Statement {
+): ParsedStatement {
   const text = bytes.toString('utf8', start, length ? start + length : undefined).trim()
   return { text, ...taggedNode(stmt!) }
 }

@@ -5,7 +5,7 @@ import { isConnectionLoss } from '../postgres/sqlstate.ts'
 
 /** Waits for a connection, and returns it if the caller's key is still valid by then. */
 export async function lendSession(principal: Principal, free: Promise<Session>): Promise<Session> {
-  const session = await blameRevocation(principal, free, () => true)
+  const session = await explainRevocation(principal, free, () => true)
   try {
     await principal.confirm()
     return session
@@ -19,7 +19,7 @@ export async function lendSession(principal: Principal, free: Promise<Session>):
  * Deleting a key or replacing its token ends the key's sessions, and a deleted key cannot log in. If the work failed
  * with a suspect error, checks the key and reports the revocation instead.
  */
-export function blameRevocation<T>(
+export function explainRevocation<T>(
   principal: Principal,
   work: Promise<T>,
   isSuspect: (error: unknown) => boolean = isLoss,

@@ -1,11 +1,11 @@
 import { type Principal, sessionTargetOf } from '../auth/account.ts'
 import type { AppError } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
-import { type Interruption, throwIfAborted } from '../postgres/pools/interruption.ts'
+import { type AbortLike, throwIfAborted } from '../postgres/pools/interruption.ts'
 import type { Slots } from '../postgres/pools/slots.ts'
 import type { Session } from '../postgres/session.ts'
 import type { SessionTarget } from '../postgres/session-target.ts'
-import { blameRevocation, lendSession } from './lend-session.ts'
+import { explainRevocation, lendSession } from './lend-session.ts'
 import { requireListed } from './require-listed.ts'
 import { StatementRun } from './statement-run.ts'
 
@@ -20,7 +20,7 @@ export type StatementOptions = Readonly<{
   /** A limit on concurrent statements, checked before a connection is requested. */
   slots?: SlotsToWaitFor
   /** Fires when the client leaves. */
-  gone: Interruption
+  gone: AbortLike
 }>
 
 export type SlotsToWaitFor = Readonly<{ slots: Slots; waitMs: number; late: () => AppError }>
@@ -38,7 +38,7 @@ export function runAs<T>(
   options: StatementOptions,
   work: (run: StatementRun) => Promise<T>,
 ): Promise<T> {
-  return blameRevocation(principal, runOnce(databases, principal, options, work))
+  return explainRevocation(principal, runOnce(databases, principal, options, work))
 }
 
 async function runOnce<T>(

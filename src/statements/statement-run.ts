@@ -1,6 +1,6 @@
 import { type AppError, errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
-import type { Interruption } from '../postgres/pools/interruption.ts'
+import type { AbortLike } from '../postgres/pools/interruption.ts'
 import type { Session } from '../postgres/session.ts'
 import type { WireHandler, WireOutcome } from '../postgres/wire/wire-handler.ts'
 import type { WireQuery, WireText } from '../postgres/wire/wire-query.ts'
@@ -12,7 +12,7 @@ export type StatementRunOptions = Readonly<{
   session: Session
   limitMs: number
   /** Fires when the client leaves. */
-  gone: Interruption
+  gone: AbortLike
 }>
 
 export type RunHandler = WireHandler & {

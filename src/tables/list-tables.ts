@@ -2,7 +2,7 @@ import { masterTargetOf, type Principal } from '../auth/account.ts'
 import type { SortOrder } from '../contract/formats.ts'
 import type { TableOrder } from '../contract/table-names.ts'
 import type { Databases } from '../postgres/databases.ts'
-import type { Interruption } from '../postgres/pools/interruption.ts'
+import type { AbortLike } from '../postgres/pools/interruption.ts'
 import { askCatalogAs } from '../statements/ask-catalog.ts'
 
 export type TableKind = 'table' | 'view' | 'matview'
@@ -43,7 +43,7 @@ export async function listTables(
   { databases, limitMs }: Tables,
   principal: Principal,
   filter: TableFilter,
-  gone: Interruption,
+  gone: AbortLike,
 ): Promise<Readonly<{ total: number; tables: readonly TableInfo[] }>> {
   const { account, key } = principal
   const target = key.hasTableMetadata ? masterTargetOf(account) : undefined

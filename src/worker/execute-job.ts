@@ -8,10 +8,10 @@ import { runStep, settleTakenOver } from './run-step.ts'
 import type { WorkContext } from './work-context.ts'
 
 /** How a worker leaves a job: the ended job, or why it has not ended. `dropped`: an unexpected error. */
-export type Parting = Job | 'dropped' | Exclude<Interruption, 'other epoch'>
+export type JobExit = Job | 'dropped' | Exclude<Interruption, 'other epoch'>
 
 /** Continues a job to its end, as long as it is ours. Never rejects. */
-export async function executeJob(context: WorkContext, claimed: ClaimedJob): Promise<Parting> {
+export async function executeJob(context: WorkContext, claimed: ClaimedJob): Promise<JobExit> {
   const { log } = context
   logStart(context, claimed)
   const parting = await executeWhileOurs(context, claimed).catch((error: unknown) =>
@@ -29,7 +29,7 @@ function logStart({ log, metrics }: WorkContext, { job, flight }: ClaimedJob): v
 }
 
 /** After a crash of the server, starts again from the database's state. */
-async function executeWhileOurs(context: WorkContext, claimed: ClaimedJob): Promise<Parting> {
+async function executeWhileOurs(context: WorkContext, claimed: ClaimedJob): Promise<JobExit> {
   let run = new JobRun(context.epoch.id, claimed)
   try {
     for (;;) {
@@ -57,7 +57,7 @@ async function drop(
   { databases, log, abandoned }: WorkContext,
   { job: { id: jobId }, claim }: ClaimedJob,
   error: unknown,
-): Promise<Parting> {
+): Promise<JobExit> {
   if (abandoned.aborted) return 'dropped'
   log.error({ err: error, jobId }, 'a job was dropped')
   await releaseClaims(databases.control, [claim]).catch((again: unknown) =>

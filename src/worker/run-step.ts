@@ -9,7 +9,13 @@ import type { JobRun } from './job-run.ts'
 import { openSession } from './open-session.ts'
 import { announce, type Interruption, release, type Stop, save } from './record-run.ts'
 import { settleUntilKnown } from './settle-flight.ts'
-import { beginStatement, type Loss, type Outcome, type Statement, sendStatement } from './statement.ts'
+import {
+  beginStatement,
+  type Loss,
+  type StepOutcome,
+  type StepStatement,
+  sendStatement,
+} from './statement.ts'
 import type { WorkContext } from './work-context.ts'
 
 /** Runs the next step of a job: connects; begins, announces and sends its statement; settles the outcome. */
@@ -36,7 +42,7 @@ function abandonJob(run: JobRun, reason: string): undefined {
   run.advance(abandon(run.job, reason, new Date()))
 }
 
-function statementOf(context: WorkContext, run: JobRun): Statement {
+function statementOf(context: WorkContext, run: JobRun): StepStatement {
   const { job, step } = run
   const { jobTimeoutMs: limitMs } = context.config
   return {
@@ -90,7 +96,7 @@ function stopStep(run: JobRun, stop: Exclude<Stop, 'gone'>): Interruption | unde
 async function settle(
   context: WorkContext,
   run: JobRun,
-  outcome: Outcome,
+  outcome: StepOutcome,
 ): Promise<Interruption | undefined> {
   switch (outcome.kind) {
     case 'refused':

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { AppError } from '../errors.ts'
 import type { ClaimedJob } from '../jobs/claim-store.ts'
 import type { Flight } from '../jobs/job-store.ts'
-import { type Outcome, settleFlight } from '../jobs/statement-outcome.ts'
+import { type FlightOutcome, settleFlight } from '../jobs/statement-outcome.ts'
 import type { WorkContext } from './work-context.ts'
 
 /** The outcome of a statement, however long its backend takes to end; undefined if its host does not answer now. */
@@ -10,7 +10,7 @@ export async function settleUntilKnown(
   { databases, health, interrupted, log }: WorkContext,
   { target, job }: ClaimedJob,
   flight: Flight,
-): Promise<Outcome | undefined> {
+): Promise<FlightOutcome | undefined> {
   const { hostId } = target
   for (;;) {
     try {

@@ -10,7 +10,7 @@ import { StatementWatch } from './statement-watch.ts'
  * One text that runs as one message: inside a transaction of ours where possible, perhaps one begun ahead. Its xid then
  * always tells whether it happened. A text that cannot run in a transaction runs outside, alone.
  */
-export type Statement = Readonly<{
+export type StepStatement = Readonly<{
   text: string
   timeoutMs: number
   /** Its database is in the cluster of the control database. */
@@ -40,21 +40,21 @@ export type Loss = Readonly<{
   isCut: boolean
 }>
 
-export type Outcome =
+export type StepOutcome =
   | Readonly<{ kind: 'succeeded'; isOutside: boolean; ahead: Flight | null }>
   | Readonly<{ kind: 'failed'; reason: string; sqlstate?: string; isOutside: boolean }>
   /** Nothing has happened; the statement needs to run outside a transaction. */
   | Readonly<{ kind: 'refused' }>
   | Loss
 
-function isOutside({ text, isRefusedInside }: Statement): boolean {
+function isOutside({ text, isRefusedInside }: StepStatement): boolean {
   return isRefusedInside || classifyJobItem(text) === 'own-transaction'
 }
 
 /** Prepares a connection for a statement, and learns how to identify it later. `ahead`: already done. */
 export async function beginStatement(
   session: Session,
-  statement: Statement,
+  statement: StepStatement,
   ahead: Flight | null,
 ): Promise<Begun> {
   if (!isOutside(statement)) return ahead ? { kind: 'begun', flight: ahead } : prepare(session, begin)
@@ -90,10 +90,10 @@ async function askBackendStart(session: Session): Promise<string> {
 /** Sends a begun and announced statement, and waits for its end. */
 export async function sendStatement(
   session: Session,
-  statement: Statement,
+  statement: StepStatement,
   flight: Flight,
   interrupted: AbortSignal,
-): Promise<Outcome> {
+): Promise<StepOutcome> {
   const watch = new StatementWatch(session, statement.timeoutMs, interrupted)
   try {
     const outcome =
@@ -123,9 +123,9 @@ export async function sendStatement(
 async function sendInside(
   session: Session,
   watch: StatementWatch,
-  statement: Statement,
+  statement: StepStatement,
   flight: Flight & { xid: string },
-): Promise<Outcome> {
+): Promise<StepOutcome> {
   const [, ran, committed, cleaned, begun] = await sendAndCommit(watch, statement, flight.xid)
   if (ran?.error) return isRefusal(statement, ran.error) ? { kind: 'refused' } : failed(ran.error, false)
   if (committed?.error) return failed(committed.error, false)
@@ -149,7 +149,7 @@ function unconfirmed(flight: Flight): Loss {
 /** Sent together, so that no wait, stop or kill can come between the statement and its commit. */
 async function sendAndCommit(
   watch: StatementWatch,
-  statement: Statement,
+  statement: StepStatement,
   xid: string,
 ): Promise<readonly WireOutcome[]> {
   const { text, isFollowed } = statement
@@ -164,7 +164,7 @@ async function sendAndCommit(
  * Commits, if the transaction is still ours. Beside the control database the commit need not wait for the disk: the
  * record that the statement is done comes later in the same WAL, and does wait.
  */
-function commit({ isBesideControl }: Statement, xid: string): string {
+function commit({ isBesideControl }: StepStatement, xid: string): string {
   return `set local synchronous_commit = ${isBesideControl ? 'off' : 'on'};
     select (case when pg_catalog.pg_current_xact_id_if_assigned() operator(pg_catalog.=) '${xid}'::pg_catalog.xid8
      then '1' else 'the statement has ended the transaction it ran in' end)::pg_catalog.int4;
@@ -172,13 +172,17 @@ function commit({ isBesideControl }: Statement, xid: string): string {
 }
 
 /** PostgreSQL's error for a text that must run outside a transaction. */
-function isRefusal({ text }: Statement, { sqlstate: state }: WireError): boolean {
+function isRefusal({ text }: StepStatement, { sqlstate: state }: WireError): boolean {
   const wantsOutside =
     state === sqlstate.activeSqlTransaction || state === sqlstate.invalidTransactionTermination
   return wantsOutside && classifyJobItem(text) === 'may-commit'
 }
 
-async function sendOutside(watch: StatementWatch, { text }: Statement, flight: Flight): Promise<Outcome> {
+async function sendOutside(
+  watch: StatementWatch,
+  { text }: StepStatement,
+  flight: Flight,
+): Promise<StepOutcome> {
   const [ran] = await watch.run([text], 1)
   if (ran!.error) return failed(ran!.error, true)
   if (watch.isUnconfirmed) return unconfirmed(flight)
@@ -188,10 +192,10 @@ async function sendOutside(watch: StatementWatch, { text }: Statement, flight: F
 
 const leftOpen = 'The statement left a transaction open, which was rolled back'
 
-function failed({ message, sqlstate: state }: WireError, isOutside: boolean): Outcome {
+function failed({ message, sqlstate: state }: WireError, isOutside: boolean): StepOutcome {
   return { kind: 'failed', reason: message, sqlstate: state, isOutside }
 }
 
-function limit({ timeoutMs }: Statement, scope: 'local' | 'session'): string {
+function limit({ timeoutMs }: StepStatement, scope: 'local' | 'session'): string {
   return `set ${scope} statement_timeout = ${timeoutMs}`
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { createLog } from '../../src/log/log.ts'
 import { HostGuard } from '../../src/postgres/guard/host-guard.ts'
-import type { Ended, Look } from '../../src/postgres/guard/look.ts'
+import type { Check, Ended } from '../../src/postgres/guard/look.ts'
 import { eventually, type Setup, setup } from '../support/service/setup.ts'
 
 test('a look that fails neither ends the guard nor keeps other looks from their turns', async (t) => {
@@ -49,10 +49,10 @@ test('a guard tells what its looks have ended, and stops within a second while a
   assert.ok(performance.now() - startedAt < 1_000)
 })
 
-function guard(t: TestContext, { service }: Setup, looks: readonly Look[] = []) {
+function guard(t: TestContext, { service }: Setup, looks: readonly Check[] = []) {
   const pids: number[] = []
   const ended: Ended[] = []
-  const counting: Look = {
+  const counting: Check = {
     name: 'counting',
     everyMs: 20,
     look: async ({ ask }) => {

@@ -1,7 +1,7 @@
 import type { CopyAnswer, SqlAnswer } from '../../contract/documents.ts'
 import type { ContentEncoding, Format, SortOrder } from '../../contract/formats.ts'
 import { jsonReader, type Numbers } from '../exact-json.ts'
-import type { Look } from '../http/expected-answer.ts'
+import type { ExpectedStart } from '../http/expected-answer.ts'
 import { type Call, type Connection, type OnProgress, sendForBytes, sendForJson } from '../http/send.ts'
 import type { Body } from '../http/transport.ts'
 import { copyUpload } from './copy-upload.ts'
@@ -101,4 +101,4 @@ const looks = {
   geojson: { type: 'application/json', start: '{"type":"FeatureCollection"' },
   csv: { type: 'text/csv', start: '' },
   ndjson: { type: 'application/x-ndjson', start: '' },
-} as const satisfies Record<Format, Look>
+} as const satisfies Record<Format, ExpectedStart>

@@ -12,7 +12,7 @@ export function readAnswer(operation: OperationId, text: string): unknown {
 }
 
 /** How an answer must look: its type, and the text that it begins with. */
-export type Look = Readonly<{ type: string; start: string }>
+export type ExpectedStart = Readonly<{ type: string; start: string }>
 
 export function checkType(type = '', wanted: string): void {
   if (!type.startsWith(wanted)) throw unexpectedAnswer(`its type is '${type}', not '${wanted}'`)

@@ -1,7 +1,7 @@
 import { type OperationId, operations, pathOf } from '../../contract/operations.ts'
 import { CartageError, cutAnswer, hasCode, refusal, unreachable } from '../cartage-error.ts'
 import { stringifyExact } from '../exact-json.ts'
-import { checkedStart, checkType, type Look, readAnswer } from './expected-answer.ts'
+import { checkedStart, checkType, type ExpectedStart, readAnswer } from './expected-answer.ts'
 import { onlyOnce } from './only-once.ts'
 import { pause, waitBeforeRetry } from './retry.ts'
 import {
@@ -39,7 +39,7 @@ export type Call = Readonly<{
   query?: Readonly<Record<string, string | number | boolean | undefined>>
   headers?: Readonly<Record<string, string>>
   /** What the answer must look like. */
-  look?: Look | undefined
+  look?: ExpectedStart | undefined
   /** Sent as JSON. */
   json?: unknown
   /** Sent as it is, as fast as it comes. */

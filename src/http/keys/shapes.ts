@@ -1,7 +1,7 @@
 import { apis, dataServices, schemaPermissions, tablePermissions } from '../../contract/grants.ts'
 import { maxKeyNameLength } from '../../contract/limits.ts'
 import { knownExtras } from '../middleware/schemas.ts'
-import type { Shape } from './validate-key-body.ts'
+import type { BodyShape } from './validate-key-body.ts'
 
 /** The shape of a creation: request.ts validates with it, and the OpenAPI description uses it. */
 
@@ -62,7 +62,7 @@ export const grantShapes = {
       services: { type: 'array', items: { type: 'string', enum: dataServices } },
     },
   },
-} as const satisfies Record<string, Shape>
+} as const satisfies Record<string, BodyShape>
 
 /** Further members of a document that was read from us; ignored when it is posted again. */
 const carried = ['user', 'type', 'token', 'created_at', 'updated_at', '_links'] as const
@@ -77,4 +77,4 @@ export const newKeyShape = {
     ...knownExtras,
     ...Object.fromEntries(carried.map((name) => [name, { description: 'Ignored' }])),
   },
-} as const satisfies Shape
+} as const satisfies BodyShape

@@ -1,11 +1,11 @@
 /** The part of JSON Schema that the bodies of the key endpoints need. */
-export type Shape =
+export type BodyShape =
   | Readonly<{ type: 'string'; enum?: readonly string[]; description?: string }>
-  | Readonly<{ type: 'array'; items?: Shape; description?: string }>
+  | Readonly<{ type: 'array'; items?: BodyShape; description?: string }>
   | Readonly<{
       type: 'object'
       required: readonly string[]
-      properties: Readonly<Record<string, Shape | Readonly<{ description: string }>>>
+      properties: Readonly<Record<string, BodyShape | Readonly<{ description: string }>>>
       additionalProperties: false
       description?: string
     }>
@@ -14,7 +14,7 @@ export type Shape =
  * The first fault, in the words that clients of the key endpoints know; undefined if there is none. Only the first: a
  * hostile body of a megabyte must not become a list of faults.
  */
-export function faultOf(shape: Shape, value: unknown, path: string): string | undefined {
+export function faultOf(shape: BodyShape, value: unknown, path: string): string | undefined {
   if (typeOf(value) !== shape.type) {
     return `The property '${path}' of type ${typeOf(value)} did not match the following type: ${shape.type}`
   }
@@ -28,14 +28,14 @@ export function faultOf(shape: Shape, value: unknown, path: string): string | un
   }
 }
 
-type ObjectShape = Extract<Shape, { type: 'object' }>
+type ObjectShape = Extract<BodyShape, { type: 'object' }>
 
 function faultOfString(allowed: readonly string[] | undefined, value: string, path: string) {
   if (allowed === undefined || allowed.includes(value)) return undefined
   return `The property '${path}' value ${quote(value)} did not match one of the following values: ${allowed.join(', ')}`
 }
 
-function faultOfItems(shape: Shape, items: readonly unknown[], path: string): string | undefined {
+function faultOfItems(shape: BodyShape, items: readonly unknown[], path: string): string | undefined {
   for (const [index, item] of items.entries()) {
     const fault = faultOf(shape, item, `${path}/${index}`)
     if (fault) return fault

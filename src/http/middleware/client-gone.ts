@@ -1,12 +1,12 @@
 import type { FastifyReply } from 'fastify'
 import { errors } from '../../errors.ts'
-import type { Interruption } from '../../postgres/pools/interruption.ts'
+import type { AbortLike } from '../../postgres/pools/interruption.ts'
 
 /**
  * Fires when the client leaves before it has the whole answer. (Fastify's own `request.signal` also fires when the body
  * has been read.)
  */
-export function clientGone({ raw }: FastifyReply): Interruption {
+export function clientGone({ raw }: FastifyReply): AbortLike {
   const gone = new ClientGone()
   raw.on('close', () => {
     if (!raw.writableFinished) gone.tell()
@@ -17,7 +17,7 @@ export function clientGone({ raw }: FastifyReply): Interruption {
 }
 
 /** Every query has one, and hardly any fires: creating and watching an AbortSignal would take 5 % of a short query. */
-class ClientGone implements Interruption {
+class ClientGone implements AbortLike {
   aborted = false
   reason: unknown
   // One at a time: first the wait for a connection, then the statement.

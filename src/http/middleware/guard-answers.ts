@@ -49,7 +49,7 @@ export function forbidSniffing<Reply extends Pick<FastifyReply, 'header'>>(reply
  * request that is not answered yet, the client would take this for that answer, and consider a completed request
  * refused. So that request is answered first, and then the connection is closed.
  */
-export function refuseNonsense(error: NodeJS.ErrnoException, socket: Socket): void {
+export function refuseMalformed(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed) return
   const answers = owedOn(socket)
   const lastWhole = answers.findLast(({ req }) => req.complete)

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { errors } from '../../errors.ts'
 import { remembered } from '../../remembered.ts'
-import { type Holder, Slots } from '../pools/slots.ts'
+import { type SlotHolder, Slots } from '../pools/slots.ts'
 
 type Turns = Readonly<{ total: number; perRole?: number; waitMs: number }>
 
@@ -14,7 +14,7 @@ export function controlTurns({ total, perRole = total, waitMs }: Turns) {
     (_control: Pool) => new Slots({ total, perRole, perAccount: total, anonymousPerAccount: total }),
   )
   const late = () => errors.connectionsExhausted(waitMs)
-  return async <T>(control: Pool, holder: Holder, work: () => Promise<T>): Promise<T> => {
+  return async <T>(control: Pool, holder: SlotHolder, work: () => Promise<T>): Promise<T> => {
     const leave = await slotsOf(control).take(holder, waitMs, late)
     try {
       return await work()

@@ -5,8 +5,8 @@ import { adminTarget } from '../session-target.ts'
 import { hasSqlstate, sqlstate } from '../sqlstate.ts'
 import { tenantRolePattern } from '../tenant-names.ts'
 import { mayLock } from './lock-rights.ts'
-import { isForSharedRow, isStrong, type LockRow, nameOf, type Place, placeOf } from './lock-rules.ts'
-import type { Ended, GuardedHost, Look } from './look.ts'
+import { isForSharedRow, isStrong, type LockRow, nameOf, type Ownership, placeOf } from './lock-rules.ts'
+import type { Check, Ended, GuardedHost } from './look.ts'
 import { OwnersTurn } from './owners-turn.ts'
 
 /**
@@ -16,7 +16,7 @@ import { OwnersTurn } from './owners-turn.ts'
  *   role has no right on, is ended at once;
  * - a backend that holds a lock there is ended when others have waited for it for two seconds.
  */
-export function lookAtLocks(databases: Databases): Look {
+export function lookAtLocks(databases: Databases): Check {
   const watches = new Map<number, LockWatch>()
   return {
     name: 'locks',
@@ -38,7 +38,7 @@ type Ask = GuardedHost['ask']
 type Suspect = Readonly<{
   lock: SeenLock
   act: 'waited for' | 'held'
-  place: Place
+  place: Ownership
   role: string
   /** Undefined: the session of another process. */
   session: Session | undefined

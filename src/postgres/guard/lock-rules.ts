@@ -18,10 +18,10 @@ export type LockRow = Readonly<{
  * What a lock is on. `shared`: catalogs, databases, roles and everything else that no tenant owns. `owned`: only its
  * database knows the owner.
  */
-export type Place = 'shared' | 'owned'
+export type Ownership = 'shared' | 'owned'
 
 /** Undefined: the lock is on no object, or PostgreSQL takes it by itself. */
-export function placeOf({ locktype, database, relation, classid, objid }: LockRow): Place | undefined {
+export function placeOf({ locktype, database, relation, classid, objid }: LockRow): Ownership | undefined {
   if (locktype === 'relation') return isBuiltIn(database, relation) ? 'shared' : 'owned'
   if (locktype !== 'object' || isNotifyQueue(classid, objid)) return undefined
   return isBuiltIn(database, objid) ? 'shared' : 'owned'

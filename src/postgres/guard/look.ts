@@ -3,7 +3,7 @@ import type { Log } from '../../log/log.ts'
 import type { Host, Hosts } from '../hosts.ts'
 
 /** A check that runs on every host in rounds. The checks of a host run one after the other. */
-export type Look = Readonly<{
+export type Check = Readonly<{
   /** A label of the metrics. */
   name: string
   everyMs: number
@@ -25,8 +25,8 @@ export type Ended = Readonly<{ role: string; why: string; table?: string }>
 
 export type GuardOptions = Readonly<{
   hosts: Hosts
-  looks: readonly Look[]
+  looks: readonly Check[]
   /** Called once for each thing ended. Must not throw. */
-  onEnded: (look: Look, host: Host, ended: Ended) => void
+  onEnded: (look: Check, host: Host, ended: Ended) => void
   log: Log
 }>

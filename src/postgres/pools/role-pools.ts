@@ -3,11 +3,11 @@ import { remembered } from '../../remembered.ts'
 import { Session } from '../session.ts'
 import type { SessionTarget } from '../session-target.ts'
 import { type EndBackend, ForgottenSessions, type LookAtBackends } from './forgotten-sessions.ts'
-import { type Interruption, throwIfAborted } from './interruption.ts'
+import { type AbortLike, throwIfAborted } from './interruption.ts'
 import type { LingeringBackends } from './lingering-backends.ts'
 import { type LogInOptions, logIn } from './log-in.ts'
 import type { PausedRoles } from './paused-roles.ts'
-import { type GiveBack, type Holder, Slots } from './slots.ts'
+import { type GiveBack, type SlotHolder, Slots } from './slots.ts'
 
 export type RolePoolsOptions = LogInOptions &
   Readonly<{
@@ -56,7 +56,7 @@ export class RolePools {
    * Borrows a connection; rejects with a 503 error if none becomes free in time. `onFree` is called when the connection
    * has been released, or its backend has ended.
    */
-  async acquire(target: SessionTarget, signal?: Interruption, onFree?: () => void): Promise<Session> {
+  async acquire(target: SessionTarget, signal?: AbortLike, onFree?: () => void): Promise<Session> {
     if (this.#closed) throw errors.shuttingDown()
     throwIfAborted(signal)
     this.#options.paused?.refuse(target.hostId, target.role)
@@ -71,7 +71,7 @@ export class RolePools {
   }
 
   /** The same without waiting: undefined unless a connection is idle and within the limits. */
-  take(target: SessionTarget, signal?: Interruption): Session | undefined {
+  take(target: SessionTarget, signal?: AbortLike): Session | undefined {
     if (this.#closed) throw errors.shuttingDown()
     throwIfAborted(signal)
     this.#options.paused?.refuse(target.hostId, target.role)
@@ -138,7 +138,7 @@ export class RolePools {
     }
   }
 
-  #takeSlot(target: SessionTarget, signal?: Interruption): GiveBack | Promise<GiveBack> {
+  #takeSlot(target: SessionTarget, signal?: AbortLike): GiveBack | Promise<GiveBack> {
     const { waitMs } = this.#options
     const { slots } = this.#host(target.hostId)
     return slots.take(holderOf(target), waitMs, () => errors.connectionsExhausted(waitMs), signal)
@@ -264,7 +264,7 @@ export class RolePools {
 const keyOf = (target: SessionTarget) => holderOf(target).role
 
 /** Computed once: a caller's requests all have the same target. */
-const holderOf = remembered((target: SessionTarget): Holder & { role: string } => {
+const holderOf = remembered((target: SessionTarget): SlotHolder & { role: string } => {
   const { hostId, database, role, account, isAnonymous = false } = target
   return {
     role: `${hostId}/${database}/${role}`,

@@ -1,8 +1,8 @@
-import type { Interruption } from './interruption.ts'
+import type { AbortLike } from './interruption.ts'
 import { WaitQueue } from './wait-queue.ts'
 
 /** Who takes a slot. The administrator has no account. */
-export type Holder = Readonly<{ account?: string; isAnonymous?: boolean; role?: string }>
+export type SlotHolder = Readonly<{ account?: string; isAnonymous?: boolean; role?: string }>
 
 export type SlotLimits = Readonly<{
   total: number
@@ -25,7 +25,7 @@ type Use = { all: number; anonymous: number }
  */
 export class Slots {
   readonly #limits: SlotLimits
-  readonly #queue = new WaitQueue<Holder, GiveBack>(kindOf)
+  readonly #queue = new WaitQueue<SlotHolder, GiveBack>(kindOf)
   readonly #roles = new Map<string, number>()
   readonly #accounts = new Map<string, Use>()
   readonly #use: Use = { all: 0, anonymous: 0 }
@@ -40,10 +40,10 @@ export class Slots {
 
   /** Returns the function that gives the slot back; rejects with `late()` after `waitMs`. */
   take(
-    holder: Holder,
+    holder: SlotHolder,
     waitMs: number,
     late: () => Error,
-    signal?: Interruption,
+    signal?: AbortLike,
   ): GiveBack | Promise<GiveBack> {
     return this.takeNow(holder) ?? this.#queue.join(holder, waitMs, late, signal)
   }
@@ -53,7 +53,7 @@ export class Slots {
   }
 
   /** Undefined if the caller would have to wait. */
-  takeNow(holder: Holder): GiveBack | undefined {
+  takeNow(holder: SlotHolder): GiveBack | undefined {
     if (!this.#isFree(holder)) return undefined
     this.#count(holder, 1)
     let isTaken = true
@@ -65,7 +65,7 @@ export class Slots {
     }
   }
 
-  #isFree({ account, isAnonymous, role }: Holder): boolean {
+  #isFree({ account, isAnonymous, role }: SlotHolder): boolean {
     const { total, perRole } = this.#limits
     if (this.#use.all >= total) return false
     if (role !== undefined && (this.#roles.get(role) ?? 0) >= perRole) return false
@@ -82,7 +82,7 @@ export class Slots {
     return this.#use.anonymous < Math.max(1, own ? Math.floor(total / 2) : total - reserved)
   }
 
-  #count({ account, isAnonymous, role }: Holder, change: 1 | -1): void {
+  #count({ account, isAnonymous, role }: SlotHolder, change: 1 | -1): void {
     add(this.#use, isAnonymous, change)
     if (role !== undefined) {
       const ofRole = (this.#roles.get(role) ?? 0) + change
@@ -103,7 +103,7 @@ export class Slots {
 }
 
 /** Holders with the same limits. */
-const kindOf = ({ account = '', isAnonymous = false, role = '' }: Holder) =>
+const kindOf = ({ account = '', isAnonymous = false, role = '' }: SlotHolder) =>
   `${role} ${account} ${isAnonymous}`
 
 function add(use: Use, isAnonymous: boolean | undefined, change: 1 | -1): void {

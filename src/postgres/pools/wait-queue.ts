@@ -1,4 +1,4 @@
-import type { Interruption } from './interruption.ts'
+import type { AbortLike } from './interruption.ts'
 
 /**
  * Callers that wait for a limited resource. Waiters of one kind are served in order of arrival, and the kinds take
@@ -18,7 +18,7 @@ export class WaitQueue<Request, Grant> {
   }
 
   /** Waits for a grant; rejects with `late()` after `waitMs`, or with the signal's reason. */
-  join(request: Request, waitMs: number, late: () => Error, signal?: Interruption): Promise<Grant> {
+  join(request: Request, waitMs: number, late: () => Error, signal?: AbortLike): Promise<Grant> {
     return new Promise((resolve, reject) => {
       const onAbort = () => this.#refuse(waiter, signal?.reason)
       const timer = setTimeout(() => this.#refuse(waiter, late()), waitMs)

@@ -3,7 +3,7 @@ import { membersOf, type RawMember, shownValue } from '../../../contract/text/js
 import type { OutputStream } from '../../terminal.ts'
 import { cellsOf, loadWidths } from './cell.ts'
 import { recordText } from './record.ts'
-import { type Look, type Rows, tableText } from './table.ts'
+import { type Rows, type TableStyle, tableText } from './table.ts'
 
 /** Formats that the service writes itself: its bytes are passed on unchanged. */
 export type ServedFormat = WrittenFormat
@@ -32,7 +32,7 @@ const extensions: Readonly<Record<string, Format>> = {
 export function rowsText(
   format: Exclude<Format, ServedFormat>,
   rows: Rows,
-  look: Look,
+  look: TableStyle,
 ): AsyncIterable<string> {
   if (format === 'table') return tableText(rows, look)
   if (format === 'line') return linesText(rows, look.style)

@@ -4,7 +4,7 @@ import { type Cell, type Cells, cellsOf, cutTo, loadWidths, oneLine, widthOf } f
 import { recordText } from './record.ts'
 
 /** How rows are shown. Without a terminal `columns` is infinite. */
-export type Look = Readonly<{
+export type TableStyle = Readonly<{
   columns: number
   style: OutputStream['style']
   /** Columns that must not be cut. Numbers never are. */
@@ -20,7 +20,7 @@ export type Rows = Readonly<{
 }>
 
 /** Rows as a table. The first 1,000 rows set the widths; all later ones are streamed. */
-export async function* tableText({ texts, fields }: Rows, look: Look): AsyncGenerator<string> {
+export async function* tableText({ texts, fields }: Rows, look: TableStyle): AsyncGenerator<string> {
   await loadWidths()
   let section: Section | undefined
   for await (const batch of texts) {
@@ -45,12 +45,12 @@ export async function* tableText({ texts, fields }: Rows, look: Look): AsyncGene
 /** Consecutive rows with the same columns. */
 class Section {
   readonly #names: readonly string[]
-  readonly #look: Look
+  readonly #look: TableStyle
   #waiting: Cells[] = []
   #layout: Layout | 'records' | undefined
   #count = 0
 
-  constructor(names: readonly string[], look: Look) {
+  constructor(names: readonly string[], look: TableStyle) {
     this.#names = names
     this.#look = look
   }
@@ -102,7 +102,7 @@ function layOut(
   names: readonly string[],
   rows: readonly Cells[],
   numbers: readonly boolean[],
-  { columns: edge, whole = [] }: Look,
+  { columns: edge, whole = [] }: TableStyle,
 ): Layout | undefined {
   const natural = names.map((name, place) =>
     rows.reduce(

@@ -29,7 +29,7 @@ export async function findAccess(call: UserCall): Promise<Access> {
   return { url, user, key, ...(name && { profile: name }) }
 }
 
-export type Place = Readonly<{
+export type ServiceAddress = Readonly<{
   url: string
   user: string | undefined
   name: string | undefined
@@ -37,7 +37,7 @@ export type Place = Readonly<{
 }>
 
 /** findAccess without the key. */
-export async function findPlace({ values, config }: UserCall): Promise<Place> {
+export async function findPlace({ values, config }: UserCall): Promise<ServiceAddress> {
   const [known, folder] = await Promise.all([readProfiles(config), readFolderSettings()])
   const flags = { url: textOf(values, 'url'), user: textOf(values, 'user') }
   const isChosen = textOf(values, 'profile') !== undefined

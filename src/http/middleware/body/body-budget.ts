@@ -29,7 +29,7 @@ function announcedBytes({ headers }: FastifyRequest): number {
 }
 
 /** The account, if a valid key comes before the body; else the network address. */
-async function holderOf({ directory }: Services, request: FastifyRequest): Promise<Holder> {
+async function holderOf({ directory }: Services, request: FastifyRequest): Promise<BodyHolder> {
   const stranger = { name: networkOf(clientAddress(request)), isStranger: true }
   const { name } = request.params as { name?: string }
   const query = request.query as Readonly<Record<string, unknown>>
@@ -48,7 +48,7 @@ async function holderOf({ directory }: Services, request: FastifyRequest): Promi
 
 function hold(
   budget: BodyBudget,
-  holder: Holder,
+  holder: BodyHolder,
   { raw, routeOptions }: FastifyRequest,
   reply: FastifyReply,
   announced: number,
@@ -75,7 +75,7 @@ function hold(
 }
 
 /** An account; for callers without a key, an address. */
-type Holder = Readonly<{ name: string; isStranger: boolean }>
+type BodyHolder = Readonly<{ name: string; isStranger: boolean }>
 
 /**
  * Each holder may hold as much as is left free, anonymous callers a quarter of that: so none can take all, and a new
@@ -91,7 +91,7 @@ export class BodyBudget {
     this.#total = total
   }
 
-  take({ name, isStranger }: Holder, bytes: number): boolean {
+  take({ name, isStranger }: BodyHolder, bytes: number): boolean {
     const own = (this.#held.get(name) ?? 0) + bytes
     const free = this.#total - this.#all - bytes
     if (own > (isStranger ? free / 4 : free)) return false
@@ -100,7 +100,7 @@ export class BodyBudget {
     return true
   }
 
-  give({ name, isStranger }: Holder, bytes: number): void {
+  give({ name, isStranger }: BodyHolder, bytes: number): void {
     this.#count(name, isStranger, -bytes)
   }
 
