@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { provideHeadlessChromium } from './chromium.mjs'
 import { provideGdal } from './gdal.mjs'
 import { prepare } from './prepare.mjs'
+import { provideProxies } from './proxies.mjs'
 import { Failure, root, run, runScript, say } from './run.mjs'
 import { provideShells } from './shells.mjs'
 
@@ -16,6 +17,7 @@ await runScript(async () => {
     await prepare({ needsBuild: isWhole })
     await provideGdal()
     await provideShells()
+    await provideProxies()
     await provideHeadlessChromium()
   })
   if (isWhole) {
