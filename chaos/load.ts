@@ -70,8 +70,9 @@ export class Load {
   }
 
   async #play(): Promise<void> {
+    const commitsWait = this.#stage.hosts?.second.isSynchronous ?? false
     while (!this.#isOver) {
-      const plan = planJob(this.#random, this.#stage.users.length)
+      const plan = planJob(this.#random, this.#stage.users.length, commitsWait)
       await this.#playOne(plan).catch((error: unknown) => {
         if (!this.#givenUp.signal.aborted) throw error
         this.#note(plan, `did not end in time after the last attack`)
