@@ -73,15 +73,13 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     await phases.run('see the last takeovers', 60_000, () => recovery.settle())
     // Whoever does not answer any more has been noticed by now, and what is asked below must be answered.
     for (const { process } of stage.servers) process.signal('SIGKILL')
-    const findings = await phases.run('verify', 600_000, () =>
-      verify(
-        stage,
-        { load, revocations, writes },
-        {
-          wasGentle: areGentle(options.kinds),
-          jobsPerUser: options.jobsPerUser,
-        },
-      ),
+    const how = { wasGentle: areGentle(options.kinds), jobsPerUser: options.jobsPerUser }
+    let progress = ''
+    const findings = await phases.run(
+      'verify',
+      600_000 + load.jobs.length * longestReadMs,
+      () => verify(stage, { load, revocations, writes }, how, (words) => (progress = words)),
+      () => progress,
     )
     return {
       options,
@@ -105,3 +103,5 @@ const keyClients = 3
 const writingClients = 4
 /** After the last attack every job must come to its end within this time. */
 const patienceMs = 60_000
+/** Of one job, on a busy machine. */
+const longestReadMs = 100

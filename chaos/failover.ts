@@ -6,6 +6,7 @@ import { insist } from './insist.ts'
 import { readEntries, recordedEntries } from './ledger.ts'
 import { type Primary, startPrimary } from './postgres/primary.ts'
 import { runSql } from './postgres/run-sql.ts'
+import { untilCommitsWait, untilJobsSleep } from './postgres/synchronous.ts'
 import type { TakenReplica } from './postgres/tenant-host.ts'
 import type { Random } from './random.ts'
 import type { Stage } from './stage.ts'
@@ -24,6 +25,7 @@ export async function failOver(
   const { second } = hostsOf(stage)
   const old = second.primary
   if (losesTail) {
+    if (second.isSynchronous) await untilJobsSleep(old.url, jobsAtCut, 15_000)
     void replication.isolate(replicationPatienceMs)
     if (second.isSynchronous) await endWaitingCommits(stage, random)
     else await sleep(random.between(200, 1_500))
@@ -51,18 +53,22 @@ export async function failOver(
 
 const replicationPatienceMs = 60_000
 
+/** No statement begins on the host while its replica is cut off: only those that run at that moment come to their commit. */
+const jobsAtCut = 3
+
 /**
  * While commits wait for a replica that is cut off: ends backends and waits, and kills a worker, so that the service asks
- * what became of its statements.
+ * what became of its statements. Then gives it the time to.
  */
 async function endWaitingCommits(stage: Stage, random: Random): Promise<void> {
   const { second } = hostsOf(stage)
-  const deadline = Date.now() + random.between(2_000, 8_000)
+  await untilCommitsWait(second.primary.url, jobsAtCut, 1_500)
   if (random.isLucky(0.5)) random.pick(stage.workers).process.signal('SIGKILL')
-  while (Date.now() < deadline) {
-    await sleep(random.between(50, 300))
+  for (const deadline = Date.now() + random.between(1_000, 4_000); Date.now() < deadline; ) {
     await second.endWaitingCommit(random).catch(() => 'none')
+    await sleep(random.between(20, 200))
   }
+  await sleep(random.between(1_500, 3_000))
 }
 
 /** Others are at work on the new primary before the service is. Their transactions have the ids of those that were lost. */

@@ -58,16 +58,21 @@ export class Load {
     this.#givenUp.abort()
   }
 
-  /** The job as it is now, asked until there is an answer. */
-  async read({ plan, id }: Pick<PlayedJob, 'plan' | 'id'>, waitSeconds = 0): Promise<JobDocument> {
+  /** The job as it is now, asked until there is an answer. Undefined if it was refused, which is noted. */
+  async read(
+    { plan, id }: Pick<PlayedJob, 'plan' | 'id'>,
+    waitSeconds = 0,
+  ): Promise<JobDocument | undefined> {
     const { status, body } = await this.#insist(plan, 'GET', `/${id}`, `wait=${waitSeconds}`)
-    if (status !== 200) this.#note(plan, `GET answered ${status} ${JSON.stringify(body)}`)
-    return body
+    if (status === 200) return body
+    this.#note(plan, `GET of ${id} answered ${status} ${JSON.stringify(body)}`)
+    return undefined
   }
 
   async #play(): Promise<void> {
+    const commitsWait = this.#stage.hosts?.second.isSynchronous ?? false
     while (!this.#isOver) {
-      const plan = planJob(this.#random, this.#stage.users.length)
+      const plan = planJob(this.#random, this.#stage.users.length, commitsWait)
       await this.#playOne(plan).catch((error: unknown) => {
         if (!this.#givenUp.signal.aborted) throw error
         this.#note(plan, `did not end in time after the last attack`)
@@ -84,14 +89,15 @@ export class Load {
     const id = body.job_id
     const cancelled = plan.cancelAfterMs === undefined ? undefined : this.#cancel(plan, id)
     const [final] = await Promise.all([this.#untilFinal(plan, id), cancelled])
+    if (!final) return
     this.jobs.push({ plan, id, final })
     if (final.status === 'done') this.#onDone()
   }
 
-  async #untilFinal(plan: Plan, id: string): Promise<JobDocument> {
+  async #untilFinal(plan: Plan, id: string): Promise<JobDocument | undefined> {
     for (;;) {
       const job = await this.read({ plan, id }, 5)
-      if (job.status && !['pending', 'running'].includes(job.status)) return job
+      if (!job || !['pending', 'running'].includes(job.status)) return job
     }
   }
 
@@ -101,7 +107,8 @@ export class Load {
     const isRefused = status === 400 && /cancel is not allowed/.test(JSON.stringify(body))
     if (status !== 200 && !isRefused) this.#note(plan, `DELETE answered ${status} ${JSON.stringify(body)}`)
     if (status === 200 && body.status !== 'cancelled') this.#note(plan, `DELETE answered ${body.status}`)
-    const { status: found } = await this.read({ plan, id })
+    const found = (await this.read({ plan, id }))?.status
+    if (!found) return
     if (['pending', 'running'].includes(found)) this.#note(plan, `the job is ${found} after its DELETE`)
     if (status === 200 && found !== 'cancelled') this.#note(plan, `cancelled, and then ${found}`)
   }

@@ -30,12 +30,14 @@ export type Plan = Readonly<{
   cancelAfterMs?: number
 }>
 
-export function planJob(random: Random, users: number): Plan {
+/** `commitsWait`: for a replica. Then many statements take a while, so that some run at any time and commit when it is cut off. */
+export function planJob(random: Random, users: number, commitsWait: boolean): Plan {
+  const manners = commitsWait ? { ...usualManners, plain: 30, slow: 42 } : usualManners
   const key = `${random.hex()}${random.hex()}`
   const form = random.weighted({ string: 3, array: 5, object: 5 })
   const most = random.isLucky(0.1) ? 12 : 5
   const count = form === 'string' ? 1 : 1 + Math.floor(random.next() * most)
-  const statement = (place: string) => planStatement(random, `${key}/${place}`)
+  const statement = (place: string) => planStatement(random, manners, `${key}/${place}`)
   const fallback = (place: string, chance: number) => (random.isLucky(chance) ? statement(place) : undefined)
   const fallbacks = (place: string, chance: number) =>
     withoutAbsent({
@@ -63,8 +65,13 @@ function limited(random: Random, statement: PlannedStatement): PlannedStatement 
     : statement
 }
 
-function planStatement(random: Random, entry: string): PlannedStatement {
-  const manner = random.weighted({ plain: 60, slow: 12, 'slow-commit': 12, failing: 6, outside: 10 })
+/** How often each is chosen. */
+type Manners = Readonly<Record<Manner, number>>
+
+const usualManners: Manners = { plain: 60, slow: 12, 'slow-commit': 12, failing: 6, outside: 10 }
+
+function planStatement(random: Random, manners: Manners, entry: string): PlannedStatement {
+  const manner = random.weighted(manners)
   return { entry, manner, text: textOf(manner, entry, random) }
 }
 

@@ -31,7 +31,9 @@ export async function verify(
   stage: Stage,
   { load, revocations, writes }: Clients,
   { wasGentle, jobsPerUser }: Readonly<{ wasGentle: boolean; jobsPerUser: number }>,
+  tell: (words: string) => void,
 ): Promise<Findings> {
+  tell('the ledgers are being read')
   const ledgers = await insist(() => readLedgers(stage))
   const timesApplied = new Map<string, number>()
   for (const entry of ledgers.flat()) timesApplied.set(entry, (timesApplied.get(entry) ?? 0) + 1)
@@ -41,7 +43,7 @@ export async function verify(
     isLostByReplication: await lossesByReplication(stage),
     wasGentle,
   }
-  const { totals, byStatus, problems } = await judgeJobs(load, evidence)
+  const { totals, byStatus, problems } = await judgeJobs(load, evidence, tell)
   const lostTails = stage.hosts?.second.lostTails ?? []
   return {
     ...totals,
@@ -74,19 +76,30 @@ export async function verify(
   }
 }
 
-async function judgeJobs(load: Load, evidence: Evidence) {
+async function judgeJobs(load: Load, evidence: Evidence, tell: (words: string) => void) {
   const byStatus: Record<string, number> = {}
   const totals = { statements: 0, givenUp: 0, unknown: 0, lostByReplication: 0, sentAgain: 0 }
   const problems: string[] = []
-  for (const played of load.jobs) {
-    const now = await load.read(played)
-    byStatus[now.status] = (byStatus[now.status] ?? 0) + 1
-    const judgement = judgeJob(played, now, evidence)
-    for (const name of Object.keys(totals) as (keyof Totals)[]) totals[name] += judgement[name]
-    problems.push(...judgement.problems)
+  let judged = 0
+  const waiting = load.jobs.values()
+  const judgeNext = async () => {
+    for (const played of waiting) {
+      const now = await load.read(played)
+      if (!now) continue
+      byStatus[now.status] = (byStatus[now.status] ?? 0) + 1
+      const judgement = judgeJob(played, now, evidence)
+      for (const name of Object.keys(totals) as (keyof Totals)[]) totals[name] += judgement[name]
+      problems.push(...judgement.problems)
+      judged += 1
+      tell(`${judged} of ${load.jobs.length} jobs are judged`)
+    }
   }
+  await Promise.all(Array.from({ length: readsAtOnce }, judgeNext))
+  tell('the queues are being read')
   return { totals, byStatus, problems }
 }
+
+const readsAtOnce = 8
 
 /**
  * Whether an entry was committed on a primary, called done, and then lost with the tail of its log: recorded before

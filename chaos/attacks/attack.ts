@@ -45,8 +45,9 @@ const kindsOfPostgres: Readonly<Record<string, Kind>> = {
   'isolate a host': { attack: network.isolateHost, weight: 1 },
 }
 
-/** Only where commits wait for a replica. */
+/** Where commits wait for a replica. */
 const kindsOfWaiting: Readonly<Record<string, Kind>> = {
+  'promote a replica that lacks the tail': { attack: servers.promoteReplicaThatLags, weight: 10 },
   'end a commit that waits for the replica': { attack: servers.cutWaitingCommit, weight: 6 },
 }
 

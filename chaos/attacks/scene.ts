@@ -15,6 +15,7 @@ export type Scene = Readonly<{
   aftermath: Aftermath
   /** All of a PostgreSQL is stopped for at most so long. */
   longestStallMs: number
+  tell: (words: string) => void
 }>
 
 /** Does one kind of harm once. Rejects if there was nothing to harm; what takes time goes on in the aftermath. */

@@ -70,7 +70,7 @@ function attackBy(name: string, fault: Fault): Attack {
 }
 
 async function suffer(
-  { outages, random, recovery }: Scene,
+  { outages, random, recovery, tell }: Scene,
   cluster: PatroniCluster,
   primary: PatroniNode,
   name: string,
@@ -78,9 +78,12 @@ async function suffer(
 ): Promise<void> {
   try {
     recovery.disturb()
+    tell(`${now()} ${name}; ${primary.name} leads`)
     await outages.watch(name, async () => {
       await fault(cluster, primary, random)
+      tell(`${now()} ${name}: done`)
       await cluster.untilWhole(healMs)
+      tell(`${now()} ${name}: the cluster is whole`)
       await sleep(random.between(3_000, 6_000))
     })
   } finally {
@@ -88,5 +91,7 @@ async function suffer(
     cluster.endTurn()
   }
 }
+
+const now = () => new Date().toISOString()
 
 const healMs = 240_000

@@ -14,6 +14,12 @@ export async function makeSynchronous(url: string): Promise<void> {
 
 const patienceMs = 30_000
 
+/** No commit waits for a replica any more. */
+export async function makeAsynchronous(url: string): Promise<void> {
+  await runSql(url, 'postgres', 'alter system reset synchronous_standby_names')
+  await runSql(url, 'postgres', 'select pg_reload_conf()')
+}
+
 /** A replica that commits wait for has all of the log up to this moment. */
 export async function isSynchronousNow(url: string): Promise<boolean> {
   const { rows } = await runSql(url, 'postgres', 'select pg_current_wal_insert_lsn() as position')
@@ -28,6 +34,25 @@ export async function isSynchronousNow(url: string): Promise<boolean> {
 }
 
 const confirmMs = 300
+
+/** Waits until so many jobs are in their statements and have not begun to commit, or the time is over. */
+export async function untilJobsSleep(url: string, count: number, withinMs: number): Promise<void> {
+  await untilJobsWait(url, 'PgSleep', count, withinMs)
+}
+
+/** Waits until so many commits of jobs wait for the replica, or the time is over. */
+export async function untilCommitsWait(url: string, count: number, withinMs: number): Promise<void> {
+  await untilJobsWait(url, 'SyncRep', count, withinMs)
+}
+
+async function untilJobsWait(url: string, event: string, count: number, withinMs: number): Promise<void> {
+  const text = `select from pg_stat_activity where application_name = 'cartage job' and wait_event = $1`
+  for (const deadline = Date.now() + withinMs; Date.now() < deadline; await sleep(10)) {
+    // The server may be down, by another attack.
+    const found = await runSql(url, 'postgres', text, [event]).catch(() => undefined)
+    if ((found?.rowCount ?? 0) >= count) return
+  }
+}
 
 /** Ends a tenant's backend, or only its wait, while its commit waits for the replica: a job's, if there is one. */
 export async function endWaitingCommit(url: string, random: Random): Promise<Ended> {

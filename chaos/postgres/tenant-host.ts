@@ -4,7 +4,13 @@ import { TcpProxy } from '../proxy/tcp-proxy.ts'
 import type { Random } from '../random.ts'
 import { type Primary, startPrimary } from './primary.ts'
 import { Replica } from './replica.ts'
-import { type Ended, endWaitingCommit, isSynchronousNow, makeSynchronous } from './synchronous.ts'
+import {
+  type Ended,
+  endWaitingCommit,
+  isSynchronousNow,
+  makeAsynchronous,
+  makeSynchronous,
+} from './synchronous.ts'
 
 /** Entries of the ledger that were committed before a fail-over and had not reached the replica. */
 export type LostTail = Readonly<{
@@ -74,13 +80,20 @@ export class TenantHost {
 
   /** The replica gets everything by way of a proxy, so that it can be made to lack the end of it. */
   async addReplica(): Promise<void> {
+    // The copy would have the setting, and wait for a replica of its own as soon as it is promoted.
+    if (this.isSynchronous) await makeAsynchronous(this.#primary.url)
     this.#copies += 1
     const dataDir = join(this.#folder, `copy-${this.#copies}`)
     this.#replication?.close()
     this.#replication = await TcpProxy.open(this.#primary.port)
     const replica = await Replica.make(dataDir, this.#replication.inFrontOf(this.#primary.url))
+    try {
+      if (this.isSynchronous) await makeSynchronous(this.#primary.url)
+    } catch (error) {
+      await replica.remove()
+      throw error
+    }
     this.#replica = replica
-    if (this.isSynchronous) await makeSynchronous(this.#primary.url)
   }
 
   /** The replica, for whoever wants to promote it: there is no other until one is added. */

@@ -5,13 +5,13 @@ import type { TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import { scriptArgs } from '../support/service/script.ts'
 
-/** Runs chaos in a small size, with a random seed; answers what reads a number of the report by its name. */
+/** Runs chaos in a small size unless the options say otherwise, with a random seed; answers what reads a number of the report by its name. */
 export async function runShortChaos(
   t: TestContext,
   options: readonly string[],
 ): Promise<(name: string) => number> {
   const size = '--users 2 --servers 2 --workers 2 --clients 8 --pause 150 --stall 5000'
-  const all = ['--seed', String(randomInt(2 ** 31)), ...options, ...size.split(' ')]
+  const all = ['--seed', String(randomInt(2 ** 31)), ...size.split(' '), ...options]
   t.diagnostic(
     `again with: npm run chaos -- ${all.map((word) => (/ /.test(word) ? `'${word}'` : word)).join(' ')}`,
   )
