@@ -148,6 +148,21 @@ test('no folder of src, console or test holds more files than one can look over'
   )
 })
 
+test('a function of src, console, chaos or test has at most 60 lines', async () => {
+  let count = 0
+  const long: string[] = []
+  for (const part of ['src', 'console', 'chaos', 'test']) {
+    for (const [file, text] of await sources(join(root, '..', part))) {
+      for (const { line, length } of functionsIn(text)) {
+        count++
+        if (length > 60) long.push(`${part}/${file}:${line} has ${length} lines`)
+      }
+    }
+  }
+  assert.ok(count > 5_000, `${count} functions are found`)
+  assert.deepEqual(long, [])
+})
+
 test('a feature reaches the database of a tenant as a caller only through statements', async () => {
   const rooms = /^(keys|jobs|copy|query|tables)\//
   // It closes the connections of a role.
@@ -179,10 +194,10 @@ async function imports(): Promise<Import[]> {
   return found
 }
 
-async function sources(): Promise<[string, string][]> {
-  const files = (await readdir(root, { recursive: true })).filter((file) => file.endsWith('.ts'))
+async function sources(folder = root): Promise<[string, string][]> {
+  const files = (await readdir(folder, { recursive: true })).filter((file) => /\.tsx?$/.test(file))
   return Promise.all(
-    files.map(async (file) => [file, await readFile(join(root, file), 'utf8')] as [string, string]),
+    files.map(async (file) => [file, await readFile(join(folder, file), 'utf8')] as [string, string]),
   )
 }
 
@@ -194,3 +209,19 @@ function groupByFrom(all: readonly Import[]): Map<string, Import[]> {
 
 const partOf = (file: string) => file.split('/')[0]!
 const layerOf = (part: string) => layers.findIndex((layer) => layer.includes(part))
+
+const functionStart =
+  /^ *(?:export )?(?:default )?(?:async )?function\b|=>(?: [{(])?$|^ +(?:async |get |static )*#?\w+(?:<.*>)?\(.*\{$/
+
+/** By the indentation, which the formatter guarantees: a function ends at the next line that is indented no deeper. */
+function functionsIn(text: string): { line: number; length: number }[] {
+  const lines = text.split('\n')
+  const depthOf = (line: string) => line.search(/\S/)
+  return lines.flatMap((start, at) => {
+    if (!functionStart.test(start) || /^ *(?:if|for|while|switch|catch)\b/.test(start)) return []
+    // Lines such as `}: Props) {` end the parameters, not the function.
+    const isEnd = (line: string) => line !== '' && depthOf(line) <= depthOf(start) && !/[{([]$/.test(line)
+    const length = lines.slice(at + 1).findIndex(isEnd) + 2
+    return [{ line: at + 1, length }]
+  })
+}

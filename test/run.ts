@@ -29,7 +29,7 @@ async function runTests(filters: readonly string[]): Promise<number> {
   const namespace = `ct_${randomBytes(3).toString('hex')}`
   const cluster = await openCluster(namespace, interrupted.signal)
   // Everything else that is temporary lies in one folder, so that it can be removed, and whoever works in it can be found.
-  const folder = await makeFolder(tmpdir())
+  const folder = await makeFolder(await placeForFiles())
   try {
     giveToTests({ url: cluster.url, namespace, folder })
     if (files.length > 1) await prepareNamespace(cluster.url, namespace)
@@ -54,7 +54,7 @@ type TestCluster = Readonly<{ url: string; stop: () => Promise<void> }>
 async function openCluster(namespace: string, signal: AbortSignal): Promise<TestCluster> {
   const url = process.env.CARTAGE_DATABASE_URL?.trim()
   if (url) return { url, stop: async () => undefined }
-  const folder = await makeFolder(await placeForCluster())
+  const folder = await makeFolder(await placeForFiles())
   const remove = () => rm(folder, { recursive: true, force: true })
   const cluster = await startEmbeddedCluster({
     dataDir: folder,
@@ -76,8 +76,8 @@ async function openCluster(namespace: string, signal: AbortSignal): Promise<Test
   return { url: cluster.url, stop }
 }
 
-/** Memory, if there is plenty: a test user is a database of a thousand files and 15 MB, and to make them is most of the work. */
-async function placeForCluster(): Promise<string> {
+/** Memory, if there is plenty: a test user is a database of a thousand files and 15 MB, and embedded clusters wait for their disk. */
+async function placeForFiles(): Promise<string> {
   const memory = '/dev/shm'
   const { bavail, bsize } = await statfs(memory).catch(() => ({ bavail: 0, bsize: 0 }))
   return Math.min(bavail * bsize, freemem()) > 8 * 1024 ** 3 ? memory : tmpdir()

@@ -22,7 +22,7 @@ export function oneAtATime(server: Server, timeoutMs: number): void {
 }
 
 function wait(socket: Socket, response: OneWriteResponse, timeoutMs: number, begin: () => void): void {
-  const waiting = waitingOn.get(socket) ?? { count: 0, limit: undefined }
+  const waiting = waitingOn.get(socket) ?? { count: 0, endLimit: () => undefined }
   waitingOn.set(socket, waiting)
   waiting.count += 1
   if (waiting.count === mostWaiting) process.nextTick(stopReading, socket, waiting, timeoutMs)
@@ -36,18 +36,17 @@ function wait(socket: Socket, response: OneWriteResponse, timeoutMs: number, beg
   }
 }
 
-type Waiting = { count: number; limit: NodeJS.Timeout | undefined }
+type Waiting = { count: number; endLimit: () => void }
 
 /** While a socket is not read it does not report that the client has gone: so this has a time limit. */
 function stopReading(socket: Socket, waiting: Waiting, timeoutMs: number): void {
   if (waiting.count === 0 || socket.destroyed) return
   socket.pause()
-  waiting.limit = setTimeout(() => socket.destroy(), timeoutMs)
-  socket.once('close', () => clearTimeout(waiting.limit))
+  waiting.endLimit = destroyAfter(socket, timeoutMs)
 }
 
 function goOnReading(socket: Socket, waiting: Waiting): void {
-  clearTimeout(waiting.limit)
+  waiting.endLimit()
   if (socket.isPaused()) socket.resume()
 }
 
@@ -60,8 +59,17 @@ function endSlowBody(request: IncomingMessage, response: ServerResponse, timeout
   if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) return
   response.once('finish', () => {
     if (request.complete || socket.destroyed) return
-    const limit = setTimeout(() => socket.destroy(), timeoutMs)
-    request.once('close', () => clearTimeout(limit))
-    socket.once('close', () => clearTimeout(limit))
+    request.once('close', destroyAfter(socket, timeoutMs))
   })
+}
+
+/** Returns what ends the time limit and removes its listener: a connection may have many requests. */
+function destroyAfter(socket: Socket, timeoutMs: number): () => void {
+  const limit = setTimeout(() => socket.destroy(), timeoutMs)
+  const end = () => {
+    clearTimeout(limit)
+    socket.off('close', end)
+  }
+  socket.once('close', end)
+  return end
 }

@@ -58,15 +58,6 @@ test('a folder of the console or of its tests has at most 20 files', async () =>
   )
 })
 
-test('a function of the console has at most 60 lines', async () => {
-  const long = (await sources()).flatMap(([file, text]) =>
-    functionsIn(text)
-      .filter(({ length }) => length > 60)
-      .map(({ line, length }) => `${file}:${line} has ${length} lines`),
-  )
-  assert.deepEqual(long, [])
-})
-
 test('two types that the console exports have two names', async () => {
   const files = new Map<string, string[]>()
   for (const [file, text] of await sources()) {
@@ -79,22 +70,6 @@ test('two types that the console exports have two names', async () => {
     [],
   )
 })
-
-const functionStart =
-  /^ *(?:export )?(?:default )?(?:async )?function\b|=>(?: [{(])?$|^ +(?:async |get |static )*#?\w+(?:<.*>)?\(.*\{$/
-
-/** By the indentation, which the formatter guarantees: a function ends at the next line that is indented no deeper. */
-function functionsIn(text: string): { line: number; length: number }[] {
-  const lines = text.split('\n')
-  const depthOf = (line: string) => line.search(/\S/)
-  return lines.flatMap((start, at) => {
-    if (!functionStart.test(start) || /^ *(?:if|for|while|switch|catch)\b/.test(start)) return []
-    // Lines such as `}: Props) {` end the parameters, not the function.
-    const isEnd = (line: string) => line !== '' && depthOf(line) <= depthOf(start) && !/[{([]$/.test(line)
-    const length = lines.slice(at + 1).findIndex(isEnd) + 2
-    return [{ line: at + 1, length }]
-  })
-}
 
 type Import = Readonly<{ from: string; to: string; isLazy: boolean }>
 

@@ -1,13 +1,79 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { repairKeys } from '../../src/keys/repair-keys.ts'
 import { adminTarget } from '../../src/postgres/session-target.ts'
-import { startProxy } from '../support/postgres/tcp-proxy.ts'
+import type { Service } from '../../src/service/service.ts'
+import { startProxy, type TcpProxy } from '../support/postgres/tcp-proxy.ts'
 import { admin, newUser } from '../support/postgres/two-hosts.ts'
 import { newInstallation } from '../support/service/installation.ts'
 import { eventually } from '../support/service/setup.ts'
 
 test('what a lost connection leaves in doubt is undone only when it is known not to have happened', async (t) => {
+  const house = await openHouse(t)
+  for (const [delayMs, isKnown] of delays) {
+    await t.test(`a key whose commit comes ${delayMs} ms late works`, () => lateKey(house, delayMs, isKnown))
+    await t.test(`a user whose commit comes ${delayMs} ms late is whole`, () =>
+      lateUser(house, delayMs, isKnown),
+    )
+  }
+  await t.test('an organization whose commit comes late is whole', () => lateOrganization(house))
+  await t.test('repair gives a key that has lost its role a new one, without grants', () => lostRole(house))
+})
+
+/** A commit that comes within the time for a lock is waited for; of a later one nobody can know yet. */
+const delays = [
+  [700, true],
+  [4_000, false],
+] as const
+
+async function lateKey({ client, ...house }: House, delayMs: number, isKnown: boolean): Promise<void> {
+  const name = `late-${delayMs}`
+  const wasCut = delayCommitAfter(house.proxy, 'insert into cartage.api_keys', delayMs)
+  const created = client.keys.create({ name, grants })
+  if (isKnown) await created
+  else await assert.rejects(created)
+  wasCut()
+  const { token } = await eventually(() => client.keys.read(name), 10_000)
+  await house.works('somebody', token, 'select 1')
+}
+
+async function lateUser({ operator, ...house }: House, delayMs: number, isKnown: boolean): Promise<void> {
+  const username = `late-${delayMs}`
+  const api_key = `a-token-brought-along-${delayMs}`
+  const wasCut = delayCommitAfter(house.proxy, 'insert into cartage.api_keys', delayMs)
+  const created = operator.users.create({ username, api_key })
+  if (isKnown) await created
+  else await assert.rejects(created)
+  wasCut()
+  await eventually(() => house.works(username, api_key), 10_000)
+}
+
+async function lateOrganization({ operator, proxy, works }: House): Promise<void> {
+  const wasCut = delayCommitAfter(proxy, 'update cartage.organizations', 700)
+  const { owner } = await operator.organizations.create({ name: 'late', owner: { username: 'owner' } })
+  wasCut()
+  await works('owner', owner.api_key)
+}
+
+async function lostRole({ client, service, ask, works }: House): Promise<void> {
+  await client.sql('create table secrets ()')
+  const tables = [{ schema: 'public', name: 'secrets', permissions: ['select' as const] }]
+  const [apis] = grants
+  const { token } = await client.keys.create({
+    name: 'reader',
+    grants: [apis, { type: 'database', tables }],
+  })
+  await dropRoleOf(service, 'reader')
+  await repairKeys(service.services.installation)
+  await works('somebody', token, 'select 1')
+  assert.equal((await ask('somebody', token, 'select * from secrets')).status, 403)
+  assert.deepEqual((await client.keys.read('reader')).grants[1], grants[1])
+  await client.keys.delete('reader')
+}
+
+type House = Awaited<ReturnType<typeof openHouse>>
+
+async function openHouse(t: TestContext) {
   const installation = await newInstallation(t)
   const proxy = await startProxy(t, installation.keys.adminUrl)
   const service = await installation.start({ keys: { adminUrl: proxy.url } })
@@ -17,17 +83,6 @@ test('what a lost connection leaves in doubt is undone only when it is known not
     operator.close()
     client.close()
   })
-
-  /** Cuts the connection at the next COMMIT after this text. The COMMIT reaches the server later. */
-  const delayCommitAfter = (written: string, delayMs: number) => {
-    let isCut = false
-    proxy.watch((flow, text) => {
-      if (isCut || !text.includes('commit\0') || !flow.sent().includes(written)) return
-      isCut = true
-      flow.deliverLate(delayMs)
-    })
-    return () => assert.ok(isCut, 'the connection was cut')
-  }
   const ask = async (username: string, token: string, q = 'create table t ()') => {
     const response = await fetch(
       `${service.url}/user/${username}/api/v2/sql?q=${encodeURIComponent(q)}&api_key=${token}`,
@@ -38,72 +93,32 @@ test('what a lost connection leaves in doubt is undone only when it is known not
     const { status, text } = await ask(username, token, q)
     assert.equal(status, 200, text)
   }
-  /** A commit that comes within the time for a lock is waited for; of a later one nobody can know yet. */
-  const delays = [
-    [700, true],
-    [4_000, false],
-  ] as const
+  return { proxy, service, operator, client, ask, works }
+}
 
-  for (const [delayMs, isKnown] of delays) {
-    await t.test(`a key whose commit comes ${delayMs} ms late works`, async () => {
-      const name = `late-${delayMs}`
-      const wasCut = delayCommitAfter('insert into cartage.api_keys', delayMs)
-      const created = client.keys.create({ name, grants })
-      if (isKnown) await created
-      else await assert.rejects(created)
-      wasCut()
-      const { token } = await eventually(() => client.keys.read(name), 10_000)
-      await works('somebody', token, 'select 1')
-    })
-
-    await t.test(`a user whose commit comes ${delayMs} ms late is whole`, async () => {
-      const username = `late-${delayMs}`
-      const api_key = `a-token-brought-along-${delayMs}`
-      const wasCut = delayCommitAfter('insert into cartage.api_keys', delayMs)
-      const created = operator.users.create({ username, api_key })
-      if (isKnown) await created
-      else await assert.rejects(created)
-      wasCut()
-      await eventually(() => works(username, api_key), 10_000)
-    })
-  }
-
-  await t.test('an organization whose commit comes late is whole', async () => {
-    const wasCut = delayCommitAfter('update cartage.organizations', 700)
-    const { owner } = await operator.organizations.create({ name: 'late', owner: { username: 'owner' } })
-    wasCut()
-    await works('owner', owner.api_key)
+/** Cuts the connection at the next COMMIT after this text. The COMMIT reaches the server later. */
+function delayCommitAfter(proxy: TcpProxy, written: string, delayMs: number): () => void {
+  let isCut = false
+  proxy.watch((flow, text) => {
+    if (isCut || !text.includes('commit\0') || !flow.sent().includes(written)) return
+    isCut = true
+    flow.deliverLate(delayMs)
   })
+  return () => assert.ok(isCut, 'the connection was cut')
+}
 
-  await t.test('repair gives a key that has lost its role a new one, without grants', async () => {
-    await client.sql('create table secrets ()')
-    const tables = [{ schema: 'public', name: 'secrets', permissions: ['select' as const] }]
-    const [apis] = grants
-    const { token } = await client.keys.create({
-      name: 'reader',
-      grants: [apis, { type: 'database', tables }],
-    })
-    await dropRoleOf('reader')
-    await repairKeys(service.services.installation)
-    await works('somebody', token, 'select 1')
-    assert.equal((await ask('somebody', token, 'select * from secrets')).status, 403)
-    assert.deepEqual((await client.keys.read('reader')).grants[1], grants[1])
-    await client.keys.delete('reader')
-  })
-
-  async function dropRoleOf(name: string): Promise<void> {
-    const { databases } = service.services
-    const { rows } = await databases.control.query(
-      `select k.role_name as role, d.name as database from cartage.api_keys k join cartage.users u on u.id = k.user_id
-       join cartage.databases d on d.id = u.database_id where k.name = $1`,
-      [name],
-    )
-    const { role, database } = rows[0]!
-    await databases.admin.use(adminTarget(databases.hosts, 1, database), (session) =>
-      session.query(`drop owned by ${role}; drop role ${role}`),
-    )
-  }
-})
+async function dropRoleOf({ services }: Service, name: string): Promise<void> {
+  const { databases } = services
+  const { rows } = await databases.control.query(
+    `select k.role_name as role, d.name as database from cartage.api_keys k join cartage.users u on u.id = k.user_id
+     join cartage.databases d on d.id = u.database_id where k.name = $1`,
+    [name],
+  )
+  const { role, database } = rows[0]!
+  await databases.admin.use(adminTarget(databases.hosts, 1, database), (session) =>
+    session.query(`drop owned by ${role}; drop role ${role}`),
+  )
+}
 
 const grants = [
   { type: 'apis' as const, apis: ['sql' as const] },

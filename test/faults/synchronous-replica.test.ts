@@ -8,6 +8,7 @@ import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { CartageError } from '../../src/client/cartage-error.ts'
+import type { Client } from '../../src/client/client.ts'
 import { findBinaries } from '../../src/postgres/cluster/find-binaries.ts'
 import { newUser, startWithTwoHosts } from '../support/postgres/two-hosts.ts'
 import { eventually } from '../support/service/setup.ts'
@@ -25,6 +26,54 @@ test('a job is done only when the synchronous replica has its commit, whatever e
   await host.query(`alter system set synchronous_standby_names = 'replica'`)
   await host.query('select pg_reload_conf()')
 
+  const { waitingAtCommit, isDoneWithReplica } = waits({ client, host, replica })
+  await t.test('when its time is over', async () => {
+    await isDoneWithReplica(await waitingAtCommit('late', 1_000), 'late')
+  })
+  await t.test('when its connection is lost', async () => {
+    const id = await waitingAtCommit('lost')
+    await host.query(`select pg_terminate_backend(pid) from (${waiting}) found`)
+    await isDoneWithReplica(id, 'lost')
+  })
+  await t.test('when the wait is cancelled', async () => {
+    const id = await waitingAtCommit('interrupted')
+    await host.query(`select pg_cancel_backend(pid) from (${waiting}) found`)
+    await isDoneWithReplica(id, 'interrupted')
+  })
+  await t.test('when the job is cancelled', async () => {
+    const id = await waitingAtCommit('cancelled')
+    const refused = assert.rejects(client.jobs.cancel(id), (error: CartageError) =>
+      /job status is done/.test(error.message),
+    )
+    await isDoneWithReplica(id, 'cancelled')
+    await refused
+  })
+  const isUnknown = async (id: string) => {
+    const { status } = await client.jobs.finished(id)
+    assert.equal(status, 'unknown')
+  }
+  await t.test('and unknown when it commits by itself in a block, and its time is over', async () => {
+    // The first COMMIT tells that it cannot run inside a transaction.
+    const query = `do $$ begin commit; ${waitsForReplica};
+      insert into ledger values ('block'); perform pg_sleep(0.7); commit; end $$`
+    await isUnknown(await waitingAtCommit('block', 1_500, query))
+  })
+  await t.test('and unknown when it has its own COMMIT, and its time is over', async () => {
+    const query = `begin; ${waitsForReplica}; insert into ledger values ('own'); select pg_sleep(0.7); commit`
+    await isUnknown(await waitingAtCommit('own', 1_500, query))
+  })
+  // A server that is stopped, and the service in it, would wait for the replica.
+  await host.query('alter system reset synchronous_standby_names')
+  await host.query('select pg_reload_conf()')
+  await replica.stop()
+  await host.end()
+})
+
+const waitsForReplica = 'set local synchronous_commit = on'
+
+type Parts = Readonly<{ client: Client; host: pg.Client; replica: Awaited<ReturnType<typeof newReplica>> }>
+
+function waits({ client, host, replica }: Parts) {
   /** A job whose COMMIT waits for a replica that is not there any more. */
   const waitingAtCommit = async (
     entry: string,
@@ -49,49 +98,8 @@ test('a job is done only when the synchronous replica has its commit, whatever e
     const { rows } = await client.sql(`select count(*)::int as n from ledger where entry = '${entry}'`)
     assert.deepEqual(rows, [{ n: 1 }])
   }
-
-  await t.test('when its time is over', async () => {
-    await isDoneWithReplica(await waitingAtCommit('late', 1_000), 'late')
-  })
-  await t.test('when its connection is lost', async () => {
-    const id = await waitingAtCommit('lost')
-    await host.query(`select pg_terminate_backend(pid) from (${waiting}) found`)
-    await isDoneWithReplica(id, 'lost')
-  })
-  await t.test('when the wait is cancelled', async () => {
-    const id = await waitingAtCommit('interrupted')
-    await host.query(`select pg_cancel_backend(pid) from (${waiting}) found`)
-    await isDoneWithReplica(id, 'interrupted')
-  })
-  await t.test('when the job is cancelled', async () => {
-    const id = await waitingAtCommit('cancelled')
-    const refused = assert.rejects(client.jobs.cancel(id), (error: CartageError) =>
-      /job status is done/.test(error.message),
-    )
-    await isDoneWithReplica(id, 'cancelled')
-    await refused
-  })
-  const waits = 'set local synchronous_commit = on'
-  const isUnknown = async (id: string) => {
-    const { status } = await client.jobs.finished(id)
-    assert.equal(status, 'unknown')
-  }
-  await t.test('and unknown when it commits by itself in a block, and its time is over', async () => {
-    // The first COMMIT tells that it cannot run inside a transaction.
-    const query = `do $$ begin commit; ${waits};
-      insert into ledger values ('block'); perform pg_sleep(0.7); commit; end $$`
-    await isUnknown(await waitingAtCommit('block', 1_500, query))
-  })
-  await t.test('and unknown when it has its own COMMIT, and its time is over', async () => {
-    const query = `begin; ${waits}; insert into ledger values ('own'); select pg_sleep(0.7); commit`
-    await isUnknown(await waitingAtCommit('own', 1_500, query))
-  })
-  // A server that is stopped, and the service in it, would wait for the replica.
-  await host.query('alter system reset synchronous_standby_names')
-  await host.query('select pg_reload_conf()')
-  await replica.stop()
-  await host.end()
-})
+  return { waitingAtCommit, isDoneWithReplica }
+}
 
 const ofTenant = `usename like '%\\_u%' and backend_type = 'client backend'`
 const sleeping = `select pid from pg_stat_activity where ${ofTenant} and wait_event = 'PgSleep'`

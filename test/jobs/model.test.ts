@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import type { JobDefinition } from '../../src/jobs/job.ts'
 import { registerWorker } from '../../src/jobs/worker-store.ts'
 import { JobModel, type Store } from '../support/jobs/job-model.ts'
+import { cases } from '../support/search/cases.ts'
 import { type Setup, setup } from '../support/service/setup.ts'
 
 const workers = 2
@@ -77,7 +78,7 @@ test('the store and the state machine agree, whatever is done in whatever order'
         await model.check()
       }
     }),
-    { numRuns: 25, endOnFailure: true },
+    { numRuns: cases(12), endOnFailure: true },
   )
 })
 

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { AppError } from '../../src/errors.ts'
 import { readJobUpdate, readNewJob } from '../../src/http/jobs/request.ts'
+import { cases } from '../support/search/cases.ts'
 
 const definition = readNewJob
 
@@ -143,7 +144,7 @@ test('any JSON is either a job or a refusal', () => {
         assert.ok(error instanceof AppError && error.message.length > 0)
       }
     }),
-    { numRuns: 1000 },
+    { numRuns: cases(200) },
   )
 })
 

@@ -170,9 +170,17 @@ test('PostgreSQL allows a key what its grants say and nothing else, on every kin
   assert.deepEqual(failures, [])
 })
 
-test('every endpoint allows a key what its type, its apis and its grants say', async (t) => {
-  const context = await setup(t)
-  const { user } = context
+type Caller = Readonly<{
+  what: string
+  token: string | undefined
+  type: string
+  hasSql: boolean
+  held: readonly Permission[]
+  hasMetadata?: boolean
+}>
+
+/** One of every type, and regular keys with every set of grants. */
+async function callersOf(context: Setup, user: TestUser): Promise<Caller[]> {
   const regular = await keysForAll(context, user)
   await user.sql(`create table open (id serial, v text); insert into open (v) values ('a');
     grant select on open to "${user.account.publicRole}"`)
@@ -186,15 +194,7 @@ test('every endpoint allows a key what its type, its apis and its grants say', a
     { type: 'apis', apis: ['sql'] },
     { type: 'database', table_metadata: [] },
   ])
-  type Caller = Readonly<{
-    what: string
-    token: string | undefined
-    type: string
-    hasSql: boolean
-    held: readonly Permission[]
-    hasMetadata?: boolean
-  }>
-  const callers: Caller[] = [
+  return [
     {
       what: 'master',
       token: user.masterToken,
@@ -210,26 +210,46 @@ test('every endpoint allows a key what its type, its apis and its grants say', a
     { what: 'no api', token: nothing.token, type: 'regular', hasSql: false, held: [] },
     { what: 'metadata', token: metadata.token, type: 'regular', hasSql: true, held: [], hasMetadata: true },
   ]
-  const sql = (q: string, body?: string) => ({ path: '/api/v2/sql', q, body })
-  const requests: [
-    what: string,
-    request: { path: string; q?: string; body?: string | undefined; method?: string },
-    needs: readonly Permission[] | 'public',
-  ][] = [
-    ['read', sql('select * from plain'), ['select']],
-    ['write', sql("insert into plain (v) values ('x')"), ['insert']],
-    ['change', sql("update plain set v = 'y'"), ['update']],
-    ['remove', sql('delete from plain'), ['delete']],
-    ['read what is public', sql('select * from open'), 'public'],
-    ['write what is public', sql("insert into open (v) values ('x')"), []],
-    ['copy out', { path: '/api/v2/sql/copyto', q: 'copy plain to stdout' }, ['select']],
-    ['copy out what is public', { path: '/api/v2/sql/copyto', q: 'copy open to stdout' }, 'public'],
-    [
-      'copy in',
-      { path: '/api/v2/sql/copyfrom', q: 'copy plain (v) from stdin', body: 'x\n', method: 'POST' },
-      ['insert'],
-    ],
-  ]
+}
+
+const sql = (q: string, body?: string) => ({ path: '/api/v2/sql', q, body })
+const requests: [
+  what: string,
+  request: { path: string; q?: string; body?: string | undefined; method?: string },
+  needs: readonly Permission[] | 'public',
+][] = [
+  ['read', sql('select * from plain'), ['select']],
+  ['write', sql("insert into plain (v) values ('x')"), ['insert']],
+  ['change', sql("update plain set v = 'y'"), ['update']],
+  ['remove', sql('delete from plain'), ['delete']],
+  ['read what is public', sql('select * from open'), 'public'],
+  ['write what is public', sql("insert into open (v) values ('x')"), []],
+  ['copy out', { path: '/api/v2/sql/copyto', q: 'copy plain to stdout' }, ['select']],
+  ['copy out what is public', { path: '/api/v2/sql/copyto', q: 'copy open to stdout' }, 'public'],
+  [
+    'copy in',
+    { path: '/api/v2/sql/copyfrom', q: 'copy plain (v) from stdin', body: 'x\n', method: 'POST' },
+    ['insert'],
+  ],
+]
+
+/** What a caller gets from the endpoints that take no statement. */
+function withoutStatement({ type, hasMetadata }: Caller) {
+  const isMaster = type === 'master'
+  const forMaster = isMaster ? 200 : type === 'none' ? 401 : 403
+  return [
+    ['list keys', '/api/v3/api_keys', 'GET', forMaster],
+    ['read a key', '/api/v3/api_keys/maps', 'GET', forMaster],
+    ['create a key', '/api/v3/api_keys', 'POST', isMaster ? 422 : forMaster],
+    ['queue a job', '/api/v2/sql/job', 'POST', isMaster ? 400 : 403],
+    ['list datasets', '/api/v4/datasets', 'GET', hasMetadata ? 200 : 403],
+  ] as const
+}
+
+test('every endpoint allows a key what its type, its apis and its grants say', async (t) => {
+  const context = await setup(t)
+  const { user } = context
+  const callers = await callersOf(context, user)
   const failures: string[] = []
   let cases = 0
   const expect = async (
@@ -256,33 +276,8 @@ test('every endpoint allows a key what its type, its apis and its grants say', a
       const expected = caller.hasSql && allowed ? 200 : 403
       await expect(caller, what, `${path}?${new URLSearchParams({ q: q! })}`, method ?? 'GET', body, expected)
     }
-    const forMaster = caller.type === 'master' ? 200 : caller.type === 'none' ? 401 : 403
-    await expect(caller, 'list keys', '/api/v3/api_keys', 'GET', undefined, forMaster)
-    await expect(caller, 'read a key', '/api/v3/api_keys/maps', 'GET', undefined, forMaster)
-    await expect(
-      caller,
-      'create a key',
-      '/api/v3/api_keys',
-      'POST',
-      undefined,
-      caller.type === 'master' ? 422 : forMaster,
-    )
-    await expect(
-      caller,
-      'queue a job',
-      '/api/v2/sql/job',
-      'POST',
-      undefined,
-      caller.type === 'master' ? 400 : 403,
-    )
-    await expect(
-      caller,
-      'list datasets',
-      '/api/v4/datasets',
-      'GET',
-      undefined,
-      caller.hasMetadata ? 200 : 403,
-    )
+    for (const [what, address, method, expected] of withoutStatement(caller))
+      await expect(caller, what, address, method, undefined, expected)
   }
   assert.ok(cases > 300, `${cases} cases`)
   assert.deepEqual(failures, [])

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { grantsOf, keyRolesOf, keysClient, roleOf, tablesOf } from '../support/keys/keys-client.ts'
+import { cases } from '../support/search/cases.ts'
 import { type Setup, setup, type TestUser } from '../support/service/setup.ts'
 
 const tableNames = ['t1', 't2', 't3'] as const
@@ -12,7 +13,8 @@ type Table = (typeof tableNames)[number]
 type KeyName = (typeof keyNames)[number]
 
 type Command =
-  | Readonly<{ act: 'make table' | 'drop table'; table: Table }>
+  | Readonly<{ act: 'make table'; table: Table }>
+  | Readonly<{ act: 'drop table'; table: Table }>
   | Readonly<{ act: 'rename table'; table: Table; to: Table }>
   | Readonly<{ act: 'make key'; key: KeyName; tables: Partial<Record<Table, readonly Permission[]>> }>
   | Readonly<{ act: 'delete key' | 'regenerate'; key: KeyName }>
@@ -40,52 +42,21 @@ function follow(model: Model, table: Live): void {
 
 /** Does to the service what a command says, and to the model what the documentation says. */
 async function perform(context: Setup, user: TestUser, model: Model, command: Command): Promise<void> {
-  const keys = keysClient(user)
   switch (command.act) {
-    case 'make table': {
-      if (tableNamed(model, command.table)) return
-      await user.sql(`create table ${command.table} (id serial)`)
-      const table = { name: command.table }
-      model.tables.add(table)
-      return follow(model, table)
-    }
-    case 'drop table': {
-      const table = tableNamed(model, command.table)
-      if (!table) return
-      await user.sql(`drop table ${command.table}`)
-      model.tables.delete(table)
-      return
-    }
-    case 'rename table': {
-      const table = tableNamed(model, command.table)
-      if (!table || tableNamed(model, command.to)) return
-      await user.sql(`alter table ${command.table} rename to ${command.to}`)
-      table.name = command.to
-      return follow(model, table)
-    }
-    case 'make key': {
-      const wanted = Object.entries(command.tables) as [Table, Permission[]][]
-      const answer = await keys.create(command.key, grantsOf(Object.fromEntries(wanted)))
-      const isPossible = !model.keys.has(command.key) && wanted.every(([name]) => tableNamed(model, name))
-      assert.equal(answer.status, isPossible ? 201 : 422)
-      if (!isPossible) return
-      const intents = wanted.map(([name, given]) => ({
-        name,
-        on: tableNamed(model, name)!,
-        permissions: new Set(given),
-      }))
-      const held = new Map(intents.map(({ on, permissions: given }) => [on, new Set(given)]))
-      model.keys.set(command.key, { token: answer.body.token, intents, held })
-      return
-    }
+    case 'make table':
+    case 'drop table':
+    case 'rename table':
+      return performOnTable(user, model, command)
+    case 'make key':
+      return makeKey(user, model, command)
     case 'delete key': {
-      const answer = await keys.remove(command.key)
+      const answer = await keysClient(user).remove(command.key)
       assert.equal(answer.status, model.keys.delete(command.key) ? 200 : 404)
       return
     }
     case 'regenerate': {
       const known = model.keys.get(command.key)
-      const answer = await keys.regenerate(command.key)
+      const answer = await keysClient(user).regenerate(command.key)
       assert.equal(answer.status, known ? 200 : 404)
       if (!known) return
       assert.equal(await sqlStatus(user, known.token), 401)
@@ -93,23 +64,69 @@ async function perform(context: Setup, user: TestUser, model: Model, command: Co
       return
     }
     case 'grant':
-    case 'revoke': {
-      const known = model.keys.get(command.key)
-      const table = tableNamed(model, command.table)
-      if (!known || !table) return
-      const role = await roleOf(context, user, command.key)
-      const direction = command.act === 'grant' ? 'to' : 'from'
-      await user.sql(`${command.act} ${command.permission} on ${command.table} ${direction} "${role}"`)
-      const held = known.held.get(table) ?? new Set()
-      if (command.act === 'grant') held.add(command.permission)
-      else {
-        held.delete(command.permission)
-        for (const intent of known.intents)
-          if (intent.on === table) intent.permissions.delete(command.permission)
-      }
-      known.held.set(table, held)
-    }
+    case 'revoke':
+      return grantOrRevoke(context, user, model, command)
   }
+}
+
+type Act<Name extends Command['act']> = Extract<Command, { act: Name }>
+type OnTable = Act<'make table' | 'drop table' | 'rename table'>
+
+async function performOnTable(user: TestUser, model: Model, command: OnTable): Promise<void> {
+  const table = tableNamed(model, command.table)
+  if (command.act === 'make table') {
+    if (table) return
+    await user.sql(`create table ${command.table} (id serial)`)
+    const made = { name: command.table }
+    model.tables.add(made)
+    return follow(model, made)
+  }
+  if (!table) return
+  if (command.act === 'drop table') {
+    await user.sql(`drop table ${command.table}`)
+    model.tables.delete(table)
+    return
+  }
+  if (tableNamed(model, command.to)) return
+  await user.sql(`alter table ${command.table} rename to ${command.to}`)
+  table.name = command.to
+  return follow(model, table)
+}
+
+async function makeKey(user: TestUser, model: Model, command: Act<'make key'>): Promise<void> {
+  const wanted = Object.entries(command.tables) as [Table, Permission[]][]
+  const answer = await keysClient(user).create(command.key, grantsOf(Object.fromEntries(wanted)))
+  const isPossible = !model.keys.has(command.key) && wanted.every(([name]) => tableNamed(model, name))
+  assert.equal(answer.status, isPossible ? 201 : 422)
+  if (!isPossible) return
+  const intents = wanted.map(([name, given]) => ({
+    name,
+    on: tableNamed(model, name)!,
+    permissions: new Set(given),
+  }))
+  const held = new Map(intents.map(({ on, permissions: given }) => [on, new Set(given)]))
+  model.keys.set(command.key, { token: answer.body.token, intents, held })
+}
+
+async function grantOrRevoke(
+  context: Setup,
+  user: TestUser,
+  model: Model,
+  command: Act<'grant' | 'revoke'>,
+): Promise<void> {
+  const known = model.keys.get(command.key)
+  const table = tableNamed(model, command.table)
+  if (!known || !table) return
+  const role = await roleOf(context, user, command.key)
+  const direction = command.act === 'grant' ? 'to' : 'from'
+  await user.sql(`${command.act} ${command.permission} on ${command.table} ${direction} "${role}"`)
+  const held = known.held.get(table) ?? new Set()
+  if (command.act === 'grant') held.add(command.permission)
+  else {
+    held.delete(command.permission)
+    for (const intent of known.intents) if (intent.on === table) intent.permissions.delete(command.permission)
+  }
+  known.held.set(table, held)
 }
 
 /** Catalogs, control database and answers tell the same story as the model. */
@@ -201,5 +218,5 @@ test('any sequence of acts on keys and tables keeps catalogs, control database a
       await check(context, user, model)
     })
     .afterEach(() => sweep(user))
-  await fc.assert(property, { numRuns: Number(process.env.CARTAGE_TEST_RUNS ?? 20), endOnFailure: true })
+  await fc.assert(property, { numRuns: cases(8), endOnFailure: true })
 })

@@ -8,6 +8,192 @@ const apis = { type: 'apis', apis: ['sql'] }
 const table = (permissions: unknown, name: unknown = 't') => ({ schema: 'public', name, permissions })
 const database = (more: object) => ({ type: 'database', ...more })
 
+const mistakes: [name: unknown, grants: unknown, text: string][] = [
+  ['', [apis], "Name can't be blank"],
+  ['  \t ', [apis], "Name can't be blank"],
+  [undefined, [apis], "Name can't be blank"],
+  [null, [apis], "Name can't be blank"],
+  [1, [apis], 'Name has to be a string'],
+  [['k'], [apis], 'Name has to be a string'],
+  ['taken', [apis], 'Name has already been taken'],
+  ['Master', [apis], 'Name api_key name cannot be Master nor Default public'],
+  ['Default public', [apis], 'Name api_key name cannot be Master nor Default public'],
+  ['x'.repeat(256), [apis], 'Name is too long (maximum is 255 characters)'],
+  ['a\nb', [apis], 'Name can only contain printable characters'],
+  ['a\ud800b', [apis], 'Name can only contain printable characters'],
+  ['k', undefined, 'Grants grants has to be an array'],
+  ['k', null, 'Grants grants has to be an array'],
+  ['k', {}, 'Grants grants has to be an array'],
+  ['k', 'sql', 'Grants grants has to be an array'],
+  ['k', [], 'Grants only one apis section is allowed'],
+  ['k', [database({})], 'Grants only one apis section is allowed'],
+  ['k', [apis, apis], 'Grants only one apis section is allowed'],
+  ['k', [apis, database({}), database({})], 'Grants only one database section is allowed'],
+  [
+    'k',
+    [apis, { type: 'dataservices', services: [] }, { type: 'dataservices', services: [] }],
+    'Grants only one dataservices section is allowed',
+  ],
+  [
+    'k',
+    [apis, database({ tables: [table(['select'], 'nope')] })],
+    'Grants can only grant table permissions you have',
+  ],
+  [
+    'k',
+    [apis, database({ tables: [table([], 'nope')] })],
+    'Grants can only grant table permissions you have',
+  ],
+  [
+    'k',
+    [apis, database({ tables: [table(['select'], 'T')] })],
+    'Grants can only grant table permissions you have',
+  ],
+  [
+    'k',
+    [apis, database({ tables: [table(['select'], '')] })],
+    'Grants can only grant table permissions you have',
+  ],
+  [
+    'k',
+    [apis, database({ tables: [table(['select'], 'a\u0001')] })],
+    'Grants can only grant table permissions you have',
+  ],
+  [
+    'k',
+    [apis, database({ tables: [table(['select'], '\udfff')] })],
+    'Grants can only grant table permissions you have',
+  ],
+  [
+    'k',
+    [apis, database({ tables: [table(['select'], 'x'.repeat(100_000))] })],
+    'Grants can only grant table permissions you have',
+  ],
+  [
+    'k',
+    [apis, database({ tables: [table(['select'], 'spatial_ref_sys')] })],
+    'Grants can only grant table permissions you have',
+  ],
+  [
+    'k',
+    [apis, database({ tables: [{ schema: 'nowhere', name: 't', permissions: ['select'] }] })],
+    'Grants can only grant table permissions you have',
+  ],
+  [
+    'k',
+    [apis, database({ tables: [{ schema: 'pg_catalog', name: 'pg_class', permissions: ['select'] }] })],
+    'Grants can only grant table permissions you have',
+  ],
+  [
+    'k',
+    [apis, database({ tables: [{ schema: 'cartage', name: 'roles', permissions: ['select'] }] })],
+    'Grants can only grant table permissions you have',
+  ],
+  [
+    'k',
+    [
+      apis,
+      database({
+        tables: [table(['select']), table(['select'], 'nope')],
+        schemas: [{ name: 'nope', permissions: ['create'] }],
+      }),
+    ],
+    'Grants can only grant table permissions you have, Grants can only grant schema permissions you have',
+  ],
+  [
+    'k',
+    [apis, database({ schemas: [{ name: 'cartodb', permissions: ['create'] }] })],
+    'Grants can only grant schema permissions you have',
+  ],
+  [
+    'k',
+    [apis, database({ schemas: [{ name: 'pg_catalog', permissions: ['create'] }] })],
+    'Grants can only grant schema permissions you have',
+  ],
+  [
+    'k',
+    [apis, database({ schemas: [{ name: 'a\u0001', permissions: ['create'] }] })],
+    'Grants can only grant schema permissions you have',
+  ],
+  [
+    'k',
+    [apis, database({ tables: [table(['read'])] })],
+    `Grants The property '#/1/tables/0/permissions/0' value "read" did not match one of the following values: insert, select, update, delete`,
+  ],
+  [
+    'k',
+    [apis, database({ schemas: [{ name: 'public', permissions: ['usage'] }] })],
+    `Grants The property '#/1/schemas/0/permissions/0' value "usage" did not match one of the following values: create`,
+  ],
+  [
+    'k',
+    [{ type: 'apis', apis: ['sql', 'import'] }],
+    `Grants The property '#/0/apis/1' value "import" did not match one of the following values: sql, maps`,
+  ],
+  [
+    'k',
+    [apis, { type: 'dataservices', services: ['weather'] }],
+    `Grants The property '#/1/services/0' value "weather" did not match one of the following values: geocoding, routing, isolines, observatory`,
+  ],
+  [
+    'k',
+    [apis, { type: 'files' }],
+    `Grants The property '#/1/type' value "files" did not match one of the following values: apis, database, dataservices`,
+  ],
+  ['k', [apis, {}], "Grants The property '#/1' did not contain a required property of 'type'"],
+  ['k', [apis, 1], "Grants The property '#/1' of type number did not match the following type: object"],
+  ['k', [apis, null], "Grants The property '#/1' of type null did not match the following type: object"],
+  ['k', [apis, [apis]], "Grants The property '#/1' of type array did not match the following type: object"],
+  [
+    'k',
+    [apis, { type: 1 }],
+    "Grants The property '#/1/type' of type number did not match the following type: string",
+  ],
+  [
+    'k',
+    [{ type: 'apis', apis: 'sql' }],
+    "Grants The property '#/0/apis' of type string did not match the following type: array",
+  ],
+  ['k', [{ type: 'apis' }], "Grants The property '#/0' did not contain a required property of 'apis'"],
+  [
+    'k',
+    [apis, database({ tables: {} })],
+    "Grants The property '#/1/tables' of type object did not match the following type: array",
+  ],
+  [
+    'k',
+    [apis, database({ tables: [{ name: 't', permissions: [] }] })],
+    "Grants The property '#/1/tables/0' did not contain a required property of 'schema'",
+  ],
+  [
+    'k',
+    [apis, database({ tables: [{ schema: 'public', name: 't' }] })],
+    "Grants The property '#/1/tables/0' did not contain a required property of 'permissions'",
+  ],
+  [
+    'k',
+    [apis, database({ tables: [table(['select'], 7)] })],
+    "Grants The property '#/1/tables/0/name' of type number did not match the following type: string",
+  ],
+  [
+    'k',
+    [apis, database({ table_metadata: true })],
+    "Grants The property '#/1/table_metadata' of type boolean did not match the following type: array",
+  ],
+  [
+    'k',
+    [apis, database({ views: [] })],
+    `Grants The property '#/1' contains additional properties ["views"] outside of the schema when none are allowed`,
+  ],
+  [
+    'k',
+    [{ ...apis, tables: [] }],
+    `Grants The property '#/0' contains additional properties ["tables"] outside of the schema when none are allowed`,
+  ],
+  ['', 'x', "Name can't be blank, Grants grants has to be an array"],
+  ['', [], "Name can't be blank, Grants only one apis section is allowed"],
+]
+
 test('each mistake in a request has its text, after "Validation failed: "', async (t) => {
   const context = await setup(t)
   const { user, createOrganization, createUser } = context
@@ -16,192 +202,7 @@ test('each mistake in a request has its text, after "Validation failed: "', asyn
   await keys.make('taken')
   const { owner } = await createOrganization()
   await createUser({ organization: owner.account.organization!.name })
-  const cases: [name: unknown, grants: unknown, text: string][] = [
-    ['', [apis], "Name can't be blank"],
-    ['  \t ', [apis], "Name can't be blank"],
-    [undefined, [apis], "Name can't be blank"],
-    [null, [apis], "Name can't be blank"],
-    [1, [apis], 'Name has to be a string'],
-    [['k'], [apis], 'Name has to be a string'],
-    ['taken', [apis], 'Name has already been taken'],
-    ['Master', [apis], 'Name api_key name cannot be Master nor Default public'],
-    ['Default public', [apis], 'Name api_key name cannot be Master nor Default public'],
-    ['x'.repeat(256), [apis], 'Name is too long (maximum is 255 characters)'],
-    ['a\nb', [apis], 'Name can only contain printable characters'],
-    ['a\ud800b', [apis], 'Name can only contain printable characters'],
-    ['k', undefined, 'Grants grants has to be an array'],
-    ['k', null, 'Grants grants has to be an array'],
-    ['k', {}, 'Grants grants has to be an array'],
-    ['k', 'sql', 'Grants grants has to be an array'],
-    ['k', [], 'Grants only one apis section is allowed'],
-    ['k', [database({})], 'Grants only one apis section is allowed'],
-    ['k', [apis, apis], 'Grants only one apis section is allowed'],
-    ['k', [apis, database({}), database({})], 'Grants only one database section is allowed'],
-    [
-      'k',
-      [apis, { type: 'dataservices', services: [] }, { type: 'dataservices', services: [] }],
-      'Grants only one dataservices section is allowed',
-    ],
-    [
-      'k',
-      [apis, database({ tables: [table(['select'], 'nope')] })],
-      'Grants can only grant table permissions you have',
-    ],
-    [
-      'k',
-      [apis, database({ tables: [table([], 'nope')] })],
-      'Grants can only grant table permissions you have',
-    ],
-    [
-      'k',
-      [apis, database({ tables: [table(['select'], 'T')] })],
-      'Grants can only grant table permissions you have',
-    ],
-    [
-      'k',
-      [apis, database({ tables: [table(['select'], '')] })],
-      'Grants can only grant table permissions you have',
-    ],
-    [
-      'k',
-      [apis, database({ tables: [table(['select'], 'a\u0001')] })],
-      'Grants can only grant table permissions you have',
-    ],
-    [
-      'k',
-      [apis, database({ tables: [table(['select'], '\udfff')] })],
-      'Grants can only grant table permissions you have',
-    ],
-    [
-      'k',
-      [apis, database({ tables: [table(['select'], 'x'.repeat(100_000))] })],
-      'Grants can only grant table permissions you have',
-    ],
-    [
-      'k',
-      [apis, database({ tables: [table(['select'], 'spatial_ref_sys')] })],
-      'Grants can only grant table permissions you have',
-    ],
-    [
-      'k',
-      [apis, database({ tables: [{ schema: 'nowhere', name: 't', permissions: ['select'] }] })],
-      'Grants can only grant table permissions you have',
-    ],
-    [
-      'k',
-      [apis, database({ tables: [{ schema: 'pg_catalog', name: 'pg_class', permissions: ['select'] }] })],
-      'Grants can only grant table permissions you have',
-    ],
-    [
-      'k',
-      [apis, database({ tables: [{ schema: 'cartage', name: 'roles', permissions: ['select'] }] })],
-      'Grants can only grant table permissions you have',
-    ],
-    [
-      'k',
-      [
-        apis,
-        database({
-          tables: [table(['select']), table(['select'], 'nope')],
-          schemas: [{ name: 'nope', permissions: ['create'] }],
-        }),
-      ],
-      'Grants can only grant table permissions you have, Grants can only grant schema permissions you have',
-    ],
-    [
-      'k',
-      [apis, database({ schemas: [{ name: 'cartodb', permissions: ['create'] }] })],
-      'Grants can only grant schema permissions you have',
-    ],
-    [
-      'k',
-      [apis, database({ schemas: [{ name: 'pg_catalog', permissions: ['create'] }] })],
-      'Grants can only grant schema permissions you have',
-    ],
-    [
-      'k',
-      [apis, database({ schemas: [{ name: 'a\u0001', permissions: ['create'] }] })],
-      'Grants can only grant schema permissions you have',
-    ],
-    [
-      'k',
-      [apis, database({ tables: [table(['read'])] })],
-      `Grants The property '#/1/tables/0/permissions/0' value "read" did not match one of the following values: insert, select, update, delete`,
-    ],
-    [
-      'k',
-      [apis, database({ schemas: [{ name: 'public', permissions: ['usage'] }] })],
-      `Grants The property '#/1/schemas/0/permissions/0' value "usage" did not match one of the following values: create`,
-    ],
-    [
-      'k',
-      [{ type: 'apis', apis: ['sql', 'import'] }],
-      `Grants The property '#/0/apis/1' value "import" did not match one of the following values: sql, maps`,
-    ],
-    [
-      'k',
-      [apis, { type: 'dataservices', services: ['weather'] }],
-      `Grants The property '#/1/services/0' value "weather" did not match one of the following values: geocoding, routing, isolines, observatory`,
-    ],
-    [
-      'k',
-      [apis, { type: 'files' }],
-      `Grants The property '#/1/type' value "files" did not match one of the following values: apis, database, dataservices`,
-    ],
-    ['k', [apis, {}], "Grants The property '#/1' did not contain a required property of 'type'"],
-    ['k', [apis, 1], "Grants The property '#/1' of type number did not match the following type: object"],
-    ['k', [apis, null], "Grants The property '#/1' of type null did not match the following type: object"],
-    ['k', [apis, [apis]], "Grants The property '#/1' of type array did not match the following type: object"],
-    [
-      'k',
-      [apis, { type: 1 }],
-      "Grants The property '#/1/type' of type number did not match the following type: string",
-    ],
-    [
-      'k',
-      [{ type: 'apis', apis: 'sql' }],
-      "Grants The property '#/0/apis' of type string did not match the following type: array",
-    ],
-    ['k', [{ type: 'apis' }], "Grants The property '#/0' did not contain a required property of 'apis'"],
-    [
-      'k',
-      [apis, database({ tables: {} })],
-      "Grants The property '#/1/tables' of type object did not match the following type: array",
-    ],
-    [
-      'k',
-      [apis, database({ tables: [{ name: 't', permissions: [] }] })],
-      "Grants The property '#/1/tables/0' did not contain a required property of 'schema'",
-    ],
-    [
-      'k',
-      [apis, database({ tables: [{ schema: 'public', name: 't' }] })],
-      "Grants The property '#/1/tables/0' did not contain a required property of 'permissions'",
-    ],
-    [
-      'k',
-      [apis, database({ tables: [table(['select'], 7)] })],
-      "Grants The property '#/1/tables/0/name' of type number did not match the following type: string",
-    ],
-    [
-      'k',
-      [apis, database({ table_metadata: true })],
-      "Grants The property '#/1/table_metadata' of type boolean did not match the following type: array",
-    ],
-    [
-      'k',
-      [apis, database({ views: [] })],
-      `Grants The property '#/1' contains additional properties ["views"] outside of the schema when none are allowed`,
-    ],
-    [
-      'k',
-      [{ ...apis, tables: [] }],
-      `Grants The property '#/0' contains additional properties ["tables"] outside of the schema when none are allowed`,
-    ],
-    ['', 'x', "Name can't be blank, Grants grants has to be an array"],
-    ['', [], "Name can't be blank, Grants only one apis section is allowed"],
-  ]
-  for (const [name, grants, text] of cases) {
+  for (const [name, grants, text] of mistakes) {
     const { status, body } = await keys.create(name, grants)
     assert.deepEqual(
       { status, body },

@@ -8,127 +8,141 @@ import { basic, eventually, randomName } from '../support/service/setup.ts'
 
 test('a process trusts what it remembers only under a lease', async (t) => {
   const pair = await startPair(t)
-  const { admin, farProcess, proxy } = pair
-
-  await t.test('one whose change feed is half-open obeys a revocation', async () => {
-    const { near, far, master } = await newUser(pair)
-    for (const name of ['regenerated', 'deleted']) {
-      const token = await near.createKey(master, name)
-      assert.equal(await far.sql(token), 200)
-      feedOf(proxy).halfOpen()
-      if (name === 'deleted') await near.deleteKey(master, name)
-      else await near.regenerate(master, name)
-      assert.equal(await far.sql(token), 401)
-      await eventually(() => feedOf(proxy))
-    }
-    assert.equal(await far.listKeys(master), 200)
-    feedOf(proxy).halfOpen()
-    const token = await near.regenerate(master, 'Master')
-    assert.equal(await far.listKeys(master), 401)
-    assert.equal(await far.listKeys(token), 200)
-    await eventually(() => feedOf(proxy))
-  })
-
-  await t.test('one whose change feed is half-open obeys the operator', async () => {
-    const owner = randomName('owner')
-    const organization = randomName('org')
-    await admin.organizations.create({ name: organization, owner: { username: owner } })
-    const { far, master, username } = await newUser(pair, { organization, org_admin: true })
-    const listKeysOfOwner = () => far.listKeys(master, `?target_user=${owner}`)
-    assert.equal(await listKeysOfOwner(), 200)
-    assert.equal(await far.sql(master), 200)
-
-    feedOf(proxy).halfOpen()
-    await admin.users.change(username, { org_admin: false, limits: { rate: { sql: '1/3600' } } })
-    assert.equal(await listKeysOfOwner(), 403)
-    assert.deepEqual([await far.sql(master), await far.sql(master)], [200, 429])
-    await eventually(() => feedOf(proxy))
-    assert.equal(await far.listKeys(master), 200)
-
-    feedOf(proxy).halfOpen()
-    await admin.users.delete(username)
-    assert.equal(await far.listKeys(master), 404)
-    await eventually(() => feedOf(proxy))
-  })
-
-  await t.test('one that was stopped obeys with its first answer, and holds up one change only', async () => {
-    const { near, far, master } = await newUser(pair)
-    const names = ['a', 'b', 'c']
-    const tokens = await Promise.all(names.map((name) => near.createKey(master, name)))
-    for (const token of tokens) assert.equal(await far.sql(token), 200)
-    // What it is told meanwhile is late besides: nothing but its own clock can warn it.
-    const feed = feedOf(proxy)
-    feed.holdAnswers()
-    farProcess.pause()
-    // These lie in its sockets before anything is revoked.
-    const early = tokens.map((token) => far.sql(token))
-    const times: number[] = []
-    for (const name of names) {
-      const start = performance.now()
-      await near.regenerate(master, name)
-      times.push(performance.now() - start)
-    }
-    const late = tokens.map((token) => far.sql(token))
-    farProcess.resume()
-    assert.deepEqual(await Promise.all([...early, ...late]), Array(6).fill(401))
-    assert.ok(Math.min(...times.slice(1)) < 1_000, times.map(Math.round).join(' '))
-    feed.release()
-    assert.equal(await far.sql(master), 200)
-  })
-
-  await t.test(
-    'one that cannot reach the control database answers 503, and later serves by itself',
-    async () => {
-      const { near, far, master } = await newUser(pair)
-      const token = await near.createKey(master, 'k')
-      assert.equal(await far.sql(token), 200)
-      // Connections old and new: the databases of the tenants stay within reach.
-      const isControl = (flow: Flow) => flow.sent().includes(`\0database\0${pair.namespace}\0`)
-      for (const flow of proxy.flows()) if (isControl(flow)) flow.halfOpen()
-      proxy.watch((flow) => isControl(flow) && flow.halfOpen())
-      await near.regenerate(master, 'k')
-      const { status, headers } = await far.request('/api/v2/sql?q=select+1', token)
-      assert.equal(status, 503)
-      assert.match(headers.get('retry-after') ?? '', /^[1-9]\d*$/)
-      proxy.watch(() => undefined)
-      await eventually(async () => assert.equal(await far.sql(master), 200), 60_000)
-      assert.equal(await far.sql(token), 401)
-    },
+  await t.test('one whose change feed is half-open obeys a revocation', () => obeysRevocation(pair))
+  await t.test('one whose change feed is half-open obeys the operator', () => obeysOperator(pair))
+  await t.test('one that was stopped obeys with its first answer, and holds up one change only', () =>
+    obeysWhenResumed(pair),
   )
-
-  await t.test('a look-up that a revocation has overtaken is repeated', async () => {
-    const { near, far, master } = await newUser(pair)
-    const token = await near.createKey(master, 'k')
-    const held: Flow[] = []
-    proxy.watch((flow, text) => {
-      if (held.length > 0 || !/from cartage\.api_keys where user_id = \$1 and token_hash/.test(text)) return
-      flow.holdAnswers()
-      held.push(flow)
-    })
-    const early = far.sql(token)
-    await eventually(() => assert.equal(held.length, 1))
-    // The server has answered by what it saw before the change.
-    await eventually(() => assert.ok(held[0]!.heldBytes() > 0))
-    await near.regenerate(master, 'k')
-    held[0]!.release()
-    assert.equal(await early, 401)
-    assert.equal(await far.sql(token), 401)
-  })
-
-  await t.test('while it has one, no request asks the control database who is asking', async () => {
-    const { far, master } = await newUser(pair)
-    let lookUps = 0
-    proxy.watch((_flow, text) => {
-      if (/from cartage\.(api_keys|users)/.test(text)) lookUps += 1
-    })
-    // On a busy machine it may run out once in a while.
-    await eventually(async () => {
-      const before = lookUps
-      for (let count = 0; count < 20; count++) assert.equal(await far.sql(master), 200)
-      assert.equal(lookUps - before, 0)
-    }, 60_000)
-  })
+  await t.test('one that cannot reach the control database answers 503, and later serves by itself', () =>
+    servesAgain(pair),
+  )
+  await t.test('a look-up that a revocation has overtaken is repeated', () => repeatsLookUp(pair))
+  await t.test('while it has one, no request asks the control database who is asking', () => asksNobody(pair))
 })
+
+async function obeysRevocation(pair: Pair): Promise<void> {
+  const { proxy } = pair
+  const { near, far, master } = await newUser(pair)
+  for (const name of ['regenerated', 'deleted']) {
+    const token = await near.createKey(master, name)
+    assert.equal(await far.sql(token), 200)
+    feedOf(proxy).halfOpen()
+    if (name === 'deleted') await near.deleteKey(master, name)
+    else await near.regenerate(master, name)
+    assert.equal(await far.sql(token), 401)
+    await eventually(() => feedOf(proxy))
+  }
+  assert.equal(await far.listKeys(master), 200)
+  feedOf(proxy).halfOpen()
+  const token = await near.regenerate(master, 'Master')
+  assert.equal(await far.listKeys(master), 401)
+  assert.equal(await far.listKeys(token), 200)
+  await eventually(() => feedOf(proxy))
+}
+
+async function obeysOperator(pair: Pair): Promise<void> {
+  const { admin, proxy } = pair
+  const owner = randomName('owner')
+  const organization = randomName('org')
+  await admin.organizations.create({ name: organization, owner: { username: owner } })
+  const { far, master, username } = await newUser(pair, { organization, org_admin: true })
+  const listKeysOfOwner = () => far.listKeys(master, `?target_user=${owner}`)
+  assert.equal(await listKeysOfOwner(), 200)
+  assert.equal(await far.sql(master), 200)
+
+  feedOf(proxy).halfOpen()
+  await admin.users.change(username, { org_admin: false, limits: { rate: { sql: '1/3600' } } })
+  assert.equal(await listKeysOfOwner(), 403)
+  assert.deepEqual([await far.sql(master), await far.sql(master)], [200, 429])
+  await eventually(() => feedOf(proxy))
+  assert.equal(await far.listKeys(master), 200)
+
+  feedOf(proxy).halfOpen()
+  await admin.users.delete(username)
+  assert.equal(await far.listKeys(master), 404)
+  await eventually(() => feedOf(proxy))
+}
+
+async function obeysWhenResumed(pair: Pair): Promise<void> {
+  const { farProcess, proxy } = pair
+  const { near, far, master } = await newUser(pair)
+  const names = ['a', 'b', 'c']
+  const tokens = await Promise.all(names.map((name) => near.createKey(master, name)))
+  for (const token of tokens) assert.equal(await far.sql(token), 200)
+  // What it is told meanwhile is late besides: nothing but its own clock can warn it.
+  const feed = feedOf(proxy)
+  feed.holdAnswers()
+  farProcess.pause()
+  // These lie in its sockets before anything is revoked.
+  const early = tokens.map((token) => far.sql(token))
+  const times: number[] = []
+  for (const name of names) {
+    const start = performance.now()
+    await near.regenerate(master, name)
+    times.push(performance.now() - start)
+  }
+  const late = tokens.map((token) => far.sql(token))
+  farProcess.resume()
+  assert.deepEqual(await Promise.all([...early, ...late]), Array(6).fill(401))
+  assert.ok(Math.min(...times.slice(1)) < 1_000, times.map(Math.round).join(' '))
+  feed.release()
+  assert.equal(await far.sql(master), 200)
+}
+
+async function servesAgain(pair: Pair): Promise<void> {
+  const { proxy } = pair
+  const { near, far, master } = await newUser(pair)
+  const token = await near.createKey(master, 'k')
+  assert.equal(await far.sql(token), 200)
+  // Connections old and new: the databases of the tenants stay within reach.
+  const isControl = (flow: Flow) => flow.sent().includes(`\0database\0${pair.namespace}\0`)
+  for (const flow of proxy.flows()) if (isControl(flow)) flow.halfOpen()
+  proxy.watch((flow) => isControl(flow) && flow.halfOpen())
+  await near.regenerate(master, 'k')
+  const { status, headers } = await far.request('/api/v2/sql?q=select+1', token)
+  assert.equal(status, 503)
+  assert.match(headers.get('retry-after') ?? '', /^[1-9]\d*$/)
+  proxy.watch(() => undefined)
+  await eventually(async () => assert.equal(await far.sql(master), 200), 60_000)
+  assert.equal(await far.sql(token), 401)
+}
+
+async function repeatsLookUp(pair: Pair): Promise<void> {
+  const { proxy } = pair
+  const { near, far, master } = await newUser(pair)
+  const token = await near.createKey(master, 'k')
+  const held: Flow[] = []
+  proxy.watch((flow, text) => {
+    if (held.length > 0 || !/from cartage\.api_keys where user_id = \$1 and token_hash/.test(text)) return
+    flow.holdAnswers()
+    held.push(flow)
+  })
+  const early = far.sql(token)
+  await eventually(() => assert.equal(held.length, 1))
+  // The server has answered by what it saw before the change.
+  await eventually(() => assert.ok(held[0]!.heldBytes() > 0))
+  await near.regenerate(master, 'k')
+  held[0]!.release()
+  assert.equal(await early, 401)
+  assert.equal(await far.sql(token), 401)
+}
+
+async function asksNobody(pair: Pair): Promise<void> {
+  const { proxy } = pair
+  const { far, master } = await newUser(pair)
+  let lookUps = 0
+  proxy.watch((_flow, text) => {
+    if (/from cartage\.(api_keys|users)/.test(text)) lookUps += 1
+  })
+  // On a busy machine it may run out once in a while.
+  await eventually(async () => {
+    const before = lookUps
+    for (let count = 0; count < 20; count++) assert.equal(await far.sql(master), 200)
+    assert.equal(lookUps - before, 0)
+  }, 60_000)
+}
+
+type Pair = Awaited<ReturnType<typeof startPair>>
 
 /** Two processes; what the far one has to do with PostgreSQL goes through the proxy. */
 async function startPair(t: TestContext) {
@@ -145,7 +159,7 @@ async function startPair(t: TestContext) {
 
 /** A user, and the ways to it through either process. */
 async function newUser(
-  { admin, nearProcess, farProcess }: Awaited<ReturnType<typeof startPair>>,
+  { admin, nearProcess, farProcess }: Pair,
   membership: Readonly<{ organization?: string; org_admin?: boolean }> = {},
 ) {
   const username = randomName('user')

@@ -28,6 +28,21 @@ test('every answer is as described: status, type and all members', async (t) => 
   const admin = { authorization: `Bearer ${bundle.keys.adminToken}` }
   await sql('create table t (n int)')
 
+  await askForKeys(ask, name)
+  await askForJobs(ask, name)
+  await askForData(ask, name)
+  await askForTables(ask, name, masterToken)
+  await askForAccounts(ask, name, admin)
+  await askForInstallation(ask, name, admin)
+  await ask('isAlive', 200, {})
+  await ask('isReady', 200, {})
+  await ask('readMetrics', 200, {})
+})
+
+type Ask = ReturnType<typeof asker>
+type Headers = Record<string, string>
+
+async function askForKeys(ask: Ask, name: string): Promise<void> {
   const grants = [
     { type: 'apis', apis: ['sql'] },
     { type: 'database', tables: [{ schema: 'public', name: 't', permissions: ['select'] }] },
@@ -40,7 +55,9 @@ test('every answer is as described: status, type and all members', async (t) => 
   await ask('listKeys', 401, { parameters: { name }, headers: basic(name, 'wrong') })
   await ask('regenerateToken', 200, { parameters: { name, key: 'k' } })
   await ask('deleteKey', 429, { parameters: { name, key: 'k' } })
+}
 
+async function askForJobs(ask: Ask, name: string): Promise<void> {
   const job = await ask('createJob', 201, { parameters: { name }, json: { query: 'select 1' } })
   const chain = {
     query: [{ query: 'select 1/0', onerror: 'select 2', timeout: 1000 }, 'select 3'],
@@ -54,7 +71,9 @@ test('every answer is as described: status, type and all members', async (t) => 
   await ask('createJob', 403, { parameters: { name }, json: { query: 'select 1' }, headers: {} })
   await ask('cancelJob', 400, { parameters: { name, jobId: String(failing.job_id) } })
   await ask('readJob', 404, { parameters: { name, jobId: 'none' } })
+}
 
+async function askForData(ask: Ask, name: string): Promise<void> {
   await ask('copyFrom', 200, { parameters: { name }, query: { q: 'copy t from stdin' }, body: '1\n' })
   await ask('copyFrom', 400, { parameters: { name }, query: { q: 'copy t from stdin' }, body: 'x\n' })
   await ask('copyTo', 200, { parameters: { name }, query: { q: 'copy t to stdout csv' } })
@@ -65,7 +84,9 @@ test('every answer is as described: status, type and all members', async (t) => 
   await ask('queryByGet', 200, { parameters: { name }, query: { q: place, format: 'geojson' } })
   await ask('queryByGet', 400, { parameters: { name }, query: { q: 'select x from none' } })
   await ask('query', 404, { parameters: { name: 'nobody' }, json: { q: 'select 1' } })
+}
 
+async function askForTables(ask: Ask, name: string, masterToken: string): Promise<void> {
   await ask('listTables', 200, { parameters: { name } })
   await ask('readTable', 200, { parameters: { name, table: 't' } })
   await ask('changePrivacy', 200, { parameters: { name, table: 't' }, json: { privacy: 'PUBLIC' } })
@@ -73,7 +94,9 @@ test('every answer is as described: status, type and all members', async (t) => 
   await ask('listDatasets', 200, { parameters: { name } })
   await ask('whoAmI', 200, { query: { api_key: masterToken }, headers: {} })
   await ask('whoAmIByV3', 401, { headers: {} })
+}
 
+async function askForAccounts(ask: Ask, name: string, admin: Headers): Promise<void> {
   const username = `${name}-2`
   await ask('createUser', 201, { json: { username }, headers: admin })
   await ask('createUser', 409, { json: { username }, headers: admin })
@@ -91,17 +114,15 @@ test('every answer is as described: status, type and all members', async (t) => 
   await ask('listOrganizations', 200, { headers: admin })
   await ask('readOrganization', 200, { parameters: { organization }, headers: admin })
   await ask('deleteOrganization', 200, { parameters: { organization }, headers: admin })
+}
 
+async function askForInstallation(ask: Ask, name: string, admin: Headers): Promise<void> {
   await ask('listHosts', 200, { headers: admin })
   await ask('runDoctor', 200, { headers: admin })
   await ask('listAudit', 200, { query: { account: name, limit: '2' }, headers: admin })
   await ask('listAudit', 400, { query: { limit: '0' }, headers: admin })
   await ask('readActivity', 200, { headers: admin })
-
-  await ask('isAlive', 200, {})
-  await ask('isReady', 200, {})
-  await ask('readMetrics', 200, {})
-})
+}
 
 /** Sends the request of an operation and holds the answer against its description. */
 function asker({ url, user }: Setup, document: Document) {

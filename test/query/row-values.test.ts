@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { ByteWriter, chunkBytes } from '../../src/query/rows/byte-writer.ts'
 import { CsvFormat } from '../../src/query/rows/csv-format.ts'
 import { planObjects, writeObject } from '../../src/query/rows/json-objects.ts'
+import { cases } from '../support/search/cases.ts'
 
 const oids = { timestamptz: 1184, text: 25, textArray: 1009, float8: 701, bool: 16, jsonb: 3802 }
 
@@ -25,7 +26,7 @@ test('any text survives the way from the wire to JSON, whatever its length', () 
         )
       },
     ),
-    { numRuns: 200 },
+    { numRuns: cases(60) },
   )
 })
 
@@ -48,7 +49,7 @@ test('any array of text survives, nested or not', () => {
     fc.property(fc.oneof(flat, nested), (array) => {
       assert.deepEqual(written(['a'], [oids.textArray], [[arrayText(array)]]), [{ a: array }])
     }),
-    { numRuns: 500 },
+    { numRuns: cases(150) },
   )
 })
 
@@ -83,7 +84,7 @@ test('any text survives the way from the wire to CSV, whatever its length', () =
         `a,n,b\r\n${lines.join('')}`,
       )
     }),
-    { numRuns: 200 },
+    { numRuns: cases(60) },
   )
 })
 

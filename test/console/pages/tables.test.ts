@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createClient } from '../../../src/client/client.ts'
-import { eventually } from '../../support/service/setup.ts'
+import { eventually, type TestUser } from '../../support/service/setup.ts'
 import { assertAccessibleEverywhere } from '../support/axe.ts'
 import { openConsole } from '../support/open-console.ts'
 import { cells, clipboard } from '../support/sql-page.ts'
@@ -10,24 +10,7 @@ test('the list describes every table and leads to its rows, columns, indexes and
   const { page, signInAt, goTo, user, url } = await openConsole(t, { setup: { worker: true } })
   await signInAt('/tables')
   await page.getByText('No tables yet. Drop a file here').waitFor()
-  await user.sql(
-    'create table places (id int primary key, name text default $$<b>$$, the_geom geometry(Point,4326))',
-  )
-  await user.sql(
-    "insert into places select n, 'place ' || n, ST_SetSRID(ST_MakePoint(n, n), 4326) from generate_series(1, 50) n",
-  )
-  await user.sql(
-    "comment on column places.name is 'how it is called'; analyze places; create view few as select 1 as one",
-  )
-  const keys = createClient({ baseUrl: url, username: user.username, token: user.masterToken }).keys
-  const tables = [{ schema: 'public', name: 'places', permissions: ['select', 'update'] as const }]
-  await keys.create({
-    name: 'editor',
-    grants: [
-      { type: 'apis', apis: ['sql'] },
-      { type: 'database', tables },
-    ],
-  })
+  await makePlaces(user, url)
 
   await goTo('/tables')
   const line = page.getByRole('row', { name: 'places' })
@@ -73,6 +56,28 @@ test('the list describes every table and leads to its rows, columns, indexes and
     assert.equal(rows[0].n, 50)
   })
 })
+
+/** A table with rows, a view, and a key that may read and change the table. */
+async function makePlaces(user: TestUser, url: string): Promise<void> {
+  await user.sql(
+    'create table places (id int primary key, name text default $$<b>$$, the_geom geometry(Point,4326))',
+  )
+  await user.sql(
+    "insert into places select n, 'place ' || n, ST_SetSRID(ST_MakePoint(n, n), 4326) from generate_series(1, 50) n",
+  )
+  await user.sql(
+    "comment on column places.name is 'how it is called'; analyze places; create view few as select 1 as one",
+  )
+  const keys = createClient({ baseUrl: url, username: user.username, token: user.masterToken }).keys
+  const tables = [{ schema: 'public', name: 'places', permissions: ['select', 'update'] as const }]
+  await keys.create({
+    name: 'editor',
+    grants: [
+      { type: 'apis', apis: ['sql'] },
+      { type: 'database', tables },
+    ],
+  })
+}
 
 test('a table with 1,600 columns and a hostile name is shown; a dropped table is reported', async (t) => {
   const { page, signInAt, goTo, user } = await openConsole(t)

@@ -63,7 +63,7 @@ function sharedContext(
   url: string,
 ): Promise<BrowserContext> {
   const name = JSON.stringify({ drawsMaps, context })
-  const known = contexts.get(name) ?? openContext(drawsMaps, context, url)
+  const known = contexts.get(name) ?? openContext(name, drawsMaps, context, url)
   contexts.set(name, known)
   return known
 }
@@ -71,6 +71,7 @@ function sharedContext(
 const contexts = new Map<string, Promise<BrowserContext>>()
 
 async function openContext(
+  name: string,
   drawsMaps: boolean,
   options: BrowserContextOptions,
   url: string,
@@ -84,7 +85,10 @@ async function openContext(
   })
   context.setDefaultTimeout(60_000)
   // Keeps the process of the pages alive between tests.
-  await (await context.newPage()).goto(`${url}/health`)
+  const keeper = await context.newPage()
+  await keeper.goto(`${url}/health`)
+  // A page that crashes takes the others of its process with it, and a context with a crashed page has no clock.
+  keeper.on('crash', () => contexts.delete(name))
   return context
 }
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { ask, post, type Reply } from '../../support/http/ask.ts'
+import { cases } from '../../support/search/cases.ts'
 import { eventually, type SetupOptions, setup, type TestUser } from '../../support/service/setup.ts'
 
 /** So that every request meets what the one before has left. */
@@ -104,7 +105,7 @@ test('any JSON comes back as it went, or is refused: never a fault of ours', asy
       else if (status === 200) assert.deepEqual(body.rows[0]?.v, JSON.parse(JSON.stringify([value])))
       else assert.equal(status, 400, text)
     }),
-    { numRuns: 100 },
+    { numRuns: cases(40) },
   )
   await fc.assert(
     fc.asyncProperty(fc.array(fc.option(fc.string({ unit: 'grapheme' }))), async (list) => {
@@ -112,7 +113,7 @@ test('any JSON comes back as it went, or is refused: never a fault of ours', asy
       if (list.some((text) => text?.includes('\0'))) assert.equal(status, 400)
       else assert.deepEqual(body.rows[0]?.v, list)
     }),
-    { numRuns: 100 },
+    { numRuns: cases(40) },
   )
 })
 

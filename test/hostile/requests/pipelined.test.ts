@@ -113,6 +113,26 @@ test('after an answer a body that does not come keeps its connection for a momen
   )
 })
 
+test('a connection may have any number of requests that were answered early or that had to wait', async (t) => {
+  const { url } = await setup(t)
+  const warnings: string[] = []
+  const note = (warning: Error) => warnings.push(warning.message)
+  process.on('warning', note)
+  t.after(() => process.off('warning', note))
+  const { socket, text } = await openRaw(t, url)
+  const answered = async (count: number) => {
+    await eventually(() => assert.equal(text().match(/HTTP\/1.1 /g)?.length, count))
+  }
+  for (let round = 1; round <= 15; round++) {
+    socket.write(rawRequest({ path: '/health/live', headers: { 'Content-Length': 1 } }))
+    await answered(41 * round - 40)
+    socket.write(`x${rawRequest({ path: '/health/live' }).repeat(40)}`)
+    await answered(41 * round)
+  }
+  // Node warns of a connection with more than ten listeners of a kind.
+  assert.deepEqual(warnings, [])
+})
+
 async function statements({ admin, user }: Setup): Promise<string[]> {
   const { rows } = await admin(
     `select query from pg_stat_activity where datname = $1 and state = 'active' and query ~ 'pg_sleep'`,

@@ -105,15 +105,14 @@ const encodings: Readonly<Record<string, Encoding>> = {
   'multipart/form-data': 'multipart',
 }
 
-/** Each member as a long text: alone, and with each choice that another member offers. */
+/** Each member as a long text: alone, and in JSON with each choice that another member offers, as no choice depends on the encoding. */
 function longTexts(route: Route, encoding: Encoding, schema: Schema): LongRequest[] {
   const members = Object.entries(schema.properties ?? {})
   const given = Object.entries(samplesOf(schema)).filter(([, value]) => typeof value === 'string')
   return [...members.map(([name]) => name), 'unknown'].flatMap((name) => {
     const longest = longNames[`${route.method} ${route.path} ${name}`]
-    const choices = (encoding === 'json' || longest ? members : []).flatMap(
-      ([other, { enum: values = [] }]) =>
-        values.filter(() => other !== name).map((value) => [other, String(value)] as const),
+    const choices = (encoding === 'json' ? members : []).flatMap(([other, { enum: values = [] }]) =>
+      values.filter(() => other !== name).map((value) => [other, String(value)] as const),
     )
     const alone = (longest ? ['x', '"', 'é'] : units).map((unit) => ({
       unit,

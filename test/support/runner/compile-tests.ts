@@ -7,7 +7,7 @@ import { scripts } from '../service/script.ts'
 const root = join(import.meta.dirname, '../../..')
 
 /**
- * Compiles test files and scripts with all of ours that they import, once for all processes of a run: one that compiles and
+ * Compiles test files and scripts with all that they import, once for all processes of a run: a process that compiles and
  * finds every module by itself takes two seconds longer to start. Answers where a file's compiled form is.
  */
 export async function compileTests(
@@ -25,8 +25,9 @@ export async function compileTests(
     format: 'esm',
     platform: 'node',
     target: 'node20',
-    packages: 'external',
-    plugins: [asInPlace],
+    external: [...readFilesBesideThem, 'pg-native'],
+    banner: { js: commonJs },
+    plugins: [asInPlace, withoutMaps],
     sourcemap: true,
     sourcesContent: false,
     logLevel: 'error',
@@ -34,6 +35,32 @@ export async function compileTests(
   await stop()
   await symlink(join(root, 'node_modules'), join(into, 'node_modules'))
   return (file) => join(into, relative(root, file).replace(/\.ts$/, '.mjs'))
+}
+
+/** Libraries that look for their own files. */
+const readFilesBesideThem = [
+  '@fastify/swagger-ui',
+  '@seriousme/openapi-schema-validator',
+  'cartage',
+  'esbuild',
+  'playwright-core',
+]
+
+/** What libraries in CommonJS expect to find. */
+const commonJs = `import { createRequire as makeRequire } from 'node:module'
+const require = makeRequire(import.meta.url)
+const { filename: __filename, dirname: __dirname } = import.meta`
+
+/** Every process reads the source maps when it starts. Of libraries they are most of the bytes. */
+const withoutMaps: Plugin = {
+  name: 'without maps of libraries',
+  setup({ onLoad }) {
+    const map = Buffer.from('{"version":3,"sources":[""],"mappings":"A"}').toString('base64')
+    onLoad({ filter: /\/node_modules\/.*\.[cm]?js$/ }, async ({ path }) => ({
+      contents: `${await readFile(path, 'utf8')}\n//# sourceMappingURL=data:application/json;base64,${map}`,
+      loader: 'js',
+    }))
+  },
 }
 
 /** A module finds other files from where its source is. What is no TypeScript stays where it is. */

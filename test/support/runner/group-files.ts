@@ -55,7 +55,7 @@ function byRankIn(folders: readonly string[]): (one: Group, other: Group) => num
 /** The tests of the console have folders of their own, all of them for a browser. */
 const folderOf = ([file]: Group) => (file!.includes('/console/') ? 'console' : basename(dirname(file!)))
 
-const filesPerProcess = 5
+const filesPerProcess = 8
 
 /** Folders whose tests take longest come first. */
 type Kind = Readonly<{ folders: readonly string[]; part: number }>
