@@ -211,6 +211,33 @@ test('numbers with a decimal comma and times without a zone keep what they mean'
   ])
 })
 
+test('dates, times, arrays and any text come back from `--format tsv` as they were', async (t) => {
+  const house = await setup(t, { worker: true })
+  const me = connection(house)
+  const file = join(await mkdtemp(join(tmpdir(), 'import-')), 'whole.tsv')
+  const rows = `select 1 as id, date '2026-01-31' as day, timestamp '2026-01-31 10:00:00.5' as at,
+    timestamptz '2026-01-31 10:00:00+02' as zoned, array[1,2,null]::bigint[] as counts, array['a b','c,"d'] as names,
+    array[1.5,2]::float8[] as sizes, E'tab\\tline\\nback\\\\slash' as note
+    union all select 2, null, null, null, '{}', null, null, null`
+  const written = await cartage(me, 'sql', rows, '--format', 'tsv', '-o', file)
+  assert.equal(written.code, 0, written.err)
+  const imported = await cartage(me, 'import', file, '--no-prepare')
+  assert.equal(imported.code, 0, imported.err)
+  assert.match(
+    imported.err,
+    /day date · at timestamp · zoned timestamptz · counts bigint\[\] · names text\[\] · sizes double precision\[\] · note text\n/,
+  )
+  const kept = await house.user.sql('select * from whole order by id')
+  assert.deepEqual(
+    kept.rows,
+    (
+      await house.user.sql(
+        `select id::bigint, day, at, zoned, counts, names, sizes, note from (${rows}) r order by id`,
+      )
+    ).rows,
+  )
+})
+
 async function setupText(t: Parameters<typeof setup>[0], name: string, text: string) {
   const house = await setup(t, { worker: true })
   const path = join(await mkdtemp(join(tmpdir(), 'import-')), name)
