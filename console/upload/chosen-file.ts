@@ -1,9 +1,11 @@
 import workerName from 'worker:./file-worker.ts'
 import { signal } from '@preact/signals'
 import type { CsvDialect } from '../../src/file-import/csv-head.ts'
+import type { ImportPlan } from '../../src/file-import/import-plan.ts'
 import type { FileReading } from '../../src/file-import/read-types.ts'
+import { isRewritten } from '../../src/file-import/rewrite-rows.ts'
 import { assetAddress } from '../parts/browser/address.ts'
-import type { FileHead, FileProblem, FromFileWorker, ToFileWorker } from './file-protocol.ts'
+import type { FileHead, FileProblem, FromFileWorker, ToFileWorker, UploadBody } from './file-protocol.ts'
 
 /** A file to upload. A worker reads it and adds to what is known of it. */
 export class ChosenFile {
@@ -13,6 +15,7 @@ export class ChosenFile {
   readonly problem = signal<FileProblem | undefined>(undefined)
   readonly #lines = new Map<number, (text: string) => void>()
   #worker: Worker | undefined
+  #onRewritten: (body: UploadBody) => void = () => undefined
 
   constructor(file: File) {
     this.file = file
@@ -36,6 +39,16 @@ export class ChosenFile {
     })
   }
 
+  /** What to send for a plan. */
+  bodyFor(plan: ImportPlan): Promise<UploadBody> {
+    const { body, isGzip } = this.head.value!
+    if (!isRewritten(plan)) return Promise.resolve({ body, isGzip, leftOut: [], rejects: undefined })
+    return new Promise((resolve) => {
+      this.#onRewritten = resolve
+      this.#send({ kind: 'rewrite', plan })
+    })
+  }
+
   drop(): void {
     this.#worker?.terminate()
   }
@@ -46,6 +59,7 @@ export class ChosenFile {
 
   #take(message: FromFileWorker): void {
     if (message.kind === 'line') this.#lines.get(message.line)?.(message.text)
+    else if (message.kind === 'rewritten') this.#onRewritten(message.body)
     else if (message.kind === 'problem') this.problem.value = message.problem
     else {
       if (message.kind === 'head') this.head.value = message.head

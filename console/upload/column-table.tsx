@@ -1,10 +1,13 @@
-import { columnTypes } from '../../src/file-import/infer-types.ts'
+import type { CsvDialect } from '../../src/file-import/csv-head.ts'
 import type { PlannedColumn } from '../../src/file-import/plan-import.ts'
+import { columnTypes } from '../../src/file-import/values/decide-types.ts'
 import { plural, shorten } from '../parts/format.ts'
+import type { ChosenFile } from './chosen-file.ts'
 import type { FileHead } from './file-protocol.ts'
 import type { Planned, WantedImport } from './wanted-import.ts'
 
 type ColumnTableProps = Readonly<{
+  chosen: ChosenFile
   head: FileHead
   planned: Planned
   wanted: WantedImport
@@ -15,7 +18,7 @@ const mostColumns = 200
 const mostExamples = 20
 
 /** The columns with their types and why, and the first rows. */
-export function ColumnTable({ head, planned, wanted, want }: ColumnTableProps) {
+export function ColumnTable({ chosen, head, planned, wanted, want }: ColumnTableProps) {
   const shown = planned.columns.slice(0, mostColumns)
   const examples = head.rows.slice(head.dialect.hasHeader ? 1 : 0).slice(0, mostExamples)
   return (
@@ -25,7 +28,15 @@ export function ColumnTable({ head, planned, wanted, want }: ColumnTableProps) {
           <thead>
             <tr>
               {shown.map((column, at) => (
-                <ColumnHead key={at} column={column} at={at} wanted={wanted} want={want} />
+                <ColumnHead
+                  key={at}
+                  chosen={chosen}
+                  dialect={head.dialect}
+                  column={column}
+                  at={at}
+                  wanted={wanted}
+                  want={want}
+                />
               ))}
             </tr>
           </thead>
@@ -51,9 +62,12 @@ export function ColumnTable({ head, planned, wanted, want }: ColumnTableProps) {
   )
 }
 
-type HeadProps = Pick<ColumnTableProps, 'wanted' | 'want'> & Readonly<{ column: PlannedColumn; at: number }>
+type HeadProps = Pick<ColumnTableProps, 'chosen' | 'wanted' | 'want'> &
+  Readonly<{ dialect: CsvDialect; column: PlannedColumn; at: number }>
 
-function ColumnHead({ column: { name, type, reason }, at, wanted, want }: HeadProps) {
+function ColumnHead({ chosen, dialect, column, at, wanted, want }: HeadProps) {
+  const { name, type, reason, inferred } = column
+  const nulls = inferred?.spoilt?.nulls ?? []
   return (
     <th scope="col">
       <div class="stack tight">
@@ -81,6 +95,14 @@ function ColumnHead({ column: { name, type, reason }, at, wanted, want }: HeadPr
           </select>
         )}
         <span class="reason">{reason}</span>
+        {nulls.length > 0 && (
+          <button
+            type="button"
+            onClick={() => chosen.read({ ...dialect, nulls: [...(dialect.nulls ?? []), ...nulls] })}
+          >
+            Read {nulls.map((mark) => `“${mark}”`).join(', ')} as NULL
+          </button>
+        )}
       </div>
     </th>
   )

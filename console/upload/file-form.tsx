@@ -1,5 +1,5 @@
-import type { CsvDialect, Encoding } from '../../src/file-import/csv-head.ts'
-import { encodings } from '../../src/file-import/csv-head.ts'
+import type { CsvDialect } from '../../src/file-import/csv-head.ts'
+import { type Encoding, encodings } from '../../src/file-import/encodings.ts'
 import { isNumber, type Points } from '../../src/file-import/import-plan.ts'
 import type { FileReading } from '../../src/file-import/read-types.ts'
 import { catalog } from '../api/catalog.ts'
@@ -45,6 +45,7 @@ export function FileForm({ chosen, head, reading, planned, wanted, want }: FormP
           This file is not UTF-8. If letters below look wrong, choose another encoding.
         </Notice>
       )}
+      <FormsForm planned={planned} wanted={wanted} want={want} />
       <PointsForm planned={planned} wanted={wanted} want={want} />
       {!wanted.target && (
         <label class="check">
@@ -95,19 +96,20 @@ function DialectForm({
   dialect,
   change,
 }: Readonly<{ dialect: CsvDialect; change: (next: CsvDialect) => void }>) {
+  const written = { ...dialect, isCopyText: undefined }
   return (
     <div class="form-row">
       <Pick
         label="Delimiter"
         value={dialect.delimiter}
         options={delimiters}
-        pick={(delimiter) => change({ ...dialect, delimiter: delimiter as CsvDialect['delimiter'] })}
+        pick={(delimiter) => change({ ...written, delimiter: delimiter as CsvDialect['delimiter'] })}
       />
       <Pick
         label="Quotes"
         value={dialect.quote}
         options={{ '"': 'Double "', '': 'None' }}
-        pick={(quote) => change({ ...dialect, quote: quote as CsvDialect['quote'] })}
+        pick={(quote) => change({ ...written, quote: quote as CsvDialect['quote'] })}
       />
       <Pick
         label="Encoding"
@@ -115,6 +117,18 @@ function DialectForm({
         options={encodings}
         pick={(encoding) => change({ ...dialect, encoding: encoding as Encoding })}
       />
+      <Field label="Read as NULL">
+        {(props) => (
+          <input
+            {...props}
+            spellcheck={false}
+            autocapitalize="none"
+            placeholder="n/a, -"
+            value={(dialect.nulls ?? []).join(', ')}
+            onChange={(event) => change({ ...dialect, nulls: listIn(event.currentTarget.value) })}
+          />
+        )}
+      </Field>
       <label class="check">
         <input
           type="checkbox"
@@ -126,6 +140,12 @@ function DialectForm({
     </div>
   )
 }
+
+const listIn = (text: string) =>
+  text
+    .split(',')
+    .map((each) => each.trim())
+    .filter(Boolean)
 
 type PickProps = Readonly<{
   label: string
@@ -147,6 +167,36 @@ function Pick({ label, value, options, pick }: PickProps) {
         </select>
       )}
     </Field>
+  )
+}
+
+/** Dates and numbers that can be read in two ways. */
+function FormsForm({ planned, wanted, want }: WantProps & Pick<FormProps, 'planned'>) {
+  const readings = planned.columns.flatMap(({ inferred }) => Object.keys(inferred?.either ?? {}))
+  const hasDates = readings.includes('dmy') || readings.includes('mdy')
+  const hasNumbers = readings.includes('comma') || readings.includes('point')
+  if (!hasDates && !hasNumbers) return null
+  return (
+    <div class="form-row">
+      {hasDates && (
+        <Pick
+          label="Dates"
+          value={wanted.dates ?? ''}
+          options={{ '': 'As the file tells, else text', dmy: 'Day first', mdy: 'Month first' }}
+          pick={(dates) => want({ ...wanted, dates: (dates || undefined) as WantedImport['dates'] })}
+        />
+      )}
+      {hasNumbers && (
+        <Pick
+          label="Numbers"
+          value={wanted.decimals ?? ''}
+          options={{ '': 'As the file tells, else text', comma: 'Decimal comma', point: 'Decimal point' }}
+          pick={(decimals) =>
+            want({ ...wanted, decimals: (decimals || undefined) as WantedImport['decimals'] })
+          }
+        />
+      )}
+    </div>
   )
 }
 

@@ -1,10 +1,22 @@
 import type { CsvDialect } from '../../src/file-import/csv-head.ts'
+import type { ImportPlan } from '../../src/file-import/import-plan.ts'
 import type { FileReading } from '../../src/file-import/read-types.ts'
 
 export type ToFileWorker =
   /** Reads the file from its start. Without a dialect, guesses it. */
   | Readonly<{ kind: 'read'; file: File; dialect?: CsvDialect | undefined }>
   | Readonly<{ kind: 'line'; line: number }>
+  /** Writes the rows anew as planned: see rewriteRows. */
+  | Readonly<{ kind: 'rewrite'; plan: ImportPlan }>
+
+/** What is sent, and what is not. */
+export type UploadBody = Readonly<{
+  body: Blob
+  isGzip: boolean
+  leftOut: readonly Readonly<{ line: number; lines: number }>[]
+  /** The rows that were left out, with the header. */
+  rejects: Blob | undefined
+}>
 
 /** What is known from the beginning of a file. */
 export type FileHead = Readonly<{
@@ -23,5 +35,6 @@ export type FileProblem = Readonly<{ kind: 'other-format' | 'unreadable'; messag
 export type FromFileWorker =
   | (Readonly<{ kind: 'head'; reading: FileReading }> & Readonly<{ head: FileHead }>)
   | Readonly<{ kind: 'reading'; reading: FileReading }>
+  | Readonly<{ kind: 'rewritten'; body: UploadBody }>
   | Readonly<{ kind: 'problem'; problem: FileProblem }>
   | Readonly<{ kind: 'line'; line: number; text: string }>

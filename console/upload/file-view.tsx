@@ -8,6 +8,7 @@ import { CodeBlock } from '../parts/code-block.tsx'
 import { formatBytes, plural } from '../parts/format.ts'
 import { Skeleton } from '../parts/loading.tsx'
 import { Notice } from '../parts/notice.tsx'
+import { BadRows } from './bad-rows.tsx'
 import type { ChosenFile } from './chosen-file.ts'
 import { ColumnTable } from './column-table.tsx'
 import { FileForm } from './file-form.tsx'
@@ -32,7 +33,7 @@ export function FileView({ chosen, again }: FileViewProps) {
   const start = (changed = wanted) => {
     const { plan } = planUpload(head, reading, changed)
     want(changed)
-    setRun(new ImportRun(importStatements(plan), head.body, head.isGzip))
+    setRun(new ImportRun(importStatements(plan), () => chosen.bodyFor(plan)))
   }
   const makeText = ({ name }: PlannedColumn) => {
     const at = planned.columns.findIndex((column) => column.name === name)
@@ -53,11 +54,13 @@ export function FileView({ chosen, again }: FileViewProps) {
           chosen={chosen}
           planned={planned}
           makeText={makeText}
+          leaveOut={(line) => start({ ...wanted, leavesOut: [...(wanted.leavesOut ?? []), line] })}
           change={() => setRun(undefined)}
           again={again}
         />
       ) : (
         <>
+          <BadRows chosen={chosen} reading={reading} wanted={wanted} want={want} />
           <FileForm
             chosen={chosen}
             head={head}
@@ -66,7 +69,7 @@ export function FileView({ chosen, again }: FileViewProps) {
             want={want}
             planned={planned}
           />
-          <ColumnTable head={head} planned={planned} wanted={wanted} want={want} />
+          <ColumnTable chosen={chosen} head={head} planned={planned} wanted={wanted} want={want} />
           <StartPanel
             file={chosen.file}
             head={head}

@@ -1,9 +1,12 @@
 import { bomLength, type CsvDialect } from '../../src/file-import/csv-head.ts'
 import { findLine } from '../../src/file-import/find-line.ts'
+import type { BadRow } from '../../src/file-import/fitting-records.ts'
 import { GeojsonError } from '../../src/file-import/geojson-csv.ts'
 import { type ImportFile, ImportFileError, openImport } from '../../src/file-import/import-file.ts'
+import type { ImportPlan } from '../../src/file-import/import-plan.ts'
 import { readFirstTypes, readTypes } from '../../src/file-import/read-types.ts'
-import type { FileHead, FileProblem, FromFileWorker, ToFileWorker } from './file-protocol.ts'
+import { rewriteRows } from '../../src/file-import/rewrite-rows.ts'
+import type { FileHead, FileProblem, FromFileWorker, ToFileWorker, UploadBody } from './file-protocol.ts'
 
 /** Reads a file of any size: its format, the types of its columns, and single lines. */
 
@@ -11,6 +14,8 @@ let opened: ImportFile
 
 self.onmessage = ({ data }: MessageEvent<ToFileWorker>) => {
   if (data.kind === 'read') void readFile(data.file, data.dialect).catch(tellProblem)
+  else if (data.kind === 'rewrite')
+    void rewrite(data.plan).then((body) => tell({ kind: 'rewritten', body }), tellProblem)
   else void lineOf(data.line).then((text) => tell({ kind: 'line', line: data.line, text }), tellProblem)
 }
 
@@ -37,12 +42,29 @@ const tellMs = 200
 
 /** The bytes to send. A Blob may be larger than the memory. */
 async function bodyOf(file: File, { isGzip, isGeojson, text }: ImportFile): Promise<Blob> {
-  if (isGeojson) {
-    const pieces: Blob[] = []
-    for await (const piece of text()) pieces.push(new Blob([piece as Uint8Array<ArrayBuffer>]))
-    return new Blob(pieces)
-  }
+  if (isGeojson) return blobOf(text())
   return isGzip ? file : file.slice(bomLength(new Uint8Array(await file.slice(0, 3).arrayBuffer())))
+}
+
+async function blobOf(chunks: AsyncIterable<Uint8Array>): Promise<Blob> {
+  const parts: Blob[] = []
+  for await (const chunk of chunks) parts.push(new Blob([chunk as Uint8Array<ArrayBuffer>]))
+  return new Blob(parts)
+}
+
+async function rewrite(plan: ImportPlan): Promise<UploadBody> {
+  const rows: BadRow[] = []
+  const body = await blobOf(rewriteRows(opened.text(), plan, (row) => rows.push(row)))
+  const leftOut = rows.map(({ line, lines }) => ({ line, lines }))
+  return { body, isGzip: false, leftOut, rejects: rows.length === 0 ? undefined : await rejectsOf(rows) }
+}
+
+/** Can be mended and sent again. */
+async function rejectsOf(rows: readonly BadRow[]): Promise<Blob> {
+  const { hasHeader } = opened.dialect
+  const header = hasHeader ? opened.head.subarray(0, opened.head.indexOf(10) + 1) : new Uint8Array()
+  const lines = rows.flatMap(({ bytes }) => [bytes, new Uint8Array([10])])
+  return new Blob([header, ...lines] as Uint8Array<ArrayBuffer>[], { type: 'text/csv' })
 }
 
 /** Reads large chunks: the stream of a file has small ones and is many times slower. */
@@ -76,7 +98,8 @@ async function lineOf(line: number): Promise<string> {
 const mostShown = 1000
 
 function tellProblem(error: unknown): void {
-  const kind: FileProblem['kind'] = error instanceof ImportFileError ? 'other-format' : 'unreadable'
+  const isOther = error instanceof ImportFileError && error.kind !== 'empty' && error.kind !== 'utf-16'
+  const kind: FileProblem['kind'] = isOther ? 'other-format' : 'unreadable'
   const said = error instanceof Error ? error.message : String(error)
   const isOurs = error instanceof ImportFileError || error instanceof GeojsonError
   tell({ kind: 'problem', problem: { kind, message: isOurs ? said : `The file could not be read: ${said}` } })

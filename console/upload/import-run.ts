@@ -9,6 +9,7 @@ import { startJob, watchJob } from '../api/jobs.ts'
 import { session } from '../api/session.ts'
 import { changeBySql, readRows } from '../api/sql.ts'
 import { tell } from '../parts/live.tsx'
+import type { UploadBody } from './file-protocol.ts'
 import { sendFile } from './send-file.ts'
 
 export type ImportStep = 'check' | 'send' | 'after' | 'done' | 'failed' | 'cancelled'
@@ -27,18 +28,20 @@ export class ImportRun {
   /** It is unknown whether the rows are stored. */
   readonly isInDoubt = signal(false)
   readonly isOver = computed(() => ['done', 'failed', 'cancelled'].includes(this.step.value))
-  readonly totalBytes: number
+  /** What is sent, once it is made. */
+  readonly upload = signal<UploadBody | undefined>(undefined)
   readonly #statements: ImportStatements
-  readonly #body: Blob
-  readonly #isGzip: boolean
+  readonly #makeBody: () => Promise<UploadBody>
   readonly #cancelled = new AbortController()
 
-  constructor(statements: ImportStatements, body: Blob, isGzip: boolean) {
+  constructor(statements: ImportStatements, makeBody: () => Promise<UploadBody>) {
     this.#statements = statements
-    this.#body = body
-    this.#isGzip = isGzip
-    this.totalBytes = body.size
+    this.#makeBody = makeBody
     void this.#run()
+  }
+
+  get totalBytes(): number {
+    return this.upload.value?.body.size ?? 0
   }
 
   /** Works until the rows are stored. The job after that can be cancelled on its own page. */
@@ -69,19 +72,21 @@ export class ImportRun {
   }
 
   /** Browsers read an answer only after the whole body is sent, so errors are found before. */
-  #check(): Promise<void> {
+  async #check(): Promise<void> {
     const sql = (text: string) => readRows(text, { signal: this.#cancelled.signal })
-    return checkImport({ sql }, this.#statements)
+    await checkImport({ sql }, this.#statements)
+    this.upload.value = await Promise.race([this.#makeBody(), rejectedBy(this.#cancelled.signal)])
   }
 
   async #send(): Promise<void> {
     const begin = performance.now()
     this.step.value = 'send'
+    const { body, isGzip } = this.upload.value!
     const copy = async () => {
       const { total_rows } = await sendFile({
         sql: this.#statements,
-        body: this.#body,
-        isGzip: this.#isGzip,
+        body,
+        isGzip,
         signal: this.#cancelled.signal,
         onProgress: (bytes) => {
           this.sent.value = { bytes, atMs: performance.now() - begin }
@@ -123,3 +128,6 @@ export class ImportRun {
     this.step.value = 'failed'
   }
 }
+
+const rejectedBy = (signal: AbortSignal) =>
+  new Promise<never>((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))

@@ -2,13 +2,15 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { placeInCopy } from '../../src/file-import/find-line.ts'
 import type { PlannedColumn } from '../../src/file-import/plan-import.ts'
+import { lineInFile } from '../../src/file-import/rewrite-rows.ts'
 import { ApiError } from '../api/api-error.ts'
 import { packStatement } from '../api/share.ts'
 import { shownName } from '../api/sql.ts'
+import { saveFile } from '../parts/browser/files.ts'
 import { hrefOf, navigate, pathTo } from '../parts/browser/route.ts'
 import { formatBytes, formatDuration, plural } from '../parts/format.ts'
-import { useLoaded } from '../parts/loading.tsx'
 import { ErrorNotice, Notice } from '../parts/notice.tsx'
+import { BadLine } from './bad-rows.tsx'
 import type { ChosenFile } from './chosen-file.ts'
 import type { ImportRun, ImportStep } from './import-run.ts'
 import type { Planned } from './wanted-import.ts'
@@ -18,6 +20,8 @@ type RunViewProps = Readonly<{
   chosen: ChosenFile
   planned: Planned
   makeText: (column: PlannedColumn) => void
+  /** Tries again without the row that ends in this line of the file. */
+  leaveOut: (line: number) => void
   /** Back to the form. */
   change: () => void
   again: () => void
@@ -129,7 +133,8 @@ function sentence(parts: readonly (string | false | undefined)[]): string {
 function Done({ run, chosen, planned, again }: RunViewProps) {
   const { schema, table, points, columns } = planned.plan
   const reading = chosen.reading.value
-  const expected = reading?.isWhole ? reading.inference.rows : run.rows.value
+  const leftOut = planned.plan.leavesOut?.length ?? 0
+  const expected = reading?.isWhole ? reading.inference.rows - leftOut : run.rows.value
   const name = [...(schema ? [schema] : []), table].map(shownName).join('.')
   const hasMap = points !== undefined || columns.some(({ type }) => type.startsWith('geometry'))
   const openSql = async () => navigate(`/sql#s=${await packStatement(`select * from ${name} limit 1000`)}`)
@@ -156,6 +161,7 @@ function Done({ run, chosen, planned, again }: RunViewProps) {
       <p>
         <strong>{table}</strong> has {plural(run.rows.value ?? 0, 'new row')}.
       </p>
+      <LeftOutRows run={run} file={chosen.file} />
       {expected !== run.rows.value && (
         <p>The file seems to have {plural(expected ?? 0, 'row')}. Check what is missing.</p>
       )}
@@ -163,7 +169,21 @@ function Done({ run, chosen, planned, again }: RunViewProps) {
   )
 }
 
-function Failed({ run, chosen, planned, makeText, change, again }: RunViewProps) {
+function LeftOutRows({ run, file }: Readonly<{ run: ImportRun; file: File }>) {
+  const { leftOut = [], rejects } = run.upload.value ?? {}
+  if (!rejects) return null
+  const name = `${file.name.replace(/\.gz$/i, '').replace(/\.\w+$/, '')}-rejected.csv`
+  return (
+    <p class="row">
+      {plural(leftOut.length, 'row was', 'rows were')} left out.{' '}
+      <button type="button" onClick={() => saveFile(name, rejects)}>
+        Download left out rows
+      </button>
+    </p>
+  )
+}
+
+function Failed({ run, chosen, planned, makeText, leaveOut, change, again }: RunViewProps) {
   const error = run.error.value
   if (run.failedAt.value === 'after') {
     return (
@@ -176,6 +196,7 @@ function Failed({ run, chosen, planned, makeText, change, again }: RunViewProps)
   }
   const place = placeInCopy(error instanceof ApiError ? error.context : undefined, planned.columns)
   const column = place?.column
+  const line = place && lineInFile(place.line, run.upload.value?.leftOut ?? [])
   return (
     <>
       <ErrorNotice
@@ -187,11 +208,16 @@ function Failed({ run, chosen, planned, makeText, change, again }: RunViewProps)
         error={error}
         acts={<BackButton change={change} again={again} />}
       />
-      {place && <BadLine chosen={chosen} line={place.line} />}
-      {column && planned.plan.isNew && column.type !== 'text' && (
+      {line !== undefined && <BadLine chosen={chosen} line={line} />}
+      {line !== undefined && (
         <div class="row">
-          <button type="button" class="primary" onClick={() => makeText(column)}>
-            Change {shownName(column.name)} to text and try again
+          {column && planned.plan.isNew && column.type !== 'text' && (
+            <button type="button" class="primary" onClick={() => makeText(column)}>
+              Change {shownName(column.name)} to text and try again
+            </button>
+          )}
+          <button type="button" onClick={() => leaveOut(line)}>
+            Leave out this row and try again
           </button>
         </div>
       )}
@@ -209,16 +235,6 @@ function BackButton({ change, again }: Pick<RunViewProps, 'change' | 'again'>) {
         Choose another file
       </button>
     </>
-  )
-}
-
-function BadLine({ chosen, line }: Readonly<{ chosen: ChosenFile; line: number }>) {
-  const text = useLoaded(() => chosen.line(line), [line])
-  return (
-    <figure class="bad-line">
-      <figcaption class="muted">Line {line.toLocaleString('en-US')} of the file</figcaption>
-      <pre>{text.value ?? '…'}</pre>
-    </figure>
   )
 }
 

@@ -1,5 +1,6 @@
 import { importStatements } from '../../src/file-import/import-plan.ts'
 import type { FileReading } from '../../src/file-import/read-types.ts'
+import { isRewritten } from '../../src/file-import/rewrite-rows.ts'
 import { curlLine, quoteShell } from '../api/curl.ts'
 import { requestJson } from '../api/request.ts'
 import { session } from '../api/session.ts'
@@ -54,7 +55,7 @@ function Sql({ file, head, planned }: Pick<StartProps, 'file' | 'head' | 'planne
       <summary>Show the SQL of each step</summary>
       <div class="stack">
         <CodeBlock label="SQL of the upload" text={all.map((statement) => `${statement};`).join('\n')} />
-        {!head.isGeojson && (
+        {!head.isGeojson && !isRewritten(planned.plan) && (
           <CodeBlock
             label="Send the rows with curl"
             text={`${curl}${encoding} -T ${quoteShell(file.name)}`}

@@ -11,6 +11,11 @@ export type WantedImport = Readonly<{
   target: CatalogTable | undefined
   names: Readonly<Record<number, string>>
   types: Readonly<Record<number, string>>
+  /** How dates and numbers are written that can be read in two ways. undefined: as the file tells. */
+  dates?: 'dmy' | 'mdy' | undefined
+  decimals?: 'comma' | 'point' | undefined
+  /** Leave out bad rows, and the rows that end in these lines. */
+  leavesOut?: readonly number[] | undefined
   /** null: no points. undefined: as found in the file. */
   points: Points | null | undefined
   isPrepared: boolean
@@ -60,7 +65,7 @@ function problemText(problem: ImportProblem, table: string): string | undefined 
     case 'wrong-encoding':
       return 'Some bytes are invalid in this encoding. Choose another encoding.'
     case 'bad-line':
-      return `Line ${problem.line.toLocaleString('en-US')}: ${problem.message} PostgreSQL would refuse the file.`
+      return 'PostgreSQL would refuse the file: see the line above.'
     case 'no-rows':
       return undefined
   }

@@ -1,50 +1,47 @@
+import { unescaped } from './copy-text.ts'
 import { CsvError, type CsvForm, type CsvRecord, CsvRecords, fieldBytes } from './csv-records.ts'
-import { ALL_TYPES, BOOL, typesOf } from './value-types.ts'
+import { type Encoding, encodings } from './encodings.ts'
+import { ALL_TYPES, BOOL, TEXT_ARRAY } from './values/type-bits.ts'
+import { typesOf } from './values/value-types.ts'
 
 export type CsvDialect = CsvForm &
   Readonly<{
     hasHeader: boolean
     /** As PostgreSQL calls it. */
     encoding: Encoding
+    /** The text format of COPY: NULL is `\N`, tabs and line ends in a value are written `\t` and `\n`. */
+    isCopyText?: boolean | undefined
+    /** Values that stand for NULL. */
+    nulls?: readonly string[] | undefined
   }>
 
-/** The encodings a person can choose, with the names by which browsers know them. None has a comma in another character. */
-export const encodings = {
-  UTF8: 'utf-8',
-  WIN1252: 'windows-1252',
-  LATIN1: 'iso-8859-1',
-  WIN1250: 'windows-1250',
-  WIN1251: 'windows-1251',
-  WIN1253: 'windows-1253',
-  WIN1254: 'windows-1254',
-  KOI8R: 'koi8-r',
-  SJIS: 'shift_jis',
-  GBK: 'gbk',
-  BIG5: 'big5',
-  UHC: 'euc-kr',
-} as const
-export type Encoding = keyof typeof encodings
-
-/** How the file is written, as far as its beginning tells. Undefined: it is not text, or text that COPY does not read (UTF-16). */
-export function guessDialect(head: Uint8Array): CsvDialect | undefined {
+/** How the text is written, as far as its beginning tells. */
+export function guessDialect(head: Uint8Array): CsvDialect {
   const bytes = withoutBom(head)
-  if (bytes.includes(0) || (head[0] === 0xff && head[1] === 0xfe) || (head[0] === 0xfe && head[1] === 0xff))
-    return undefined
-  const form = guessForm(bytes)
-  return { ...form, hasHeader: guessHeader(bytes, form), encoding: isUtf8(bytes) ? 'UTF8' : 'WIN1252' }
+  const { isCopyText, ...form } = quotesOf(bytes, guessForm(bytes))
+  return {
+    ...form,
+    ...(isCopyText && { isCopyText }),
+    hasHeader: guessHeader(bytes, form),
+    encoding: isUtf8(bytes) ? 'UTF8' : 'WIN1252',
+  }
 }
 
 /** The first rows, as texts; null where COPY stores NULL. A record that is cut off is not among them. */
 export function readHead(
   head: Uint8Array,
-  { encoding, ...form }: CsvDialect,
+  { encoding, isCopyText, ...form }: CsvDialect,
   most = 21,
 ): (string | null)[][] {
   const decoder = new TextDecoder(encodings[encoding])
+  const textOf = (record: CsvRecord, at: number) => {
+    const bytes = fieldBytes(record, at)
+    if (!isCopyText) return record.starts[at] === record.ends[at] ? null : decoder.decode(bytes)
+    const text = decoder.decode(unescaped(bytes))
+    return text === 'N' && bytes.length === 2 ? null : text
+  }
   return recordsOf(head, form, most, (record) =>
-    Array.from({ length: record.count }, (_, at) =>
-      record.starts[at] === record.ends[at] ? null : decoder.decode(fieldBytes(record, at)),
-    ),
+    Array.from({ length: record.count }, (_, at) => textOf(record, at)),
   )
 }
 
@@ -70,13 +67,39 @@ function guessForm(head: Uint8Array): CsvForm {
   return best
 }
 
+/** Between tabs a quotation mark means itself, unless a value begins with one: `{"a":1}` would lose its quotes. */
+function quotesOf(head: Uint8Array, form: CsvForm): CsvForm & { isCopyText?: boolean } {
+  if (form.delimiter !== '\t') return form
+  const plain = { ...form, quote: '' } as const
+  const seen = recordsOf(head, plain, Number.POSITIVE_INFINITY, (record) => ({
+    isQuoted: beginsWithQuote(record),
+    hasNull: hasNullMark(record),
+  }))
+  if (seen.some(({ isQuoted }) => isQuoted)) return form
+  if (seen.some(({ hasNull }) => hasNull)) return { ...plain, isCopyText: true }
+  return head.includes(QUOTE) ? plain : form
+}
+
+const hasNullMark = ({ bytes, starts, ends, count }: CsvRecord) =>
+  starts
+    .subarray(0, count)
+    .some(
+      (start, at) => ends[at]! - start === 2 && bytes[start] === BACKSLASH && bytes[start + 1] === LETTER_N,
+    )
+
+const BACKSLASH = 92
+const LETTER_N = 78
+
+const beginsWithQuote = ({ bytes, starts, count }: CsvRecord) =>
+  starts.subarray(0, count).some((start) => bytes[start] === QUOTE)
+
 const QUOTE = 34
 
 function scoreOf(head: Uint8Array, form: CsvForm): number {
-  const sizes = recordsOf(head, form, Number.POSITIVE_INFINITY, ({ bytes, starts, ends, count }) => ({
-    count,
-    bytes: ends[count - 1]! - starts[0]! + 1,
-    isQuoted: form.quote === '' && starts.subarray(0, count).some((start) => bytes[start] === QUOTE),
+  const sizes = recordsOf(head, form, Number.POSITIVE_INFINITY, (record) => ({
+    count: record.count,
+    bytes: record.ends[record.count - 1]! - record.starts[0]! + 1,
+    isQuoted: form.quote === '' && beginsWithQuote(record),
   }))
   if (sizes.some(({ isQuoted }) => isQuoted)) return 0
   const fields = sizes[0]?.count ?? 1
@@ -92,7 +115,7 @@ function guessHeader(head: Uint8Array, form: CsvForm): boolean {
   const named = names.filter((name) => name.length > 0)
   return (
     named.length >= Math.max(1, names.length - 1) &&
-    named.every((name) => typesOf(name, 0, name.length, ALL_TYPES & ~BOOL) === 0)
+    named.every((name) => typesOf(name, 0, name.length, ALL_TYPES & ~(BOOL | TEXT_ARRAY)) === 0)
   )
 }
 

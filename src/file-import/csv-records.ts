@@ -20,6 +20,8 @@ export type CsvRecord = {
   count: number
   /** The line it ends in, counted as COPY does: line ends inside of quotes count too. */
   line: number
+  /** The line it begins in. */
+  firstLine: number
 }
 
 type LineEnd = 'LF' | 'CR' | 'CRLF'
@@ -34,6 +36,9 @@ export class CsvError extends Error {
     this.line = line
   }
 }
+
+/** A quotation mark that is not closed: see leaveOutLine. */
+export class OpenQuoteError extends CsvError {}
 
 /**
  * Finds the records in chunks of bytes, by the rules of COPY in CSV format. It works on bytes, because most of them
@@ -50,6 +55,7 @@ export class CsvRecords {
     quotes: new Uint8Array(64),
     count: 0,
     line: 1,
+    firstLine: 1,
   }
   /** What is left of the last chunk: the beginning of a record. The places below are places in it. */
   #rest: Uint8Array = new Uint8Array()
@@ -79,6 +85,26 @@ export class CsvRecords {
     this.#scan(this.#rest, this.#rest.length, true)
     if (this.#isInQuotes) throw this.#tooLong()
     if (this.#rest.length > 0) this.#endLastRecord()
+  }
+
+  /**
+   * After an error about a quotation mark that is not closed: leaves out the line in which its record begins, gives it to
+   * `onLine`, and reads the lines after it again.
+   */
+  leaveOutLine(onLine: (bytes: Uint8Array) => void): void {
+    const rest = this.#rest
+    const end = rest.findIndex((byte) => byte === LF || byte === CR)
+    const next = end < 0 ? rest.length : end + (rest[end] === CR && rest[end + 1] === LF ? 2 : 1)
+    const record = this.#record
+    record.count = 0
+    record.line = record.firstLine + 1
+    record.firstLine = record.line
+    this.#fieldStart = 0
+    this.#quotes = 0
+    this.#isInQuotes = false
+    this.#rest = new Uint8Array()
+    onLine(rest.subarray(0, end < 0 ? rest.length : end))
+    this.#scan(rest.subarray(next), 0, false)
   }
 
   /** One loop with its state in variables: it passes every byte of the file. */
@@ -162,6 +188,7 @@ export class CsvRecords {
     this.#record.count = count
     this.#onRecord(this.#record)
     this.#record.line++
+    this.#record.firstLine = this.#record.line
   }
 
   #checkLineEnd(found: LineEnd): void {
@@ -177,10 +204,9 @@ export class CsvRecords {
   }
 
   #tooLong(): CsvError {
-    const what = this.#isInQuotes
-      ? 'The quotation mark opened here is never closed.'
-      : 'This line is too long.'
-    return new CsvError(this.#isInQuotes ? this.#quotedSince : this.#record.line, what)
+    return this.#isInQuotes
+      ? new OpenQuoteError(this.#quotedSince, 'The quotation mark opened here is never closed.')
+      : new CsvError(this.#record.line, 'This line is too long.')
   }
 }
 

@@ -1,5 +1,5 @@
-import { encodings } from './csv-head.ts'
 import { CsvError, type CsvRecord, CsvRecords } from './csv-records.ts'
+import { encodings } from './encodings.ts'
 import type { ImportFile } from './import-file.ts'
 import type { ImportColumn } from './import-plan.ts'
 
@@ -87,6 +87,8 @@ export function placeInCopy<Column extends Pick<ImportColumn, 'name'>>(
 ): Readonly<{ line: number; column: Column | undefined }> | undefined {
   const line = /, line (\d+)/.exec(context ?? '')?.[1]
   if (!context || !line) return undefined
-  const column = columns.find(({ name }) => context.includes(`, line ${line}, column ${name}: `))
+  const named = columns.filter(({ name }) => context.includes(`, line ${line}, column ${name}: `))
+  // A name may begin like another.
+  const [column] = named.sort((one, other) => other.name.length - one.name.length)
   return { line: Number(line), column }
 }

@@ -1,5 +1,6 @@
 import { bomLength, type CsvDialect, guessDialect, headBytes, readHead } from './csv-head.ts'
 import { geojsonDialect, geojsonToCsv, maxGeojsonBytes } from './geojson-csv.ts'
+import { isBinary, otherKind } from './other-kind.ts'
 
 /** A file as a front end gives it. It is read more than once: for its types, for the upload, for a single line. */
 export type ImportSource = Readonly<{
@@ -31,7 +32,14 @@ export class ImportFileError extends Error {
   }
 }
 
-export type ImportFileProblem = 'json-lines' | 'not-text' | 'too-large' | 'no-header'
+export type ImportFileProblem =
+  | 'empty'
+  | 'json-lines'
+  | 'other-kind'
+  | 'utf-16'
+  | 'not-text'
+  | 'too-large'
+  | 'no-header'
 
 /** Finds out what a file is. What is chosen counts more than what is found. */
 export async function openImport(
@@ -43,16 +51,13 @@ export async function openImport(
   const isGzip = /\.gz$/i.test(source.name) || isGzipped(await firstBytes(source.read(false), 2))
   const read = () => source.read(isGzip)
   const head = await firstBytes(read(), headBytes)
+  if (head.length === bomLength(head)) throw new ImportFileError('empty', 'This file is empty.')
   if (isGeojson(source.name, head)) {
     if (chosen.hasHeader !== undefined) throw new ImportFileError('no-header', 'GeoJSON has no header.')
     return { isGzip, ...(await openGeojson(read)) }
   }
+  refuseOther(head, source.name)
   const guessed = guessDialect(head)
-  if (!guessed)
-    throw new ImportFileError(
-      'not-text',
-      'This file is neither CSV nor GeoJSON. Save UTF-16 text as UTF-8 first.',
-    )
   const dialect = { ...guessed, ...chosen }
   return {
     isGzip,
@@ -67,6 +72,17 @@ export async function openImport(
 /** The names in the first line; null for each column without a header. */
 export const headerOf = ({ rows, dialect }: Pick<ImportFile, 'rows' | 'dialect'>) =>
   dialect.hasHeader ? (rows[0] ?? []) : (rows[0] ?? []).map(() => null)
+
+/** What would be read as a text of one column. */
+function refuseOther(head: Uint8Array, name: string): void {
+  const kind = otherKind(head, name)
+  if (kind !== undefined) throw new ImportFileError('other-kind', `This is ${kind}, neither CSV nor GeoJSON.`)
+  const [first, second] = head
+  if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff))
+    throw new ImportFileError('utf-16', 'This text is UTF-16. Save it as UTF-8 first.')
+  if (isBinary(head))
+    throw new ImportFileError('not-text', 'This file is not text: it is neither CSV nor GeoJSON.')
+}
 
 const jsonLines = /\.(ndjson|jsonl|geojsonl|geojsons)(\.gz)?$/i
 

@@ -1,5 +1,6 @@
 import { quoteLiteral, quoteShell, shownName } from '../contract/text/quote.ts'
 import type { CsvDialect } from './csv-head.ts'
+import type { ValueForm } from './values/local-values.ts'
 
 export type ImportColumn = Readonly<{
   /** In the table. */
@@ -7,6 +8,8 @@ export type ImportColumn = Readonly<{
   type: string
   /** Of InferredColumn; true where nobody has looked yet. */
   hasQuotedEmpty: boolean
+  /** Its values are written anew in the form that PostgreSQL reads. */
+  form?: ValueForm | undefined
 }>
 
 /** Two columns of numbers, by their names in the table. */
@@ -25,6 +28,8 @@ export type ImportPlan = Readonly<{
   hasNullMark?: boolean | undefined
   /** The column the_geom is filled from them. */
   points?: Points | undefined
+  /** Bad rows are left out, and the rows that end in these lines. undefined: a bad row is an error. */
+  leavesOut?: readonly number[] | undefined
   /** CDB_CartodbfyTable: a key, both geometries, their indexes. */
   isPrepared: boolean
 }>
@@ -85,16 +90,19 @@ function copyStatement(name: string, plan: ImportPlan): string {
 }
 
 function copyOptions({ columns, dialect, hasNullMark }: ImportPlan): string[] {
-  const { delimiter, quote, hasHeader, encoding } = dialect
+  const { delimiter, quote, hasHeader, encoding, isCopyText } = dialect
+  const header = hasHeader && 'HEADER true'
+  const encoded = encoding !== 'UTF8' && `ENCODING '${encoding}'`
+  if (isCopyText) return ['FORMAT text', header, encoded].filter((option) => typeof option === 'string')
   const empties = columns.filter(({ type, hasQuotedEmpty }) => hasQuotedEmpty && type !== 'text')
   return [
     'FORMAT csv',
-    hasHeader && 'HEADER true',
+    header,
     delimiter === '\t' ? "DELIMITER E'\\t'" : delimiter !== ',' && `DELIMITER '${delimiter}'`,
     // A character that no text has.
     quote === '' && "QUOTE E'\\x01'",
     hasNullMark && "NULL '\\N'",
-    encoding !== 'UTF8' && `ENCODING '${encoding}'`,
+    encoded,
     empties.length > 0 && `FORCE_NULL (${empties.map((column) => shownName(column.name)).join(', ')})`,
   ].filter((option) => typeof option === 'string')
 }

@@ -7,8 +7,10 @@ import {
   isNumber,
   type Points,
 } from './import-plan.ts'
-import type { BadLine, InferredColumn } from './infer-types.ts'
+import type { BadLine } from './infer-types.ts'
 import type { FileReading } from './read-types.ts'
+import type { InferredColumn } from './values/decide-types.ts'
+import type { ValueForm } from './values/local-values.ts'
 
 /** What a person has chosen; the rest comes from the file. Columns by their position in the file. */
 export type ImportWishes = Readonly<{
@@ -20,12 +22,17 @@ export type ImportWishes = Readonly<{
   known?: ReadonlyMap<string, string> | undefined
   names: Readonly<Record<number, string>>
   types: Readonly<Record<number, string>>
+  /** How dates and numbers are written that can be read in two ways. undefined: as the file tells. */
+  dates?: 'dmy' | 'mdy' | undefined
+  decimals?: 'comma' | 'point' | undefined
+  /** Leave out the rows that COPY refuses, and these lines. */
+  leavesOut?: readonly number[] | undefined
   /** null: no points. undefined: as found in the file. */
   points: Points | null | undefined
   isPrepared: boolean
 }>
 
-export type PlannedColumn = ImportColumn & Readonly<{ reason: string }>
+export type PlannedColumn = ImportColumn & Readonly<{ reason: string; inferred: InferredColumn | undefined }>
 
 export type PlannedImport = Readonly<{
   plan: ImportPlan
@@ -58,6 +65,7 @@ export function planImport(
     dialect: file.dialect,
     hasNullMark: reading.inference.hasNullMark,
     points: wishes.points === null ? undefined : possiblePoints,
+    leavesOut: wishes.leavesOut,
     isPrepared: wishes.isPrepared,
   }
   return { plan, columns, possiblePoints, problems: problemsOf(plan, wishes, reading) }
@@ -66,21 +74,41 @@ export function planImport(
 function plannedColumns(
   names: readonly string[],
   { inference, isWhole }: FileReading,
-  { names: chosenNames, types, table, known }: ImportWishes,
+  wishes: ImportWishes,
 ): PlannedColumn[] {
+  const { names: chosenNames, types, table, known } = wishes
   return names.map((named, at) => {
     const name = chosenNames[at] ?? named
     const inferred: InferredColumn | undefined = inference.columns[at]
     // What was not read yet may contain one.
     const hasQuotedEmpty = !isWhole || (inferred?.hasQuotedEmpty ?? true)
+    const read = inferred ? readingOf(inferred, wishes) : unknown
     const given = known && { type: known.get(name) ?? 'text', reason: `Type of the column in ${table}` }
     const chosen = types[at] && { type: types[at], reason: 'Chosen by you' }
-    const { type, reason } = given ?? (chosen || undefined) ?? inferred ?? unknown
-    return { name, type, reason, hasQuotedEmpty }
+    const { type, reason } = given ?? (chosen || undefined) ?? read
+    const form = formFor(type, read.form)
+    return { name, type, reason, hasQuotedEmpty, form, inferred }
   })
 }
 
-const unknown = { type: 'text', reason: 'Not read yet' }
+const unknown = { type: 'text', reason: 'Not read yet', form: undefined }
+
+type Read = Readonly<{ type: string; reason: string; form?: ValueForm | undefined }>
+
+/** What the column is if a person has said how such values are written. */
+function readingOf(inferred: InferredColumn, { dates, decimals }: ImportWishes): Read {
+  const { either = {} } = inferred
+  const chosen = (dates && either[dates]) ?? (decimals && either[decimals])
+  return chosen ? { ...chosen, reason: 'Read as you chose' } : inferred
+}
+
+/** Another type than the one found, of the same kind, is written in the same form; text stays as it is. */
+function formFor(type: string, form: ValueForm | undefined): ValueForm | undefined {
+  const isSame = form === 'dmy' || form === 'mdy' ? isDay(type) : isNumber(type)
+  return isSame ? form : undefined
+}
+
+const isDay = (type: string) => /^(date|timestamp)/.test(type)
 
 /** A table that is prepared for maps gets the_geom. */
 const hasPlaceForPoints = ({ known, isPrepared }: ImportWishes) =>
@@ -91,19 +119,24 @@ function pointsFor(columns: readonly ImportColumn[], chosen: Points | null | und
   return chosen && isColumn(chosen.lon) && isColumn(chosen.lat) ? chosen : findPoints(columns)
 }
 
-function problemsOf(plan: ImportPlan, { known }: ImportWishes, reading: FileReading): ImportProblem[] {
+function problemsOf(
+  plan: ImportPlan,
+  { known, leavesOut }: ImportWishes,
+  reading: FileReading,
+): ImportProblem[] {
   const { table, columns } = plan
   const { inference, isEncodingRight, isWhole } = reading
   const names = columns.map(({ name }) => name)
   const twice = names.find((name, at) => names.indexOf(name) !== at)
   const missing = known ? names.filter((name) => !known.has(name)) : []
+  const isInTheWay = inference.isCutShort || leavesOut === undefined
   const found: (ImportProblem | false | undefined)[] = [
     table.trim() === '' && { kind: 'no-table-name' },
     names.some((name) => name.trim() === '') && { kind: 'no-column-name' },
     twice !== undefined && { kind: 'same-name', name: twice },
     columns.length > maxColumns && { kind: 'too-many-columns', count: columns.length },
     missing.length > 0 && { kind: 'missing-columns', names: missing },
-    inference.badLine && { kind: 'bad-line', ...inference.badLine },
+    inference.badLine && isInTheWay && { kind: 'bad-line', ...inference.badLine },
     !isEncodingRight && { kind: 'wrong-encoding' },
     isWhole && inference.rows === 0 && { kind: 'no-rows' },
   ]

@@ -234,7 +234,7 @@ test('a file that is missing, a folder, empty, broken or a pipe is a sentence, n
   const names = await file('names.csv', 'id,name\n')
   const notGzip = await file('not.csv.gz', 'this is no gzip')
   const torn = await file('torn.csv.gz', whole.subarray(0, 500_000))
-  calls.push([`${empty} has no rows`, 'import', empty], [`${names} has no rows`, 'import', names])
+  calls.push([`${empty} is empty`, 'import', empty], [`${names} has no rows`, 'import', names])
   for (const [path, reason] of [
     [notGzip, 'incorrect header check'],
     [torn, 'unexpected end of file'],

@@ -3,8 +3,8 @@ import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { cartage, connection } from '../support/http/call.ts'
-import { setup } from '../support/service/setup.ts'
+import { cartage, connection, inTerminal, shellLine } from '../support/http/call.ts'
+import { eventually, setup } from '../support/service/setup.ts'
 
 test('a file becomes a table with types, points and a key, by the lines that the plan shows', async (t) => {
   const house = await setup(t, { worker: true })
@@ -155,3 +155,92 @@ test('a very wide table is made and appended to, whatever the order of the colum
     { first: '2', last: null },
   ])
 })
+
+test('import says why a column is text, and reads as NULL what it is told to', async (t) => {
+  const { house, me, path } = await setupText(t, 'sizes.csv', `id,size\n${'1,2\n'.repeat(3_000)}4,n/a\n5,-\n`)
+  const plain = await cartage(me, 'import', path, '--dry-run')
+  assert.match(
+    plain.err,
+    /\n {2}id bigint · size text\n {2}size is text: “n\/a” in line 3,002 is not a whole number, as the other values\. As NULL: --null n\/a --null -\n$/,
+  )
+  const loaded = await cartage(me, 'import', path, '--no-prepare', '--null', 'n/a', '--null', '-')
+  assert.equal(loaded.code, 0, loaded.err)
+  assert.match(loaded.err, /\n {2}id bigint · size bigint\n/)
+  const { rows } = await house.user.sql('select id::int, size from sizes where size is null order by id')
+  assert.deepEqual(rows, [
+    { id: 4, size: null },
+    { id: 5, size: null },
+  ])
+})
+
+test('a terminal is asked for the order of day and month if the file does not tell, and --dates answers before', async (t) => {
+  const { house, me, path } = await setupText(t, 'days.csv', 'id,opened\n1,03/04/2026\n2,05/06/2026\n')
+  const unasked = await cartage(me, 'import', path, '--dry-run')
+  assert.match(
+    unasked.err,
+    /\n {2}opened is text: “03\/04\/2026” in line 2 may have the day first or the month first: --dates dmy or --dates mdy\n/,
+  )
+  const terminal = inTerminal(t, me, shellLine('import', path, '--no-prepare'), { columns: 200 })
+  const question =
+    '“03/04/2026” in line 2 may have the day first or the month first. dmy, mdy or text [text]: '
+  await eventually(() => assert.ok(terminal.shown().includes(question), terminal.shown()), 60_000)
+  terminal.type('ymd\r')
+  await eventually(() => assert.equal(terminal.shown().split(question).length, 3, terminal.shown()), 60_000)
+  terminal.type('dmy\r')
+  assert.equal(await terminal.ended, 0, terminal.shown())
+  assert.ok(terminal.shown().includes('opened date (day first)'), terminal.shown())
+  const told = await cartage(me, 'import', path, 'us', '--no-prepare', '--dates', 'mdy')
+  assert.equal(told.code, 0, told.err)
+  const { rows } = await house.user.sql(
+    'select days.opened::text as dmy, us.opened::text as mdy from days join us using (id) order by id',
+  )
+  assert.deepEqual(rows[0], { dmy: '2026-04-03', mdy: '2026-03-04' })
+  assert.equal((await cartage(me, 'import', path, '--dates', 'ymd')).code, 2)
+})
+
+test('numbers with a decimal comma and times without a zone keep what they mean', async (t) => {
+  const csv = 'name;price;at\na;1.234,50;2026-01-31 10:00\nb;-0,5;2026-01-31T11:30:00\n'
+  const { house, me, path } = await setupText(t, 'prices.csv', csv)
+  const loaded = await cartage(me, 'import', path, '--no-prepare')
+  assert.equal(loaded.code, 0, loaded.err)
+  assert.match(loaded.err, /name text · price double precision \(decimal comma\) · at timestamp\n/)
+  const { rows } = await house.user.sql('select price, at::text from prices order by name')
+  assert.deepEqual(rows, [
+    { price: 1234.5, at: '2026-01-31 10:00:00' },
+    { price: -0.5, at: '2026-01-31 11:30:00' },
+  ])
+})
+
+test('dates, times, arrays and any text come back from `--format tsv` as they were', async (t) => {
+  const house = await setup(t, { worker: true })
+  const me = connection(house)
+  const file = join(await mkdtemp(join(tmpdir(), 'import-')), 'whole.tsv')
+  const rows = `select 1 as id, date '2026-01-31' as day, timestamp '2026-01-31 10:00:00.5' as at,
+    timestamptz '2026-01-31 10:00:00+02' as zoned, array[1,2,null]::bigint[] as counts, array['a b','c,"d'] as names,
+    array[1.5,2]::float8[] as sizes, E'tab\\tline\\nback\\\\slash' as note
+    union all select 2, null, null, null, '{}', null, null, null`
+  const written = await cartage(me, 'sql', rows, '--format', 'tsv', '-o', file)
+  assert.equal(written.code, 0, written.err)
+  const imported = await cartage(me, 'import', file, '--no-prepare')
+  assert.equal(imported.code, 0, imported.err)
+  assert.match(
+    imported.err,
+    /day date · at timestamp · zoned timestamptz · counts bigint\[\] · names text\[\] · sizes double precision\[\] · note text\n/,
+  )
+  const kept = await house.user.sql('select * from whole order by id')
+  assert.deepEqual(
+    kept.rows,
+    (
+      await house.user.sql(
+        `select id::bigint, day, at, zoned, counts, names, sizes, note from (${rows}) r order by id`,
+      )
+    ).rows,
+  )
+})
+
+async function setupText(t: Parameters<typeof setup>[0], name: string, text: string) {
+  const house = await setup(t, { worker: true })
+  const path = join(await mkdtemp(join(tmpdir(), 'import-')), name)
+  await writeFile(path, text)
+  return { house, me: connection(house), path }
+}

@@ -2,10 +2,18 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { quoteLiteral, quoteName, quoteShell, shownName } from '../../src/contract/text/quote.ts'
-import { type CsvDialect, encodings, guessDialect, readHead } from '../../src/file-import/csv-head.ts'
+import { type CsvDialect, guessDialect, readHead } from '../../src/file-import/csv-head.ts'
+import { encodings } from '../../src/file-import/encodings.ts'
 import { geojsonDialect, geojsonToCsv } from '../../src/file-import/geojson-csv.ts'
-import { columnNames, findPoints, importStatements, tableName } from '../../src/file-import/import-plan.ts'
+import {
+  columnNames,
+  findPoints,
+  type ImportPlan,
+  importStatements,
+  tableName,
+} from '../../src/file-import/import-plan.ts'
 import { type Inference, TypeInference } from '../../src/file-import/infer-types.ts'
+import { isRewritten, rewriteRows } from '../../src/file-import/rewrite-rows.ts'
 import { copyfrom } from '../support/postgres/copying.ts'
 import { setup } from '../support/service/setup.ts'
 
@@ -17,14 +25,22 @@ test('COPY accepts every value in the type that was inferred for its column, and
   await fc.assert(
     fc.asyncProperty(file, fc.array(fc.nat(200)), async ({ rows, dialect }, lengths) => {
       const csv = Buffer.from(written(rows, dialect))
-      const { columns, rows: count, badLine } = infer(csv, dialect, lengths)
+      const { columns, rows: count, badLine, hasNullMark } = infer(csv, dialect, lengths)
       assert.equal(badLine, undefined)
       assert.equal(count, rows.length)
       const named = columns.map((column, at) => ({ ...column, name: `c${at}` }))
-      const plan = { table: `t${number++}`, isNew: true, columns: named, dialect, isPrepared: false }
+      const plan: ImportPlan = {
+        table: `t${number++}`,
+        isNew: true,
+        columns: named,
+        dialect,
+        hasNullMark,
+        isPrepared: false,
+      }
       const { create, copy } = importStatements(plan)
       await user.sql(create!)
-      const { body } = await copyfrom(user, copy, csv)
+      const sent = isRewritten(plan) ? Buffer.concat(await all(rewriteRows(chunks(csv, lengths), plan))) : csv
+      const { body } = await copyfrom(user, copy, sent)
       assert.equal(body.total_rows, rows.length, JSON.stringify(body))
       const texts = named.flatMap(({ type, name }, at) => (type === 'text' ? [{ name, at }] : []))
       if (texts.length === 0) return
@@ -46,12 +62,22 @@ test('a type is the one that says most of all values, and its reason names the v
     [['51.47706400000001', '-0.1'], 'double precision', /number/],
     [['0.12345678901234567891'], 'numeric', /digits/],
     [['1', '007'], 'text', /“007” in line 3 would lose its zero/],
-    [['1', 'n/a'], 'text', /“n\/a” in line 3 is not a whole number, as the values before it/],
+    [['1', 'x'], 'text', /“x” in line 3 is not a whole number, as the values before it/],
+    [['n/a', '1'], 'text', /“n\/a” in line 2 is not a whole number, as the other values/],
     [['yes', 'No', 'TRUE'], 'bool', /yes or no/],
     [['2024-02-29'], 'date', /a day/],
     [['2024-02-29', '2024-02-29 10:00:00.5+01'], 'timestamptz', /without a zone it is UTC/],
     [['2023-02-29'], 'text', /is text/],
-    [['31.12.2024'], 'text', /is text/],
+    [['2024-02-29 10:00', '2024-02-29'], 'timestamp', /a time without a zone/],
+    [['31.12.2024'], 'date', /a date with the day first/],
+    [['1.234,5', '7'], 'double precision', /a number with a decimal comma/],
+    [['1,234.5', '7'], 'double precision', /a number with commas between thousands/],
+    [['1,234'], 'text', /“1,234” in line 2 may have a decimal comma, or separators of thousands/],
+    [['192.168.100.101'], 'text', /may have a decimal comma/],
+    [['030 123 456', '555 123 456'], 'text', /is text/],
+    [['03/04/2026'], 'text', /“03\/04\/2026” in line 2 may have the day first or the month first/],
+    [['{1,2,NULL}', '{}'], 'bigint[]', /an array of whole numbers/],
+    [['{a,b}'], 'text', /is text/],
     [['f81d4fae-7dec-11d0-a765-00a0c91e6bf6'], 'uuid', /UUID/],
     [['{"a":[1]}', '[]'], 'json', /JSON/],
     [['POINT(1 2)', 'SRID=4326;POLYGON((0 0,0 1,1 1,0 0))'], 'geometry', /geometry/],
@@ -100,6 +126,9 @@ test('how a file is written is found in its beginning', () => {
   assert.deepEqual(of('no,t\n1,"a, b"\n'), comma)
   assert.deepEqual(of('\ufeffid;name;x\n1;"a,b,c";\n2;c;\n'), { ...comma, delimiter: ';' })
   assert.deepEqual(of('id\tinches\n1\t5"\n2\t7\n3\t8\n'), { ...comma, delimiter: '\t', quote: '' })
+  assert.deepEqual(of('id\tdoc\n1\t{"a":1}\n'), { ...comma, delimiter: '\t', quote: '' })
+  assert.deepEqual(of('id\tdoc\n1\t\\N\n'), { ...comma, delimiter: '\t', quote: '', isCopyText: true })
+  assert.deepEqual(of('id\tdoc\n1\t"a b"\n'), { ...comma, delimiter: '\t' })
   assert.deepEqual(of('1|2024-01-01\n2|2024-01-02\n'), { ...comma, delimiter: '|', hasHeader: false })
   // As pandas writes its index.
   assert.deepEqual(of(',a,b\n0,1,x\n1,2,y\n'), comma)
@@ -108,13 +137,11 @@ test('how a file is written is found in its beginning', () => {
   assert.deepEqual(of('a,b\n1,"unclosed\n2,3\n'), comma)
   const latin = Buffer.from('ort,n\nKöln,1\n', 'latin1')
   assert.deepEqual(of(latin), { ...comma, encoding: 'WIN1252' })
-  assert.deepEqual(readHead(latin, of(latin)!), [
+  assert.deepEqual(readHead(latin, of(latin)), [
     ['ort', 'n'],
     ['Köln', '1'],
   ])
   assert.deepEqual(readHead(Buffer.from('a,b\n,""\n'), comma)[1], [null, ''])
-  assert.equal(of(Buffer.from('\ufeffa,b\n', 'utf16le')), undefined)
-  assert.equal(of(Buffer.from('PK\x03\x04\0\0')), undefined)
   for (const label of Object.values(encodings)) new TextDecoder(label)
 })
 
@@ -302,6 +329,36 @@ const kinds = [
     )
     .map((parts) => parts.join('')),
   fc.oneof(
+    fc.constantFrom('1,5', '1.234,5', '1.234', '1 234,50', '-2,44270', '0,5', '00,5', '1.23,4', '1\u00a0234'),
+    fc.nat().map((number) => String(number).replace(/(\d)(?=(\d{3})+$)/g, '$1.')),
+  ),
+  fc.constantFrom(
+    '1,234',
+    '1,234,567.25',
+    '12',
+    '0.5',
+    "1'234.5",
+    '1e5',
+    'NaN',
+    '12,34',
+    '999999999999999999999',
+  ),
+  fc
+    .tuple(
+      fc.integer({ min: 0, max: 32 }),
+      fc.constantFrom('/', '.', '-'),
+      fc.integer({ min: 0, max: 13 }),
+      fc.constantFrom('2024', '1900', '0001', '24'),
+      fc.constantFrom('', '', ' 9:05', ' 23:59:59', ' 12:00 AM', ' 24:00'),
+    )
+    .map(([a, sign, b, year, time]) => `${a}${sign}${b}${sign}${year}${time}`),
+  fc.oneof(
+    fc.array(fc.oneof(fc.integer().map(String), fc.constant('NULL'))).map((each) => `{${each}}`),
+    fc.array(fc.double({ noNaN: true, noDefaultInfinity: true }).map(String)).map((each) => `{${each}}`),
+    fc.constantFrom('{a b,c}', '{"a,\\"b",c}', '{}', '{ a}', '{a,}', '{{1},{2}}', '{"a"b}', '{null}'),
+  ),
+  fc.constantFrom('n/a', '-', '1', 'NULL', '?'),
+  fc.oneof(
     fc.uuid(),
     fc.uuid().map((id) => id.toUpperCase()),
     fc.uuid().map((id) => `${id} `),
@@ -388,11 +445,25 @@ function written(
 
 function infer(csv: Uint8Array, dialect: CsvDialect, lengths: readonly number[] = []): Inference {
   const inference = new TypeInference(dialect)
-  let at = 0
-  for (const length of [...lengths, csv.length]) {
-    inference.push(csv.subarray(at, at + length))
-    at += length
-  }
+  for (const chunk of pieces(csv, lengths)) inference.push(chunk)
   inference.end()
   return inference.result
+}
+
+function pieces(csv: Uint8Array, lengths: readonly number[]): Uint8Array[] {
+  let at = 0
+  return [...lengths, csv.length].map((length) => {
+    at += length
+    return csv.subarray(at - length, at)
+  })
+}
+
+async function* chunks(csv: Uint8Array, lengths: readonly number[]): AsyncGenerator<Uint8Array> {
+  yield* pieces(csv, lengths)
+}
+
+async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const found: T[] = []
+  for await (const item of items) found.push(item)
+  return found
 }

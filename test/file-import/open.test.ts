@@ -30,9 +30,31 @@ test('a file is known by its content and its name, compressed or not, and read w
   }
   for (const [name, content, kind] of [
     ['a.ndjson', '{"a":1}\n', 'json-lines'],
-    ['a.csv', 'PK\x03\x04\0\0', 'not-text'],
+    ['a.csv', '', 'empty'],
+    ['a.csv', '\ufeff', 'empty'],
+    ['a.csv', 'a\0b', 'not-text'],
+    ['a.csv', '\u00ff\u00fea\0,\0b\0', 'utf-16'],
+    ['a.csv', 'PK\x03\x04\0\0', 'other-kind'],
   ] as const)
-    await assert.rejects(open(name, Buffer.from(content)), { name: 'ImportFileError', kind })
+    await assert.rejects(open(name, Buffer.from(content, kind === 'utf-16' ? 'latin1' : 'utf8')), {
+      name: 'ImportFileError',
+      kind,
+    })
+})
+
+test('a file of another kind is named', async () => {
+  for (const [name, content, kind] of [
+    ['a.kml', '<?xml version="1.0"?>\n<kml xmlns="x"><Document/></kml>', 'KML'],
+    ['a.csv', '\ufeff <gpx></gpx>', 'GPX'],
+    ['a.csv', '<!DOCTYPE html><html></html>', 'a web page (HTML)'],
+    ['a.xlsx', 'PK\x03\x04\0\0', 'an Excel workbook'],
+    ['a.gpkg', 'SQLite format 3\0', 'a GeoPackage or SQLite database'],
+    ['a.parquet', 'PAR1\x15', 'Parquet'],
+  ] as const)
+    await assert.rejects(open(name, Buffer.from(content)), {
+      message: `This is ${kind}, neither CSV nor GeoJSON.`,
+    })
+  assert.equal((await open('a.csv', Buffer.from('<5,a\n1,2\n'))).isGeojson, false)
 })
 
 test('the line of an error is the record that ends there, or the line itself where no record ends', async () => {

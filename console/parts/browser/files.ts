@@ -32,9 +32,10 @@ export function listenForFiles(over: (isOver: boolean) => void, dropped: () => v
   return () => left.abort()
 }
 
-/** Saves a text as a downloaded file. */
-export function saveFile(name: string, text: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type: 'application/json' }))
+/** Saves a text, or bytes, as a downloaded file. */
+export function saveFile(name: string, content: string | Blob): void {
+  const blob = typeof content === 'string' ? new Blob([content], { type: 'application/json' }) : content
+  const url = URL.createObjectURL(blob)
   const link = document.createElement('a')
   link.href = url
   link.download = name

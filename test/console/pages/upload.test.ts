@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import type { Page } from 'playwright-core'
@@ -160,6 +161,94 @@ test('names and values with SQL or markup stay names and values', async (t) => {
     const { rows } = await user.sql(`select * from "${hostile.replaceAll('"', '""')}"`)
     assert.deepEqual(rows, [{ [hostile]: '<script>', b: '1' }])
   })
+})
+
+test('a broken quotation mark is shown at the top, by the line where it is opened; bad rows are left out and downloaded', async (t) => {
+  const { page, signInAt, user } = await openConsole(t, withWorker)
+  await signInAt('/upload')
+  const good = Array.from({ length: 39_999 }, (_, n) => `${n},row ${n}`)
+  const csv = ['id,name', ...good, '39999,"broken', '40000,fine', '40001', '40002,"last"', ''].join('\n')
+  await chooseFile(page, 'torn.csv', Buffer.from(csv))
+  const notice = page.locator('.notice.warning').first()
+  await notice.getByText('Line 40,001: The quotation mark opened here is never closed').waitFor()
+  assert.match(await page.locator('.bad-line').innerText(), /Line 40,001 of the file\s+39999,"broken/)
+  const top = async (selector: string) => (await page.locator(selector).first().boundingBox())!.y
+  assert.ok((await top('.bad-line')) < (await top('.column-table')), 'above the columns')
+  const create = page.getByRole('button', { name: 'Create table torn' })
+  assert.ok(await create.isDisabled())
+  await page.getByLabel('Leave out bad rows').check()
+  await assertAccessibleEverywhere(page)
+  await create.click()
+  await page.getByText('torn has 40,001 new rows').waitFor()
+  await page.getByText('2 rows were left out.').waitFor()
+  const saving = page.waitForEvent('download')
+  await page.getByRole('button', { name: 'Download left out rows' }).click()
+  const saved = await saving
+  assert.equal(saved.suggestedFilename(), 'torn-rejected.csv')
+  assert.equal(await readFile(await saved.path(), 'utf8'), 'id,name\n39999,"broken\n40001\n')
+  assert.equal((await user.sql("select from torn where name = 'last'")).rowCount, 1)
+})
+
+test('a row that PostgreSQL refuses is left out by one click, and named by its line of the file', async (t) => {
+  const { page, signInAt, user } = await openConsole(t, withWorker)
+  await signInAt('/upload')
+  await chooseFile(page, 'n.csv', Buffer.from('n,t\n1,a\nbad\ntwo,b\n3,c\n'))
+  await page.getByLabel('Leave out bad rows').check()
+  await page.getByLabel('Type of n').selectOption('bigint')
+  await page.getByRole('button', { name: 'Create table n' }).click()
+  await page.getByText('Line 4 of the file').waitFor()
+  assert.match(await page.locator('.bad-line').innerText(), /two,b/)
+  await page.getByRole('button', { name: 'Leave out this row and try again' }).click()
+  await page.getByText('n has 2 new rows').waitFor()
+  await page.getByText('2 rows were left out.').waitFor()
+  assert.deepEqual((await user.sql('select n::int, t from n order by n')).rows, [
+    { n: 1, t: 'a' },
+    { n: 3, t: 'c' },
+  ])
+})
+
+test('a mark for NULL, the order of dates and the decimal sign are choices; reasons are in the encoding of the file', async (t) => {
+  const { page, signInAt, user } = await openConsole(t, withWorker)
+  await signInAt('/upload')
+  const csv = 'size,opened,price,ort\n1,03/04/2026,"1,5",Köln\nn/a,05/06/2026,"2,25",größer\n'
+  await chooseFile(page, 'made.csv', Buffer.from(csv, 'latin1'))
+  await page.getByText('2 rows, all read').waitFor()
+  await page.getByText('“n/a” in line 3 is not a whole number, as the other values').waitFor()
+  await page.getByText('“Köln” in line 2 is text').waitFor()
+  assert.equal((await shownTypes(page)).price, 'double precision')
+  await page.getByRole('button', { name: 'Read “n/a” as NULL' }).click()
+  await page.getByText('The one value is a whole number').waitFor()
+  assert.equal((await shownTypes(page)).size, 'bigint')
+  await page.getByText('“03/04/2026” in line 2 may have the day first or the month first').waitFor()
+  await page.getByLabel('Dates').selectOption('Month first')
+  assert.equal((await shownTypes(page)).opened, 'date')
+  await assertAccessibleEverywhere(page)
+  await page.getByRole('button', { name: 'Create table made' }).click()
+  await page.getByText('made has 2 new rows').waitFor()
+  assert.deepEqual(
+    (await user.sql('select size, opened::text, price, ort from made order by cartodb_id')).rows,
+    [
+      { size: '1', opened: '2026-03-04', price: 1.5, ort: 'Köln' },
+      { size: null, opened: '2026-05-06', price: 2.25, ort: 'größer' },
+    ],
+  )
+})
+
+test('an empty file and a file of another kind are named, and are no CSV of one column', async (t) => {
+  const { page, signInAt } = await openConsole(t)
+  await signInAt('/upload')
+  for (const [name, content, said] of [
+    ['none.csv', '', 'This file is empty.'],
+    ['tour.kml', '<?xml version="1.0"?><kml><Document/></kml>', 'This is KML, neither CSV nor GeoJSON.'],
+    ['noise.csv', '\x01\x02\0\x03', 'This file is not text: it is neither CSV nor GeoJSON.'],
+  ] as const) {
+    await chooseFile(page, name, Buffer.from(content))
+    await page.getByText(said).waitFor()
+    assert.equal(await page.getByRole('button', { name: /^Create table/ }).count(), 0)
+    const hasLine = (await page.getByRole('region', { name: 'Load it with ogr2ogr' }).count()) > 0
+    assert.equal(hasLine, name !== 'none.csv')
+    await page.getByRole('button', { name: 'Another file' }).click()
+  }
 })
 
 /** Drops a file, with the events of a browser. */

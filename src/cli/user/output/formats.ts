@@ -30,13 +30,13 @@ const extensions: Readonly<Record<string, Format>> = {
 
 /** Rows in a format that the service does not write. */
 export function rowsText(
-  format: Exclude<Format, ServedFormat>,
+  format: Exclude<Format, ServedFormat | 'tsv'>,
   rows: Rows,
   look: TableStyle,
 ): AsyncIterable<string> {
   if (format === 'table') return tableText(rows, look)
   if (format === 'line') return linesText(rows, look.style)
-  return format === 'tsv' ? tsvText(rows) : markdownText(rows)
+  return markdownText(rows)
 }
 
 async function* linesText({ texts }: Rows, style: OutputStream['style']): AsyncGenerator<string> {
@@ -46,19 +46,6 @@ async function* linesText({ texts }: Rows, style: OutputStream['style']): AsyncG
     yield batch.map((row) => recordText(cellsOf(membersOf(row)), ++count, style)).join('')
   }
 }
-
-/** As COPY writes text: NULL is \N, tabs and line ends are escaped. */
-const tsvText = (rows: Rows) =>
-  linedText(
-    rows,
-    (names) => tsvLine(names),
-    ([, raw]) => tsvValue(raw),
-    tsvLine,
-  )
-const tsvLine = (values: readonly string[]) => `${values.join('\t')}\n`
-const tsvValue = (raw: string) =>
-  shownValue(raw)?.replace(/[\\\t\n\r]/g, (character) => tsvEscapes[character]!) ?? '\\N'
-const tsvEscapes: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' }
 
 const markdownText = (rows: Rows) =>
   linedText(

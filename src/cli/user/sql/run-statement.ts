@@ -6,6 +6,7 @@ import type { UserCall } from '../command.ts'
 import { at, type StatementPlace } from '../explain.ts'
 import { type Format, isServed, rowsText, type ServedFormat } from '../output/formats.ts'
 import { showText } from '../output/show.ts'
+import { tsvOfCsv } from '../output/tsv.ts'
 import { showProgress } from '../progress.ts'
 import type { Service } from '../service.ts'
 import { passOn } from '../whole-file.ts'
@@ -24,7 +25,7 @@ export function runStatement(
   const { statement, params } = place
   const sql = params ? { text: statement, params } : statement
   return at(place, () =>
-    isServed(format)
+    isServed(format) || format === 'tsv'
       ? passRows(call, service, sql, { ...output, format })
       : showRows(call, service, sql, { ...output, format }),
   )
@@ -34,18 +35,19 @@ async function passRows(
   { terminal }: UserCall,
   { client, signal }: Service,
   statement: Statement,
-  { format, target }: Output & { format: ServedFormat },
+  { format, target }: Output & { format: ServedFormat | 'tsv' },
 ): Promise<void> {
   const startedAt = performance.now()
-  const isWatched = terminal.err.isTerminal && !terminal.isQuiet
+  const isWatched = (terminal.err.isTerminal || format === 'tsv') && !terminal.isQuiet
   const counter = new LineCounter(format, isWatched)
   const taken = () => formatDuration(performance.now() - startedAt)
   const stop = showProgress(terminal, () => `${counter.describe()}  ${taken()}`)
   // Rows on the same terminal replace the progress line.
   const onFirst = target === process.stdout && terminal.out.isTerminal ? stop : () => undefined
   try {
-    const bytes = await client.download(statement, { format, signal })
-    await passOn(endedLine(bytes, counter, onFirst), target)
+    const bytes = await client.download(statement, { format: format === 'tsv' ? 'csv' : format, signal })
+    const rows = format === 'tsv' ? tsvOfCsv(bytes, () => counter.addRow()) : bytes
+    await passOn(endedLine(rows, counter, onFirst), target)
   } finally {
     stop()
   }
@@ -66,16 +68,20 @@ async function* endedLine(bytes: AsyncIterable<Uint8Array>, counter: LineCounter
 
 const lineEnd = 10
 
-/** Counts rows of NDJSON, which are lines; of other formats it counts bytes. */
+/** Counts rows of NDJSON, which are lines, and of TSV; of other formats it counts bytes. */
 class LineCounter {
-  readonly #format: ServedFormat
+  readonly #format: ServedFormat | 'tsv'
   readonly #isOn: boolean
   #lines = 0
   #bytes = 0
 
-  constructor(format: ServedFormat, isOn: boolean) {
+  constructor(format: ServedFormat | 'tsv', isOn: boolean) {
     this.#format = format
     this.#isOn = isOn
+  }
+
+  addRow(): void {
+    this.#lines++
   }
 
   take(chunk: Uint8Array): void {
@@ -86,7 +92,9 @@ class LineCounter {
   }
 
   describe(): string {
-    return this.#format === 'ndjson' ? plural(this.#lines, 'row') : `${formatCount(this.#bytes)} bytes`
+    return this.#format === 'ndjson' || this.#format === 'tsv'
+      ? plural(this.#lines, 'row')
+      : `${formatCount(this.#bytes)} bytes`
   }
 }
 
@@ -94,7 +102,7 @@ async function showRows(
   { terminal }: UserCall,
   { client, signal }: Service,
   statement: Statement,
-  { format, target }: Output & { format: Exclude<Format, ServedFormat> },
+  { format, target }: Output & { format: Exclude<Format, ServedFormat | 'tsv'> },
 ): Promise<void> {
   const startedAt = performance.now()
   const rows = client.rows(statement, { signal })

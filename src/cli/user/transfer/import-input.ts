@@ -2,9 +2,11 @@ import { createReadStream } from 'node:fs'
 import { basename } from 'node:path'
 import { Readable } from 'node:stream'
 import { createGunzip, createGzip } from 'node:zlib'
-import type { CsvDialect, Encoding } from '../../../file-import/csv-head.ts'
+import type { CsvDialect } from '../../../file-import/csv-head.ts'
 import { GeojsonError } from '../../../file-import/geojson-csv.ts'
 import { type ImportFile, ImportFileError, openImport } from '../../../file-import/import-file.ts'
+import type { ImportPlan } from '../../../file-import/import-plan.ts'
+import { isRewritten, rewriteRows } from '../../../file-import/rewrite-rows.ts'
 import { FailedError, UsageError } from '../../command-error.ts'
 import { statNamedFile } from '../../named-file.ts'
 
@@ -12,24 +14,16 @@ import { statNamedFile } from '../../named-file.ts'
 export type ImportInput = ImportFile &
   Readonly<{
     bytes: number
-    /** The bytes to send; compressed if the service is on another machine. */
-    upload: (isFar: boolean) => Readonly<{ stream: Readable; contentEncoding?: 'gzip' }>
+    /** The bytes to send as planned; compressed if the service is on another machine. */
+    upload: (plan: ImportPlan, isFar: boolean) => Readonly<{ stream: Readable; contentEncoding?: 'gzip' }>
   }>
 
 /** Guesses delimiter, encoding and header of a CSV file, unless they are given. */
-export async function openInput(
-  path: string,
-  encoding: string | undefined,
-  hasHeader: boolean | undefined,
-): Promise<ImportInput> {
+export async function openInput(path: string, chosen: Partial<CsvDialect>): Promise<ImportInput> {
   const { size, isPipe } = path === '-' ? standardInput : await statNamedFile(path)
   if (isPipe) {
     const what = path === '-' ? 'standard input' : path
     throw new UsageError(`${what} can be read only once, and import reads twice: save it to a file`)
-  }
-  const chosen: Partial<CsvDialect> = {
-    ...(encoding === undefined ? {} : { encoding: encoding.toUpperCase() as Encoding }),
-    ...(hasHeader === undefined ? {} : { hasHeader }),
   }
   const read = (isGzip: boolean) => (isGzip ? unzipped(path) : readBytes(path))
   const file = await openImport({ name: basename(path), read }, chosen).catch((error: unknown) => {
@@ -40,9 +34,11 @@ export async function openInput(
 
 const standardInput = { size: 0, isPipe: true }
 
-const uploadOf = (path: string, file: ImportFile) => (isFar: boolean) => {
-  if (file.isGzip && !file.isGeojson) return { stream: readBytes(path), contentEncoding: 'gzip' as const }
-  const stream = Readable.from(file.text())
+const uploadOf = (path: string, file: ImportFile) => (plan: ImportPlan, isFar: boolean) => {
+  const isAnew = isRewritten(plan)
+  if (file.isGzip && !file.isGeojson && !isAnew)
+    return { stream: readBytes(path), contentEncoding: 'gzip' as const }
+  const stream = Readable.from(isAnew ? rewriteRows(file.text(), plan) : file.text())
   return isFar && !file.isGeojson
     ? { stream: stream.pipe(createGzip({ level: 1 })), contentEncoding: 'gzip' as const }
     : { stream }
@@ -86,7 +82,12 @@ function explained(path: string, error: unknown): unknown {
       return new UsageError(`${path}: GeoJSON has no header`)
     case 'too-large':
       return new UsageError(`${path} is too large for GeoJSON: load it with ogr2ogr, or as CSV`)
-    case 'not-text':
+    case 'utf-16':
       return new FailedError(`${path} is not text in an encoding that COPY reads: save it as UTF-8`)
+    case 'empty':
+      return new FailedError(`${path} is empty`)
+    case 'other-kind':
+    case 'not-text':
+      return new FailedError(`${path}: ${error.message} ogr2ogr loads many kinds of files`)
   }
 }

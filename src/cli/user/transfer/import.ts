@@ -1,5 +1,7 @@
 import { basename } from 'node:path'
-import { formatBytes, formatCount, plural } from '../../../contract/text/format.ts'
+import { formatCount } from '../../../contract/text/format.ts'
+import type { CsvDialect } from '../../../file-import/csv-head.ts'
+import type { Encoding } from '../../../file-import/encodings.ts'
 import { headerOf } from '../../../file-import/import-file.ts'
 import {
   columnNames,
@@ -19,7 +21,9 @@ import { showProgress } from '../progress.ts'
 import { type Service, withService } from '../service.ts'
 import { readTableName } from '../table-name.ts'
 import { checkPoints, columnsOf } from './append.ts'
+import { describePlan } from './describe-plan.ts'
 import { showLine } from './failed-line.ts'
+import { formsOf } from './forms.ts'
 import { type ImportInput, openInput } from './import-input.ts'
 import { loadRows } from './load-rows.ts'
 
@@ -43,6 +47,24 @@ export const importCommand: UserCommand = {
       value: 'LON,LAT',
       help: 'make points from two columns; lon and lat are found by name',
     },
+    null: {
+      type: 'string',
+      multiple: true,
+      value: 'TEXT',
+      help: 'value that stands for NULL, such as n/a; may be repeated',
+    },
+    dates: {
+      type: 'string',
+      value: 'dmy|mdy',
+      kind: ['dmy', 'mdy'],
+      help: 'day or month first, where the file does not tell',
+    },
+    decimals: {
+      type: 'string',
+      value: 'comma|point',
+      kind: ['comma', 'point'],
+      help: 'decimal sign, where the file does not tell',
+    },
     encoding: { type: 'string', value: 'E', help: 'encoding of the file, such as LATIN1 or WIN1252' },
     header: {
       type: 'boolean',
@@ -60,9 +82,9 @@ export const importCommand: UserCommand = {
     'CSV and TSV may be compressed (.gz). If something fails, no table and no rows are left.',
   ],
   run: async (call) => {
-    const file = await openInput(call.args[0]!, textOf(call.values, 'encoding'), headerOption(call))
+    const file = await openInput(call.args[0]!, dialectOptions(call))
     const reading = await readInput(call, file)
-    const wishes = wishesOf(call, file)
+    const wishes = { ...wishesOf(call, file), ...(await formsOf(call, reading)) }
     if (!wishes.isAppended) return proceed(call, file, reading, wishes)
     return withService(call, async (service) => {
       const known = await columnsOf(service, wishes)
@@ -72,10 +94,16 @@ export const importCommand: UserCommand = {
   },
 }
 
-/** Undefined: guess. */
-function headerOption({ values }: UserCall): boolean | undefined {
+/** What is not given is guessed. */
+function dialectOptions({ values }: UserCall): Partial<CsvDialect> {
   if (values.header && values['no-header']) throw new UsageError('give --header or --no-header, not both')
-  return values.header || values['no-header'] ? values.header === true : undefined
+  const encoding = textOf(values, 'encoding')
+  const nulls = listOf(values, 'null')
+  return {
+    ...(encoding === undefined ? {} : { encoding: encoding.toUpperCase() as Encoding }),
+    ...(values.header || values['no-header'] ? { hasHeader: values.header === true } : {}),
+    ...(nulls.length > 0 ? { nulls } : {}),
+  }
 }
 
 /** Reads the whole file. Refuses one that COPY would refuse. */
@@ -143,9 +171,9 @@ function proceed(
   wishes: ImportWishes,
   service?: Service,
 ): CommandResult | Promise<CommandResult> {
-  const { plan } = planImport(file, reading, wishes)
+  const { plan, columns } = planImport(file, reading, wishes)
   checkNumbers(plan, wishes)
-  describePlan(call, file, plan, reading.inference.rows)
+  describePlan(call, file, { plan, columns }, reading.inference.rows)
   if (call.values['dry-run']) return statementsOf(plan)
   return service
     ? loadRows(call, service, file, plan)
@@ -162,17 +190,4 @@ function checkNumbers({ columns, points }: ImportPlan, { points: wanted }: Impor
 function statementsOf(plan: ImportPlan): CommandResult {
   const { create, copy, after } = importStatements(plan)
   return { lines: [create, copy, ...after].filter(Boolean).map((statement) => `${statement};`) }
-}
-
-function describePlan(
-  { args, terminal }: UserCall,
-  { bytes }: ImportInput,
-  { columns, points }: ImportPlan,
-  rows: number,
-): void {
-  const size = formatBytes(bytes)
-  terminal.say(`${basename(args[0]!)}  ${plural(columns.length, 'column')}, ${plural(rows, 'row')}, ${size}`)
-  const shown = columns.filter(({ name }) => name !== points?.lon && name !== points?.lat)
-  const parts = shown.map(({ name, type }) => `${name} ${type}`)
-  terminal.say(`  ${[...parts, ...(points ? [`points from ${points.lon}, ${points.lat}`] : [])].join(' · ')}`)
 }

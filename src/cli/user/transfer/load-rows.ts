@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { sqlOf } from '../../../client/api/copy-upload.ts'
 import { CartageError } from '../../../client/cartage-error.ts'
 import { formatDuration, plural } from '../../../contract/text/format.ts'
-import { type ImportPlan, type ImportStatements, importStatements } from '../../../file-import/import-plan.ts'
+import { type ImportPlan, importStatements } from '../../../file-import/import-plan.ts'
+import { isRewritten } from '../../../file-import/rewrite-rows.ts'
 import { checkImport, ImportInDoubt, isOutcomeUnknown, storeRows } from '../../../file-import/store-rows.ts'
 import type { CommandResult } from '../../command.ts'
 import { FailedError } from '../../command-error.ts'
@@ -23,7 +24,7 @@ export async function loadRows(
   const { client, signal } = service
   const statements = importStatements(plan)
   const startedAt = performance.now()
-  const count = await store(call, service, file, statements).catch(async (error: unknown) => {
+  const count = await store(call, service, file, plan).catch(async (error: unknown) => {
     throw await explainCopy(error, call.args[0]!, file, plan)
   })
   const loaded = performance.now() - startedAt
@@ -35,16 +36,12 @@ export async function loadRows(
   return { document: { table: plan.table, rows: count, job_id: job.job_id } }
 }
 
-async function store(
-  call: UserCall,
-  service: Service,
-  file: ImportInput,
-  statements: ImportStatements,
-): Promise<number> {
+async function store(call: UserCall, service: Service, file: ImportInput, plan: ImportPlan): Promise<number> {
+  const statements = importStatements(plan)
   const { client, signal } = service
   const sql = async (text: string) => (await at(wholeText(text), () => client.sql(text, { signal }))).rows
   await checkImport({ sql }, statements)
-  const copy = async () => (await upload(call, service, file, statements)).total_rows
+  const copy = async () => (await upload(call, service, file, plan)).total_rows
   const isLost = (error: unknown) =>
     error instanceof CartageError && !signal.aborted && isOutcomeUnknown(error)
   return storeRows({ sql, copy, isLost, untilBack: () => untilBack(service) }, statements).catch(
@@ -77,13 +74,14 @@ async function upload(
   { terminal }: UserCall,
   { client, signal, url }: Service,
   file: ImportInput,
-  { create, copy }: ImportStatements,
+  plan: ImportPlan,
 ) {
+  const { create, copy } = importStatements(plan)
   const isFar = !/^(localhost|127\.|\[::1\])/.test(new URL(url).hostname)
-  const { stream, contentEncoding } = file.upload(isFar)
+  const { stream, contentEncoding } = file.upload(plan, isFar)
   const startedAt = performance.now()
-  // The compressed size is not known before.
-  const total = isFar && contentEncoding ? undefined : file.bytes
+  // The size of what is compressed or written anew is not known before.
+  const total = (isFar && contentEncoding) || isRewritten(plan) ? undefined : file.bytes
   let sent = 0
   const stop = showProgress(terminal, () => transferLine(sent, total, startedAt))
   const onProgress = ({ bytes }: { bytes: number }) => {

@@ -1,16 +1,24 @@
+import { arrayTypes } from './array-text.ts'
 import { isGeometryText } from './geometry-text.ts'
-
-/** The types that a value can have beside text, as bits: those of a column are what all its values have in common. */
-export const BOOL = 1
-export const BIGINT = 2
-export const DOUBLE = 4
-export const NUMERIC = 8
-export const DATE = 16
-export const TIMESTAMPTZ = 32
-export const UUID = 64
-export const JSON_TEXT = 128
-export const GEOMETRY = 256
-export const ALL_TYPES = 511
+import { isDay, plainDate, plainNumber } from './local-values.ts'
+import {
+  BIGINT,
+  BOOL,
+  COMMA,
+  DATE,
+  DMY_DATE,
+  DMY_TIME,
+  DOUBLE,
+  GEOMETRY,
+  JSON_TEXT,
+  MDY_DATE,
+  MDY_TIME,
+  NUMERIC,
+  POINT,
+  TIMESTAMP,
+  TIMESTAMPTZ,
+  UUID,
+} from './type-bits.ts'
 
 /**
  * The types in which PostgreSQL accepts a value and keeps it as it is, among the wanted ones. Stricter than PostgreSQL
@@ -22,14 +30,19 @@ export function typesOf(bytes: Uint8Array, start: number, end: number, wanted: n
   if (isDigit(first) || first === MINUS || first === DOT) {
     const numbers = wanted & NUMBERS ? numberTypes(bytes, start, end) : 0
     if (numbers !== 0) return numbers & wanted
-    if (wanted & TIMES && end - start >= 10)
-      return timeTypes(bytes, start, end) || textTypes(bytes, start, end, wanted)
+    const times = wanted & TIMES && end - start >= 10 ? timeTypes(bytes, start, end) : 0
+    if (times !== 0) return times & wanted
+    const local = wanted & LOCAL && end - start <= longestLocal ? localTypes(bytes, start, end) : 0
+    if (local !== 0) return local & wanted
   }
   return textTypes(bytes, start, end, wanted)
 }
 
-const NUMBERS = BIGINT | DOUBLE | NUMERIC
-const TIMES = DATE | TIMESTAMPTZ
+const PLAIN_NUMBERS = BIGINT | DOUBLE | NUMERIC
+const NUMBERS = PLAIN_NUMBERS | (PLAIN_NUMBERS << COMMA) | (PLAIN_NUMBERS << POINT)
+const TIMES = DATE | TIMESTAMP | TIMESTAMPTZ
+const LOCAL = (NUMBERS & ~PLAIN_NUMBERS) | DMY_DATE | DMY_TIME | MDY_DATE | MDY_TIME
+const longestLocal = 40
 const SPACE = 32
 const MINUS = 45
 const DOT = 46
@@ -55,15 +68,17 @@ function typesOfPadded(bytes: Uint8Array, start: number, end: number, wanted: nu
   let [from, to] = [start, end]
   while (from < to && bytes[from] === SPACE) from++
   while (to > from && bytes[to - 1] === SPACE) to--
-  return from === to ? 0 : typesOf(bytes, from, to, wanted & (BOOL | NUMBERS | TIMES))
+  return from === to ? 0 : typesOf(bytes, from, to, wanted & (BOOL | NUMBERS | TIMES | LOCAL))
 }
 
 /** Words, and what is rare enough to become a text first. */
 function textTypes(bytes: Uint8Array, start: number, end: number, wanted: number): number {
   const length = end - start
   const first = bytes[start]!
-  if (first === BRACE || first === BRACKET)
-    return wanted & JSON_TEXT && isJson(bytes, start, end) ? JSON_TEXT : 0
+  if (first === BRACE || first === BRACKET) {
+    const json = wanted & JSON_TEXT && isJson(bytes, start, end) ? JSON_TEXT : 0
+    return json | (first === BRACE ? arrayTypes(asciiOf(bytes, start, end), wanted) : 0)
+  }
   if (length <= 9 && wanted & (BOOL | DOUBLE)) {
     const known = wordTypes(bytes, start, length)
     if (known !== 0) return known & wanted
@@ -87,7 +102,7 @@ const words: readonly (readonly (readonly [word: string, types: number])[])[] = 
   [['no', BOOL]],
   [
     ['yes', BOOL],
-    ['nan', DOUBLE | NUMERIC],
+    ['nan', DOUBLE | NUMERIC | ((DOUBLE | NUMERIC) << COMMA) | ((DOUBLE | NUMERIC) << POINT)],
     ['inf', DOUBLE],
   ],
   [
@@ -142,7 +157,35 @@ function numberTypes(bytes: Uint8Array, start: number, end: number): number {
   const isExact = digits <= exactDigits || isDouble(bytes, start, end)
   const fits =
     point < 0 && (digits < 19 || (digits === 19 && isInt8(bytes, digitsFrom, end, digitsFrom > start)))
-  return NUMERIC | (isExact ? DOUBLE : 0) | (fits ? BIGINT : 0)
+  const plain = NUMERIC | (isExact ? DOUBLE : 0) | (fits ? BIGINT : 0)
+  if (point < 0) return plain | (plain << COMMA) | (plain << POINT)
+  // One thousand two hundred and thirty-four, where the comma is decimal.
+  const isGrouped = whole > 0 && whole <= 3 && at - point === 4 && bytes[digitsFrom] !== ZERO
+  return plain | (plain << POINT) | (isGrouped ? PLAIN_NUMBERS << COMMA : 0)
+}
+
+/** Numbers and days as people write them. */
+function localTypes(bytes: Uint8Array, start: number, end: number): number {
+  const text = spaces(asciiOf(bytes, start, end))
+  const comma = plainNumber(text, 'comma')
+  const point = plainNumber(text, 'point')
+  if (comma !== undefined || point !== undefined)
+    return (typesOfPlain(comma) << COMMA) | (typesOfPlain(point) << POINT)
+  const dmy = plainDate(text, 'dmy')
+  const mdy = plainDate(text, 'mdy')
+  return (
+    (dmy === undefined ? 0 : DMY_TIME | (dmy.length === 10 ? DMY_DATE : 0)) |
+    (mdy === undefined ? 0 : MDY_TIME | (mdy.length === 10 ? MDY_DATE : 0))
+  )
+}
+
+/** Spaces that do not break, in UTF-8 and in the encodings of one byte, whose bytes asciiOf takes for characters. */
+const spaces = (text: string) => text.replace(/\u00c2\u00a0|\u00e2\u0080\u00af|\u00a0/g, '\u00a0')
+
+function typesOfPlain(text: string | undefined): number {
+  if (text === undefined) return 0
+  const bytes = new TextEncoder().encode(text)
+  return numberTypes(bytes, 0, bytes.length) & PLAIN_NUMBERS
 }
 
 /** As many digits come back from a double as they were. */
@@ -152,7 +195,8 @@ function exponentTypes(bytes: Uint8Array, start: number, end: number, at: number
   const exponent = exponentOf(bytes, at, end)
   if (exponent === undefined) return 0
   const isInRange = Math.abs(exponent) + digits < 290
-  return NUMERIC | (isInRange && (digits <= exactDigits || isDouble(bytes, start, end)) ? DOUBLE : 0)
+  const types = NUMERIC | (isInRange && (digits <= exactDigits || isDouble(bytes, start, end)) ? DOUBLE : 0)
+  return types | (types << POINT)
 }
 
 /** Of `e-5`, from `at` on; undefined if that is not what is there, or too large to be meant. */
@@ -180,26 +224,26 @@ function timeTypes(bytes: Uint8Array, start: number, end: number): number {
   if ((separator !== MINUS && separator !== SLASH) || bytes[start + 7] !== separator) return 0
   const year = numberAt(bytes, start, 4)
   const month = numberAt(bytes, start + 5, 2)
-  const day = numberAt(bytes, start + 8, 2)
-  if (year < 1 || year > 9999 || month < 1 || month > 12 || day < 1 || day > daysIn(year, month)) return 0
-  if (end - start === 10) return DATE | TIMESTAMPTZ
-  return isTime(bytes, start + 10, end) ? TIMESTAMPTZ : 0
+  if (!isDay(year, month, numberAt(bytes, start + 8, 2))) return 0
+  return end - start === 10 ? DATE | TIMESTAMP | TIMESTAMPTZ : clockTypes(bytes, start + 10, end)
 }
 
-function isTime(bytes: Uint8Array, from: number, end: number): boolean {
+/** Without a zone both fit; in a column with zones it is UTC. */
+function clockTypes(bytes: Uint8Array, from: number, end: number): number {
   const isBegun = bytes[from] === LETTER_T || bytes[from] === SPACE
   const hours = numberAt(bytes, from + 1, 2)
   const minutes = numberAt(bytes, from + 4, 2)
-  if (end - from < 6 || !isBegun || bytes[from + 3] !== COLON || hours > 23 || minutes > 59) return false
+  if (end - from < 6 || !isBegun || bytes[from + 3] !== COLON || hours > 23 || minutes > 59) return 0
   let at = from + 6
   if (bytes[at] === COLON && at < end) {
-    if (end - at < 3 || numberAt(bytes, at + 1, 2) > 59) return false
+    if (end - at < 3 || numberAt(bytes, at + 1, 2) > 59) return 0
     at += 3
     if (bytes[at] === DOT && at < end)
       do at++
       while (at < end && isDigit(bytes[at]!) && at - from < 30)
   }
-  return at === end || isZone(bytes, at, end)
+  if (at === end) return TIMESTAMP | TIMESTAMPTZ
+  return isZone(bytes, at, end) ? TIMESTAMPTZ : 0
 }
 
 /** `Z`, `+01`, `+0100`, `+01:00`, ` UTC`, or one of them after a space. */
@@ -216,11 +260,4 @@ function numberAt(bytes: Uint8Array, from: number, length: number): number {
     number = number * 10 + bytes[at]! - ZERO
   }
   return number
-}
-
-const monthDays = [0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
-
-function daysIn(year: number, month: number): number {
-  const isLeap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
-  return month === 2 && !isLeap ? 28 : monthDays[month]!
 }
