@@ -74,7 +74,7 @@ export const errors = {
       'conflict',
       'This Idempotency-Key was used already: nothing was run. Check the effect of the first request.',
     ),
-  clientTooSlow: () => raise('client-too-slow', 'slow', 'The request did not arrive in time'),
+  clientTooSlow: (text = 'The request did not arrive in time') => raise('client-too-slow', 'slow', text),
 
   // callers
   unauthorized: (hint?: string) => raise('unauthorized', 'unauthenticated', 'Unauthorized', { hint }),
@@ -231,13 +231,11 @@ export const errors = {
       },
     ),
 
-  statementCancelled: (cause: unknown) =>
-    raise(
-      'statement-cancelled',
-      'conflict',
-      'The statement was cancelled by the owner of the account or by the operator (pg_cancel_backend)',
-      { cause },
-    ),
+  statementCancelled: (
+    cause: unknown,
+    by = 'by the owner of the account or by the operator (pg_cancel_backend)',
+    extras: ErrorExtras = {},
+  ) => raise('statement-cancelled', 'conflict', `The statement was cancelled ${by}`, { ...extras, cause }),
 
   // batch jobs
   jobInvalid: (text: string) => raise('job-invalid', 'invalid', text),
@@ -330,6 +328,27 @@ export const errors = {
   clientLeft: () => raise('client-left', 'invalid', 'The client left before the answer was complete'),
   clientEncodingFixed: () =>
     raise('client-encoding-fixed', 'invalid', 'client_encoding must stay UTF8: answers are always UTF-8'),
+
+  // sessions
+  sessionLost: (reason: string, cause?: unknown) =>
+    raise('session-lost', 'conflict', `The session has ended: ${reason}`, {
+      detail: 'An open transaction was rolled back',
+      cause,
+    }),
+  sessionBusy: () =>
+    raise('session-busy', 'conflict', 'A statement is still running in this session', {
+      hint: 'Wait for its answer, or cancel it',
+    }),
+  tooManySessions: (most: number, holder: string) =>
+    raise('too-many-sessions', 'limited', `You are over the limits: ${most} sessions of ${holder} are open`, {
+      context: 'limit',
+      detail: 'sessions',
+      retryAfterSeconds: 5,
+    }),
+  listenRefused: () =>
+    raise('listen-refused', 'invalid', 'LISTEN is not possible here: notifications are not delivered'),
+  settingFixed: (name: string, value: string) =>
+    raise('setting-fixed', 'invalid', `${name} must stay ${value} in a session`),
 } satisfies Record<string, (...args: never[]) => AppError>
 
 type RaisedCode = ReturnType<(typeof errors)[keyof typeof errors]>['code']

@@ -10,6 +10,7 @@ const root = fileURLToPath(new URL('../src', import.meta.url))
 const layers = [
   ['main.ts', 'service'],
   ['http', 'worker', 'cli'],
+  ['sessions'],
   ['keys', 'jobs', 'copy', 'query', 'tables'],
   ['statements'],
   ['doctor'],
@@ -164,12 +165,14 @@ test('a function of src, console, chaos or test has at most 60 lines', async () 
 })
 
 test('a feature reaches the database of a tenant as a caller only through statements', async () => {
-  const rooms = /^(keys|jobs|copy|query|tables)\//
+  const rooms = /^(keys|jobs|copy|query|tables|sessions)\//
   // It closes the connections of a role.
   const known = ['keys/end-sessions.ts']
   const culprits = (await sources())
     .filter(([file]) => rooms.test(file) && !known.includes(file))
-    .filter(([, text]) => /\b(databases|pools)\.(query|copy|job)\b|\.(acquire|take)\(target/.test(text))
+    .filter(([, text]) =>
+      /\b(databases|pools)\.(query|copy|job|session)\b|\.(acquire|take)\(target/.test(text),
+    )
     .map(([file]) => file)
   assert.deepEqual(culprits, [])
 })

@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals'
+import { CartageError } from '../../src/client/cartage-error.ts'
 import type { SortOrder } from '../../src/contract/formats.ts'
 import { ApiError, UnreachableError } from '../api/api-error.ts'
 import { waitForService } from '../api/connection.ts'
@@ -21,6 +22,9 @@ export type QueryExtras = Partial<ServerOrder> & Readonly<{ params?: readonly un
 /** Parameters of the SQL endpoint: it sorts all rows before it answers. */
 export type ServerOrder = Readonly<{ order_by: string; sort_order: SortOrder }>
 
+/** Runs the statement elsewhere; the bytes are those of an answer of the SQL endpoint. */
+export type Feed = (stop: AbortSignal) => Promise<AsyncIterable<Uint8Array>>
+
 export type ResultState = 'running' | 'done' | 'stopped' | 'full' | 'failed'
 
 /** The rows of one statement. A worker holds them; the main thread reads only what it shows. */
@@ -38,16 +42,23 @@ export class Result {
   head: readonly ResultRow[] = []
   readonly #worker = takeWorker()
   readonly #questions = new Map<number, (answer: unknown) => void>()
+  readonly #stopped = new AbortController()
   #lastId = 0
   #end: () => void = () => undefined
 
-  constructor(text: string, credential: Credential & { kind: 'key' }, extras: QueryExtras = {}) {
+  /** With `feed` the answer comes from there, and not from the SQL endpoint. */
+  constructor(text: string, credential: Credential & { kind: 'key' }, extras: QueryExtras = {}, feed?: Feed) {
     this.ended = new Promise((resolve) => {
       this.#end = resolve
     })
     this.#worker.onmessage = ({ data }: MessageEvent<FromWorker>) => this.#take(data)
     // The file of the worker could not be loaded: it is not cached, and the service is down.
     this.#worker.onerror = () => this.#finish({ kind: 'unreachable' })
+    if (feed) void this.#feed(feed)
+    else this.#ask(text, credential, extras)
+  }
+
+  #ask(text: string, credential: Credential & { kind: 'key' }, extras: QueryExtras): void {
     this.#send({
       kind: 'run',
       serviceUrl: serviceAddress,
@@ -59,11 +70,13 @@ export class Result {
 
   /** The service cancels the statement. The rows that arrived stay. */
   stop(): void {
+    this.#stopped.abort()
     this.#send({ kind: 'stop' })
   }
 
   /** Frees its memory. */
   drop(): void {
+    this.#stopped.abort()
     this.#worker.terminate()
     this.#end()
   }
@@ -72,6 +85,19 @@ export class Result {
     const id = ++this.#lastId
     this.#send({ kind: 'ask', id, question, ...about } as ToWorker)
     return new Promise((resolve) => this.#questions.set(id, resolve as (answer: unknown) => void))
+  }
+
+  async #feed(feed: Feed): Promise<void> {
+    const { signal: stopped } = this.#stopped
+    try {
+      for await (const bytes of await feed(stopped)) {
+        this.#send({ kind: 'feed', bytes })
+        if (this.state.value === 'full') return
+      }
+      this.#send({ kind: 'fed' })
+    } catch (error) {
+      this.#send({ kind: 'fed', outcome: stopped.aborted ? { kind: 'stopped' } : outcomeOf(error) })
+    }
   }
 
   #send(message: ToWorker): void {
@@ -96,6 +122,13 @@ export class Result {
     this.state.value = this.error.value ? 'failed' : (outcome.kind as ResultState)
     this.#end()
   }
+}
+
+function outcomeOf(error: unknown): ResultOutcome {
+  if (!(error instanceof CartageError)) throw error
+  if (error.code === 'service-unreachable') return { kind: 'unreachable' }
+  const { message, status, body, requestId, retryAfterSeconds } = error
+  return { kind: 'refused', message, facts: { status, body, requestId, retryAfterSeconds } }
 }
 
 function errorOf(outcome: ResultOutcome): Error | undefined {

@@ -113,7 +113,7 @@ export const moreItems = (commands: SqlCommands): readonly MenuItem[] => [
     },
   },
   {
-    note: 'If off, each statement has its own session: SET and temporary tables do not carry over. Text with BEGIN always runs as one.',
+    note: 'If off, each statement has its own session: SET and temporary tables do not carry over. From BEGIN to COMMIT all statements share one.',
   },
   'line',
   { label: 'History', run: commands.openHistory },

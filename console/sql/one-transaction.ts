@@ -1,13 +1,13 @@
 import { signal } from '@preact/signals'
-import { controlsTransaction, type StatementRange } from '../../src/sql-text/statements.ts'
+import type { StatementRange } from '../../src/sql-text/statements.ts'
+import { isForSession } from './transaction.ts'
 
 /** If true, all statements are sent as one message, which PostgreSQL runs in one transaction. */
 export const isOneTransaction = signal(false)
 
-/** Statements with BEGIN, COMMIT or the like must share a session too. */
+/** Statements with BEGIN, COMMIT or the like run one by one in a session. */
 export const isRunAsOne = (statements: readonly StatementRange[]) =>
-  statements.length > 1 &&
-  (isOneTransaction.value || statements.some(({ text }) => controlsTransaction(text)))
+  statements.length > 1 && isOneTransaction.value && !isForSession(statements)
 
 /** All statements as one, from the start of the first to the end of the last. */
 export function wholeOf(statements: readonly StatementRange[], text: string): StatementRange[] {

@@ -20,6 +20,7 @@ import { chooseKeyOnceKnown } from './run-as.ts'
 import { dropAllRuns, type Run, runStatements, runs } from './runs.ts'
 import css from './sql.css' with { type: 'text' }
 import { Toolbar } from './toolbar.tsx'
+import { leaveTransaction } from './transaction.ts'
 
 adoptStyles(css)
 
@@ -36,6 +37,7 @@ export default function SqlPage() {
     return () => {
       stopSaving()
       dropAllRuns()
+      leaveTransaction()
     }
   }, [])
   useErrorMarks(editor)

@@ -6,8 +6,10 @@ import { PlanView } from '../result/plan-view.tsx'
 import type { ServerOrder } from '../result/result.ts'
 import { ResultView } from '../result/result-view.tsx'
 import { AsJob } from './as-job.tsx'
+import { currentId } from './drafts.ts'
 import { missingKey } from './run-as.ts'
 import { closeRun, pinned, type Run, runs, shownRun, togglePinned } from './runs.ts'
+import { TransactionBar } from './transaction-bar.tsx'
 
 const unreadCatalog = catalog.peek()
 
@@ -17,18 +19,21 @@ export function Results({ sortOnServer }: ResultsProps) {
   const shown = runs.value.find(({ id }) => id === shownRun.value)
   return (
     <section class="results" aria-label="Results">
-      {missingKey.value && (
-        <Notice kind="warning">
-          The key {missingKey.value.name} {missingKey.value.why}, so nothing runs. Choose another key above.
-        </Notice>
-      )}
-      {runs.value.length > 0 && (
-        <div class="run-tabs">
-          {runs.value.map((run) => (
-            <RunTab key={run.id} run={run} />
-          ))}
-        </div>
-      )}
+      <div class="results-head">
+        <TransactionBar draftId={currentId.value} />
+        {missingKey.value && (
+          <Notice kind="warning">
+            The key {missingKey.value.name} {missingKey.value.why}, so nothing runs. Choose another key above.
+          </Notice>
+        )}
+        {runs.value.length > 0 && (
+          <div class="run-tabs">
+            {runs.value.map((run) => (
+              <RunTab key={run.id} run={run} />
+            ))}
+          </div>
+        )}
+      </div>
       {shown ? (
         <ShownRun key={shown.id} run={shown} sortOnServer={sortOnServer} />
       ) : (

@@ -9,9 +9,10 @@ import { serviceNow } from '../parts/browser/clock.ts'
 import { plural } from '../parts/format.ts'
 import { tell } from '../parts/live.tsx'
 import { toast } from '../parts/toast.tsx'
-import { Result, type ServerOrder } from '../result/result.ts'
+import { type Feed, Result, type ServerOrder } from '../result/result.ts'
 import { ResultLook } from '../result/result-look.ts'
 import { ownKey } from './run-as.ts'
+import { isForSession, noteTransaction, otherHolder, takeSession } from './transaction.ts'
 
 export type RunAs = Readonly<{ label: string; credential: Credential & { kind: 'key' } }>
 
@@ -31,6 +32,8 @@ export type Run = Readonly<{
   isSingle?: boolean | undefined
   /** The order that the service was asked for. */
   order?: ServerOrder | undefined
+  /** It ran in the session of a transaction. */
+  isInSession?: boolean | undefined
 }>
 
 export type ToRun = Readonly<{
@@ -50,7 +53,10 @@ export const isRunning = signal(false)
 let lastId = 0
 let isStopped = false
 
-/** Runs the statements in order, each in its own request and session. Ends at the first that fails or is stopped. */
+/**
+ * Runs the statements in order, each in its own request and session; those of a transaction in one session. Ends at the
+ * first that fails or is stopped.
+ */
 export async function runStatements({
   draftId,
   statements,
@@ -60,12 +66,16 @@ export async function runStatements({
   order,
 }: ToRun): Promise<void> {
   if (isRunning.value) return toast('A statement is running. Press Stop first')
+  const isInSession = !isPlan && !order && isForSession(statements)
+  const other = isInSession && otherHolder(as)
+  if (other) return toast(`A transaction is open as ${other}. Commit it or roll it back first`)
   isRunning.value = true
   isStopped = false
   dropUnpinned()
   try {
     for (const { text, from } of statements) {
-      const run = await runOne({ text, from, draftId, as, isPlan, isSingle, order })
+      const run = await runOne({ text, from, draftId, as, isPlan, isSingle, order, isInSession })
+      noteTransaction()
       if (isStopped || run.result.state.value !== 'done') break
     }
   } finally {
@@ -103,7 +113,7 @@ type NewRun = Omit<Run, 'id' | 'result' | 'look'>
 
 async function runOne(one: NewRun): Promise<Run> {
   const run = openRun(one)
-  const isOwnKey = one.as.credential.token === session.peek()?.token
+  const isOwnKey = !one.isInSession && one.as.credential.token === session.peek()?.token
   await run.result.ended
   const { error, state, progress, elapsedMs } = run.result
   // The key stopped working: run the statement again after a new sign-in.
@@ -130,9 +140,15 @@ async function runOne(one: NewRun): Promise<Run> {
 
 function openRun(one: NewRun): Run {
   const extras = { ...one.order, ...(one.isSingle && { params: [] }) }
-  const result = new Result(one.text, one.as.credential, extras)
+  const { text, as, isInSession } = one
+  const result = new Result(text, as.credential, extras, isInSession ? feedOf(text, as) : undefined)
   const run = { ...one, id: ++lastId, result, look: new ResultLook(result) }
   runs.value = [...runs.value, run]
   shownRun.value = run.id
   return run
 }
+
+const feedOf =
+  (text: string, as: RunAs): Feed =>
+  async (signal) =>
+    (await takeSession(as, signal)).download(text, { format: 'json', signal })

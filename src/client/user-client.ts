@@ -3,11 +3,13 @@ import { dataOf } from './api/data-api.ts'
 import { healthOf } from './api/health-api.ts'
 import { jobsOf } from './api/jobs-api.ts'
 import { keysOf } from './api/keys-api.ts'
+import { sessionsOf } from './api/session-api.ts'
 import { tablesOf } from './api/tables-api.ts'
 import type { Numbers } from './exact-json.ts'
 import { basicOf } from './http/basic.ts'
 import { connect, sendForJson } from './http/send.ts'
 import type { Transport } from './http/transport.ts'
+import type { WebSocketClass } from './session/web-socket.ts'
 
 export type ClientOptions = Readonly<{
   /** Where the service is, without `/user/...`. */
@@ -20,16 +22,19 @@ export type ClientOptions = Readonly<{
   numbers?: Numbers
   /** How often a request is sent again at most, where that is safe: 3 unless told. */
   retries?: number
+  /** For sessions in Node before version 22, which has no WebSocket: the class of the package `ws`. */
+  WebSocket?: WebSocketClass
 }>
 
 export type Client = ReturnType<typeof userClient>
 
 /** A user's view of a Cartage service. Everything that is not success is thrown as a CartageError. */
 export function userClient(options: ClientOptions, transport: Transport) {
-  const { baseUrl, username, token, account = username, numbers = 'exact', retries } = options
+  const { baseUrl, username, token, account = username, numbers = 'exact', retries, WebSocket } = options
   const connection = connect(baseUrl, basicOf(username, token), transport, retries)
   return {
     ...dataOf(connection, account, numbers),
+    ...sessionsOf({ baseUrl: connection.baseUrl, account, username, token, numbers, WebSocket }),
     jobs: jobsOf(connection, account),
     keys: keysOf(connection, account),
     tables: tablesOf(connection, account),

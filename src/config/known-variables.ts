@@ -184,6 +184,39 @@ export const variables = {
     longestTextBytes,
   ),
 
+  sessionsPerKey: count('CARTAGE_SESSIONS_PER_KEY', 2, 'sessions of one key at once in one process', 0),
+  sessionsPerAccount: count(
+    'CARTAGE_SESSIONS_PER_ACCOUNT',
+    8,
+    'sessions of one user at once in one process',
+    0,
+  ),
+  sessionConnectionsPerHost: count(
+    'CARTAGE_SESSION_CONNECTIONS_PER_HOST',
+    20,
+    'connections of sessions of one process to one database host',
+    1,
+  ),
+  sessionIdleMs: milliseconds(
+    'CARTAGE_SESSION_IDLE_MS',
+    60_000,
+    'a session without a statement ends after this time',
+    100,
+  ),
+  sessionTransactionIdleMs: milliseconds(
+    'CARTAGE_SESSION_TRANSACTION_IDLE_MS',
+    15_000,
+    'the same inside a transaction',
+    100,
+  ),
+  sessionMaxMs: milliseconds('CARTAGE_SESSION_MAX_MS', 3_600_000, 'longest session', 100),
+  sessionPingMs: milliseconds(
+    'CARTAGE_SESSION_PING_MS',
+    15_000,
+    'how often the client of a session is pinged; one that does not answer until the next ping is gone',
+    100,
+  ),
+
   rateLimitKeys: rate('CARTAGE_RATE_LIMIT_KEYS', 'requests of one user to the API-key endpoints'),
   rateLimitJobs: rate('CARTAGE_RATE_LIMIT_JOBS', 'requests of one user that create, change or cancel jobs'),
   rateLimitJobsRead: rate('CARTAGE_RATE_LIMIT_JOBS_READ', 'requests of one user that read jobs'),

@@ -83,5 +83,11 @@ export const errorCodes = [
   'row-too-large',
   'client-left',
   'client-encoding-fixed',
+  // sessions
+  'session-lost',
+  'session-busy',
+  'too-many-sessions',
+  'listen-refused',
+  'setting-fixed',
 ] as const
 export type ErrorCode = (typeof errorCodes)[number]

@@ -14,6 +14,7 @@ export const operations = {
   copyToByPost: ['POST', '/user/{name}/api/v2/sql/copyto'],
   query: ['POST', '/user/{name}/api/v2/sql'],
   queryByGet: ['GET', '/user/{name}/api/v2/sql'],
+  openSession: ['GET', '/user/{name}/api/v4/session'],
   listTables: ['GET', '/user/{name}/api/v1/viz'],
   readTable: ['GET', '/user/{name}/api/v1/viz/{table}'],
   changePrivacy: ['PUT', '/user/{name}/api/v1/viz/{table}'],

@@ -1,5 +1,5 @@
 import { holdName } from '../postgres/advisory-locks.ts'
-import type { Databases } from '../postgres/databases.ts'
+import { type Databases, tenantPools } from '../postgres/databases.ts'
 import { endBackends } from '../postgres/end-backend.ts'
 import { type Migration, migrate } from '../postgres/migrate.ts'
 import { quoteIdentifier } from '../postgres/quote.ts'
@@ -45,7 +45,7 @@ export async function createTenantDatabase(
 }
 
 export async function dropDatabase(databases: Databases, hostId: number, name: string): Promise<void> {
-  const pools = [databases.admin, databases.query, databases.copy, databases.job]
+  const pools = [databases.admin, ...tenantPools(databases)]
   await Promise.all(pools.map((each) => each.closeDatabase(hostId, name)))
   await databases.admin.use(adminTarget(databases.hosts, hostId), async (session) => {
     await holdName(session, name)

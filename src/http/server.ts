@@ -32,6 +32,7 @@ import { describeApi } from './openapi/describe-api.ts'
 import { openapiRoutes } from './openapi/routes.ts'
 import { queryRoutes } from './query/routes.ts'
 import type { Services } from './services.ts'
+import { sessionRoutes } from './sessions/routes.ts'
 import { UndrainedRequest } from './undrained-request.ts'
 
 /** The path of a request: what every request passes, in this order, and then its route. */
@@ -55,6 +56,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   await add(app, openapiRoutes, services)
   await add(app, meRoutes, services)
   await add(app, adminRoutes, services, '/admin/v1')
+  await add(app, sessionRoutes, services)
   await add(app, accountRoutes, services, '/user/:name')
   await add(app, accountRoutes, services, '/u/:name')
   return app

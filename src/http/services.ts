@@ -11,6 +11,7 @@ import type { Metrics } from '../metrics/metrics.ts'
 import type { Databases } from '../postgres/databases.ts'
 import type { Queries } from '../query/answer-query.ts'
 import type { Secrets } from '../secrets.ts'
+import type { Sessions } from '../sessions/sessions.ts'
 import type { WrongTokens } from './middleware/credential/wrong-tokens.ts'
 
 /** What the routes need. Each exists once per process. */
@@ -24,6 +25,7 @@ export type Services = Readonly<{
   metrics: Metrics
   copies: Copies
   queries: Queries
+  sessions: Sessions
   jobQueue: JobQueue
   jobWaiter: JobWaiter
   /** Changes to the keys of one user run one after the other. */

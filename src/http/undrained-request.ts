@@ -9,6 +9,8 @@ import { PartLimit } from './part-limit.ts'
 export class UndrainedRequest extends IncomingMessage {
   /** Called with the number of body bytes as they arrive. */
   onBody: ((bytes: number) => void) | undefined
+  /** Node found an Upgrade header. Without an initial value: Node's constructor sets it. */
+  declare asksForUpgrade: boolean | null
 
   /** Undefined until the first bytes of a body come; null if it is not multipart. */
   #parts: PartLimit | null | undefined
@@ -17,6 +19,18 @@ export class UndrainedRequest extends IncomingMessage {
   /** It is a multipart body of too many parts: it was closed before the read that had them, and the rest was dropped. */
   get isCutOff(): boolean {
     return this.#isCutOff
+  }
+
+  /**
+   * Only a WebSocket of a session is one. Node would hand over the connection of every request with an Upgrade header, but
+   * clients may send `Upgrade: h2c` with any request, and its body must be read.
+   */
+  get upgrade(): boolean | null {
+    return this.asksForUpgrade && isSession(this)
+  }
+
+  set upgrade(asks: boolean | null) {
+    this.asksForUpgrade = asks
   }
 
   override push(chunk: Buffer | null, encoding?: BufferEncoding): boolean {
@@ -39,3 +53,9 @@ export class UndrainedRequest extends IncomingMessage {
     return this.listenerCount('end') === 0 && this.listenerCount('close') === 0
   }
 }
+
+function isSession({ headers, url, method }: IncomingMessage): boolean {
+  return method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket' && sessionPath.test(url ?? '')
+}
+
+const sessionPath = /^\/(user|u)\/[^/?]+\/api\/v4\/session\/?(\?|$)/

@@ -1,12 +1,12 @@
 import type { Account } from '../auth/account.ts'
-import type { Databases } from '../postgres/databases.ts'
+import { type Databases, tenantPools } from '../postgres/databases.ts'
 import { endBackendsUntilGone } from '../postgres/end-backend.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { findFlights } from './key-store.ts'
 
 /** Ends everything that a role is doing, here and in every other process. */
 export async function endSessions(databases: Databases, hostId: number, role: string): Promise<void> {
-  for (const pools of [databases.query, databases.copy, databases.job]) pools.closeRole(hostId, role)
+  for (const pools of tenantPools(databases)) pools.closeRole(hostId, role)
   await endUntilGone(databases, hostId, 'usename = $1', [role])
 }
 
@@ -20,7 +20,7 @@ export async function endRequests(
   { userId, hostId }: Account,
   role: string,
 ): Promise<void> {
-  for (const pools of [databases.query, databases.copy]) pools.closeRole(hostId, role)
+  for (const pools of [databases.query, databases.copy, databases.session]) pools.closeRole(hostId, role)
   const now = await clockOf(databases, hostId)
   const flights = await findFlights(databases.control, userId)
   const condition = `usename = $1 and backend_start <= $2::timestamptz and (pid, backend_start) not in (

@@ -18,6 +18,9 @@ export type Metrics = Readonly<{
   /** The guard of a host has ended something; `look` names the check that found it. */
   guardEnded: (look: string) => void
   watchGuard: (read: () => number) => void
+  /** `reason` names what ended it. */
+  sessionEnded: (reason: string) => void
+  watchSessions: (read: () => SessionStats) => void
   /** The Prometheus text format. */
   render: () => Promise<Readonly<{ type: string; text: string }>>
 }>
@@ -44,6 +47,7 @@ export type PoolStats = Readonly<{
   destroyed: number
 }>
 export type HostStats = Readonly<{ notifyQueue: number; xidAge: number; snapshotSeconds: number }>
+export type SessionStats = Readonly<{ open: number; inTransaction: number }>
 export type QueueStats = Readonly<{ pending: number; running: number }>
 
 /** The instruments of one process, in their own registry. */
@@ -57,6 +61,7 @@ export function createMetrics(): Metrics {
     ...poolInstruments(registry),
     ...hostInstruments(registry),
     ...guardInstruments(registry),
+    ...sessionInstruments(registry),
     render: async () => ({ type: registry.contentType, text: await registry.metrics() }),
   }
 }
@@ -269,6 +274,33 @@ function guardInstruments(registry: Registry) {
   return {
     guardEnded: (look: string) => ended.inc({ look }),
     watchGuard: (read: () => number) => {
+      source.read = read
+    },
+  }
+}
+
+function sessionInstruments(registry: Registry) {
+  const source = { read: (): SessionStats => ({ open: 0, inTransaction: 0 }) }
+  const ended = new Counter({
+    name: 'cartage_sessions_ended_total',
+    help: 'Sessions that ended, by reason',
+    labelNames: ['reason'],
+    registers: [registry],
+  })
+  new Gauge({
+    name: 'cartage_sessions',
+    help: 'Open sessions, and how many of them are in a transaction',
+    labelNames: ['state'],
+    registers: [registry],
+    collect() {
+      const { open, inTransaction } = source.read()
+      this.set({ state: 'open' }, open)
+      this.set({ state: 'in_transaction' }, inTransaction)
+    },
+  })
+  return {
+    sessionEnded: (reason: string) => ended.inc({ reason }),
+    watchSessions: (read: () => SessionStats) => {
       source.read = read
     },
   }

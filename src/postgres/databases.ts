@@ -26,7 +26,9 @@ export type Databases = Readonly<{
   query: RolePools
   copy: RolePools
   job: RolePools
-  /** Roles paused in the three pools above. */
+  /** Callers' sessions of many statements. */
+  session: RolePools
+  /** Roles paused in the four pools above. */
   paused: PausedRoles
   close: () => Promise<void>
 }>
@@ -37,12 +39,12 @@ export function openDatabases(config: Config, adminUrl: string, secrets: Secrets
   const control = new ControlPool(config, hosts.get(firstHostId), log)
   const admin = openAdmin(config, hosts, log)
   const paused = new PausedRoles()
-  const tenantPools = openTenantPools(config, hosts, admin, secrets, paused, log)
+  const pools = openTenantPools(config, hosts, admin, secrets, paused, log)
   const close = async () => {
-    await Promise.all([...Object.values(tenantPools), admin].map((pools) => pools.close()))
+    await Promise.all([...Object.values(pools), admin].map((each) => each.close()))
     await control.end()
   }
-  return { namespace: config.namespace, control, hosts, admin, ...tenantPools, paused, close }
+  return { namespace: config.namespace, control, hosts, admin, ...pools, paused, close }
 }
 
 function openAdmin(config: Config, hosts: Hosts, log: Log): RolePools {
@@ -72,7 +74,7 @@ function openTenantPools(
   secrets: Secrets,
   paused: PausedRoles,
   log: Log,
-): Pick<Databases, 'query' | 'copy' | 'job'> {
+): Pick<Databases, 'query' | 'copy' | 'job' | 'session'> {
   const common = {
     ...commonOptions(config, hosts, log),
     passwordOf: ({ role }: SessionTarget) => secrets.rolePassword(role),
@@ -110,8 +112,25 @@ function openTenantPools(
     maxPerRole: 4 * config.jobsPerUser,
     settings: { statement_timeout: config.jobTimeoutMs, ...serverKeepAlive(unreadMs) },
   })
-  return { query, copy, job }
+  // Its connections are never reused. A backend ends by itself too, should this process fail to end it.
+  const session = new RolePools({
+    ...common,
+    name: 'session',
+    openSocket: () => new RecyclingSocket(reads),
+    maxPerHost: config.sessionConnectionsPerHost,
+    maxPerRole: config.sessionsPerKey,
+    maxPerAccount: config.sessionsPerAccount,
+    settings: {
+      statement_timeout: config.queryTimeoutMs,
+      idle_in_transaction_session_timeout: Math.min(2 * config.sessionTransactionIdleMs, 2 ** 31 - 1),
+      ...serverKeepAlive(config.queryTimeoutMs + unreadMs),
+    },
+  })
+  return { query, copy, job, session }
 }
+
+/** The pools of callers: everything that a tenant's role does here. */
+export const tenantPools = ({ query, copy, job, session }: Databases) => [query, copy, job, session]
 
 function commonOptions(config: Config, hosts: Hosts, log: Log) {
   return {
@@ -143,23 +162,27 @@ function endBackendOn(admin: RolePools, hosts: Hosts): EndBackend {
 }
 
 /** State of every pool of this process. (pg.Pool does not count the connections it closes.) */
-export function connectionStats({ control, admin, query, copy, job }: Databases) {
-  const { totalCount, idleCount, waitingCount } = control
+export function connectionStats(databases: Databases) {
+  const { totalCount, idleCount, waitingCount } = databases.control
   return [
     { name: 'control', open: totalCount, idle: idleCount, waiting: waitingCount, destroyed: 0 },
-    ...[admin, query, copy, job].map((pools) => pools.stats()),
+    ...[databases.admin, ...tenantPools(databases)].map((pools) => pools.stats()),
   ]
 }
 
 /** The maximum number of connections from one process to one host. */
 export function connectionBudget(config: Config, hostId: number): number {
-  const forTenants = config.connectionsPerHost + config.copiesPerProcess + jobConnections(config)
   return (
-    forTenants +
+    tenantConnections(config) +
     adminConnectionsPerHost +
     guardConnections +
     (hostId === firstHostId ? controlConnections : 0)
   )
+}
+
+export function tenantConnections(config: Config): number {
+  const { connectionsPerHost, copiesPerProcess, sessionConnectionsPerHost } = config
+  return connectionsPerHost + copiesPerProcess + sessionConnectionsPerHost + jobConnections(config)
 }
 
 /** A worker that takes over a dead worker's jobs may have twice its share. */

@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.ts'
 import type { Log } from '../log/log.ts'
-import { connectionBudget } from './databases.ts'
+import { connectionBudget, jobConnections, tenantConnections } from './databases.ts'
 import { firstHostId } from './hosts.ts'
 import { ScramClient } from './wire/scram-client.ts'
 
@@ -13,9 +13,9 @@ export async function fitConnections(config: Config, adminUrl: string, log: Log)
   const wanted = connectionBudget(config, firstHostId)
   if (wanted <= room) return config
   const fitted = shrink(config, room)
-  const { connectionsPerHost, copiesPerProcess, jobConnectionsPerHost } = fitted
+  const { connectionsPerHost, copiesPerProcess, jobConnectionsPerHost, sessionConnectionsPerHost } = fitted
   log.warn(
-    { wanted, room, connectionsPerHost, copiesPerProcess, jobConnectionsPerHost },
+    { wanted, room, connectionsPerHost, copiesPerProcess, jobConnectionsPerHost, sessionConnectionsPerHost },
     'PostgreSQL allows fewer connections than configured: limits lowered. Raise its max_connections',
   )
   return fitted
@@ -23,17 +23,16 @@ export async function fitConnections(config: Config, adminUrl: string, log: Log)
 
 /** Every kind of work gives up the same share; the service's own connections stay. */
 function shrink(config: Config, room: number): Config {
-  const { connectionsPerHost, copiesPerProcess } = config
-  const jobs = Math.max(config.jobConnectionsPerHost, 2 * config.jobsPerWorker)
-  const forTenants = connectionsPerHost + copiesPerProcess + jobs
+  const forTenants = tenantConnections(config)
   const forService = connectionBudget(config, firstHostId) - forTenants
   const share = Math.max(0, room - forService) / forTenants
   const part = (count: number, least: number) => Math.max(least, Math.floor(count * share))
-  const jobConnectionsPerHost = part(jobs, 2)
+  const jobConnectionsPerHost = part(jobConnections(config), 2)
   return Object.freeze({
     ...config,
-    connectionsPerHost: part(connectionsPerHost, 2),
-    copiesPerProcess: part(copiesPerProcess, 1),
+    connectionsPerHost: part(config.connectionsPerHost, 2),
+    copiesPerProcess: part(config.copiesPerProcess, 1),
+    sessionConnectionsPerHost: part(config.sessionConnectionsPerHost, 1),
     jobConnectionsPerHost,
     jobsPerWorker: Math.min(config.jobsPerWorker, Math.floor(jobConnectionsPerHost / 2)),
   })

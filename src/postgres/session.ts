@@ -23,6 +23,8 @@ export class Session {
   isLeftBehind = false
   /** Called when the borrower has released the session. */
   onFree: (() => void) | null = null
+  /** Called when the connection has ended, for whatever reason. */
+  onEnd: (() => void) | null = null
   readonly #owner: Owner
   readonly #answerMs: number
   #transactionStatus: WireOutcome['transactionStatus'] = 'I'
@@ -52,6 +54,11 @@ export class Session {
 
   get isAlive(): boolean {
     return this.#ended === null
+  }
+
+  /** Of the last answer: in no transaction, in one, or in one that has failed. */
+  get transactionStatus(): WireOutcome['transactionStatus'] {
+    return this.#transactionStatus
   }
 
   /** Bytes sent and received, while a caller's statement waits for the server; else undefined. */
@@ -208,6 +215,7 @@ export class Session {
     const stream = socketOf(this.client)
     const busy = this.#running !== null
     this.#owner.onGone(this, busy && !stream.destroyed)
+    this.onEnd?.()
     if (busy) stream.destroy()
     else {
       await Promise.race([this.client.end().catch(() => undefined), destroyLater(stream)])

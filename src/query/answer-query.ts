@@ -96,7 +96,8 @@ async function answerOnce(
   })
 }
 
-async function learnTypes(
+/** Looks types of parameters up, on a connection of its own. */
+export async function learnTypes(
   { databases, parameterTypes, limitMs }: Queries,
   principal: Principal,
   oids: readonly number[],
@@ -107,7 +108,7 @@ async function learnTypes(
   )
 }
 
-function createFormat(query: Query): RowFormat {
+export function createFormat(query: Query): RowFormat {
   switch (query.format) {
     case 'json':
       return new JsonFormat(query)

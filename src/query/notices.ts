@@ -9,14 +9,17 @@ export class Notices {
     return this.#byKind ?? none
   }
 
-  add({ severity, message }: Pick<WireError, 'severity' | 'message'>): void {
+  /** False if there are too many already. */
+  add({ severity, message }: Pick<WireError, 'severity' | 'message'>): boolean {
     this.#characters += message.length
-    if (this.#characters > maxCharacters) return
+    if (this.#characters > maxCharacters) return false
     const kind = `${severity.toLowerCase()}s`
     this.#byKind ??= new Map()
     const messages = this.#byKind.get(kind) ?? []
-    if (messages.length < maxMessages) messages.push(message)
+    const hasRoom = messages.length < maxMessages
+    if (hasRoom) messages.push(message)
     this.#byKind.set(kind, messages)
+    return hasRoom
   }
 }
 

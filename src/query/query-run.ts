@@ -32,6 +32,8 @@ export type QueryRunOptions = Readonly<{
   maxRowBytes: number
   /** Checks what a caller with a key created without event triggers. */
   checkMade: (() => Promise<void>) | undefined
+  /** Called with each notice that the summary will have. */
+  onNotice?: ((notice: WireError) => void) | undefined
 }>
 
 /**
@@ -77,7 +79,7 @@ export class QueryRun implements RunHandler {
     options.format.begin(this.#out)
     const bind = options.bind && ((types: readonly number[]) => this.#bind(types))
     run
-      .send(messagesOf(options.encoded, bind, run.session.cleaning), this)
+      .send(messagesOf(options.encoded, bind, run.isKept ? [] : run.session.cleaning), this)
       .then(() => this.#release())
       .catch((error: unknown) => this.#lose(error))
   }
@@ -114,7 +116,7 @@ export class QueryRun implements RunHandler {
 
   notice(notice: WireError): void {
     this.#isUnconfirmed ||= isUnconfirmed(notice)
-    this.#notices.add(notice)
+    if (this.#notices.add(notice)) this.#options.onNotice?.(notice)
   }
 
   copyOut(): void {
@@ -127,6 +129,9 @@ export class QueryRun implements RunHandler {
 
   parameterStatus(name: string, value: string): void {
     if (name === 'client_encoding' && value !== 'UTF8') this.#run.stop(errors.clientEncodingFixed())
+    // The next text would mean something else to PostgreSQL than to the check of its statements.
+    if (name === 'standard_conforming_strings' && value !== 'on' && this.#run.isKept)
+      this.#run.stop(errors.settingFixed(name, 'on'))
   }
 
   answered(outcome: WireOutcome): void {
@@ -146,7 +151,7 @@ export class QueryRun implements RunHandler {
       return session.endReason ?? databaseError(error, this.#options.statement, isOverTime)
     }
     if (this.#isUnconfirmed) return errors.statementOutcomeUnknown(undefined)
-    if (transactionStatus !== 'I') return stopReason ?? errors.transactionOpen()
+    if (transactionStatus !== 'I' && !this.#run.isKept) return stopReason ?? errors.transactionOpen()
     return stopReason && this.#isDropping ? completed(stopReason) : undefined
   }
 
@@ -279,7 +284,7 @@ const mostUnsent = 8
 const longRowBytes = 1024 ** 2
 
 /** The answer exceeded a limit, but the statement had already completed. */
-function completed({ code, kind, message, extras }: AppError): AppError {
+export function completed({ code, kind, message, extras }: AppError): AppError {
   const detail = 'The statement itself has completed: what it wrote is stored'
   return new AppError(code, kind, message, { ...extras, detail })
 }

@@ -32,6 +32,7 @@ import type { Check } from '../postgres/guard/look.ts'
 import { lookAtSettings } from '../postgres/guard/settings-look.ts'
 import { hostPressures } from '../postgres/host-pressure.ts'
 import { openQueries } from '../query/answer-query.ts'
+import { Sessions } from '../sessions/sessions.ts'
 import { loadGrammar } from '../sql/grammar.ts'
 import { unlessAborted } from '../waiting/unless-aborted.ts'
 import { startWorker } from '../worker/worker.ts'
@@ -90,8 +91,10 @@ async function startParts(
   const directory = makeDirectory(installation, lost, started)
   const refusals = startAudit(installation, config, started)
   const readiness = { isReady: false }
+  const shared = buildShared(config, installation)
   const services: Services = {
-    ...buildShared(config, installation),
+    ...shared,
+    sessions: new Sessions({ ...shared, directory }),
     directory,
     refusals,
     adminToken: keys.adminToken,
@@ -225,7 +228,7 @@ async function openHttp(
   const stop = async () => {
     // Load balancers must have seen that it is not ready before it closes.
     if (http) await sleep(shutdownDelayMs)
-    // The server waits for open requests: those that wait for a job are answered now.
+    // The server waits for open requests: those that wait for a job are answered now. It ends sessions itself.
     await Promise.all([services.jobWaiter.stop(), server.close()])
   }
   started.push({ name: 'requests', limitMs: shutdownDelayMs + shutdownGraceMs, stop })

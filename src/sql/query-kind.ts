@@ -6,9 +6,18 @@ import { type ParsedStatement, parseStatements, taggedNode } from './statements.
 /** True if the text contains a COPY. In a plain query its data would be lost silently. */
 export function containsCopy(text: string): boolean {
   // Most texts need no parsing: a keyword has only one spelling.
-  if (text.length > maxCharacters || !/copy/i.test(text)) return false
+  return contains(text, 'CopyStmt', /copy/i)
+}
+
+/** True if the text contains a LISTEN. */
+export function containsListen(text: string): boolean {
+  return contains(text, 'ListenStmt', /listen/i)
+}
+
+function contains(text: string, tag: ParsedStatement['tag'], keyword: RegExp): boolean {
+  if (text.length > maxCharacters || !keyword.test(text)) return false
   const parsed = parseStatements(text)
-  return parsed.ok && parsed.statements.some(({ tag }) => tag === 'CopyStmt')
+  return parsed.ok && parsed.statements.some((statement) => statement.tag === tag)
 }
 
 export type Paging = {

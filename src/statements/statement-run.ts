@@ -13,6 +13,11 @@ export type StatementRunOptions = Readonly<{
   limitMs: number
   /** Fires when the client leaves. */
   gone: AbortLike
+  /**
+   * Keeps the session as the statement leaves it, with its transaction and settings. Called when the next statement may be
+   * sent.
+   */
+  keep?: (() => void) | undefined
 }>
 
 export type RunHandler = WireHandler & {
@@ -112,6 +117,11 @@ export class StatementRun {
     return this.elapsedMs >= this.#options.limitMs
   }
 
+  /** Its session goes on with more statements of the caller: it is not cleaned. */
+  get isKept(): boolean {
+    return this.#options.keep !== undefined
+  }
+
   /** Cancels the statement. Only the first reason counts. */
   stop(reason: AppError): void {
     if (this.#isOver || this.#stopReason) return
@@ -143,8 +153,9 @@ export class StatementRun {
     if (this.#isReleased) return
     this.#isReleased = true
     this.end()
-    if (this.#stopped) return this.#stopped.then(() => this.session.release())
-    this.session.release()
+    const { keep = () => this.session.release() } = this.#options
+    if (this.#stopped) return this.#stopped.then(keep)
+    keep()
   }
 
   #timeOut(): void {

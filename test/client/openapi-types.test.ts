@@ -89,6 +89,7 @@ const others = [
   'whoAmIByV3',
   'readMetrics',
   'downloadCommandLine',
+  'openSession',
 ]
 
 test('an answer has the members and kinds of values that the types of the client say, by the OpenAPI document', async (t) => {

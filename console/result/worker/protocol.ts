@@ -60,6 +60,10 @@ export type ToWorker =
       account: string
       json: Readonly<{ q: string }>
     }>
+  /** Bytes of an answer that comes over a session. */
+  | Readonly<{ kind: 'feed'; bytes: Uint8Array }>
+  /** The end of such an answer; without an outcome it is complete. */
+  | Readonly<{ kind: 'fed'; outcome?: ResultOutcome }>
   | Readonly<{ kind: 'stop' }>
   | { [Q in Question]: Readonly<{ kind: 'ask'; id: number; question: Q } & Questions[Q]['ask']> }[Question]
 

@@ -27,6 +27,8 @@ const stopped = new AbortController()
 worker.onmessage = async ({ data }) => {
   if (data.kind === 'stop') stopped.abort()
   else if (data.kind === 'ask') worker.postMessage({ kind: 'answer', id: data.id, answer: answer(data) })
+  else if (data.kind === 'feed') feed(data.bytes)
+  else if (data.kind === 'fed') endFeed(data.outcome)
   else worker.postMessage({ kind: 'ended', outcome: await run(data), progress: progress() })
 }
 
@@ -89,17 +91,40 @@ const refused = ({ message, status, body, requestId, retryAfterSeconds }: Cartag
   facts: { status, body, requestId, retryAfterSeconds },
 })
 
+const news = () => {
+  told ??= new News()
+  return told
+}
+let told: News | undefined
+let isFull = false
+
+function feed(bytes: Uint8Array): void {
+  if (isFull) return
+  stored.add(bytes)
+  news().tell()
+  if (stored.bytes <= maxBytes) return
+  isFull = true
+  worker.postMessage({ kind: 'ended', outcome: { kind: 'full' }, progress: progress() })
+}
+
+function endFeed(outcome: ResultOutcome | undefined): void {
+  if (!isFull) worker.postMessage({ kind: 'ended', outcome: outcome ?? readEnd(), progress: progress() })
+}
+
 async function receive({ body }: HttpResponse): Promise<ResultOutcome> {
-  const news = new News()
   for await (const value of body) {
     // The first rows are posted before the rest of the first chunk is parsed.
-    const parts = news.isHeadTold ? [value] : [value.subarray(0, headBytes), value.subarray(headBytes)]
+    const parts = news().isHeadTold ? [value] : [value.subarray(0, headBytes), value.subarray(headBytes)]
     for (const part of parts) {
       stored.add(part)
-      news.tell()
+      news().tell()
     }
     if (stored.bytes > maxBytes) return { kind: 'full' }
   }
+  return readEnd()
+}
+
+function readEnd(): ResultOutcome {
   const { time, total_rows, notices = [], warnings = [] } = stored.readTail()
   return { kind: 'done', seconds: time, totalRows: total_rows, warnings, notices }
 }

@@ -42,12 +42,12 @@ export type CopyFromOptions = Omit<CopyToOptions, 'isRepeatable'> &
     create?: string | undefined
   }>
 
-export type SqlCall = {
-  <Row = Record<string, unknown>>(sql: Statement, options?: SqlOptions): Promise<SqlAnswer<Row>>
+export type SqlCall<Options = SqlOptions> = {
+  <Row = Record<string, unknown>>(sql: Statement, options?: Options): Promise<SqlAnswer<Row>>
   <Row = Record<string, unknown>>(parts: TemplateStringsArray, ...values: SqlValue[]): Promise<SqlAnswer<Row>>
 }
-export type RowsCall = {
-  <Row = Record<string, unknown>>(sql: Statement, options?: SqlOptions): RowStream<Row>
+export type RowsCall<Options = SqlOptions> = {
+  <Row = Record<string, unknown>>(sql: Statement, options?: Options): RowStream<Row>
   <Row = Record<string, unknown>>(parts: TemplateStringsArray, ...values: SqlValue[]): RowStream<Row>
 }
 

@@ -24,6 +24,17 @@ export function sqlCaller(services: CallerServices, request: FastifyRequest): Pr
   return known ? access(known) : identifyCaller(services, request).then(access)
 }
 
+/** The same for a session, whose credential comes in a message. */
+export async function sessionCaller(
+  services: CallerServices,
+  request: FastifyRequest,
+  credential: Credential,
+): Promise<Principal> {
+  const known = recall(services.directory, nameIn(request), credential)
+  request.identification = known ?? (await identifyOnce(services, request, credential))
+  return requireSqlAccess(services.directory, request.identification)
+}
+
 /** The holder of a master key, for the job endpoints. */
 export async function jobsCaller(services: CallerServices, request: FastifyRequest): Promise<Principal> {
   return requireMasterForJobs(await identifyCaller(services, request))
@@ -41,7 +52,8 @@ export async function identifyCaller(
   services: CallerServices,
   request: FastifyRequest,
 ): Promise<Identification> {
-  request.identification ??= recallCaller(services, request) ?? (await identifyOnce(services, request))
+  request.identification ??=
+    recallCaller(services, request) ?? (await identifyOnce(services, request, credentialIn(request)))
   return request.identification
 }
 
@@ -54,9 +66,12 @@ export function recallCaller(
   return request.identification ?? undefined
 }
 
-async function identifyOnce(services: CallerServices, request: FastifyRequest): Promise<Identification> {
+async function identifyOnce(
+  services: CallerServices,
+  request: FastifyRequest,
+  credential: Credential,
+): Promise<Identification> {
   const name = nameIn(request)
-  const credential = credentialIn(request)
   const find = () => identify(services.directory, name, credential)
   const identification = await services.wrongTokens.attempt(
     clientAddress(request),

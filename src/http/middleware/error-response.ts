@@ -1,6 +1,8 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { ErrorCode } from '../../contract/error-codes.ts'
+import type { ErrorMembers } from '../../contract/session-frames.ts'
 import { AppError, type ErrorKind, errors } from '../../errors.ts'
+import type { Log } from '../../log/log.ts'
 import { hasSqlstate, sqlstate } from '../../postgres/sqlstate.ts'
 import { toClientError } from '../../postgres/wire/wire-error.ts'
 import { challengeFor } from './credential/browsers.ts'
@@ -51,6 +53,21 @@ function respond(thrown: Thrown, request: FastifyRequest, reply: FastifyReply, b
     .code(status)
     .type('application/json; charset=utf-8')
     .send(body(error, reply.getHeader(hintHeader)))
+}
+
+/** The same as a member of a frame, with its status. */
+export function errorMembers(thrown: unknown, log: Pick<Log, 'error'>): ErrorMembers {
+  const error = toAppError(thrown as Thrown)
+  if (error.kind === 'broken') log.error({ err: thrown }, 'statement of a session failed')
+  const { code, extras } = error
+  const retry = { retry_after: extras.retryAfterSeconds }
+  return {
+    error: [error.message],
+    code,
+    status: statusByKind[error.kind],
+    ...detailedBody(error, undefined),
+    ...retry,
+  }
 }
 
 const credentialErrors: ReadonlySet<ErrorCode> = new Set([

@@ -52,5 +52,7 @@ function countRequest(metrics: Metrics, request: FastifyRequest, reply: FastifyR
 }
 
 function statusOf(reply: FastifyReply): number | 'aborted' {
-  return reply.raw.writableFinished ? reply.raw.statusCode : 'aborted'
+  const { writableFinished, statusCode } = reply.raw
+  // A WebSocket is answered past Node's response.
+  return writableFinished || statusCode === 101 ? statusCode : 'aborted'
 }

@@ -1,12 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, preHandlerHookHandler } from 'fastify'
 import { LRUCache } from 'lru-cache'
 import { type RateBucket, type RateVerdict, takeRequest } from '../../accounts/rate-limit-store.ts'
-import type { Account } from '../../auth/account.ts'
+import type { Account, Principal } from '../../auth/account.ts'
 import type { Identification } from '../../auth/identify.ts'
 import type { Config } from '../../config/config.ts'
 import { parseRate, type Rate } from '../../config/config-variables.ts'
 import type { EndpointGroup } from '../../contract/admin-names.ts'
-import { errors } from '../../errors.ts'
+import { type AppError, errors } from '../../errors.ts'
 import type { Services } from '../services.ts'
 import { accountOfHolder, identifyCaller, recallCaller } from './authenticate.ts'
 
@@ -31,7 +31,7 @@ export function requireRateGroups(app: FastifyInstance): void {
  * reach the database.
  */
 export function limitRates(app: FastifyInstance, services: Services): void {
-  const refused: Refusals = new LRUCache({ max: 10_000 })
+  const refused = refusalsOf(services)
   app.addHook('onRoute', (route) => {
     const group = route.config?.rateGroup
     if (!group) return
@@ -42,6 +42,20 @@ export function limitRates(app: FastifyInstance, services: Services): void {
     }
     route.preHandler = [limit, ...[route.preHandler ?? []].flat()]
   })
+}
+
+/** Counts a statement of a session like a request to the SQL endpoint. */
+export async function limitStatement(services: Services, { account, key }: Principal): Promise<void> {
+  const rate = rateOf(services.config, account, 'sql')
+  if (!rate) return
+  const bucket = key.type === 'default' ? ('sql without a key' as const) : 'sql'
+  const verdict = await checkRate(services, refusalsOf(services), account, bucket, rate)
+  if (!verdict.isAllowed) throw refusal(services, 'sql', verdict)
+}
+
+function refusal({ metrics }: Services, group: EndpointGroup, { retrySeconds }: RateVerdict): AppError {
+  metrics.rateLimited(group)
+  return errors.rateLimited(Math.max(1, Math.ceil(retrySeconds)))
 }
 
 /** Most callers are cached and have no limit: they need not wait. */
@@ -65,13 +79,20 @@ async function limitRate(
   const bucket = caller.isStranger ? (`${group} without a key` as const) : group
   const verdict = await checkRate(services, refused, caller.account, bucket, rate)
   setLimitHeaders(reply, rate, verdict)
-  if (verdict.isAllowed) return
-  services.metrics.rateLimited(group)
-  throw errors.rateLimited(Math.max(1, Math.ceil(verdict.retrySeconds)))
+  if (!verdict.isAllowed) throw refusal(services, group, verdict)
 }
 
 /** By the monotonic clock. */
 type Refusals = LRUCache<string, Readonly<{ retryAt: number; resetAt: number }>>
+
+/** One for all routes of a process. */
+function refusalsOf({ directory }: Services): Refusals {
+  const known = refusals.get(directory) ?? new LRUCache({ max: 10_000 })
+  refusals.set(directory, known)
+  return known
+}
+
+const refusals = new WeakMap<object, Refusals>()
 
 type CountedCaller = Readonly<{ account: Account; isStranger: boolean }>
 

@@ -47,7 +47,7 @@ function knownOf(all: Parameters): Parameters {
   }
 }
 
-function choiceInAnyCase<T extends string>(
+export function choiceInAnyCase<T extends string>(
   parameters: Parameters,
   name: string,
   choices: readonly T[],
@@ -59,14 +59,14 @@ function choiceInAnyCase<T extends string>(
   return choiceOf({ [name]: typeof value === 'string' ? value.toLowerCase() : value }, name, choices)
 }
 
-function sqlOf(parameters: Parameters): string {
+export function sqlOf(parameters: Parameters): string {
   const sql = textOf(parameters, 'q')
   if (sql === undefined || sql.trim() === '') throw errors.badRequest('You must indicate a sql query')
   return sql
 }
 
 /** The JSON text of each value. A JSON body has `params` as text too: see the route. */
-function paramsOf(parameters: Parameters): readonly string[] | undefined {
+export function paramsOf(parameters: Parameters): readonly string[] | undefined {
   const text = textOf(parameters, 'params')
   if (text === undefined) return undefined
   if (text.length > maxParamsLength) throw errors.paramsTooLarge(maxParamsLength)

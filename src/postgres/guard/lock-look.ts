@@ -1,5 +1,5 @@
 import { errors } from '../../errors.ts'
-import type { Databases } from '../databases.ts'
+import { type Databases, tenantPools } from '../databases.ts'
 import type { Session } from '../session.ts'
 import { adminTarget } from '../session-target.ts'
 import { hasSqlstate, sqlstate } from '../sqlstate.ts'
@@ -89,10 +89,10 @@ class LockWatch {
 
   /** Tenants' locks on objects that matter. */
   #suspects(locks: readonly SeenLock[], act: Suspect['act']): readonly Suspect[] {
-    const { query, copy, job } = this.#databases
+    const pools = tenantPools(this.#databases)
     return locks.flatMap((lock) => {
       const place = isRowHeld(lock, act) ? 'shared' : placeOf(lock)
-      const session = [query, copy, job].map((pools) => pools.find(this.#hostId, lock.pid)).find(Boolean)
+      const session = pools.map((each) => each.find(this.#hostId, lock.pid)).find(Boolean)
       const role = session?.target.role ?? this.#roles.get(lock.roleId ?? 0) ?? ''
       return place && this.#isTenant.test(role) ? [{ lock, act, place, role, session }] : []
     })

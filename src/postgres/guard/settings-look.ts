@@ -1,5 +1,5 @@
 import { errors } from '../../errors.ts'
-import type { Databases } from '../databases.ts'
+import { type Databases, tenantPools } from '../databases.ts'
 import { tenantRolePattern } from '../tenant-names.ts'
 import type { Check, Ended, GuardedHost } from './look.ts'
 import { OwnersTurn } from './owners-turn.ts'
@@ -57,11 +57,10 @@ class RoleEndings {
 
   /** False: a statement runs in another process, which may be about to end it. */
   async endAll(hostId: number, role: string, ask: Ask): Promise<boolean> {
-    const { query, copy, job, paused } = this.#databases
+    const { paused } = this.#databases
+    const pools = tenantPools(this.#databases)
     const running = await ask<{ pid: number }>(runningOf, [role])
-    const sessions = running.map(({ pid }) =>
-      [query, copy, job].map((pools) => pools.find(hostId, pid)).find(Boolean),
-    )
+    const sessions = running.map(({ pid }) => pools.map((each) => each.find(hostId, pid)).find(Boolean))
     if (sessions.includes(undefined) && !this.#ownersTurn.isOver(`${hostId}/${role}`)) return false
     paused.pause(hostId, role, pauseMs)
     for (const session of sessions) session?.endFor(errors.settingsTooLarge())

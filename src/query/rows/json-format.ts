@@ -51,6 +51,6 @@ export class JsonFormat implements RowFormat {
 
 const fieldMembers = remembered((fields: readonly Field[]) => Buffer.from(fields.map(fieldMember).join(',')))
 
-function fieldMember({ name, type, pgtype }: Field): string {
+export function fieldMember({ name, type, pgtype }: Field): string {
   return `${JSON.stringify(name)}:${JSON.stringify({ type, pgtype })}`
 }

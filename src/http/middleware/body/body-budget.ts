@@ -6,6 +6,13 @@ import type { Services } from '../../services.ts'
 import { UndrainedRequest } from '../../undrained-request.ts'
 import { clientAddress, networkOf } from '../credential/client-address.ts'
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Messages of sessions count too. */
+    bodyBudget: BodyBudget
+  }
+}
+
 /**
  * Limits the memory of request bodies, from their headers until the answer. A body counts with its announced length, or
  * without one with what has arrived. A caller over its share is refused before its body is read. Streams are not held
@@ -13,6 +20,7 @@ import { clientAddress, networkOf } from '../credential/client-address.ts'
  */
 export function limitBodies(app: FastifyInstance, services: Services): void {
   const budget = new BodyBudget(services.config.bodyMemoryBytes)
+  app.decorate('bodyBudget', budget)
   app.addHook('preParsing', (request, reply, _payload, done) => {
     const announced = announcedBytes(request)
     if (announced <= uncountedBytes || request.routeOptions.config?.isStreaming) return done()
@@ -75,7 +83,7 @@ function hold(
 }
 
 /** An account; for callers without a key, an address. */
-type BodyHolder = Readonly<{ name: string; isStranger: boolean }>
+export type BodyHolder = Readonly<{ name: string; isStranger: boolean }>
 
 /**
  * Each holder may hold as much as is left free, anonymous callers a quarter of that: so none can take all, and a new
@@ -114,4 +122,4 @@ export class BodyBudget {
 }
 
 /** The maximum size of request headers. */
-const uncountedBytes = 16 * 1024
+export const uncountedBytes = 16 * 1024

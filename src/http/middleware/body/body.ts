@@ -151,7 +151,7 @@ function hasBody({ headers, raw }: FastifyRequest): boolean {
  * The body with null for the member, and the member's text; of members with one name the last counts, as for the
  * parser.
  */
-function cutOut(member: string, text: string): [rest: string, value: string | undefined] {
+export function cutOut(member: string, text: string): [rest: string, value: string | undefined] {
   let rest = ''
   let value: string | undefined
   let at = 0

@@ -1,0 +1,67 @@
+import { signal } from '@preact/signals'
+import { ClientSession } from '../../src/client/session/client-session.ts'
+import { SessionLink } from '../../src/client/session/session-link.ts'
+import { pathOf } from '../../src/contract/operations.ts'
+import type { TransactionState } from '../../src/contract/session-frames.ts'
+import { controlsTransaction, type StatementRange } from '../../src/sql-text/statements.ts'
+import { serviceAddress } from '../parts/browser/address.ts'
+import type { RunAs } from './runs.ts'
+
+/** The open transaction of the editor; `lost`: why it was rolled back. */
+export type EditorTransaction = Readonly<{
+  state: Exclude<TransactionState, 'none'> | 'lost'
+  as: RunAs
+  reason?: string
+}>
+
+export const transaction = signal<EditorTransaction | undefined>(undefined)
+
+type Held = Readonly<{ session: ClientSession; as: RunAs }>
+
+/** A session is held only while a transaction is open: others may need it. */
+let held: Held | undefined
+
+/** Statements of a transaction share a session; all others run by themselves. */
+export const isForSession = (statements: readonly StatementRange[]) =>
+  held !== undefined || statements.some(({ text }) => controlsTransaction(text))
+
+/** The label of the key, if the open transaction runs with another one. */
+export const otherHolder = (as: RunAs) =>
+  held && held.as.credential.token !== as.credential.token ? held.as.label : undefined
+
+/** The session of the open transaction, or a new one. */
+export async function takeSession(as: RunAs, stop: AbortSignal): Promise<ClientSession> {
+  if (held) return held.session
+  const { username, token } = as.credential
+  const path = pathOf('openSession', { name: username })
+  const open = { username, ...(token === null ? {} : { token }) }
+  const link = new SessionLink({ baseUrl: serviceAddress, path, open, WebSocket: undefined, signal: stop })
+  await link.opened
+  const session = new ClientSession(link, 'string')
+  held = { session, as }
+  void session.ended.then((error) => tellLost(session, as, error.message))
+  return session
+}
+
+/** Call it after a statement: shows the transaction, or ends the session that is no longer needed. */
+export function noteTransaction(): void {
+  if (!held || held.session.lost) return
+  const { session, as } = held
+  const { transaction: state } = session
+  if (state !== 'none') transaction.value = { state, as }
+  else leaveTransaction()
+}
+
+/** Ends the session. An open transaction is rolled back. */
+export function leaveTransaction(): void {
+  const left = held
+  held = undefined
+  transaction.value = undefined
+  left?.session.close()
+}
+
+function tellLost(session: ClientSession, as: RunAs, reason: string): void {
+  if (held?.session !== session) return
+  held = undefined
+  transaction.value = transaction.value && { state: 'lost', as, reason }
+}

@@ -1,0 +1,59 @@
+import { pathOf } from '../../contract/operations.ts'
+import type { Numbers } from '../exact-json.ts'
+import { ClientSession } from '../session/client-session.ts'
+import { SessionLink } from '../session/session-link.ts'
+import type { WebSocketClass } from '../session/web-socket.ts'
+import type { Waiting } from './jobs-api.ts'
+
+export type SessionsOf = Readonly<{
+  baseUrl: string
+  account: string
+  username: string
+  token: string
+  numbers: Numbers
+  WebSocket: WebSocketClass | undefined
+}>
+
+export type TransactionOptions = Waiting &
+  Readonly<{ isolation?: 'read committed' | 'repeatable read' | 'serializable'; isReadOnly?: boolean }>
+
+/** A session inside of its transaction. */
+export type Transaction = Pick<ClientSession, 'sql' | 'rows' | 'download'>
+
+export function sessionsOf({ baseUrl, account, username, token, numbers, WebSocket }: SessionsOf) {
+  const path = pathOf('openSession', { name: account })
+
+  const session = async ({ signal }: Waiting = {}): Promise<ClientSession> => {
+    const link = new SessionLink({ baseUrl, path, open: { token, username }, WebSocket, signal })
+    await link.opened
+    return new ClientSession(link, numbers)
+  }
+
+  /**
+   * Runs `work` in one transaction: committed if it returns, rolled back if it throws. A statement that failed fails the
+   * transaction, even if `work` caught its error.
+   */
+  const transaction = async <T>(
+    work: (tx: Transaction) => Promise<T>,
+    { signal, ...options }: TransactionOptions = {},
+  ): Promise<T> => {
+    const open = await session(signal ? { signal } : {})
+    try {
+      await open.sql(beginning(options))
+      const result = await work(open)
+      signal?.throwIfAborted()
+      // COMMIT of a failed transaction would be a rollback without an error.
+      if (open.transaction === 'failed') await open.sql('select 1')
+      await open.sql('commit')
+      return result
+    } finally {
+      open.close()
+    }
+  }
+  return { session, transaction }
+}
+
+function beginning({ isolation, isReadOnly }: TransactionOptions): string {
+  const level = isolation ? ` isolation level ${isolation}` : ''
+  return `begin${level}${isReadOnly ? ' read only' : ''}`
+}

@@ -1,0 +1,95 @@
+import { type Principal, sessionTargetOf } from '../auth/account.ts'
+import { errors } from '../errors.ts'
+import type { Databases } from '../postgres/databases.ts'
+import type { AbortLike } from '../postgres/pools/interruption.ts'
+import type { Session } from '../postgres/session.ts'
+import { explainRevocation, lendSession } from './lend-session.ts'
+import { requireListed } from './require-listed.ts'
+import { StatementRun } from './statement-run.ts'
+
+export type KeptSessionOptions = Readonly<{
+  databases: Databases
+  limitMs: number
+  /** Called once when the connection is lost, or was ended by somebody else. Not after `end`. */
+  onLost: () => void
+}>
+
+/**
+ * A caller's connection for many statements, one at a time: what `runAs` is for one. The first statement opens it. It is
+ * closed at the end and never used by another caller, so nothing that a statement leaves behind is cleaned.
+ */
+export class KeptSession {
+  readonly #options: KeptSessionOptions
+  #session: Session | null = null
+  #isEnded = false
+  /** Called when the connection has ended while a statement runs. */
+  #onCut: (() => void) | null = null
+
+  constructor(options: KeptSessionOptions) {
+    this.#options = options
+  }
+
+  get transactionStatus(): Session['transactionStatus'] {
+    return this.#session?.transactionStatus ?? 'I'
+  }
+
+  /** Set if the guard of the host has ended it. */
+  get endReason(): Session['endReason'] {
+    return this.#session?.endReason ?? null
+  }
+
+  get isConnected(): boolean {
+    return this.#session?.isAlive ?? false
+  }
+
+  /** Runs one text with the rights of the caller's key. Settles when the connection is idle again, or lost. */
+  async run<T>(
+    principal: Principal,
+    text: string,
+    gone: AbortLike,
+    work: (run: StatementRun) => Promise<T>,
+  ): Promise<T> {
+    requireListed(principal, text)
+    const session = await this.#open(principal, gone)
+    const idle = new Promise<void>((resolve) => {
+      this.#onCut = resolve
+    })
+    const { databases, limitMs } = this.#options
+    const keep = () => this.#onCut?.()
+    const run = new StatementRun({ databases, session, limitMs, gone, keep })
+    try {
+      return await explainRevocation(principal, work(run))
+    } finally {
+      await run.releaseUnsent()
+      if (session.isAlive) await idle
+      this.#onCut = null
+    }
+  }
+
+  /** Closes the connection: the server rolls back what is not committed. */
+  async end(): Promise<void> {
+    this.#isEnded = true
+    await this.#session?.destroy()
+  }
+
+  async #open(principal: Principal, gone: AbortLike): Promise<Session> {
+    if (this.#session) {
+      await principal.confirm()
+      if (!this.#session.isAlive) throw errors.databaseUnavailable()
+      return this.#session
+    }
+    const { databases } = this.#options
+    const session = await lendSession(principal, databases.session.acquire(sessionTargetOf(principal), gone))
+    session.onEnd = () => this.#lose()
+    this.#session = session
+    if (this.#isEnded) await session.destroy()
+    return session
+  }
+
+  #lose(): void {
+    this.#onCut?.()
+    if (this.#isEnded) return
+    this.#isEnded = true
+    this.#options.onLost()
+  }
+}
