@@ -220,14 +220,15 @@ export const errors = {
       'This key wrote too much into a catalog that all accounts share: it is paused for a minute',
       { retryAfterSeconds },
     ),
-  statementTimeout: () =>
+  statementTimeout: (limit: string) =>
     raise(
       'statement-timeout',
       'limited',
-      "You are over platform's limits: SQL query timeout error. Refactor your query before running again or contact the operator for more details.",
+      `You are over platform's limits: SQL query timeout error. Refactor your query before running again or contact the operator for more details. The limit: ${limit}`,
       {
         context: 'limit',
         detail: 'datasource',
+        body: { limit },
       },
     ),
 

@@ -166,7 +166,7 @@ export const variables = {
   queryTimeoutMs: milliseconds(
     'CARTAGE_QUERY_TIMEOUT_MS',
     25_000,
-    'longest statement on the SQL endpoint',
+    'longest time until the first row on the SQL endpoint, and in which PostgreSQL works without sending one',
     1,
   ),
   queryMaxBodyBytes: whole(
@@ -245,12 +245,17 @@ export const variables = {
   ),
   jobRetentionDays: days('CARTAGE_JOB_RETENTION_DAYS', 30, 'how long finished jobs are kept', 1),
 
-  copyTimeoutMs: milliseconds('CARTAGE_COPY_TIMEOUT_MS', 5 * 3_600_000, 'longest copy', 1),
+  copyTimeoutMs: milliseconds(
+    'CARTAGE_COPY_TIMEOUT_MS',
+    5 * 3_600_000,
+    'longest copy, and longest answer of the SQL endpoint',
+    1,
+  ),
   copyMaxBytes: whole('CARTAGE_COPY_MAX_BYTES', 2 * 1024 ** 3, 'largest body of one copyfrom, as sent', 1),
   copyIdleMs: milliseconds(
     'CARTAGE_COPY_IDLE_MS',
     60_000,
-    'a copy client that neither sends nor reads is cut after this time',
+    'a client that stands still is cut after this time, in a copy or an answer of the SQL endpoint',
     1,
   ),
   copiesPerUser: count('CARTAGE_COPIES_PER_USER', 8, 'copies of one user at once in one process', 1),
@@ -264,7 +269,7 @@ export const variables = {
   anonymousCopyTimeoutMs: milliseconds(
     'CARTAGE_ANONYMOUS_COPY_TIMEOUT_MS',
     300_000,
-    'longest copy of a caller without a key',
+    'longest copy, and longest answer of the SQL endpoint, for a caller without a key',
     1,
   ),
   copyWaitMs: milliseconds('CARTAGE_COPY_WAIT_MS', 2_000, 'longest wait for a free copy slot, then 429', 0),

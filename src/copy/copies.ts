@@ -5,7 +5,9 @@ import type { Databases } from '../postgres/databases.ts'
 import type { AbortLike } from '../postgres/pools/interruption.ts'
 import { Slots } from '../postgres/pools/slots.ts'
 import type { CopyStatement } from '../sql/copy-statement.ts'
+import { copyLimits } from '../statements/configured-limits.ts'
 import type { StatementOptions } from '../statements/run-as.ts'
+import type { TimeLimit } from '../statements/time-limits.ts'
 import { QuotaLedger } from './quota-ledger.ts'
 
 /** What all copies of a process share. */
@@ -14,8 +16,8 @@ export type Copies = Readonly<{
   slots: Slots
   waitMs: number
   quotas: QuotaLedger
-  limitMs: number
-  anonymousLimitMs: number
+  limit: TimeLimit
+  anonymousLimit: TimeLimit
   maxBytes: number
 }>
 
@@ -30,15 +32,14 @@ export function openCopies(config: Config, databases: Databases): Copies {
     }),
     waitMs: config.copyWaitMs,
     quotas: new QuotaLedger(),
-    limitMs: config.copyTimeoutMs,
-    anonymousLimitMs: Math.min(config.anonymousCopyTimeoutMs, config.copyTimeoutMs),
+    ...copyLimits(config),
     maxBytes: config.copyMaxBytes,
   }
 }
 
 /** The options of a copy for this caller. */
 export function copyOptions(
-  { slots, waitMs, limitMs, anonymousLimitMs }: Copies,
+  { slots, waitMs, limit, anonymousLimit }: Copies,
   { key }: Principal,
   { text }: Pick<CopyStatement, 'text'>,
   gone: AbortLike,
@@ -47,7 +48,7 @@ export function copyOptions(
   return {
     kind: 'copy',
     text,
-    limitMs: key.type === 'default' ? anonymousLimitMs : limitMs,
+    limits: { whole: key.type === 'default' ? anonymousLimit : limit },
     slots: { slots, waitMs, late },
     gone,
   }

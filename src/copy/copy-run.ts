@@ -76,7 +76,7 @@ export class CopyRun {
     if (!error && (this.#isStoring || (this.#isDownload && !this.hasDropped))) return
     const hasOwnEnd = this.run.isTimedOut && error && error.sqlstate !== sqlstate.queryCanceled
     if (this.run.stopReason && !hasOwnEnd) throw this.run.stopReason
-    if (error) throw this.run.session.endReason ?? copyError(error, this.run.isOverTime)
+    if (error) throw this.run.session.endReason ?? copyError(error, this.run.overTime)
   }
 
   readonly #onNotice = (notice: WireError): void => {
@@ -90,8 +90,8 @@ export class CopyRun {
 }
 
 /** Translates PostgreSQL's error in a COPY for the client. */
-function copyError(error: WireError, isOverTime: boolean): AppError {
-  if (isCancel(error)) return cancelError(error, isOverTime)
+function copyError(error: WireError, overTime: AppError | null): AppError {
+  if (isCancel(error)) return cancelError(error, overTime)
   if (error.sqlstate === sqlstate.quotaExceeded) return errors.quotaExceeded(error)
   return sqlError(error)
 }

@@ -3,11 +3,11 @@ import type { Principal } from '../auth/account.ts'
 import { errors } from '../errors.ts'
 import type { AbortLike } from '../postgres/pools/interruption.ts'
 import type { CopyStatement } from '../sql/copy-statement.ts'
+import type { ClientWait } from '../statements/client-wait.ts'
 import { runAs } from '../statements/run-as.ts'
 import type { StatementRun } from '../statements/statement-run.ts'
 import { type Copies, copyOptions } from './copies.ts'
 import { CopyRun } from './copy-run.ts'
-import type { ClientWait } from './upload.ts'
 
 /** Where the data of a COPY ... TO STDOUT goes. */
 export type Download = Readonly<{

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { ContentEncoding } from '../contract/formats.ts'
 import type { AbortLike } from '../postgres/pools/interruption.ts'
+import type { ClientWait } from '../statements/client-wait.ts'
 
 /** A body that a client sends to be stored. */
 export type Upload = Readonly<{
@@ -14,11 +15,4 @@ export type Upload = Readonly<{
   wait: ClientWait
   /** Fires when the client leaves. */
   gone: AbortLike
-}>
-
-/** Measures how long we wait for the client, not how long the client waits for us. */
-export type ClientWait = Readonly<{
-  /** `onTooLong` is called if the client does nothing for too long. */
-  begin: (onTooLong: (idleMs: number) => void) => void
-  end: () => void
 }>

@@ -92,8 +92,9 @@ function openTenantPools(
     maxPerAccount: config.connectionsPerAccount,
     maxAnonymousPerAccount: config.anonymousConnections,
     settings: {
-      statement_timeout: config.queryTimeoutMs,
-      ...serverKeepAlive(config.queryTimeoutMs + unreadMs),
+      // The time of the client counts here too, so this is only the limit of the whole statement.
+      statement_timeout: Math.max(config.queryTimeoutMs, config.copyTimeoutMs),
+      ...serverKeepAlive(config.copyIdleMs + unreadMs),
     },
   })
   const copy = new RolePools({
@@ -198,5 +199,5 @@ const guardConnections = 1
 /** Buffer size for reading answers: as much as the system returns at once. */
 const readBytes = 256 * 1024
 
-/** How long an answer may stay unread. Short, as we read at once; only the client of a copy may be slow. */
+/** How long an answer may stay unread. Short, as we read at once; only the client of a query or copy may be slow. */
 const unreadMs = 15_000

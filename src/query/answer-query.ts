@@ -1,10 +1,12 @@
-import type { Writable } from 'node:stream'
 import type { Principal } from '../auth/account.ts'
 import type { Config } from '../config/config.ts'
 import type { Log } from '../log/log.ts'
 import type { Databases } from '../postgres/databases.ts'
 import type { AbortLike } from '../postgres/pools/interruption.ts'
+import { queryLimits } from '../statements/configured-limits.ts'
 import { runAs } from '../statements/run-as.ts'
+import type { TimeLimits } from '../statements/time-limits.ts'
+import type { AnswerTarget } from './answer-target.ts'
 import { encodeText } from './encode-text.ts'
 import { binding } from './params/bind-values.ts'
 import { ParameterTypes, UnknownTypes } from './params/parameter-types.ts'
@@ -27,19 +29,19 @@ export type Queries = Readonly<{
   typeNames: TypeNames
   parameterTypes: ParameterTypes
   pastTriggers: PastTriggers
-  limitMs: number
+  limits: Required<TimeLimits>
+  anonymousLimits: Required<TimeLimits>
   maxRowBytes: number
 }>
 
 export function openQueries(config: Config, databases: Databases, log: Log): Queries {
-  const { queryTimeoutMs: limitMs, queryMaxRowBytes: maxRowBytes } = config
   const shared = {
     columnLists: new ColumnLists(),
     typeNames: new TypeNames(),
     parameterTypes: new ParameterTypes(),
     pastTriggers: new PastTriggers(databases, log),
   }
-  return { databases, ...shared, limitMs, maxRowBytes }
+  return { databases, ...shared, ...queryLimits(config), maxRowBytes: config.queryMaxRowBytes }
 }
 
 /** The receiver of the rows. */
@@ -47,7 +49,7 @@ export type Client = Readonly<{
   /** Fires when it leaves: the statement is cancelled at once. */
   gone: AbortLike
   /** Where a long answer is written. */
-  open: () => Writable
+  open: () => AnswerTarget
 }>
 
 /** Runs the query as the key's own role and answers with its rows. */
@@ -72,13 +74,14 @@ async function answerOnce(
   query: Query,
   { gone, open }: Client,
 ): Promise<Answer> {
-  const { databases, columnLists, typeNames, parameterTypes, pastTriggers, limitMs, maxRowBytes } = queries
+  const { databases, columnLists, typeNames, parameterTypes, pastTriggers, maxRowBytes } = queries
   const statement = prepareStatement(query)
   const text = encodeText(statement.text)
   const encoded = typeof text === 'string' ? text : await text
   const { skippedFields, params } = query
   const checkMade = principal.key.type === 'default' ? undefined : () => pastTriggers.check(principal)
-  return runAs(databases, principal, { kind: 'query', text: query.sql, limitMs, gone }, (run) => {
+  const limits = limitsOf(queries, principal)
+  return runAs(databases, principal, { kind: 'query', text: query.sql, limits, gone }, (run) => {
     const bind = params && binding(params, (oids) => parameterTypes.syntaxes(run.session.target, oids))
     const format = createFormat(query)
     return new QueryRun(run, {
@@ -96,14 +99,18 @@ async function answerOnce(
   })
 }
 
+/** Of statements of this caller. */
+export const limitsOf = ({ limits, anonymousLimits }: Queries, { key }: Principal) =>
+  key.type === 'default' ? anonymousLimits : limits
+
 /** Looks types of parameters up, on a connection of its own. */
 export async function learnTypes(
-  { databases, parameterTypes, limitMs }: Queries,
+  { databases, parameterTypes, limits }: Queries,
   principal: Principal,
   oids: readonly number[],
   gone: AbortLike,
 ): Promise<void> {
-  await runAs(databases, principal, { kind: 'query', limitMs, gone }, (run) =>
+  await runAs(databases, principal, { kind: 'query', limits, gone }, (run) =>
     run.watch((session) => parameterTypes.learn(session, oids)),
   )
 }

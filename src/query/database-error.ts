@@ -6,8 +6,12 @@ import { highestParameter } from './params/highest-parameter.ts'
 import type { PreparedStatement } from './prepare-statement.ts'
 
 /** Translates PostgreSQL's error in a query for the client. */
-export function databaseError(error: WireError, statement: PreparedStatement, isOverTime: boolean): AppError {
-  if (isCancel(error)) return cancelError(error, isOverTime)
+export function databaseError(
+  error: WireError,
+  statement: PreparedStatement,
+  overTime: AppError | null,
+): AppError {
+  if (isCancel(error)) return cancelError(error, overTime)
   const { text, valueCount } = statement
   // PostgreSQL complains about a missing parameter before it tells how many there are.
   if (error.sqlstate === sqlstate.indeterminateDatatype && valueCount !== undefined) {

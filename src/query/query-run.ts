@@ -1,9 +1,9 @@
-import type { Writable } from 'node:stream'
 import { AppError, errors } from '../errors.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import { isUnconfirmed, type WireError } from '../postgres/wire/wire-error.ts'
 import type { WireOutcome } from '../postgres/wire/wire-handler.ts'
 import type { RunHandler, StatementRun } from '../statements/statement-run.ts'
+import type { AnswerTarget } from './answer-target.ts'
 import { databaseError } from './database-error.ts'
 import { Notices } from './notices.ts'
 import { evadesTriggers } from './past-triggers.ts'
@@ -25,7 +25,7 @@ export type QueryRunOptions = Readonly<{
   bind: ((types: readonly number[]) => readonly (string | null)[]) | undefined
   format: RowFormat
   /** Where a longer answer is written. Called once, with the first chunk: until then an error can still be answered. */
-  open: () => Writable
+  open: () => AnswerTarget
   skippedFields: ReadonlySet<string>
   columnLists: ColumnLists
   typeNames: TypeNames
@@ -52,10 +52,12 @@ export class QueryRun implements RunHandler {
   #settle!: { resolve: (answer: Answer) => void; reject: (error: unknown) => void }
   #columns: readonly Column[] = []
   #totalRows = 0
-  #sink: Writable | null = null
+  #target: AnswerTarget | null = null
   /** Chunks in flight to the client. */
   #unsent = 0
   #longRow: SteppedRow | null = null
+  /** Rows came since the last flush. */
+  #hasNewRows = false
   /** The client is slower than the server. */
   #isHeldBack = false
   /** Discard further data from the wire. */
@@ -87,6 +89,7 @@ export class QueryRun implements RunHandler {
   /** At the time limit, rows are still sent if the client takes them: the statement may complete. */
   stopped(): void {
     this.#isDropping = !this.#run.isTimedOut || this.#isHeldBack || this.#longRow !== null
+    this.#target?.wait.end()
     this.#goOn()
   }
 
@@ -98,10 +101,18 @@ export class QueryRun implements RunHandler {
   }
 
   dataRow(buffer: Buffer, start: number, end: number): void {
+    this.#hasNewRows = true
     if (this.#isDropping) return
     const { format } = this.#options
     if (end - start <= longRowBytes) format.row(this.#out, buffer, start, end)
     else this.#writeInSteps(format.longRow(this.#out, buffer, start))
+  }
+
+  /** Only rows count: a loop could send notices for ever. */
+  flush(): void {
+    if (!this.#hasNewRows) return
+    this.#hasNewRows = false
+    this.#run.flowed()
   }
 
   rowTooLong(): void {
@@ -144,11 +155,11 @@ export class QueryRun implements RunHandler {
 
   /** The statement's outcome takes precedence over the reason to stop it. */
   #failureOf({ error, transactionStatus }: WireOutcome): AppError | undefined {
-    const { session, stopReason, isTimedOut, isOverTime } = this.#run
+    const { session, stopReason, isTimedOut, overTime } = this.#run
     if (error) {
       const isStopped = stopReason && !(isTimedOut && error.sqlstate !== sqlstate.queryCanceled)
       if (isStopped) return stopReason
-      return session.endReason ?? databaseError(error, this.#options.statement, isOverTime)
+      return session.endReason ?? databaseError(error, this.#options.statement, overTime)
     }
     if (this.#isUnconfirmed) return errors.statementOutcomeUnknown(undefined)
     if (transactionStatus !== 'I' && !this.#run.isKept) return stopReason ?? errors.transactionOpen()
@@ -169,15 +180,17 @@ export class QueryRun implements RunHandler {
   }
 
   #send(chunk: Buffer): void {
-    this.#sink ??= this.#options.open()
+    this.#target ??= this.#options.open()
     this.#unsent += 1
-    this.#sink.write(chunk, (error) => this.#sent(chunk, error))
+    this.#target.sink.write(chunk, (error) => this.#sent(chunk, error))
     if (this.#unsent < mostUnsent || this.#isHeldBack) return
     // A server blocked by backpressure does not see the cancel.
     if (this.#run.stopReason) this.#isDropping = true
     if (this.#isDropping) return
     this.#isHeldBack = true
-    if (!this.#run.isOver) this.#run.wire.pause()
+    if (this.#run.isOver) return
+    this.#run.wire.pause()
+    this.#target.wait.begin(() => this.#run.stop(errors.clientLeft()))
   }
 
   #sent(chunk: Buffer, error: Error | null | undefined): void {
@@ -188,8 +201,12 @@ export class QueryRun implements RunHandler {
     this.#isHeldBack = false
     // After the statement has ended, the connection may be in use elsewhere.
     if (this.#run.isOver) return
+    this.#target?.wait.end()
     if (this.#longRow) setImmediate(this.#longRow.goOn)
-    else this.#run.wire.resume()
+    else {
+      this.#run.flowed()
+      this.#run.wire.resume()
+    }
   }
 
   /** Nothing more is read from the wire until the row is written. */
@@ -208,6 +225,7 @@ export class QueryRun implements RunHandler {
     if (this.#longRow) {
       this.#longRow.drop()
       this.#longRow = null
+      this.#run.flowed()
       this.#run.wire.goOn()
     } else this.#run.wire.resume()
   }
@@ -235,8 +253,8 @@ export class QueryRun implements RunHandler {
       notices: this.#notices.byKind,
     })
     const rest = this.#out.finish()
-    this.#sink?.end(rest, 'latin1')
-    this.#settle.resolve(this.#sink ? null : rest)
+    this.#target?.sink.end(rest, 'latin1')
+    this.#settle.resolve(this.#target ? null : rest)
   }
 
   #shownColumns(): readonly Column[] {

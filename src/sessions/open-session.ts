@@ -10,7 +10,7 @@ import {
 import { AppError, errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
 import type { WireError } from '../postgres/wire/wire-error.ts'
-import type { Queries } from '../query/answer-query.ts'
+import { limitsOf, type Queries } from '../query/answer-query.ts'
 import { fieldMember } from '../query/rows/json-format.ts'
 import type { Summary } from '../query/rows/row-format.ts'
 import { KeptSession } from '../statements/kept-session.ts'
@@ -85,7 +85,11 @@ export class OpenSession {
       this.#settleEnd = resolve
     })
     const { databases, queries, maxMs } = context
-    this.#kept = new KeptSession({ databases, limitMs: queries.limitMs, onLost: () => this.#onLost() })
+    this.#kept = new KeptSession({
+      databases,
+      limits: limitsOf(queries, principal),
+      onLost: () => this.#onLost(),
+    })
     this.#longest = setTimeout(() => this.lose('too-long'), maxMs)
     this.#rest()
   }
@@ -236,8 +240,8 @@ export class OpenSession {
   /** Without a key, a transaction may last no longer than a text on the SQL endpoint: others may wait for its locks. */
   #limitTransaction(isOpen: boolean): void {
     if (isOpen) {
-      const { limitMs } = this.#context.queries
-      this.#transaction ??= setTimeout(() => this.lose('long-transaction'), limitMs)
+      const { silence } = this.#context.queries.limits
+      this.#transaction ??= setTimeout(() => this.lose('long-transaction'), silence.ms)
       return
     }
     clearTimeout(this.#transaction)

@@ -14,6 +14,7 @@ import type { Query } from '../query/query.ts'
 import { completed, QueryRun } from '../query/query-run.ts'
 import type { Summary } from '../query/rows/row-format.ts'
 import { containsListen } from '../sql/query-kind.ts'
+import type { ClientWait } from '../statements/client-wait.ts'
 import type { KeptSession } from '../statements/kept-session.ts'
 import { unlessAborted } from '../waiting/unless-aborted.ts'
 import { ByteFrames, type FrameSink, RowFrames } from './frame-sink.ts'
@@ -69,7 +70,7 @@ async function runOnce(tools: StatementTools, asked: SessionQuery): Promise<Summ
         encoded,
         bind,
         format,
-        open: () => sink,
+        open: () => ({ sink, wait: untimed }),
         skippedFields,
         columnLists,
         typeNames,
@@ -88,6 +89,9 @@ async function runOnce(tools: StatementTools, asked: SessionQuery): Promise<Summ
     sink.stop()
   }
 }
+
+/** The peer itself cuts a client that stands still. */
+const untimed: ClientWait = { begin: () => undefined, end: () => undefined }
 
 /** Rows of JSON are sent many to a frame, which needs to know where they end. */
 function queryOf({ sql, params, format }: SessionQuery): Query {

@@ -45,7 +45,7 @@ export class Sessions {
   get limits(): SessionLimits {
     const { idleMs, transactionIdleMs, maxMs, queries } = this.#context
     return {
-      statement_ms: queries.limitMs,
+      statement_ms: queries.limits.silence.ms,
       idle_ms: idleMs,
       transaction_idle_ms: transactionIdleMs,
       session_ms: maxMs,

@@ -6,10 +6,11 @@ import type { Session } from '../postgres/session.ts'
 import { explainRevocation, lendSession } from './lend-session.ts'
 import { requireListed } from './require-listed.ts'
 import { StatementRun } from './statement-run.ts'
+import type { TimeLimits } from './time-limits.ts'
 
 export type KeptSessionOptions = Readonly<{
   databases: Databases
-  limitMs: number
+  limits: TimeLimits
   /** Called once when the connection is lost, or was ended by somebody else. Not after `end`. */
   onLost: () => void
 }>
@@ -54,9 +55,9 @@ export class KeptSession {
     const idle = new Promise<void>((resolve) => {
       this.#onCut = resolve
     })
-    const { databases, limitMs } = this.#options
+    const { databases, limits } = this.#options
     const keep = () => this.#onCut?.()
-    const run = new StatementRun({ databases, session, limitMs, gone, keep })
+    const run = new StatementRun({ databases, session, limits, gone, keep })
     try {
       return await explainRevocation(principal, work(run))
     } finally {

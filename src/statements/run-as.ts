@@ -8,6 +8,7 @@ import type { SessionTarget } from '../postgres/session-target.ts'
 import { explainRevocation, lendSession } from './lend-session.ts'
 import { requireListed } from './require-listed.ts'
 import { StatementRun } from './statement-run.ts'
+import type { TimeLimits } from './time-limits.ts'
 
 export type StatementOptions = Readonly<{
   /** Which connections to use: each kind has its own, so that neither starves the other. */
@@ -16,7 +17,7 @@ export type StatementOptions = Readonly<{
   text?: string
   /** The role that runs it; by default the key's own. */
   target?: SessionTarget
-  limitMs: number
+  limits: TimeLimits
   /** A limit on concurrent statements, checked before a connection is requested. */
   slots?: SlotsToWaitFor
   /** Fires when the client leaves. */
@@ -47,12 +48,12 @@ async function runOnce<T>(
   options: StatementOptions,
   work: (run: StatementRun) => Promise<T>,
 ): Promise<T> {
-  const { text, target = sessionTargetOf(principal), limitMs, gone } = options
+  const { text, target = sessionTargetOf(principal), limits, gone } = options
   if (text !== undefined) requireListed(principal, text)
   const session =
     takeNow(databases, principal, target, options) ??
     (await lendSession(principal, acquire(databases, target, options)))
-  const run = new StatementRun({ databases, session, limitMs, gone })
+  const run = new StatementRun({ databases, session, limits, gone })
   try {
     return await work(run)
   } finally {

@@ -6,11 +6,12 @@ import type { WireHandler, WireOutcome } from '../postgres/wire/wire-handler.ts'
 import type { WireQuery, WireText } from '../postgres/wire/wire-query.ts'
 import { unlessAborted } from '../waiting/unless-aborted.ts'
 import { stopStatement } from './stop-statement.ts'
+import { silenceTimeout, type TimeLimits, wholeTimeout } from './time-limits.ts'
 
 export type StatementRunOptions = Readonly<{
   databases: Databases
   session: Session
-  limitMs: number
+  limits: TimeLimits
   /** Fires when the client leaves. */
   gone: AbortLike
   /**
@@ -26,15 +27,16 @@ export type RunHandler = WireHandler & {
 }
 
 /**
- * One statement of a caller. It is stopped by its time limit, when the client leaves, or by the code that runs it. The
- * limit is a timer here, because the caller's SQL could reset statement_timeout, and a COPY that waits for data ignores
- * it. Owns its session until `release`.
+ * One statement of a caller. It is stopped by its time limits, when the client leaves, or by the code that runs it. The
+ * limits are measured here, because the caller's SQL could reset statement_timeout, which does not know who is slow, and a
+ * COPY that waits for data ignores it. Owns its session until `release`.
  */
 export class StatementRun {
   readonly session: Session
   readonly #options: StatementRunOptions
   readonly #startedAt = performance.now()
-  readonly #watchdog: NodeJS.Timeout
+  #flowedAt = this.#startedAt
+  #watchdog: NodeJS.Timeout
   #handler: RunHandler = {}
   #wire: WireQuery | null = null
   /** Settles when the work on the session has ended. */
@@ -51,7 +53,8 @@ export class StatementRun {
   constructor(options: StatementRunOptions) {
     this.session = options.session
     this.#options = options
-    this.#watchdog = setTimeout(() => this.#timeOut(), options.limitMs)
+    const { whole, silence = whole } = options.limits
+    this.#watchdog = setTimeout(this.#watch, Math.min(whole.ms, silence.ms))
     options.gone.addEventListener('abort', this.#onGone)
   }
 
@@ -113,8 +116,16 @@ export class StatementRun {
     return performance.now() - this.#startedAt
   }
 
-  get isOverTime(): boolean {
-    return this.elapsedMs >= this.#options.limitMs
+  /** The limit that is over, as an error. */
+  get overTime(): AppError | null {
+    const { whole, silence } = this.#options.limits
+    if (this.elapsedMs >= whole.ms) return wholeTimeout(whole)
+    return silence && this.#silentMs >= silence.ms ? silenceTimeout(silence) : null
+  }
+
+  /** Rows came, or PostgreSQL may send again after it had to wait for us: its silence begins anew. */
+  flowed(): void {
+    this.#flowedAt = performance.now()
   }
 
   /** Its session goes on with more statements of the caller: it is not cleaned. */
@@ -158,9 +169,22 @@ export class StatementRun {
     keep()
   }
 
-  #timeOut(): void {
-    this.#isTimedOut = this.#stopReason === null
-    this.stop(errors.statementTimeout())
+  /** How long PostgreSQL has worked without sending a row. */
+  get #silentMs(): number {
+    return this.#wire && !this.#wire.isServersTurn ? 0 : performance.now() - this.#flowedAt
+  }
+
+  readonly #watch = (): void => {
+    const reason = this.overTime
+    if (reason) {
+      this.#isTimedOut = this.#stopReason === null
+      this.stop(reason)
+      return
+    }
+    const { whole, silence } = this.#options.limits
+    const leftMs = whole.ms - this.elapsedMs
+    const quietLeftMs = silence ? silence.ms - this.#silentMs : leftMs
+    this.#watchdog = setTimeout(this.#watch, Math.min(leftMs, quietLeftMs))
   }
 
   readonly #onGone = () => this.stop(errors.clientLeft())

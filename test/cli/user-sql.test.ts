@@ -136,7 +136,7 @@ test('a statement over the limit is offered as a job', async (t) => {
   assert.equal(stopped.code, 3)
   assert.match(
     stopped.err,
-    /^error: stopped by the service after \d+\.\d s, its limit for one request\. As a job: cartage job run 'select pg_sleep\(60\), '\\''it'\\'''\\''s'\\'''\n$/,
+    /^error: stopped by the service after \d+\.\d s, by a limit: 1 s without a row \(CARTAGE_QUERY_TIMEOUT_MS\)\. As a job: cartage job run 'select pg_sleep\(60\), '\\''it'\\'''\\''s'\\'''\n$/,
   )
 })
 

@@ -147,7 +147,7 @@ test('a statement that catches the cancel loses its backend', async (t) => {
 })
 
 test('a limit that is reached in the middle of the rows breaks the stream', async (t) => {
-  const bundle = await setup(t, { config: { queryTimeoutMs: 500 } })
+  const bundle = await setup(t, { config: { queryTimeoutMs: 500, copyTimeoutMs: 500 } })
   const response = await fetch(urlOf(bundle.user, `set statement_timeout = 0; ${endless}`))
   assert.equal(response.status, 200)
   await assert.rejects(response.text())

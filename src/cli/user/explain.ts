@@ -49,7 +49,7 @@ export const wholeText = (text: string) => ({ text, from: 0, statement: text })
 
 function explainAnswer(error: CartageError): string {
   const place = places.get(error)
-  if (hasCode(error, 'statement-timeout') && place) return explainLimit(place)
+  if (hasCode(error, 'statement-timeout') && place) return explainLimit(place, error.body.limit)
   const { detail, hint, context, position } = error
   const facts = Object.entries({ detail, hint, context })
     .filter(([, text]) => text)
@@ -68,10 +68,11 @@ function reasonOf(cause: unknown): string {
   return message || code ? ` (${message || code})` : ''
 }
 
-function explainLimit({ statement, startedAt }: StatementPlace): string {
+function explainLimit({ statement, startedAt }: StatementPlace, limit: unknown): string {
   const after = formatDuration(performance.now() - startedAt)
   const quoted = `'${statement.replaceAll("'", `'\\''`)}'`
-  return `stopped by the service after ${after}, its limit for one request. As a job: cartage job run ${quoted}`
+  const named = typeof limit === 'string' ? limit : 'its limit for one request'
+  return `stopped by the service after ${after}, by a limit: ${named}. As a job: cartage job run ${quoted}`
 }
 
 /** The line that PostgreSQL reports, with marks under the word. */

@@ -3,7 +3,7 @@ import type { Transform, Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { freeFilled } from '../../copy/free-memory.ts'
-import type { ClientWait } from '../../copy/upload.ts'
+import type { ClientWait } from '../../statements/client-wait.ts'
 import { breakOff } from '../middleware/break-off.ts'
 import { chooseEncoding, createEncoder } from '../middleware/content-encoding.ts'
 

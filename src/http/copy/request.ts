@@ -15,6 +15,7 @@ import {
 import { clientGone } from '../middleware/client-gone.ts'
 import { contentDisposition } from '../middleware/content-disposition.ts'
 import { readContentEncoding } from '../middleware/content-encoding.ts'
+import { clientWait } from '../middleware/download/client-wait.ts'
 import {
   filenameOf,
   type Parameters,
@@ -23,7 +24,6 @@ import {
   wholeOf,
   withoutEmpty,
 } from '../middleware/parameters.ts'
-import { clientWait } from './client-wait.ts'
 import { sendContinue } from './expect-continue.ts'
 import type { FileHeaders } from './file-download.ts'
 import { readStart } from './read-start.ts'

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Principal } from '../../auth/account.ts'
 import type { Identification } from '../../auth/identify.ts'
 import { errors } from '../../errors.ts'
+import { catalogLimits } from '../../statements/configured-limits.ts'
 import { listTables } from '../../tables/list-tables.ts'
 import { shareTable, unshareTable } from '../../tables/share-table.ts'
 import { accountUrlOf, addressOf } from '../middleware/address.ts'
@@ -57,7 +58,7 @@ type OneTable = { Params: { table: string } }
 
 const noTables = { total: 0, tables: [] }
 
-const listingOf = ({ config, databases }: Services) => ({ databases, limitMs: config.queryTimeoutMs })
+const listingOf = ({ config, databases }: Services) => ({ databases, limits: catalogLimits(config) })
 
 async function describeTable(
   services: Services,

@@ -46,6 +46,7 @@ export const error = {
     hint: { type: 'string' },
     context: { type: 'string' },
     position: { type: 'integer' },
+    limit: text('The time limit that was reached, with the variable that sets it.'),
   },
 }
 

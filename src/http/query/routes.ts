@@ -3,12 +3,14 @@ import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Format } from '../../contract/formats.ts'
 import { answerQuery } from '../../query/answer-query.ts'
+import type { AnswerTarget } from '../../query/answer-target.ts'
 import type { Query } from '../../query/query.ts'
 import { loadGrammar } from '../../sql/grammar.ts'
 import { sqlCaller } from '../middleware/authenticate.ts'
 import { breakOff } from '../middleware/break-off.ts'
 import { clientGone } from '../middleware/client-gone.ts'
 import { contentDisposition } from '../middleware/content-disposition.ts'
+import { clientWait } from '../middleware/download/client-wait.ts'
 import { refuseRepeated } from '../middleware/idempotency-key.ts'
 import type { Services } from '../services.ts'
 import { readFields } from './multipart.ts'
@@ -17,7 +19,7 @@ import { queryByGetSchema, queryByPostSchema } from './schemas.ts'
 
 /** The SQL endpoint: one request's SQL, answered at once. */
 export async function queryRoutes(app: FastifyInstance, services: Services): Promise<void> {
-  const { queryMaxBodyBytes: maxBytes } = services.config
+  const { queryMaxBodyBytes: maxBytes, copyIdleMs: idleMs } = services.config
   await loadGrammar()
   // The schemas only describe; readQuery checks, in this API's own words.
   app.setValidatorCompiler(() => () => true)
@@ -27,10 +29,17 @@ export async function queryRoutes(app: FastifyInstance, services: Services): Pro
     refuseBrokenParams(request)
     const query = readQuery(request)
     if (request.headers['idempotency-key'] !== undefined) await refuseRepeated(services, request, principal)
-    const client = { gone: clientGone(reply), open: () => openAnswer(reply, query) }
+    let target: AnswerTarget | undefined
+    const open = () => {
+      target = openLongAnswer(reply, query, idleMs)
+      return target
+    }
+    const client = { gone: clientGone(reply), open }
     try {
       const answer = await answerQuery(services.queries, principal, query, client)
-      if (answer !== null) sendAnswer(reply, query, answer)
+      // The statement is over; the client still reads.
+      if (answer === null) target?.wait.begin(() => breakOff(reply.raw))
+      else sendAnswer(reply, query, answer)
     } catch (error) {
       if (!reply.sent) throw error
       request.log.info({ err: error }, 'answer broke off')
@@ -51,6 +60,10 @@ export async function queryRoutes(app: FastifyInstance, services: Services): Pro
 }
 
 const common = { config: { rateGroup: 'sql', memberAsText: 'params', longMember: 'q' } } as const
+
+function openLongAnswer(reply: FastifyReply, query: Query, idleMs: number): AnswerTarget {
+  return { sink: openAnswer(reply, query), wait: clientWait(reply.raw, idleMs) }
+}
 
 /** A response written as its rows arrive. Bypasses Fastify, whose streams do not tell when a buffer is free again. */
 function openAnswer(reply: FastifyReply, query: Query): ServerResponse {

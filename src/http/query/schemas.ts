@@ -84,14 +84,18 @@ const responses = {
   403: { description: 'The key may not do this.', ...error },
   404: { description: 'There is no such account.', ...error },
   409: { description: repeated, ...error },
-  429: { description: 'The statement took too long, or there were too many requests.', ...error },
+  429: {
+    description:
+      'The statement took too long, and the text names the limit; or there were too many requests.',
+    ...error,
+  },
 }
 
 const described = {
   tags: ['sql'],
   summary: 'Run SQL and read its rows',
   description:
-    'Runs as the role of the key; without a key, as the public role of the account. Answers are streamed: an error after the first byte breaks the stream.',
+    'Runs as the role of the key; without a key, as the public role of the account. Answers are streamed: an error after the first byte breaks the stream. The time limit is that until the first row, and that in which PostgreSQL works without sending one; a client may read as long as a copy may last.',
   headers: onceHeaders,
 }
 

@@ -56,12 +56,14 @@ export const isCancel = ({ sqlstate: state, file }: WireError) =>
 
 /**
  * Translates a cancel that we did not send: a timeout of PostgreSQL, which the caller may have shortened, or
- * `pg_cancel_backend` by a role with that right. PostgreSQL has one SQLSTATE for both; if the elapsed time does not
- * tell, its message does.
+ * `pg_cancel_backend` by a role with that right. PostgreSQL has one SQLSTATE for both; if no limit of ours is over, its
+ * message tells which.
  */
-export function cancelError(error: WireError, isOverTime: boolean): AppError {
-  const isTimeout = isOverTime || error.message.includes('statement timeout')
-  return isTimeout ? errors.statementTimeout() : errors.statementCancelled(error)
+export function cancelError(error: WireError, overTime: AppError | null): AppError {
+  if (overTime) return overTime
+  return error.message.includes('statement timeout')
+    ? errors.statementTimeout('the statement_timeout that the statement itself has set')
+    : errors.statementCancelled(error)
 }
 
 /** The wait for a synchronous standby was cut short: the commit is stored here, and may be lost in a fail-over. */

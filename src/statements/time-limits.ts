@@ -1,0 +1,29 @@
+import { type AppError, errors } from '../errors.ts'
+
+/** A time limit, and the variable that sets it. */
+export type TimeLimit = Readonly<{ ms: number; variable: string }>
+
+export type TimeLimits = Readonly<{
+  /** From the start to the end, whether PostgreSQL or the client is slow. */
+  whole: TimeLimit
+  /** Until the first row, and from one row to the next, while PostgreSQL works. */
+  silence?: TimeLimit
+}>
+
+export const wholeTimeout = ({ ms, variable }: TimeLimit): AppError =>
+  errors.statementTimeout(`${inWords(ms)} for the whole statement (${variable})`)
+
+export const silenceTimeout = ({ ms, variable }: TimeLimit): AppError =>
+  errors.statementTimeout(`${inWords(ms)} without a row (${variable})`)
+
+function inWords(ms: number): string {
+  const [unit, length] = units.find(([, unitMs]) => ms % unitMs === 0)!
+  return `${ms / length} ${unit}`
+}
+
+const units = [
+  ['h', 3_600_000],
+  ['min', 60_000],
+  ['s', 1_000],
+  ['ms', 1],
+] as const
