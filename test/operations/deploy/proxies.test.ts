@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { on, once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
-import { type RequestOptions, request } from 'node:https'
+import { Agent, type RequestOptions, request } from 'node:https'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
+import { WebSocket } from 'ws'
 import { eventually, setup, type TestUser } from '../../support/service/setup.ts'
 
 /** The configurations of deploy/, run by the proxies themselves: only names, ports and certificates are replaced. */
@@ -81,6 +82,33 @@ for (const proxy of proxies) {
       assert.equal(await statusOf(pathOf(user, 'sql', `select '${'x'.repeat(7_000)}'`)), 200)
     },
   )
+
+  test(title(`behind ${proxy.name} a session is open for longer than one request`), async (t) => {
+    if (missing) return t.skip(missing)
+    const { user, url } = await setup(t)
+    const { host, port } = (await startProxy(t, proxy, url))('/', 'GET')
+    const address = `wss://${host}:${port}/user/${user.username}/api/v4/session`
+    const socket = new WebSocket(address, {
+      agent: new Agent({ rejectUnauthorized: false, servername: 'localhost' }),
+      headers: { host: 'localhost' },
+    })
+    t.after(() => socket.terminate())
+    await once(socket, 'open')
+    const frames = on(socket, 'message')
+    const until = async (type: string) => {
+      for (;;) {
+        const [data] = (await frames.next()).value
+        const frame = JSON.parse(String(data)) as { type: string; transaction?: string }
+        if (frame.type === type) return frame
+      }
+    }
+    socket.send(JSON.stringify({ type: 'open', token: user.masterToken }))
+    await until('opened')
+    socket.send(JSON.stringify({ type: 'query', id: 1, q: 'begin' }))
+    assert.equal((await until('done')).transaction, 'open')
+    socket.send(JSON.stringify({ type: 'query', id: 2, q: 'rollback' }))
+    assert.equal((await until('done')).transaction, 'none')
+  })
 }
 
 type Ask = (path: string, method: string) => RequestOptions
