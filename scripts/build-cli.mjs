@@ -32,7 +32,7 @@ export async function buildCli(folder) {
     platform: 'node',
     format: 'esm',
     target: 'node20',
-    banner: { js: '#!/usr/bin/env node' },
+    banner: { js: `#!/usr/bin/env node\n${commonJs}` },
     plugins: [versionInside],
     logLevel: 'warning',
   })
@@ -41,11 +41,15 @@ export async function buildCli(folder) {
   writeFileSync(join(folder, stampName), stamp)
 }
 
+/** What the library of WebSockets, which is CommonJS, expects to find. */
+const commonJs = `import { createRequire as makeRequire } from 'node:module'
+const require = makeRequire(import.meta.url)`
+
 /** The file is copied to other machines: there is no package.json beside it. */
 const versionInside = {
   name: 'version-inside',
   setup({ onLoad }) {
-    onLoad({ filter: /\/src\/version\.ts$/ }, () => {
+    onLoad({ filter: /\/src\/files\/version\.ts$/ }, () => {
       const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
       return { contents: `export const readVersion = () => ${JSON.stringify(version)}` }
     })

@@ -31,8 +31,6 @@ test('the shell edits a statement, repeats it until Ctrl-C, and runs it as a job
   await typing('insert into made values (2);\r', prompt('='))
   await typing('\\job insert into made values (3)\r', /✓ 1 {2}insert into made values \(3\)[\s\S]*=> /)
   await typing('\\e made\r', '\\e takes no argument')
-  await typing('begin;\r', /nothing was run: each statement has its own session/)
-  await typing('insert into made values (4); rollback;\r', /nothing was run/)
   await typing('\\constructor\r', 'unknown command \\constructor')
   terminal.type('\\q\r')
   assert.equal(await terminal.ended, 0)

@@ -33,22 +33,6 @@ test('on a terminal rows are a table, in a pipe NDJSON, and the last line is tal
   assert.equal((await cartage(me, 'sql', twoPlaces, '--format', 'table', '--quiet')).err, '')
 })
 
-test('a file with BEGIN, COMMIT or ROLLBACK runs as one text, and one that leaves a transaction open stores nothing', async (t) => {
-  const { me, house } = await withPlaces(t)
-  await house.user.sql('create table log (n int)')
-  const run = async (content: string) => {
-    const file = join(await mkdtemp(join(tmpdir(), 'cartage-test-')), 'transaction.sql')
-    await writeFile(file, content)
-    return cartage(me, 'sql', '-f', file)
-  }
-  assert.equal((await run('begin; insert into log values (1); rollback;')).code, 0)
-  assert.equal((await run('START TRANSACTION;\ninsert into log values (2);\ncommit;')).code, 0)
-  const open = await run('begin; insert into log values (3);')
-  assert.notEqual(open.code, 0)
-  assert.match(open.err, /leaves a transaction open/)
-  assert.deepEqual((await house.user.sql('select n from log')).rows, [{ n: 2 }])
-})
-
 test('every format keeps every digit, and NULL apart from an empty text', async (t) => {
   const { me } = await withPlaces(t)
   const query = `select 9007199254740993 as long, 1.50 as "1", null as n, '' as e, E'a\\tb\\nc|d' as t`

@@ -14,7 +14,10 @@ test('the examples of docs/guide/client.md run as they stand, and print what sta
   const page = await readFile(new URL('../../docs/guide/client.md', import.meta.url), 'utf8')
   const code = [...page.matchAll(/^```js\n([\s\S]*?)^```$/gm)].map(([, block]) => block).join('\n')
   const source = new URL('../../src/client/client.ts', import.meta.url)
-  await writeFile(join(folder, 'guide.mjs'), code.replaceAll("'cartage/client'", `'${source}'`))
+  const runnable = code
+    .replaceAll("'cartage/client'", `'${source}'`)
+    .replaceAll("'ws'", `'${import.meta.resolve('ws')}'`)
+  await writeFile(join(folder, 'guide.mjs'), runnable)
   const { stdout } = await promisify(execFile)(
     process.execPath,
     ['--import', import.meta.resolve('tsx'), 'guide.mjs'],

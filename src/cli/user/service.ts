@@ -1,12 +1,18 @@
 import { subscribe } from 'node:diagnostics_channel'
 import type { ClientRequest, IncomingMessage } from 'node:http'
-import { type Client, createClient } from '../../client/client.ts'
+import { type Client, type ClientSession, createClient, type WebSocketClass } from '../../client/client.ts'
 import { untilInterrupted } from '../interrupt.ts'
 import type { UserCall } from './command.ts'
 import { type Access, findAccess } from './profile/access.ts'
 
 /** An account of a service, and a client that has its key. */
-export type Service = Readonly<{ client: Client; signal: AbortSignal }> & Omit<Access, 'key'>
+export type Service = Readonly<{
+  client: Client
+  /** Opens a session with the same key. */
+  openSession: () => Promise<ClientSession>
+  signal: AbortSignal
+}> &
+  Omit<Access, 'key'>
 
 /** Runs `work` with the account that findAccess finds. Ctrl-C aborts its requests. */
 export async function withService<T>(call: UserCall, work: (service: Service) => Promise<T>): Promise<T> {
@@ -14,8 +20,9 @@ export async function withService<T>(call: UserCall, work: (service: Service) =>
   if (call.values.verbose) showRequests(call)
   return untilInterrupted(async (signal) => {
     const client = createClient({ baseUrl: access.url, username: access.user, token: key })
+    const openSession = () => sessionOf({ ...access, key }, signal)
     try {
-      return await work({ ...access, client, signal })
+      return await work({ ...access, client, openSession, signal })
     } finally {
       client.close()
     }
@@ -32,12 +39,23 @@ export async function withServiceAs<T>(
     if (key === undefined) return work(service)
     const { token } = await service.client.keys.read(key)
     const client = createClient({ baseUrl: service.url, username: service.user, token })
+    const openSession = () => sessionOf({ ...service, key: token }, service.signal)
     try {
-      return await work({ ...service, client })
+      return await work({ ...service, client, openSession })
     } finally {
       client.close()
     }
   })
+}
+
+/** Loads the WebSocket only here: Node has one from version 22 on. */
+async function sessionOf(
+  { url, user, key }: Pick<Access, 'url' | 'user' | 'key'>,
+  signal: AbortSignal,
+): Promise<ClientSession> {
+  const { WebSocket } = await import('ws')
+  const options = { baseUrl: url, username: user, token: key, WebSocket: WebSocket as WebSocketClass }
+  return createClient(options).session({ signal })
 }
 
 /** Shows every request of Node, without tokens and statements. */

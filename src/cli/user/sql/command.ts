@@ -1,8 +1,8 @@
 import { text } from 'node:stream/consumers'
 import { type ExplainStep, explainStatement, whyNotExplained } from '../../../sql-text/explain-statement.ts'
-import { controlsTransaction, splitStatements } from '../../../sql-text/statements.ts'
+import { splitStatements } from '../../../sql-text/statements.ts'
 import { wrongCall } from '../../command.ts'
-import { UsageError } from '../../command-error.ts'
+import { FailedError, UsageError } from '../../command-error.ts'
 import { readNamedFile } from '../../named-file.ts'
 import { textOf } from '../../option-values.ts'
 import type { UserCall, UserCommand } from '../command.ts'
@@ -38,8 +38,8 @@ export const sqlCommand: UserCommand = {
     },
   },
   details: [
-    'STATEMENT runs in one transaction. The statements of a file or stdin run one by one until the first',
-    'error; with BEGIN, COMMIT or ROLLBACK in it, the file is sent as a whole.',
+    'STATEMENT runs in one transaction. The statements of a file or stdin run one by one in one session,',
+    'as in psql, until the first error: BEGIN, COMMIT, SET and temporary tables work across them.',
     'Without a statement, on a terminal, cartage sql is interactive.',
     '',
     "  cartage sql 'select name, pop from places order by pop desc limit 2'",
@@ -54,11 +54,38 @@ export const sqlCommand: UserCommand = {
     return withServiceAs(call, textOf(values, 'as'), async (service) => {
       if (!texts) return runInteractive(call, service, format)
       await writeTo(textOf(values, 'output'), async (target) => {
-        for (const place of texts) await runOrExplain(call, service, place, { format, target })
+        if (needsSession(call, texts)) await runInSession(call, service, texts, { format, target })
+        else for (const place of texts) await runOrExplain(call, service, place, { format, target })
       })
     })
   },
 }
+
+/** One text alone is answered by the SQL endpoint; plans need no session. */
+const needsSession = ({ values }: UserCall, texts: readonly Place[]) =>
+  texts.length > 1 && !values.explain && !values.analyze
+
+/** Runs the statements of a file in one session; with -1 in one transaction. */
+async function runInSession(
+  call: UserCall,
+  service: Service,
+  texts: readonly Place[],
+  output: Output,
+): Promise<void> {
+  const session = await service.openSession()
+  const { signal } = service
+  const isOne = call.values['1'] === true
+  try {
+    if (isOne) await session.sql('begin', { signal })
+    for (const place of texts) await runStatement(call, { client: session, signal }, place, output)
+    if (isOne) await session.sql('commit', { signal })
+    if (session.transaction !== 'none') throw new FailedError(leftOpen)
+  } finally {
+    session.close()
+  }
+}
+
+const leftOpen = 'the statements end inside a transaction: it was rolled back. End it with COMMIT'
 
 function formatOf({ values, terminal }: UserCall): Format {
   const format = values.json ? 'json' : (textOf(values, 'format') as Format | undefined)
@@ -81,8 +108,6 @@ async function readTexts({ args: [statement], values }: UserCall): Promise<reado
   const content = file === undefined || file === '-' ? await text(process.stdin) : await readNamedFile(file)
   const statements = splitStatements(content)
   if (statements.length === 0) throw new UsageError(`there is no statement in ${file ?? 'standard input'}`)
-  const hasTransaction = statements.some(({ text: one }) => controlsTransaction(one))
-  if (values['1'] || hasTransaction) return [wholeText(content)]
   return statements.map(({ from, text: one }) => ({ text: content, from, statement: one }))
 }
 

@@ -3,8 +3,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface, type Interface } from 'node:readline/promises'
+import type { Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { controlsTransaction, splitStatements } from '../../../sql-text/statements.ts'
+import { splitStatements } from '../../../sql-text/statements.ts'
 import { InterruptedError } from '../../command-error.ts'
 import { readNamedFile } from '../../named-file.ts'
 import { printable } from '../../printable.ts'
@@ -17,13 +18,12 @@ import { type Format, formats } from '../output/formats.ts'
 import type { Service } from '../service.ts'
 import { writeTo } from '../whole-file.ts'
 import { readHistory, remember } from './history.ts'
+import { PromptSession } from './prompt-session.ts'
 import { runStatement } from './run-statement.ts'
 
 /** The interactive mode: a semicolon ends a statement, a backslash begins a command. */
 export async function runInteractive(call: UserCall, service: Service, format: Format): Promise<void> {
-  call.terminal.say(
-    `cartage sql as ${service.user} at ${service.url}. Each statement has its own session. \\? shows help, \\q quits.`,
-  )
+  call.terminal.say(`cartage sql as ${service.user} at ${service.url}. \\? shows help, \\q quits.`)
   return new Shell(call, service, format).run()
 }
 
@@ -60,6 +60,7 @@ class Shell {
   format: Format
   readonly #service: Service
   readonly #lines: Interface
+  readonly #session = new PromptSession()
   #file: string | undefined
   /** The text since the last semicolon. */
   #typed = ''
@@ -90,6 +91,7 @@ class Shell {
       this.#prompt()
     }
     this.#lines.close()
+    this.#session.close()
   }
 
   /** Returns false for \\q. */
@@ -110,7 +112,6 @@ class Shell {
     const isOpen = last !== undefined && !this.#typed.slice(last.to).includes(';')
     const whole = isOpen ? statements.slice(0, -1) : statements
     this.#typed = isOpen ? this.#typed.slice(last.from) : ''
-    if (whole.some(({ text }) => controlsTransaction(text))) return tell(noTransactions)
     for (const { text } of whole) {
       this.#last = text
       if (!(await this.#runOne(text))) break
@@ -119,9 +120,14 @@ class Shell {
 
   #runOne(statement: string): Promise<boolean> {
     return this.guard((service) =>
-      writeTo(this.#file, (target) =>
-        runStatement(this.call, service, wholeText(statement), { format: this.format, target }),
-      ),
+      writeTo(this.#file, (target) => this.#runInSession(service, statement, target)),
+    )
+  }
+
+  #runInSession(service: Service, statement: string, target: Writable): Promise<void> {
+    const { signal } = service
+    return this.#session.use(service, (client) =>
+      runStatement(this.call, { client, signal }, wholeText(statement), { format: this.format, target }),
     )
   }
 
@@ -192,10 +198,7 @@ class Shell {
       return this.call.terminal.say('\\watch N repeats the last statement every N seconds')
     await this.guard(async (service) => {
       for (;;) {
-        await runStatement(this.call, service, wholeText(statement), {
-          format: this.format,
-          target: process.stdout,
-        })
+        await this.#runInSession(service, statement, process.stdout)
         await sleep(seconds * 1000, undefined, { signal: service.signal }).catch(() =>
           service.signal.throwIfAborted(),
         )
@@ -222,7 +225,9 @@ class Shell {
   }
 
   #prompt(): void {
-    this.#lines.setPrompt(`${printable(this.#service.user)}${this.#typed.trim() ? '-' : '='}> `)
+    this.#lines.setPrompt(
+      `${printable(this.#service.user)}${this.#typed.trim() ? '-' : '='}${this.#session.sign}> `,
+    )
     this.#lines.prompt()
   }
 
@@ -242,9 +247,6 @@ class Shell {
     this.#names = rows.map(({ name }) => name).filter((name) => /^[a-z_][a-z0-9_$]*$/.test(name))
   }
 }
-
-const noTransactions =
-  'nothing was run: each statement has its own session here, so BEGIN, COMMIT and ROLLBACK have no effect. Put the transaction into a file: cartage sql -f FILE'
 
 const words = 'select insert update delete create table from where group by order limit join'.split(' ')
 

@@ -1,4 +1,5 @@
 import type { Writable } from 'node:stream'
+import type { RowStream } from '../../../client/api/row-stream.ts'
 import type { SqlValue, Statement } from '../../../client/api/sql-statement.ts'
 import { formatCount, formatDuration, plural } from '../../../contract/text/format.ts'
 import { visibleTexts } from '../../printable.ts'
@@ -8,8 +9,19 @@ import { type Format, isServed, rowsText, type ServedFormat } from '../output/fo
 import { showText } from '../output/show.ts'
 import { tsvOfCsv } from '../output/tsv.ts'
 import { showProgress } from '../progress.ts'
-import type { Service } from '../service.ts'
 import { passOn } from '../whole-file.ts'
+
+/** What runs a statement: the SQL endpoint, or a session. */
+export type StatementRunner = Readonly<{
+  client: Readonly<{
+    download: (
+      sql: Statement,
+      options: Readonly<{ format: ServedFormat; signal: AbortSignal }>,
+    ) => Promise<AsyncIterable<Uint8Array>>
+    rows: (sql: Statement, options: Readonly<{ signal: AbortSignal }>) => RowStream
+  }>
+  signal: AbortSignal
+}>
 
 /** Where rows are written, and in which format. */
 export type Output = Readonly<{ format: Format; target: Writable }>
@@ -17,7 +29,7 @@ export type Output = Readonly<{ format: Format; target: Writable }>
 /** Runs one text and streams its rows. Notices, warnings and the number of rows follow on stderr. */
 export function runStatement(
   call: UserCall,
-  service: Service,
+  runner: StatementRunner,
   place: Omit<StatementPlace, 'startedAt'> & Readonly<{ params?: readonly SqlValue[] }>,
   output: Output,
 ): Promise<void> {
@@ -26,14 +38,14 @@ export function runStatement(
   const sql = params ? { text: statement, params } : statement
   return at(place, () =>
     isServed(format) || format === 'tsv'
-      ? passRows(call, service, sql, { ...output, format })
-      : showRows(call, service, sql, { ...output, format }),
+      ? passRows(call, runner, sql, { ...output, format })
+      : showRows(call, runner, sql, { ...output, format }),
   )
 }
 
 async function passRows(
   { terminal }: UserCall,
-  { client, signal }: Service,
+  { client, signal }: StatementRunner,
   statement: Statement,
   { format, target }: Output & { format: ServedFormat | 'tsv' },
 ): Promise<void> {
@@ -100,7 +112,7 @@ class LineCounter {
 
 async function showRows(
   { terminal }: UserCall,
-  { client, signal }: Service,
+  { client, signal }: StatementRunner,
   statement: Statement,
   { format, target }: Output & { format: Exclude<Format, ServedFormat | 'tsv'> },
 ): Promise<void> {
