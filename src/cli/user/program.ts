@@ -60,6 +60,7 @@ const help: HelpPages = {
       ['2', 'called wrongly'],
       ['3', 'not reachable, or over a limit (429, 503): try again'],
       ['4', 'no key, or a wrong one'],
+      ['5', 'the job was accepted, and how it ends is not known: cartage job wait JOB'],
       ['130', 'interrupted'],
     ]),
   },

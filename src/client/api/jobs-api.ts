@@ -1,11 +1,19 @@
 import type { JobDocument, JobQuery } from '../../contract/documents.ts'
 import { isFinal } from '../../contract/job-status.ts'
-import { hasCode, JobError } from '../cartage-error.ts'
+import { hasCode, JobError, JobNotFollowedError } from '../cartage-error.ts'
 import { randomId } from '../http/random-id.ts'
+import { isPassing, pause, waitBeforeReconnect } from '../http/retry.ts'
 import { type Connection, sendForJson } from '../http/send.ts'
 
 export type Waiting = Readonly<{ signal?: AbortSignal | undefined }>
-export type Following = Waiting & Readonly<{ onChange?: ((job: JobDocument) => void) | undefined }>
+export type Following = Waiting &
+  Readonly<{
+    onChange?: ((job: JobDocument) => void) | undefined
+    /** The service does not answer, or refuses for the moment: the job goes on, and it is asked for again. Called once per loss. */
+    onLost?: ((error: unknown) => void) | undefined
+    /** How long to ask a service that does not answer. Without it, until it does. */
+    giveUpAfterMs?: number | undefined
+  }>
 export type Submitting = Readonly<{ idempotencyKey?: string | undefined }>
 
 export function jobsOf(connection: Connection, name: string) {
@@ -26,13 +34,14 @@ export function jobsOf(connection: Connection, name: string) {
   /** Answers when the statement has been stopped. */
   const cancel = (jobId: string) => sendForJson<JobDocument>(connection, 'cancelJob', one(jobId))
 
-  /** Waits until the job has a final status, whichever. */
-  const finished = async (jobId: string, { signal, onChange }: Following = {}): Promise<JobDocument> => {
+  /** Waits until the job has a final status, whichever. A service that restarts meanwhile is waited for. */
+  const finished = async (jobId: string, options: Following = {}): Promise<JobDocument> => {
+    const { signal, onChange } = options
     // A long poll ends with the job; what happens in between is seen by short ones.
     const waitSeconds = onChange ? 1 : 30
     let told = ''
     for (;;) {
-      const job = await read(jobId, { waitSeconds, signal })
+      const job = await untilAnswered(jobId, () => read(jobId, { waitSeconds, signal }), options)
       const shown = JSON.stringify(job)
       if (shown !== told) onChange?.(job)
       told = shown
@@ -43,7 +52,9 @@ export function jobsOf(connection: Connection, name: string) {
   /** Queues a job and waits for its end. Unless it is `done` a JobError is thrown. The signal cancels the job. */
   const run = async (query: JobQuery, options: Following & Submitting = {}): Promise<JobDocument> => {
     options.signal?.throwIfAborted()
-    const { job_id: id } = await create(query, options)
+    const created = await create(query, options)
+    const { job_id: id } = created
+    options.onChange?.(created)
     const job = await finished(id, options).catch(async (error: unknown) => {
       if (options.signal?.aborted) await cancel(id).catch(unlessEnded)
       throw error
@@ -56,6 +67,29 @@ export function jobsOf(connection: Connection, name: string) {
     sendForJson<JobDocument>(connection, 'updateJob', { ...one(jobId), json: { query } })
 
   return { create, read, update, cancel, finished, run }
+}
+
+/** Asks again while the service does not answer. What it refuses for good is thrown. */
+async function untilAnswered<T>(
+  jobId: string,
+  ask: () => Promise<T>,
+  { signal, onLost, giveUpAfterMs = Number.POSITIVE_INFINITY }: Following,
+): Promise<T> {
+  let lostAt: number | undefined
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await ask()
+    } catch (error) {
+      signal?.throwIfAborted()
+      if (!isPassing(error)) throw error
+      if (lostAt === undefined) onLost?.(error)
+      lostAt ??= performance.now()
+      const waitMs = waitBeforeReconnect(error, attempt)
+      const leftMs = giveUpAfterMs - (performance.now() - lostAt)
+      if (leftMs <= 0) throw new JobNotFollowedError(jobId, error)
+      await pause(Math.min(waitMs, leftMs), signal)
+    }
+  }
 }
 
 /** A job that has ended by itself in the meantime need not be cancelled. */

@@ -87,7 +87,7 @@ type Token = Readonly<{
 const token =
   /--[^\n\r]*|\/\*|[eE]'|'|"|\$(?:[A-Za-z_\x80-\uffff][\w\x80-\uffff]*)?\$|[A-Za-z_\x80-\uffff][\w$\x80-\uffff]*|0[xXoObB][\dA-Fa-f_]+|\d[\d_]*(?:\.[\d_]*)?(?:[eE][-+]?\d[\d_]*)?|[^ \t\n\r\f\v]/g
 
-function* tokensOf(text: string): Generator<Token> {
+export function* tokensOf(text: string): Generator<Token> {
   const pattern = new RegExp(token)
   for (let match = pattern.exec(text); match; match = pattern.exec(text)) {
     const [found] = match
