@@ -1,5 +1,6 @@
 import type { JobDocument, JobQuery } from '../../contract/documents.ts'
 import { isFinal } from '../../contract/job-status.ts'
+import { maxJobCharacters } from '../../contract/limits.ts'
 import { hasCode, JobError, JobNotFollowedError } from '../cartage-error.ts'
 import { randomId } from '../http/random-id.ts'
 import { isPassing, pause, waitBeforeReconnect } from '../http/retry.ts'
@@ -21,7 +22,7 @@ export function jobsOf(connection: Connection, name: string) {
 
   /** Sent with an idempotency key, so that a repeated request makes no second job. */
   const create = (query: JobQuery, { idempotencyKey = randomId() }: Submitting = {}) =>
-    sendForJson<JobDocument>(connection, 'createJob', {
+    sendForJson<JobDocument>(connection, isLong(query) ? 'createJobByV4' : 'createJob', {
       parameters: { name },
       json: { query },
       headers: { 'idempotency-key': idempotencyKey },
@@ -64,10 +65,16 @@ export function jobsOf(connection: Connection, name: string) {
   }
 
   const update = (jobId: string, query: JobQuery) =>
-    sendForJson<JobDocument>(connection, 'updateJob', { ...one(jobId), json: { query } })
+    sendForJson<JobDocument>(connection, isLong(query) ? 'updateJobByV4' : 'updateJob', {
+      ...one(jobId),
+      json: { query },
+    })
 
   return { create, read, update, cancel, finished, run }
 }
+
+/** Beyond the limit of the classic address, which older services have as well. */
+const isLong = (query: JobQuery) => JSON.stringify({ query }).length > maxJobCharacters
 
 /** Asks again while the service does not answer. What it refuses for good is thrown. */
 async function untilAnswered<T>(
