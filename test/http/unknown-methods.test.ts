@@ -40,3 +40,20 @@ test('there is no path beside those that exist', async (t) => {
     assert.deepEqual([response.status, response.headers.get('allow')], [404, null], path)
   }
 })
+
+test('a body of any type does not hide that the method is wrong: curl -T on copyfrom is 405', async (t) => {
+  const { user } = await setup(t)
+  const bodies = [undefined, 'application/octet-stream', 'text/csv', 'application/json', 'nonsense']
+  for (const path of ['/api/v2/sql/copyfrom?q=copy+t+from+stdin', '/api/v2/sql/copyto', '/api/v3/api_keys']) {
+    for (const type of bodies) {
+      const headers = { ...basic(user.username, user.masterToken), ...(type && { 'content-type': type }) }
+      const body = type === undefined ? Buffer.from('1,one') : '1,one'
+      const response = await fetch(`${user.base}${path}`, { method: 'PUT', headers, body })
+      assert.equal(response.status, 405, `${path} ${type}`)
+      assert.match(response.headers.get('allow')!, /POST/)
+      assert.notEqual(response.headers.get('x-request-id'), null)
+    }
+  }
+  const unknown = await fetch(`${user.base}/api/v2/nowhere`, { method: 'POST', body: Buffer.from('x') })
+  assert.equal(unknown.status, 404)
+})

@@ -19,7 +19,9 @@ export function explainFailure(error: unknown): CommandFailure | undefined {
 function exitCodeOf({ status, code }: CartageError): number {
   if (status === 401) return 4
   if (code === 'job-not-followed') return 5
-  return status === 429 || status === 503 || code === 'service-unreachable' ? 3 : 1
+  const isWorthAnotherTry =
+    status === 429 || status === 503 || code === 'service-unreachable' || code === 'answer-cut'
+  return isWorthAnotherTry ? 3 : 1
 }
 
 /** The statement that an error is about. */

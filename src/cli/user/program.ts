@@ -58,7 +58,7 @@ const help: HelpPages = {
       ['0', 'done'],
       ['1', 'the database or the service refused; a job failed or is unknown'],
       ['2', 'called wrongly'],
-      ['3', 'not reachable, or over a limit (429, 503): try again'],
+      ['3', 'not reachable, cut off, or over a limit (429, 503): try again'],
       ['4', 'no key, or a wrong one'],
       ['5', 'the job was accepted, and how it ends is not known: cartage job wait JOB'],
       ['130', 'interrupted'],

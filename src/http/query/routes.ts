@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Format } from '../../contract/formats.ts'
 import { answerQuery } from '../../query/answer-query.ts'
 import type { AnswerTarget } from '../../query/answer-target.ts'
+import { countRows } from '../../query/count-rows.ts'
 import type { Query } from '../../query/query.ts'
 import { loadGrammar } from '../../sql/grammar.ts'
 import { sqlCaller } from '../middleware/authenticate.ts'
@@ -36,7 +37,11 @@ export async function queryRoutes(app: FastifyInstance, services: Services): Pro
     }
     const client = { gone: clientGone(reply), open }
     try {
-      const answer = await answerQuery(services.queries, principal, query, client)
+      const { total: kind } = query
+      const total =
+        kind && (await countRows(services.queries, principal, { ...query, total: kind }, client.gone))
+      if (total) reply.header('x-total-rows', total.rows)
+      const answer = await answerQuery(services.queries, principal, query, client, total)
       // The statement is over; the client still reads.
       if (answer === null) target?.wait.begin(() => breakOff(reply.raw))
       else sendAnswer(reply, query, answer)
