@@ -47,7 +47,7 @@ export async function spawnService(env: Readonly<Record<string, string>>): Promi
 
 async function readUrl(output: NodeJS.ReadableStream): Promise<string> {
   for await (const line of createInterface(output)) {
-    const url = /listens on (http\S+)/.exec(line)?.[1]
+    const url = /listens on (http[^\s"]+)/.exec(line)?.[1]
     if (url === undefined) continue
     // What it says later must not fill the pipe.
     output.resume()

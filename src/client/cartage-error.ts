@@ -50,8 +50,27 @@ export class JobError extends CartageError {
   }
 }
 
+/** A job was accepted, and the service has not answered since: the job goes on by itself, so do not send it again. */
+export class JobNotFollowedError extends CartageError {
+  readonly jobId: string
+
+  constructor(jobId: string, cause: unknown) {
+    super(`The service does not answer. The job ${jobId} was accepted and goes on by itself`, {
+      body: { code: 'job-not-followed' satisfies ClientErrorCode },
+      cause,
+    })
+    this.name = 'JobNotFollowedError'
+    this.jobId = jobId
+  }
+}
+
 /** Of errors that no service sent. */
-export type ClientErrorCode = 'service-unreachable' | 'answer-cut' | 'answer-unexpected' | `job-${JobStatus}`
+export type ClientErrorCode =
+  | 'service-unreachable'
+  | 'answer-cut'
+  | 'answer-unexpected'
+  | 'job-not-followed'
+  | `job-${JobStatus}`
 /** Any text; the others are still offered where one is typed. */
 type OtherCode = string & Record<never, never>
 

@@ -81,6 +81,9 @@ export type SqlAnswer<Row = Record<string, unknown>> = Readonly<{
   time: number
   fields: Readonly<Record<string, Readonly<{ type: string; pgtype?: string }>>>
   total_rows: number
+  /** Rows on all pages, if the request has `total`. */
+  total?: number
+  total_kind?: 'exact' | 'estimate'
   notices?: readonly string[]
   warnings?: readonly string[]
 }>

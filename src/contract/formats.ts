@@ -6,6 +6,10 @@ export type Format = (typeof formats)[number]
 export const contentEncodings = ['gzip', 'deflate', 'br', 'zstd'] as const
 export type ContentEncoding = (typeof contentEncodings)[number]
 
+/** How the rows on all pages are counted. */
+export const totals = ['exact', 'estimate'] as const
+export type Total = (typeof totals)[number]
+
 /** Of rows and of lists. */
 export const sortOrders = ['asc', 'desc'] as const
 export type SortOrder = (typeof sortOrders)[number]

@@ -1,7 +1,11 @@
 /** Limits of requests: the service refuses what is beyond them. */
 
-/** Of the body of a job as JSON. */
+/** Of the body of a job as JSON: at the classic address, and at that of version 4. */
 export const maxJobCharacters = 16_384
+export const maxLongJobCharacters = 1_048_576
+
+/** All statements of a job are in each of its documents, and their states are written at every step. */
+export const maxJobItems = 10_000
 
 /** A longer wait for the end of a job ends after this. */
 export const longestWaitSeconds = 60

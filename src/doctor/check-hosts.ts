@@ -6,6 +6,7 @@ import { oldestSupportedMajor } from '../postgres/cluster/find-binaries.ts'
 import { connectionBudget } from '../postgres/databases.ts'
 import { addressOf, type Host } from '../postgres/hosts.ts'
 import { adminTarget } from '../postgres/session-target.ts'
+import { isDiskFull } from '../postgres/sqlstate.ts'
 import { isStandby, standbyRefused } from '../postgres/wire/standby.ts'
 import { type Check, patienceMs } from './check.ts'
 import { checkSafety } from './check-safety.ts'
@@ -33,7 +34,12 @@ async function checkHost(
     return checks.map((check) => ({ ...check, name: `host ${host.name}: ${check.name}` }))
   } catch (error) {
     if (isStandby(error)) return [standbyCheck(host)]
-    const { message } = ((error as Error).cause ?? error) as Error
+    const cause = ((error as Error).cause ?? error) as Error
+    const { message } = cause
+    if (isDiskFull(cause)) {
+      const advice = `The disk of ${addressOf(host)} is full: ${message}. Make room there`
+      return [{ name: `host ${host.name}: disk`, status: 'fail', advice }]
+    }
     const advice = `${addressOf(host)} does not answer: ${message}. Its users get 503 and their jobs wait`
     return [{ name: `host ${host.name}`, status: 'fail', advice }]
   }

@@ -22,19 +22,36 @@ async function checkHost(installation: Installation, host: Host): Promise<readon
   const present = await readPresent(installation, host.id)
   return [
     compare(`host ${host.name}: databases`, known.databases, present.databases),
+    checkClosed(
+      `host ${host.name}: connections of tenants`,
+      present.closed.filter((name) => known.databases.includes(name)),
+    ),
     compare(`host ${host.name}: roles`, known.roles, present.roles, known.spareRoles),
   ]
 }
 
-async function readPresent({ databases, namespace }: Installation, hostId: number): Promise<Names> {
+/** `closed`: databases that take no connections. */
+type PresentNames = Names & Readonly<{ closed: readonly string[] }>
+
+async function readPresent({ databases, namespace }: Installation, hostId: number): Promise<PresentNames> {
   return databases.admin.use(adminTarget(databases.hosts, hostId), async (session) => {
-    const { rows } = await session.query<Names>(
+    const { rows } = await session.query<PresentNames>(
       `select array(select datname::text from pg_catalog.pg_database where datname ~ $1) as databases,
-         array(select rolname::text from pg_catalog.pg_roles where rolname ~ $2) as roles`,
+         array(select rolname::text from pg_catalog.pg_roles where rolname ~ $2) as roles,
+         array(select datname::text from pg_catalog.pg_database
+           where datname ~ $1 and (not datallowconn or datconnlimit in (0, -2)) order by datname) as closed`,
       [tenantDatabasePattern(namespace), tenantRolePattern(namespace)],
     )
     return rows[0]!
   })
+}
+
+/** By ALLOW_CONNECTIONS, by a CONNECTION LIMIT of 0, or after a DROP DATABASE that was cut off, which leaves -2. */
+function checkClosed(name: string, closed: readonly string[]): Check {
+  if (closed.length === 0)
+    return { name, status: 'ok', advice: 'Every database of a tenant takes connections' }
+  const advice = `These take none, so their users get 503: ${some(closed)}. Run alter database NAME with allow_connections true connection limit -1; one that a DROP DATABASE left half-way must be restored from a backup`
+  return { name, status: 'fail', advice }
 }
 
 function compare(

@@ -1,5 +1,3 @@
-import { realpath, statfs } from 'node:fs/promises'
-import { join } from 'node:path'
 import { countEndings, heldAutovacuum } from '../audit/audit-store.ts'
 import { countProcesses } from '../auth/lease-store.ts'
 import { newestTokens, type SealedToken } from '../auth/token-store.ts'
@@ -9,6 +7,7 @@ import type { Installation } from '../hosts/installation.ts'
 import { newestOf } from '../hosts/tenant-databases.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Check } from './check.ts'
+import { checkDisks } from './check-disk.ts'
 import { checkHosts } from './check-hosts.ts'
 import { checkOrphans } from './check-orphans.ts'
 import { readUnfinishedNames } from './doctor-store.ts'
@@ -17,7 +16,7 @@ import { readUnfinishedNames } from './doctor-store.ts'
 export async function doctor(installation: Installation, config: Config): Promise<readonly Check[]> {
   const processes = await countProcesses(installation.databases.control)
   const groups = await Promise.all([
-    checkDisk(config),
+    checkDisks(installation, config),
     checkSecret(installation),
     checkMigrations(installation),
     checkUnfinished(installation),
@@ -48,23 +47,6 @@ function checkProcesses(processes: number): Check {
     status: 'warn',
     advice: 'None is running on this installation: start one with cartage serve',
   }
-}
-
-/** The disk of a database on another machine is not visible here. */
-async function checkDisk({ databaseUrl, dataDir }: Config): Promise<readonly Check[]> {
-  if (databaseUrl) return []
-  // The cluster may be a link to another disk.
-  const folder = await realpath(join(dataDir, 'postgres')).catch(() => dataDir)
-  const disk = await statfs(folder).catch((error: Error) => error)
-  if (disk instanceof Error) {
-    return [{ name: 'disk', status: 'warn', advice: `${folder} cannot be checked: ${disk.message}` }]
-  }
-  const { bavail, blocks, bsize } = disk
-  const free = `${Math.round((bavail * bsize) / 1024 ** 3)} GiB (${Math.round((100 * bavail) / blocks)} %) free under ${folder}`
-  const share = bavail / blocks
-  if (share >= 0.1) return [{ name: 'disk', status: 'ok', advice: free }]
-  const advice = `${free}: PostgreSQL stops when the disk is full; make room, or move CARTAGE_DATA_DIR`
-  return [{ name: 'disk', status: share >= 0.02 ? 'warn' : 'fail', advice }]
 }
 
 async function checkSecret({ databases, secrets }: Installation): Promise<Check> {

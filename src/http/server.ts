@@ -25,7 +25,7 @@ import { maxParamsLength } from './middleware/parameters.ts'
 import { limitRates, requireRateGroups } from './middleware/rate-limit.ts'
 import { acceptedRequestId } from './middleware/request-id.ts'
 import { traceRequests } from './middleware/trace-requests.ts'
-import { refuseUnknownRoutes } from './middleware/unknown-routes.ts'
+import { refuseBeforeBody, refuseUnknownRoutes } from './middleware/unknown-routes.ts'
 import { oneAtATime } from './one-at-a-time.ts'
 import { OneWriteResponse } from './one-write-response.ts'
 import { describeApi } from './openapi/describe-api.ts'
@@ -44,6 +44,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   observeRequests(app, services)
   allowOtherOrigins(app)
   acceptBodies(app, requestTimeoutMs)
+  refuseBeforeBody(app)
   limitBodies(app, services)
   refuseNul(app)
   hintAtNearMisses(app)

@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import type { ClientBase } from 'pg'
 import type { Account } from '../auth/account.ts'
 import type { Config } from '../config/config.ts'
+import { maxJobCharacters } from '../contract/limits.ts'
 import { errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
 import { inTransaction } from '../postgres/transaction.ts'
@@ -24,7 +25,10 @@ export async function submitJob(
 ): Promise<SubmittedJob> {
   const newJob = { id: randomUUID(), account, definition, idempotencyKey: null, requestHash: null }
   if (idempotencyKey === undefined) {
-    return { job: created(config, newJob, await jobQueue.add(newJob)), isReplay: false }
+    const queuedAt = isLong(definition)
+      ? (await enqueueJobs(databases.control, config, [newJob])).queued[0]!
+      : await jobQueue.add(newJob)
+    return { job: created(config, newJob, queuedAt), isReplay: false }
   }
   const request = { key: idempotencyKey, hash: hashOf(definition) }
   return inTransaction(databases.control, async (tx) => {
@@ -35,6 +39,10 @@ export async function submitJob(
     return { job: created(config, keyed, queued[0] ?? null), isReplay: false }
   })
 }
+
+/** Written alone: jobs that share a commit are one message. */
+const isLong = ({ items }: JobDefinition) =>
+  items.reduce((characters, { statement }) => characters + statement.length, 0) > maxJobCharacters
 
 function created({ jobQueueLimit }: Config, { id, account, definition }: NewJob, at: Date | null): Job {
   if (!at) throw errors.jobQueueFull(jobQueueLimit)

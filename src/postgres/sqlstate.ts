@@ -54,6 +54,11 @@ export function hasSqlstate(error: unknown, ...states: readonly string[]): boole
   return state !== undefined && states.includes(state)
 }
 
+/** The server could not write for lack of space. At the start of a session it says so only in its message. */
+export const isDiskFull = (error: unknown) =>
+  hasSqlstate(error, sqlstate.diskFull, 'ENOSPC') ||
+  (error instanceof Error && error.message.includes('No space left on device'))
+
 /** The connection or the server was lost: the outcome of statements in flight is unknown. */
 export function isConnectionLoss(error: unknown): boolean {
   const state = sqlstateOf(error)

@@ -19,7 +19,7 @@ import { CsvFormat } from './rows/csv-format.ts'
 import { GeojsonFormat } from './rows/geojson-format.ts'
 import { JsonFormat } from './rows/json-format.ts'
 import { NdjsonFormat } from './rows/ndjson-format.ts'
-import type { RowFormat } from './rows/row-format.ts'
+import type { PageTotal, RowFormat } from './rows/row-format.ts'
 import { TypeNames } from './type-names.ts'
 
 /** What all queries of a process share. */
@@ -58,8 +58,9 @@ export function answerQuery(
   principal: Principal,
   query: Query,
   client: Client,
+  total?: PageTotal,
 ): Promise<Answer> {
-  const answer = () => answerOnce(queries, principal, query, client)
+  const answer = () => answerOnce(queries, principal, query, client, total)
   if (query.params === undefined) return answer()
   return answer().catch(async (error: unknown) => {
     if (!(error instanceof UnknownTypes)) throw error
@@ -73,6 +74,7 @@ async function answerOnce(
   principal: Principal,
   query: Query,
   { gone, open }: Client,
+  total: PageTotal | undefined,
 ): Promise<Answer> {
   const { databases, columnLists, typeNames, parameterTypes, pastTriggers, maxRowBytes } = queries
   const statement = prepareStatement(query)
@@ -94,6 +96,7 @@ async function answerOnce(
       columnLists,
       typeNames,
       maxRowBytes,
+      total,
       checkMade,
     }).answer
   })

@@ -1,3 +1,4 @@
+import type { Total } from '../contract/formats.ts'
 import { errors } from '../errors.ts'
 import type { BoundText } from '../postgres/wire/bound-query.ts'
 import type { WireText } from '../postgres/wire/wire-query.ts'
@@ -23,6 +24,7 @@ export type TextPlace = Readonly<{ start: number; end: number; shift: number }>
 /** The caller's text itself, or wrapped as paging and GeoJSON need it. */
 export function prepareStatement(query: Query): PreparedStatement {
   if (containsCopy(query.sql)) throw errors.copyElsewhere()
+  if (query.counting) return countingStatement(query, query.counting)
   const paged = query.paging ? wrapForPaging(query.sql, query.paging) : query.sql
   const select = () => (paged === query.sql ? selectOf(paged) : paged)
   const text = query.format === 'geojson' ? wrapForGeojson(select(), query.decimals) : paged
@@ -42,6 +44,20 @@ export function messagesOf(
   const statement = bind ? { text, bind } : text
   const isAlone = typeof text === 'object' || text.length > maxCharacters || /begin|start|copy/i.test(text)
   return isAlone ? [statement] : [statement, ...cleaning]
+}
+
+function countingStatement(query: Query, total: Total): PreparedStatement {
+  const { sql, params } = query
+  const rows = pageableStatement(sql)?.text
+  const parsed = parseStatements(sql)
+  if (rows === undefined && (parsed.ok || parsed.code !== 'syntax-error'))
+    throw errors.badRequest('total needs a single SELECT')
+  // In parentheses, what cannot be parsed runs nothing: PostgreSQL itself reports what is wrong with it.
+  const text =
+    rows !== undefined && total === 'estimate'
+      ? `EXPLAIN (FORMAT JSON)\n${rows}`
+      : `SELECT pg_catalog.count(*) AS total FROM (\n${rows ?? sql}\n) AS cartage_rows`
+  return { text, place: () => placeIn(text, sql), hintAround: undefined, valueCount: params?.length }
 }
 
 function wrapForGeojson(select: string, decimals: number): string {

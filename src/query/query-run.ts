@@ -10,7 +10,7 @@ import { evadesTriggers } from './past-triggers.ts'
 import { messagesOf, type PreparedStatement } from './prepare-statement.ts'
 import { ByteWriter, giveBackChunk } from './rows/byte-writer.ts'
 import { type Column, type ColumnLists, countHidden, shownColumns } from './rows/columns.ts'
-import type { Field, RowFormat } from './rows/row-format.ts'
+import type { Field, PageTotal, RowFormat } from './rows/row-format.ts'
 import { SteppedRow } from './rows/stepped-row.ts'
 import type { TypeNames } from './type-names.ts'
 
@@ -30,6 +30,8 @@ export type QueryRunOptions = Readonly<{
   columnLists: ColumnLists
   typeNames: TypeNames
   maxRowBytes: number
+  /** The rows on all pages, if that was asked for. */
+  total: PageTotal | undefined
   /** Checks what a caller with a key created without event triggers. */
   checkMade: (() => Promise<void>) | undefined
   /** Called with each notice that the summary will have. */
@@ -250,6 +252,7 @@ export class QueryRun implements RunHandler {
       seconds: Math.round(this.#run.elapsedMs) / 1000,
       fields,
       totalRows: this.#totalRows,
+      total: this.#options.total,
       notices: this.#notices.byKind,
     })
     const rest = this.#out.finish()

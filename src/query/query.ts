@@ -1,4 +1,4 @@
-import type { Format } from '../contract/formats.ts'
+import type { Format, Total } from '../contract/formats.ts'
 import type { Paging } from '../sql/query-kind.ts'
 
 /** A request to the SQL endpoint. */
@@ -13,4 +13,8 @@ export type Query = Readonly<{
   decimals: number
   /** Without extension; undefined if the client did not ask for a file. */
   filename: string | undefined
+  /** Tell the number of rows on all pages. */
+  total?: Total | undefined
+  /** Only count: the rows themselves are not asked for. */
+  counting?: Total | undefined
 }>

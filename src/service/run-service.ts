@@ -39,7 +39,7 @@ export async function runService(
   signal: AbortSignal,
 ): Promise<void> {
   const service = await start(config, keys, parts, log, signal)
-  if (service.url) await welcome(config, service)
+  if (service.url) await welcome(config, service, log)
   const end = AbortSignal.any([signal, service.lost])
   if (!end.aborted) await once(end, 'abort')
   log.info('stopping')
@@ -59,18 +59,34 @@ async function start(
   return startService(fitted, keys, { http: true, worker: config.worker, ...parts }, log, signal)
 }
 
-/** Prints, after everything else, what a person needs for the first request. */
-async function welcome(config: Config, service: Service): Promise<void> {
+/** Tells what is needed for the first request: a person at a terminal with the key, a log only how to read it. */
+async function welcome(config: Config, service: Service, log: Log): Promise<void> {
   const { url } = service
   const isNew = !config.databaseUrl && service.isFirstStart && config.demoUser
   const demo = isNew ? await createUser(service.services.installation, { username: 'demo' }) : undefined
-  process.stdout.write(`
+  if (process.stdout.isTTY) process.stdout.write(greeting(url, demo?.masterToken, config))
+  else tellLog(log, url, demo !== undefined)
+}
+
+/** At every log level, because programs wait for it. */
+function tellLog(log: Log, url: string, hasDemo: boolean): void {
+  const demo = { user: 'demo', base: `${url}/user/demo`, readKey: 'cartage user show demo --key' }
+  log
+    .child({}, { level: 'info' })
+    .info(
+      { url, reference: `${url}/docs`, console: `${url}/console/`, ...(hasDemo && demo) },
+      `Cartage listens on ${url}`,
+    )
+}
+
+function greeting(url: string, token: string | undefined, config: Config): string {
+  return `
 Cartage listens on ${url}
 
   reference     ${url}/docs
-${demo ? firstRequest(url, demo.masterToken, config) : keyHint}
+${token === undefined ? keyHint : firstRequest(url, token, config)}
   console       ${url}/console/
-`)
+`
 }
 
 const keyHint = "  a user's key  cartage user show NAME --key\n"

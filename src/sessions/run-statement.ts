@@ -75,6 +75,7 @@ async function runOnce(tools: StatementTools, asked: SessionQuery): Promise<Summ
         columnLists,
         typeNames,
         maxRowBytes,
+        total: undefined,
         checkMade,
         onNotice,
       })

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { isBetweenWords, lexemes } from '../sql-text/lexemes.ts'
+import { nextTurn } from '../waiting/next-turn.ts'
 import { type ParsedStatement, parseStatements, taggedNode } from './statements.ts'
 
 /**
@@ -24,16 +25,31 @@ const known = new LRUCache<string, JobItemKind>({
   memoMethod: classify,
 })
 
+/** Of texts that are too long for the above. */
+const knownLong = new LRUCache<string, JobItemKind>({ max: 8 })
+const longCharacters = 10_000
+
+/** A long text must have been learned. */
 export function classifyJobItem(text: string): JobItemKind {
-  return known.memo(text)
+  return knownLong.get(text) ?? known.memo(text)
+}
+
+export const isLongJobItem = (text: string) => text.length > longCharacters
+
+/** Classifies a long text over several turns of the event loop. */
+export async function learnJobItem(text: string): Promise<void> {
+  if (!knownLong.has(text)) knownLong.set(text, classifyParsed(text) ?? (await classifyInSteps(text)))
 }
 
 function classify(text: string): JobItemKind {
+  return classifyParsed(text) ?? classifyByWords(leadingWords(text))
+}
+
+/** Undefined: too deep or too long for our parser. */
+function classifyParsed(text: string): JobItemKind | undefined {
   const parsed = parseStatements(text)
   if (!parsed.ok) {
-    return parsed.code === 'syntax-error' || parsed.code === 'nul-character'
-      ? 'unparsable'
-      : classifyByWords(text)
+    return parsed.code === 'syntax-error' || parsed.code === 'nul-character' ? 'unparsable' : undefined
   }
   if (parsed.statements.length === 0) return 'empty'
   const kinds = parsed.statements.map(classifyStatement)
@@ -42,8 +58,22 @@ function classify(text: string): JobItemKind {
   return 'transactional'
 }
 
-function classifyByWords(text: string): JobItemKind {
-  const kinds = [...leadingWords(text)].map((word): JobItemKind => {
+async function classifyInSteps(text: string): Promise<JobItemKind> {
+  const words = new Set<string>()
+  let count = 0
+  for (const word of leadingWords(text, () => ++count % stepLexemes === 0)) {
+    if (word === null) await nextTurn()
+    else words.add(word)
+  }
+  return classifyByWords(words)
+}
+
+/** About 5 ms. */
+const stepLexemes = 4_096
+
+function classifyByWords(words: Iterable<string | null>): JobItemKind {
+  const kinds = [...words].map((word): JobItemKind => {
+    if (word === null) return 'transactional'
     if (outsideWords.has(word)) return 'own-transaction'
     return committingWords.has(word) ? 'may-commit' : 'transactional'
   })
@@ -51,10 +81,11 @@ function classifyByWords(text: string): JobItemKind {
   return kinds.includes('may-commit') ? 'may-commit' : 'transactional'
 }
 
-/** The first word of each statement, and CONCURRENTLY anywhere. */
-function* leadingWords(text: string): Generator<string> {
+/** The first word of each statement, and CONCURRENTLY anywhere. Null where the caller wants to pause. */
+function* leadingWords(text: string, isPause: () => boolean = () => false): Generator<string | null> {
   let isFirst = true
   for (const lexeme of lexemes(text)) {
+    if (isPause()) yield null
     if (isBetweenWords(lexeme)) continue
     const { kind, open } = lexeme
     const word = kind === 'word' ? open.toLowerCase() : ''

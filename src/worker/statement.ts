@@ -3,7 +3,7 @@ import type { Session } from '../postgres/session.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import type { WireError } from '../postgres/wire/wire-error.ts'
 import type { WireOutcome } from '../postgres/wire/wire-handler.ts'
-import { classifyJobItem } from '../sql/job-statement.ts'
+import { classifyJobItem, isLongJobItem, learnJobItem } from '../sql/job-statement.ts'
 import { StatementWatch } from './statement-watch.ts'
 
 /**
@@ -57,6 +57,7 @@ export async function beginStatement(
   statement: StepStatement,
   ahead: Flight | null,
 ): Promise<Begun> {
+  if (isLongJobItem(statement.text)) await learnJobItem(statement.text)
   if (!isOutside(statement)) return ahead ? { kind: 'begun', flight: ahead } : prepare(session, begin)
   return prepare(session, `${limit(statement, 'session')}; select null as xid`)
 }

@@ -26,7 +26,7 @@ test(
       env,
     })
     assert.deepEqual(stdout.split('\n'), [
-      'again cancel list run status wait',
+      'again cancel follow list run status wait',
       '--format',
       'places_of_note',
       '--analyze',

@@ -31,7 +31,7 @@ test('a command that begins well is told how it goes on', async () => {
   }
   assert.equal(
     await say('job'),
-    "error: unknown command 'job'; after 'job' comes one of run, status, wait, cancel, again, list\n",
+    "error: unknown command 'job'; after 'job' comes one of run, status, wait, follow, cancel, again, list\n",
   )
   assert.match(
     await say('user', 'crate'),

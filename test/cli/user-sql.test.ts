@@ -146,8 +146,8 @@ test('a file of rows is whole or not there, and its ending says the format', asy
   assert.equal(await readFile(file, 'utf8'), 'name,pop\r\nJakarta,41913860\r\nDhaka,36585479\r\n')
   const endless = "select repeat('x', 1000) as x, 1/(20000 - n) as y from generate_series(1, 20000) n"
   const torn = await cartage(me, 'sql', endless, '-o', join(folder, 'torn.ndjson'))
-  assert.equal(torn.code, 1)
-  assert.match(torn.err, /^error: /)
+  assert.equal(torn.code, 3)
+  assert.match(torn.err, /^error: The answer was cut off/)
   assert.deepEqual(await readdir(folder), ['places.csv'])
 })
 
@@ -242,3 +242,64 @@ async function withPlaces(t: TestContext) {
   await house.user.sql("insert into places values ('Jakarta', 41913860), ('Dhaka', 36585479)")
   return { house, me: connection(house), folder: await mkdtemp(join(tmpdir(), 'cli-')) }
 }
+
+test('values are bound to names and places, and never become part of the text', async (t) => {
+  const house = await setup(t)
+  const me = connection(house)
+  const named = await cartage(
+    me,
+    'sql',
+    "select :town as town, :least::int + 1 as n, ':town' as text",
+    '-p',
+    "town=L'Aquila'; drop table x",
+    '-p',
+    'least=41',
+  )
+  assert.deepEqual(JSON.parse(named.out), { town: "L'Aquila'; drop table x", n: 42, text: ':town' })
+  const placed = await cartage(
+    me,
+    'sql',
+    'select $1::int8 as a, $2::int[] as b',
+    '--params',
+    '[9007199254740993, [1, 2]]',
+  )
+  assert.equal(placed.out, '{"a":9007199254740993,"b":[1,2]}\n')
+  const both = await cartage(
+    me,
+    'sql',
+    'select :a as a, :b as b',
+    '--params',
+    '{"a": null, "b": "x"}',
+    '-p',
+    'b=y',
+  )
+  assert.deepEqual(JSON.parse(both.out), { a: null, b: 'y' })
+  const file = await beginCartage(
+    me,
+    ['sql', '-f', '-', '-p', 'a=1', '-p', 'b=2'],
+    'select :a as n;\nselect :b as n',
+  ).ended
+  assert.equal(file.out, '{"n":"1"}\n{"n":"2"}\n')
+})
+
+test('a name without a value and a value without a name are refused before anything runs', async (t) => {
+  const house = await setup(t)
+  const me = connection(house)
+  const missing = await beginCartage(
+    me,
+    ['sql', '-f', '-', '-p', 'a=1'],
+    'create table t (n int); select :a, :b',
+  ).ended
+  assert.deepEqual([missing.code, missing.err], [2, 'error: :b has no value: add -p b=VALUE\n'])
+  const unused = await cartage(me, 'sql', 'create table t (n int)', '-p', 'a=1')
+  assert.deepEqual([unused.code, unused.err], [2, 'error: there is no :a in the statement\n'])
+  await assert.rejects(house.user.sql('select * from t'), /does not exist/)
+  for (const wrong of [
+    ['-p', 'a'],
+    ['--params', '{'],
+    ['--params', '1'],
+  ])
+    assert.equal((await cartage(me, 'sql', 'select 1', ...wrong)).code, 2)
+  const marked = await cartage(me, 'sql', 'select :first, nowhere', '-p', 'first=1')
+  assert.match(marked.err, / {2}1 │ select :first, nowhere\n {4}│ {16}\^{7}\n/)
+})

@@ -28,6 +28,8 @@ const answers: Readonly<Record<string, string>> = {
   readJob: `Answer<Client['jobs']['read']>`,
   updateJob: `Answer<Client['jobs']['update']>`,
   cancelJob: `Answer<Client['jobs']['cancel']>`,
+  createJobByV4: `Answer<Client['jobs']['create']>`,
+  updateJobByV4: `Answer<Client['jobs']['update']>`,
   copyFrom: `Answer<Client['copyFrom']>`,
   listTables: `Answer<Client['tables']['list']>`,
   readTable: `Answer<Client['tables']['read']>`,
@@ -71,6 +73,8 @@ const bodies: Readonly<Record<string, string>> = {
   createKey: `Argument<Client['keys']['create'], 0>`,
   createJob: `{ query: Argument<Client['jobs']['create'], 0> }`,
   updateJob: `{ query: Argument<Client['jobs']['update'], 1> }`,
+  createJobByV4: `{ query: Argument<Client['jobs']['create'], 0> }`,
+  updateJobByV4: `{ query: Argument<Client['jobs']['update'], 1> }`,
   copyToByPost: `{ q: Argument<Client['copyTo'], 0> }`,
   query: `{ q: string; params?: readonly Json[] } & Omit<DownloadOptions, 'params' | 'signal' | 'isRepeatable' | 'onProgress'>`,
   changePrivacy: `{ privacy: Argument<Client['tables']['setPrivacy'], 1> }`,
@@ -82,6 +86,8 @@ const bodies: Readonly<Record<string, string>> = {
 
 /** Bytes and text, the rows of a statement, and other ways to the same answer. */
 const others = [
+  'readJobByV4',
+  'cancelJobByV4',
   'copyTo',
   'copyToByPost',
   'query',
@@ -143,6 +149,8 @@ const leftOut: Readonly<Record<string, readonly string[]>> = {
   createKey: ['.type', '.token', '.user', '.created_at', '.updated_at', '._links'],
   createJob: ['.onsuccess', '.onerror'],
   updateJob: ['.onsuccess', '.onerror'],
+  createJobByV4: ['.onsuccess', '.onerror'],
+  updateJobByV4: ['.onsuccess', '.onerror'],
   copyToByPost: ['.filename'],
   query: ['.filename'],
   listTables: ['.type'],

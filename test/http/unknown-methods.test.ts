@@ -17,6 +17,8 @@ test('a method that a path does not have is 405 with those that it has, in the e
     ['GET', `${user.base}/api/v2/sql/copyfrom/`, 'POST', sqlSide('GET')],
     ['PUT', `${user.base}/api/v2/sql/copyto?q=x`, 'GET, HEAD, POST', sqlSide('PUT')],
     ['PUT', `${user.base}/api/v2/sql/job`, 'POST', sqlSide('PUT')],
+    ['GET', `${user.base}/api/v2/sql/job`, 'POST', sqlSide('GET')],
+    ['GET', `${user.base}/api/v4/jobs`, 'POST', sqlSide('GET')],
     ['POST', `${user.base}/api/v2/sql/job/1`, 'DELETE, GET, HEAD, PUT', sqlSide('POST')],
     ['PATCH', `${url}/u/${user.username}/api/v3/api_keys/a%2Fb`, 'DELETE, GET, HEAD', keySide],
     ['DELETE', `${url}/health/live`, 'GET, HEAD', sqlSide('DELETE')],
@@ -31,10 +33,27 @@ test('a method that a path does not have is 405 with those that it has, in the e
   ])
 })
 
-test('there is no list of jobs, and no path beside those that exist', async (t) => {
+test('there is no path beside those that exist', async (t) => {
   const { url, user } = await setup(t)
-  for (const path of [`${user.base}/api/v2/sql/job`, `${user.base}/api/v2/sql/jobs`, `${url}/user`]) {
+  for (const path of [`${user.base}/api/v2/sql/jobs`, `${url}/user`]) {
     const response = await fetch(path, { headers: basic(user.username, user.masterToken) })
     assert.deepEqual([response.status, response.headers.get('allow')], [404, null], path)
   }
+})
+
+test('a body of any type does not hide that the method is wrong: curl -T on copyfrom is 405', async (t) => {
+  const { user } = await setup(t)
+  const bodies = [undefined, 'application/octet-stream', 'text/csv', 'application/json', 'nonsense']
+  for (const path of ['/api/v2/sql/copyfrom?q=copy+t+from+stdin', '/api/v2/sql/copyto', '/api/v3/api_keys']) {
+    for (const type of bodies) {
+      const headers = { ...basic(user.username, user.masterToken), ...(type && { 'content-type': type }) }
+      const body = type === undefined ? Buffer.from('1,one') : '1,one'
+      const response = await fetch(`${user.base}${path}`, { method: 'PUT', headers, body })
+      assert.equal(response.status, 405, `${path} ${type}`)
+      assert.match(response.headers.get('allow')!, /POST/)
+      assert.notEqual(response.headers.get('x-request-id'), null)
+    }
+  }
+  const unknown = await fetch(`${user.base}/api/v2/nowhere`, { method: 'POST', body: Buffer.from('x') })
+  assert.equal(unknown.status, 404)
 })

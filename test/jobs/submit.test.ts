@@ -230,7 +230,8 @@ test('jobs need the master key of the account', async (t) => {
 test('there is no list of jobs, and a job of another account is like one that does not exist', async (t) => {
   const { user, createUser } = await setup(t)
   const api = jobApi(user)
-  assert.equal((await api.call('GET', api.path())).status, 404)
+  const list = await api.call('GET', api.path())
+  assert.deepEqual([list.status, list.headers.get('allow')], [405, 'POST'])
   const foreign = await jobApi(await createUser()).submit('select 1')
   for (const id of [foreign.job_id, randomUUID(), 'nonsense', "'"]) {
     for (const method of ['GET', 'PUT', 'DELETE']) {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { chmod, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -29,6 +30,49 @@ test('the disk that is looked at is the one the cluster lies on', async (t) => {
   await symlink(elsewhere, join(dataDir, 'postgres'))
   const { disk } = await examine(bundle, {}, { dataDir, databaseUrl: '' })
   assert.ok(disk?.advice.includes(` free under ${elsewhere}`), disk?.advice)
+})
+
+test('a PostgreSQL of this machine that is not embedded has its disk looked at too', async (t) => {
+  const bundle = await setup(t, { isIsolated: true })
+  const { databaseUrl: _, ...config } = bundle.service.services.config
+  const checks = await examine(bundle, {}, { ...config, databaseUrl: bundle.keys.adminUrl })
+  const { rows } = await bundle.admin('show data_directory')
+  assert.equal(checks.disk, undefined)
+  assert.ok(
+    checks['host local: disk']?.advice.includes(`under ${rows[0].data_directory}`),
+    JSON.stringify(checks),
+  )
+  await startFarHost(t, bundle)
+  assert.match((await examine(bundle))['host far: disk']!.advice, /under .*cartage-doctor-/)
+})
+
+test('a full disk is told as one', async (t) => {
+  const bundle = await setup(t)
+  const folder = await mkdtemp(join(tmpdir(), 'full-'))
+  const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', folder])
+  if (mounted.status !== 0) return t.skip(`no disk can be mounted here: ${mounted.stderr}`)
+  t.after(() => spawnSync('umount', [folder]))
+  const { disk } = await examine(bundle, {}, { dataDir: folder, databaseUrl: '' })
+  assert.deepEqual(
+    [disk?.status, disk?.advice.startsWith(`The disk under ${folder} is full: `)],
+    ['fail', true],
+  )
+})
+
+test('a database of a tenant that takes no connections is found', async (t) => {
+  const bundle = await setup(t, { isIsolated: true })
+  const { user, admin } = bundle
+  const { database } = user.account
+  const name = 'host local: connections of tenants'
+  assert.equal((await examine(bundle))[name]?.status, 'ok')
+  for (const closed of ['allow_connections false', 'connection limit 0']) {
+    await admin(`alter database ${database} with ${closed}`)
+    const { status, advice } = (await examine(bundle))[name]!
+    assert.equal(status, 'fail', closed)
+    assert.match(advice, new RegExp(`^These take none, so their users get 503: ${database}\\. `))
+    await admin(`alter database ${database} with allow_connections true connection limit -1`)
+  }
+  assert.equal((await examine(bundle))[name]?.status, 'ok')
 })
 
 test('databases and roles that belong to no account are found, and those that are missing', async (t) => {

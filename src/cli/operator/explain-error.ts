@@ -1,5 +1,6 @@
 import { ConfigError } from '../../config/config-variables.ts'
 import { ClusterError } from '../../postgres/cluster/cluster-error.ts'
+import { isDiskFull } from '../../postgres/sqlstate.ts'
 import { toClientError } from '../../postgres/wire/wire-error.ts'
 import { type CommandFailure, failureOf } from '../command-error.ts'
 import { explainFileError, isFileError } from '../file-error.ts'
@@ -30,6 +31,8 @@ function explainDatabaseError(error: unknown): string | undefined {
   try {
     const { message, cause, extras } = toClientError(error)
     const hint = extras.hint ? `\n  hint: ${extras.hint}` : ''
+    const reason = cause instanceof Error ? cause : (error as Error)
+    if (isDiskFull(reason)) return `the disk of the database is full: make room there (${reason.message})`
     const hasReason = cause instanceof Error && cause.message !== '' && cause.message !== message
     return hasReason ? `${message} (${cause.message})${hint}` : `${message}${hint}`
   } catch {

@@ -16,10 +16,13 @@ export function explainFailure(error: unknown): CommandFailure | undefined {
   return { ...failure, message: `error: ${failure.message}` }
 }
 
-/** 1 refused, 3 worth another try, 4 no key or a wrong one. */
+/** 1 refused, 3 worth another try, 4 no key or a wrong one, 5 a job that was accepted and not followed to its end. */
 function exitCodeOf({ status, code }: CartageError): number {
   if (status === 401) return 4
-  return status === 429 || status === 503 || code === 'service-unreachable' ? 3 : 1
+  if (code === 'job-not-followed') return 5
+  const isWorthAnotherTry =
+    status === 429 || status === 503 || code === 'service-unreachable' || code === 'answer-cut'
+  return isWorthAnotherTry ? 3 : 1
 }
 
 /** The statement that an error is about. */

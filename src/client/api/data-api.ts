@@ -1,5 +1,5 @@
 import type { CopyAnswer, SqlAnswer } from '../../contract/documents.ts'
-import type { ContentEncoding, Format, SortOrder } from '../../contract/formats.ts'
+import type { ContentEncoding, Format, SortOrder, Total } from '../../contract/formats.ts'
 import { jsonReader, type Numbers } from '../exact-json.ts'
 import type { ExpectedStart } from '../http/expected-answer.ts'
 import { type Call, type Connection, type OnProgress, sendForBytes, sendForJson } from '../http/send.ts'
@@ -15,6 +15,8 @@ export type SqlParameters = Readonly<{
   order_by?: string
   sort_order?: SortOrder
   skipfields?: string
+  /** With `rows_per_page`: `total` of the answer has the rows on all pages. */
+  total?: Total
 }>
 /** Only what this says is sent again after a cut connection: whether a statement writes is for its author to know. */
 type Repeating = Readonly<{ isRepeatable?: boolean }>

@@ -1,11 +1,20 @@
 import type { JobDocument, JobQuery } from '../../contract/documents.ts'
 import { isFinal } from '../../contract/job-status.ts'
-import { hasCode, JobError } from '../cartage-error.ts'
+import { maxJobCharacters } from '../../contract/limits.ts'
+import { hasCode, JobError, JobNotFollowedError } from '../cartage-error.ts'
 import { randomId } from '../http/random-id.ts'
+import { isPassing, pause, waitBeforeReconnect } from '../http/retry.ts'
 import { type Connection, sendForJson } from '../http/send.ts'
 
 export type Waiting = Readonly<{ signal?: AbortSignal | undefined }>
-export type Following = Waiting & Readonly<{ onChange?: ((job: JobDocument) => void) | undefined }>
+export type Following = Waiting &
+  Readonly<{
+    onChange?: ((job: JobDocument) => void) | undefined
+    /** The service does not answer, or refuses for the moment: the job goes on, and it is asked for again. Called once per loss. */
+    onLost?: ((error: unknown) => void) | undefined
+    /** How long to ask a service that does not answer. Without it, until it does. */
+    giveUpAfterMs?: number | undefined
+  }>
 export type Submitting = Readonly<{ idempotencyKey?: string | undefined }>
 
 export function jobsOf(connection: Connection, name: string) {
@@ -13,7 +22,7 @@ export function jobsOf(connection: Connection, name: string) {
 
   /** Sent with an idempotency key, so that a repeated request makes no second job. */
   const create = (query: JobQuery, { idempotencyKey = randomId() }: Submitting = {}) =>
-    sendForJson<JobDocument>(connection, 'createJob', {
+    sendForJson<JobDocument>(connection, isLong(query) ? 'createJobByV4' : 'createJob', {
       parameters: { name },
       json: { query },
       headers: { 'idempotency-key': idempotencyKey },
@@ -26,13 +35,14 @@ export function jobsOf(connection: Connection, name: string) {
   /** Answers when the statement has been stopped. */
   const cancel = (jobId: string) => sendForJson<JobDocument>(connection, 'cancelJob', one(jobId))
 
-  /** Waits until the job has a final status, whichever. */
-  const finished = async (jobId: string, { signal, onChange }: Following = {}): Promise<JobDocument> => {
+  /** Waits until the job has a final status, whichever. A service that restarts meanwhile is waited for. */
+  const finished = async (jobId: string, options: Following = {}): Promise<JobDocument> => {
+    const { signal, onChange } = options
     // A long poll ends with the job; what happens in between is seen by short ones.
     const waitSeconds = onChange ? 1 : 30
     let told = ''
     for (;;) {
-      const job = await read(jobId, { waitSeconds, signal })
+      const job = await untilAnswered(jobId, () => read(jobId, { waitSeconds, signal }), options)
       const shown = JSON.stringify(job)
       if (shown !== told) onChange?.(job)
       told = shown
@@ -43,7 +53,9 @@ export function jobsOf(connection: Connection, name: string) {
   /** Queues a job and waits for its end. Unless it is `done` a JobError is thrown. The signal cancels the job. */
   const run = async (query: JobQuery, options: Following & Submitting = {}): Promise<JobDocument> => {
     options.signal?.throwIfAborted()
-    const { job_id: id } = await create(query, options)
+    const created = await create(query, options)
+    const { job_id: id } = created
+    options.onChange?.(created)
     const job = await finished(id, options).catch(async (error: unknown) => {
       if (options.signal?.aborted) await cancel(id).catch(unlessEnded)
       throw error
@@ -53,9 +65,38 @@ export function jobsOf(connection: Connection, name: string) {
   }
 
   const update = (jobId: string, query: JobQuery) =>
-    sendForJson<JobDocument>(connection, 'updateJob', { ...one(jobId), json: { query } })
+    sendForJson<JobDocument>(connection, isLong(query) ? 'updateJobByV4' : 'updateJob', {
+      ...one(jobId),
+      json: { query },
+    })
 
   return { create, read, update, cancel, finished, run }
+}
+
+/** Beyond the limit of the classic address, which older services have as well. */
+const isLong = (query: JobQuery) => JSON.stringify({ query }).length > maxJobCharacters
+
+/** Asks again while the service does not answer. What it refuses for good is thrown. */
+async function untilAnswered<T>(
+  jobId: string,
+  ask: () => Promise<T>,
+  { signal, onLost, giveUpAfterMs = Number.POSITIVE_INFINITY }: Following,
+): Promise<T> {
+  let lostAt: number | undefined
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await ask()
+    } catch (error) {
+      signal?.throwIfAborted()
+      if (!isPassing(error)) throw error
+      if (lostAt === undefined) onLost?.(error)
+      lostAt ??= performance.now()
+      const waitMs = waitBeforeReconnect(error, attempt)
+      const leftMs = giveUpAfterMs - (performance.now() - lostAt)
+      if (leftMs <= 0) throw new JobNotFollowedError(jobId, error)
+      await pause(Math.min(waitMs, leftMs), signal)
+    }
+  }
 }
 
 /** A job that has ended by itself in the meantime need not be cancelled. */

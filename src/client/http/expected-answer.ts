@@ -59,6 +59,8 @@ const members: Partial<Record<OperationId, readonly string[]>> = {
   readJob: job,
   updateJob: job,
   cancelJob: job,
+  createJobByV4: job,
+  updateJobByV4: job,
   copyFrom: ['total_rows', 'time'],
   listTables: ['visualizations', 'total_entries'],
   readTable: table,

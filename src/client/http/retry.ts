@@ -25,6 +25,16 @@ const notBegun: ReadonlySet<string> = new Set<ErrorCode>([
 /** The service lost its own connection, and does not say that the request may be sent again. */
 const outcomeUnknown: ReadonlySet<string> = new Set<ErrorCode>(['statement-outcome-unknown'])
 
+/** Whether a later request may be answered: there was no answer, or a refusal that says nothing about the request. */
+export const isPassing = (error: unknown): boolean =>
+  error instanceof CartageError && (error.status === 0 || error.status === 429 || error.status >= 500)
+
+/** While one waits for a service to come back: soon at first, then every few seconds, or when it says so itself. */
+export function waitBeforeReconnect(error: unknown, attempt: number): number {
+  const toldMs = error instanceof CartageError ? (error.retryAfterSeconds ?? 0) * 1000 : 0
+  return Math.min(Math.max(toldMs, backoffMs(Math.min(attempt, 5))), longestWaitMs)
+}
+
 /** Nobody listens there. Browsers do not tell. */
 function hasNotArrived(cause: unknown): boolean {
   return (cause as { code?: unknown } | undefined)?.code === 'ECONNREFUSED'

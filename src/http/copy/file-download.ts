@@ -1,11 +1,10 @@
-import type { ServerResponse } from 'node:http'
-import type { Transform, Writable } from 'node:stream'
+import type { Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { freeFilled } from '../../copy/free-memory.ts'
 import type { ClientWait } from '../../statements/client-wait.ts'
 import { breakOff } from '../middleware/break-off.ts'
-import { chooseEncoding, createEncoder } from '../middleware/content-encoding.ts'
+import { chooseEncoding } from '../middleware/content-encoding.ts'
+import { encodedInto } from '../middleware/download/send-encoded.ts'
 
 export type FileHeaders = Readonly<{ type: string; disposition: string }>
 
@@ -38,15 +37,8 @@ export class FileDownload {
     for (const [name, value] of Object.entries(headers))
       if (value !== undefined) response.setHeader(name, value)
     if (this.#takesTrailers()) response.setHeader('Trailer', rowsTrailer)
-    if (encoding === null) {
-      this.#sent = finished(response)
-      this.#sink = response
-    } else {
-      response.setHeader('Content-Encoding', encoding)
-      const encoder = createEncoder(encoding)
-      this.#sent = sendEncoded(encoder, response)
-      this.#sink = encoder
-    }
+    this.#sent = finished(response)
+    this.#sink = encoding === null ? response : encodedInto(response, encoding)
     // `end` throws this error; until it is called the rejection must not count as unhandled.
     this.#sent.catch(() => undefined)
     return this.#sink
@@ -69,18 +61,6 @@ export class FileDownload {
     const { headers, raw } = this.#request
     return raw.httpVersion !== '1.0' && /(^|,)\s*trailers\s*(;|,|$)/i.test(String(headers.te ?? ''))
   }
-}
-
-/** Like `pipeline`, which does not tell when a chunk is free again. */
-function sendEncoded(encoder: Transform, response: ServerResponse): Promise<void> {
-  encoder
-    .on('data', (chunk: Buffer) => {
-      if (!response.write(chunk, freeFilled(chunk))) encoder.pause()
-    })
-    .on('end', () => response.end())
-    .on('error', (error) => response.destroy(error))
-  response.on('drain', () => encoder.resume()).on('close', () => encoder.destroy())
-  return finished(response)
 }
 
 export function fileHeaders({ type, disposition }: FileHeaders): Record<string, string> {

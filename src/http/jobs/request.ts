@@ -1,28 +1,28 @@
 import type { FastifyRequest } from 'fastify'
-import { longestWaitSeconds, maxJobCharacters } from '../../contract/limits.ts'
+import { longestWaitSeconds, maxJobCharacters, maxJobItems } from '../../contract/limits.ts'
 import { type AppError, errors } from '../../errors.ts'
 import type { Fallbacks, ItemDefinition, JobDefinition } from '../../jobs/job.ts'
 import { isObject, type Parameters } from '../middleware/parameters.ts'
 
 /** Reads the body of a new job. */
-export function readNewJob(body: unknown): JobDefinition {
+export function readNewJob(body: unknown, maxCharacters: number = maxJobCharacters): JobDefinition {
   // Counts the whole body as JSON, extras included, however it was sent.
   const characters = serialisedLength(body)
-  if (characters > maxJobCharacters) throw errors.jobInvalid(tooLarge(characters))
+  if (characters > maxCharacters) throw errors.jobInvalid(tooLarge(characters, maxCharacters))
   if (!isObject(body)) throw missingQuery()
   refuseUnknownMembers(body, bodyMembers, 'The body')
   return readDefinition(body)
 }
 
 /** The same for an update, which may contain only the query: read-only members are refused. */
-export function readJobUpdate(body: unknown): JobDefinition {
+export function readJobUpdate(body: unknown, maxCharacters: number = maxJobCharacters): JobDefinition {
   const fixed = isObject(body) ? Object.keys(body).filter((name) => readOnlyMembers.includes(name)) : []
   if (fixed.length > 0) throw errors.jobInvalid(`Only query can be changed, not ${fixed.join(', ')}`)
-  return readNewJob(body)
+  return readNewJob(body, maxCharacters)
 }
 
-const tooLarge = (characters: number) =>
-  `The query is too large: ${characters} characters. The maximum allowed size is ${maxJobCharacters} (${maxJobCharacters / 1024} KB).`
+const tooLarge = (characters: number, most: number) =>
+  `The query is too large: ${characters} characters. The maximum allowed size is ${most} (${most < 1024 ** 2 ? `${most / 1024} KB` : `${most / 1024 ** 2} MB`}).`
 
 const missingQuery = (): AppError => errors.jobInvalid('You must indicate a valid SQL')
 
@@ -80,6 +80,8 @@ function readObject(query: Parameters, beside: Fallbacks): JobDefinition {
 }
 
 function readItems(values: readonly unknown[], place: string): ItemDefinition[] {
+  if (values.length > maxJobItems)
+    throw errors.jobInvalid(`${place} has ${values.length} statements. A job has at most ${maxJobItems}`)
   return values.map((value, index) => readItem(value, `${place}[${index}]`))
 }
 
@@ -104,9 +106,18 @@ function readTimeout(item: Parameters, place: string): { timeoutMs?: number } {
 function readFallbacks(members: Parameters, prefix: string): Fallbacks {
   const fallbacks: { onsuccess?: string; onerror?: string } = {}
   for (const name of ['onsuccess', 'onerror'] as const) {
-    if (Object.hasOwn(members, name)) fallbacks[name] = readText(members[name], `${prefix}${name}`)
+    if (Object.hasOwn(members, name)) fallbacks[name] = readFallback(members[name], `${prefix}${name}`)
   }
   return fallbacks
+}
+
+/** Short at every address: its template is filled in at one go. */
+function readFallback(value: unknown, place: string): string {
+  const text = readText(value, place)
+  if (text.length <= maxJobCharacters) return text
+  throw errors.jobInvalid(
+    `${place} has ${text.length} characters. A fallback has at most ${maxJobCharacters}`,
+  )
 }
 
 function readText(value: unknown, place: string): string {

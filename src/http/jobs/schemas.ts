@@ -1,5 +1,10 @@
 import { jobStatuses, stepStatuses } from '../../contract/job-status.ts'
-import { longestWaitSeconds, maxJobCharacters } from '../../contract/limits.ts'
+import {
+  longestWaitSeconds,
+  maxJobCharacters,
+  maxJobItems,
+  maxLongJobCharacters,
+} from '../../contract/limits.ts'
 import { idempotencyHeaders } from '../middleware/schemas.ts'
 
 const sql = { type: 'string', minLength: 1 } as const
@@ -23,7 +28,7 @@ const item = {
   },
 } as const
 
-const items = { type: 'array', minItems: 1, items: { anyOf: [sql, item] } } as const
+const items = { type: 'array', minItems: 1, maxItems: maxJobItems, items: { anyOf: [sql, item] } } as const
 
 const query = {
   description: 'One statement; or a chain, which runs in order; or a chain with fallbacks',
@@ -141,6 +146,12 @@ export const createJobSchema = {
     },
     422: { description: 'The Idempotency-Key was used with another request' },
   },
+}
+
+export const createLongJobSchema = {
+  ...createJobSchema,
+  summary: 'Queue a job, also a long one',
+  description: `The same as at the classic address, up to ${maxLongJobCharacters} characters as JSON. A job can be read, changed and cancelled at either address.`,
 }
 
 export const readJobSchema = {

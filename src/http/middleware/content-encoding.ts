@@ -1,4 +1,5 @@
 import type { Transform } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
 import zlib from 'node:zlib'
 import Negotiator from 'negotiator'
 import type { ContentEncoding } from '../../contract/formats.ts'
@@ -34,6 +35,11 @@ export function chooseEncoding<Encoding extends OutputEncoding = OutputEncoding>
   const negotiator = new Negotiator({ headers: { 'accept-encoding': header } })
   const [best] = negotiator.encodings([...among, 'identity'], { preferred: [...among] })
   return among.find((encoding) => encoding === best) ?? null
+}
+
+/** Compresses a short text at once. */
+export function encodeWhole(bytes: Buffer, encoding: OutputEncoding): Promise<Buffer> {
+  return buffer(createEncoder(encoding).end(bytes))
 }
 
 export function createEncoder(encoding: OutputEncoding): Transform {

@@ -42,6 +42,7 @@ const exposedHeaders = [
   'Content-Disposition',
   'Idempotency-Replayed',
   'Cartage-Hint',
+  'X-Total-Rows',
   'Carto-Rate-Limit-Limit',
   'Carto-Rate-Limit-Remaining',
   'Carto-Rate-Limit-Reset',

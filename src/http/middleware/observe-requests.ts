@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Log } from '../../log/log.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 import type { Services } from '../services.ts'
+import { clientAddress } from './credential/client-address.ts'
 import { loggableUrls, type UrlForLog } from './loggable-url.ts'
 
 /** Gives every request an id that the client sees, one line in the log and one count in the metrics. */
@@ -12,27 +13,58 @@ export function observeRequests(app: FastifyInstance, { log, metrics, isReady }:
     // This process is about to stop: the client should open its next connection elsewhere.
     if (!isReady()) reply.header('Connection', 'close')
     // Unlike Fastify's own hooks, this event also fires for answers that were cut short or bypass Fastify.
+    const isLogged = log.isLevelEnabled('info')
+    // Known only as long as the connection is open.
+    const address = isLogged ? clientAddress(request) : ''
     reply.raw.on('close', () => {
-      if (log.isLevelEnabled('info')) logRequest(log, request, reply, urlForLog)
+      if (isLogged) logRequest(log, request, reply, address, urlForLog)
       countRequest(metrics, request, reply)
     })
     done()
   })
 }
 
-function logRequest(log: Log, request: FastifyRequest, reply: FastifyReply, urlForLog: UrlForLog): void {
+function logRequest(
+  log: Log,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  address: string,
+  urlForLog: UrlForLog,
+): void {
   log.info(
     {
       reqId: request.id,
       method: request.method,
       url: urlForLog(request),
       status: statusOf(reply),
+      address,
+      ...describeCaller(request),
       traceId: request.traceId,
       ...describeFailure(request),
       ms: Math.round(reply.elapsedTime * 1000) / 1000,
     },
     'request',
   )
+}
+
+/**
+ * The account and the name of the key. After a wrong credential the account in the path, which exists: an unknown one may be
+ * anything, even a token.
+ */
+function describeCaller({ identification, params }: FastifyRequest): Record<string, unknown> {
+  switch (identification?.outcome) {
+    case 'known': {
+      const { account, key } = identification.principal
+      return { user: account.username, key: key.name }
+    }
+    case 'anonymous':
+      return { user: identification.account.username }
+    case 'wrong-credential':
+    case 'wrong-username':
+      return { user: (params as { name?: string }).name }
+    default:
+      return {}
+  }
 }
 
 /** Only the code. The text may quote what the client sent, which may be an unrecognised secret. */

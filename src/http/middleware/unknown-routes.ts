@@ -6,18 +6,14 @@ declare module 'fastify' {
     /** For scopes with their own error format: they refuse unknown paths themselves. */
     refuseUnknownRoute: (request: FastifyRequest, reply: FastifyReply) => never
   }
-  interface FastifyContextConfig {
-    /** The route answers 404, as if it did not exist. */
-    isAbsent?: boolean
-  }
 }
 
 /** Without a route: 405 with the methods of the path, 404 if it has none. Call before the routes are registered. */
 export function refuseUnknownRoutes(app: FastifyInstance): void {
   const routes: { method: string; path: RegExp }[] = []
-  app.addHook('onRoute', ({ method, url, config }) => {
+  app.addHook('onRoute', ({ method, url }) => {
     // Preflights are answered everywhere.
-    if (url === '*' || config?.isAbsent) return
+    if (url === '*') return
     for (const each of [method].flat()) routes.push({ method: each, path: pathPattern(url) })
   })
   const refuse = ({ method, url }: FastifyRequest, reply: FastifyReply): never => {
@@ -29,6 +25,17 @@ export function refuseUnknownRoutes(app: FastifyInstance): void {
   }
   app.setNotFoundHandler(refuse)
   app.decorate('refuseUnknownRoute', refuse)
+}
+
+/**
+ * Before the body is read, whose type would be the first complaint. Call after `acceptBodies`, which hangs up on a body that
+ * never ends.
+ */
+export function refuseBeforeBody(app: FastifyInstance): void {
+  app.addHook('preParsing', (request, reply, payload, done) => {
+    if (request.is404) app.refuseUnknownRoute(request, reply)
+    done(null, payload)
+  })
 }
 
 /** `/user/:name/api/v2/sql`, with or without a trailing slash. */

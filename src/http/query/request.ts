@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { formats, sortOrders } from '../../contract/formats.ts'
+import { formats, sortOrders, type Total, totals } from '../../contract/formats.ts'
 import { defaultDecimals, maxDecimals, maxParams } from '../../contract/limits.ts'
 import { elementsOf } from '../../contract/text/json-rows.ts'
 import { errors } from '../../errors.ts'
@@ -28,6 +28,7 @@ export function readQuery(request: FastifyRequest): Query {
     skippedFields: skippedFieldsOf(parameters.skipfields),
     decimals: wholeOf(parameters, 'dp', 0, maxDecimals) ?? defaultDecimals,
     filename: filenameOf(parameters),
+    total: totalOf(parameters),
   }
 }
 
@@ -44,6 +45,7 @@ function knownOf(all: Parameters): Parameters {
     skipfields: unlessEmpty(all.skipfields),
     dp: unlessEmpty(all.dp),
     filename: unlessEmpty(all.filename),
+    total: unlessEmpty(all.total),
   }
 }
 
@@ -97,6 +99,13 @@ function pagingOf(parameters: Parameters): Paging | undefined {
     ...(orderBy === undefined ? {} : { orderBy }),
     ...(sortOrder === undefined ? {} : { sortOrder }),
   }
+}
+
+function totalOf(parameters: Parameters): Total | undefined {
+  const total = choiceInAnyCase(parameters, 'total', totals)
+  if (total !== undefined && parameters.rows_per_page === undefined)
+    throw errors.badRequest('total goes with rows_per_page: without pages total_rows is the total')
+  return total
 }
 
 /** A comma list, or several of them. */

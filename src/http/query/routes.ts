@@ -4,13 +4,16 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Format } from '../../contract/formats.ts'
 import { answerQuery } from '../../query/answer-query.ts'
 import type { AnswerTarget } from '../../query/answer-target.ts'
+import { countRows } from '../../query/count-rows.ts'
 import type { Query } from '../../query/query.ts'
 import { loadGrammar } from '../../sql/grammar.ts'
 import { sqlCaller } from '../middleware/authenticate.ts'
 import { breakOff } from '../middleware/break-off.ts'
 import { clientGone } from '../middleware/client-gone.ts'
 import { contentDisposition } from '../middleware/content-disposition.ts'
+import { chooseEncoding, encodeWhole, type OutputEncoding } from '../middleware/content-encoding.ts'
 import { clientWait } from '../middleware/download/client-wait.ts'
+import { encodedInto } from '../middleware/download/send-encoded.ts'
 import { refuseRepeated } from '../middleware/idempotency-key.ts'
 import type { Services } from '../services.ts'
 import { readFields } from './multipart.ts'
@@ -36,10 +39,14 @@ export async function queryRoutes(app: FastifyInstance, services: Services): Pro
     }
     const client = { gone: clientGone(reply), open }
     try {
-      const answer = await answerQuery(services.queries, principal, query, client)
+      const { total: kind } = query
+      const total =
+        kind && (await countRows(services.queries, principal, { ...query, total: kind }, client.gone))
+      if (total) reply.header('x-total-rows', total.rows)
+      const answer = await answerQuery(services.queries, principal, query, client, total)
       // The statement is over; the client still reads.
       if (answer === null) target?.wait.begin(() => breakOff(reply.raw))
-      else sendAnswer(reply, query, answer)
+      else await sendAnswer(reply, query, answer)
     } catch (error) {
       if (!reply.sent) throw error
       request.log.info({ err: error }, 'answer broke off')
@@ -61,8 +68,14 @@ export async function queryRoutes(app: FastifyInstance, services: Services): Pro
 
 const common = { config: { rateGroup: 'sql', memberAsText: 'params', longMember: 'q' } } as const
 
+/** Compressed if the client accepts that. */
 function openLongAnswer(reply: FastifyReply, query: Query, idleMs: number): AnswerTarget {
-  return { sink: openAnswer(reply, query), wait: clientWait(reply.raw, idleMs) }
+  const wait = clientWait(reply.raw, idleMs)
+  const encoding = chooseEncoding(reply.request.headers['accept-encoding'])
+  if (encoding === null) return { sink: openAnswer(reply, query), wait }
+  for (const [name, value] of Object.entries(setHeaders(reply, query).getHeaders()))
+    if (value !== undefined) reply.raw.setHeader(name, value)
+  return { sink: encodedInto(reply.hijack().raw, encoding), wait }
 }
 
 /** A response written as its rows arrive. Bypasses Fastify, whose streams do not tell when a buffer is free again. */
@@ -71,13 +84,24 @@ function openAnswer(reply: FastifyReply, query: Query): ServerResponse {
   return reply.hijack().raw.writeHead(200, headers as OutgoingHttpHeaders)
 }
 
-function sendAnswer(reply: FastifyReply, query: Query, body: string): void {
+function sendAnswer(reply: FastifyReply, query: Query, body: string): void | Promise<void> {
+  const encoding = body.length < smallBytes ? null : chooseEncoding(reply.request.headers['accept-encoding'])
+  if (encoding !== null) return sendEncoded(reply, query, body, encoding)
   reply.header('content-length', body.length)
   openAnswer(reply, query).end(body, 'latin1')
 }
 
+async function sendEncoded(reply: FastifyReply, query: Query, body: string, encoding: OutputEncoding) {
+  const encoded = await encodeWhole(Buffer.from(body, 'latin1'), encoding)
+  reply.header('content-encoding', encoding).header('content-length', encoded.length)
+  openAnswer(reply, query).end(encoded)
+}
+
+/** Arrives in the first packets of a connection, compressed or not. */
+const smallBytes = 14_000
+
 function setHeaders(reply: FastifyReply, { format, filename }: Query): FastifyReply {
-  reply.header('content-type', contentTypes[format])
+  reply.header('content-type', contentTypes[format]).header('vary', 'Accept-Encoding')
   if (filename === undefined && format !== 'csv') return reply
   const name = filename ?? 'cartodb-query'
   const extension = `.${format}`

@@ -1,4 +1,4 @@
-import { formats, sortOrders } from '../../contract/formats.ts'
+import { formats, sortOrders, totals } from '../../contract/formats.ts'
 import { defaultDecimals, maxDecimals, maxParams } from '../../contract/limits.ts'
 import { maxFilenameLength } from '../middleware/parameters.ts'
 import { apiKey, error, onceHeaders, repeated, text } from '../middleware/schemas.ts'
@@ -12,6 +12,12 @@ const parameters = {
   format: { type: 'string', enum: formats, default: 'json' },
   rows_per_page: { type: 'integer', minimum: 0, description: 'Rows of one page.' },
   page: { type: 'integer', minimum: 0, default: 0, description: 'Which page, from 0.' },
+  total: {
+    type: 'string',
+    enum: totals,
+    description:
+      'With rows_per_page: also tell the rows on all pages, counted (exact) or as the planner estimates them, in `total` of a JSON answer and in the header X-Total-Rows.',
+  },
   order_by: text('The column to order by.'),
   sort_order: { type: 'string', enum: sortOrders, default: 'asc' },
   skipfields: text('Columns to leave out, as a comma list.'),
@@ -52,6 +58,8 @@ const rows = {
       },
     },
     total_rows: { type: 'integer' },
+    total: { type: 'integer', description: 'Rows on all pages, if the request has total.' },
+    total_kind: { type: 'string', enum: totals },
     notices: { type: 'array', items: { type: 'string' } },
     warnings: { type: 'array', items: { type: 'string' } },
   },
@@ -72,7 +80,10 @@ const features = {
 
 const responses = {
   200: {
-    description: 'The rows, in the format asked for.',
+    description: 'The rows, in the format asked for. Compressed by Accept-Encoding, unless they are few.',
+    headers: {
+      'X-Total-Rows': { type: 'integer', description: 'Rows on all pages, if the request has total' },
+    },
     content: {
       'application/json': { schema: { anyOf: [rows, features] } },
       'text/csv': { schema: { type: 'string' } },

@@ -35,7 +35,7 @@ export class JsonFormat implements RowFormat {
     yield* writeLongObject(out, this.#plan!, row, start)
   }
 
-  end(out: ByteWriter, { seconds, fields, totalRows, notices }: Summary): void {
+  end(out: ByteWriter, { seconds, fields, totalRows, total, notices }: Summary): void {
     // In parts: reading a concatenated string character by character is slower.
     out.ascii('],"time":')
     out.ascii(String(seconds))
@@ -44,6 +44,7 @@ export class JsonFormat implements RowFormat {
     out.copy(members, 0, members.length)
     out.ascii('},"total_rows":')
     out.ascii(String(totalRows))
+    if (total) out.ascii(`,"total":${total.rows},"total_kind":"${total.kind}"`)
     for (const [kind, messages] of notices) out.utf8(`,${JSON.stringify(kind)}:${JSON.stringify(messages)}`)
     out.ascii('}')
   }

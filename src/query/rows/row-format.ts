@@ -3,12 +3,17 @@ import type { Column } from './columns.ts'
 
 export type FormatOptions = Readonly<{ skippedFields: ReadonlySet<string> }>
 
+/** The rows on all pages. */
+export type PageTotal = Readonly<{ rows: number; kind: string }>
+
 /** What is known when the last statement has ended. */
 export type Summary = Readonly<{
   seconds: number
   /** Of the last statement with columns. */
   fields: readonly Field[]
   totalRows: number
+  /** Of all pages, if it was asked for. */
+  total?: PageTotal | undefined
   /** Messages by kind: `notices`, `warnings`. */
   notices: ReadonlyMap<string, readonly string[]>
 }>

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createAdminClient, createClient } from '../../../src/client/client.ts'
@@ -15,6 +18,7 @@ import { cartage, installation } from '../../support/http/call.ts'
 import { newDataDir } from '../../support/service/data-dir.ts'
 import { madeDataDir } from '../../support/service/made-installation.ts'
 import { startCartage } from '../../support/service/processes.ts'
+import { program } from '../../support/service/program.ts'
 import { eventually, randomName, setup } from '../../support/service/setup.ts'
 
 test('processes join an embedded cluster; it outlives the one that started it, and ends with the last', async (t) => {
@@ -128,4 +132,33 @@ test('only serve makes an installation in a PostgreSQL of one’s own', async (t
     namespace,
   ])
   assert.equal(rowCount, 0)
+})
+
+test('where stdout is no terminal everything is JSON, and no key is in it: cartage user show tells the key', async (t) => {
+  const dataDir = await newDataDir(t)
+  const env = { CARTAGE_DATA_DIR: dataDir, CARTAGE_LOG_LEVEL: 'warn' }
+  const child = spawn(process.execPath, [...program, 'serve'], {
+    env: { PATH: process.env.PATH, CARTAGE_PORT: '0', ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  t.after(() => child.kill('SIGKILL'))
+  const lines: string[] = []
+  createInterface({ input: child.stdout }).on('line', (line) => lines.push(line))
+  const told = await eventually(() => {
+    const found = lines.find((line) => line.includes('Cartage listens on'))
+    assert.ok(found)
+    return JSON.parse(found)
+  }, 60_000)
+  assert.deepEqual(
+    [told.user, told.base, told.readKey],
+    ['demo', `${told.url}/user/demo`, 'cartage user show demo --key'],
+  )
+  const shown = await cartage(env, 'user', 'show', 'demo', '--key', '--json')
+  const { api_key: key } = JSON.parse(shown.out)
+  const answer = await fetch(`${told.base}/api/v2/sql?q=select+current_user&api_key=${key}`)
+  assert.equal(answer.status, 200)
+  for (const line of lines) assert.equal(typeof JSON.parse(line), 'object')
+  assert.ok(!lines.join('\n').includes(key))
+  child.kill('SIGTERM')
+  await once(child, 'exit')
 })

@@ -143,7 +143,7 @@ async function assertPages(url: string): Promise<void> {
 
 async function addressOf({ stdout }: ChildProcess): Promise<string> {
   for await (const line of createInterface({ input: stdout! })) {
-    const [, url] = /Cartage listens on (\S+)/.exec(line) ?? []
+    const [, url] = /Cartage listens on (http[^\s"]+)/.exec(line) ?? []
     if (url) return url
   }
   throw new Error('it ended without listening')

@@ -1,4 +1,6 @@
+import { randomUUID } from 'node:crypto'
 import { text } from 'node:stream/consumers'
+import { isPassing } from '../../../client/http/retry.ts'
 import type { JobDocument, JobQuery, NewItem } from '../../../contract/documents.ts'
 import { firstStatementOf, partsOf } from '../../../contract/job-items.ts'
 import { splitStatements } from '../../../sql-text/statements.ts'
@@ -6,11 +8,13 @@ import { type CommandResult, wrongCall } from '../../command.ts'
 import { UsageError } from '../../command-error.ts'
 import { readNamedFile } from '../../named-file.ts'
 import { textOf } from '../../option-values.ts'
+import { tell } from '../../terminal.ts'
 import type { UserCall, UserCommand } from '../command.ts'
 import { printList } from '../output/list.ts'
 import { type Service, withService } from '../service.ts'
 import { readTableName, tableInSql } from '../table-name.ts'
 import { jobResult, runToEnd, waitForEnd } from './follow-job.ts'
+import { durationOf, waitOptions } from './job-options.ts'
 import { cutAtWord, JobView } from './job-view.ts'
 import { knownJobs, rememberJob } from './known-jobs.ts'
 
@@ -30,11 +34,18 @@ const run: UserCommand = {
     'on-success': { type: 'string', value: 'SQL', help: 'statement to run if the job succeeds' },
     'on-error': { type: 'string', value: 'SQL', help: 'statement to run if the job fails' },
     timeout: { type: 'string', value: 'TIME', help: 'limit for each statement, such as 90s, 10m or 2h' },
+    'idempotency-key': {
+      type: 'string',
+      value: 'KEY',
+      help: 'queue the job once, however often it is sent with this key; made by itself if not given',
+    },
     detach: { type: 'boolean', help: 'print the id and do not wait' },
+    ...waitOptions,
   },
   details: [
     'Several statements run one after the other. Each is committed separately; the first error ends the job.',
     'The statements of --on-success and --on-error may contain <%= job_id %> and <%= error_message %>.',
+    'The id is printed on stderr when the job is accepted. A service that restarts is waited for; the job goes on.',
     '',
     "  cartage job run 'create table big as select …' 'create index on big (id)' --timeout 2h",
     "  cartage job run 'select * from places where pop > 1e6' --into large_places",
@@ -47,7 +58,11 @@ const run: UserCommand = {
 }
 
 async function submit(call: UserCall, service: Service, query: JobQuery): Promise<CommandResult> {
-  const job = await service.client.jobs.create(query)
+  const idempotencyKey = textOf(call.values, 'idempotency-key') ?? randomUUID()
+  const job = await service.client.jobs.create(query, { idempotencyKey }).catch((error: unknown) => {
+    if (isPassing(error)) tell(`the same job again, and no second one: --idempotency-key ${idempotencyKey}`)
+    throw error
+  })
   const { url, user } = service
   const statement = cutAtWord(firstStatementOf(query), 80)
   await rememberJob(call.config, { id: job.job_id, url, user, at: job.created_at, statement })
@@ -70,21 +85,13 @@ function jobQuery({ values }: UserCall, statements: readonly string[]): JobQuery
   if (into !== undefined && statements.length > 1) throw wrongCall(run, '--into takes one statement only')
   const texts =
     into === undefined ? statements : [`create table ${tableInSql(readTableName(into))} as ${statements[0]}`]
-  const timeout = milliseconds(textOf(values, 'timeout'))
+  const timeout = durationOf(values, 'timeout')
   const [onsuccess, onerror] = [textOf(values, 'on-success'), textOf(values, 'on-error')]
   return {
     query: texts.map((query) => ({ query, ...(timeout !== undefined && { timeout }) })),
     ...(onsuccess !== undefined && { onsuccess }),
     ...(onerror !== undefined && { onerror }),
   }
-}
-
-function milliseconds(time: string | undefined): number | undefined {
-  if (time === undefined) return undefined
-  const [, number, unit] = /^(\d{1,9})(ms|s|m|h)$/.exec(time) ?? []
-  if (!number)
-    throw new UsageError(`--timeout must be a duration such as 500ms, 90s, 10m or 2h, not '${time}'`)
-  return Number(number) * { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }[unit as 'ms' | 's' | 'm' | 'h']
 }
 
 const jobArgument = [{ name: 'JOB', kind: 'job' }] as const
@@ -97,7 +104,7 @@ const status: UserCommand = {
     withService(call, async ({ client }) => {
       const job = await client.jobs.read(call.args[0]!)
       if (!call.terminal.out.isTerminal || call.values.json) return jobResult(job)
-      new JobView(call.terminal, job).end()
+      new JobView(call.terminal, job.job_id, job).end()
       return { lines: [`${job.status}${job.failed_reason ? `: ${job.failed_reason}` : ''}`] }
     }),
 }
@@ -106,11 +113,11 @@ const wait: UserCommand = {
   name: 'job wait',
   summary: 'watch a job until it ends; Ctrl-C does not cancel it',
   arguments: jobArgument,
-  run: (call) =>
-    withService(call, async (service) =>
-      waitForEnd(call, service, await service.client.jobs.read(call.args[0]!)),
-    ),
+  options: waitOptions,
+  run: (call) => withService(call, (service) => waitForEnd(call, service, call.args[0]!)),
 }
+
+const follow: UserCommand = { ...wait, name: 'job follow', summary: 'the same as job wait' }
 
 const cancel: UserCommand = {
   name: 'job cancel',
@@ -126,7 +133,7 @@ const again: UserCommand = {
   name: 'job again',
   summary: 'queue the same job again and watch it',
   arguments: jobArgument,
-  options: { detach: { type: 'boolean', help: 'print the id and do not wait' } },
+  options: { detach: { type: 'boolean', help: 'print the id and do not wait' }, ...waitOptions },
   run: (call) =>
     withService(call, async (service) =>
       submit(call, service, queryOf(await service.client.jobs.read(call.args[0]!))),
@@ -169,4 +176,4 @@ const list: UserCommand = {
     }),
 }
 
-export const jobCommands: readonly UserCommand[] = [run, status, wait, cancel, again, list]
+export const jobCommands: readonly UserCommand[] = [run, status, wait, follow, cancel, again, list]

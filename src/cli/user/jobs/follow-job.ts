@@ -1,4 +1,5 @@
 import { hasCode } from '../../../client/cartage-error.ts'
+import { isPassing } from '../../../client/http/retry.ts'
 import type { JobDocument } from '../../../contract/documents.ts'
 import type { CommandResult } from '../../command.ts'
 import { InterruptedError } from '../../command-error.ts'
@@ -6,11 +7,12 @@ import { printResult } from '../../run-program.ts'
 import { tell } from '../../terminal.ts'
 import type { UserCall } from '../command.ts'
 import type { Service } from '../service.ts'
+import { giveUpAfterMs } from './job-options.ts'
 import { describeCancelled, JobView } from './job-view.ts'
 
 /** Watches a job until it ends. Ctrl-C cancels the job and waits for that; a second Ctrl-C does not wait. */
 export async function runToEnd(call: UserCall, service: Service, job: JobDocument): Promise<CommandResult> {
-  const { isOver, last } = await watch(call, service, job)
+  const { isOver, last = job } = await watch(call, service, job.job_id, job)
   if (isOver) return report(call, last)
   const { terminal } = call
   const { isTerminal, stream } = terminal.err
@@ -18,6 +20,12 @@ export async function runToEnd(call: UserCall, service: Service, job: JobDocumen
   const secondInterrupt = nextInterrupt()
   if (!terminal.isQuiet) stream.write(`${isTerminal ? ' ' : ''}cancelling … `)
   const cancelled = await Promise.race([cancel(service, job.job_id), secondInterrupt])
+  if (cancelled === 'unanswered') {
+    terminal.say(
+      `the service does not answer: the job goes on. To cancel it: cartage job cancel ${job.job_id}`,
+    )
+    return { exitCode: 130 }
+  }
   if (!cancelled) {
     terminal.say(`left running. To cancel it: cartage job cancel ${job.job_id}`)
     return { exitCode: 130 }
@@ -33,23 +41,30 @@ export async function runToEnd(call: UserCall, service: Service, job: JobDocumen
 }
 
 /** Watches a job until it ends. Ctrl-C stops watching; the job goes on. */
-export async function waitForEnd(call: UserCall, service: Service, job: JobDocument): Promise<CommandResult> {
-  const { isOver, last } = await watch(call, service, job)
-  if (isOver) return report(call, last)
-  call.terminal.say(`stopped watching; the job goes on. To cancel it: cartage job cancel ${job.job_id}`)
+export async function waitForEnd(call: UserCall, service: Service, jobId: string): Promise<CommandResult> {
+  const { isOver, last } = await watch(call, service, jobId)
+  if (isOver) return report(call, last!)
+  call.terminal.say(`stopped watching; the job goes on. To cancel it: cartage job cancel ${jobId}`)
   throw new InterruptedError()
 }
 
 /** Returns when the job ends or the person interrupts; `last` is the newest state that was read. */
-async function watch({ terminal }: UserCall, { client, signal }: Service, job: JobDocument) {
-  const view = new JobView(terminal, job)
+async function watch(call: UserCall, { client, signal }: Service, jobId: string, job?: JobDocument) {
+  const view = new JobView(call.terminal, jobId, job)
   let last = job
+  let isLost = false
   const onChange = (changed: JobDocument) => {
     last = changed
     view.update(changed)
+    if (isLost) view.say('the service answers again')
+    isLost = false
+  }
+  const onLost = () => {
+    isLost = true
+    view.say('the service does not answer; the job goes on, and cartage waits')
   }
   try {
-    await client.jobs.finished(job.job_id, { signal, onChange })
+    await client.jobs.finished(jobId, { signal, onChange, onLost, giveUpAfterMs: giveUpAfterMs(call) })
     return { isOver: true, last }
   } catch (error) {
     if (!signal.aborted) throw error
@@ -60,11 +75,17 @@ async function watch({ terminal }: UserCall, { client, signal }: Service, job: J
 }
 
 /** If the job has ended before, the cancel is refused and its final state is read. */
-async function cancel({ client }: Service, id: string): Promise<JobDocument> {
-  return client.jobs.cancel(id).catch((error: unknown) => {
-    if (hasCode(error, 'cancel-refused')) return client.jobs.read(id)
-    throw error
-  })
+async function cancel({ client }: Service, id: string): Promise<JobDocument | 'unanswered'> {
+  return client.jobs
+    .cancel(id)
+    .catch((error: unknown) => {
+      if (hasCode(error, 'cancel-refused')) return client.jobs.read(id)
+      throw error
+    })
+    .catch((error: unknown) => {
+      if (isPassing(error)) return 'unanswered' as const
+      throw error
+    })
 }
 
 function nextInterrupt(): Promise<undefined> {

@@ -10,20 +10,27 @@ export class JobView {
   readonly #isLive: boolean
   /** When an item was first seen running, by our clock: the clock of the service may differ. */
   readonly #seenAt = new Map<number, number>()
-  #job: JobDocument
+  #job: JobDocument | undefined
   #drawnLines = 0
   #timer: NodeJS.Timeout | undefined
 
-  constructor(terminal: Terminal, job: JobDocument) {
+  /** The job may be read later: its id is shown at once. */
+  constructor(terminal: Terminal, jobId: string, job?: JobDocument) {
     this.#terminal = terminal
     this.#isLive = terminal.err.isTerminal && terminal.showsProgress
     this.#job = job
-    terminal.say(`job ${job.job_id}`)
+    terminal.say(`job ${jobId}`)
     if (this.#isLive) this.#timer = setInterval(() => this.#draw(), 100)
   }
 
   update(job: JobDocument): void {
     this.#job = job
+  }
+
+  /** Shows a message; what was drawn stays above it. */
+  say(text: string): void {
+    this.#terminal.say(text)
+    this.#drawnLines = 0
   }
 
   /** Draws the final state and stops. */
@@ -34,6 +41,7 @@ export class JobView {
 
   #draw(): void {
     const { stream, columns } = this.#terminal.err
+    if (!this.#job) return
     const { items } = partsOf(this.#job)
     const lines = items.map((item, place) => {
       const mark = markOf(item, this.#terminal)

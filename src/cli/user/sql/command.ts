@@ -1,4 +1,5 @@
 import { text } from 'node:stream/consumers'
+import type { SqlValue } from '../../../client/api/sql-statement.ts'
 import { type ExplainStep, explainStatement, whyNotExplained } from '../../../sql-text/explain-statement.ts'
 import { splitStatements } from '../../../sql-text/statements.ts'
 import { wrongCall } from '../../command.ts'
@@ -10,6 +11,7 @@ import { at, type StatementPlace, wholeText } from '../explain.ts'
 import { type Format, formatByExtension, formats } from '../output/formats.ts'
 import { type Service, withServiceAs } from '../service.ts'
 import { writeTo } from '../whole-file.ts'
+import { bindValues, refuseUnused, valueOptions, valuesOf } from './bound-values.ts'
 import { runInteractive } from './interactive.ts'
 import { type Output, runStatement } from './run-statement.ts'
 
@@ -28,6 +30,7 @@ export const sqlCommand: UserCommand = {
     1: { type: 'boolean', short: '1', help: 'run the whole file in one transaction' },
     format: { type: 'string', value: 'F', kind: formats, help: `one of ${formats.join(', ')}` },
     output: { type: 'string', short: 'o', value: 'FILE', kind: 'file', help: 'write the rows to a file' },
+    ...valueOptions,
     explain: { type: 'boolean', help: 'show the plan of one statement' },
     analyze: { type: 'boolean', help: 'run the statement, show the plan with times, and roll back' },
     as: {
@@ -44,13 +47,14 @@ export const sqlCommand: UserCommand = {
     '',
     "  cartage sql 'select name, pop from places order by pop desc limit 2'",
     "  cartage sql 'select * from places' --format csv -o places.csv",
+    "  cartage sql 'select * from places where name = :town' -p town=Lyon",
     '  cartage sql -1 -f migrate.sql',
     '  cartage sql < report.sql | jq .name',
   ],
   run: async (call) => {
     const { values } = call
     const format = formatOf(call)
-    const texts = await readTexts(call)
+    const texts = boundTexts(call, await readTexts(call))
     return withServiceAs(call, textOf(values, 'as'), async (service) => {
       if (!texts) return runInteractive(call, service, format)
       await writeTo(textOf(values, 'output'), async (target) => {
@@ -95,7 +99,18 @@ function formatOf({ values, terminal }: UserCall): Format {
   return terminal.out.isTerminal ? 'table' : 'ndjson'
 }
 
-type Place = Omit<StatementPlace, 'startedAt'>
+type Place = Omit<StatementPlace, 'startedAt'> & Readonly<{ params?: readonly SqlValue[] }>
+
+/** The texts with the values of -p and --params. */
+function boundTexts(call: UserCall, texts: readonly Place[] | undefined): readonly Place[] | undefined {
+  const values = valuesOf(call)
+  if (!values) return texts
+  if (!texts) throw wrongCall(sqlCommand, 'values need a statement or -f FILE')
+  const used = new Set<string>()
+  const bound = texts.map((place) => bindValues(place, values, used))
+  refuseUnused(values, used)
+  return bound
+}
 
 /** The texts to send one by one; undefined for the interactive mode. */
 async function readTexts({ args: [statement], values }: UserCall): Promise<readonly Place[] | undefined> {
@@ -116,10 +131,13 @@ async function runOrExplain(call: UserCall, service: Service, place: Place, outp
   if (!values.explain && !values.analyze) return runStatement(call, service, place, output)
   const reason = whyNotExplained(place.statement)
   if (reason) throw new UsageError(reason)
+  if (values.analyze && place.params)
+    throw new UsageError('--analyze takes no values: write them into the statement')
   const { plan, analyze } = explainStatement(place.statement, 'text')
-  const planned = { ...stepOf(place, plan), params: [] }
+  const params = place.params ?? []
+  const planned = { ...stepOf(place, plan), params }
   if (!values.analyze) return runStatement(call, service, planned, output)
-  await at(planned, () => service.client.sql(plan.text, { params: [], signal: service.signal }))
+  await at(planned, () => service.client.sql(plan.text, { params, signal: service.signal }))
   terminal.say('rolled back: the statement was run only for its plan')
   return runStatement(call, service, stepOf(place, analyze), output)
 }

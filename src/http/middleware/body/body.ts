@@ -15,6 +15,8 @@ declare module 'fastify' {
     memberAsText?: string
     /** This member may be as long as a body; the others together must be small. */
     longMember?: string
+    /** All members together may be as long as a body. */
+    isLongBody?: boolean
   }
 }
 
@@ -86,7 +88,8 @@ async function readLongBody(
   const name = routeOptions.config?.longMember
   await nextTurn()
   const { rest, long } = name === undefined ? { rest: bytes } : await shorten(bytes, name, mostBytes)
-  if (rest.length > mostBytes) throw errors.paramsTooLarge(maxParamsLength)
+  if (rest.length > mostBytes && !routeOptions.config?.isLongBody)
+    throw errors.paramsTooLarge(maxParamsLength)
   await nextTurn()
   const body = read(rest)
   // If several members have this name, another one may count.
@@ -127,7 +130,11 @@ function parsed(request: FastifyRequest, text: string, parseJson: ParseJson): un
 function readForm({ routeOptions }: FastifyRequest, bytes: Buffer): unknown {
   try {
     const form = parseForm(bytes, routeOptions.config?.memberAsText)
-    if (bytes.length > maxParamsLength && lengthOf(form) > maxParamsLength)
+    if (
+      bytes.length > maxParamsLength &&
+      lengthOf(form) > maxParamsLength &&
+      !routeOptions.config?.isLongBody
+    )
       throw errors.paramsTooLarge(maxParamsLength)
     return form
   } catch (error) {

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { createLog } from '../../src/log/log.ts'
+import { startService } from '../../src/service/service.ts'
+import { grantsOf, keysClient } from '../support/keys/keys-client.ts'
+import { basic, eventually, setup } from '../support/service/setup.ts'
+
+/** A process whose log the test reads. */
+async function logged(t: TestContext) {
+  const house = await setup(t)
+  const lines: string[] = []
+  const log = createLog('info', { write: (line) => void lines.push(line) })
+  const service = await startService(
+    house.service.services.config,
+    house.keys,
+    { http: true, worker: false },
+    log,
+  )
+  t.after(() => service.stop())
+  const requests = (count: number) =>
+    eventually(() => {
+      const found = lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'request')
+      assert.equal(found.length, count)
+      return found as { status: number; address?: string; user?: string; key?: string }[]
+    })
+  return { house, lines, requests, base: `${service.url}/user/${house.user.username}` }
+}
+
+test('the line of a request has the address of the client, the user and the name of the key', async (t) => {
+  const { house, lines, requests, base } = await logged(t)
+  const { user } = house
+  const { token } = await keysClient(user).make('night shift', grantsOf({}, []))
+  const ask = (credential: Record<string, string>) =>
+    fetch(`${base}/api/v2/sql?${new URLSearchParams({ q: 'select 1', ...credential })}`)
+  await ask({ api_key: user.masterToken })
+  await ask({ api_key: token })
+  await ask({})
+  await ask({ api_key: 'default_public' })
+  const told = (await requests(4)).map(({ status, address, user: who, key }) => [status, address, who, key])
+  const address = '127.0.0.1'
+  assert.deepEqual(told, [
+    [200, address, user.username, 'Master'],
+    [200, address, user.username, 'night shift'],
+    [200, address, user.username, undefined],
+    [200, address, user.username, 'Default public'],
+  ])
+  assert.ok(!lines.join('').includes(user.masterToken) && !lines.join('').includes(token))
+})
+
+test('so has the line of a refused credential, and none has a name that is nobody', async (t) => {
+  const { house, lines, requests, base } = await logged(t)
+  const { user } = house
+  const secret = 'this-may-be-a-token'
+  await fetch(`${base}/api/v2/sql?q=select+1&api_key=${secret}`)
+  await fetch(`${base}/api/v2/sql/job/1`, { headers: basic('somebody', secret) })
+  await fetch(`${base}/api/v3/api_keys`, { headers: basic(user.username, secret) })
+  await fetch(`${base.replace(user.username, secret)}/api/v2/sql?q=select+1`)
+  const told = (await requests(4)).map(({ status, address, user: who, key }) => [status, address, who, key])
+  assert.deepEqual(told, [
+    [401, '127.0.0.1', user.username, undefined],
+    [401, '127.0.0.1', user.username, undefined],
+    [401, '127.0.0.1', user.username, undefined],
+    [404, '127.0.0.1', undefined, undefined],
+  ])
+  assert.doesNotMatch(lines.join(''), /this-may-be-a-token|somebody/)
+})
+
+test('behind a trusted proxy the address is that of the client', async (t) => {
+  const house = await setup(t)
+  const lines: string[] = []
+  const log = createLog('info', { write: (line) => void lines.push(line) })
+  const config = { ...house.service.services.config, trustedProxies: '127.0.0.1' }
+  const service = await startService(config, house.keys, { http: true, worker: false }, log)
+  t.after(() => service.stop())
+  await fetch(`${service.url}/health/live`, { headers: { 'x-forwarded-for': '203.0.113.7' } })
+  await eventually(() => assert.match(lines.join(''), /"address":"203\.0\.113\.7"/))
+})
