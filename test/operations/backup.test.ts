@@ -6,13 +6,14 @@ import { tarEntry } from '../../src/cli/backup/tar-entry.ts'
 import { createAdminClient, createClient } from '../../src/client/client.ts'
 import { beginCartage, cartage, installation } from '../support/http/call.ts'
 import { newDataDir } from '../support/service/data-dir.ts'
+import { madeDataDir } from '../support/service/made-installation.ts'
 import { startCartage } from '../support/service/processes.ts'
 import { eventually, setup } from '../support/service/setup.ts'
 
 const passphrase = { CARTAGE_BACKUP_PASSPHRASE: 'a long passphrase for tests' }
 
 test('a backup of a running installation, restored into an empty directory, is the same installation', async (t) => {
-  const [dataDir, other] = [await newDataDir(t), await newDataDir(t)]
+  const [dataDir, other] = [await madeDataDir(t), await newDataDir(t)]
   const file = join(other, 'backup.tar.gz')
   const original = await startCartage(t, ['serve'], { CARTAGE_DATA_DIR: dataDir, CARTAGE_DEMO_USER: 'off' })
   const adminToken = (await readFile(join(dataDir, 'admin-token'), 'utf8')).trim()

@@ -10,7 +10,8 @@ import { createAdminClient } from '../../src/client/client.ts'
 import { createLog } from '../../src/log/log.ts'
 import { startEmbeddedCluster } from '../../src/postgres/cluster/embedded-cluster.ts'
 import { deriveSecrets } from '../../src/secrets.ts'
-import { embeddedSuperuser, newDataDir } from '../support/service/data-dir.ts'
+import { embeddedSuperuser } from '../support/service/data-dir.ts'
+import { madeDataDir } from '../support/service/made-installation.ts'
 import { startCartage } from '../support/service/processes.ts'
 import { program } from '../support/service/program.ts'
 import { eventually } from '../support/service/setup.ts'
@@ -45,7 +46,7 @@ test('a rotation that is killed once it is decided is completed by the next star
 
 /** An embedded installation that was started once, and the master token of its first user. */
 async function newEmbedded(t: TestContext) {
-  const dataDir = await newDataDir(t)
+  const dataDir = await madeDataDir(t)
   const first = await startCartage(t, ['serve'], { CARTAGE_DATA_DIR: dataDir, CARTAGE_DEMO_USER: 'off' })
   const admin = createAdminClient({ baseUrl: first.url, token: await adminToken(dataDir) })
   const { api_key: token } = await admin.users.create({ username: 'demo' })

@@ -13,6 +13,7 @@ import { runningClusterUrl } from '../../../src/postgres/cluster/running-url.ts'
 import { shareCluster } from '../../../src/postgres/cluster/shared-cluster.ts'
 import { cartage, installation } from '../../support/http/call.ts'
 import { newDataDir } from '../../support/service/data-dir.ts'
+import { madeDataDir } from '../../support/service/made-installation.ts'
 import { startCartage } from '../../support/service/processes.ts'
 import { eventually, randomName, setup } from '../../support/service/setup.ts'
 
@@ -46,7 +47,7 @@ test('processes join an embedded cluster; it outlives the one that started it, a
 })
 
 test('a process goes on when the one that looked after the cluster is killed', async (t) => {
-  const dataDir = await newDataDir(t)
+  const dataDir = await madeDataDir(t)
   const env = { CARTAGE_DATA_DIR: dataDir }
   const first = await startCartage(t, ['serve', '--no-worker'], env)
   const second = await startCartage(t, ['serve', '--no-worker'], env)
@@ -57,9 +58,8 @@ test('a process goes on when the one that looked after the cluster is killed', a
 })
 
 test('five commands at once on a stopped installation all succeed, and leave it stopped', async (t) => {
-  const dataDir = await newDataDir(t)
+  const dataDir = await madeDataDir(t)
   const env = { CARTAGE_DATA_DIR: dataDir, CARTAGE_DEMO_USER: 'off' }
-  await (await startCartage(t, ['serve', '--no-worker'], env)).stop()
   for (let round = 0; round < 2; round++) {
     const calls = Array.from({ length: 5 }, () => cartage(env, 'user', 'list'))
     assert.deepEqual(await Promise.all(calls), Array(5).fill({ code: 0, out: '', err: '' }))
@@ -68,7 +68,7 @@ test('five commands at once on a stopped installation all succeed, and leave it 
 })
 
 test('a process that starts while the last one leaves finds PostgreSQL or starts it', async (t) => {
-  const dataDir = await newDataDir(t)
+  const dataDir = await madeDataDir(t)
   const env = { CARTAGE_DATA_DIR: dataDir, CARTAGE_DEMO_USER: 'off' }
   let running = await startCartage(t, ['serve', '--no-worker'], env)
   for (const beforeMs of [0, 200, 400]) {
@@ -82,7 +82,7 @@ test('a process that starts while the last one leaves finds PostgreSQL or starts
 })
 
 test('a process that is about to start is a member: who leaves meanwhile leaves PostgreSQL running', async (t) => {
-  const dataDir = await newDataDir(t)
+  const dataDir = await madeDataDir(t)
   const options = { dataDir, log: createLog('silent'), settings: { fsync: 'off' } }
   const first = await shareCluster(options)
   const home = await openHome(dataDir, options.log)
@@ -97,7 +97,7 @@ test('a process that is about to start is a member: who leaves meanwhile leaves 
 })
 
 test('a server that does not let us in is named, and not stopped', async (t) => {
-  const dataDir = await newDataDir(t)
+  const dataDir = await madeDataDir(t)
   const service = await startCartage(t, ['serve', '--no-worker'], { CARTAGE_DATA_DIR: dataDir })
   await service.kill()
   const password = join(dataDir, 'postgres/password')

@@ -14,6 +14,7 @@ import { shareCluster } from '../../../src/postgres/cluster/shared-cluster.ts'
 import { cartage } from '../../support/http/call.ts'
 import { newDataDir } from '../../support/service/data-dir.ts'
 import { newInstallation } from '../../support/service/installation.ts'
+import { madeDataDir } from '../../support/service/made-installation.ts'
 import { startCartage, startProcess } from '../../support/service/processes.ts'
 import { program } from '../../support/service/program.ts'
 
@@ -51,7 +52,7 @@ test('started as root on a PostgreSQL of one’s own, the service gives root up 
 test('a package in a folder of root alone is served whole by a service that is not root', {
   skip: skip || (!program[0]!.endsWith('bin/cartage.mjs') && 'dist/ is not of these sources: npm run build'),
 }, async (t) => {
-  const [closed, dataDir] = [await newDataDir(t), await newDataDir(t)]
+  const [closed, dataDir] = [await newDataDir(t), await madeDataDir(t)]
   const root = dirname(dirname(program[0]!))
   for (const name of ['bin', 'dist', 'migrations', 'package.json'])
     await run('cp', ['-a', join(root, name), closed])
@@ -169,8 +170,7 @@ async function librariesOf(root: string, names: readonly string[], known = new S
 
 /** A stopped cluster, and a file of root beside it. */
 async function madeCluster(t: TestContext) {
-  const dataDir = await newDataDir(t)
-  await startAndStop(dataDir, 'it is made')
+  const dataDir = await madeDataDir(t)
   const home = await openHome(dataDir, log)
   const path = join(await realpath(await newDataDir(t)), 'victim')
   await writeFile(path, 'of root', { mode: 0o600 })

@@ -11,6 +11,7 @@ import { openHome } from '../../../src/postgres/cluster/home.ts'
 import { takeLock } from '../../../src/postgres/cluster/lock.ts'
 import { isAlive, serverProcesses } from '../../../src/postgres/cluster/processes.ts'
 import { newDataDir } from '../../support/service/data-dir.ts'
+import { madeDataDir } from '../../support/service/made-installation.ts'
 import { startCartage } from '../../support/service/processes.ts'
 import { program } from '../../support/service/program.ts'
 import { scriptArgs } from '../../support/service/script.ts'
@@ -23,7 +24,7 @@ const skip = process.getuid?.() !== 0 && 'only root can make a pid namespace'
 test('a second PostgreSQL does not start on live files, whatever can be seen of the first', {
   skip,
 }, async (t) => {
-  const dataDir = await newDataDir(t)
+  const dataDir = await madeDataDir(t)
   const keeper = await holdCluster(t, dataDir)
   const { dataPath } = await openHome(dataDir, log)
   // Its keeper is dead, and its id means nothing in the other container.
@@ -41,7 +42,7 @@ test('a second PostgreSQL does not start on live files, whatever can be seen of 
 test('a server that was started by hand, without our lock, keeps a second one away as well', {
   skip,
 }, async (t) => {
-  const dataDir = await newDataDir(t)
+  const dataDir = await madeDataDir(t)
   const keeper = await holdCluster(t, dataDir)
   keeper.child.kill('SIGKILL')
   await once(keeper.child, 'exit')
@@ -56,7 +57,7 @@ test('a server that was started by hand, without our lock, keeps a second one aw
 test('a command in another container joins the cluster, and one that is left there takes it over', {
   skip,
 }, async (t) => {
-  const dataDir = await newDataDir(t)
+  const dataDir = await madeDataDir(t)
   const env = { CARTAGE_DATA_DIR: dataDir, CARTAGE_DEMO_USER: 'off' }
   const service = await startCartage(t, ['serve', '--no-worker'], env)
   const beside = await inContainer([...program, 'user', 'list'], env)

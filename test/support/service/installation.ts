@@ -9,8 +9,8 @@ import { openInstallation } from '../../../src/hosts/open-installation.ts'
 import type { InstallationSecrets } from '../../../src/hosts/secret/installation-secrets.ts'
 import { createLog } from '../../../src/log/log.ts'
 import { type Service, type ServiceParts, startService } from '../../../src/service/service.ts'
-import { copyTemplate, dropNamespace } from '../runner/namespace.ts'
-import { setup } from './setup.ts'
+import { copyTemplate, dropNamespace, testKeys } from '../runner/namespace.ts'
+import { sharedCluster } from './setup.ts'
 
 export type Installation = Readonly<{
   config: Config
@@ -28,15 +28,16 @@ export type StartChanges = Readonly<{
  * is stopped, and all accounts are deleted with the secret that was used last.
  */
 export async function newInstallation(t: TestContext): Promise<Installation> {
-  const { keys, service } = await setup(t)
+  const { url, namespace } = await sharedCluster()
+  const keys = testKeys(url)
   const config: Config = {
     ...readConfig({}),
     port: 0,
-    namespace: `${service.services.installation.namespace}_${randomBytes(3).toString('hex')}`,
+    namespace: `${namespace}_${randomBytes(3).toString('hex')}`,
     logLevel: 'error',
     connectionsPerHost: 12,
   }
-  await copyTemplate(keys.adminUrl, service.services.installation.namespace, config.namespace)
+  await copyTemplate(url, namespace, config.namespace)
   const running = new Set<Service>()
   let lastKeys = keys
   const start = async (changes: StartChanges = {}) => {

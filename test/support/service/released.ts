@@ -38,7 +38,11 @@ export const migrationPath = (folder: string, name: string) => join(root, 'migra
  * today; all that is in it comes from the migrations and the SQL of the release.
  */
 export async function makeDataDirOf(version: string, dataDir: string): Promise<void> {
-  const cluster = await startEmbeddedCluster({ dataDir, log: createLog('silent') })
+  const cluster = await startEmbeddedCluster({
+    dataDir,
+    log: createLog('silent'),
+    settings: { fsync: 'off' },
+  })
   try {
     const run = (database: string, ...texts: readonly string[]) => runSql(cluster.url, database, texts)
     const record = (name: string) => readFile(join(records, version, name), 'utf8')

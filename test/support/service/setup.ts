@@ -149,8 +149,16 @@ function testUser(service: Service, account: Account, masterToken: string): Test
   }
 }
 
+export type TestCluster = Readonly<{ url: string; namespace: string }>
+
+/** The cluster of the tests, and the namespace that they share on it. */
+export function sharedCluster(): Promise<TestCluster> {
+  cluster ??= testCluster()
+  return cluster
+}
+
 /** test/run.ts gives the cluster and the namespace; a file run by itself starts a cluster of its own. */
-async function testCluster(): Promise<{ url: string; namespace: string }> {
+async function testCluster(): Promise<TestCluster> {
   const url = process.env.CARTAGE_TEST_DATABASE_URL
   const namespace = process.env.CARTAGE_TEST_NAMESPACE
   if (url && namespace) return { url, namespace }
@@ -172,7 +180,7 @@ async function testCluster(): Promise<{ url: string; namespace: string }> {
 
 const cleanups: (() => Promise<void>)[] = []
 const running = new Map<string, Promise<{ service: Service; keys: InstallationSecrets }>>()
-let cluster: ReturnType<typeof testCluster> | undefined
+let cluster: Promise<TestCluster> | undefined
 
 after(async () => {
   for (const cleanup of cleanups.reverse()) await cleanup()
@@ -186,8 +194,7 @@ function sharedService(options: SetupOptions) {
 }
 
 async function launch(options: SetupOptions): Promise<{ service: Service; keys: InstallationSecrets }> {
-  cluster ??= testCluster()
-  const { url, namespace: shared } = await cluster
+  const { url, namespace: shared } = await sharedCluster()
   const isIsolated = options.isIsolated || options.worker
   const namespace = isIsolated ? `${shared}_${randomBytes(3).toString('hex')}` : shared
   const config: Config = {
