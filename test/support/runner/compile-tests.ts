@@ -43,6 +43,7 @@ const readFilesBesideThem = [
   '@seriousme/openapi-schema-validator',
   'cartage',
   'esbuild',
+  'libpg-query',
   'playwright-core',
 ]
 

@@ -33,12 +33,17 @@ export async function copyMade(dataDir: string): Promise<void> {
 export const madeNamespace = 'cartage'
 
 let made: Promise<string> | undefined
+let own: string | undefined
+
+after(async () => {
+  if (own) await rm(own, { recursive: true, force: true })
+})
 
 /** The first process of a run makes it, the others wait. A test that runs by itself makes its own. */
 async function makeOnce(): Promise<string> {
   const isInRun = process.env.CARTAGE_TEST_NAMESPACE !== undefined
   const folder = isInRun ? tmpdir() : await mkdtemp(join(tmpdir(), 'cartage-made-'))
-  if (!isInRun) after(() => rm(folder, { recursive: true, force: true }))
+  if (!isInRun) own = folder
   await chmod(folder, 0o711)
   const place = join(folder, 'made-installation')
   // It stays, so that only one is ever the first.
