@@ -115,7 +115,10 @@ export class Writes {
       const text = await response.text()
       this.#downloads += 1
       const rows = text.split('\n').length - 1
-      if (rows !== downloadedRows) this.surprises.push(`a download ended well with ${rows} rows`)
+      if (rows !== downloadedRows) {
+        const answer = `${JSON.stringify([...response.headers])} ${JSON.stringify(text.slice(0, 300))}`
+        this.surprises.push(`${new Date().toISOString()} a download ended well with ${rows} rows: ${answer}`)
+      }
     } catch {
       // Its connection was cut, and the client was told so.
     }

@@ -90,11 +90,18 @@ export class PatroniCluster {
     if (!response.ok) throw new Error(`the switchover was answered with ${response.status} ${words}`)
   }
 
-  /** Waits until all nodes take part, one of them is a synchronous standby, and HAProxy leads to the primary. */
+  /**
+   * Waits until all nodes take part, one of them is a synchronous standby, and HAProxy leads to the primary; and until
+   * this has been so for longer than Patroni takes to notice a fault.
+   */
   async untilWhole(withinMs: number): Promise<void> {
+    let since: number | undefined
     for (const deadline = Date.now() + withinMs; ; ) {
       const view = await this.#view().catch(String)
-      if (typeof view !== 'string' && isWhole(view, this.nodes.length) && (await this.#takesWrites())) return
+      const isNow =
+        typeof view !== 'string' && isWhole(view, this.nodes.length) && (await this.#takesWrites())
+      since = isNow ? (since ?? Date.now()) : undefined
+      if (since !== undefined && Date.now() - since > steadyMs) return
       if (Date.now() > deadline) throw new Error(`the cluster is not whole: ${JSON.stringify(view)}`)
       await sleep(250)
     }
@@ -126,6 +133,8 @@ export class PatroniCluster {
 }
 
 const bootstrapMs = 150_000
+/** Each node looks after itself every 5 s (`loop_wait`). */
+const steadyMs = 7_000
 const switchoverMs = 40_000
 const nodeNames = ['one', 'two', 'three'] as const
 

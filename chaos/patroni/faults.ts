@@ -84,7 +84,7 @@ async function suffer(
       tell(`${now()} ${name}: done`)
       await cluster.untilWhole(healMs)
       tell(`${now()} ${name}: the cluster is whole`)
-      await sleep(random.between(3_000, 6_000))
+      await sleep(random.between(0, 5_000))
     })
   } finally {
     recovery.disturb()
