@@ -55,13 +55,21 @@ export class CopyRun {
   }
 
   async #transfer(texts: readonly string[], handler: CopyHandler): Promise<number> {
-    let rows = 0
+    let rows: number | undefined
     const commandComplete = (tag: string) => {
-      rows = Number(/^COPY (\d+)$/.exec(tag)?.[1] ?? 0)
+      const copied = /^COPY (\d+)$/.exec(tag)
+      if (copied) rows = Number(copied[1])
     }
     this.#isDownload = handler.copyData !== undefined
     await this.#succeed(this.run.send(texts, { ...handler, commandComplete, notice: this.#onNotice }))
+    if (rows === undefined) return this.#refuseOtherAnswer()
     return rows
+  }
+
+  /** The server has answered, but no COPY: what was sent or stored is not known to be whole. */
+  async #refuseOtherAnswer(): Promise<never> {
+    await this.run.session.destroy()
+    return this.#lost(errors.databaseUnavailable())
   }
 
   #commit(): Promise<void> {
