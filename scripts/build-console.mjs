@@ -100,7 +100,9 @@ const oneCore = {
   name: 'one-core',
   setup(build) {
     build.onLoad(
-      { filter: /\/console\/.+\/(page|more-commands|map-view|table-map|small-map|chart-view)\.tsx?$/ },
+      {
+        filter: /\/console\/.+\/(page|overlays|more-commands|map-view|table-map|small-map|chart-view)\.tsx?$/,
+      },
       ({ path }) => ({
         contents: `${readFileSync(path, 'utf8')}\nimport * as core from '${relative(dirname(path), join(source, 'core.ts'))}'\nexport { core }\n`,
         loader: 'tsx',

@@ -1,7 +1,6 @@
 import { ApiError } from '../api/api-error.ts'
 import { requestJson } from '../api/request.ts'
 import { type Session, signIn, signInAsOperator } from '../api/session.ts'
-import { readRows } from '../api/sql.ts'
 
 /** Reads from the service whose key it is and signs in. Throws the error that the form shows. */
 export async function checkAndSignIn(username: string, token: string): Promise<void> {
@@ -25,7 +24,8 @@ export async function checkAndSignIn(username: string, token: string): Promise<v
 /** Without a key: with the rights of the public role of the account. */
 export async function browsePublicData(username: string): Promise<void> {
   const next: Session = { username, token: null, isMaster: false, organization: null }
-  await readRows('select 1', { as: { kind: 'key', username, token: null }, parameters: { name: username } })
+  const as = { kind: 'key', username, token: null } as const
+  await requestJson('query', { as, parameters: { name: username }, json: { q: 'select 1' } })
   signIn(next)
 }
 

@@ -11,11 +11,11 @@ import { type Command, useCommands } from '../parts/commands.ts'
 import { Dialog } from '../parts/controls/dialog.tsx'
 import { Menu } from '../parts/controls/menu.tsx'
 import { LiveRegion } from '../parts/live.tsx'
+import { useLoaded } from '../parts/loading.tsx'
 import { Toasts } from '../parts/toast.tsx'
 import { Brand } from './brand.tsx'
+import type { OverlayName } from './overlays.tsx'
 import { shownPages, whyNot } from './pages.ts'
-import { Palette } from './palette.tsx'
-import { ShortcutsHelp } from './shortcuts-help.tsx'
 import { ShownPage } from './shown-page.tsx'
 import { SignInForm, SignInPage } from './sign-in.tsx'
 import { ThemeMenu, UserMenu } from './top-menus.tsx'
@@ -38,8 +38,10 @@ export function Frame() {
 }
 
 function SignedIn() {
-  const opened = useSignal<'palette' | 'shortcuts' | null>(null)
-  const open = (what: 'palette' | 'shortcuts') => () => {
+  const opened = useSignal<OverlayName | null>(null)
+  const overlays = useLoaded(() => import('./overlays.tsx'), [])
+  const Overlay = overlays.value?.Overlay
+  const open = (what: OverlayName) => () => {
     opened.value = what
   }
   const close = () => {
@@ -72,8 +74,7 @@ function SignedIn() {
         <ShownPage />
       </main>
       {session.value !== null && <FileDrop />}
-      {opened.value === 'palette' && <Palette close={close} />}
-      {opened.value === 'shortcuts' && <ShortcutsHelp close={close} />}
+      {opened.value && Overlay && <Overlay name={opened.value} close={close} />}
     </div>
   )
 }

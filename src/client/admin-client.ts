@@ -10,7 +10,8 @@ import type {
   UserChanges,
   UserDocument,
 } from '../contract/documents.ts'
-import { connect, sendForJson } from './http/send.ts'
+import { connect } from './http/connect.ts'
+import { sendForJson } from './http/send-checked.ts'
 import type { Transport } from './http/transport.ts'
 
 export type AdminClient = ReturnType<typeof adminClient>

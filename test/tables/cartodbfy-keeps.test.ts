@@ -18,7 +18,7 @@ test('CDB_CartodbfyTable keeps owner, grants, constraints, defaults, comments, i
   const key = await makeKey(context, user, [], { t: ['insert', 'select', 'delete'] })
   const state = `select relowner::regrole, relacl, reloptions, obj_description(oid, 'pg_class') as comment,
       (select array_agg(conname || ' ' || pg_get_constraintdef(c.oid) order by conname) from pg_constraint c
-       where conrelid = t.oid and contype <> 'p') as constraints,
+       where conrelid = t.oid and contype not in ('p', 'n')) as constraints,
       (select array_agg(indexdef order by indexdef) from pg_indexes where tablename = 't' and indexname !~ 'geom|pkey') as indexes,
       (select array_agg(stxname) from pg_statistic_ext where stxrelid = t.oid) as statistics,
       (select obj_description('kinds'::regclass, 'pg_class')) as index_comment,

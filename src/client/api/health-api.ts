@@ -1,6 +1,7 @@
 import type { Readiness } from '../../contract/documents.ts'
 import { CartageError } from '../cartage-error.ts'
-import { type Connection, sendForJson, sendForText } from '../http/send.ts'
+import { type Connection, sendForText } from '../http/send.ts'
+import { sendForJson } from '../http/send-checked.ts'
 
 export function healthOf(connection: Connection) {
   return {

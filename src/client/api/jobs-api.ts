@@ -1,10 +1,12 @@
 import type { JobDocument, JobQuery } from '../../contract/documents.ts'
 import { isFinal } from '../../contract/job-status.ts'
 import { maxJobCharacters } from '../../contract/limits.ts'
-import { hasCode, JobError, JobNotFollowedError } from '../cartage-error.ts'
+import { hasCode } from '../cartage-error.ts'
 import { randomId } from '../http/random-id.ts'
 import { isPassing, pause, waitBeforeReconnect } from '../http/retry.ts'
-import { type Connection, sendForJson } from '../http/send.ts'
+import type { Connection } from '../http/send.ts'
+import { sendForJson } from '../http/send-checked.ts'
+import { JobError, JobNotFollowedError } from '../job-errors.ts'
 
 export type Waiting = Readonly<{ signal?: AbortSignal | undefined }>
 export type Following = Waiting &

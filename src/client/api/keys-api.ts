@@ -1,7 +1,8 @@
 import type { Grant, KeyDocument, KeyList } from '../../contract/documents.ts'
 import type { SortOrder } from '../../contract/formats.ts'
 import type { KeyOrder } from '../../contract/key-names.ts'
-import { type Connection, sendForJson } from '../http/send.ts'
+import type { Connection } from '../http/send.ts'
+import { sendForJson } from '../http/send-checked.ts'
 
 export type KeyListing = Readonly<{
   page?: number

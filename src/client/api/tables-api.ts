@@ -1,7 +1,8 @@
 import type { DatasetList, TableDocument, TableList } from '../../contract/documents.ts'
 import type { SortOrder } from '../../contract/formats.ts'
 import type { DatasetOrder, Privacy, TableOrder } from '../../contract/table-names.ts'
-import { type Connection, sendForJson } from '../http/send.ts'
+import type { Connection } from '../http/send.ts'
+import { sendForJson } from '../http/send-checked.ts'
 
 type Paging = Readonly<{ page?: number; per_page?: number; order_direction?: SortOrder }>
 export type TableListing = Paging & Readonly<{ order?: TableOrder }>

@@ -1,10 +1,9 @@
 import type { OperationId } from '../../contract/operations.ts'
 import { unexpectedAnswer } from '../cartage-error.ts'
-import { parseExact } from '../exact-json.ts'
 
 /** Reads a document, and holds that it is the one that was asked for. */
-export function readAnswer(operation: OperationId, text: string): unknown {
-  const document = parse(text)
+export function readAnswer(operation: OperationId, text: string, read: (text: string) => unknown): unknown {
+  const document = parse(text, read)
   if (typeof document !== 'object' || document === null) throw unexpectedAnswer('it is no JSON object')
   const missing = members[operation]?.find((name) => !(name in document))
   if (missing !== undefined) throw unexpectedAnswer(`it has no '${missing}'`)
@@ -36,9 +35,9 @@ export async function* checkedStart(chunks: AsyncIterable<Uint8Array>, start: st
   if (!begun.startsWith(start)) throw unexpectedAnswer(`it does not begin with ${start}`)
 }
 
-function parse(text: string): unknown {
+function parse(text: string, read: (text: string) => unknown): unknown {
   try {
-    return parseExact(text)
+    return read(text)
   } catch (error) {
     throw unexpectedAnswer('it is no JSON', error)
   }

@@ -1,7 +1,6 @@
 import { type OperationId, operations, pathOf } from '../../contract/operations.ts'
 import { CartageError, cutAnswer, hasCode, refusal, unreachable } from '../cartage-error.ts'
-import { stringifyExact } from '../exact-json.ts'
-import { checkedStart, checkType, type ExpectedStart, readAnswer } from './expected-answer.ts'
+import type { ExpectedStart } from './expected-answer.ts'
 import { onlyOnce } from './only-once.ts'
 import { pause, waitBeforeRetry } from './retry.ts'
 import {
@@ -22,7 +21,13 @@ export type Connection = Readonly<{
   /** How often a request is sent again at most, where that is safe. */
   retries: number
   hooks: Hooks
+  /** How documents are read and written, unless as JavaScript does. To keep every digit of a number takes a library. */
+  json?: JsonText
 }>
+
+export type JsonText = Readonly<{ read: (text: string) => unknown; write: (value: unknown) => string }>
+
+export const plainJson: JsonText = { read: JSON.parse, write: JSON.stringify }
 
 /** What an application does about answers, for all its requests. */
 export type Hooks = Readonly<{
@@ -52,23 +57,6 @@ export type Call = Readonly<{
 }>
 
 export type OnProgress = (progress: Progress) => void
-
-export function connect(
-  baseUrl: string,
-  authorization: string,
-  transport: Transport,
-  retries = defaultRetries,
-): Connection {
-  return {
-    baseUrl: baseUrl.replace(/\/+$/, ''),
-    authorization: () => authorization,
-    transport,
-    retries,
-    hooks: {},
-  }
-}
-
-const defaultRetries = 3
 
 /**
  * Sends a request and answers with the response as soon as its headers are there. Anything but success is thrown as
@@ -114,31 +102,14 @@ const longestAwayMs = 15_000
 const isRepeatable = (operation: OperationId, { headers, ...call }: Call) =>
   call.isRepeatable ?? (operations[operation][0] === 'GET' || headers?.['idempotency-key'] !== undefined)
 
-/** Numbers are as exact as the service wrote them. */
-export async function sendForJson<T>(
+/** The body of the answer as text. */
+export async function sendForText(
   connection: Connection,
   operation: OperationId,
   call: Call = {},
-): Promise<T> {
-  return readAnswer(operation, await sendForText(connection, operation, call)) as T
-}
-
-export async function sendForText(connection: Connection, operation: OperationId, call: Call = {}) {
-  return readText(await sendForBytes(connection, operation, call))
-}
-
-/** The body of the answer, piece by piece. An end that is missing is thrown in the middle. */
-export async function sendForBytes(
-  connection: Connection,
-  operation: OperationId,
-  call: Call,
-  onProgress?: OnProgress,
-): Promise<AsyncIterable<Uint8Array>> {
-  const { body, header } = await send(connection, operation, call)
-  const bytes = wholeOrThrow(body, call.signal, onProgress)
-  if (!call.look) return bytes
-  checkType(header('content-type'), call.look.type)
-  return call.look.start === '' ? bytes : checkedStart(bytes, call.look.start)
+): Promise<string> {
+  const { body } = await send(connection, operation, call)
+  return readText(wholeOrThrow(body, call.signal))
 }
 
 async function sendOnce(connection: Connection, operation: OperationId, call: Call): Promise<HttpResponse> {
@@ -165,7 +136,7 @@ async function exchange(connection: Connection, operation: OperationId, call: Ca
         ...(transport.sendsAgain && !isRepeatable(operation, call) && onlyOnce()),
         ...call.headers,
       },
-      body: call.json === undefined ? call.upload : stringifyExact(call.json),
+      body: call.json === undefined ? call.upload : (connection.json ?? plainJson).write(call.json),
       onProgress: call.onProgress,
       signal: call.signal,
     })
@@ -176,10 +147,11 @@ async function exchange(connection: Connection, operation: OperationId, call: Ca
   }
 }
 
-async function* wholeOrThrow(
+/** The same bytes. An end that is missing is thrown in the middle. */
+export async function* wholeOrThrow(
   body: AsyncIterable<Uint8Array>,
   signal: AbortSignal | undefined,
-  onProgress: OnProgress | undefined,
+  onProgress?: OnProgress,
 ): AsyncGenerator<Uint8Array> {
   let bytes = 0
   const chunks = body[Symbol.asyncIterator]()

@@ -56,14 +56,20 @@ export class GeojsonFormat implements RowFormat {
   }
 }
 
-/** PostGIS writes NaN and Infinity as they are, and nothing for an empty point in a collection: `[,[1,1]]`. */
+/**
+ * PostGIS writes NaN and Infinity as they are, and for an empty point in a collection nothing, `[,[1,1]]`, or from 3.5 on a
+ * point without coordinates, `[[],[1,1]]`.
+ */
 function needsRepair(text: Buffer, start: number, end: number): boolean {
   let before = 0
+  let earlier = 0
   for (let at = start; at < end; at += 1) {
     const byte = text[at]!
     if (byte === capitalN || byte === capitalI) return true
     if (before === comma ? byte === comma || byte === closing : before === opening && byte === comma)
       return true
+    if (byte === closing && before === opening && (earlier === opening || earlier === comma)) return true
+    earlier = before
     before = byte
   }
   return false
@@ -71,7 +77,7 @@ function needsRepair(text: Buffer, start: number, end: number): boolean {
 
 /** Removes empty points. If a coordinate is not a number the geometry is null, as GeoJSON prescribes. */
 function repaired(text: string): string {
-  const dense = text.replace(/(?<=\[),+|,+(?=[,\]])/g, '')
+  const dense = text.replace(/(?<=[[,])\[\]/g, '').replace(/(?<=\[),+|,+(?=[,\]])/g, '')
   try {
     JSON.parse(dense)
     return dense

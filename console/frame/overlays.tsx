@@ -1,0 +1,9 @@
+import { Palette } from './palette.tsx'
+import { ShortcutsHelp } from './shortcuts-help.tsx'
+
+export type OverlayName = 'palette' | 'shortcuts'
+
+/** What opens over a page. Loaded after the sign-in, which does without it. */
+export function Overlay({ name, close }: Readonly<{ name: OverlayName; close: () => void }>) {
+  return name === 'palette' ? <Palette close={close} /> : <ShortcutsHelp close={close} />
+}
