@@ -108,8 +108,8 @@ test('at the prompt a transaction is open until COMMIT or ROLLBACK, and the prom
   await typing('begin;\r', /=\*> /)
   await typing('insert into t values (1);\r', /1 row[\s\S]*=\*> /)
   await typing('select 1/0;\r', /division by zero[\s\S]*=!> /)
-  await typing('rollback;\r', /=> /)
-  await typing('begin; insert into t values (2); commit;\r', /=> /)
+  await typing('rollback;\r', /done, [\s\S]*=> /)
+  await typing('begin; insert into t values (2); commit;\r', /1 row[\s\S]*done, [\s\S]*=> /)
   terminal.type('select pg_sleep(30);\r')
   await eventually(async () => {
     const { rowCount } = await house.admin(
