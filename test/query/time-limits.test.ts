@@ -15,14 +15,14 @@ const wide = "repeat('x', 9000) as t"
 const endless = `select generate_series(1, 1000000000) as n, ${wide}`
 
 test('the time in which a client reads does not count against the limit', async (t) => {
-  const { user } = await setup(t, { config: { queryTimeoutMs: 300 } })
-  for (const format of ['json', 'csv', 'ndjson', 'geojson']) {
+  const { user } = await setup(t, { config: { queryTimeoutMs: 1_500 } })
+  for (const format of ['json', 'geojson']) {
     const q = `select n, ${wide}, null::geometry as the_geom from generate_series(1, 1500) n`
     const startedAt = performance.now()
     const { response, status } = await open(user, q, { format })
     assert.equal(status, 200)
-    const text = await readSlowly(response, 1_000)
-    assert.ok(performance.now() - startedAt > 900)
+    const text = await readSlowly(response, 2_500)
+    assert.ok(performance.now() - startedAt > 2_400)
     assert.ok(text.includes('1500'), `${format} is whole`)
   }
 })
@@ -48,7 +48,7 @@ test('an answer whose rows flow lasts longer than the limit of a query', async (
 })
 
 test('PostgreSQL working without a row is cut, in the middle of the rows too', async (t) => {
-  const bundle = await setup(t, { config: { queryTimeoutMs: 400 } })
+  const bundle = await setup(t, { config: { queryTimeoutMs: 1_500 } })
   const { user } = bundle
   const pausing = `select n, ${wide}, case when n = 100 then pg_sleep(1000) end from generate_series(1, 200) n`
   const { response, status } = await open(user, pausing)

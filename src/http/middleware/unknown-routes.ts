@@ -32,9 +32,9 @@ export function refuseUnknownRoutes(app: FastifyInstance): void {
  * never ends.
  */
 export function refuseBeforeBody(app: FastifyInstance): void {
-  app.addHook('preParsing', (request, reply, payload, done) => {
+  app.addHook('preParsing', (request, reply, _payload, done) => {
     if (request.is404) app.refuseUnknownRoute(request, reply)
-    done(null, payload)
+    done()
   })
 }
 
