@@ -195,7 +195,8 @@ test('an answer that is not one of the service is an error, and so is a full dis
     for (const call of calls) {
       const { code, out, err } = await cartage(me, ...call.split(' '))
       assert.deepEqual([code, out], [1, ''], `${call}: ${answer}: ${err}`)
-      assert.match(err, /^error: The (answer|service) .*\n$/, call)
+      // The sender of a job is told how to send it again.
+      assert.match(err, /^(the same job again, .*\n)?error: The (answer|service) .*\n$/, call)
     }
   }
   const full = inTerminal(

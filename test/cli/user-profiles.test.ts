@@ -189,7 +189,7 @@ test('bash completes commands of users and the operator, options, tables and key
     env: { ...process.env, ...home, ...connection(house), PATH: `${folder}:${process.env.PATH}` },
   })
   assert.deepEqual(stdout.split('\n'), [
-    'run status wait cancel again list',
+    'run status wait follow cancel again list',
     '--format',
     'places_of_note',
     'Master',
@@ -208,7 +208,7 @@ test('a statement over lines, a command and Ctrl-C work interactively; no token 
   const { home, house, key } = await newHome(t)
   const terminal = inTerminal(t, { ...home, ...connection(house) }, shellLine('sql'))
   const says = (pattern: RegExp) => eventually(() => assert.match(terminal.shown(), pattern), 60_000)
-  await says(/Each statement has its own session\. .*\r\n[\s\S]*=> /)
+  await says(/\\\? shows help, \\q quits\.\r\n[\s\S]*=> /)
   terminal.type('select 1 as one,\r')
   await says(/-> /)
   terminal.type('  2 as two;\r')

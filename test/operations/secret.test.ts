@@ -13,7 +13,12 @@ const username = 'alice'
 test('a process with another secret is turned away in one sentence, whatever the command', async (t) => {
   const installation = await newInstallation(t)
   await makeUser(installation)
-  const env = environment(installation, { CARTAGE_SECRET: newSecret, CARTAGE_PORT: '0' })
+  const env = environment(installation, {
+    CARTAGE_SECRET: newSecret,
+    CARTAGE_PORT: '0',
+    // Other tests use the connections of the cluster too, which is worth a warning.
+    CARTAGE_LOG_LEVEL: 'error',
+  })
   for (const command of [
     'serve',
     'serve --no-worker',

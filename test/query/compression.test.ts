@@ -109,3 +109,28 @@ async function drain(user: TestUser, q: string): Promise<void> {
 }
 
 const withoutTime = (bytes: Buffer) => bytes.toString().replace(/"time":[\d.]+/, '')
+
+test('the rows of a compressed answer are sent when the next one is far away', async (t) => {
+  const { user } = await setup(t)
+  const rows = `select repeat(md5(n::text), 3000) as hash, pg_sleep(600 * (n - 1)) from generate_series(1, 2) n`
+  for (const [endpoint, q] of [
+    ['sql', rows],
+    ['sql/copyto', `COPY (${rows}) TO STDOUT`],
+  ] as const) {
+    const left = new AbortController()
+    const query = new URLSearchParams({ q, api_key: user.masterToken })
+    const response = await fetch(`${user.base}/api/v2/${endpoint}?${query}`, {
+      headers: { 'accept-encoding': 'gzip' },
+      signal: left.signal,
+    })
+    assert.equal(response.headers.get('content-encoding'), 'gzip')
+    let text = ''
+    const decoder = new TextDecoder()
+    for await (const chunk of response.body!) {
+      text += decoder.decode(chunk as Uint8Array, { stream: true })
+      if (text.length > 90_000) break
+    }
+    left.abort()
+    assert.ok(text.length > 90_000, endpoint)
+  }
+})

@@ -42,7 +42,10 @@ export function encodeWhole(bytes: Buffer, encoding: OutputEncoding): Promise<Bu
   return buffer(createEncoder(encoding).end(bytes))
 }
 
-export function createEncoder(encoding: OutputEncoding): Transform {
+/** A stream of zlib: `flush` sends on what it holds back, and `bytesWritten` counts what it has taken. */
+export type Encoder = Transform & Readonly<{ flush: () => void; bytesWritten: number }>
+
+export function createEncoder(encoding: OutputEncoding): Encoder {
   switch (encoding) {
     case 'gzip':
       return zlib.createGzip({ ...sizes, level: 1, windowBits: gzipWindowBits })
@@ -58,7 +61,7 @@ const gzipWindowBits = 12
 
 const sizes = { chunkSize: 256 * 1024, highWaterMark: 256 * 1024 }
 
-const newerZlib = zlib as typeof zlib & { createZstdCompress?: (settings: typeof sizes) => Transform }
+const newerZlib = zlib as typeof zlib & { createZstdCompress?: (settings: typeof sizes) => Encoder }
 
 const outputEncodings: readonly OutputEncoding[] = [
   // Since Node 22.15 and 23.8.

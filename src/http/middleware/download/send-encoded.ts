@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Writable } from 'node:stream'
 import { freeFilled } from '../../../copy/free-memory.ts'
-import { createEncoder, type OutputEncoding } from '../content-encoding.ts'
+import { createEncoder, type Encoder, type OutputEncoding } from '../content-encoding.ts'
 
 /**
  * Compresses what is written to it into the response. Like `pipeline`, which does not tell when a chunk is free again. Call
@@ -16,6 +16,27 @@ export function encodedInto(response: ServerResponse, encoding: OutputEncoding):
     })
     .on('end', () => response.end())
     .on('error', (error) => response.destroy(error))
-  response.on('drain', () => encoder.resume()).on('close', () => encoder.destroy())
+  const stopFlushing = flushWhileQuiet(encoder)
+  response
+    .on('drain', () => encoder.resume())
+    .on('close', () => {
+      stopFlushing()
+      encoder.destroy()
+    })
   return encoder
 }
+
+/** What has been compressed is sent when nothing follows it for a moment: the next row may be a minute away. */
+function flushWhileQuiet(encoder: Encoder): () => void {
+  let [taken, flushed] = [0, 0]
+  const timer = setInterval(() => {
+    if (encoder.bytesWritten === taken && taken !== flushed && !encoder.writableEnded) {
+      encoder.flush()
+      flushed = taken
+    }
+    taken = encoder.bytesWritten
+  }, quietMs)
+  return () => clearInterval(timer)
+}
+
+const quietMs = 100
