@@ -61,14 +61,7 @@ export function FileView({ chosen, again }: FileViewProps) {
       ) : (
         <>
           <BadRows chosen={chosen} reading={reading} wanted={wanted} want={want} />
-          <FileForm
-            chosen={chosen}
-            head={head}
-            reading={reading}
-            wanted={wanted}
-            want={want}
-            planned={planned}
-          />
+          <FileForm {...{ chosen, head, reading, wanted, want, planned }} />
           <ColumnTable chosen={chosen} head={head} planned={planned} wanted={wanted} want={want} />
           <StartPanel
             file={chosen.file}

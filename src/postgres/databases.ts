@@ -91,11 +91,7 @@ function openTenantPools(
     maxPerRole: config.connectionsPerRole,
     maxPerAccount: config.connectionsPerAccount,
     maxAnonymousPerAccount: config.anonymousConnections,
-    settings: {
-      // The time of the client counts here too, so this is only the limit of the whole statement.
-      statement_timeout: Math.max(config.queryTimeoutMs, config.copyTimeoutMs),
-      ...serverKeepAlive(config.copyIdleMs + unreadMs),
-    },
+    settings: statementSettings(config),
   })
   const copy = new RolePools({
     ...common,
@@ -109,7 +105,7 @@ function openTenantPools(
     ...common,
     name: 'job',
     maxPerHost: jobConnections(config),
-    // Running jobs, transactions begun ahead, and as many again whose backends have not ended.
+    // Running jobs, and more whose backends have not ended.
     maxPerRole: 4 * config.jobsPerUser,
     settings: { statement_timeout: config.jobTimeoutMs, ...serverKeepAlive(unreadMs) },
   })
@@ -122,13 +118,18 @@ function openTenantPools(
     maxPerRole: config.sessionsPerKey,
     maxPerAccount: config.sessionsPerAccount,
     settings: {
-      statement_timeout: config.queryTimeoutMs,
+      ...statementSettings(config),
       idle_in_transaction_session_timeout: Math.min(2 * config.sessionTransactionIdleMs, 2 ** 31 - 1),
-      ...serverKeepAlive(config.queryTimeoutMs + unreadMs),
     },
   })
   return { query, copy, job, session }
 }
+
+/** The time of the client counts here too, so this is only the limit of the whole statement. */
+const statementSettings = ({ queryTimeoutMs, copyTimeoutMs, copyIdleMs }: Config) => ({
+  statement_timeout: Math.max(queryTimeoutMs, copyTimeoutMs),
+  ...serverKeepAlive(copyIdleMs + unreadMs),
+})
 
 /** The pools of callers: everything that a tenant's role does here. */
 export const tenantPools = ({ query, copy, job, session }: Databases) => [query, copy, job, session]

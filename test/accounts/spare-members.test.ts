@@ -53,7 +53,7 @@ test('the creation of a member of a large organization makes the roles of member
     const found = await checkOrphans(installation)
     assert.deepEqual(
       found.map(({ status }) => status),
-      ['ok', 'ok'],
+      ['ok', 'ok', 'ok'],
     )
     const { rows } = await databases.control.query(
       `select username from cartage.users where org_role = 'member'`,

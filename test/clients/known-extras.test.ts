@@ -50,6 +50,8 @@ async function bodiesOf(
   return {
     createKey: { parameters, body: { name: 'k', grants: [{ type: 'apis', apis: ['sql'] }] } },
     createJob: { parameters, body: { query: 'select 1' } },
+    createJobByV4: { parameters, body: { query: 'select 1' } },
+    updateJobByV4: { parameters: { ...parameters, jobId }, body: { query: ['select 2'] } },
     updateJob: { parameters: { ...parameters, jobId }, body: { query: ['select 2'] } },
     copyToByPost: { parameters, body: { q: 'copy t to stdout' } },
     query: { parameters, body: { q: 'select 1' } },

@@ -9,7 +9,7 @@ import { type Access, findAccess } from './profile/access.ts'
 export type Service = Readonly<{
   client: Client
   /** Opens a session with the same key. */
-  openSession: () => Promise<ClientSession>
+  openSession: (signal: AbortSignal) => Promise<ClientSession>
   signal: AbortSignal
 }> &
   Omit<Access, 'key'>
@@ -20,7 +20,7 @@ export async function withService<T>(call: UserCall, work: (service: Service) =>
   if (call.values.verbose) showRequests(call)
   return untilInterrupted(async (signal) => {
     const client = createClient({ baseUrl: access.url, username: access.user, token: key })
-    const openSession = () => sessionOf({ ...access, key }, signal)
+    const openSession: Service['openSession'] = (stopped) => sessionOf({ ...access, key }, stopped)
     try {
       return await work({ ...access, client, openSession, signal })
     } finally {
@@ -39,7 +39,7 @@ export async function withServiceAs<T>(
     if (key === undefined) return work(service)
     const { token } = await service.client.keys.read(key)
     const client = createClient({ baseUrl: service.url, username: service.user, token })
-    const openSession = () => sessionOf({ ...service, key: token }, service.signal)
+    const openSession: Service['openSession'] = (stopped) => sessionOf({ ...service, key: token }, stopped)
     try {
       return await work({ ...service, client, openSession })
     } finally {

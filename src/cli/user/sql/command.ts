@@ -76,7 +76,7 @@ async function runInSession(
   texts: readonly Place[],
   output: Output,
 ): Promise<void> {
-  const session = await service.openSession()
+  const session = await service.openSession(service.signal)
   const { signal } = service
   const isOne = call.values['1'] === true
   try {

@@ -21,7 +21,7 @@ export class PromptSession {
   /** Runs `work` in the session. */
   async use(service: Service, work: (session: ClientSession) => Promise<void>): Promise<void> {
     this.#forgetLost()
-    const session = this.#session ?? (await service.openSession())
+    const session = this.#session ?? (await service.openSession(service.signal))
     this.#session = session
     try {
       await work(session)
