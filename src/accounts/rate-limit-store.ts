@@ -16,7 +16,8 @@ export type RateBucket = EndpointGroup | `${EndpointGroup} without a key`
 /**
  * Counts one request against a rate (GCRA), for all processes: one statement on one small row. A refused request is not
  * counted. If the stored time is further ahead than the rate allows, the clock was set back or the rate was changed:
- * the count starts again.
+ * the count starts again. By the clock, not by now(), the start of the transaction: a request that waited for the row would
+ * take the time of those before it for one that is too far ahead.
  */
 export async function takeRequest(
   control: Queryable,
@@ -27,13 +28,13 @@ export async function takeRequest(
   const interval = rate.seconds / rate.count
   const taken = await control.query<{ ahead: number }>(
     `insert into cartage.rate_limits as known (user_id, endpoint_group, due_at)
-     values ($1, $2, now() + make_interval(secs => $3))
+     values ($1, $2, clock_timestamp() + make_interval(secs => $3))
      on conflict (user_id, endpoint_group) do update
-       set due_at = case when known.due_at > now() + make_interval(secs => $4) then now()
-         else greatest(known.due_at, now()) end + make_interval(secs => $3)
-       where known.due_at + make_interval(secs => $3) <= now() + make_interval(secs => $4)
-         or known.due_at > now() + make_interval(secs => $4)
-     returning extract(epoch from due_at - now())::float8 as ahead`,
+       set due_at = case when known.due_at > clock_timestamp() + make_interval(secs => $4) then clock_timestamp()
+         else greatest(known.due_at, clock_timestamp()) end + make_interval(secs => $3)
+       where known.due_at + make_interval(secs => $3) <= clock_timestamp() + make_interval(secs => $4)
+         or known.due_at > clock_timestamp() + make_interval(secs => $4)
+     returning extract(epoch from due_at - clock_timestamp())::float8 as ahead`,
     [userId, bucket, interval, interval * rate.burst],
   )
   if (taken.rows[0]) return { isAllowed: true, resetSeconds: taken.rows[0].ahead, retrySeconds: 0 }
