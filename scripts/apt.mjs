@@ -26,8 +26,8 @@ export async function installPackages(asRoot, packages) {
 }
 
 /** For the tests: installed where we may; where we may not, those tests say that they did not run. */
-export async function provideIfPossible(name, program, packages, ...args) {
-  if (isThere(program, ...args)) return
+export async function provideIfPossible(name, program, packages) {
+  if (isThere(program)) return
   const asRoot = waysToInstall()
   if (!asRoot) return
   say(`installing ${name} for the tests: ${packages.join(' ')}`)

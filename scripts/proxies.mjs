@@ -1,7 +1,30 @@
-import { provideIfPossible } from './apt.mjs'
+import { existsSync, mkdirSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { isThere } from './apt.mjs'
+import { root, runStep, say } from './run.mjs'
 
-/** The proxies for which deploy/ has a configuration. */
+/** Where the tests look for the proxies that the machine does not have. */
+export const proxyFolder = join(root, 'node_modules/.cache/proxies')
+
+/**
+ * The proxies for which deploy/ has a configuration. Their packages are unpacked, not installed: that would start them as
+ * services. Where that fails, their tests say that they did not run.
+ */
 export async function provideProxies() {
-  await provideIfPossible('nginx', 'nginx', ['nginx-light'], '-v')
-  await provideIfPossible('Caddy', 'caddy', ['caddy'], 'version')
+  const missing = [
+    ['nginx', 'usr/sbin/nginx', '-v'],
+    ['caddy', 'usr/bin/caddy', 'version'],
+  ].filter(([name, path, ask]) => !isThere(name, ask) && !existsSync(join(proxyFolder, path)))
+  if (missing.length === 0 || !isThere('apt-get')) return
+  const names = missing.map(([name]) => name)
+  say(`unpacking the packages ${names.join(' and ')} for the tests`)
+  try {
+    mkdirSync(proxyFolder, { recursive: true })
+    await runStep('apt-get', ['download', '-qq', ...names], { cwd: proxyFolder })
+    for (const file of readdirSync(proxyFolder).filter((name) => name.endsWith('.deb')))
+      await runStep('dpkg', ['-x', join(proxyFolder, file), proxyFolder])
+  } catch (error) {
+    if (error.exitCode > 128) throw error
+    say(`they could not be unpacked (${error.message}): their tests will not run`)
+  }
 }

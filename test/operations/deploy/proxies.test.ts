@@ -9,12 +9,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { WebSocket } from 'ws'
 import { eventually, setup, type TestUser } from '../../support/service/setup.ts'
 
 /** The configurations of deploy/, run by the proxies themselves: only names, ports and certificates are replaced. */
 const run = promisify(execFile)
+const unpacked = fileURLToPath(new URL('../../../node_modules/.cache/proxies', import.meta.url))
+/** Programs of the machine come before those that scripts/proxies.mjs has unpacked. */
+const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:${unpacked}/usr/sbin:${unpacked}/usr/bin` }
 const deploy = (file: string) => readFile(new URL(`../../../deploy/${file}`, import.meta.url), 'utf8')
 
 type Site = Readonly<{ folder: string; port: number; service: string; certificate: string; key: string }>
@@ -30,7 +34,7 @@ const proxies: readonly Proxy[] = [
 ]
 
 for (const proxy of proxies) {
-  const missing = await run(...([proxy.version[0], [proxy.version[1]]] as const)).then(
+  const missing = await run(proxy.version[0], [proxy.version[1]], { env }).then(
     () => undefined,
     () => `${proxy.name} is not installed`,
   )
@@ -170,7 +174,7 @@ async function startNginx({ folder, port, service, certificate, key }: Site): Pr
       include ${folder}/site.conf;
     }`
   await writeFile(join(folder, 'nginx.conf'), main)
-  return spawn('nginx', ['-c', join(folder, 'nginx.conf'), '-e', 'stderr'], { stdio: 'ignore' })
+  return spawn('nginx', ['-c', join(folder, 'nginx.conf'), '-e', 'stderr'], { stdio: 'ignore', env })
 }
 
 async function startCaddy({ folder, port, service, certificate, key }: Site): Promise<ChildProcess> {
@@ -178,10 +182,10 @@ async function startCaddy({ folder, port, service, certificate, key }: Site): Pr
     .replace('127.0.0.1:8080', service)
     .replace('sql.example.com {', `https://localhost:${port} {\n\ttls ${certificate} ${key}`)
   await writeFile(join(folder, 'Caddyfile'), `{\n\tadmin off\n\tauto_https disable_redirects\n}\n${site}`)
-  const env = { ...process.env, HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder }
+  const own = { HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder }
   return spawn('caddy', ['run', '--config', join(folder, 'Caddyfile'), '--adapter', 'caddyfile'], {
     stdio: 'ignore',
-    env,
+    env: { ...env, ...own },
   })
 }
 
