@@ -171,6 +171,7 @@ test('a broken quotation mark is shown at the top, by the line where it is opene
   await chooseFile(page, 'torn.csv', Buffer.from(csv))
   const notice = page.locator('.notice.warning').first()
   await notice.getByText('Line 40,001: The quotation mark opened here is never closed').waitFor()
+  await page.locator('.bad-line').getByText('39999,"broken').waitFor()
   assert.match(await page.locator('.bad-line').innerText(), /Line 40,001 of the file\s+39999,"broken/)
   const top = async (selector: string) => (await page.locator(selector).first().boundingBox())!.y
   assert.ok((await top('.bad-line')) < (await top('.column-table')), 'above the columns')
@@ -197,7 +198,7 @@ test('a row that PostgreSQL refuses is left out by one click, and named by its l
   await page.getByLabel('Type of n').selectOption('bigint')
   await page.getByRole('button', { name: 'Create table n' }).click()
   await page.getByText('Line 4 of the file').waitFor()
-  assert.match(await page.locator('.bad-line').innerText(), /two,b/)
+  await page.locator('.bad-line').getByText('two,b').waitFor()
   await page.getByRole('button', { name: 'Leave out this row and try again' }).click()
   await page.getByText('n has 2 new rows').waitFor()
   await page.getByText('2 rows were left out.').waitFor()
