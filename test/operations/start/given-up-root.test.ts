@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { chmod, lchown, readFile, realpath, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -157,9 +158,10 @@ async function idsOf(pid: number): Promise<{ uid: number; gid: number }> {
   return { uid: [...uids][0]!, gid: [...gids][0]! }
 }
 
-/** Names of libraries and of all that they use in turn. */
+/** Names of libraries and of all that they use in turn. What lies in the folder of a library is copied with it. */
 async function librariesOf(root: string, names: readonly string[], known = new Set<string>()) {
   for (const name of names.filter((each) => !known.has(each))) {
+    if (!existsSync(join(root, 'node_modules', name))) continue
     known.add(name)
     const text = await readFile(join(root, 'node_modules', name, 'package.json'), 'utf8')
     const { dependencies = {} } = JSON.parse(text) as { dependencies?: Record<string, string> }
