@@ -4,7 +4,7 @@ import { isThere } from './apt.mjs'
 import { root, runStep, say } from './run.mjs'
 
 /** Where the tests look for the proxies that the machine does not have. */
-export const proxyFolder = join(root, 'node_modules/.cache/proxies')
+const proxyFolder = join(root, 'node_modules/.cache/proxies')
 
 /**
  * The proxies for which deploy/ has a configuration. Their packages are unpacked, not installed: that would start them as

@@ -14,6 +14,7 @@ import type {
   ResultRow,
   ToWorker,
 } from './worker/protocol.ts'
+import { refusedBy } from './worker/refused-by.ts'
 import { takeWorker } from './worker/spare-worker.ts'
 
 /** Further parameters of the SQL endpoint. With `params` PostgreSQL accepts one statement only. */
@@ -127,8 +128,7 @@ export class Result {
 function outcomeOf(error: unknown): ResultOutcome {
   if (!(error instanceof CartageError)) throw error
   if (error.code === 'service-unreachable') return { kind: 'unreachable' }
-  const { message, status, body, requestId, retryAfterSeconds } = error
-  return { kind: 'refused', message, facts: { status, body, requestId, retryAfterSeconds } }
+  return refusedBy(error)
 }
 
 function errorOf(outcome: ResultOutcome): Error | undefined {

@@ -1,7 +1,6 @@
 import { signal } from '@preact/signals'
-import { ClientSession } from '../../src/client/session/client-session.ts'
-import { SessionLink } from '../../src/client/session/session-link.ts'
-import { pathOf } from '../../src/contract/operations.ts'
+import { sessionsOf } from '../../src/client/api/session-api.ts'
+import type { ClientSession } from '../../src/client/session/client-session.ts'
 import type { TransactionState } from '../../src/contract/session-frames.ts'
 import { controlsTransaction, type StatementRange } from '../../src/sql-text/statements.ts'
 import { serviceAddress } from '../parts/browser/address.ts'
@@ -33,11 +32,10 @@ export const otherHolder = (as: RunAs) =>
 export async function takeSession(as: RunAs, stop: AbortSignal): Promise<ClientSession> {
   if (held) return held.session
   const { username, token } = as.credential
-  const path = pathOf('openSession', { name: username })
-  const open = { username, ...(token === null ? {} : { token }) }
-  const link = new SessionLink({ baseUrl: serviceAddress, path, open, WebSocket: undefined, signal: stop })
-  await link.opened
-  const session = new ClientSession(link, 'string')
+  const caller = { baseUrl: serviceAddress, account: username, username, token }
+  const session = await sessionsOf({ ...caller, numbers: 'string', WebSocket: undefined }).session({
+    signal: stop,
+  })
   held = { session, as }
   void session.ended.then((error) => tellLost(session, as, error.message))
   return session

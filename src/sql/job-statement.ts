@@ -17,24 +17,25 @@ import { type ParsedStatement, parseStatements, taggedNode } from './statements.
  */
 export type JobItemKind = 'transactional' | 'may-commit' | 'own-transaction' | 'empty' | 'unparsable'
 
+const longestKnown = 10_000
+
 /** The same texts repeat, and parsing takes longer than sending. */
 const known = new LRUCache<string, JobItemKind>({
   maxSize: 1_000_000,
-  maxEntrySize: 10_000,
+  maxEntrySize: longestKnown,
   sizeCalculation: (_kind, text) => text.length + 100,
   memoMethod: classify,
 })
 
 /** Of texts that are too long for the above. */
 const knownLong = new LRUCache<string, JobItemKind>({ max: 8 })
-const longCharacters = 10_000
 
 /** A long text must have been learned. */
 export function classifyJobItem(text: string): JobItemKind {
   return knownLong.get(text) ?? known.memo(text)
 }
 
-export const isLongJobItem = (text: string) => text.length > longCharacters
+export const isLongJobItem = (text: string) => text.length > longestKnown
 
 /** Classifies a long text over several turns of the event loop. */
 export async function learnJobItem(text: string): Promise<void> {
@@ -52,11 +53,16 @@ function classifyParsed(text: string): JobItemKind | undefined {
     return parsed.code === 'syntax-error' || parsed.code === 'nul-character' ? 'unparsable' : undefined
   }
   if (parsed.statements.length === 0) return 'empty'
-  const kinds = parsed.statements.map(classifyStatement)
-  if (kinds.includes('own-transaction')) return 'own-transaction'
-  if (kinds.includes('may-commit')) return 'may-commit'
-  return 'transactional'
+  return strictest(parsed.statements.map(classifyStatement))
 }
+
+/** What one statement of a text needs, the whole text needs. */
+function strictest(kinds: readonly StatementKind[]): StatementKind {
+  if (kinds.includes('own-transaction')) return 'own-transaction'
+  return kinds.includes('may-commit') ? 'may-commit' : 'transactional'
+}
+
+type StatementKind = Exclude<JobItemKind, 'empty' | 'unparsable'>
 
 async function classifyInSteps(text: string): Promise<JobItemKind> {
   const words = new Set<string>()
@@ -72,13 +78,13 @@ async function classifyInSteps(text: string): Promise<JobItemKind> {
 const stepLexemes = 4_096
 
 function classifyByWords(words: Iterable<string | null>): JobItemKind {
-  const kinds = [...words].map((word): JobItemKind => {
-    if (word === null) return 'transactional'
-    if (outsideWords.has(word)) return 'own-transaction'
-    return committingWords.has(word) ? 'may-commit' : 'transactional'
-  })
-  if (kinds.includes('own-transaction')) return 'own-transaction'
-  return kinds.includes('may-commit') ? 'may-commit' : 'transactional'
+  return strictest(
+    [...words].map((word) => {
+      if (word === null) return 'transactional'
+      if (outsideWords.has(word)) return 'own-transaction'
+      return committingWords.has(word) ? 'may-commit' : 'transactional'
+    }),
+  )
 }
 
 /** The first word of each statement, and CONCURRENTLY anywhere. Null where the caller wants to pause. */
@@ -100,7 +106,7 @@ const outsideWords = new Set([
 ])
 const committingWords = new Set(['call', 'do', 'cluster', 'reindex', 'set', 'create', 'alter', 'drop'])
 
-function classifyStatement(statement: ParsedStatement): 'transactional' | 'may-commit' | 'own-transaction' {
+function classifyStatement(statement: ParsedStatement): StatementKind {
   switch (statement.tag) {
     // BEGIN, COMMIT, ROLLBACK, PREPARE TRANSACTION and the like end our transaction or must run outside one; savepoints
     // belong inside.

@@ -1,22 +1,14 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { Agent, get, type IncomingMessage } from 'node:http'
-import { type AddressInfo, connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { test } from 'node:test'
 import { createUser } from '../../src/accounts/create-user.ts'
+import { freePort } from '../support/http/free-port.ts'
 import { silentProxy } from '../support/postgres/silent-proxy.ts'
 import { newInstallation } from '../support/service/installation.ts'
 import { startProcess } from '../support/service/processes.ts'
 import { eventually, randomName, setup } from '../support/service/setup.ts'
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
 
 async function isOpen(port: number): Promise<boolean> {
   const socket = connect(port, '127.0.0.1')

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { createServer } from 'node:net'
 import { test } from 'node:test'
+import { freePort } from '../support/http/free-port.ts'
 import { newInstallation } from '../support/service/installation.ts'
 
 test('a process that only runs jobs tells its health and figures on a port of its own, and nothing else', async (t) => {
@@ -23,12 +22,3 @@ test('a process that only runs jobs tells its health and figures on a port of it
     assert.equal((await ask(path)).status, 404, path)
   }
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
-}

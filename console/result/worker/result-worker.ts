@@ -5,6 +5,7 @@ import type { HttpResponse } from '../../../src/client/http/transport.ts'
 import { readShapes } from '../../geo/shapes.ts'
 import { readNumbers } from './numbers.ts'
 import type { FromWorker, ResultOutcome, ResultRow, ToWorker } from './protocol.ts'
+import { refusedBy } from './refused-by.ts'
 import { StoredRows } from './stored-rows.ts'
 
 /** Fetches one result, holds it, and answers the questions of the page. */
@@ -80,16 +81,10 @@ async function run(asked: Extract<ToWorker, { kind: 'run' }>): Promise<ResultOut
     return await receive(await send(connection, 'query', call))
   } catch (error) {
     if (stopped.signal.aborted) return { kind: 'stopped' }
-    if (error instanceof CartageError && error.status !== 0) return refused(error)
+    if (error instanceof CartageError && error.status !== 0) return refusedBy(error)
     return { kind: stored.bytes > 0 ? 'torn' : 'unreachable' }
   }
 }
-
-const refused = ({ message, status, body, requestId, retryAfterSeconds }: CartageError): ResultOutcome => ({
-  kind: 'refused',
-  message,
-  facts: { status, body, requestId, retryAfterSeconds },
-})
 
 const news = () => {
   told ??= new News()

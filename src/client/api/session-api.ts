@@ -9,7 +9,8 @@ export type SessionsOf = Readonly<{
   baseUrl: string
   account: string
   username: string
-  token: string
+  /** Null: without a key. */
+  token: string | null
   numbers: Numbers
   WebSocket: WebSocketClass | undefined
 }>
@@ -22,9 +23,10 @@ export type Transaction = Pick<ClientSession, 'sql' | 'rows' | 'download'>
 
 export function sessionsOf({ baseUrl, account, username, token, numbers, WebSocket }: SessionsOf) {
   const path = pathOf('openSession', { name: account })
+  const open = { username, ...(token === null ? {} : { token }) }
 
   const session = async ({ signal }: Waiting = {}): Promise<ClientSession> => {
-    const link = new SessionLink({ baseUrl, path, open: { token, username }, WebSocket, signal })
+    const link = new SessionLink({ baseUrl, path, open, WebSocket, signal })
     await link.opened
     return new ClientSession(link, numbers)
   }
@@ -37,17 +39,17 @@ export function sessionsOf({ baseUrl, account, username, token, numbers, WebSock
     work: (tx: Transaction) => Promise<T>,
     { signal, ...options }: TransactionOptions = {},
   ): Promise<T> => {
-    const open = await session(signal ? { signal } : {})
+    const tx = await session(signal ? { signal } : {})
     try {
-      await open.sql(beginning(options))
-      const result = await work(open)
+      await tx.sql(beginning(options))
+      const result = await work(tx)
       signal?.throwIfAborted()
       // COMMIT of a failed transaction would be a rollback without an error.
-      if (open.transaction === 'failed') await open.sql('select 1')
-      await open.sql('commit')
+      if (tx.transaction === 'failed') await tx.sql('select 1')
+      await tx.sql('commit')
       return result
     } finally {
-      open.close()
+      tx.close()
     }
   }
   return { session, transaction }

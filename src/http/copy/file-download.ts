@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ClientWait } from '../../statements/client-wait.ts'
 import { breakOff } from '../middleware/break-off.ts'
 import { chooseEncoding } from '../middleware/content-encoding.ts'
+import { hijacked } from '../middleware/download/hijacked.ts'
 import { encodedInto } from '../middleware/download/send-encoded.ts'
 
 export type FileHeaders = Readonly<{ type: string; disposition: string }>
@@ -32,10 +33,7 @@ export class FileDownload {
   /** From here on an error can only break the stream. */
   open(): Writable {
     const encoding = chooseEncoding(this.#request.headers['accept-encoding'])
-    const response = this.#reply.hijack().raw
-    const headers = { ...this.#reply.getHeaders(), ...fileHeaders(this.#headers) }
-    for (const [name, value] of Object.entries(headers))
-      if (value !== undefined) response.setHeader(name, value)
+    const response = hijacked(this.#reply, fileHeaders(this.#headers))
     if (this.#takesTrailers()) response.setHeader('Trailer', rowsTrailer)
     this.#sent = finished(response)
     this.#sink = encoding === null ? response : encodedInto(response, encoding)

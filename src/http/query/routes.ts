@@ -13,6 +13,7 @@ import { clientGone } from '../middleware/client-gone.ts'
 import { contentDisposition } from '../middleware/content-disposition.ts'
 import { chooseEncoding, encodeWhole, type OutputEncoding } from '../middleware/content-encoding.ts'
 import { clientWait } from '../middleware/download/client-wait.ts'
+import { hijacked } from '../middleware/download/hijacked.ts'
 import { encodedInto } from '../middleware/download/send-encoded.ts'
 import { refuseRepeated } from '../middleware/idempotency-key.ts'
 import type { Services } from '../services.ts'
@@ -73,9 +74,7 @@ function openLongAnswer(reply: FastifyReply, query: Query, idleMs: number): Answ
   const wait = clientWait(reply.raw, idleMs)
   const encoding = chooseEncoding(reply.request.headers['accept-encoding'])
   if (encoding === null) return { sink: openAnswer(reply, query), wait }
-  for (const [name, value] of Object.entries(setHeaders(reply, query).getHeaders()))
-    if (value !== undefined) reply.raw.setHeader(name, value)
-  return { sink: encodedInto(reply.hijack().raw, encoding), wait }
+  return { sink: encodedInto(hijacked(setHeaders(reply, query)), encoding), wait }
 }
 
 /** A response written as its rows arrive. Bypasses Fastify, whose streams do not tell when a buffer is free again. */

@@ -4,7 +4,6 @@ import { on, once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
 import { Agent, type RequestOptions, request } from 'node:https'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -12,6 +11,7 @@ import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { WebSocket } from 'ws'
+import { freePort } from '../../support/http/free-port.ts'
 import { eventually, setup, type TestUser } from '../../support/service/setup.ts'
 
 /** The configurations of deploy/, run by the proxies themselves: only names, ports and certificates are replaced. */
@@ -187,13 +187,4 @@ async function startCaddy({ folder, port, service, certificate, key }: Site): Pr
     stdio: 'ignore',
     env: { ...env, ...own },
   })
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
 }
