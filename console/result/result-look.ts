@@ -1,4 +1,4 @@
-import { signal } from '@preact/signals'
+import { computed, signal } from '@preact/signals'
 import { toast } from '../parts/toast.tsx'
 import type { CellPosition, CellSelection } from './grid/grid-selection.ts'
 import type { Result } from './result.ts'
@@ -19,6 +19,16 @@ export class ResultLook {
   readonly isOpen = signal(false)
   /** The column of a requested sort that only the service can do. */
   readonly wantedOrder = signal<number | undefined>(undefined)
+  /** Columns that the user has shown or hidden, by their place. */
+  readonly #chosen = signal<ReadonlyMap<number, boolean>>(new Map())
+  /** The columns that the grid leaves out. */
+  readonly hidden = computed<ReadonlySet<number>>(() => {
+    const { columns } = this.#result.progress.value
+    const isTwice = columns.some(({ name }) => name === 'the_geom')
+    const isHidden = (name: string, at: number) =>
+      !(this.#chosen.value.get(at) ?? !(isTwice && name === 'the_geom_webmercator'))
+    return new Set(columns.flatMap(({ name }, at) => (isHidden(name, at) ? [at] : [])))
+  })
   readonly #result: Result
   #isReordered = false
 
@@ -29,6 +39,18 @@ export class ResultLook {
   select(selection: CellSelection): void {
     this.selection.value = selection
     this.focus.value = selection.focus
+  }
+
+  /** One column stays. */
+  toggleColumn(column: number): void {
+    const { columns } = this.#result.progress.value
+    const isShown = this.hidden.value.has(column)
+    if (!isShown && this.hidden.value.size === columns.length - 1) return
+    this.#chosen.value = new Map(this.#chosen.value).set(column, isShown)
+  }
+
+  showAllColumns(): void {
+    this.#chosen.value = new Map(this.#result.progress.value.columns.map((_, at) => [at, true]))
   }
 
   open(): void {
@@ -54,6 +76,7 @@ export class ResultLook {
   async find(text: string): Promise<boolean> {
     const { row } = this.selection.value.focus
     const found = await this.#result.ask('find', { text, from: row + 1 })
+    if (found && this.hidden.value.has(found.column)) this.toggleColumn(found.column)
     if (found) this.select({ anchor: found, focus: found })
     return found !== null
   }

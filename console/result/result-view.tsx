@@ -4,23 +4,19 @@ import { isOverTime } from '../api/api-error.ts'
 import type { Credential } from '../api/credential.ts'
 import { adoptStyles } from '../parts/browser/styles.ts'
 import { useCommands } from '../parts/commands.ts'
-import { copyText } from '../parts/controls/copy-button.tsx'
-import { Menu } from '../parts/controls/menu.tsx'
 import { Tabs, tabPanel } from '../parts/controls/tabs.tsx'
 import { formatBytes, formatCount, formatDuration, plural } from '../parts/format.ts'
 import { Empty, ErrorNotice, Notice } from '../parts/notice.tsx'
 import { toast } from '../parts/toast.tsx'
-import { type DownloadFormat, downloadFormats, startDownload } from './download.ts'
+import { type DownloadFormat, startDownload } from './download.ts'
 import { CellPanel } from './grid/cell-panel.tsx'
-import { copyFormats, copySelection } from './grid/clipboard.ts'
-import { Find } from './grid/find.tsx'
 import { Grid } from './grid/grid.tsx'
-import { rangeOf } from './grid/grid-selection.ts'
 import { SortNotice } from './grid/sort-notice.tsx'
 import { LazyView, loadChart, loadMap } from './lazy-view.tsx'
 import css from './result.css' with { type: 'text' }
 import type { Result, ServerOrder } from './result.ts'
 import type { ResultLook, ResultViewName } from './result-look.ts'
+import { ResultMenus } from './result-menus.tsx'
 
 adoptStyles(css)
 
@@ -163,39 +159,6 @@ function useElapsed({ elapsedMs, startedAt }: Result): number {
     return () => clearInterval(timer)
   }, [final])
   return final ?? Math.max(0, now - startedAt)
-}
-
-type MenusProps = Pick<ResultViewProps, 'result' | 'look'> &
-  Readonly<{ download: (format: DownloadFormat) => Promise<void> }>
-
-function ResultMenus({ result, look, download }: MenusProps) {
-  const { rows } = result.progress.value
-  const copyAs = (format: (typeof copyFormats)[number]) =>
-    copySelection(result, rangeOf(look.selection.value), format).then(
-      (text) => copyText(text, 'Copied'),
-      (error: Error) => toast(error.message),
-    )
-  return (
-    <>
-      {rows > 0 && <Find look={look} />}
-      {rows > 0 && (
-        <Menu
-          label="Copy ▾"
-          items={[
-            { note: 'Copies the selected cells. Ctrl+A in the grid selects all.' },
-            ...copyFormats.map((format) => ({ label: `Copy as ${format}`, run: () => void copyAs(format) })),
-          ]}
-        />
-      )}
-      <Menu
-        label="Download ▾"
-        items={[
-          { note: 'Runs the statement again and saves all rows as a file.' },
-          ...downloadFormats.map((format) => ({ label: format.label, run: () => void download(format) })),
-        ]}
-      />
-    </>
-  )
 }
 
 function OutcomeNotice({ result, errorActs }: ResultViewProps) {
