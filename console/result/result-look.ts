@@ -9,6 +9,13 @@ export type ResultViewName = 'grid' | 'map' | 'chart' | 'messages'
 /** More rows are sorted by the server. */
 const mostSorted = 200_000
 
+type LookOptions = Readonly<{
+  /** Sorts all rows elsewhere, instead of those that the browser has. */
+  sort?: (column: number) => void
+  /** The look of an earlier result with the same columns. */
+  former?: ResultLook | undefined
+}>
+
 /** The view state of a result. It stays when another result is shown meanwhile. */
 export class ResultLook {
   readonly view = signal<ResultViewName>('grid')
@@ -30,10 +37,15 @@ export class ResultLook {
     return new Set(columns.flatMap(({ name }, at) => (isHidden(name, at) ? [at] : [])))
   })
   readonly #result: Result
+  readonly #sortElsewhere: LookOptions['sort']
   #isReordered = false
 
-  constructor(result: Result) {
+  constructor(result: Result, { sort, former }: LookOptions = {}) {
     this.#result = result
+    this.#sortElsewhere = sort
+    if (!former) return
+    this.view.value = former.view.peek()
+    this.#chosen.value = former.#chosen.peek()
   }
 
   select(selection: CellSelection): void {
@@ -59,6 +71,7 @@ export class ResultLook {
 
   /** Cycles: ascending, descending, original order. */
   async sortBy(column: number): Promise<void> {
+    if (this.#sortElsewhere) return this.#sortElsewhere(column)
     const { rows } = this.#result.progress.value
     if (this.#result.state.value === 'running') return toast('Wait until all rows have arrived, then sort')
     if (rows > mostSorted || this.#result.state.value !== 'done') {

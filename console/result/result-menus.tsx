@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact'
 import { copyText } from '../parts/controls/copy-button.tsx'
 import { Menu, type MenuItem } from '../parts/controls/menu.tsx'
 import { toast } from '../parts/toast.tsx'
@@ -11,10 +12,11 @@ type MenusProps = Readonly<{
   result: Result
   look: ResultLook
   download: (format: DownloadFormat) => Promise<void>
+  find?: ComponentChildren
 }>
 
 /** What can be done with the rows: find, choose columns, copy, download. */
-export function ResultMenus({ result, look, download }: MenusProps) {
+export function ResultMenus({ result, look, download, find }: MenusProps) {
   const { rows } = result.progress.value
   const copyAs = (format: (typeof copyFormats)[number]) =>
     copySelection(result, look, format).then(
@@ -23,7 +25,7 @@ export function ResultMenus({ result, look, download }: MenusProps) {
     )
   return (
     <>
-      {rows > 0 && <Find look={look} />}
+      {find ?? (rows > 0 && <Find look={look} />)}
       {rows > 0 && <ColumnsMenu result={result} look={look} />}
       {rows > 0 && (
         <Menu

@@ -29,6 +29,8 @@ export type ResultViewProps = Readonly<{
   errorActs?: ComponentChildren
   /** The statement that a download runs again, and its key. */
   source: Readonly<{ text: string; credential: Credential & { kind: 'key' } }>
+  /** Another search than that of the rows in the browser. */
+  find?: ComponentChildren
   /** Runs the statement again with this order. */
   sortOnServer?: (order: ServerOrder) => void
 }>
@@ -69,7 +71,7 @@ export function ResultView(props: ResultViewProps) {
         />
         <span class="grow" />
         <Summary {...props} />
-        <ResultMenus result={result} look={look} download={download} />
+        <ResultMenus result={result} look={look} download={download} find={props.find} />
       </div>
       <div class="result-notices">
         <OutcomeNotice {...props} />
