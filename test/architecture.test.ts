@@ -12,7 +12,7 @@ const layers = [
   ['http', 'worker', 'cli'],
   ['sessions'],
   ['keys', 'jobs', 'copy', 'query', 'tables'],
-  ['statements'],
+  ['statements', 'convert'],
   ['doctor'],
   ['accounts'],
   ['hosts'],
