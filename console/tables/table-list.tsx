@@ -51,7 +51,7 @@ function Found({ tables, filter }: Readonly<{ tables: readonly Table[]; filter: 
               <th scope="col">Name</th>
               <th scope="col">Kind</th>
               <th scope="col" class="number">
-                Rows (estimate)
+                Rows
               </th>
               <th scope="col" class="number">
                 Size
@@ -92,7 +92,11 @@ function Line(table: Table) {
 }
 
 const rowsOf = ({ rows, kind }: Table) =>
-  kind.endsWith('view') && rows <= 0 ? '' : rows < 0 ? 'not counted yet' : formatCount(Math.round(rows))
+  kind.endsWith('view') && rows <= 0
+    ? ''
+    : rows < 0
+      ? 'not counted yet'
+      : `about ${formatCount(Math.round(rows))}`
 
 /** With its unit; empty for a view without an estimate. */
 export const rowsText = (table: Table) =>

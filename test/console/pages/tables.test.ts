@@ -16,7 +16,7 @@ test('the list describes every table and leads to its rows, columns, indexes and
   const line = page.getByRole('row', { name: 'places' })
   assert.match(
     (await line.innerText()).replace(/\s+/g, ' '),
-    /^places table 50 \d+ KB geometry\(Point,4326\) private /,
+    /^places table about 50 \d+ KB geometry\(Point,4326\) private /,
   )
   await page.getByLabel('Filter tables').fill('plac')
   assert.equal(await page.getByRole('row').count(), 2)
