@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import { changesCatalog, type StatementRange } from '../../src/sql-text/statements.ts'
 import { ApiError } from '../api/api-error.ts'
-import { refreshCatalog } from '../api/catalog.ts'
+import { noteCatalogChange } from '../api/catalog.ts'
 import type { Credential } from '../api/credential.ts'
 import { noteInHistory } from '../api/history.ts'
 import { askToSignIn, session } from '../api/session.ts'
@@ -134,7 +134,7 @@ async function runOne(one: NewRun): Promise<Run> {
     ms,
     ...(error.value ? { error: error.value.message } : {}),
   })
-  if (!error.value && changesCatalog(one.text)) void refreshCatalog()
+  if (!error.value && changesCatalog(one.text)) noteCatalogChange()
   return run
 }
 
