@@ -4,8 +4,13 @@ declare module 'worker:*' {
   const address: string
   export default address
 }
-declare module 'basemap:world' {
+declare module 'geodata:world' {
   /** The path of the TopoJSON file of the countries. Pass it to assetAddress(). */
+  const address: string
+  export default address
+}
+declare module 'geodata:countries' {
+  /** The path of the GeoJSON file of the sample data. Pass it to assetAddress(). */
   const address: string
   export default address
 }

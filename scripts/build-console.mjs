@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
-import { worldMap } from './build-basemap.mjs'
+import { sampleCountries, worldMap } from './build-basemap.mjs'
 import { oneAtATime } from './one-at-a-time.mjs'
 import { root, say } from './run.mjs'
 
@@ -42,7 +42,7 @@ export async function buildConsole(folder) {
     splitting: true,
     write: false,
     metafile: true,
-    plugins: [oneCore, textStyles, workers, basemap],
+    plugins: [oneCore, textStyles, workers, geodata],
   })
   mkdirSync(join(folder, 'assets'), { recursive: true })
   for (const { path, contents } of outputFiles) writeWithCompressed(path, contents)
@@ -71,6 +71,7 @@ function hashConsole() {
     ...consoleSources(),
     ...shared.sort(),
     'package-lock.json',
+    'scripts/build-basemap.mjs',
     'scripts/build-console.mjs',
   ])
     hash.update(`${path}\0`).update(readFileSync(join(root, path)))
@@ -153,13 +154,16 @@ const workers = {
   },
 }
 
-/** `import address from 'basemap:world'`: the countries, so that a map needs no other host. */
-const basemap = {
-  name: 'basemap',
+/** `import address from 'geodata:world'`: the countries, so that a map needs no other host. `geodata:countries`: sample data. */
+const geodata = {
+  name: 'geodata',
   setup(build) {
-    build.onResolve({ filter: /^basemap:/ }, () => ({ path: 'world.json', namespace: 'basemap' }))
-    build.onLoad({ filter: /.*/, namespace: 'basemap' }, async () => ({
-      contents: JSON.stringify(await worldMap()),
+    build.onResolve({ filter: /^geodata:/ }, ({ path }) => ({
+      path: path.replace(/^geodata:(.*)/, '$1.json'),
+      namespace: 'geodata',
+    }))
+    build.onLoad({ filter: /.*/, namespace: 'geodata' }, async ({ path }) => ({
+      contents: JSON.stringify(await (path === 'world.json' ? worldMap() : sampleCountries())),
       loader: 'file',
     }))
   },

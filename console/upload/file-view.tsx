@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { importStatements, ogr2ogrLine, tableName } from '../../src/file-import/import-plan.ts'
 import type { PlannedColumn } from '../../src/file-import/plan-import.ts'
 import type { FileReading } from '../../src/file-import/read-types.ts'
@@ -27,14 +27,18 @@ export function FileView({ chosen, again }: FileViewProps) {
   const head = chosen.head.value
   const reading = chosen.reading.value
   const problem = chosen.problem.value
-  if (problem) return <Unreadable file={chosen.file} problem={problem} again={again} />
-  if (!head || !reading) return <Skeleton />
-  const planned = planUpload(head, reading, wanted)
   const start = (changed = wanted) => {
-    const { plan } = planUpload(head, reading, changed)
+    const { plan } = planUpload(head!, reading!, changed)
     want(changed)
     setRun(new ImportRun(importStatements(plan), () => chosen.bodyFor(plan)))
   }
+  const startsItself = chosen.isSample && reading?.isWhole
+  useEffect(() => {
+    if (startsItself) start()
+  }, [startsItself])
+  if (problem) return <Unreadable file={chosen.file} problem={problem} again={again} />
+  if (!head || !reading) return <Skeleton />
+  const planned = planUpload(head, reading, wanted)
   const makeText = ({ name }: PlannedColumn) => {
     const at = planned.columns.findIndex((column) => column.name === name)
     start({ ...wanted, types: { ...wanted.types, [at]: 'text' } })

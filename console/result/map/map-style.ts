@@ -1,4 +1,4 @@
-import worldName from 'basemap:world'
+import worldName from 'geodata:world'
 import type {
   CircleLayerSpecification,
   DataDrivenPropertyValueSpecification,
