@@ -1,11 +1,13 @@
 import { build, hasBuild, isBuilt } from './build.mjs'
 import { areDependenciesInstalled, installDependencies } from './dependencies.mjs'
+import { provideConverter } from './gdal.mjs'
 import { oneAtATime } from './one-at-a-time.mjs'
 import { providePostgres } from './postgres.mjs'
 import { provideServiceUser } from './service-user.mjs'
 
 /**
- * What every command needs first: npm packages, dist/, a PostgreSQL unless one is configured, and root's system user. Quick when all is there.
+ * What every command needs first: npm packages, dist/, a PostgreSQL unless one is configured, GDAL with its
+ * sandbox, and root's system user. Quick when all is there.
  * Without `needsBuild` an older dist/ will do, but there must be one: it finds PostgreSQL.
  */
 export async function prepare({ needsBuild = true } = {}) {
@@ -17,5 +19,6 @@ export async function prepare({ needsBuild = true } = {}) {
     })
   }
   if (!process.env.CARTAGE_DATABASE_URL?.trim()) await providePostgres()
+  await provideConverter()
   await provideServiceUser()
 }

@@ -1,6 +1,5 @@
 import { join } from 'node:path'
 import { provideHeadlessChromium } from './chromium.mjs'
-import { provideGdal } from './gdal.mjs'
 import { prepare } from './prepare.mjs'
 import { provideProxies } from './proxies.mjs'
 import { Failure, root, run, runScript, say } from './run.mjs'
@@ -15,7 +14,6 @@ const bin = (name) => join(root, 'node_modules/.bin', name)
 await runScript(async () => {
   await timed('set-up', async () => {
     await prepare({ needsBuild: isWhole })
-    await provideGdal()
     await provideShells()
     await provideProxies()
     await provideHeadlessChromium()

@@ -1,19 +1,17 @@
 import { useState } from 'preact/hooks'
 import { isOverTime } from '../api/api-error.ts'
-import { catalog } from '../api/catalog.ts'
 import { Confirm } from '../parts/controls/dialog.tsx'
 import { shorten } from '../parts/format.ts'
-import { Empty, Notice } from '../parts/notice.tsx'
+import { Notice } from '../parts/notice.tsx'
 import { PlanView } from '../result/plan-view.tsx'
 import type { ServerOrder } from '../result/result.ts'
 import { ResultView } from '../result/result-view.tsx'
 import { AsJob } from './as-job.tsx'
+import { Begin } from './begin.tsx'
 import { currentId } from './drafts.ts'
 import { missingKey } from './run-as.ts'
 import { closeRun, isRunOpen, pinned, type Run, runs, shownRun, togglePinned } from './runs.ts'
 import { TransactionBar } from './transaction-bar.tsx'
-
-const unreadCatalog = catalog.peek()
 
 type ResultsProps = Readonly<{ sortOnServer: (run: Run, order: ServerOrder) => void }>
 
@@ -42,16 +40,7 @@ export function Results({ sortOnServer }: ResultsProps) {
           </div>
         )}
       </div>
-      {shown ? (
-        <ShownRun key={shown.id} run={shown} sortOnServer={sortOnServer} />
-      ) : (
-        <Empty>
-          <p>Results appear here, row by row.</p>
-          {catalog.value !== unreadCatalog && catalog.value.tables.length === 0 && (
-            <p>No tables yet. Write CREATE TABLE, or drop a file on this page.</p>
-          )}
-        </Empty>
-      )}
+      {shown ? <ShownRun key={shown.id} run={shown} sortOnServer={sortOnServer} /> : <Begin />}
       {closing && (
         <Confirm title="Stop this statement?" act="Stop and close" onDone={finishClosing}>
           <p>

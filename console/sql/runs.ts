@@ -1,7 +1,7 @@
 import { computed, effect, signal, untracked } from '@preact/signals'
 import { changesCatalog, type StatementRange, splitStatements } from '../../src/sql-text/statements.ts'
 import { ApiError } from '../api/api-error.ts'
-import { refreshCatalog } from '../api/catalog.ts'
+import { noteCatalogChange } from '../api/catalog.ts'
 import type { Credential } from '../api/credential.ts'
 import { noteInHistory } from '../api/history.ts'
 import { askToSignIn, session } from '../api/session.ts'
@@ -221,7 +221,7 @@ async function runOne(one: NewRun): Promise<Run> {
     ms,
     ...(error.value ? { error: error.value.message } : {}),
   })
-  if (!error.value && changesCatalog(one.text)) void refreshCatalog()
+  if (!error.value && changesCatalog(one.text)) noteCatalogChange()
   return run
 }
 
