@@ -92,11 +92,11 @@ function viewsOf(result: Result): readonly Readonly<{ name: ResultViewName; labe
   const messages = messagesOf(result).length
   const { rows, columns } = result.progress.value
   const isComplete = result.state.value !== 'running' && rows > 0
-  const hasType = (...types: string[]) => isComplete && columns.some(({ type }) => types.includes(type))
+  const has = (isIt: (type: string) => boolean) => isComplete && columns.some(({ type }) => isIt(type))
   return [
     { name: 'grid', label: 'Grid' },
-    ...(hasType('geometry') ? ([{ name: 'map', label: 'Map' }] as const) : []),
-    ...(hasType('number') ? ([{ name: 'chart', label: 'Chart' }] as const) : []),
+    ...(has((type) => type === 'geometry') ? ([{ name: 'map', label: 'Map' }] as const) : []),
+    ...(has((type) => type !== 'geometry') ? ([{ name: 'chart', label: 'Chart' }] as const) : []),
     { name: 'messages', label: messages > 0 ? `Messages (${messages})` : 'Messages' },
   ]
 }
