@@ -30,6 +30,8 @@ export type ImportPlan = Readonly<{
   points?: Points | undefined
   /** Bad rows are left out, and the rows that end in these lines. undefined: a bad row is an error. */
   leavesOut?: readonly number[] | undefined
+  /** Bad rows are sent as they are: the service leaves them out. */
+  sendsBad?: boolean | undefined
   /** CDB_CartodbfyTable: a key, both geometries, their indexes. */
   isPrepared: boolean
 }>

@@ -26,7 +26,7 @@ test('the first sign-in shows where to begin: one click loads the countries, and
   for (const [title, name] of Object.entries(first)) {
     await page.getByRole('button', { name: `Run: ${title}` }).click()
     await eventually(async () => assert.equal((await cells(page))[0]?.[0], name), 30_000)
-    await page.getByRole('button', { name: /Close Result/ }).click()
+    await page.getByRole('button', { name: /Close result/ }).click()
   }
   await page.getByRole('button', { name: 'Run: The neighbours of Germany' }).click()
   await eventually(async () => assert.equal((await cells(page)).length, 9), 30_000)
