@@ -103,7 +103,8 @@ const oneCore = {
   setup(build) {
     build.onLoad(
       {
-        filter: /\/console\/.+\/(page|overlays|more-commands|map-view|table-map|small-map|chart-view)\.tsx?$/,
+        filter:
+          /\/console\/.+\/(page|overlays|more-commands|map-view|table-map|small-map|chart-view|plot)\.tsx?$/,
       },
       ({ path }) => ({
         contents: `${readFileSync(path, 'utf8')}\nimport * as core from '${relative(dirname(path), join(source, 'core.ts'))}'\nexport { core }\n`,
