@@ -4,10 +4,20 @@ declare module 'worker:*' {
   const address: string
   export default address
 }
-declare module 'basemap:world' {
+declare module 'geodata:world' {
   /** The path of the TopoJSON file of the countries. Pass it to assetAddress(). */
   const address: string
   export default address
+}
+declare module 'geodata:countries' {
+  /** The path of the GeoJSON file of the sample data. Pass it to assetAddress(). */
+  const address: string
+  export default address
+}
+declare module 'guide:pages' {
+  /** The pages of the documentation for users, as Markdown, by their names. */
+  const pages: Readonly<Record<string, string>>
+  export default pages
 }
 declare module 'topojson-client' {
   type Topology = Readonly<{ objects: Readonly<Record<string, unknown>> }>

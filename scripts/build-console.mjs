@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
-import { worldMap } from './build-basemap.mjs'
+import { sampleCountries, worldMap } from './build-basemap.mjs'
 import { oneAtATime } from './one-at-a-time.mjs'
 import { root, say } from './run.mjs'
 
@@ -25,10 +25,11 @@ export async function provideConsole() {
 
 /** Everything that the console is made of, for the stamp of the build. */
 export function consoleSources() {
-  return readdirSync(source, { recursive: true })
+  const code = readdirSync(source, { recursive: true })
     .filter((path) => /\.(tsx?|css|html|json)$/.test(path))
     .map((path) => join('console', path))
-    .sort()
+  const texts = ['README.md', ...guideFiles()].map((path) => join('docs', path))
+  return [...code, ...texts].sort()
 }
 
 /** Bundles console/ into `folder`: `index.html`, `assets/` under names with a hash, each also compressed, and `sizes.json`. */
@@ -42,7 +43,7 @@ export async function buildConsole(folder) {
     splitting: true,
     write: false,
     metafile: true,
-    plugins: [oneCore, textStyles, workers, basemap],
+    plugins: [oneCore, textStyles, workers, geodata, guide],
   })
   mkdirSync(join(folder, 'assets'), { recursive: true })
   for (const { path, contents } of outputFiles) writeWithCompressed(path, contents)
@@ -71,6 +72,7 @@ function hashConsole() {
     ...consoleSources(),
     ...shared.sort(),
     'package-lock.json',
+    'scripts/build-basemap.mjs',
     'scripts/build-console.mjs',
   ])
     hash.update(`${path}\0`).update(readFileSync(join(root, path)))
@@ -101,7 +103,8 @@ const oneCore = {
   setup(build) {
     build.onLoad(
       {
-        filter: /\/console\/.+\/(page|overlays|more-commands|map-view|table-map|small-map|chart-view)\.tsx?$/,
+        filter:
+          /\/console\/.+\/(page|overlays|more-commands|map-view|table-map|small-map|chart-view|plot)\.tsx?$/,
       },
       ({ path }) => ({
         contents: `${readFileSync(path, 'utf8')}\nimport * as core from '${relative(dirname(path), join(source, 'core.ts'))}'\nexport { core }\n`,
@@ -153,17 +156,46 @@ const workers = {
   },
 }
 
-/** `import address from 'basemap:world'`: the countries, so that a map needs no other host. */
-const basemap = {
-  name: 'basemap',
+/** `import address from 'geodata:world'`: the countries, so that a map needs no other host. `geodata:countries`: sample data. */
+const geodata = {
+  name: 'geodata',
   setup(build) {
-    build.onResolve({ filter: /^basemap:/ }, () => ({ path: 'world.json', namespace: 'basemap' }))
-    build.onLoad({ filter: /.*/, namespace: 'basemap' }, async () => ({
-      contents: JSON.stringify(await worldMap()),
+    build.onResolve({ filter: /^geodata:/ }, ({ path }) => ({
+      path: path.replace(/^geodata:(.*)/, '$1.json'),
+      namespace: 'geodata',
+    }))
+    build.onLoad({ filter: /.*/, namespace: 'geodata' }, async ({ path }) => ({
+      contents: JSON.stringify(await (path === 'world.json' ? worldMap() : sampleCountries())),
       loader: 'file',
     }))
   },
 }
+
+/** `import pages from 'guide:pages'`: the documentation for users. The list of its pages is the first section of docs/README.md. */
+const guide = {
+  name: 'guide',
+  setup(build) {
+    build.onResolve({ filter: /^guide:/ }, ({ path }) => ({ path, namespace: 'guide' }))
+    build.onLoad({ filter: /.*/, namespace: 'guide' }, () => ({
+      contents: JSON.stringify(guidePages()),
+      loader: 'json',
+    }))
+  },
+}
+
+function guidePages() {
+  const [title, , ...sections] = readDoc('README.md').split(/^(## .*)\n/m)
+  const list = sections[0].trim()
+  const pages = guideFiles().map((path) => [basename(path, '.md'), readDoc(path)])
+  return { README: `${title.replace('Documentation', 'Guide')}${list}\n`, ...Object.fromEntries(pages) }
+}
+
+function guideFiles() {
+  const [, , list] = readDoc('README.md').split(/^(## .*)\n/m)
+  return [...list.matchAll(/\]\((.+?\.md)\)/g)].map(([, path]) => path)
+}
+
+const readDoc = (path) => readFileSync(join(root, 'docs', path), 'utf8')
 
 function writeWithCompressed(path, contents) {
   writeFileSync(path, contents)

@@ -284,6 +284,10 @@ export const errors = {
     raise('parser-unavailable', 'unavailable', 'The SQL grammar is not ready', { retryAfterSeconds: 1 }),
   copyTooLarge: (maxSize: string) =>
     raise('copy-too-large', 'invalid', `COPY FROM maximum POST size of ${maxSize} exceeded`),
+  uniqueIndexMissing: (statement: string) =>
+    raise('unique-index-missing', 'invalid', `on_conflict needs a unique index on its key: ${statement}`, {
+      hint: `Run: ${statement}`,
+    }),
   quotaExceeded: (cause?: unknown) => raise('quota-exceeded', 'invalid', 'DB Quota exceeded', { cause }),
   noRowsCopied: () => raise('no-rows-copied', 'invalid', 'No rows copied'),
   badCompression: (act: string, cause: Error) =>

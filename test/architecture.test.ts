@@ -43,6 +43,17 @@ test('every folder and file of src has a layer', async () => {
   )
 })
 
+test('docs/architecture.md tells these layers, and no others', async () => {
+  const page = await readFile(join(root, '../docs/architecture.md'), 'utf8')
+  const told: string[][] = []
+  for (const [, number, parts] of page.matchAll(/^\| (\d*) ?\| ((?:`[\w.-]+\/?` ?)+)\|/gm)) {
+    if (number !== '') told.push([])
+    told.at(-1)!.push(...[...parts!.matchAll(/`([\w.-]+)\/?`/g)].map(([, part]) => part!))
+  }
+  const sorted = (all: readonly (readonly string[])[]) => all.map((layer) => layer.toSorted())
+  assert.deepEqual(sorted(told), sorted(layers))
+})
+
 test('no file imports itself in a circle', async () => {
   const edges = groupByFrom(await imports())
   const finished = new Set<string>()

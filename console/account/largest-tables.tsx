@@ -27,7 +27,7 @@ export function LargestTables() {
                     Size
                   </th>
                   <th scope="col" class="number">
-                    Rows (estimate)
+                    Rows
                   </th>
                 </tr>
               </thead>
@@ -36,7 +36,9 @@ export function LargestTables() {
                   <tr key={`${schema}\n${name}`}>
                     <td>{shownTable({ schema, name })}</td>
                     <td class="number">{formatBytes(bytes)}</td>
-                    <td class="number">{rows < 0 ? 'not counted yet' : formatCount(Math.round(rows))}</td>
+                    <td class="number">
+                      {rows < 0 ? 'not counted yet' : `about ${formatCount(Math.round(rows))}`}
+                    </td>
                   </tr>
                 ))}
               </tbody>

@@ -1,4 +1,6 @@
-import { signal } from '@preact/signals'
+import { effect, signal } from '@preact/signals'
+import { isOpen, knownJobs } from './known-jobs.ts'
+import { session } from './session.ts'
 import { readRows } from './sql.ts'
 
 /** A table as the key sees it. */
@@ -12,8 +14,10 @@ export type CatalogColumn = Readonly<{ name: string; type: string }>
 export type CatalogFunction = Readonly<{ name: string; arguments: string; result: string }>
 export type Catalog = Readonly<{ searchPath: readonly string[]; tables: readonly CatalogTable[] }>
 
-/** The tables and columns for completion. Refreshed after statements that may change them. */
-export const catalog = signal<Catalog>({ searchPath: ['public'], tables: [] })
+export const unreadCatalog: Catalog = { searchPath: ['public'], tables: [] }
+
+/** The tables and columns, for completion and the palette. Refreshed whenever they may have changed. */
+export const catalog = signal(unreadCatalog)
 
 let reading: Promise<void> | undefined
 
@@ -21,7 +25,7 @@ export function refreshCatalog(): Promise<void> {
   const mine = readCatalog().then(
     (read) => {
       // Only the latest request counts, in whatever order the answers arrive.
-      if (reading === mine) catalog.value = read
+      if (reading === mine && hasChanged(read)) catalog.value = read
     },
     // Completion then offers less; the page shows the error itself.
     () => undefined,
@@ -30,8 +34,32 @@ export function refreshCatalog(): Promise<void> {
   return mine
 }
 
+const hasChanged = (read: Catalog) =>
+  catalog.peek() === unreadCatalog || JSON.stringify(read) !== JSON.stringify(catalog.peek())
+
 /** Reads the catalog if it was not read yet. */
 export const openCatalog = () => reading ?? refreshCatalog()
+
+const channel = new BroadcastChannel('cartage.catalog')
+
+/** Refreshes the catalog here and in the other tabs. */
+export function noteCatalogChange(): void {
+  channel.postMessage('changed')
+  void refreshCatalog()
+}
+
+const refreshIfRead = () => void (reading && session.peek() && refreshCatalog())
+
+channel.onmessage = refreshIfRead
+// While the tab was hidden, other programs may have changed tables.
+document.addEventListener('visibilitychange', () => document.visibilityState === 'visible' && refreshIfRead())
+
+let endedJobs = 0
+effect(() => {
+  const ended = knownJobs.value.filter((job) => !isOpen(job)).length
+  if (ended > endedJobs) refreshIfRead()
+  endedJobs = ended
+})
 
 async function readCatalog(): Promise<Catalog> {
   const [row] = await readRows<Catalog>(catalogSql)

@@ -1,4 +1,4 @@
-import { catalog, openCatalog } from '../api/catalog.ts'
+import { catalog, openCatalog, refreshCatalog } from '../api/catalog.ts'
 import { readHistory } from '../api/history.ts'
 import { session } from '../api/session.ts'
 import { packStatement } from '../api/share.ts'
@@ -6,12 +6,13 @@ import { navigate, pathTo } from '../parts/browser/route.ts'
 import type { Command } from '../parts/commands.ts'
 import { shorten } from '../parts/format.ts'
 
-/** What the palette finds besides the commands of the page: tables, and statements of the history. */
-export async function moreCommands(): Promise<readonly Command[]> {
-  if (!session.peek()) return []
+/** What the palette finds besides the commands of the page: tables, also those that are found later, and the history. */
+export async function moreCommands(): Promise<() => readonly Command[]> {
+  if (!session.peek()) return () => []
   const [history] = await Promise.all([readHistory(), openCatalog()])
-  return [
-    ...catalog.peek().tables.map(({ schema, name, kind }) => ({
+  void refreshCatalog()
+  return () => [
+    ...catalog.value.tables.map(({ schema, name, kind }) => ({
       name: `${schema}.${name}, ${kind}`,
       run: () => navigate(pathTo('tables', schema, name)),
     })),

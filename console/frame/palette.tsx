@@ -12,7 +12,7 @@ export function Palette({ close }: Readonly<{ close: () => void }>) {
   const [at, setAt] = useState(0)
   const id = useId()
   const more = useLoaded(loadMore, [])
-  const found = find(text, [...commands.value, ...(more.value ?? [])])
+  const found = find(text, [...commands.value, ...(more.value?.() ?? [])])
   useEffect(() => element.current?.showModal(), [])
   const run = (command: Command | undefined) => {
     close()

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { apis, dataServices, shownPermissions } from '../../src/contract/grants.ts'
+import { apis, shownPermissions } from '../../src/contract/grants.ts'
 import type { TableRights } from '../../src/contract/rights-sql.ts'
 import { quotedTable, shownTable } from '../api/tables.ts'
 import { plural } from '../parts/format.ts'
@@ -14,9 +14,16 @@ export function GrantsPicker({
   change,
   tables,
   schemas,
+  like,
   problem,
 }: Picking &
-  Readonly<{ tables: readonly TableRights[]; schemas: readonly string[]; problem?: string | undefined }>) {
+  Readonly<{
+    tables: readonly TableRights[]
+    schemas: readonly string[]
+    /** The key that is copied. What only it has is offered, too. */
+    like: WantedKey
+    problem?: string | undefined
+  }>) {
   return (
     <>
       {problem && (
@@ -26,7 +33,7 @@ export function GrantsPicker({
       )}
       <Choices
         legend="APIs"
-        all={apis}
+        all={apis.filter((api) => api === 'sql' || like.apis.includes(api))}
         chosen={wanted.apis}
         help={wanted.apis.includes('sql') ? undefined : 'Without sql the key cannot run any statement.'}
         toggle={(item) => change({ ...wanted, apis: toggle(wanted.apis, item) })}
@@ -44,12 +51,15 @@ export function GrantsPicker({
         chosen={wanted.hasTableMetadata ? [listing] : []}
         toggle={() => change({ ...wanted, hasTableMetadata: !wanted.hasTableMetadata })}
       />
-      <Choices
-        legend="Data services"
-        all={dataServices}
-        chosen={wanted.services}
-        toggle={(item) => change({ ...wanted, services: toggle(wanted.services, item) })}
-      />
+      {like.services.length > 0 && (
+        <Choices
+          legend="Data services"
+          all={like.services}
+          chosen={wanted.services}
+          help="Cartage has no data services. Your own functions can read this list with CDB_Services()."
+          toggle={(item) => change({ ...wanted, services: toggle(wanted.services, item) })}
+        />
+      )}
     </>
   )
 }

@@ -81,6 +81,7 @@ function KeyForm({ like, tables, schemas }: Grantable & Readonly<{ like: WantedK
           change={change}
           tables={tables}
           schemas={schemas}
+          like={like}
           problem={faults.grants}
         />
       </div>

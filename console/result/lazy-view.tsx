@@ -1,6 +1,7 @@
 import type { ComponentType } from 'preact'
 import type { Geometry } from '../geo/ewkb.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
+import { LoadMap } from './map-loading.tsx'
 import type { Result } from './result.ts'
 import type { ResultLook } from './result-look.ts'
 
@@ -27,7 +28,7 @@ const loadSmallMap = () => ifMapsAreDrawn(() => import('./map/small-map.tsx'))
 /** One shape on a small map. */
 export function LazySmallMap(props: Readonly<{ shape: Geometry }>) {
   const loaded = useLoaded(loadSmallMap, [])
-  return <Load from={loaded}>{({ default: SmallMap }) => <SmallMap {...props} />}</Load>
+  return <LoadMap from={loaded}>{({ default: SmallMap }) => <SmallMap {...props} />}</LoadMap>
 }
 
 const loadTableMap = () => ifMapsAreDrawn(() => import('./map/table-map.tsx'))
@@ -35,5 +36,5 @@ const loadTableMap = () => ifMapsAreDrawn(() => import('./map/table-map.tsx'))
 /** A table of any size on a map. */
 export function LazyTableMap(props: Readonly<{ schema: string; name: string }>) {
   const loaded = useLoaded(loadTableMap, [])
-  return <Load from={loaded}>{({ default: TableMap }) => <TableMap {...props} />}</Load>
+  return <LoadMap from={loaded}>{({ default: TableMap }) => <TableMap {...props} />}</LoadMap>
 }

@@ -17,10 +17,10 @@ import { Editor, type EditorHandle } from './editor.tsx'
 import { HistoryDialog } from './history-dialog.tsx'
 import { Results } from './results.tsx'
 import { chooseKeyOnceKnown } from './run-as.ts'
-import { dropAllRuns, type Run, runStatements, runs } from './runs.ts'
+import { type Run, runStatements, runs } from './runs.ts'
 import css from './sql.css' with { type: 'text' }
 import { Toolbar } from './toolbar.tsx'
-import { leaveTransaction } from './transaction.ts'
+import { WhileRunning } from './while-running.tsx'
 
 adoptStyles(css)
 
@@ -33,12 +33,7 @@ export default function SqlPage() {
     void openDrafts().then(() => setOpen(true))
     void openCatalog()
     prepareWorker()
-    const stopSaving = saveDraftsBeforeLeaving()
-    return () => {
-      stopSaving()
-      dropAllRuns()
-      leaveTransaction()
-    }
+    return saveDraftsBeforeLeaving()
   }, [])
   useErrorMarks(editor)
   useEffect(() => void (isOpen && takeFragment(fragment.value)), [isOpen, fragment.value])
@@ -62,6 +57,7 @@ export default function SqlPage() {
       />
       <Divider />
       <Results sortOnServer={sortOnServer} />
+      <WhileRunning />
       {isHistoryOpen && <HistoryDialog close={() => setHistoryOpen(false)} />}
       {risky && (
         <Confirm title="Run this statement?" act="Run anyway" onDone={finishConfirm}>

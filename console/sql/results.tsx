@@ -1,22 +1,28 @@
+import { useState } from 'preact/hooks'
 import { isOverTime } from '../api/api-error.ts'
-import { catalog } from '../api/catalog.ts'
+import { Confirm } from '../parts/controls/dialog.tsx'
 import { shorten } from '../parts/format.ts'
-import { Empty, Notice } from '../parts/notice.tsx'
+import { Notice } from '../parts/notice.tsx'
 import { PlanView } from '../result/plan-view.tsx'
 import type { ServerOrder } from '../result/result.ts'
 import { ResultView } from '../result/result-view.tsx'
 import { AsJob } from './as-job.tsx'
+import { Begin } from './begin.tsx'
 import { currentId } from './drafts.ts'
 import { missingKey } from './run-as.ts'
-import { closeRun, pinned, type Run, runs, shownRun, togglePinned } from './runs.ts'
+import { closeRun, isRunOpen, pinned, type Run, runs, shownRun, togglePinned } from './runs.ts'
 import { TransactionBar } from './transaction-bar.tsx'
-
-const unreadCatalog = catalog.peek()
 
 type ResultsProps = Readonly<{ sortOnServer: (run: Run, order: ServerOrder) => void }>
 
 export function Results({ sortOnServer }: ResultsProps) {
   const shown = runs.value.find(({ id }) => id === shownRun.value)
+  const [closing, setClosing] = useState<Run | undefined>(undefined)
+  const close = (run: Run) => (isRunOpen(run) ? setClosing(run) : closeRun(run.id))
+  const finishClosing = (isConfirmed: boolean) => {
+    if (isConfirmed && closing) closeRun(closing.id)
+    setClosing(undefined)
+  }
   return (
     <section class="results" aria-label="Results">
       <div class="results-head">
@@ -29,29 +35,27 @@ export function Results({ sortOnServer }: ResultsProps) {
         {runs.value.length > 0 && (
           <div class="run-tabs">
             {runs.value.map((run) => (
-              <RunTab key={run.id} run={run} />
+              <RunTab key={run.id} run={run} close={() => close(run)} />
             ))}
           </div>
         )}
       </div>
-      {shown ? (
-        <ShownRun key={shown.id} run={shown} sortOnServer={sortOnServer} />
-      ) : (
-        <Empty>
-          <p>Results appear here, row by row.</p>
-          {catalog.value !== unreadCatalog && catalog.value.tables.length === 0 && (
-            <p>No tables yet. Write CREATE TABLE, or drop a file on this page.</p>
-          )}
-        </Empty>
+      {shown ? <ShownRun key={shown.id} run={shown} sortOnServer={sortOnServer} /> : <Begin />}
+      {closing && (
+        <Confirm title="Stop this statement?" act="Stop and close" onDone={finishClosing}>
+          <p>
+            It is still running: <code>{closing.name}</code>
+          </p>
+        </Confirm>
       )}
     </section>
   )
 }
 
-function RunTab({ run }: Readonly<{ run: Run }>) {
+function RunTab({ run, close }: Readonly<{ run: Run; close: () => void }>) {
   const isPinned = pinned.value.has(run.id)
   const state = run.result.state.value
-  const name = `Result ${run.id}`
+  const result = `result ${run.id}`
   return (
     <span class={`draft ${run.id === shownRun.value ? 'current' : ''}`}>
       <button
@@ -64,25 +68,20 @@ function RunTab({ run }: Readonly<{ run: Run }>) {
         }}
       >
         {{ running: '⋯ ', failed: '✕ ', stopped: '◼ ', full: '◼ ', done: '' }[state]}
-        {name}
+        {run.id} · {run.name}
         {isPinned && ' (pinned)'}
       </button>
       <button
         type="button"
         class="quiet square"
         aria-pressed={isPinned}
-        aria-label={`Pin ${name}`}
+        aria-label={`Pin ${result}`}
         title="Pin: keep this result when you run something else"
         onClick={() => togglePinned(run.id)}
       >
         ⚲
       </button>
-      <button
-        type="button"
-        class="quiet square"
-        aria-label={`Close ${name}`}
-        onClick={() => closeRun(run.id)}
-      >
+      <button type="button" class="quiet square" aria-label={`Close ${result}`} onClick={close}>
         ✕
       </button>
     </span>

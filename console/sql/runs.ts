@@ -1,24 +1,37 @@
-import { signal } from '@preact/signals'
-import { changesCatalog, type StatementRange } from '../../src/sql-text/statements.ts'
+import { computed, effect, signal, untracked } from '@preact/signals'
+import { changesCatalog, type StatementRange, splitStatements } from '../../src/sql-text/statements.ts'
 import { ApiError } from '../api/api-error.ts'
-import { refreshCatalog } from '../api/catalog.ts'
+import { noteCatalogChange } from '../api/catalog.ts'
 import type { Credential } from '../api/credential.ts'
 import { noteInHistory } from '../api/history.ts'
 import { askToSignIn, session } from '../api/session.ts'
 import { serviceNow } from '../parts/browser/clock.ts'
-import { plural } from '../parts/format.ts'
+import { path } from '../parts/browser/route.ts'
+import { plural, shorten } from '../parts/format.ts'
 import { tell } from '../parts/live.tsx'
 import { toast } from '../parts/toast.tsx'
 import { type Feed, Result, type ServerOrder } from '../result/result.ts'
 import { ResultLook } from '../result/result-look.ts'
 import { ownKey } from './run-as.ts'
-import { isForSession, noteTransaction, otherHolder, takeSession } from './transaction.ts'
+import {
+  isForSession,
+  leaveTransaction,
+  noteTransaction,
+  otherHolder,
+  takeSession,
+  transaction,
+} from './transaction.ts'
 
 export type RunAs = Readonly<{ label: string; credential: Credential & { kind: 'key' } }>
+
+/** The statements of one press of Run. They run one after the other. */
+type Batch = { readonly isInSession: boolean; isStopped: boolean }
 
 /** One statement that was run, with its result. */
 export type Run = Readonly<{
   id: number
+  /** Its first words, for people. */
+  name: string
   text: string
   /** The draft it came from, to mark an error there. */
   draftId: string
@@ -26,68 +39,111 @@ export type Run = Readonly<{
   as: RunAs
   result: Result
   look: ResultLook
+  batch: Batch
   /** A plan is shown as a table of its nodes. */
   isPlan: boolean
   /** Makes PostgreSQL refuse more than one statement. */
   isSingle?: boolean | undefined
   /** The order that the service was asked for. */
   order?: ServerOrder | undefined
-  /** It ran in the session of a transaction. */
-  isInSession?: boolean | undefined
 }>
 
 export type ToRun = Readonly<{
   draftId: string
   statements: readonly StatementRange[]
   as: RunAs
+  /** Instead of the first words of the statement. */
+  name?: string
   isPlan?: boolean
   isSingle?: boolean
   order?: ServerOrder
 }>
 
+/** They stay when the user opens another page of the console. */
 export const runs = signal<readonly Run[]>([])
 export const shownRun = signal<number | undefined>(undefined)
 export const pinned = signal<ReadonlySet<number>>(new Set())
-export const isRunning = signal(false)
+/** What the user wants to run while another statement is running. */
+export const heldBack = signal<ToRun | undefined>(undefined)
+
+const batches = signal<readonly Batch[]>([])
+export const isRunning = computed(() => batches.value.length > 0)
 
 let lastId = 0
-let isStopped = false
+
+/** Runs statements, or asks first if another statement is running. */
+export function runStatements(toRun: ToRun): Promise<void> {
+  if (!isRunning.value) return runNow(toRun)
+  heldBack.value = toRun
+  return Promise.resolve()
+}
 
 /**
  * Runs the statements in order, each in its own request and session; those of a transaction in one session. Ends at the
  * first that fails or is stopped.
  */
-export async function runStatements({
-  draftId,
-  statements,
-  as,
-  isPlan = false,
-  isSingle,
-  order,
-}: ToRun): Promise<void> {
-  if (isRunning.value) return toast('A statement is running. Press Stop first')
-  const isInSession = !isPlan && !order && isForSession(statements)
+export async function runNow(toRun: ToRun): Promise<void> {
+  const { draftId, statements, as, name, isPlan = false, isSingle, order } = toRun
+  const isInSession = isForOneSession(toRun)
   const other = isInSession && otherHolder(as)
   if (other) return toast(`A transaction is open as ${other}. Commit it or roll it back first`)
-  isRunning.value = true
-  isStopped = false
+  const batch: Batch = { isInSession, isStopped: false }
   dropUnpinned()
+  batches.value = [...batches.value, batch]
   try {
     for (const { text, from } of statements) {
-      const run = await runOne({ text, from, draftId, as, isPlan, isSingle, order, isInSession })
+      const run = await runOne({
+        name: name ?? firstWords(text),
+        text,
+        from,
+        draftId,
+        as,
+        isPlan,
+        isSingle,
+        order,
+        batch,
+      })
       noteTransaction()
-      if (isStopped || run.result.state.value !== 'done') break
+      if (batch.isStopped || run.result.state.value !== 'done') break
     }
   } finally {
-    isRunning.value = false
+    batches.value = batches.value.filter((each) => each !== batch)
   }
 }
 
-/** Stops the statement in the database, and runs no further ones. */
+const isForOneSession = ({ statements, isPlan, order }: ToRun) =>
+  !isPlan && !order && isForSession(statements)
+
+/** The statements of a session run one after the other; others can run at the same time. */
+export const canRunBeside = (toRun: ToRun) =>
+  batches.value.length < mostBatches &&
+  !(isForOneSession(toRun) && batches.value.some(({ isInSession }) => isInSession))
+
+/** A browser opens six connections to a service; pages and jobs need some. */
+const mostBatches = 3
+
+const firstWords = (text: string) => shorten(splitStatements(text)[0]?.text ?? text, 40)
+
+/** Stops the statement in the database, and runs no further ones: those of the shown result, or the newest. */
 export function stopRunning(): void {
-  isStopped = true
-  for (const { result } of runs.value) if (result.state.value === 'running') result.stop()
+  const shown = runs.value.find(({ id }) => id === shownRun.value)?.batch
+  const batch = shown && batches.value.includes(shown) ? shown : batches.value.at(-1)
+  if (batch) stopBatch(batch)
 }
+
+/** Resolves when nothing runs any more. */
+export async function stopAll(): Promise<void> {
+  const running = runs.value.filter(isRunOpen)
+  for (const { batch } of running) stopBatch(batch)
+  await Promise.all(running.map(({ result }) => result.ended))
+}
+
+function stopBatch(batch: Batch): void {
+  batch.isStopped = true
+  for (const run of runs.value) if (run.batch === batch && isRunOpen(run)) run.result.stop()
+}
+
+export const isRunOpen = ({ result }: Run) => result.state.value === 'running'
 
 export function togglePinned(id: number): void {
   const next = new Set(pinned.value)
@@ -95,25 +151,53 @@ export function togglePinned(id: number): void {
   pinned.value = next
 }
 
+/** Stops the statement if it is still running. */
 export function closeRun(id: number): void {
-  runs.value.find((run) => run.id === id)?.result.drop()
-  runs.value = runs.value.filter((run) => run.id !== id)
+  const run = runs.value.find((each) => each.id === id)
+  if (!run) return
+  if (isRunOpen(run)) run.batch.isStopped = true
+  run.result.drop()
+  runs.value = runs.value.filter((each) => each !== run)
   if (shownRun.value === id) shownRun.value = runs.value.at(-1)?.id
 }
 
-export function dropAllRuns(): void {
-  for (const { id } of runs.value) closeRun(id)
+function dropUnpinned(): void {
+  for (const { id, batch } of runs.value)
+    if (!pinned.value.has(id) && !batches.value.includes(batch)) closeRun(id)
 }
 
-function dropUnpinned(): void {
-  for (const { id } of runs.value) if (!pinned.value.has(id)) closeRun(id)
-}
+/** A new token of the same kind of key is the same person. */
+const person = computed(
+  () =>
+    session.value && `${session.value.username} ${session.value.isMaster} ${session.value.token === null}`,
+)
+let owner = person.peek()
+
+/** Nobody sees the results of another user, also not before the page is loaded again. */
+effect(() => {
+  if (person.value === owner) return
+  owner = person.value
+  untracked(() => {
+    for (const { id } of runs.value) closeRun(id)
+    heldBack.value = undefined
+    leaveTransaction()
+  })
+})
+
+/** The browser asks before it closes a tab where a statement runs or a transaction is open. */
+effect(() => {
+  if (!isRunning.value && transaction.value?.state !== 'open') return
+  const ask = (event: Event) => event.preventDefault()
+  addEventListener('beforeunload', ask)
+  return () => removeEventListener('beforeunload', ask)
+})
 
 type NewRun = Omit<Run, 'id' | 'result' | 'look'>
 
 async function runOne(one: NewRun): Promise<Run> {
   const run = openRun(one)
-  const isOwnKey = !one.isInSession && one.as.credential.token === session.peek()?.token
+  const startedBy = person.peek()
+  const isOwnKey = !one.batch.isInSession && one.as.credential.token === session.peek()?.token
   await run.result.ended
   const { error, state, progress, elapsedMs } = run.result
   // The key stopped working: run the statement again after a new sign-in.
@@ -122,29 +206,35 @@ async function runOne(one: NewRun): Promise<Run> {
     closeRun(run.id)
     return runOne({ ...one, as: ownKey() })
   }
+  if (person.peek() !== startedBy) return run
   const { rows } = progress.value
   const ms = elapsedMs.value ?? 0
+  const outcome = state.value === 'failed' ? 'failed' : state.value === 'done' ? 'done' : 'stopped'
   tell(error.value ? error.value.message : `${plural(rows, 'row')} in ${Math.round(ms)} ms`)
-  await noteInHistory({
+  if (path.peek() !== '/sql') toast(`${run.id} · ${run.name}: ${outcome}`)
+  void noteInHistory({
     text: one.text,
     at: serviceNow(),
     as: one.as.label,
-    outcome: state.value === 'failed' ? 'failed' : state.value === 'done' ? 'done' : 'stopped',
+    outcome,
     rows,
     ms,
     ...(error.value ? { error: error.value.message } : {}),
   })
-  if (!error.value && changesCatalog(one.text)) void refreshCatalog()
+  if (!error.value && changesCatalog(one.text)) noteCatalogChange()
   return run
 }
 
 function openRun(one: NewRun): Run {
   const extras = { ...one.order, ...(one.isSingle && { params: [] }) }
-  const { text, as, isInSession } = one
-  const result = new Result(text, as.credential, extras, isInSession ? feedOf(text, as) : undefined)
+  const { text, as, batch } = one
+  const result = new Result(text, as.credential, extras, batch.isInSession ? feedOf(text, as) : undefined)
   const run = { ...one, id: ++lastId, result, look: new ResultLook(result) }
+  const isFirst = !runs.value.some((each) => each.batch === batch)
+  const shown = runs.value.find(({ id }) => id === shownRun.value)
   runs.value = [...runs.value, run]
-  shownRun.value = run.id
+  // A later statement does not take the place of a result that the user has chosen to see.
+  if (isFirst || !shown || shown.batch === batch) shownRun.value = run.id
   return run
 }
 

@@ -1,6 +1,7 @@
 import { explainStatement, whyNotExplained } from '../../src/sql-text/explain-statement.ts'
 import type { StatementRange } from '../../src/sql-text/statements.ts'
 import { requestJson } from '../api/request.ts'
+import { shorten } from '../parts/format.ts'
 import { toast } from '../parts/toast.tsx'
 import { currentRunAs } from './run-as.ts'
 import { type RunAs, runStatements } from './runs.ts'
@@ -22,6 +23,7 @@ export async function showPlan(
     draftId,
     statements: [{ ...statement, text }],
     as,
+    name: `Plan: ${shorten(statement.text, 34)}`,
     isPlan: true,
     isSingle: !isAccepted,
   })

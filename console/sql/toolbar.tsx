@@ -11,16 +11,10 @@ export function Toolbar({ runCurrent, runAll, more }: ToolbarProps) {
       <DraftTabs />
       <span class="grow" />
       <RunAsMenu />
-      <button
-        type="button"
-        class="primary"
-        disabled={isRunning.value}
-        title="Ctrl+Enter"
-        onClick={runCurrent}
-      >
+      <button type="button" class="primary" title="Ctrl+Enter" onClick={runCurrent}>
         ▶ Run
       </button>
-      <button type="button" disabled={isRunning.value} title="Ctrl+Shift+Enter" onClick={runAll}>
+      <button type="button" title="Ctrl+Shift+Enter" onClick={runAll}>
         ▶▶ Run all
       </button>
       <button type="button" class="danger" disabled={!isRunning.value} title="Ctrl+." onClick={stopRunning}>

@@ -1,23 +1,31 @@
+import { useState } from 'preact/hooks'
 import { startJob } from '../api/jobs.ts'
 import { narrowKeyFor } from '../api/narrow-key.ts'
-import { addressOf } from '../api/request.ts'
 import { session } from '../api/session.ts'
 import { packStatement } from '../api/share.ts'
 import { quoteLiteral } from '../api/sql.ts'
 import { changePrivacy, quotedTable, readColumns, shownTable, type Table } from '../api/tables.ts'
 import { navigate, pathTo } from '../parts/browser/route.ts'
-import { CopyButton } from '../parts/controls/copy-button.tsx'
 import { Menu, type MenuItem } from '../parts/controls/menu.tsx'
 import { ErrorNotice } from '../parts/notice.tsx'
 import { toast } from '../parts/toast.tsx'
 import { useWork } from '../parts/work.ts'
+import { AskToMakePublic, PublicAddresses } from './make-public.tsx'
 import { statementsFor } from './statements-for.ts'
 
 /** The commands for a table. DDL is only opened in the editor, not run. */
 export function TableActs({ table, reload }: Readonly<{ table: Table; reload: () => void }>) {
   const { isBusy, error, begin } = useWork()
   const { isMaster } = session.value!
-  const changeAndReload = () => begin(() => togglePrivacy(table).then(reload))
+  const [opened, open] = useState<'ask' | 'addresses' | undefined>(undefined)
+  const isPublic = table.privacy === 'PUBLIC'
+  const makePublic = () =>
+    begin(async () => {
+      await changePrivacy(table.name, 'PUBLIC')
+      reload()
+      open('addresses')
+    })
+  const makePrivate = () => begin(() => changeToPrivate(table).then(reload))
   return (
     <>
       <div class="row">
@@ -25,14 +33,23 @@ export function TableActs({ table, reload }: Readonly<{ table: Table; reload: ()
           <label class="check">
             <input
               type="checkbox"
-              checked={table.privacy === 'PUBLIC'}
+              checked={isPublic}
               disabled={isBusy}
-              onChange={changeAndReload}
+              onClick={(event) => {
+                // Checked only once it is true.
+                event.preventDefault()
+                if (isPublic) void makePrivate()
+                else open('ask')
+              }}
             />
             Public: readable without a key
           </label>
         )}
-        {table.privacy === 'PUBLIC' && <CopyButton label="Copy link" text={() => linkTo(table)} />}
+        {isPublic && (
+          <button type="button" onClick={() => open('addresses')}>
+            Public address
+          </button>
+        )}
         <span class="grow" />
         {table.kind === 'table' && !table.isPrepared && !table.isOfAnother && (
           <button
@@ -47,21 +64,18 @@ export function TableActs({ table, reload }: Readonly<{ table: Table; reload: ()
         <Menu label="Write SQL ▾" items={sqlItems(table, isMaster, (work) => void begin(work))} />
       </div>
       {error !== undefined && <ErrorNotice error={error} />}
+      {opened === 'ask' && (
+        <AskToMakePublic table={table} makePublic={makePublic} close={() => open(undefined)} />
+      )}
+      {opened === 'addresses' && <PublicAddresses table={table} close={() => open(undefined)} />}
     </>
   )
 }
 
-async function togglePrivacy(table: Table): Promise<void> {
-  const next = table.privacy === 'PUBLIC' ? 'PRIVATE' : 'PUBLIC'
-  await changePrivacy(table.name, next)
-  toast(
-    next === 'PUBLIC'
-      ? `${shownTable(table)} is public`
-      : `${shownTable(table)} is private: only keys with access can read it`,
-  )
+async function changeToPrivate(table: Table): Promise<void> {
+  await changePrivacy(table.name, 'PRIVATE')
+  toast(`${shownTable(table)} is private: only keys with access can read it`)
 }
-
-const linkTo = (table: Table) => addressOf('query', { query: { q: `select * from ${quotedTable(table)}` } })
 
 async function prepare(table: Table): Promise<void> {
   const { job_id } = await startJob(`SELECT CDB_CartodbfyTable(${quoteLiteral(quotedTable(table))})`)

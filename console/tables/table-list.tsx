@@ -2,11 +2,13 @@ import { useState } from 'preact/hooks'
 import { session } from '../api/session.ts'
 import { readTables, shownTable, type Table } from '../api/tables.ts'
 import { hrefOf, pathTo } from '../parts/browser/route.ts'
+import { loadSample } from '../parts/browser/sample.ts'
 import { useCommands } from '../parts/commands.ts'
 import { FilterField, LeftOut } from '../parts/controls/filter-field.tsx'
 import { formatAge, formatBytes, formatCount } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
-import { Empty } from '../parts/notice.tsx'
+import { Empty, ErrorNotice } from '../parts/notice.tsx'
+import { useWork } from '../parts/work.ts'
 
 /** The filter finds the others. */
 const mostShown = 500
@@ -32,15 +34,7 @@ export function TableList() {
 function Found({ tables, filter }: Readonly<{ tables: readonly Table[]; filter: string }>) {
   const text = filter.trim().toLowerCase()
   const found = tables.filter((table) => shownTable(table).toLowerCase().includes(text))
-  if (tables.length === 0) {
-    return (
-      <Empty>
-        <span>
-          No tables yet. Drop a file here, or <a href={hrefOf('/sql')}>write CREATE TABLE</a>.
-        </span>
-      </Empty>
-    )
-  }
+  if (tables.length === 0) return <NoTables />
   if (found.length === 0) return <Empty>No table name contains “{filter}”.</Empty>
   return (
     <>
@@ -51,7 +45,7 @@ function Found({ tables, filter }: Readonly<{ tables: readonly Table[]; filter: 
               <th scope="col">Name</th>
               <th scope="col">Kind</th>
               <th scope="col" class="number">
-                Rows (estimate)
+                Rows
               </th>
               <th scope="col" class="number">
                 Size
@@ -70,6 +64,23 @@ function Found({ tables, filter }: Readonly<{ tables: readonly Table[]; filter: 
       </div>
       <LeftOut count={found.length - mostShown} noun="table" />
     </>
+  )
+}
+
+function NoTables() {
+  const { isBusy, error, begin } = useWork()
+  return (
+    <Empty>
+      <span>
+        No tables yet. Drop a file here, or <a href={hrefOf('/sql')}>write CREATE TABLE</a>.
+      </span>
+      {session.value?.token !== null && (
+        <button type="button" disabled={isBusy} onClick={() => void begin(loadSample)}>
+          Load sample data
+        </button>
+      )}
+      {error !== undefined && <ErrorNotice error={error} />}
+    </Empty>
   )
 }
 
@@ -92,7 +103,11 @@ function Line(table: Table) {
 }
 
 const rowsOf = ({ rows, kind }: Table) =>
-  kind.endsWith('view') && rows <= 0 ? '' : rows < 0 ? 'not counted yet' : formatCount(Math.round(rows))
+  kind.endsWith('view') && rows <= 0
+    ? ''
+    : rows < 0
+      ? 'not counted yet'
+      : `about ${formatCount(Math.round(rows))}`
 
 /** With its unit; empty for a view without an estimate. */
 export const rowsText = (table: Table) =>

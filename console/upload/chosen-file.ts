@@ -10,6 +10,8 @@ import type { FileHead, FileProblem, FromFileWorker, ToFileWorker, UploadBody } 
 /** A file to upload. A worker reads it and adds to what is known of it. */
 export class ChosenFile {
   readonly file: File
+  /** Of the console itself: loaded without a question. */
+  readonly isSample: boolean
   readonly head = signal<FileHead | undefined>(undefined)
   readonly reading = signal<FileReading | undefined>(undefined)
   readonly problem = signal<FileProblem | undefined>(undefined)
@@ -17,8 +19,9 @@ export class ChosenFile {
   #worker: Worker | undefined
   #onRewritten: (body: UploadBody) => void = () => undefined
 
-  constructor(file: File) {
+  constructor(file: File, isSample = false) {
     this.file = file
+    this.isSample = isSample
     this.read()
   }
 

@@ -1,9 +1,10 @@
-import { useState } from 'preact/hooks'
-import { importStatements, ogr2ogrLine, tableName } from '../../src/file-import/import-plan.ts'
+import { useEffect, useState } from 'preact/hooks'
+import { importStatements, ogr2ogrLine } from '../../src/file-import/import-plan.ts'
 import type { PlannedColumn } from '../../src/file-import/plan-import.ts'
 import type { FileReading } from '../../src/file-import/read-types.ts'
 import { addressOf } from '../api/request.ts'
 import { session } from '../api/session.ts'
+import { hrefOf } from '../parts/browser/route.ts'
 import { CodeBlock } from '../parts/code-block.tsx'
 import { formatBytes, plural } from '../parts/format.ts'
 import { Skeleton } from '../parts/loading.tsx'
@@ -27,14 +28,18 @@ export function FileView({ chosen, again }: FileViewProps) {
   const head = chosen.head.value
   const reading = chosen.reading.value
   const problem = chosen.problem.value
-  if (problem) return <Unreadable file={chosen.file} problem={problem} again={again} />
-  if (!head || !reading) return <Skeleton />
-  const planned = planUpload(head, reading, wanted)
   const start = (changed = wanted) => {
-    const { plan } = planUpload(head, reading, changed)
+    const { plan } = planUpload(head!, reading!, changed)
     want(changed)
     setRun(new ImportRun(importStatements(plan), () => chosen.bodyFor(plan)))
   }
+  const startsItself = chosen.isSample && reading?.isWhole
+  useEffect(() => {
+    if (startsItself) start()
+  }, [startsItself])
+  if (problem) return <Unreadable file={chosen.file} problem={problem} again={again} />
+  if (!head || !reading) return <Skeleton />
+  const planned = planUpload(head, reading, wanted)
   const makeText = ({ name }: PlannedColumn) => {
     const at = planned.columns.findIndex((column) => column.name === name)
     start({ ...wanted, types: { ...wanted.types, [at]: 'text' } })
@@ -128,13 +133,26 @@ function Unreadable({
         <p>
           <strong>{file.name}</strong>: {problem.message}
         </p>
-        {problem.kind === 'other-format' && <p>Load it with GDAL instead:</p>}
       </Notice>
       {problem.kind === 'other-format' && (
-        <CodeBlock
-          label="Load it with ogr2ogr"
-          text={ogr2ogrLine(file.name, { sqlUrl: addressOf('query'), username, table: tableName(file.name) })}
-        />
+        <section class="panel stack" aria-labelledby="ogr2ogr">
+          <h2 id="ogr2ogr">Load it with GDAL</h2>
+          <p>
+            <a href={hrefOf('/keys')}>Copy the token</a> of a key that can create tables, such as the Master
+            key. Then run in a shell, paste the token and press Enter:
+          </p>
+          <CodeBlock label="Set CARTAGE_API_KEY" text="read -rs CARTAGE_API_KEY" />
+          <p>In the same shell, in the folder of the file:</p>
+          <CodeBlock
+            label="Load it with ogr2ogr"
+            text={ogr2ogrLine(file.name, { sqlUrl: addressOf('query'), username })}
+          />
+          <p class="muted small">
+            ogr2ogr is part of GDAL. It may warn that the layer creation option GEOMETRY_NAME is not
+            supported: it uses the option all the same. If the file names no coordinate system, add{' '}
+            <code>-s_srs</code>, such as <code>-s_srs EPSG:25832</code>.
+          </p>
+        </section>
       )}
     </>
   )

@@ -3,7 +3,7 @@ import type { JobDocument } from '../../src/contract/documents.ts'
 import type { ImportStatements } from '../../src/file-import/import-plan.ts'
 import { checkImport, ImportInDoubt, isOutcomeUnknown, storeRows } from '../../src/file-import/store-rows.ts'
 import { ApiError } from '../api/api-error.ts'
-import { refreshCatalog } from '../api/catalog.ts'
+import { noteCatalogChange } from '../api/catalog.ts'
 import { waitForService } from '../api/connection.ts'
 import { startJob, watchJob } from '../api/jobs.ts'
 import { session } from '../api/session.ts'
@@ -68,7 +68,7 @@ export class ImportRun {
     } catch (error) {
       this.#fail(error)
     }
-    void refreshCatalog()
+    noteCatalogChange()
   }
 
   /** Browsers read an answer only after the whole body is sent, so errors are found before. */

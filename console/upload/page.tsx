@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { openCatalog } from '../api/catalog.ts'
 import { session } from '../api/session.ts'
 import { droppedFile } from '../parts/browser/files.ts'
+import { sampleFile } from '../parts/browser/sample.ts'
 import { adoptStyles } from '../parts/browser/styles.ts'
 import { Empty } from '../parts/notice.tsx'
 import { ChosenFile } from './chosen-file.ts'
@@ -14,11 +15,12 @@ export default function UploadPage() {
   const [chosen, choose] = useState<ChosenFile | undefined>(undefined)
   useEffect(() => void openCatalog(), [])
   useEffect(() => () => chosen?.drop(), [chosen])
-  const dropped = droppedFile.value
+  const dropped = droppedFile.value ?? sampleFile.value
   useEffect(() => {
     if (!dropped) return
+    choose(new ChosenFile(dropped, dropped === sampleFile.value))
     droppedFile.value = undefined
-    choose(new ChosenFile(dropped))
+    sampleFile.value = undefined
   }, [dropped])
   if (session.value?.token === null) {
     return <Empty>To upload, sign in with a key that can create tables.</Empty>

@@ -149,6 +149,11 @@ function Done({ run, chosen, planned, again }: RunViewProps) {
           >
             {hasMap ? 'Open map' : 'Open table'}
           </a>
+          {chosen.isSample && (
+            <a class="button" href={hrefOf('/sql')}>
+              Example queries
+            </a>
+          )}
           <button type="button" onClick={openSql}>
             Open in SQL
           </button>

@@ -1,5 +1,5 @@
 import { stringifyExact } from '../client/exact-json.ts'
-import { readVersion } from '../files/version.ts'
+import { readVersion } from '../files/package-file.ts'
 import {
   type Command,
   type CommandCall,

@@ -7,6 +7,7 @@ export type { HostVerdict } from '../contract/health-names.ts'
 export type { JobStatus, StepStatus } from '../contract/job-status.ts'
 export type { KeyType } from '../contract/key-names.ts'
 export type { AdminClient, AdminOptions } from './admin-client.ts'
+export type { LoadParameters } from './api/copy-upload.ts'
 export type {
   CopyFromOptions,
   CopyToOptions,

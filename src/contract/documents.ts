@@ -88,7 +88,29 @@ export type SqlAnswer<Row = Record<string, unknown>> = Readonly<{
   warnings?: readonly string[]
 }>
 
-export type CopyAnswer = Readonly<{ time: number; total_rows: number }>
+export type CopyAnswer = Readonly<{
+  time: number
+  total_rows: number
+  /** With `on_error=skip`. */
+  rejected_rows?: number
+  rejected?: readonly RejectedRow[]
+  /** With `on_conflict`. */
+  inserted_rows?: number
+  updated_rows?: number
+}>
+
+/** A row that PostgreSQL refused, and the reason. */
+export type RejectedRow = Readonly<{
+  /** The line of the file in which it ends, counted as COPY does. */
+  line: number
+  column: string | null
+  /** PostgreSQL cuts it at 100 bytes. */
+  value: string | null
+  error: string
+  sqlstate: string
+  /** As it stood in the file. */
+  text: string
+}>
 
 /** A table as the classic "visualization" of it. */
 export type TableDocument = Readonly<{

@@ -73,6 +73,7 @@ export const errorCodes = [
   'copy-refused',
   'parser-unavailable',
   'copy-too-large',
+  'unique-index-missing',
   'quota-exceeded',
   'no-rows-copied',
   'bad-compression',

@@ -13,3 +13,8 @@ export type Total = (typeof totals)[number]
 /** Of rows and of lists. */
 export const sortOrders = ['asc', 'desc'] as const
 export type SortOrder = (typeof sortOrders)[number]
+
+/** What a load does with a row that PostgreSQL refuses, and with one whose key is there already. */
+export const onErrors = ['stop', 'skip'] as const
+export const onConflicts = ['update', 'nothing'] as const
+export type OnConflict = (typeof onConflicts)[number]

@@ -32,3 +32,7 @@ export const maxParams = 65_535
 /** Decimal digits of GeoJSON coordinates. */
 export const maxDecimals = 15
 export const defaultDecimals = 6
+
+/** Rows that a load with `on_error=skip` may leave out, unless told, and at most. */
+export const defaultBadRows = 1_000
+export const maxBadRows = 1_000_000

@@ -8,28 +8,34 @@ import type { StatementRun } from '../statements/statement-run.ts'
 import { clearPages } from './clear-pages.ts'
 import { type Copies, copyOptions } from './copies.ts'
 import { CopyRun } from './copy-run.ts'
+import { checkLoad, type Loaded, type LoadInput, loadRows } from './load/load.ts'
+import type { LoadOptions } from './load/load-options.ts'
 import type { QuotaShare } from './quota-ledger.ts'
 import type { Upload } from './upload.ts'
 import { UploadPump } from './upload-pump.ts'
 
+/** Without options a plain COPY; see LoadOptions. */
+export type Load = Readonly<{ statement: CopyStatement; upload: Upload; options: LoadOptions }>
+
 /**
  * Stores an upload with COPY ... FROM STDIN as the key's own role: all of it or nothing, including the table that its
- * statement may create. The body is not read before PostgreSQL asks for it. Resolves to the number of rows.
+ * statement may create. The body is not read before PostgreSQL asks for it.
  */
 export async function copyFrom(
   copies: Copies,
   principal: Principal,
-  statement: CopyStatement,
-  upload: Upload,
-): Promise<number> {
-  const options = copyOptions(copies, principal, statement, upload.gone)
-  return runAs(copies.databases, principal, options, async (run) => {
+  { statement, upload, options }: Load,
+): Promise<Loaded> {
+  const load = options.skip || options.merge ? checkLoad(statement, options) : undefined
+  const settings = copyOptions(copies, principal, statement, upload.gone)
+  return runAs(copies.databases, principal, settings, async (run) => {
     const share = await shareOfQuota(copies, principal, statement, run)
     let isStored = false
     try {
-      const rows = await store(copies, run, statement, upload, share)
+      const input = { run, statement, upload, share, maxBytes: copies.maxBytes }
+      const loaded = load ? await loadRows(input, load, options) : { rows: await store(input) }
       isStored = true
-      return rows
+      return loaded
     } catch (error) {
       if (isOverQuota(error)) await clearPages(copies.databases, principal.account, statement)
       throw error
@@ -82,13 +88,7 @@ export async function userDataSize(
 
 const isOverQuota = (error: unknown) => error instanceof AppError && error.code === 'quota-exceeded'
 
-async function store(
-  { maxBytes }: Copies,
-  run: StatementRun,
-  statement: CopyStatement,
-  upload: Upload,
-  share: QuotaShare,
-): Promise<number> {
+async function store({ run, statement, upload, share, maxBytes }: LoadInput): Promise<number> {
   const copy = new CopyRun(run)
   const pump = new UploadPump(upload, maxBytes, {
     write: (chunk, sent) => {

@@ -15,6 +15,15 @@ import type { RunHandler, StatementRun } from '../statements/statement-run.ts'
 /** The two directions differ in what they do with the data. */
 export type CopyHandler = Pick<RunHandler, 'copyData' | 'feedCopy' | 'copyDrained' | 'stopped'>
 
+/** What became of one COPY among several. */
+export type Attempt = Readonly<{
+  error: WireError | null
+  /** That COPY has read. */
+  rows: number
+  /** The numbers in the row that a statement after the COPY has answered. */
+  numbers: readonly number[]
+}>
+
 /** One COPY on one connection, from the statement to the server's final answer. */
 export class CopyRun {
   readonly run: StatementRun
@@ -48,6 +57,56 @@ export class CopyRun {
     }
   }
 
+  /** Runs `work`, which sends COPYs with `attempt`, in one transaction, and commits it. */
+  async inTransaction<T>(work: () => Promise<T>): Promise<T> {
+    this.#hasCommit = true
+    try {
+      const begun = await this.attempt(['begin'], {})
+      if (begun.error) this.refuse(begun.error)
+      const result = await work()
+      await this.#commit()
+      return result
+    } finally {
+      await this.run.release()
+    }
+  }
+
+  /** Sends texts of which only the last may be a COPY. An error of the server is returned, unless it ends the run. */
+  async attempt(texts: readonly string[], handler: CopyHandler): Promise<Attempt> {
+    if (this.run.stopReason) throw this.run.stopReason
+    let rows = 0
+    let numbers: readonly number[] = []
+    const { error } = await this.run
+      .send(texts, {
+        ...handler,
+        stopped: () => {
+          handler.stopped?.()
+          this.onStopped?.()
+        },
+        notice: this.#onNotice,
+        commandComplete: (tag) => {
+          if (tag.startsWith('COPY ')) rows = Number(tag.slice(5))
+        },
+        dataRow: (buffer, start) => {
+          numbers = numbersOf(buffer, start)
+        },
+      })
+      .catch((lost: unknown) => this.#lost(lost))
+    if (this.run.stopReason) throw this.run.stopReason
+    return { error, rows, numbers }
+  }
+
+  /** Called when the run is stopped, also between two statements. */
+  onStopped: (() => void) | undefined
+
+  refusal(error: WireError): AppError {
+    return this.run.session.endReason ?? copyError(error, this.run.overTime)
+  }
+
+  refuse(error: WireError): never {
+    throw this.refusal(error)
+  }
+
   /** The client has sent everything: the server may store it. */
   store(): void {
     this.#isStoring = !this.#hasCommit
@@ -72,9 +131,15 @@ export class CopyRun {
     return this.#lost(errors.databaseUnavailable())
   }
 
-  #commit(): Promise<void> {
+  /** The COMMIT of a transaction that has failed succeeds, as a ROLLBACK. */
+  async #commit(): Promise<void> {
     this.#isStoring = true
-    return this.#succeed(this.run.send('commit', { notice: this.#onNotice }))
+    let isCommitted = false
+    const commandComplete = (tag: string) => {
+      isCommitted = tag === 'COMMIT'
+    }
+    await this.#succeed(this.run.send('commit', { commandComplete, notice: this.#onNotice }))
+    if (!isCommitted) throw errors.internal(new Error('the transaction of a load was rolled back'))
   }
 
   async #succeed(sent: Promise<WireOutcome>): Promise<void> {
@@ -95,6 +160,17 @@ export class CopyRun {
     if (this.#isStoring || this.#isUnconfirmed) throw errors.copyOutcomeUnknown(error)
     throw this.run.failReason ?? toClientError(error)
   }
+}
+
+function numbersOf(row: Buffer, start: number): number[] {
+  const numbers: number[] = []
+  let at = start + 2
+  for (let place = 0; place < row.readInt16BE(start); place += 1) {
+    const length = row.readInt32BE(at)
+    numbers.push(Number(row.toString('latin1', at + 4, at + 4 + Math.max(0, length))))
+    at += 4 + Math.max(0, length)
+  }
+  return numbers
 }
 
 /** Translates PostgreSQL's error in a COPY for the client. */

@@ -27,6 +27,8 @@ export type ImportWishes = Readonly<{
   decimals?: 'comma' | 'point' | undefined
   /** Leave out the rows that COPY refuses, and these lines. */
   leavesOut?: readonly number[] | undefined
+  /** Send bad rows as they are: the service leaves them out. */
+  sendsBad?: boolean | undefined
   /** null: no points. undefined: as found in the file. */
   points: Points | null | undefined
   isPrepared: boolean
@@ -66,6 +68,7 @@ export function planImport(
     hasNullMark: reading.inference.hasNullMark,
     points: wishes.points === null ? undefined : possiblePoints,
     leavesOut: wishes.leavesOut,
+    sendsBad: wishes.sendsBad,
     isPrepared: wishes.isPrepared,
   }
   return { plan, columns, possiblePoints, problems: problemsOf(plan, wishes, reading) }

@@ -71,6 +71,11 @@ class RowRewriter {
   }
 
   #leaveOut(row: BadRow): void {
+    if (this.#plan.sendsBad) {
+      this.#write(row.bytes.slice())
+      this.#write(lineEnd)
+      return
+    }
     if (this.#plan.leavesOut === undefined) throw new CsvError(row.line, row.message)
     this.#onLeftOut({ ...row, bytes: row.bytes.slice() })
   }

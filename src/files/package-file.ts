@@ -36,6 +36,11 @@ export const readPackageFileSync = (path: string): Buffer => held.get(path) ?? r
 export const listPackageFolder = async (path: string): Promise<readonly string[]> =>
   heldNames.get(path) ?? readdir(path)
 
+export function readVersion(): string {
+  const text = readPackageFileSync(packageFile('package.json')).toString('utf8')
+  return (JSON.parse(text) as { version: string }).version
+}
+
 function packageAbove(folder: string): string {
   return existsSync(join(folder, 'package.json')) ? folder : packageAbove(dirname(folder))
 }

@@ -1,9 +1,10 @@
+import type { Writable } from 'node:stream'
 import { AppError, errors } from '../errors.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import { isUnconfirmed, type WireError } from '../postgres/wire/wire-error.ts'
 import type { WireOutcome } from '../postgres/wire/wire-handler.ts'
+import type { ClientWait } from '../statements/client-wait.ts'
 import type { RunHandler, StatementRun } from '../statements/statement-run.ts'
-import type { AnswerTarget } from './answer-target.ts'
 import { databaseError } from './database-error.ts'
 import { Notices } from './notices.ts'
 import { evadesTriggers } from './past-triggers.ts'
@@ -16,6 +17,9 @@ import type { TypeNames } from './type-names.ts'
 
 /** The body of a short answer in Latin-1, one character per byte. Null if it was longer and has been written. */
 export type Answer = string | null
+
+/** Where a long answer is written, and the clock that cuts a client that stops reading it. */
+export type AnswerTarget = Readonly<{ sink: Writable; wait: ClientWait }>
 
 export type QueryRunOptions = Readonly<{
   statement: PreparedStatement

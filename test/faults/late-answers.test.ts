@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict'
+import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { createClient } from '../../src/client/client.ts'
 import { ask } from '../support/http/ask.ts'
 import { type Flow, startProxy } from '../support/postgres/tcp-proxy.ts'
 import { newUser } from '../support/postgres/two-hosts.ts'
+import { runSql } from '../support/runner/namespace.ts'
 import { newInstallation } from '../support/service/installation.ts'
 import { eventually, type Setup, setup, type TestUser } from '../support/service/setup.ts'
 
 test('a statement whose answer comes after the time limit is told by its outcome, and by none if it never comes', async (t) => {
-  const { client, proxy, holdInsert } = await startBehindProxy(t)
-  const held = holdInsert()
+  const { client, proxy, holdAnswer } = await startBehindProxy(t)
+  const held = holdAnswer('insert into t values')
   const answer = client.sql('insert into t values (1) returning n')
   const flow = await held
   const before = proxy.flows().length
@@ -17,13 +19,36 @@ test('a statement whose answer comes after the time limit is told by its outcome
   await eventually(() => assert.ok(proxy.flows().length > before))
   flow.release()
   assert.deepEqual((await answer).rows, [{ n: 1 }])
-  const neverReleased = holdInsert()
+  const neverReleased = holdAnswer('insert into t values')
   await assert.rejects(client.sql('insert into t values (2) returning n'), {
     status: 503,
     code: 'statement-outcome-unknown',
   })
   await neverReleased
   assert.deepEqual((await client.sql('select n from t order by n')).rows, [{ n: 1 }, { n: 2 }])
+})
+
+test('what PostgreSQL has answered is whole, although it ends the connection right after', async (t) => {
+  const { client, holdAnswer, endIdle } = await startBehindProxy(t, 60_000)
+  const numbers = 'select i from generate_series(1, 2000) i'
+  const insert = 'insert into t values (3) returning n'
+  const copyDone = 'c\0\0\0\x04'
+  const works: readonly [sent: string, work: () => Promise<unknown>, expected: unknown][] = [
+    ['copy (', async () => lineCount(await client.copyTo(`copy (${numbers}) to stdout`)), 2000],
+    [copyDone, async () => (await client.copyFrom('copy t from stdin', '1\n2\n')).total_rows, 2],
+    [numbers, async () => (await client.sql(numbers)).rows.length, 2000],
+    [insert, async () => (await client.sql(insert)).rows, [{ n: 3 }]],
+  ]
+  for (const [sent, work, expected] of works) {
+    const held = holdAnswer(sent)
+    const answer = work()
+    const flow = await held
+    await endIdle(flow)
+    await eventually(() => assert.ok(flow.isClosedByServer()))
+    flow.release()
+    assert.deepEqual(await answer, expected, sent)
+  }
+  assert.deepEqual((await client.sql('select n from t order by n')).rows, [{ n: 1 }, { n: 2 }, { n: 3 }])
 })
 
 test('a statement that its owner or the operator cancels is told so, and a limit of its own is a limit', async (t) => {
@@ -52,22 +77,31 @@ test('an answer that is refused for its size says that the statement has run', a
   assert.equal(/has completed/.test(body.detail ?? ''), rowCount === 1)
 })
 
-async function startBehindProxy(t: TestContext) {
+async function startBehindProxy(t: TestContext, queryTimeoutMs = 1_000) {
   const installation = await newInstallation(t)
   const proxy = await startProxy(t, installation.keys.adminUrl)
-  const config = { queryTimeoutMs: 1_000 }
-  const service = await installation.start({ keys: { adminUrl: proxy.url }, config })
+  const service = await installation.start({ keys: { adminUrl: proxy.url }, config: { queryTimeoutMs } })
   const client = await newUser(service, 'late')
   await client.sql('create table t (n int)')
-  const holdInsert = () =>
+  const holdAnswer = (sent: string) =>
     new Promise<Flow>((resolve) =>
       proxy.watch((flow, text) => {
-        if (!text.includes('insert into t values')) return
+        if (!text.includes(sent)) return
         flow.holdAnswers()
         resolve(flow)
       }),
     )
-  return { client, proxy, holdInsert }
+  const connectionString = installation.keys.adminUrl
+  const endIdle = (flow: Flow) =>
+    eventually(async () => {
+      const end = `select pg_terminate_backend(pid) from pg_stat_activity where state = 'idle' and client_port = $1`
+      assert.equal((await runSql({ connectionString }, end, [flow.clientPort()])).rowCount, 1)
+    })
+  return { client, proxy, holdAnswer, endIdle }
+}
+
+async function lineCount(data: AsyncIterable<Uint8Array>): Promise<number> {
+  return (await text(data)).split('\n').length - 1
 }
 
 async function copyTo({ url }: Setup, { username, masterToken: token }: TestUser): Promise<void> {

@@ -1,5 +1,5 @@
 import { readConfig } from '../../config/config.ts'
-import { readVersion } from '../../files/version.ts'
+import { readVersion } from '../../files/package-file.ts'
 import { keepSecrets, loadOrCreateSecrets } from '../../hosts/secret/installation-secrets.ts'
 import { createLog } from '../../log/log.ts'
 import { takeBaseBackup } from '../../postgres/cluster/base-backup.ts'

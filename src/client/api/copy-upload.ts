@@ -1,4 +1,4 @@
-import type { ContentEncoding } from '../../contract/formats.ts'
+import type { ContentEncoding, OnConflict } from '../../contract/formats.ts'
 import { type Body, isReplayable } from '../http/transport.ts'
 
 export type CopySql = Readonly<{
@@ -7,8 +7,28 @@ export type CopySql = Readonly<{
   create?: string | undefined
 }>
 
+/** What copyfrom does besides a plain COPY. */
+export type LoadParameters = Readonly<{
+  /** `skip`: rows that PostgreSQL refuses are left out, and the answer lists them. */
+  onError?: 'stop' | 'skip'
+  maxBadRows?: number
+  /** `all`: with their whole text. */
+  rejects?: 'first' | 'all'
+  onConflict?: OnConflict
+  /** The columns of a unique index. */
+  key?: readonly string[]
+}>
+
+type LoadQuery = Readonly<{
+  on_error?: 'stop' | 'skip'
+  max_bad_rows?: number
+  rejects?: 'first' | 'all'
+  on_conflict?: OnConflict
+  key?: string
+}>
+
 export type CopyUpload = Readonly<{
-  query: Readonly<{ q?: string; sql_bytes?: number; data_encoding?: ContentEncoding }>
+  query: Readonly<{ q?: string; sql_bytes?: number; data_encoding?: ContentEncoding }> & LoadQuery
   headers: Readonly<Record<string, string>>
   /** A Blob, if the data are one. */
   body: Body
@@ -21,18 +41,30 @@ export function copyUpload(
   { copy, create }: CopySql,
   data: Body,
   encoding: ContentEncoding | undefined,
+  load: LoadParameters = {},
 ): CopyUpload {
+  const loading = loadQuery(load)
   const type = { 'content-type': 'application/octet-stream' }
   if (create === undefined && encodeURIComponent(copy).length <= maxAddressCharacters) {
     const headers = { ...type, ...(encoding && { 'content-encoding': encoding }) }
-    return { query: { q: copy }, headers, body: data, sqlBytes: 0 }
+    return { query: { q: copy, ...loading }, headers, body: data, sqlBytes: 0 }
   }
   const sql = new TextEncoder().encode(`${sqlOf({ copy, create })}\n`)
   return {
-    query: { sql_bytes: sql.length, ...(encoding && { data_encoding: encoding }) },
+    query: { sql_bytes: sql.length, ...(encoding && { data_encoding: encoding }), ...loading },
     headers: type,
     body: isReplayable(data) ? new Blob([sql, data as Whole]) : inOrder(sql, data as Pieces),
     sqlBytes: sql.length,
+  }
+}
+
+function loadQuery({ onError, maxBadRows, rejects, onConflict, key }: LoadParameters): LoadQuery {
+  return {
+    ...(onError && { on_error: onError }),
+    ...(maxBadRows !== undefined && { max_bad_rows: maxBadRows }),
+    ...(rejects && { rejects }),
+    ...(onConflict && { on_conflict: onConflict }),
+    ...(key && { key: key.join(',') }),
   }
 }
 

@@ -5,7 +5,7 @@ import type { ExpectedStart } from '../http/expected-answer.ts'
 import type { Call, Connection, OnProgress } from '../http/send.ts'
 import { sendForBytes, sendForJson } from '../http/send-checked.ts'
 import type { Body } from '../http/transport.ts'
-import { copyUpload } from './copy-upload.ts'
+import { copyUpload, type LoadParameters } from './copy-upload.ts'
 import type { Waiting } from './jobs-api.ts'
 import { RowStream } from './row-stream.ts'
 import { bodyOf, type SqlValue, type Statement, tagged } from './sql-statement.ts'
@@ -43,7 +43,8 @@ export type CopyFromOptions = Omit<CopyToOptions, 'isRepeatable'> &
     contentEncoding?: ContentEncoding
     /** A CREATE TABLE for the rows: the table is made with them, or not at all. */
     create?: string | undefined
-  }>
+  }> &
+  LoadParameters
 
 export type SqlCall<Options = SqlOptions> = {
   <Row = Record<string, unknown>>(sql: Statement, options?: Options): Promise<SqlAnswer<Row>>
@@ -73,7 +74,7 @@ export function dataOf(connection: Connection, name: string, clientNumbers: Numb
     /** Loads rows with `COPY ... FROM STDIN`: all of them, or none. */
     copyFrom: (copy: string, data: Body, options: CopyFromOptions = {}) => {
       const { contentEncoding, create, signal, onProgress } = options
-      const { query, headers, body } = copyUpload({ copy, create }, data, contentEncoding)
+      const { query, headers, body } = copyUpload({ copy, create }, data, contentEncoding, options)
       const call: Call = { parameters, query, headers, upload: body, signal, onProgress }
       return sendForJson<CopyAnswer>(connection, 'copyFrom', call)
     },

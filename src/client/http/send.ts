@@ -1,7 +1,7 @@
 import { type OperationId, operations, pathOf } from '../../contract/operations.ts'
 import { CartageError, cutAnswer, hasCode, refusal, unreachable } from '../cartage-error.ts'
 import type { ExpectedStart } from './expected-answer.ts'
-import { onlyOnce } from './only-once.ts'
+import { randomId } from './random-id.ts'
 import { pause, waitBeforeRetry } from './retry.ts'
 import {
   type Body,
@@ -182,3 +182,9 @@ async function readText(body: AsyncIterable<Uint8Array>): Promise<string> {
   for await (const chunk of body) text += decoder.decode(chunk, { stream: true })
   return text + decoder.decode()
 }
+
+/**
+ * For a request that changes something, by a browser: it sends a POST again when a connection that it had kept breaks
+ * before the answer. With this header the service runs it once, and refuses what comes again (`request-repeated`).
+ */
+const onlyOnce = () => ({ 'idempotency-key': randomId() })

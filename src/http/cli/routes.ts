@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { errors } from '../../errors.ts'
 import { packageFile, readPackageFile } from '../../files/package-file.ts'
-import { commandLineSchema } from './schemas.ts'
 
 /** The command line for people: one file made by the build, which needs only Node. */
 export async function cliRoutes(app: FastifyInstance): Promise<void> {
@@ -23,3 +22,16 @@ export async function cliRoutes(app: FastifyInstance): Promise<void> {
 function nothingIfMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error
 }
+
+const commandLineSchema = {
+  tags: ['operations'],
+  summary: 'The command line for people as one executable file for Node 20 or later',
+  description: 'curl -fsSo cartage http://HOST:8080/cli/cartage && chmod +x cartage',
+  response: {
+    200: {
+      description: 'The file',
+      content: { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } },
+    },
+    304: { description: 'It is still the one of the ETag', type: 'null' },
+  },
+} as const

@@ -2,9 +2,8 @@ import type { Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ClientWait } from '../../statements/client-wait.ts'
-import { breakOff } from '../middleware/break-off.ts'
 import { chooseEncoding } from '../middleware/content-encoding.ts'
-import { hijacked } from '../middleware/download/hijacked.ts'
+import { breakOff, hijacked } from '../middleware/download/raw-answer.ts'
 import { encodedInto } from '../middleware/download/send-encoded.ts'
 
 export type FileHeaders = Readonly<{ type: string; disposition: string }>

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../../config/config.ts'
 import type { ContentEncoding } from '../../contract/formats.ts'
+import type { LoadOptions } from '../../copy/load/load-options.ts'
 import type { Upload } from '../../copy/upload.ts'
 import { tooLarge } from '../../copy/upload-pump.ts'
 import { errors } from '../../errors.ts'
@@ -26,10 +27,11 @@ import {
 } from '../middleware/parameters.ts'
 import { sendContinue } from './expect-continue.ts'
 import type { FileHeaders } from './file-download.ts'
+import { readLoadOptions } from './load-options.ts'
 import { readStart } from './read-start.ts'
 import { maxSqlBytes } from './schemas.ts'
 
-export type UploadRequest = Readonly<{ statement: CopyStatement; upload: Upload }>
+export type UploadRequest = Readonly<{ statement: CopyStatement; upload: Upload; options: LoadOptions }>
 
 /** The statement of an upload is in the query string, as the body is the data; or the body begins with it. */
 export async function readUploadRequest(
@@ -38,12 +40,13 @@ export async function readUploadRequest(
   reply: FastifyReply,
 ): Promise<UploadRequest> {
   const parameters = request.query as Parameters
+  const options = readLoadOptions(parameters)
   const sqlBytes = wholeOf(parameters, 'sql_bytes', 1, maxSqlBytes)
-  if (sqlBytes !== undefined) return readSqlFirst(config, request, reply, sqlBytes)
+  if (sqlBytes !== undefined) return { ...(await readSqlFirst(config, request, reply, sqlBytes)), options }
   if (Object.hasOwn(parameters, 'data_encoding')) throw errors.badRequest(encodingOfWhole)
   const statement = readStatement(parameters, 'from')
   const encoding = readContentEncoding(request.headers['content-encoding'])
-  return { statement, upload: uploadOf(config, request, reply, encoding) }
+  return { statement, upload: uploadOf(config, request, reply, encoding), options }
 }
 
 async function readSqlFirst(
@@ -51,7 +54,7 @@ async function readSqlFirst(
   request: FastifyRequest,
   reply: FastifyReply,
   sqlBytes: number,
-): Promise<UploadRequest> {
+): Promise<Omit<UploadRequest, 'options'>> {
   const parameters = request.query as Parameters
   refuseParams(parameters)
   if (Object.hasOwn(parameters, 'q'))

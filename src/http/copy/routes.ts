@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { CopyAnswer } from '../../contract/documents.ts'
 import { copyFrom } from '../../copy/copy-from.ts'
 import { copyTo } from '../../copy/copy-to.ts'
+import type { Loaded } from '../../copy/load/load.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 import type { CopyDirection } from '../../sql/copy-statement.ts'
 import { loadGrammar } from '../../sql/grammar.ts'
@@ -11,6 +12,7 @@ import { clientWait } from '../middleware/download/client-wait.ts'
 import { refuseRepeated } from '../middleware/idempotency-key.ts'
 import type { Services } from '../services.ts'
 import { answerWhileUploading } from './answer-while-uploading.ts'
+import { copyDocument } from './document.ts'
 import { holdContinue } from './expect-continue.ts'
 import { FileDownload, fileHeaders } from './file-download.ts'
 import { readDownload, readUploadRequest } from './request.ts'
@@ -56,12 +58,14 @@ async function copyFromRoute(app: FastifyInstance, services: Services): Promise<
 /** An upload: identifies the caller, reads the COPY, and streams the body into it. */
 async function upload(services: Services, request: FastifyRequest, reply: FastifyReply): Promise<CopyAnswer> {
   const principal = await sqlCaller(services, request)
-  const { statement, upload: body } = await readUploadRequest(services.config, request, reply)
+  const load = await readUploadRequest(services.config, request, reply)
   await refuseRepeated(services, request, principal)
-  const { rows, ms } = await measured(services.metrics, request, 'from', () =>
-    copyFrom(services.copies, principal, statement, body),
-  )
-  return { time: ms / 1000, total_rows: rows }
+  let loaded: Loaded | undefined
+  const { ms } = await measured(services.metrics, request, 'from', async () => {
+    loaded = await copyFrom(services.copies, principal, load)
+    return loaded.rows
+  })
+  return copyDocument(loaded!, ms)
 }
 
 /** A download: identifies the caller, reads the COPY, and streams its data into the response. */

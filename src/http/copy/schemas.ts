@@ -1,3 +1,5 @@
+import { onConflicts, onErrors } from '../../contract/formats.ts'
+import { defaultBadRows, maxBadRows } from '../../contract/limits.ts'
 import { maxFilenameLength } from '../middleware/parameters.ts'
 import { answered, apiKey, error, onceHeaders, repeated, text } from '../middleware/schemas.ts'
 
@@ -26,6 +28,15 @@ const refusals = {
   503: { description: 'The database is not reachable.', ...error },
 }
 
+const rejectedRow = answered({
+  line: { type: 'integer', description: 'The line in which the row ends, counted as COPY does.' },
+  column: { type: ['string', 'null'] },
+  value: { type: ['string', 'null'], description: 'Cut at 100 bytes.' },
+  error: { type: 'string' },
+  sqlstate: { type: 'string' },
+  text: { type: 'string', description: 'The row as it stood.' },
+})
+
 export const copyFromSchema = {
   tags: ['copy'],
   summary: 'Stream a file into a table',
@@ -49,6 +60,34 @@ export const copyFromSchema = {
       data_encoding: text(
         'How the data are compressed that follow the SQL, in the words of Content-Encoding. Only with `sql_bytes`.',
       ),
+      on_error: {
+        type: 'string',
+        enum: onErrors,
+        default: 'stop',
+        description:
+          'skip: rows that PostgreSQL refuses are left out and listed, all others are stored in one transaction. For CSV and text.',
+      },
+      max_bad_rows: {
+        type: 'integer',
+        minimum: 0,
+        maximum: maxBadRows,
+        default: defaultBadRows,
+        description: 'With on_error=skip: one more bad row, and the whole load fails.',
+      },
+      rejects: {
+        type: 'string',
+        enum: ['first', 'all'],
+        default: 'first',
+        description:
+          'With on_error=skip: list the first 100 rejected rows, their text cut at 1 KB, or all with their whole text, up to 16 MB.',
+      },
+      on_conflict: {
+        type: 'string',
+        enum: onConflicts,
+        description:
+          'Merge by `key`: a row whose key is there already updates that row, or is ignored. Of rows with one key in the data, the last one counts for update, the first one for nothing.',
+      },
+      key: text('With on_conflict: the columns of a unique index, as a comma list.'),
       api_key: apiKey,
     },
   },
@@ -57,10 +96,17 @@ export const copyFromSchema = {
   response: {
     200: {
       description: 'All rows are stored.',
-      ...answered({
-        time: { type: 'number', description: 'Seconds.' },
-        total_rows: { type: 'integer', description: 'Rows imported.' },
-      }),
+      ...answered(
+        {
+          time: { type: 'number', description: 'Seconds.' },
+          total_rows: { type: 'integer', description: 'Rows imported.' },
+          inserted_rows: { type: 'integer', description: 'With on_conflict.' },
+          updated_rows: { type: 'integer', description: 'With on_conflict.' },
+          rejected_rows: { type: 'integer', description: 'With on_error=skip.' },
+          rejected: { type: 'array', items: rejectedRow, description: 'With on_error=skip, by line.' },
+        },
+        ['inserted_rows', 'updated_rows', 'rejected_rows', 'rejected'],
+      ),
       examples: [{ time: 0.42, total_rows: 10000 }],
     },
     ...refusals,

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { breakOff } from './break-off.ts'
+import { breakOff } from './download/raw-answer.ts'
 
 /** Keeps browsers from guessing the type of an answer, and clients from mistaking one answer for another. */
 export function guardAnswers(app: FastifyInstance): void {

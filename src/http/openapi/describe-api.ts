@@ -1,7 +1,7 @@
 import { type FastifyInstance, fastify, type RouteOptions } from 'fastify'
 import type { OpenAPIV3_1 as OpenApi } from 'openapi-types'
 import { operations } from '../../contract/operations.ts'
-import { readVersion } from '../../files/version.ts'
+import { readVersion } from '../../files/package-file.ts'
 import { commonAnswers, components } from './answers.ts'
 import { nameSchemas } from './name-schemas.ts'
 

@@ -2,8 +2,8 @@ import websocket from '@fastify/websocket'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { errors } from '../../errors.ts'
 import { loadGrammar } from '../../sql/grammar.ts'
+import { error } from '../middleware/schemas.ts'
 import type { Services } from '../services.ts'
-import { sessionSchema } from './schemas.ts'
 import { SessionSocket } from './session-socket.ts'
 
 /** Sessions of accounts, on both prefixes: the library listens once per server. */
@@ -57,4 +57,15 @@ function refuseToken({ query }: FastifyRequest): void {
   const { api_key: apiKey, map_key: mapKey } = query as Readonly<Record<string, unknown>>
   if (apiKey === undefined && mapKey === undefined) return
   throw errors.badRequest('The token must come in the first message, not in the address')
+}
+
+const sessionSchema = {
+  tags: ['sql'],
+  summary: 'Open a session: a WebSocket for many statements',
+  description:
+    'A WebSocket whose statements share one PostgreSQL session as the role of the key, with its transactions and settings. The token comes in the first message, never in the address. docs/sessions.md describes the messages, which are JSON texts.',
+  response: {
+    101: { description: 'The connection is a WebSocket now.', type: 'null' },
+    400: { description: 'The request asks for no WebSocket, or has a token in its address.', ...error },
+  },
 }

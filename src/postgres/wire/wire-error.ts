@@ -11,6 +11,8 @@ export type WireError = Readonly<{
   hint?: string | undefined
   position?: number | undefined
   context?: string | undefined
+  /** That a constraint of one column is about. */
+  column?: string | undefined
   /** PostgreSQL's source file that raised it. Errors raised in a caller's function name the file of its language. */
   file?: string | undefined
 }>
@@ -35,6 +37,7 @@ export function readWireError(buffer: Buffer, start: number, end: number): WireE
     hint: fields.get('H'),
     position: position === undefined ? undefined : Number(position),
     context: fields.get('W'),
+    column: fields.get('c'),
     file: fields.get('F'),
   }
   return explainConflict(error, { schema: fields.get('s'), index: fields.get('n') ?? '' })
@@ -46,7 +49,7 @@ export function readWireError(buffer: Buffer, start: number, end: number): WireE
  */
 export function sqlError(error: WireError, cause: unknown = error): AppError {
   const kind = error.sqlstate === sqlstate.insufficientPrivilege ? 'forbidden' : 'invalid'
-  const { severity: _, file: _file, message, ...details } = error
+  const { severity: _, file: _file, column: _column, message, ...details } = error
   return errors.database(kind, message, { ...details, cause })
 }
 

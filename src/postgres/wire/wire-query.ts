@@ -157,8 +157,7 @@ export class WireQuery {
         this.#handler.commandComplete?.(buffer.toString('latin1', start, end - 1))
         break
       case messages.error:
-        this.#error ??= readWireError(buffer, start, end)
-        this.#bound?.giveUp()
+        this.#fail(readWireError(buffer, start, end))
         break
       case messages.parameterDescription:
         this.#bound?.goOn(buffer, start)
@@ -179,6 +178,13 @@ export class WireQuery {
         this.#finish(String.fromCharCode(buffer[start]!) as WireOutcome['transactionStatus'])
         break
     }
+  }
+
+  #fail(error: WireError): void {
+    // The server says why it ends the connection, perhaps in the same read. What it has answered before is whole.
+    if (this.outcomes.length === this.#messageCount) return
+    this.#error ??= error
+    this.#bound?.giveUp()
   }
 
   #copyIn(): void {

@@ -64,6 +64,29 @@ test('a statement tried as a key runs with its rights and is rolled back', async
   assert.deepEqual((await user.sql('select n from t')).rows, [{ n: 7 }])
 })
 
+test('the form offers only rights that mean something here; a copy of an old key can keep the others', async (t) => {
+  const { page, goTo, user, signInAt } = await openConsole(t)
+  const old: Grant[] = [
+    { type: 'apis', apis: ['sql', 'maps'] },
+    { type: 'dataservices', services: ['geocoding'] },
+  ]
+  await keys(user).create({ name: 'old', grants: old })
+  await signInAt('/keys/new')
+  await page.getByRole('group', { name: 'APIs' }).waitFor()
+  const offered = () =>
+    page
+      .getByRole('group', { name: /APIs|Data services/ })
+      .locator('label')
+      .allInnerTexts()
+  assert.deepEqual(await offered(), ['sql'])
+  await goTo('/keys/old/duplicate')
+  await page.getByRole('group', { name: 'Data services' }).waitFor()
+  assert.deepEqual(await offered(), ['sql', 'maps', 'geocoding'])
+  await page.getByLabel('geocoding').uncheck()
+  await page.getByLabel('maps').uncheck()
+  assert.deepEqual(await offered(), ['sql', 'maps', 'geocoding'])
+})
+
 test('a token is hidden until shown; a new token and deletion ask for the name of the key', async (t) => {
   const { page, goTo, user, signInAt } = await openConsole(t)
   const { token } = await keys(user).create({ name: 'robot', grants: grantsOn() })

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { createClient } from '../../../src/client/client.ts'
 import { eventually, type TestUser } from '../../support/service/setup.ts'
 import { assertAccessibleEverywhere } from '../support/axe.ts'
+import { inShell } from '../support/in-shell.ts'
 import { openConsole } from '../support/open-console.ts'
 import { cells, clipboard } from '../support/sql-page.ts'
 
@@ -16,7 +17,7 @@ test('the list describes every table and leads to its rows, columns, indexes and
   const line = page.getByRole('row', { name: 'places' })
   assert.match(
     (await line.innerText()).replace(/\s+/g, ' '),
-    /^places table 50 \d+ KB geometry\(Point,4326\) private /,
+    /^places table about 50 \d+ KB geometry\(Point,4326\) private /,
   )
   await page.getByLabel('Filter tables').fill('plac')
   assert.equal(await page.getByRole('row').count(), 2)
@@ -33,18 +34,6 @@ test('the list describes every table and leads to its rows, columns, indexes and
   await page.getByRole('row', { name: 'Default public default no no no no' }).waitFor()
   await assertAccessibleEverywhere(page)
 
-  await page.getByLabel('Public: readable without a key').click()
-  await page.getByRole('row', { name: 'Default public default public no no no' }).waitFor()
-  await page.locator('.toast', { hasText: 'places is public' }).waitFor()
-  await page.getByRole('button', { name: 'Copy link' }).click()
-  const link = await eventually(async () => {
-    const text = await clipboard(page)
-    assert.match(text, /^http/)
-    return text
-  })
-  const { rows: linked } = (await (await fetch(link)).json()) as { rows: unknown[] }
-  assert.equal(linked.length, 50)
-
   await page.getByRole('button', { name: 'Write SQL' }).click()
   await page.getByRole('menuitem', { name: 'SELECT' }).click()
   await page.locator('.cm-content', { hasText: 'SELECT id, name, the_geom' }).waitFor()
@@ -55,6 +44,45 @@ test('the list describes every table and leads to its rows, columns, indexes and
     const { rows } = await user.sql('select count(the_geom_webmercator)::int as n from places')
     assert.equal(rows[0].n, 50)
   })
+})
+
+test('making a table public asks first, says what it means, and shows addresses that work without a key', async (t) => {
+  const { page, signInAt, user, url } = await openConsole(t)
+  await makePlaces(user, url)
+  await signInAt('/tables/public/places/access')
+  const isPublic = page.getByLabel('Public: readable without a key')
+  await isPublic.click()
+  await page.getByText('Anyone who knows the address can read all rows and columns').waitFor()
+  await assertAccessibleEverywhere(page)
+  await page.getByRole('button', { name: 'Cancel' }).click()
+  assert.equal(await isPublic.isChecked(), false)
+  await isPublic.press('Space')
+  await page.getByRole('button', { name: 'Make public' }).click()
+
+  await page.getByRole('heading', { name: 'places is public' }).waitFor()
+  await assertAccessibleEverywhere(page)
+  await page.getByRole('button', { name: 'Copy: Address of the rows as JSON' }).click()
+  const address = await eventually(async () => {
+    const text = await clipboard(page)
+    assert.match(text, /^http/)
+    return text
+  })
+  const { rows } = (await (await fetch(address)).json()) as { rows: unknown[] }
+  assert.equal(rows.length, 50)
+  const geojson = await page.getByRole('region', { name: 'Address of the rows as GeoJSON' }).innerText()
+  const { features } = (await (await fetch(geojson)).json()) as { features: unknown[] }
+  assert.equal(features.length, 50)
+  const curl = await page.getByRole('region', { name: 'As CSV with curl' }).innerText()
+  assert.match(await inShell(curl, ''), /^id,name,the_geom\r?\n1,place 1,/)
+
+  await page.keyboard.press('Escape')
+  await page.getByRole('row', { name: 'Default public default public no no no' }).waitFor()
+  await page.getByRole('button', { name: 'Public address' }).click()
+  await page.getByRole('heading', { name: 'places is public' }).waitFor()
+  await page.keyboard.press('Escape')
+  await isPublic.click()
+  await page.locator('.toast', { hasText: 'places is private' }).waitFor()
+  assert.equal((await fetch(address)).status, 403)
 })
 
 /** A table with rows, a view, and a key that may read and change the table. */

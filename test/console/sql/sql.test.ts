@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { eventually } from '../../support/service/setup.ts'
 import { assertAccessibleEverywhere } from '../support/axe.ts'
 import { fillSignIn, openConsole } from '../support/open-console.ts'
-import { cells, clipboard, editor, run, summary, write } from '../support/sql-page.ts'
+import { cells, clipboard, editor, resultTabs, run, summary, write } from '../support/sql-page.ts'
 
 test('every digit is kept, NULL differs from an empty string, and a column named 1 keeps its position', async (t) => {
   const { page, signIn } = await openConsole(t)
@@ -142,12 +142,16 @@ test('statements run in order up to the first error; a pinned result stays', asy
   await write(page, "select 1 as a; select ';' as b; select 1 / 0; select 4 as never")
   await page.keyboard.press('Control+Shift+Enter')
   await page.getByRole('alert').getByText('division by zero').waitFor()
-  const tabs = page.getByRole('button', { name: /^(✕ |⋯ )?Result \d/ })
-  assert.deepEqual(await tabs.allTextContents(), ['Result 1', 'Result 2', '✕ Result 3'])
-  await page.getByRole('button', { name: 'Pin Result 2' }).click()
+  const tabs = resultTabs(page)
+  assert.deepEqual(await tabs.allTextContents(), [
+    '1 · select 1 as a',
+    "2 · select ';' as b",
+    '✕ 3 · select 1 / 0',
+  ])
+  await page.getByRole('button', { name: 'Pin result 2' }).click()
   await run(page, 'select 5 as e')
   await eventually(async () => assert.deepEqual(await cells(page), [['5']]))
-  assert.deepEqual(await tabs.allTextContents(), ['Result 2 (pinned)', 'Result 4'])
+  assert.deepEqual(await tabs.allTextContents(), ["2 · select ';' as b (pinned)", '4 · select 5 as e'])
   await tabs.first().click()
   await eventually(async () => assert.deepEqual(await cells(page), [[';']]))
 })

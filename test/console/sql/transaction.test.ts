@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core'
 import { eventually } from '../../support/service/setup.ts'
 import { assertAccessibleEverywhere } from '../support/axe.ts'
 import { openConsole } from '../support/open-console.ts'
-import { cells, run, write } from '../support/sql-page.ts'
+import { cells, resultTabs, run, write } from '../support/sql-page.ts'
 
 const bar = (page: Page) => page.locator('.transaction')
 const button = (page: Page, name: string) => bar(page).getByRole('button', { name, exact: true })
@@ -31,9 +31,7 @@ test('BEGIN opens a transaction that the page shows, until Commit or Roll back',
   assert.deepEqual(await stored(), [2, 3])
   await write(page, 'begin; insert into log values (4); rollback')
   await page.keyboard.press('Control+Shift+Enter')
-  await eventually(async () =>
-    assert.equal(await page.getByRole('button', { name: /^Result \d/ }).count(), 3),
-  )
+  await eventually(async () => assert.equal(await resultTabs(page).count(), 3))
   assert.deepEqual(await stored(), [2, 3])
   assert.equal(await bar(page).count(), 0)
 })

@@ -23,9 +23,12 @@ export async function run(page: Page, text: string): Promise<void> {
   await eventually(async () => {
     const [now] = await shown.allTextContents()
     assert.ok(now && now !== former[0] && !now.startsWith('⋯'), now)
-    assert.ok(await page.getByRole('button', { name: '▶ Run', exact: true }).isEnabled())
+    assert.ok(await page.getByRole('button', { name: '◼ Stop' }).isDisabled())
   }, 30_000)
 }
+
+/** The tabs of the results: `2 · select 1`. */
+export const resultTabs = (page: Page): Locator => page.locator('.run-tabs .draft > button:first-child')
 
 /** The texts of the drawn cells, row by row, without row numbers. */
 export async function cells(page: Page): Promise<string[][]> {

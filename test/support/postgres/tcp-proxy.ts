@@ -4,6 +4,8 @@ import type { TestContext } from 'node:test'
 
 /** One connection of a process to PostgreSQL, as the network between them sees it. */
 export type Flow = {
+  /** As pg_stat_activity has it. */
+  readonly clientPort: () => number
   /** All that the process has sent, as text. */
   readonly sent: () => string
   readonly isOpen: () => boolean
@@ -13,9 +15,11 @@ export type Flow = {
   readonly deliverLate: (delayMs: number) => void
   /** Closes both sides, as a proxy does whose idle time is over. The server notices when it looks at the client next. */
   readonly cut: () => void
-  /** Keeps back what the server sends, until `release`. */
+  /** Keeps back what the server sends, until `release` sends it in one piece. */
   readonly holdAnswers: () => void
   readonly heldBytes: () => number
+  /** The server has closed the connection. The process sees it with the next `release`, if answers are held. */
+  readonly isClosedByServer: () => boolean
   readonly release: () => void
 }
 
@@ -69,8 +73,10 @@ function joinSockets(client: Socket, host: Socket, onSent: (flow: Flow, text: st
   let sent = ''
   let isCut = false
   let held: Buffer[] | undefined
+  let isClosedByServer = false
   let lateMs: number | undefined
   const flow: Flow = {
+    clientPort: () => host.localPort!,
     sent: () => sent,
     isOpen: () => !client.destroyed && !isCut,
     halfOpen: () => {
@@ -89,9 +95,11 @@ function joinSockets(client: Socket, host: Socket, onSent: (flow: Flow, text: st
       held ??= []
     },
     heldBytes: () => (held ?? []).reduce((sum, chunk) => sum + chunk.length, 0),
+    isClosedByServer: () => isClosedByServer,
     release: () => {
-      for (const chunk of held ?? []) client.write(chunk)
+      if (held) client.write(Buffer.concat(held))
       held = undefined
+      if (isClosedByServer) client.end()
     },
   }
   client.on('data', (chunk) => {
@@ -111,7 +119,8 @@ function joinSockets(client: Socket, host: Socket, onSent: (flow: Flow, text: st
     if (lateMs === undefined) host.destroy()
   })
   host.on('close', () => {
-    if (!isCut) client.end()
+    isClosedByServer = true
+    if (!isCut && !held) client.end()
   })
   return flow
 }

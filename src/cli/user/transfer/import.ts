@@ -25,6 +25,7 @@ import { describePlan } from './describe-plan.ts'
 import { showLine } from './failed-line.ts'
 import { formsOf } from './forms.ts'
 import { type ImportInput, openInput } from './import-input.ts'
+import { checkLoadOptions } from './load-options.ts'
 import { loadRows } from './load-rows.ts'
 
 export const importCommand: UserCommand = {
@@ -36,6 +37,19 @@ export const importCommand: UserCommand = {
   ],
   options: {
     append: { type: 'boolean', help: 'add the rows to an existing table; columns are matched by name' },
+    upsert: {
+      type: 'string',
+      value: 'KEY',
+      help: 'update rows whose key is in the table, add the others; KEY is a column or several: a,b',
+    },
+    'skip-bad-rows': { type: 'boolean', help: 'leave out rows that PostgreSQL refuses, up to 1,000' },
+    'max-bad-rows': { type: 'string', value: 'N', help: 'with --skip-bad-rows: fail after so many' },
+    rejects: {
+      type: 'string',
+      value: 'FILE',
+      kind: 'file',
+      help: 'with --skip-bad-rows: save them, to mend and import again',
+    },
     type: {
       type: 'string',
       multiple: true,
@@ -82,6 +96,7 @@ export const importCommand: UserCommand = {
     'CSV and TSV may be compressed (.gz). If something fails, no table and no rows are left.',
   ],
   run: async (call) => {
+    checkLoadOptions(call)
     const file = await openInput(call.args[0]!, dialectOptions(call))
     const reading = await readInput(call, file)
     const wishes = { ...wishesOf(call, file), ...(await formsOf(call, reading)) }
@@ -93,6 +108,9 @@ export const importCommand: UserCommand = {
     })
   },
 }
+
+/** An upsert goes into a table that is there. */
+const isAppended = ({ values }: UserCall) => values.append === true || values.upsert !== undefined
 
 /** What is not given is guessed. */
 function dialectOptions({ values }: UserCall): Partial<CsvDialect> {
@@ -109,14 +127,14 @@ function dialectOptions({ values }: UserCall): Partial<CsvDialect> {
 /** Reads the whole file. Refuses one that COPY would refuse. */
 async function readInput(call: UserCall, file: ImportInput): Promise<FileReading> {
   const [path] = call.args as [string]
-  if (call.values.append && !file.dialect.hasHeader) throw new UsageError(namesMissing(path))
+  if (isAppended(call) && !file.dialect.hasHeader) throw new UsageError(namesMissing(path))
   let rows = () => 0
   const stop = showProgress(call.terminal, () => `reading ${path}: ${formatCount(rows())} rows`)
   const reading = await readTypes(file, (soFar) => {
     rows = () => soFar().inference.rows
   }).finally(stop)
-  const { badLine } = reading.inference
-  if (badLine)
+  const { badLine, isCutShort } = reading.inference
+  if (badLine && (isCutShort || !call.values['skip-bad-rows']))
     throw new FailedError([badLine.message, ...(await showLine(path, file, badLine.line))].join('\n'))
   if (!reading.isEncodingRight)
     throw new UsageError(`${path} is not UTF-8: give its encoding, such as --encoding WIN1252`)
@@ -134,7 +152,8 @@ function wishesOf(call: UserCall, file: ImportInput): ImportWishes {
   return {
     schema,
     table: name,
-    isAppended: call.values.append === true,
+    isAppended: isAppended(call),
+    sendsBad: call.values['skip-bad-rows'] === true,
     names: {},
     types: typeOptions(call, names),
     points: pointsOption(call, names),

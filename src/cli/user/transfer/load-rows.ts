@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sqlOf } from '../../../client/api/copy-upload.ts'
 import { CartageError } from '../../../client/cartage-error.ts'
+import type { CopyAnswer } from '../../../contract/documents.ts'
 import { formatDuration, plural } from '../../../contract/text/format.ts'
 import { type ImportPlan, importStatements } from '../../../file-import/import-plan.ts'
 import { isRewritten } from '../../../file-import/rewrite-rows.ts'
@@ -13,6 +14,8 @@ import { showProgress, transferLine } from '../progress.ts'
 import type { Service } from '../service.ts'
 import { explainCopy } from './failed-line.ts'
 import type { ImportInput } from './import-input.ts'
+import { loadParameters } from './load-options.ts'
+import { tellRejects } from './rejects.ts'
 
 /** Sends the rows and runs the steps after them as a job. */
 export async function loadRows(
@@ -24,7 +27,7 @@ export async function loadRows(
   const { client, signal } = service
   const statements = importStatements(plan)
   const startedAt = performance.now()
-  const count = await store(call, service, file, plan).catch(async (error: unknown) => {
+  const { rows: count, answer } = await store(call, service, file, plan).catch(async (error: unknown) => {
     throw await explainCopy(error, call.args[0]!, file, plan)
   })
   const loaded = performance.now() - startedAt
@@ -33,22 +36,33 @@ export async function loadRows(
   const done = plan.isPrepared ? `prepared for maps in ${prepared}` : `completed in ${prepared}`
   const rows = plural(count, 'row')
   call.terminal.say(`${plan.table}: ${rows} in ${formatDuration(loaded)}, ${done} (job ${job.job_id})`)
-  return { document: { table: plan.table, rows: count, job_id: job.job_id } }
+  const { inserted_rows, updated_rows, rejected_rows, rejected = [] } = answer ?? {}
+  if (updated_rows !== undefined)
+    call.terminal.say(`  ${plural(inserted_rows ?? 0, 'row')} added, ${plural(updated_rows, 'row')} updated`)
+  await tellRejects(call, file, rejected_rows ?? 0, rejected)
+  const counts = { inserted_rows, updated_rows, rejected_rows }
+  return { document: { table: plan.table, rows: count, ...counts, job_id: job.job_id } }
 }
 
-async function store(call: UserCall, service: Service, file: ImportInput, plan: ImportPlan): Promise<number> {
+type Stored = Readonly<{ rows: number; answer: CopyAnswer | undefined }>
+
+async function store(call: UserCall, service: Service, file: ImportInput, plan: ImportPlan): Promise<Stored> {
   const statements = importStatements(plan)
   const { client, signal } = service
   const sql = async (text: string) => (await at(wholeText(text), () => client.sql(text, { signal }))).rows
   await checkImport({ sql }, statements)
-  const copy = async () => (await upload(call, service, file, plan)).total_rows
+  let answer: CopyAnswer | undefined
+  const copy = async () => {
+    answer = await upload(call, service, file, plan)
+    return answer.total_rows
+  }
   const isLost = (error: unknown) =>
     error instanceof CartageError && !signal.aborted && isOutcomeUnknown(error)
-  return storeRows({ sql, copy, isLost, untilBack: () => untilBack(service) }, statements).catch(
-    (error: unknown) => {
-      throw error instanceof ImportInDoubt ? inDoubt(error, call.args[1] ?? call.args[0]!) : error
-    },
-  )
+  const importing = { sql, copy, isLost, untilBack: () => untilBack(service) }
+  const rows = await storeRows(importing, statements).catch((error: unknown) => {
+    throw error instanceof ImportInDoubt ? inDoubt(error, call.args[1] ?? call.args[0]!) : error
+  })
+  return { rows, answer }
 }
 
 /** Asks for a minute whether the service answers. */
@@ -70,12 +84,7 @@ function inDoubt({ cause }: ImportInDoubt, what: string): FailedError {
   )
 }
 
-async function upload(
-  { terminal }: UserCall,
-  { client, signal, url }: Service,
-  file: ImportInput,
-  plan: ImportPlan,
-) {
+async function upload(call: UserCall, { client, signal, url }: Service, file: ImportInput, plan: ImportPlan) {
   const { create, copy } = importStatements(plan)
   const isFar = !/^(localhost|127\.|\[::1\])/.test(new URL(url).hostname)
   const { stream, contentEncoding } = file.upload(plan, isFar)
@@ -83,10 +92,11 @@ async function upload(
   // The size of what is compressed or written anew is not known before.
   const total = (isFar && contentEncoding) || isRewritten(plan) ? undefined : file.bytes
   let sent = 0
-  const stop = showProgress(terminal, () => transferLine(sent, total, startedAt))
+  const stop = showProgress(call.terminal, () => transferLine(sent, total, startedAt))
   const onProgress = ({ bytes }: { bytes: number }) => {
     sent = bytes
   }
-  const options = { create, signal, onProgress, ...(contentEncoding && { contentEncoding }) }
+  const encoding = contentEncoding && { contentEncoding }
+  const options = { create, signal, onProgress, ...encoding, ...loadParameters(call) }
   return at(wholeText(sqlOf({ create, copy })), () => client.copyFrom(copy, stream, options)).finally(stop)
 }

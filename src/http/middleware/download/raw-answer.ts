@@ -8,3 +8,12 @@ export function hijacked(reply: FastifyReply, others: Readonly<Record<string, st
     if (value !== undefined) response.setHeader(name, value)
   return response
 }
+
+/**
+ * Breaks off a started answer, so that no client takes the part for the whole. Without chunked encoding only a reset
+ * shows it.
+ */
+export function breakOff({ socket, chunkedEncoding }: ServerResponse): void {
+  if (chunkedEncoding) socket?.destroy()
+  else socket?.resetAndDestroy()
+}

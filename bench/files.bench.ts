@@ -1,0 +1,42 @@
+import { kinds, openField } from './copy/field.ts'
+import type { Entry } from './frame/entry.ts'
+import { type Frame, inFrame } from './frame/frame.ts'
+import { seconds } from './frame/measure.ts'
+import { ProcessSampler } from './frame/process-use.ts'
+
+// A trial: CARTAGE_BENCH_MB=50 npm run bench -- files-skip-wide
+const megabytes = Number(process.env.CARTAGE_BENCH_MB ?? 500)
+
+const skipEntries: readonly Entry[] = Object.entries(kinds).map(([kindName, kind]) => ({
+  name: `files-skip-${kindName}`,
+  title: `copyfrom with on_error=skip, ${megabytes} MB of ${kindName} rows without a bad one`,
+  baseline: 'copyfrom',
+  unit: 's',
+  aim: '1.15 or less',
+  pairs: 5,
+  prepare: inFrame((frame) => prepareSkip(frame, kind)),
+}))
+
+async function prepareSkip(frame: Frame, kind: (typeof kinds)[keyof typeof kinds]) {
+  const field = await openField(frame, kind, megabytes, ['files'])
+  const peaks: number[] = []
+  const load = async (address: string) => {
+    await field.sql('truncate public.target')
+    await field.sql('checkpoint')
+    return seconds(() =>
+      field.shell(`curl -sSf -X POST -T source.csv -H "Transfer-Encoding: chunked" "${address}"`),
+    )
+  }
+  return {
+    baseline: () => load('$from'),
+    ours: async () => {
+      const sampler = new ProcessSampler(field.pid, 10)
+      const taken = await load('$from&on_error=skip')
+      peaks.push(Math.round(sampler.stop().peakRssMb))
+      return taken
+    },
+    notes: () => `service: peak RSS ${peaks[0]} MB in the first run, ${peaks.at(-1)} MB in the last`,
+  }
+}
+
+export const entries: readonly Entry[] = [...skipEntries]
