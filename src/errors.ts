@@ -333,6 +333,8 @@ export const errors = {
         hint: 'Send BEGIN and COMMIT in the same text',
       },
     ),
+  valueUnfit: (format: string, what: string) =>
+    raise('value-unfit', 'invalid', `The format ${format} cannot hold ${what}`),
   copyElsewhere: () =>
     raise('copy-elsewhere', 'invalid', 'COPY is not possible here', {
       hint: 'Use the endpoints /api/v2/sql/copyfrom and /api/v2/sql/copyto',

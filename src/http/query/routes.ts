@@ -1,7 +1,7 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Format } from '../../contract/formats.ts'
+import { fileFormats, type SqlFormat } from '../../contract/formats.ts'
 import { answerQuery } from '../../query/answer-query.ts'
 import { countRows } from '../../query/count-rows.ts'
 import type { Query } from '../../query/query.ts'
@@ -100,16 +100,19 @@ const smallBytes = 14_000
 
 function setHeaders(reply: FastifyReply, { format, filename }: Query): FastifyReply {
   reply.header('content-type', contentTypes[format]).header('vary', 'Accept-Encoding')
-  if (filename === undefined && format !== 'csv') return reply
+  if (filename === undefined && format !== 'csv' && !isFile(format)) return reply
   const name = filename ?? 'cartodb-query'
   const extension = `.${format}`
   const file = name.toLowerCase().endsWith(extension) ? name : name + extension
   return reply.header('content-disposition', contentDisposition(file))
 }
 
-const contentTypes: Record<Format, string> = {
+const isFile = (format: SqlFormat) => fileFormats.some((known) => known === format)
+
+const contentTypes: Record<SqlFormat, string> = {
   json: 'application/json; charset=utf-8',
   geojson: 'application/json; charset=utf-8',
   csv: 'text/csv; charset=utf-8; header=present',
   ndjson: 'application/x-ndjson; charset=utf-8',
+  arrow: 'application/vnd.apache.arrow.stream',
 }
