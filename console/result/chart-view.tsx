@@ -21,81 +21,102 @@ const kinds: readonly PlotKind[] = ['line', 'bars', 'points']
 const listed = (names: readonly string[]) => names.map((name, at) => ({ name, at }))
 const isPlotted = ({ type }: ResultColumn) => type === 'number' || type === 'date'
 
-type Chosen = Readonly<{ x: number; y: number; other: number | null; measure: GroupMeasure | null }>
+type Chosen = Readonly<{
+  kind: PlotKind
+  x: number
+  y: number
+  other: number | null
+  measure: GroupMeasure | null
+  order: GroupOrder
+}>
 
 /** A chart of a result: one or two columns over another one, or a sum, count or the like for each value of a column. */
 export default function ChartView({ result }: Readonly<{ result: Result }>) {
   const { columns } = result.progress.value
-  const offered = columns.flatMap(({ type, name }, at) => (type === 'geometry' ? [] : [{ at, name }]))
-  const numbers = offered.filter(({ at }) => columns[at]!.type === 'number')
   const [chosen, choose] = useState(() => firstChoice(columns))
-  const [kind, setKind] = useState<PlotKind>('line')
-  const [order, setOrder] = useState<GroupOrder>('largest first')
   const x = columns[chosen.x]
   if (!x) return <Empty>A chart needs a column that is not a geometry.</Empty>
   const isOfCategories = !isPlotted(x)
   const measure = chosen.measure ?? (chosen.y < 0 ? 'count' : isOfCategories ? 'sum' : null)
   const change = (some: Partial<Chosen>) => choose({ ...chosen, ...some })
-  const withRows: readonly string[] = isOfCategories ? groupMeasures : ['each row', ...groupMeasures]
   return (
     <div class="map-view">
       <div class="map-bar">
         {!isOfCategories && (
           <Choice
             label="Chart type"
-            value={kinds.indexOf(kind)}
+            value={kinds.indexOf(chosen.kind)}
             options={listed(kinds)}
-            choose={(at) => setKind(kinds[at ?? 0]!)}
+            choose={(at) => change({ kind: kinds[at ?? 0]! })}
           />
         )}
-        {numbers.length > 0 && (
-          <Choice
-            label="Show"
-            value={withRows.indexOf(measure ?? 'each row')}
-            options={listed(withRows)}
-            choose={(at) =>
-              change({ measure: groupMeasures.find((name) => name === withRows[at ?? 0]) ?? null })
-            }
-          />
-        )}
-        {measure !== 'count' && (
-          <Choice
-            label="Y axis"
-            value={chosen.y}
-            options={numbers}
-            choose={(y) => change({ y: y ?? chosen.y })}
-          />
-        )}
-        {measure === null && (
-          <Choice
-            label="Also"
-            value={chosen.other}
-            options={numbers}
-            choose={(other) => change({ other })}
-            none="none"
-          />
-        )}
-        <Choice
-          label="X axis"
-          value={chosen.x}
-          options={offered}
-          choose={(at) => change({ x: at ?? chosen.x })}
-        />
+        <AxisChoices {...{ columns, chosen, change, measure, isOfCategories }} />
         {isOfCategories && (
           <Choice
             label="Order"
-            value={groupOrders.indexOf(order)}
+            value={groupOrders.indexOf(chosen.order)}
             options={listed(groupOrders)}
-            choose={(at) => setOrder(groupOrders[at ?? 0]!)}
+            choose={(at) => change({ order: groupOrders[at ?? 0]! })}
           />
         )}
       </div>
       {isOfCategories ? (
-        <Categories result={result} chosen={chosen} measure={measure ?? 'count'} order={order} />
+        <Categories result={result} chosen={chosen} measure={measure ?? 'count'} />
       ) : (
-        <Plotted result={result} chosen={chosen} measure={measure} kind={kind} />
+        <Plotted result={result} chosen={chosen} measure={measure} />
       )}
     </div>
+  )
+}
+
+type AxisProps = Readonly<{
+  columns: readonly ResultColumn[]
+  chosen: Chosen
+  change: (some: Partial<Chosen>) => void
+  measure: GroupMeasure | null
+  isOfCategories: boolean
+}>
+
+function AxisChoices({ columns, chosen, change, measure, isOfCategories }: AxisProps) {
+  const offered = columns.flatMap(({ type, name }, at) => (type === 'geometry' ? [] : [{ at, name }]))
+  const numbers = offered.filter(({ at }) => columns[at]!.type === 'number')
+  const measures: readonly string[] = isOfCategories ? groupMeasures : ['each row', ...groupMeasures]
+  const chooseMeasure = (at: number | null) =>
+    change({ measure: groupMeasures.find((name) => name === measures[at ?? 0]) ?? null })
+  return (
+    <>
+      {numbers.length > 0 && (
+        <Choice
+          label="Show"
+          value={measures.indexOf(measure ?? 'each row')}
+          options={listed(measures)}
+          choose={chooseMeasure}
+        />
+      )}
+      {measure !== 'count' && (
+        <Choice
+          label="Y axis"
+          value={chosen.y}
+          options={numbers}
+          choose={(y) => change({ y: y ?? chosen.y })}
+        />
+      )}
+      {measure === null && (
+        <Choice
+          label="Also"
+          value={chosen.other}
+          options={numbers}
+          choose={(other) => change({ other })}
+          none="none"
+        />
+      )}
+      <Choice
+        label="X axis"
+        value={chosen.x}
+        options={offered}
+        choose={(at) => change({ x: at ?? chosen.x })}
+      />
+    </>
   )
 }
 
@@ -111,17 +132,23 @@ function firstChoice(columns: readonly ResultColumn[]): Chosen {
   ]
   const x = places.find((at) => at >= 0) ?? -1
   const y = first(isNumber, x)
-  return { x, y: y >= 0 ? y : first(isNumber), other: null, measure: null }
+  return {
+    kind: 'line',
+    x,
+    y: y >= 0 ? y : first(isNumber),
+    other: null,
+    measure: null,
+    order: 'largest first',
+  }
 }
 
 type PartProps = Readonly<{ result: Result; chosen: Chosen }>
 
 function Categories({
   result,
-  chosen: { x, y },
+  chosen: { x, y, order },
   measure,
-  order,
-}: PartProps & Readonly<{ measure: GroupMeasure; order: GroupOrder }>) {
+}: PartProps & Readonly<{ measure: GroupMeasure }>) {
   const { rows, columns } = result.progress.value
   const of = measure === 'count' ? null : y
   const groups = useLoaded(
@@ -144,10 +171,9 @@ function Categories({
 
 function Plotted({
   result,
-  chosen: { x, y, other },
+  chosen: { kind, x, y, other },
   measure,
-  kind,
-}: PartProps & Readonly<{ measure: GroupMeasure | null; kind: PlotKind }>) {
+}: PartProps & Readonly<{ measure: GroupMeasure | null }>) {
   const { rows, columns } = result.progress.value
   const plot = useLoaded(() => import('./plot.tsx'), [])
   const drawn = [x, y, ...(other === null ? [] : [other])]

@@ -119,36 +119,19 @@ function AddFilter({ columns, first, add, close }: AddProps) {
   return (
     <Dialog title="Filter rows" onClose={close}>
       <form class="stack" onSubmit={submit}>
-        <Field label="Column">
-          {(props) => (
-            <select
-              {...props}
-              value={column.name}
-              onChange={({ currentTarget: { selectedIndex } }) => choose(columns[selectedIndex]!)}
-            >
-              {columns.map(({ name }) => (
-                <option key={name} value={name}>
-                  {name}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
-        <Field label="Condition" help={column.type}>
-          {(props) => (
-            <select
-              {...props}
-              value={operator}
-              onChange={({ currentTarget: { selectedIndex } }) => setOperator(offered[selectedIndex]!)}
-            >
-              {offered.map((each) => (
-                <option key={each} value={each}>
-                  {each}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
+        <SelectField
+          label="Column"
+          names={columns.map(({ name }) => name)}
+          value={column.name}
+          choose={(at) => choose(columns[at]!)}
+        />
+        <SelectField
+          label="Condition"
+          help={column.type}
+          names={offered}
+          value={operator}
+          choose={(at) => setOperator(offered[at]!)}
+        />
         {needsValue(operator) && (
           <Field label="Value">
             {(props) => (
@@ -171,5 +154,33 @@ function AddFilter({ columns, first, add, close }: AddProps) {
         </div>
       </form>
     </Dialog>
+  )
+}
+
+type SelectFieldProps = Readonly<{
+  label: string
+  help?: string
+  names: readonly string[]
+  value: string
+  choose: (at: number) => void
+}>
+
+function SelectField({ label, help, names, value, choose }: SelectFieldProps) {
+  return (
+    <Field label={label} help={help}>
+      {(props) => (
+        <select
+          {...props}
+          value={value}
+          onChange={({ currentTarget }) => choose(currentTarget.selectedIndex)}
+        >
+          {names.map((name) => (
+            <option key={name} value={name}>
+              {name}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
   )
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
+import type { Page } from 'playwright-core'
 import { eventually } from '../../support/service/setup.ts'
 import { assertAccessibleEverywhere } from '../support/axe.ts'
 import { openConsole } from '../support/open-console.ts'
@@ -7,7 +8,7 @@ import { cells, clipboard, run } from '../support/sql-page.ts'
 
 const point = 'ST_SetSRID(ST_MakePoint(2.35, 48.86), 4326)'
 
-test('days, times with and without a zone, geometries and several lines are readable in the grid', async (t) => {
+async function openMoments(t: TestContext): Promise<Readonly<{ page: Page }>> {
   const { page, signIn, user } = await openConsole(t, { context: { timezoneId: 'Europe/Berlin' } })
   await user.sql(
     `create table moments as
@@ -17,6 +18,11 @@ test('days, times with and without a zone, geometries and several lines are read
   )
   await signIn()
   await run(page, 'select * from moments')
+  return { page }
+}
+
+test('days, times with and without a zone, geometries and several lines are readable in the grid', async (t) => {
+  const { page } = await openMoments(t)
   await eventually(async () =>
     assert.deepEqual(await cells(page), [
       [
@@ -37,7 +43,10 @@ test('days, times with and without a zone, geometries and several lines are read
     .and(page.getByTitle('z: timestamp with time zone'))
     .waitFor()
   await assertAccessibleEverywhere(page)
+})
 
+test('copying and the panel of a cell give full values, and a hidden column can be shown', async (t) => {
+  const { page } = await openMoments(t)
   await page.getByRole('grid').focus()
   await page.keyboard.press('Control+a')
   await page.keyboard.press('Control+c')
