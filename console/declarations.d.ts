@@ -14,6 +14,11 @@ declare module 'geodata:countries' {
   const address: string
   export default address
 }
+declare module 'guide:pages' {
+  /** The pages of the documentation for users, as Markdown, by their names. */
+  const pages: Readonly<Record<string, string>>
+  export default pages
+}
 declare module 'topojson-client' {
   type Topology = Readonly<{ objects: Readonly<Record<string, unknown>> }>
   /** Returns the object as GeoJSON. */

@@ -25,10 +25,11 @@ export async function provideConsole() {
 
 /** Everything that the console is made of, for the stamp of the build. */
 export function consoleSources() {
-  return readdirSync(source, { recursive: true })
+  const code = readdirSync(source, { recursive: true })
     .filter((path) => /\.(tsx?|css|html|json)$/.test(path))
     .map((path) => join('console', path))
-    .sort()
+  const texts = ['README.md', ...guideFiles()].map((path) => join('docs', path))
+  return [...code, ...texts].sort()
 }
 
 /** Bundles console/ into `folder`: `index.html`, `assets/` under names with a hash, each also compressed, and `sizes.json`. */
@@ -42,7 +43,7 @@ export async function buildConsole(folder) {
     splitting: true,
     write: false,
     metafile: true,
-    plugins: [oneCore, textStyles, workers, geodata],
+    plugins: [oneCore, textStyles, workers, geodata, guide],
   })
   mkdirSync(join(folder, 'assets'), { recursive: true })
   for (const { path, contents } of outputFiles) writeWithCompressed(path, contents)
@@ -102,7 +103,8 @@ const oneCore = {
   setup(build) {
     build.onLoad(
       {
-        filter: /\/console\/.+\/(page|overlays|more-commands|map-view|table-map|small-map|chart-view)\.tsx?$/,
+        filter:
+          /\/console\/.+\/(page|overlays|more-commands|map-view|table-map|small-map|chart-view|plot)\.tsx?$/,
       },
       ({ path }) => ({
         contents: `${readFileSync(path, 'utf8')}\nimport * as core from '${relative(dirname(path), join(source, 'core.ts'))}'\nexport { core }\n`,
@@ -168,6 +170,32 @@ const geodata = {
     }))
   },
 }
+
+/** `import pages from 'guide:pages'`: the documentation for users. The list of its pages is the first section of docs/README.md. */
+const guide = {
+  name: 'guide',
+  setup(build) {
+    build.onResolve({ filter: /^guide:/ }, ({ path }) => ({ path, namespace: 'guide' }))
+    build.onLoad({ filter: /.*/, namespace: 'guide' }, () => ({
+      contents: JSON.stringify(guidePages()),
+      loader: 'json',
+    }))
+  },
+}
+
+function guidePages() {
+  const [title, , ...sections] = readDoc('README.md').split(/^(## .*)\n/m)
+  const list = sections[0].trim()
+  const pages = guideFiles().map((path) => [basename(path, '.md'), readDoc(path)])
+  return { README: `${title.replace('Documentation', 'Guide')}${list}\n`, ...Object.fromEntries(pages) }
+}
+
+function guideFiles() {
+  const [, , list] = readDoc('README.md').split(/^(## .*)\n/m)
+  return [...list.matchAll(/\]\((.+?\.md)\)/g)].map(([, path]) => path)
+}
+
+const readDoc = (path) => readFileSync(join(root, 'docs', path), 'utf8')
 
 function writeWithCompressed(path, contents) {
   writeFileSync(path, contents)

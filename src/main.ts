@@ -8,7 +8,7 @@ export async function main(args: readonly string[]): Promise<number> {
   // First of all: the first process of a container does not even die of a signal without a handler.
   const signal = parts && toldToStop()
   const unknown = unknownVariables()
-  if (unknown.length > 0) talk(`not a variable of Cartage, so without effect: ${unknown.join(', ')}`)
+  if (unknown.length > 0) talk(`unknown variables, ignored: ${unknown.join(', ')}`)
   try {
     // Neither loads the code of the other.
     if (!parts || !signal) return await (await import('./cli/operator/main.ts')).runCommandLine(args)

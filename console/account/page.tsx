@@ -1,6 +1,7 @@
 import { requestJson } from '../api/request.ts'
 import { session } from '../api/session.ts'
 import { serviceAddress } from '../parts/browser/address.ts'
+import { hrefOf } from '../parts/browser/route.ts'
 import { adoptStyles } from '../parts/browser/styles.ts'
 import { formatTime } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
@@ -67,7 +68,8 @@ function Known({ base_url, created_at, ...size }: Me['user_data']) {
       <section class="panel stack" aria-labelledby="service">
         <h2 id="service">Service</h2>
         <p>
-          Base URL of the API: <code>{base_url}</code>. <a href={`${serviceAddress}/docs`}>API reference</a>
+          Base URL of the API: <code>{base_url}</code>. <a href={`${serviceAddress}/docs`}>API reference</a>,{' '}
+          <a href={hrefOf('/guide')}>guide</a>
         </p>
         <p>Account created {formatTime(created_at)}.</p>
         <RatePanel />

@@ -45,6 +45,7 @@ export const pages: readonly Page[] = [
     needs: 'account',
     load: () => import('../account/page.tsx'),
   },
+  { name: 'guide', label: 'Guide', key: 'h', needs: 'account', load: () => import('../guide/page.tsx') },
   {
     name: 'operator',
     label: 'Operator',

@@ -54,8 +54,8 @@ export function TokenPanel({ of: key, statement }: Readonly<{ of: KeyDocument; s
       </div>
       {!isWithToken && (
         <p class="muted small">
-          The example reads the token from the variable CARTAGE_API_KEY. That keeps it out of shell history
-          and logs.
+          The example reads the token from the variable CARTAGE_API_KEY, which keeps it out of shell history
+          and logs. To set it in a shell: <code>read -rs CARTAGE_API_KEY</code>, paste the token, Enter.
         </p>
       )}
     </section>

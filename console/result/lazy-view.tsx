@@ -1,6 +1,7 @@
 import type { ComponentType } from 'preact'
 import type { Geometry } from '../geo/ewkb.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
+import { LoadMap } from './map-loading.tsx'
 import type { Result } from './result.ts'
 import type { ResultLook } from './result-look.ts'
 
@@ -10,7 +11,8 @@ type Loader = () => Promise<{ default: ComponentType<ViewProps> }>
 /** A view whose code is loaded when it is opened. */
 export function LazyView({ load, ...props }: ViewProps & Readonly<{ load: Loader }>) {
   const loaded = useLoaded(load, [load])
-  return <Load from={loaded}>{({ default: View }) => <View {...props} />}</Load>
+  const Loading = load === loadMap ? LoadMap : Load
+  return <Loading from={loaded}>{({ default: View }) => <View {...props} />}</Loading>
 }
 
 export const loadMap: Loader = () => ifMapsAreDrawn(() => import('./map/map-view.tsx'))
@@ -27,7 +29,7 @@ const loadSmallMap = () => ifMapsAreDrawn(() => import('./map/small-map.tsx'))
 /** One shape on a small map. */
 export function LazySmallMap(props: Readonly<{ shape: Geometry }>) {
   const loaded = useLoaded(loadSmallMap, [])
-  return <Load from={loaded}>{({ default: SmallMap }) => <SmallMap {...props} />}</Load>
+  return <LoadMap from={loaded}>{({ default: SmallMap }) => <SmallMap {...props} />}</LoadMap>
 }
 
 const loadTableMap = () => ifMapsAreDrawn(() => import('./map/table-map.tsx'))
@@ -35,5 +37,5 @@ const loadTableMap = () => ifMapsAreDrawn(() => import('./map/table-map.tsx'))
 /** A table of any size on a map. */
 export function LazyTableMap(props: Readonly<{ schema: string; name: string }>) {
   const loaded = useLoaded(loadTableMap, [])
-  return <Load from={loaded}>{({ default: TableMap }) => <TableMap {...props} />}</Load>
+  return <LoadMap from={loaded}>{({ default: TableMap }) => <TableMap {...props} />}</LoadMap>
 }

@@ -1,4 +1,4 @@
-import { signal } from '@preact/signals'
+import { computed, signal } from '@preact/signals'
 import { toast } from '../parts/toast.tsx'
 import type { CellPosition, CellSelection } from './grid/grid-selection.ts'
 import type { Result } from './result.ts'
@@ -8,6 +8,13 @@ export type ResultViewName = 'grid' | 'map' | 'chart' | 'messages'
 
 /** More rows are sorted by the server. */
 const mostSorted = 200_000
+
+type LookOptions = Readonly<{
+  /** Sorts all rows elsewhere, instead of those that the browser has. */
+  sort?: (column: number) => void
+  /** The look of an earlier result with the same columns. */
+  former?: ResultLook | undefined
+}>
 
 /** The view state of a result. It stays when another result is shown meanwhile. */
 export class ResultLook {
@@ -19,16 +26,43 @@ export class ResultLook {
   readonly isOpen = signal(false)
   /** The column of a requested sort that only the service can do. */
   readonly wantedOrder = signal<number | undefined>(undefined)
+  /** Columns that the user has shown or hidden, by their place. */
+  readonly #chosen = signal<ReadonlyMap<number, boolean>>(new Map())
+  /** The columns that the grid leaves out. */
+  readonly hidden = computed<ReadonlySet<number>>(() => {
+    const { columns } = this.#result.progress.value
+    const isTwice = columns.some(({ name }) => name === 'the_geom')
+    const isHidden = (name: string, at: number) =>
+      !(this.#chosen.value.get(at) ?? !(isTwice && name === 'the_geom_webmercator'))
+    return new Set(columns.flatMap(({ name }, at) => (isHidden(name, at) ? [at] : [])))
+  })
   readonly #result: Result
+  readonly #sortElsewhere: LookOptions['sort']
   #isReordered = false
 
-  constructor(result: Result) {
+  constructor(result: Result, { sort, former }: LookOptions = {}) {
     this.#result = result
+    this.#sortElsewhere = sort
+    if (!former) return
+    this.view.value = former.view.peek()
+    this.#chosen.value = former.#chosen.peek()
   }
 
   select(selection: CellSelection): void {
     this.selection.value = selection
     this.focus.value = selection.focus
+  }
+
+  /** One column stays. */
+  toggleColumn(column: number): void {
+    const { columns } = this.#result.progress.value
+    const isShown = this.hidden.value.has(column)
+    if (!isShown && this.hidden.value.size === columns.length - 1) return
+    this.#chosen.value = new Map(this.#chosen.value).set(column, isShown)
+  }
+
+  showAllColumns(): void {
+    this.#chosen.value = new Map(this.#result.progress.value.columns.map((_, at) => [at, true]))
   }
 
   open(): void {
@@ -37,6 +71,7 @@ export class ResultLook {
 
   /** Cycles: ascending, descending, original order. */
   async sortBy(column: number): Promise<void> {
+    if (this.#sortElsewhere) return this.#sortElsewhere(column)
     const { rows } = this.#result.progress.value
     if (this.#result.state.value === 'running') return toast('Wait until all rows have arrived, then sort')
     if (rows > mostSorted || this.#result.state.value !== 'done') {
@@ -54,6 +89,7 @@ export class ResultLook {
   async find(text: string): Promise<boolean> {
     const { row } = this.selection.value.focus
     const found = await this.#result.ask('find', { text, from: row + 1 })
+    if (found && this.hidden.value.has(found.column)) this.toggleColumn(found.column)
     if (found) this.select({ anchor: found, focus: found })
     return found !== null
   }

@@ -4,23 +4,19 @@ import { isOverTime } from '../api/api-error.ts'
 import type { Credential } from '../api/credential.ts'
 import { adoptStyles } from '../parts/browser/styles.ts'
 import { useCommands } from '../parts/commands.ts'
-import { copyText } from '../parts/controls/copy-button.tsx'
-import { Menu } from '../parts/controls/menu.tsx'
 import { Tabs, tabPanel } from '../parts/controls/tabs.tsx'
 import { formatBytes, formatCount, formatDuration, plural } from '../parts/format.ts'
 import { Empty, ErrorNotice, Notice } from '../parts/notice.tsx'
 import { toast } from '../parts/toast.tsx'
-import { type DownloadFormat, downloadFormats, startDownload } from './download.ts'
+import { type DownloadFormat, startDownload } from './download.ts'
 import { CellPanel } from './grid/cell-panel.tsx'
-import { copyFormats, copySelection } from './grid/clipboard.ts'
-import { Find } from './grid/find.tsx'
 import { Grid } from './grid/grid.tsx'
-import { rangeOf } from './grid/grid-selection.ts'
 import { SortNotice } from './grid/sort-notice.tsx'
 import { LazyView, loadChart, loadMap } from './lazy-view.tsx'
 import css from './result.css' with { type: 'text' }
 import type { Result, ServerOrder } from './result.ts'
 import type { ResultLook, ResultViewName } from './result-look.ts'
+import { ResultMenus } from './result-menus.tsx'
 
 adoptStyles(css)
 
@@ -33,6 +29,8 @@ export type ResultViewProps = Readonly<{
   errorActs?: ComponentChildren
   /** The statement that a download runs again, and its key. */
   source: Readonly<{ text: string; credential: Credential & { kind: 'key' } }>
+  /** Another search than that of the rows in the browser. */
+  find?: ComponentChildren
   /** Runs the statement again with this order. */
   sortOnServer?: (order: ServerOrder) => void
 }>
@@ -73,7 +71,7 @@ export function ResultView(props: ResultViewProps) {
         />
         <span class="grow" />
         <Summary {...props} />
-        <ResultMenus result={result} look={look} download={download} />
+        <ResultMenus result={result} look={look} download={download} find={props.find} />
       </div>
       <div class="result-notices">
         <OutcomeNotice {...props} />
@@ -94,11 +92,11 @@ function viewsOf(result: Result): readonly Readonly<{ name: ResultViewName; labe
   const messages = messagesOf(result).length
   const { rows, columns } = result.progress.value
   const isComplete = result.state.value !== 'running' && rows > 0
-  const hasType = (...types: string[]) => isComplete && columns.some(({ type }) => types.includes(type))
+  const has = (isIt: (type: string) => boolean) => isComplete && columns.some(({ type }) => isIt(type))
   return [
     { name: 'grid', label: 'Grid' },
-    ...(hasType('geometry') ? ([{ name: 'map', label: 'Map' }] as const) : []),
-    ...(hasType('number') ? ([{ name: 'chart', label: 'Chart' }] as const) : []),
+    ...(has((type) => type === 'geometry') ? ([{ name: 'map', label: 'Map' }] as const) : []),
+    ...(has((type) => type !== 'geometry') ? ([{ name: 'chart', label: 'Chart' }] as const) : []),
     { name: 'messages', label: messages > 0 ? `Messages (${messages})` : 'Messages' },
   ]
 }
@@ -163,39 +161,6 @@ function useElapsed({ elapsedMs, startedAt }: Result): number {
     return () => clearInterval(timer)
   }, [final])
   return final ?? Math.max(0, now - startedAt)
-}
-
-type MenusProps = Pick<ResultViewProps, 'result' | 'look'> &
-  Readonly<{ download: (format: DownloadFormat) => Promise<void> }>
-
-function ResultMenus({ result, look, download }: MenusProps) {
-  const { rows } = result.progress.value
-  const copyAs = (format: (typeof copyFormats)[number]) =>
-    copySelection(result, rangeOf(look.selection.value), format).then(
-      (text) => copyText(text, 'Copied'),
-      (error: Error) => toast(error.message),
-    )
-  return (
-    <>
-      {rows > 0 && <Find look={look} />}
-      {rows > 0 && (
-        <Menu
-          label="Copy ▾"
-          items={[
-            { note: 'Copies the selected cells. Ctrl+A in the grid selects all.' },
-            ...copyFormats.map((format) => ({ label: `Copy as ${format}`, run: () => void copyAs(format) })),
-          ]}
-        />
-      )}
-      <Menu
-        label="Download ▾"
-        items={[
-          { note: 'Runs the statement again and saves all rows as a file.' },
-          ...downloadFormats.map((format) => ({ label: format.label, run: () => void download(format) })),
-        ]}
-      />
-    </>
-  )
 }
 
 function OutcomeNotice({ result, errorActs }: ResultViewProps) {

@@ -48,6 +48,9 @@ function FirstSteps() {
           <strong>Or write CREATE TABLE above</strong> and press <kbd>Ctrl+Enter</kbd>.
         </li>
       </ol>
+      <p>
+        The <a href={hrefOf('/guide')}>guide</a> has a tutorial and explains every page.
+      </p>
       {error !== undefined && <ErrorNotice error={error} />}
     </div>
   )
@@ -58,9 +61,9 @@ function Examples() {
     <div class="begin">
       <h2>Examples for the table countries</h2>
       <ul>
-        {sampleQueries.map(({ title, text }) => (
+        {sampleQueries.map(({ title, draft, text }) => (
           <li key={title}>
-            <button type="button" aria-label={`Run: ${title}`} onClick={() => runExample(title, text)}>
+            <button type="button" aria-label={`Run: ${title}`} onClick={() => runExample(draft, text)}>
               ▶ Run
             </button>
             <strong> {title}</strong>
@@ -73,8 +76,8 @@ function Examples() {
   )
 }
 
-function runExample(title: string, text: string): void {
-  addDraft(text, title)
+function runExample(draft: string, text: string): void {
+  addDraft(text, draft)
   const statements = [{ text, from: 0, to: text.length }]
   void runStatements({ draftId: currentDraft.value!.id, statements, as: currentRunAs() })
 }
@@ -88,9 +91,10 @@ const hasSample = ({ tables, searchPath: [first] }: Catalog) =>
       ['name', 'area_km2', 'the_geom'].every((wanted) => columns.some((column) => column.name === wanted)),
   )
 
-const sampleQueries: readonly Readonly<{ title: string; text: string }>[] = [
+const sampleQueries: readonly Readonly<{ title: string; draft: string; text: string }>[] = [
   {
     title: 'The largest countries',
+    draft: 'largest',
     text: `SELECT name, area_km2
 FROM countries
 ORDER BY area_km2 DESC
@@ -98,6 +102,7 @@ LIMIT 10`,
   },
   {
     title: 'The neighbours of Germany, for the map',
+    draft: 'neighbours',
     text: `SELECT neighbour.name, neighbour.the_geom
 FROM countries AS germany
 JOIN countries AS neighbour ON ST_Intersects(germany.the_geom, neighbour.the_geom)
@@ -105,6 +110,7 @@ WHERE germany.name = 'Germany' AND neighbour.name <> 'Germany'`,
   },
   {
     title: 'How far every country is from Nairobi, in km',
+    draft: 'distances',
     text: `SELECT name, the_geom,
   round(ST_Distance(the_geom::geography, 'POINT(36.82 -1.29)'::geography) / 1000) AS km
 FROM countries

@@ -2,47 +2,130 @@ import { useEffect, useState } from 'preact/hooks'
 import type { KeyCredential } from '../api/credential.ts'
 import { narrowKeyName } from '../api/narrow-key.ts'
 import { session } from '../api/session.ts'
-import { quotedTable, shownTable, type Table } from '../api/tables.ts'
+import { packStatement } from '../api/share.ts'
+import { readRows } from '../api/sql.ts'
+import { readColumns, shownTable, type Table, type TableColumn } from '../api/tables.ts'
+import { navigate } from '../parts/browser/route.ts'
 import { useCommands } from '../parts/commands.ts'
+import { formatCount, plural } from '../parts/format.ts'
+import { tell } from '../parts/live.tsx'
+import { useLoaded } from '../parts/loading.tsx'
 import { Result } from '../result/result.ts'
 import { ResultLook } from '../result/result-look.ts'
 import { ResultView } from '../result/result-view.tsx'
+import { RowFilters, TableFind } from './row-filters.tsx'
+import { allRows, isNarrowed, type RowsStatement, statementOfRows, type WantedRows } from './table-rows.ts'
 
 const mostRows = 10_000
 
-/** The first rows of a table, as they arrive. */
-export function Preview({ table, who }: Readonly<{ table: Table; who: KeyCredential }>) {
-  const [shown, show] = useState<Readonly<{ result: Result; look: ResultLook }> | undefined>(undefined)
-  useEffect(() => {
-    const result = new Result(`select * from ${quotedTable(table)} limit ${mostRows}`, who)
-    show({ result, look: new ResultLook(result) })
-    return () => result.drop()
-  }, [who, table.schema, table.name])
+type PreviewProps = Readonly<{ table: Table; who: KeyCredential }>
+
+/** The first rows of a table, as they arrive. Finding, filtering and sorting are done by the database, over all rows. */
+export function Preview({ table, who }: PreviewProps) {
+  const columns = useLoaded((signal) => readColumns(table, signal), [table.schema, table.name]).value ?? []
+  const [wanted, want] = useState(allRows)
+  const shown = useShownRows({ table, who }, wanted, want, columns)
   const stop = () => shown?.result.stop()
   useCommands([{ name: 'Stop reading rows', keys: 'Ctrl+.', run: stop }])
   if (!shown) return null
-  const isRunning = shown.result.state.value === 'running'
+  const { result, look, statement } = shown
+  const focused = () => result.progress.peek().columns[look.selection.peek().focus.column]?.name
   return (
     <>
       <div class="row preview-bar">
-        <span class="muted small">
-          Shows up to {mostRows.toLocaleString('en-US')} rows. Download includes all rows of{' '}
-          {shownTable(table)}.
-        </span>
-        {isRunning && (
+        <Matches table={table} who={who} {...shown} />
+        {result.state.value === 'running' && (
           <button type="button" onClick={stop}>
             Stop
           </button>
         )}
+        <span class="grow" />
+        <RowFilters columns={columns} wanted={wanted} want={want} focused={focused} />
+        <button type="button" onClick={() => void openInEditor(statement)}>
+          Open as SQL
+        </button>
       </div>
       <ResultView
-        result={shown.result}
-        look={shown.look}
+        result={result}
+        look={look}
         asLabel={
           who.token === null ? 'anonymous' : who.token === session.value?.token ? 'you' : narrowKeyName(table)
         }
-        source={{ text: `select * from ${quotedTable(table)}`, credential: who }}
+        source={{ text: statement.whole, credential: who }}
+        find={<TableFind wanted={wanted} want={want} />}
       />
     </>
   )
+}
+
+type ShownRows = Readonly<{
+  result: Result
+  look: ResultLook
+  statement: RowsStatement
+  wanted: WantedRows
+}>
+
+/** Reads the rows again whenever others are wanted. */
+function useShownRows(
+  { table, who }: PreviewProps,
+  wanted: WantedRows,
+  want: (wanted: WantedRows) => void,
+  columns: readonly TableColumn[],
+): ShownRows | undefined {
+  const [shown, show] = useState<ShownRows | undefined>(undefined)
+  useEffect(() => {
+    const statement = statementOfRows(table, wanted, columns, mostRows)
+    const { params } = statement
+    const result = new Result(statement.text, who, params.length > 0 ? { params } : {})
+    const sort = (column: number) => want(sortedBy(wanted, result.progress.peek().columns[column]!.name))
+    const look = new ResultLook(result, { sort, former: shown?.look })
+    const { order } = wanted
+    const at = columns.findIndex(({ name }) => name === order?.column)
+    if (order && at >= 0) look.order.value = { column: at, isDescending: order.isDescending }
+    show({ result, look, statement, wanted })
+    return () => result.drop()
+  }, [who, table.schema, table.name, wanted])
+  return shown
+}
+
+/** Cycles: ascending, descending, no order. */
+function sortedBy(wanted: WantedRows, column: string): WantedRows {
+  const isSame = wanted.order?.column === column
+  const isLast = isSame && wanted.order?.isDescending
+  return { ...wanted, order: isLast ? null : { column, isDescending: isSame } }
+}
+
+/** How many rows match. If more than the shown ones do, they are counted. */
+function Matches({ table, who, result, statement, wanted }: PreviewProps & ShownRows) {
+  const isNarrow = isNarrowed(wanted)
+  const { rows } = result.progress.value
+  const isDone = result.state.value === 'done'
+  const isCut = isDone && rows >= mostRows
+  const { count, params } = statement
+  const counted = useLoaded(
+    async (signal) =>
+      isNarrow && isCut ? (await readRows<{ n: number }>(count, { params, as: who, signal }))[0]?.n : rows,
+    [result, isCut, isDone],
+  )
+  const isKnown = isDone && isNarrow && !counted.isLoading && counted.error === undefined
+  const matches = isKnown ? plural(counted.value ?? rows, 'row matches', 'rows match') : undefined
+  useEffect(() => {
+    if (matches) tell(matches)
+  }, [matches])
+  const all = `Shows up to ${formatCount(mostRows)} rows. Download includes all rows of ${shownTable(table)}.`
+  return (
+    <span class="muted small" data-testid="matches">
+      {isNarrow ? (matches ?? whyUncounted(isCut, counted.error)) : all}
+      {isNarrow && isCut && ` · the first ${formatCount(mostRows)} are shown, Download includes all`}
+    </span>
+  )
+}
+
+function whyUncounted(isCut: boolean, error: unknown): string {
+  if (error !== undefined) return `More than ${formatCount(mostRows)} rows match: counting them failed`
+  return isCut ? 'Counting the rows that match…' : 'Searching…'
+}
+
+async function openInEditor({ whole }: RowsStatement): Promise<void> {
+  navigate(`/sql#s=${await packStatement(`${whole} limit 1000`)}`)
 }

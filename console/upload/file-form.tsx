@@ -182,7 +182,7 @@ function FormsForm({ planned, wanted, want }: WantProps & Pick<FormProps, 'plann
         <Pick
           label="Dates"
           value={wanted.dates ?? ''}
-          options={{ '': 'As the file tells, else text', dmy: 'Day first', mdy: 'Month first' }}
+          options={{ '': 'Detect, else text', dmy: 'Day first', mdy: 'Month first' }}
           pick={(dates) => want({ ...wanted, dates: (dates || undefined) as WantedImport['dates'] })}
         />
       )}
@@ -190,7 +190,7 @@ function FormsForm({ planned, wanted, want }: WantProps & Pick<FormProps, 'plann
         <Pick
           label="Numbers"
           value={wanted.decimals ?? ''}
-          options={{ '': 'As the file tells, else text', comma: 'Decimal comma', point: 'Decimal point' }}
+          options={{ '': 'Detect, else text', comma: 'Decimal comma', point: 'Decimal point' }}
           pick={(decimals) =>
             want({ ...wanted, decimals: (decimals || undefined) as WantedImport['decimals'] })
           }

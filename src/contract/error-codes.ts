@@ -62,6 +62,13 @@ export const errorCodes = [
   'cancel-refused',
   'statement-not-stopped',
   'idempotency-key-reused',
+  // imports
+  'import-invalid',
+  'import-not-found',
+  'import-finished',
+  'import-too-large',
+  'import-slots-used',
+  'imports-disabled',
   // copy
   'copy-refused',
   'parser-unavailable',

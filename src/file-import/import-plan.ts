@@ -161,11 +161,19 @@ export function findPoints(columns: readonly Pick<ImportColumn, 'name' | 'type'>
 export const isNumber = (type: string) =>
   /^(bigint|integer|smallint|double precision|real|numeric)\b/.test(type)
 
-/** The line for a shell that loads what is not read here: other formats, and GeoJSON that is too large. */
-export function ogr2ogrLine(
-  file: string,
-  to: Readonly<{ sqlUrl: string; username: string; table: string }>,
-): string {
+/**
+ * The line for a shell that loads what is not read here: other formats, and GeoJSON that is too large. Without
+ * GEOMETRY_NAME, GDAL would name the geometry as in the file, which its Carto driver then does not find in the table.
+ */
+export function ogr2ogrLine(file: string, to: Readonly<{ sqlUrl: string; username: string }>): string {
+  const table = tableName(file.replace(/(\.(shp|gdb|tar))?\.\w+$/i, ''))
   return `CARTO_API_URL=${quoteShell(to.sqlUrl)} CARTO_API_KEY="$CARTAGE_API_KEY" \\
-  ogr2ogr -f CARTO ${quoteShell(`CARTO:${to.username}`)} ${quoteShell(file)} -nln ${quoteShell(to.table)} -t_srs EPSG:4326`
+  ogr2ogr -f CARTO ${quoteShell(`CARTO:${to.username}`)} ${quoteShell(archiveFolder(file) + file)} -nln ${quoteShell(table)} \\
+  -t_srs EPSG:4326 -lco GEOMETRY_NAME=the_geom`
+}
+
+/** GDAL reads the files in an archive under these paths. */
+function archiveFolder(file: string): string {
+  if (/\.zip$/i.test(file)) return '/vsizip/'
+  return /\.(tar|tgz|tar\.gz)$/i.test(file) ? '/vsitar/' : ''
 }

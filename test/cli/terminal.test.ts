@@ -32,10 +32,7 @@ test('elsewhere the log is JSON lines', async (t) => {
 
 test('an unknown CARTAGE_ variable is told, with the one that may be meant', async () => {
   const { err } = await cartage({ CARTAGE_PROT: '9', CARTAGE_WHATEVER: 'x' }, '--help')
-  assert.equal(
-    err,
-    'warning: not a variable of Cartage, so without effect: CARTAGE_PROT (CARTAGE_PORT?), CARTAGE_WHATEVER\n',
-  )
+  assert.equal(err, 'warning: unknown variables, ignored: CARTAGE_PROT (CARTAGE_PORT?), CARTAGE_WHATEVER\n')
 })
 
 test('what is logged cannot steer the terminal', () => {

@@ -87,6 +87,13 @@ test('the reference at /docs can be read and tried out without any other host', 
   const html = await page.text()
   const files = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, file]) => new URL(file!, page.url))
   assert.ok(files.length > 3)
+  assert.match(html, /<title>Cartage API<\/title>/)
+  const initializer = await (
+    await fetch(files.find(({ pathname }) => pathname.includes('initializer'))!)
+  ).text()
+  const [, logo = ''] = /data:image\/svg\+xml;base64,([\w+/=]+)/.exec(initializer) ?? []
+  assert.match(Buffer.from(logo, 'base64').toString(), />Cartage API<\/text>/)
+  assert.doesNotMatch(html, /favicon-\d+x/, 'the icon is that of Cartage')
   for (const file of files) {
     assert.equal(file.origin, new URL(url).origin)
     assert.equal((await fetch(file)).status, 200, file.pathname)

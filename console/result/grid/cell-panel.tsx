@@ -1,10 +1,11 @@
 import { useState } from 'preact/hooks'
 import { CopyButton } from '../../parts/controls/copy-button.tsx'
-import { formatCount } from '../../parts/format.ts'
+import { formatCount, formatTime } from '../../parts/format.ts'
 import { useLoaded } from '../../parts/loading.tsx'
 import type { Result } from '../result.ts'
 import type { ResultLook } from '../result-look.ts'
 import type { ResultColumn } from '../worker/protocol.ts'
+import { shownTime } from '../worker/shown-cell.ts'
 import { CellGeometry } from './cell-geometry.tsx'
 
 /** The full value of a cell: JSON as a tree, a geometry as WKT and on a map, anything else as text. */
@@ -21,7 +22,7 @@ export function CellPanel({ result, look }: Readonly<{ result: Result; look: Res
     <aside class="cell-panel" aria-label={`${about.name}, row ${row + 1}`}>
       <div class="row">
         <strong class="grow">{about.name}</strong>
-        <CopyButton text={text ?? ''} />
+        <CopyButton text={copied(text, about)} label={about.type === 'geometry' ? 'Copy EWKB' : 'Copy'} />
         <button type="button" class="quiet square" aria-label="Close the cell" onClick={close}>
           ✕
         </button>
@@ -38,16 +39,37 @@ export function CellPanel({ result, look }: Readonly<{ result: Result; look: Res
   )
 }
 
+const copied = (text: string | null, { type, pgtype }: ResultColumn) =>
+  type === 'date' ? shownTime(text ?? '', pgtype) : (text ?? '')
+
 function Value({ text, column }: Readonly<{ text: string | null; column: ResultColumn }>) {
   if (text === null) return <em class="muted">NULL</em>
   if (text === '') return <em class="muted">empty string</em>
   if (column.type === 'geometry') return <CellGeometry hex={text} />
+  if (column.type === 'date') return <Time text={text} pgtype={column.pgtype} />
   const isJson = /^jsonb?$/.test(column.pgtype ?? '') && text.length <= longestTree
   const tree = isJson ? parse(text) : undefined
   return typeof tree === 'object' && tree !== null ? (
     <Tree value={tree} isOpenAtFirst />
   ) : (
     <LongText text={text} />
+  )
+}
+
+/** A time with a zone is also shown in the zone of this computer. */
+function Time({ text, pgtype }: Readonly<{ text: string; pgtype: string | undefined }>) {
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
+  const isHere = pgtype === 'timestamptz' && !Number.isNaN(Date.parse(text))
+  return (
+    <>
+      <pre>{shownTime(text, pgtype)}</pre>
+      {pgtype === 'timestamp' && <p class="small muted">This type has no time zone.</p>}
+      {isHere && (
+        <p class="small muted">
+          {formatTime(text)} in {zone}, the time zone of this computer
+        </p>
+      )}
+    </>
   )
 }
 

@@ -13,6 +13,7 @@ export class GridColumns {
   #widths: number[] = []
   #offsets: number[] = [0]
   readonly #chosen = new Set<number>()
+  #hidden: ReadonlySet<number> = new Set()
   readonly #kept: Readonly<Record<string, number>>
 
   /** `kept`: widths that the user has chosen, by column name. */
@@ -29,7 +30,16 @@ export class GridColumns {
   }
 
   width(column: number): number {
-    return this.#widths[column]!
+    return this.#hidden.has(column) ? 0 : this.#widths[column]!
+  }
+
+  isHidden(column: number): boolean {
+    return this.#hidden.has(column)
+  }
+
+  hide(columns: ReadonlySet<number>): void {
+    this.#hidden = columns
+    this.#place()
   }
 
   offset(column: number): number {
@@ -44,7 +54,9 @@ export class GridColumns {
         this.#widths[at] = this.#kept[name]!
         continue
       }
-      const longest = Math.max(...rows.map((row) => measure((row[at] ?? 'NULL').slice(0, 60), fonts.cell)))
+      const longest = Math.max(
+        ...rows.map((row) => measure(inOneLine(row[at] ?? 'NULL').slice(0, 60), fonts.cell)),
+      )
       const needed = Math.ceil(Math.max(longest, measure(name, fonts.header) + signWidth)) + padding
       this.#widths[at] = Math.min(Math.max(needed, this.#widths[at] ?? 0, narrowest), widest)
     }
@@ -76,9 +88,12 @@ export class GridColumns {
 
   #place(): void {
     this.#offsets = [0]
-    for (const width of this.#widths) this.#offsets.push(this.#offsets.at(-1)! + width)
+    for (const column of this.#widths.keys()) this.#offsets.push(this.#offsets.at(-1)! + this.width(column))
   }
 }
+
+/** The text of a cell: each line break is a sign. */
+export const inOneLine = (text: string) => text.replace(/\r?\n/g, ' ⏎ ')
 
 let canvas: CanvasRenderingContext2D | null | undefined
 

@@ -9,6 +9,8 @@ export class GridRows {
   readonly #result: Result
   readonly #changed: () => void
   readonly #blocks = new Map<number, readonly ResultRow[]>()
+  /** Shown until they have been read again. */
+  readonly #outdated = new Map<number, readonly ResultRow[]>()
   readonly #asked = new Set<number>()
 
   /** `head`: the first rows, if known. */
@@ -23,13 +25,21 @@ export class GridRows {
     const block = Math.floor(row / blockRows)
     const found = this.#blocks.get(block)?.[row % blockRows]
     if (!found) this.#fetch(block)
-    return found
+    return found ?? this.#outdated.get(block)?.[row % blockRows]
   }
 
   /** Call it after the order changed, or when a block may have more rows. */
   forget(): void {
+    this.#outdated.clear()
     this.#blocks.clear()
     this.#asked.clear()
+  }
+
+  /** Call it when the rows are the same, but shown in another way. */
+  renew(): void {
+    const known = [...this.#blocks]
+    this.forget()
+    for (const [block, rows] of known) this.#outdated.set(block, rows)
   }
 
   async #fetch(block: number): Promise<void> {
@@ -37,6 +47,7 @@ export class GridRows {
     this.#asked.add(block)
     const rows = await this.#result.ask('rows', { from: block * blockRows, count: blockRows })
     if (!this.#asked.delete(block)) return
+    this.#outdated.delete(block)
     this.#blocks.delete(block)
     this.#blocks.set(block, rows)
     for (const old of this.#blocks.keys()) {

@@ -1,6 +1,11 @@
 export type CellPosition = Readonly<{ row: number; column: number }>
 export type CellRange = Readonly<{ top: number; bottom: number; left: number; right: number }>
-export type GridSize = Readonly<{ rows: number; columns: number; pageRows: number }>
+export type GridSize = Readonly<{
+  rows: number
+  columns: number
+  pageRows: number
+  hidden: ReadonlySet<number>
+}>
 
 /** A rectangle of cells: from its first cell to the focused one. */
 export type CellSelection = Readonly<{ anchor: CellPosition; focus: CellPosition }>
@@ -42,8 +47,18 @@ export function moveSelection(
   }
   const moved = moves[key]
   if (!moved) return undefined
-  const focus = { row: clamp(moved.row, last.row), column: clamp(moved.column, last.column) }
+  const to = clamp(moved.column, last.column)
+  const focus = { row: clamp(moved.row, last.row), column: nearestShown(to, moved.column < column, size) }
   return { anchor: shiftKey ? selection.anchor : focus, focus }
 }
 
 const clamp = (value: number, last: number) => Math.max(0, Math.min(value, last))
+
+/** The column itself, or the next one in the direction of the move that is not hidden, or the last before it. */
+function nearestShown(column: number, isToLeft: boolean, { columns, hidden }: GridSize): number {
+  const right = Array.from({ length: columns - column }, (_, at) => column + at)
+  const left = Array.from({ length: column }, (_, at) => column - at - 1)
+  const isShown = (each: number) => !hidden.has(each)
+  if (isShown(column)) return column
+  return (isToLeft ? [...left, ...right] : [...right, ...left]).find(isShown) ?? column
+}

@@ -1,5 +1,5 @@
 import type { ResultColumn, ResultOrder } from '../worker/protocol.ts'
-import type { GridColumns } from './grid-columns.ts'
+import { type GridColumns, inOneLine } from './grid-columns.ts'
 import type { GridRows } from './grid-rows.ts'
 import { type CellSelection, isWithin, rangeOf } from './grid-selection.ts'
 
@@ -12,6 +12,7 @@ export type GridState = Readonly<{
   id: string
   rowCount: number
   columns: readonly ResultColumn[]
+  hidden: ReadonlySet<number>
   selection: CellSelection
   order: ResultOrder | null
 }>
@@ -117,28 +118,30 @@ export class GridView {
     const top = Math.max(0, Math.floor(first))
     const bottom = Math.min(rowCount, top + Math.ceil(clientHeight / rowHeight) + 1)
     const [from, to] = this.#columns.between(scrollLeft, scrollLeft + clientWidth)
-    this.#drawHeader(from, to)
+    const shown: number[] = []
+    for (let column = from; column < to; column++) if (!this.#columns.isHidden(column)) shown.push(column)
+    this.#drawHeader(shown)
     fill(this.#body, Math.max(0, bottom - top), () => make('div', 'grid-row', { role: 'row' }))
     for (let row = top; row < bottom; row++) {
       const element = this.#body.children[row - top] as HTMLElement
       element.style.transform = `translateY(${(row - first) * rowHeight}px)`
       element.setAttribute('aria-rowindex', String(row + 2))
-      this.#drawRow(element, row, from, to)
+      this.#drawRow(element, row, shown)
     }
   }
 
-  #drawHeader(from: number, to: number): void {
+  #drawHeader(shown: readonly number[]): void {
     const { columns, order, id } = this.#state
-    fill(this.#header, to - from + 1, () => make('div', 'grid-cell'))
+    fill(this.#header, shown.length + 1, () => make('div', 'grid-cell'))
     this.#drawGutter(this.#header.children[0] as HTMLElement, '#', 'columnheader')
-    for (let column = from; column < to; column++) {
-      const cell = this.#header.children[column - from + 1] as HTMLElement
+    for (const [at, column] of shown.entries()) {
+      const cell = this.#header.children[at + 1] as HTMLElement
       const { name, pgtype, type } = columns[column]!
       const sign = order?.column === column ? (order.isDescending ? ' ▾' : ' ▴') : ''
       this.#placeCell(cell, column)
       cell.className = `grid-cell${type === 'number' ? ' number' : ''}`
       cell.id = `${id}-head-${column}`
-      cell.title = `${name}: ${pgtype ?? type}`
+      cell.title = `${name}: ${typeNames[pgtype ?? ''] ?? pgtype ?? type}`
       setText(cell, name + sign)
       setAttributes(cell, {
         role: 'columnheader',
@@ -150,24 +153,27 @@ export class GridView {
     }
   }
 
-  #drawRow(element: HTMLElement, row: number, from: number, to: number): void {
+  #drawRow(element: HTMLElement, row: number, shown: readonly number[]): void {
     const { columns, selection, id } = this.#state
     const values = this.#rows.get(row)
     const range = rangeOf(selection)
-    fill(element, to - from + 1, () => make('div', 'grid-cell'))
+    fill(element, shown.length + 1, () => make('div', 'grid-cell'))
     this.#drawGutter(element.children[0] as HTMLElement, String(row + 1), 'rowheader')
-    for (let column = from; column < to; column++) {
-      const cell = element.children[column - from + 1] as HTMLElement
+    for (const [at, column] of shown.entries()) {
+      const cell = element.children[at + 1] as HTMLElement
       const value = values?.[column]
+      const isOfLines = value?.includes('\n') ?? false
       const isSelected = isWithin(range, row, column)
       const isFocus = selection.focus.row === row && selection.focus.column === column
       this.#placeCell(cell, column)
-      setText(cell, value === undefined ? '' : value === null ? 'NULL' : value)
+      setText(cell, value === null ? 'NULL' : isOfLines ? inOneLine(value!) : (value ?? ''))
+      cell.title = isOfLines ? 'Several lines: press Enter to read them' : ''
       cell.id = `${id}-${row}-${column}`
       cell.className = [
         'grid-cell',
         columns[column]!.type === 'number' ? 'number' : '',
         value === null ? 'null' : '',
+        isOfLines ? 'lines' : '',
         isSelected ? 'selected' : '',
         isFocus ? 'focus' : '',
       ].join(' ')
@@ -193,6 +199,12 @@ export class GridView {
     cell.style.width = `${this.#columns.width(column)}px`
     cell.style.transform = `translateX(${this.#columnsFrom + this.#columns.offset(column)}px)`
   }
+}
+
+/** Times tell whether they have a zone. */
+const typeNames: Readonly<Record<string, string>> = {
+  timestamp: 'timestamp without time zone',
+  timestamptz: 'timestamp with time zone',
 }
 
 function make(tag: string, className: string, attributes: Record<string, string> = {}): HTMLElement {

@@ -6,11 +6,11 @@ import { copyText } from '../../parts/controls/copy-button.tsx'
 import { toast } from '../../parts/toast.tsx'
 import type { Result } from '../result.ts'
 import type { ResultLook } from '../result-look.ts'
-import type { ResultRow } from '../worker/protocol.ts'
+import type { ResultColumn, ResultRow } from '../worker/protocol.ts'
 import { copySelection } from './clipboard.ts'
 import { type Fonts, GridColumns } from './grid-columns.ts'
 import { GridRows } from './grid-rows.ts'
-import { type CellPosition, type CellSelection, moveSelection, rangeOf } from './grid-selection.ts'
+import { type CellPosition, type CellSelection, moveSelection } from './grid-selection.ts'
 import { type GridState, GridView } from './grid-view.ts'
 
 type GridProps = Readonly<{ result: Result; look: ResultLook }>
@@ -57,8 +57,10 @@ function useParts(
 ) {
   const parts = useRef<Parts>(undefined)
   const isFitted = useRef(false)
+  const drawnTypes = useRef('')
   const draw = (known: Parts, sampled?: readonly ResultRow[]) => {
     const state = stateOf(id, result, look)
+    known.columns.hide(state.hidden)
     if (sampled) known.columns.fit(state.columns, sampled, fontsOf(scroller.current!))
     known.view.show({ ...state, columns: state.columns.slice(0, known.columns.count) })
   }
@@ -69,6 +71,8 @@ function useParts(
     const rows = new GridRows(result, head, () => parts.current?.view.plan())
     const view = new GridView(scroller.current!, rows, columns, stateOf(id, result, look))
     parts.current = { view, rows, columns }
+    // The types of the first rows may have been a guess.
+    if (result.state.peek() !== 'running') rows.renew()
     draw(parts.current, head)
     view.draw()
     const observer = new ResizeObserver(() => view.plan())
@@ -77,19 +81,22 @@ function useParts(
   }, [result])
   useSignalEffect(() => {
     const { columns } = stateOf(id, result, look)
-    void show(columns.length, result.state.value !== 'running')
+    void show(columns, result.state.value !== 'running')
   })
   useSignalEffect(() => {
     const place = look.focus.value
     if (place && parts.current?.columns.count) parts.current.view.reveal(place.row, place.column)
   })
   /** Fits new columns, and all columns again when all rows have arrived. */
-  const show = async (columnCount: number, isEnded: boolean) => {
+  const show = async (found: readonly ResultColumn[], isEnded: boolean) => {
     const known = parts.current
     if (!known) return
     if (look.takeReordered()) known.rows.forget()
+    const types = found.map(({ pgtype, type }) => pgtype ?? type).join()
+    if (drawnTypes.current !== types && drawnTypes.current) known.rows.renew()
+    drawnTypes.current = types
     draw(known)
-    if (columnCount === known.columns.count && (!isEnded || isFitted.current)) return
+    if (found.length === known.columns.count && (!isEnded || isFitted.current)) return
     isFitted.current = isEnded
     const rows = await sample(result)
     // The grid may be gone by now.
@@ -121,7 +128,14 @@ function fontsOf(element: HTMLElement): Fonts {
 
 function stateOf(id: string, { progress }: Result, look: ResultLook): GridState {
   const { rows, columns } = progress.value
-  return { id, rowCount: rows, columns, selection: look.selection.value, order: look.order.value }
+  return {
+    id,
+    rowCount: rows,
+    columns,
+    hidden: look.hidden.value,
+    selection: look.selection.value,
+    order: look.order.value,
+  }
 }
 
 type CommandsProps = GridProps & Readonly<{ resize: (by: number) => void }>
@@ -144,6 +158,7 @@ function pressKey(event: KeyboardEvent, result: Result, look: ResultLook, view: 
     rows,
     columns: columns.length,
     pageRows: view.pageRows,
+    hidden: look.hidden.value,
   })
   if (isCopy) void copy(result, look, event.shiftKey)
   else if (event.key === 'Enter' && !event.ctrlKey && !event.metaKey) look.open()
@@ -154,8 +169,7 @@ function pressKey(event: KeyboardEvent, result: Result, look: ResultLook, view: 
 
 export async function copy(result: Result, look: ResultLook, withHeader: boolean): Promise<void> {
   try {
-    const range = rangeOf(look.selection.value)
-    await copyText(await copySelection(result, range, withHeader ? 'TSV with header' : 'TSV'), 'Copied')
+    await copyText(await copySelection(result, look, withHeader ? 'TSV with header' : 'TSV'), 'Copied')
   } catch (error) {
     toast((error as Error).message)
   }

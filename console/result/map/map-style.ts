@@ -28,7 +28,9 @@ const classColours = ['#46327e', '#365c8d', '#1fa187', '#6ece58', '#fde725']
 
 /** One colour per label of the legend. */
 export const coloursOf = ({ isNumeric, breaks }: Classes): readonly string[] =>
-  isNumeric ? classColours : [...categoryColours.slice(0, breaks.length), otherColour]
+  isNumeric
+    ? [...classColours.slice(0, breaks.length + 1), otherColour]
+    : [...categoryColours.slice(0, breaks.length), otherColour]
 
 export const shapeLayers = ['shape-areas', 'shape-lines', 'shape-points']
 
@@ -188,7 +190,8 @@ function colourExpression(classes: Classes | undefined): Colour {
   if (classes.breaks.length === 0) return first
   if (classes.isNumeric) {
     const steps = classes.breaks.flatMap((upper, at) => [upper, colours[at + 1]!])
-    return ['step', ['to-number', ['get', 'colour'], -1e300], first, ...steps] as Colour
+    const byClass = ['step', ['to-number', ['get', 'colour']], first, ...steps]
+    return ['case', ['==', ['get', 'colour'], null], otherColour, byClass] as unknown as Colour
   }
   const cases = classes.breaks.flatMap((name, at) => [name, colours[at]!])
   const value = ['case', ['==', ['get', 'colour'], null], 'NULL', ['get', 'colour']]

@@ -1,17 +1,21 @@
 import { useSignalEffect } from '@preact/signals'
 import type { Map as MapLibre } from 'maplibre-gl'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { classify } from '../../geo/classes.ts'
+import { type Classes, classify } from '../../geo/classes.ts'
 import { mostShapes, type Shapes } from '../../geo/shapes.ts'
+import { colourOf } from '../../parts/browser/theme.ts'
 import { Choice, type ChoiceOption } from '../../parts/controls/choice.tsx'
 import { formatCount, plural } from '../../parts/format.ts'
-import { Load, useLoaded } from '../../parts/loading.tsx'
+import { useLoaded } from '../../parts/loading.tsx'
 import { Empty } from '../../parts/notice.tsx'
+import { LoadMap, MapLoading } from '../map-loading.tsx'
 import type { Result } from '../result.ts'
 import type { ResultLook } from '../result-look.ts'
 import type { ResultColumn } from '../worker/protocol.ts'
+import { Legend, type LegendEntry } from './legend.tsx'
 import { coloursOf, readWorld, resultStyle, selectedFilters, shapeLayers } from './map-style.ts'
-import { openMap, whenLoaded } from './open-map.ts'
+import { type AskedPoint, openMap, whenLoaded } from './open-map.ts'
+import { type AskedPlace, mostRowsRead, RowsHere } from './rows-here.tsx'
 
 type MapProps = Readonly<{ result: Result; look: ResultLook }>
 
@@ -40,12 +44,13 @@ export default function MapView({ result, look }: MapProps) {
         />
         {shapes.value && <span class="small muted">{describe(shapes.value)}</span>}
       </div>
-      <Load from={shapes}>
+      <LoadMap from={shapes}>
         {(found) =>
           found.bounds ? (
             <DrawnMap
               world={found.world}
               shapes={found}
+              result={result}
               look={look}
               isNumeric={columns[colourBy ?? -1]?.type === 'number'}
               isColoured={colourBy !== null}
@@ -54,7 +59,7 @@ export default function MapView({ result, look }: MapProps) {
             <Empty>{nothingDrawn(found)}</Empty>
           )
         }
-      </Load>
+      </LoadMap>
     </div>
   )
 }
@@ -87,12 +92,15 @@ function nothingDrawn({ undrawn }: Shapes): string {
 type DrawnProps = Readonly<{
   world: object
   shapes: Shapes
+  result: Result
   look: ResultLook
   isNumeric: boolean
   isColoured: boolean
 }>
 
-function DrawnMap({ world, shapes, look, isNumeric, isColoured }: DrawnProps) {
+function DrawnMap({ world, shapes, result, look, isNumeric, isColoured }: DrawnProps) {
+  const [here, setHere] = useState<AskedPlace<readonly number[]> | undefined>(undefined)
+  const [isLoading, setLoading] = useState(true)
   const container = useRef<HTMLDivElement & { map?: MapLibre }>(null)
   const classes = useMemo(
     () =>
@@ -109,13 +117,19 @@ function DrawnMap({ world, shapes, look, isNumeric, isColoured }: DrawnProps) {
       container.current!,
       () => resultStyle(world, shapes.features, classes),
       shapes.bounds!,
-      () => showSelected(map, look.selection.peek().focus.row),
+      {
+        restyled: () => showSelected(map, look.selection.peek().focus.row),
+        loading: setLoading,
+        ask: (point) => {
+          const rows = rowsAt(map, point)
+          const isKnown = point.isByKeyboard || rows.length > 0
+          setHere(isKnown ? { at: rows, isByKeyboard: point.isByKeyboard } : undefined)
+          const place = { row: rows[0] ?? 0, column: look.selection.peek().focus.column }
+          if (rows.length > 0) look.select({ anchor: place, focus: place })
+        },
+      },
     )
-    map.on('click', shapeLayers, ({ features = [] }) => {
-      const row = Number(features[0]?.id)
-      const place = { row, column: look.selection.peek().focus.column }
-      look.select({ anchor: place, focus: place })
-    })
+    setHere(undefined)
     return close
   }, [shapes, classes])
   useSignalEffect(() => {
@@ -124,19 +138,55 @@ function DrawnMap({ world, shapes, look, isNumeric, isColoured }: DrawnProps) {
     if (map) whenLoaded(map, () => showSelected(map, row))
   })
   return (
-    <div class="map-holder">
-      <div class="map" ref={container} />
-      {classes && (
-        <ul class="legend" aria-label="Legend">
-          {classes.labels.map((label, at) => (
-            <li key={label}>
-              <span class="swatch" style={{ background: coloursOf(classes)[at] }} /> {label}
-            </li>
-          ))}
-        </ul>
+    <div class="result-body">
+      <div class="map-holder">
+        <div class="map" ref={container} />
+        <div class="map-middle" />
+        <Legend label="Legend" entries={entriesOf(shapes, classes)} />
+        {isLoading && <MapLoading />}
+      </div>
+      {here && (
+        <RowsHere
+          by={here}
+          read={() => readHere(result, here.at)}
+          close={() => {
+            setHere(undefined)
+            if (here.isByKeyboard) container.current?.map?.getCanvas().focus()
+          }}
+        />
       )}
     </div>
   )
+}
+
+function entriesOf({ features }: Shapes, classes: Classes | undefined): readonly LegendEntry[] {
+  const isPoints = features.every(({ geometry }) => geometry.type === 'Point')
+  const shapes = classes
+    ? classes.labels.map((text, at) => ({ colour: coloursOf(classes)[at]!, text }))
+    : [{ colour: colourOf('mark'), text: `each ${isPoints ? 'dot' : 'shape'} is one row` }]
+  return [...shapes, { colour: 'transparent', text: 'the selected row', isOutlined: true }]
+}
+
+/** The rows whose shapes are at a place, the uppermost first. */
+function rowsAt(map: MapLibre, { x, y, reach, isByKeyboard }: AskedPoint): readonly number[] {
+  const layers = shapeLayers.filter((layer) => map.getLayer(layer))
+  const exact = isByKeyboard ? [] : map.queryRenderedFeatures([x, y], { layers })
+  const around: [[number, number], [number, number]] = [
+    [x - reach, y - reach],
+    [x + reach, y + reach],
+  ]
+  const found = exact.length > 0 ? exact : map.queryRenderedFeatures(around, { layers })
+  return [...new Set(found.map(({ id }) => Number(id)))].slice(0, mostRowsRead)
+}
+
+async function readHere(result: Result, rows: readonly number[]) {
+  const { columns } = result.progress.peek()
+  const shown = columns.flatMap(({ type }, at) => (type === 'geometry' ? [] : [at]))
+  const found = await Promise.all(rows.map((row) => result.ask('rows', { from: row, count: 1 })))
+  return {
+    columns: shown.map((at) => columns[at]!.name),
+    rows: found.map(([row]) => shown.map((at) => row?.[at] ?? null)),
+  }
 }
 
 function showSelected(map: MapLibre, row: number): void {

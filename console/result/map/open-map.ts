@@ -17,12 +17,22 @@ setWorkerUrl(assetAddress(mapWorker))
 
 type MapHolder = HTMLElement & { map?: MapLibre }
 
-/** Opens a map in an element and follows the theme. `restyled` is called after a change of theme, which resets filters. */
+type MapEvents = Readonly<{
+  /** After a change of theme, which resets filters. */
+  restyled?: () => void
+  loading?: (isLoading: boolean) => void
+  /** A click, or Enter for the middle of the map. `reach`: how far around it to look, in pixels. */
+  ask?: (place: AskedPoint) => void
+}>
+
+export type AskedPoint = Readonly<{ x: number; y: number; reach: number; isByKeyboard: boolean }>
+
+/** Opens a map in an element and follows the theme. */
 export function openMap(
   holder: MapHolder,
   style: () => StyleSpecification,
   bounds: Box,
-  restyled: () => void = () => undefined,
+  { restyled = () => undefined, loading, ask }: MapEvents = {},
 ): Readonly<{ map: MapLibre; close: () => void }> {
   const map = new MapLibre({
     container: holder,
@@ -32,9 +42,13 @@ export function openMap(
     attributionControl: false,
     dragRotate: false,
     maxPitch: 0,
+    locale: { 'Map.Title': ask ? `${howToMove} Enter lists the rows in the middle.` : howToMove },
   })
   map.addControl(new NavigationControl({ showCompass: false }))
   holder.map = map
+  map.on('dataloading', () => loading?.(true))
+  map.on('idle', () => loading?.(false))
+  if (ask) listenFor(map, ask)
   let drawn = shownTheme.peek()
   const unfollow = shownTheme.subscribe((theme) => {
     if (theme === drawn) return
@@ -52,6 +66,21 @@ export function openMap(
     },
   }
 }
+
+const howToMove = 'Map. Arrow keys move it, + and − zoom.'
+
+function listenFor(map: MapLibre, ask: (place: AskedPoint) => void): void {
+  map.on('click', ({ point: { x, y } }) => ask({ x, y, reach: reachOfClick, isByKeyboard: false }))
+  map.getCanvas().addEventListener('keydown', (event) => {
+    if (event.key !== 'Enter') return
+    const { clientWidth, clientHeight } = map.getCanvas()
+    ask({ x: clientWidth / 2, y: clientHeight / 2, reach: reachOfKeyboard, isByKeyboard: true })
+  })
+}
+
+const reachOfClick = 4
+/** Half of the square that is shown while the map has the focus: see `.map-middle`. */
+const reachOfKeyboard = 20
 
 /** A style can be changed only once it is loaded. */
 export function whenLoaded(map: MapLibre, change: () => void): void {

@@ -1,14 +1,15 @@
 import { useEffect, useRef } from 'preact/hooks'
 import type { Geometry } from '../../geo/ewkb.ts'
 import { boundsOf, type Shape } from '../../geo/shapes.ts'
-import { Load, useLoaded } from '../../parts/loading.tsx'
+import { useLoaded } from '../../parts/loading.tsx'
+import { LoadMap } from '../map-loading.tsx'
 import { readWorld, resultStyle } from './map-style.ts'
 import { openMap } from './open-map.ts'
 
 /** One shape on a map of the world. */
 export default function SmallMap({ shape }: Readonly<{ shape: Geometry }>) {
   const world = useLoaded(readWorld, [])
-  return <Load from={world}>{(countries) => <Drawn world={countries} shape={shape} />}</Load>
+  return <LoadMap from={world}>{(countries) => <Drawn world={countries} shape={shape} />}</LoadMap>
 }
 
 function Drawn({ world, shape }: Readonly<{ world: object; shape: Geometry }>) {

@@ -1,16 +1,20 @@
 import type { Map as MapLibre } from 'maplibre-gl'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { isOverTime } from '../../api/api-error.ts'
-import type { Box, TileSource } from '../../geo/tile-sql.ts'
+import { readRows } from '../../api/sql.ts'
+import { type Box, rowsAtSql, type TileSource } from '../../geo/tile-sql.ts'
 import { adoptStyles } from '../../parts/browser/styles.ts'
+import { colourOf } from '../../parts/browser/theme.ts'
 import { Choice } from '../../parts/controls/choice.tsx'
 import { formatCount } from '../../parts/format.ts'
-import { Load, useLoaded } from '../../parts/loading.tsx'
+import { useLoaded } from '../../parts/loading.tsx'
 import { Empty, ErrorNotice } from '../../parts/notice.tsx'
+import { LoadMap, MapLoading } from '../map-loading.tsx'
 import css from '../result.css' with { type: 'text' }
+import { Legend } from './legend.tsx'
 import { cellSteps, readWorld, tableStyle } from './map-style.ts'
 import { openMap } from './open-map.ts'
-import { RowsHere } from './rows-here.tsx'
+import { type AskedPlace, mostRowsRead, RowsHere } from './rows-here.tsx'
 import { type AboutTable, readAboutTable, readTileSource } from './table-about.ts'
 import { PrepareNotice } from './table-prepare.tsx'
 import { TableTiles } from './table-tiles.ts'
@@ -23,7 +27,7 @@ type TableProps = Readonly<{ schema: string; name: string }>
 export default function TableMap({ schema, name }: TableProps) {
   const about = useLoaded((signal) => readAboutTable({ schema, name }, signal), [schema, name])
   return (
-    <Load from={about}>
+    <LoadMap from={about}>
       {(table) =>
         table.geometries.length === 0 ? (
           <Empty>This table has no geometry column.</Empty>
@@ -31,7 +35,7 @@ export default function TableMap({ schema, name }: TableProps) {
           <MapOfColumn key={`${schema}.${name}`} table={table} reload={about.reload} />
         )
       }
-    </Load>
+    </LoadMap>
   )
 }
 
@@ -51,7 +55,7 @@ function MapOfColumn({ table, reload }: Readonly<{ table: AboutTable; reload: ()
         </div>
       )}
       {!table.isPrepared && <PrepareNotice table={table} done={reload} />}
-      <Load from={drawn}>
+      <LoadMap from={drawn}>
         {({ world, source, bounds, why }) =>
           source && bounds ? (
             <DrawnTable key={column} table={table} source={source} world={world} bounds={bounds} />
@@ -59,7 +63,7 @@ function MapOfColumn({ table, reload }: Readonly<{ table: AboutTable; reload: ()
             <Empty>{why}</Empty>
           )
         }
-      </Load>
+      </LoadMap>
     </div>
   )
 }
@@ -71,14 +75,17 @@ function DrawnTable({ table, source, world, bounds }: DrawnProps) {
   const holder = useRef<HTMLDivElement & { map?: MapLibre }>(null)
   const [shown, setShown] = useState<Shown>({ percent: source.percent, isMany: false })
   const [error, setError] = useState<unknown>(undefined)
-  const [here, setHere] = useState<Box | undefined>(undefined)
+  const [here, setHere] = useState<AskedPlace<Box> | undefined>(undefined)
+  const [isLoading, setLoading] = useState(true)
   useEffect(() => {
     const tiles = new TableTiles(source, setError)
-    const { map, close } = openMap(holder.current!, () => tableStyle(world, tiles.address), bounds)
-    map.on('click', ({ point: { x, y } }) => {
-      const [west, south] = map.unproject([x - reach, y + reach]).toArray()
-      const [east, north] = map.unproject([x + reach, y - reach]).toArray()
-      setHere([west, south, east, north])
+    const { map, close } = openMap(holder.current!, () => tableStyle(world, tiles.address), bounds, {
+      loading: setLoading,
+      ask: ({ x, y, reach, isByKeyboard }) => {
+        const [west, south] = map.unproject([x - reach, y + reach]).toArray()
+        const [east, north] = map.unproject([x + reach, y - reach]).toArray()
+        setHere({ at: [west, south, east, north], isByKeyboard })
+      },
     })
     // TableTiles reports failed tiles. Aborted tiles are not errors.
     map.on('error', (event) => 'tile' in event || console.error(event.error))
@@ -106,16 +113,30 @@ function DrawnTable({ table, source, world, bounds }: DrawnProps) {
       <div class="result-body">
         <div class="map-holder">
           <div class="map" ref={holder} />
-          {source.isPoints && shown.isMany && <CellLegend />}
+          <div class="map-middle" />
+          <TableLegend isPoints={source.isPoints} isMany={shown.isMany} />
+          {isLoading && <MapLoading />}
         </div>
-        {here && <RowsHere table={table} source={source} box={here} close={() => setHere(undefined)} />}
+        {here && (
+          <RowsHere
+            by={here}
+            read={(signal) => readHere(table, source, here.at, signal)}
+            close={() => {
+              setHere(undefined)
+              if (here.isByKeyboard) holder.current?.map?.getCanvas().focus()
+            }}
+          />
+        )}
       </div>
     </>
   )
 }
 
-/** Around a click, in pixels. */
-const reach = 4
+async function readHere({ columns }: AboutTable, source: TileSource, box: Box, signal: AbortSignal) {
+  const sql = rowsAtSql(source, columns, box, mostRowsRead)
+  const rows = await readRows<{ values: readonly (string | null)[] }>(sql, { signal })
+  return { columns, rows: rows.map(({ values }) => values) }
+}
 
 function describe({ rows }: AboutTable, { isPoints }: TileSource, { percent, isMany }: Shown): string {
   const parts = [rows > 0 ? `about ${formatCount(rows)} rows` : 'rows not counted yet']
@@ -128,14 +149,15 @@ function describe({ rows }: AboutTable, { isPoints }: TileSource, { percent, isM
 
 const tooSlow = 'A part of the map took too long. Create an index on the geometry, or zoom in.'
 
-function CellLegend() {
-  return (
-    <ul class="legend" aria-label="Rows per dot">
-      {cellSteps().map(([from, colour]) => (
-        <li key={from}>
-          <span class="swatch" style={{ background: colour }} /> {formatCount(from)} or more
-        </li>
-      ))}
-    </ul>
-  )
+function TableLegend({ isPoints, isMany }: Readonly<{ isPoints: boolean; isMany: boolean }>) {
+  const colour = colourOf('mark')
+  if (!isPoints || !isMany) {
+    const text = `each ${isPoints ? 'dot' : 'shape'} is one row`
+    return <Legend label="Legend" entries={[{ colour, text }]} />
+  }
+  const cells = cellSteps().map(([from, cellColour]) => ({
+    colour: cellColour,
+    text: from === 1 ? 'fewer than 10 rows' : `${formatCount(from)} rows or more`,
+  }))
+  return <Legend label="Rows per dot" entries={[{ colour, text: 'one row' }, ...cells]} />
 }

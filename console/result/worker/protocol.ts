@@ -48,8 +48,26 @@ export type Questions = {
   shapes: { ask: Readonly<{ column: number; colourBy: number | null }>; answer: Shapes }
   /** The values of columns as numbers, at most `most` rows; NaN for NULL. */
   numbers: { ask: Readonly<{ columns: readonly number[]; most: number }>; answer: NumberColumns }
+  /** All rows, grouped by the value of a column. */
+  groups: { ask: WantedGroups; answer: Groups }
 }
 export type NumberColumns = Readonly<{ columns: readonly Float64Array[]; step: number }>
+
+export const groupMeasures = ['count', 'sum', 'average', 'minimum', 'maximum'] as const
+export type GroupMeasure = (typeof groupMeasures)[number]
+export const groupOrders = ['largest first', 'by name', 'as in the result'] as const
+export type GroupOrder = (typeof groupOrders)[number]
+/** At most `most` groups; `of` is the column that is measured. */
+export type WantedGroups = Readonly<{
+  by: number
+  of: number | null
+  measure: GroupMeasure
+  order: GroupOrder
+  most: number
+}>
+/** `measured` is null if no row of the group has a number. `label` is the value as the grid shows it. */
+export type Group = Readonly<{ value: string | null; label: string | null; measured: number | null }>
+export type Groups = Readonly<{ groups: readonly Group[]; total: number }>
 export type Question = keyof Questions
 
 export type ToWorker =

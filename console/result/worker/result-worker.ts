@@ -3,6 +3,7 @@ import { browserTransport } from '../../../src/client/http/browser-transport.ts'
 import { send } from '../../../src/client/http/send.ts'
 import type { HttpResponse } from '../../../src/client/http/transport.ts'
 import { readShapes } from '../../geo/shapes.ts'
+import { readGroups } from './groups.ts'
 import { readNumbers } from './numbers.ts'
 import type { FromWorker, ResultOutcome, ResultRow, ToWorker } from './protocol.ts'
 import { refusedBy } from './refused-by.ts'
@@ -57,6 +58,8 @@ function answer(asked: Extract<ToWorker, { kind: 'ask' }>): unknown {
     }
     case 'numbers':
       return readNumbers(stored, asked.columns, asked.most)
+    case 'groups':
+      return readGroups(stored, asked)
     case 'find':
       return stored.find(asked.text, asked.from)
   }

@@ -1,5 +1,6 @@
 import { membersOf, type RawMember, RowScanner, shownValue } from '../../../src/contract/text/json-rows.ts'
 import type { ResultColumn, ResultOrder, ResultRow } from './protocol.ts'
+import { guessColumn, shownCell, shownTime } from './shown-cell.ts'
 
 /** The bytes of an answer with the position of each row. Rows are parsed when they are read. */
 export class StoredRows {
@@ -42,9 +43,9 @@ export class StoredRows {
     return JSON.parse(text)
   }
 
-  /** A row in the current order, with long values cut. `cell` returns full values. */
+  /** A row in the current order, as the grid shows it. `cell` returns full values. */
   row(at: number): ResultRow {
-    return this.#read(this.#order?.[at] ?? at).map((raw) => (raw === undefined ? null : shorten(raw)))
+    return this.#read(this.#order?.[at] ?? at).map((raw, column) => shownCell(raw, this.#columns[column]!))
   }
 
   wholeRow(at: number): ResultRow {
@@ -75,28 +76,43 @@ export class StoredRows {
 
   /** Searches from a row on, wrapping around. */
   find(text: string, from: number): { row: number; column: number } | null {
-    const wanted = text.toLowerCase()
+    const wanted = this.#wanted(text.toLowerCase())
     const first = Math.min(from, this.count)
     return this.#findBetween(wanted, first, this.count) ?? this.#findBetween(wanted, 0, first)
   }
 
-  #findBetween(wanted: string, from: number, to: number): { row: number; column: number } | null {
+  /** A time is found as it is shown, too: `2026-01-31 10:00`. */
+  #wanted(text: string): Wanted {
+    const times = this.#columns.flatMap(({ type }, at) => (type === 'date' && /\d/.test(text) ? [at] : []))
+    const sent = text.replace(/(\d) (\d)/, '$1t$2').replace(/ .*/, '')
+    return { text, times, sent: times.length > 0 ? sent : text }
+  }
+
+  #findBetween(wanted: Wanted, from: number, to: number): { row: number; column: number } | null {
     for (let batch = from; batch < to; batch += findRows) {
       const end = Math.min(batch + findRows, to)
       if (!this.#order && !this.#mayHave(wanted, batch, end)) continue
       for (let row = batch; row < end; row++) {
         const values = this.wholeRow(row)
-        const column = values.findIndex((value) => value?.toLowerCase().includes(wanted))
+        const column = values.findIndex((value, at) => this.#has(wanted, value, at))
         if (column >= 0) return { row, column }
       }
     }
     return null
   }
 
+  #has({ text, times }: Wanted, value: string | null, column: number): boolean {
+    const { type, pgtype } = this.#columns[column]!
+    // Short texts occur in most geometries, whose digits are not shown.
+    if (value === null || (type === 'geometry' && text.length < shortestHex)) return false
+    if (value.toLowerCase().includes(text)) return true
+    return times.includes(column) && shownTime(value, pgtype).toLowerCase().includes(text)
+  }
+
   /** A quick check of many rows at once: a value appears as it is, or escaped as in JSON. */
-  #mayHave(wanted: string, from: number, to: number): boolean {
+  #mayHave({ text: wanted, sent }: Wanted, from: number, to: number): boolean {
     const text = this.#text(this.#scanner.start(from), this.#scanner.end(to - 1)).toLowerCase()
-    return text.includes(wanted) || text.includes(JSON.stringify(wanted).slice(1, -1))
+    return [wanted, sent, JSON.stringify(wanted).slice(1, -1)].some((each) => text.includes(each))
   }
 
   /** The raw JSON values of a row, one per column. */
@@ -113,7 +129,7 @@ export class StoredRows {
     const values: (string | undefined)[] = []
     for (const [name, raw] of members) {
       let place = this.#columns.findIndex((column, at) => column.name === name && values[at] === undefined)
-      if (place < 0) place = this.#columns.push({ name, type: guessType(raw), pgtype: undefined }) - 1
+      if (place < 0) place = this.#columns.push(guessColumn(name, raw)) - 1
       values[place] = raw
     }
     return Array.from(this.#columns, (_, at) => values[at])
@@ -154,26 +170,8 @@ export class StoredRows {
   }
 }
 
+/** A text to find; `sent` is how the service may have sent it, `times` are the columns where that differs. */
+type Wanted = Readonly<{ text: string; sent: string; times: readonly number[] }>
+
 const findRows = 1000
-
-/** A guess until the service sends the type, at the end of the answer. */
-function guessType(raw: string): string {
-  if (/^-?\d/.test(raw)) return 'number'
-  return raw === 'true' || raw === 'false' ? 'boolean' : 'string'
-}
-
-/** More than a cell can show. Longer values are cut before they are sent to the page. */
-export const longestShown = 500
-
-function shorten(raw: string): string | null {
-  // An escape such as \u00e9 has six characters.
-  const value = shownValue(raw.length > longestShown * 8 && raw.startsWith('"') ? cutString(raw) : raw)
-  return value === null || value.length <= longestShown ? value : `${value.slice(0, longestShown - 1)}…`
-}
-
-/** The beginning of a JSON string, not cut within an escape. */
-function cutString(raw: string): string {
-  const cut = raw.slice(0, longestShown * 8).replace(/\\u[0-9a-f]{0,3}$/i, '')
-  const backslashes = /\\*$/.exec(cut)![0].length
-  return `${backslashes % 2 === 1 ? cut.slice(0, -1) : cut}"`
-}
+const shortestHex = 16

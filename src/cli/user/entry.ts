@@ -8,7 +8,7 @@ process.exitCode = await main(process.argv.slice(2))
 
 async function main(words: readonly string[]): Promise<number> {
   const unknown = unknownVariables()
-  if (unknown.length > 0) tell(`warning: not a variable of Cartage, so without effect: ${unknown.join(', ')}`)
+  if (unknown.length > 0) tell(`warning: unknown variables, ignored: ${unknown.join(', ')}`)
   const [first, ...typed] = words
   if (first !== '__complete') return runProgram(userProgram, words)
   return print(await complete(userProgram.help, typed).catch(() => []))

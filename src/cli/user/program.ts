@@ -44,7 +44,7 @@ const help: HelpPages = {
       ...inColumns([
         ['table', 'the default on a terminal; cells that do not fit are cut with …'],
         ['line', 'one line for each column'],
-        ['csv', 'with a header; NULL is nothing, an empty text is ""'],
+        ['csv', 'with a header; NULL is an empty cell, an empty text is ""'],
         ['tsv', 'with a header; NULL is \\N, as in COPY'],
         ['json', 'the whole answer of the service as one document; --json is the same'],
         ['ndjson', 'the default in a pipe or file: one JSON object in each line'],

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { dirname, extname, join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import type { OpenAPIV3 } from 'openapi-types'
-import { heldFile, holdFiles, readPackageFile } from '../../files/package-file.ts'
+import { heldFile, holdFiles } from '../../files/package-file.ts'
 
 /** The reference for people. A separate application, as nothing can be added to one that has started. */
 export async function openReference(description: unknown): Promise<FastifyInstance> {
@@ -19,8 +19,11 @@ export async function openReference(description: unknown): Promise<FastifyInstan
   await reference.register(swaggerUi, {
     routePrefix: '/docs',
     baseDir: withinReach(),
-    logo: { type: 'image/svg+xml', content: await readPackageFile(join(files(), 'logo.svg')) },
-    theme: { title: 'Cartage API' },
+    logo: { type: 'image/svg+xml', content: Buffer.from(logo) },
+    theme: {
+      title: 'Cartage API',
+      favicon: [{ ...icon, filename: 'icon.svg', rel: 'icon', sizes: 'any' }],
+    },
     uiConfig: { deepLinking: true, docExpansion: 'list', tryItOutEnabled: true, validatorUrl: null },
     staticCSP: {
       'default-src': "'none'",
@@ -34,6 +37,17 @@ export async function openReference(description: unknown): Promise<FastifyInstan
   })
   return reference
 }
+
+const mark = `<rect width="16" height="16" rx="3.5" fill="#0b6e6e"/>
+<path d="M11.5 5.2A4.2 4.2 0 1 0 11.5 10.8" fill="none" stroke="#fff" stroke-width="2" stroke-linecap="round"/>`
+
+const icon = {
+  type: 'image/svg+xml',
+  content: `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16">${mark}</svg>`,
+}
+
+const logo = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 116 16" width="290" height="40">${mark}
+<text x="22" y="12.5" font-family="system-ui, sans-serif" font-size="12" font-weight="600" fill="#fff">Cartage API</text></svg>`
 
 /** Loads all its code and files, for a process that may not read them later. */
 export async function holdReference(): Promise<void> {

@@ -67,7 +67,7 @@ test('a geometry opens as WKT and on a small map, which follows the system theme
     "select st_setsrid(st_point(20, 10), 4326) as flat, 'SRID=4326;POINT Z (1 2 3)'::geometry as deep",
   )
   await page.getByRole('gridcell').first().dblclick()
-  await page.getByText('POINT(20 10)', { exact: true }).waitFor()
+  await page.getByRole('complementary').getByText('POINT(20 10)', { exact: true }).waitFor()
   await eventually(async () => {
     assert.equal((await drawnOf(page, 'shape-points')).length, 1)
   }, 60_000)
@@ -104,7 +104,7 @@ test('in a browser that cannot draw maps the console says so, and the rest works
   await page.getByText('This browser cannot draw maps').waitFor()
   await page.getByRole('tab', { name: 'Grid' }).click()
   await page.getByRole('gridcell').first().dblclick()
-  await page.getByText('POINT(20 10)', { exact: true }).waitFor()
+  await page.getByRole('complementary').getByText('POINT(20 10)', { exact: true }).waitFor()
   await goTo('/tables/public/places/map')
   await page.getByText('This browser cannot draw maps').waitFor()
   await page.getByRole('heading', { name: 'places' }).waitFor()

@@ -6,12 +6,15 @@ import { assertAccessibleEverywhere } from '../support/axe.ts'
 import { openConsole } from '../support/open-console.ts'
 import { cells, resultTabs, run, write } from '../support/sql-page.ts'
 
-const runningSleeps = async (user: TestUser) =>
+const running = async (user: TestUser, beginning: string) =>
   (
     await user.sql(
-      "select from pg_stat_activity where query like 'select pg_sleep(%' and state = 'active' and pid <> pg_backend_pid()",
+      "select from pg_stat_activity where starts_with(query, $1) and state = 'active' and pid <> pg_backend_pid()",
+      [beginning],
     )
   ).rowCount
+const runningSleeps = (user: TestUser) => running(user, 'select pg_sleep(')
+const runningCalls = (user: TestUser) => running(user, 'select until_done()')
 
 async function start(page: Page, text: string): Promise<void> {
   await write(page, text)
@@ -29,18 +32,22 @@ test('results and a running statement are still there after a visit to another p
   await page.getByRole('columnheader', { name: 'i ▴' }).click()
   await eventually(async () => assert.deepEqual((await cells(page))[0], ['300', 'row 300']))
   await page.getByRole('button', { name: 'Pin result 1' }).click()
-  await start(page, "select pg_sleep(4), 'late' as v")
-  await eventually(async () => assert.equal(await runningSleeps(user), 1))
+  await user.sql('create table done ()')
+  await user.sql(`create function until_done() returns void language plpgsql as
+    $$ begin while not exists (select from done) loop perform pg_sleep(0.1); end loop; end $$`)
+  await start(page, "select until_done(), 'late' as v")
+  await eventually(async () => assert.equal(await runningCalls(user), 1))
   await goToPage(page, 'Keys')
   await page.getByRole('heading', { name: 'Keys' }).waitFor()
   await goToPage(page, 'Account')
   await page.getByText('no quota').waitFor()
-  assert.equal(await runningSleeps(user), 1, 'it runs on')
-  await page.locator('.toast', { hasText: "2 · select pg_sleep(4), 'late' as v: done" }).waitFor()
+  assert.equal(await runningCalls(user), 1, 'it runs on')
+  await user.sql('insert into done default values')
+  await page.locator('.toast', { hasText: "2 · select until_done(), 'late' as v: done" }).waitFor()
   await goToPage(page, 'SQL')
   assert.deepEqual(await resultTabs(page).allTextContents(), [
     "1 · select i, 'row ' || i as name from gene… (pinned)",
-    "2 · select pg_sleep(4), 'late' as v",
+    "2 · select until_done(), 'late' as v",
   ])
   await eventually(async () => assert.deepEqual(await cells(page), [['', 'late']]))
   await resultTabs(page).first().click()

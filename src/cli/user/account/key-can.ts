@@ -39,10 +39,10 @@ export const keyCan: UserCommand = {
             shownPermissions.map((permission) => [permission, shownRight(rights[permission])]),
           ),
         }))
-      await printList(call, rows, 'The key may use no table')
+      await printList(call, rows, 'The key cannot use any table')
       const names = schemas.map(({ name }) => shownName(name))
       call.terminal.say(
-        names.length === 0 ? 'It may create no tables.' : `It may create tables in ${names.join(', ')}.`,
+        names.length === 0 ? 'It cannot create tables.' : `It may create tables in ${names.join(', ')}.`,
       )
     }),
 }

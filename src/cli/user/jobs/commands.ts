@@ -37,7 +37,7 @@ const run: UserCommand = {
     'idempotency-key': {
       type: 'string',
       value: 'KEY',
-      help: 'queue the job once, however often it is sent with this key; made by itself if not given',
+      help: 'jobs sent with the same key are queued once; default: a new key',
     },
     detach: { type: 'boolean', help: 'print the id and do not wait' },
     ...waitOptions,
@@ -45,7 +45,7 @@ const run: UserCommand = {
   details: [
     'Several statements run one after the other. Each is committed separately; the first error ends the job.',
     'The statements of --on-success and --on-error may contain <%= job_id %> and <%= error_message %>.',
-    'The id is printed on stderr when the job is accepted. A service that restarts is waited for; the job goes on.',
+    'The id is printed on stderr when the job is accepted. If the service restarts, cartage waits for it; the job continues.',
     '',
     "  cartage job run 'create table big as select …' 'create index on big (id)' --timeout 2h",
     "  cartage job run 'select * from places where pop > 1e6' --into large_places",
@@ -60,7 +60,7 @@ const run: UserCommand = {
 async function submit(call: UserCall, service: Service, query: JobQuery): Promise<CommandResult> {
   const idempotencyKey = textOf(call.values, 'idempotency-key') ?? randomUUID()
   const job = await service.client.jobs.create(query, { idempotencyKey }).catch((error: unknown) => {
-    if (isPassing(error)) tell(`the same job again, and no second one: --idempotency-key ${idempotencyKey}`)
+    if (isPassing(error)) tell(`to send it again without a second job: --idempotency-key ${idempotencyKey}`)
     throw error
   })
   const { url, user } = service

@@ -88,6 +88,6 @@ function explained(path: string, error: unknown): unknown {
       return new FailedError(`${path} is empty`)
     case 'other-kind':
     case 'not-text':
-      return new FailedError(`${path}: ${error.message} ogr2ogr loads many kinds of files`)
+      return new FailedError(`${path}: ${error.message} ogr2ogr can load many other formats`)
   }
 }

@@ -1,0 +1,20 @@
+import type { ComponentChildren } from 'preact'
+import { Load, type Loaded } from '../parts/loading.tsx'
+
+/** Over a map, or in its place, while it is not complete. */
+export function MapLoading() {
+  return (
+    <p class="map-loading" role="status">
+      Loading the map…
+    </p>
+  )
+}
+
+/** As Load, and says that a map is loaded. */
+export function LoadMap<T>({
+  from,
+  children,
+}: Readonly<{ from: Loaded<T>; children: (value: T) => ComponentChildren }>) {
+  if (from.value === undefined && from.error === undefined) return <MapLoading />
+  return <Load from={from}>{children}</Load>
+}

@@ -1,0 +1,77 @@
+import type { ComponentChildren } from 'preact'
+import { copyText } from '../parts/controls/copy-button.tsx'
+import { Menu, type MenuItem } from '../parts/controls/menu.tsx'
+import { toast } from '../parts/toast.tsx'
+import { type DownloadFormat, downloadFormats } from './download.ts'
+import { copyFormats, copySelection } from './grid/clipboard.ts'
+import { Find } from './grid/find.tsx'
+import type { Result } from './result.ts'
+import type { ResultLook } from './result-look.ts'
+
+type MenusProps = Readonly<{
+  result: Result
+  look: ResultLook
+  download: (format: DownloadFormat) => Promise<void>
+  find?: ComponentChildren
+}>
+
+/** What can be done with the rows: find, choose columns, copy, download. */
+export function ResultMenus({ result, look, download, find }: MenusProps) {
+  const { rows } = result.progress.value
+  const copyAs = (format: (typeof copyFormats)[number]) =>
+    copySelection(result, look, format).then(
+      (text) => copyText(text, 'Copied'),
+      (error: Error) => toast(error.message),
+    )
+  return (
+    <>
+      {find ?? (rows > 0 && <Find look={look} />)}
+      {rows > 0 && <ColumnsMenu result={result} look={look} />}
+      {rows > 0 && (
+        <Menu
+          label="Copy ▾"
+          items={[
+            { note: 'Copies the selected cells. Ctrl+A in the grid selects all.' },
+            ...copyFormats.map((format) => ({ label: `Copy as ${format}`, run: () => void copyAs(format) })),
+          ]}
+        />
+      )}
+      <Menu
+        label="Download ▾"
+        items={[
+          { note: 'Runs the statement again and saves all rows as a file.' },
+          ...downloadFormats.map((format) => ({ label: format.label, run: () => void download(format) })),
+        ]}
+      />
+    </>
+  )
+}
+
+const mostListed = 200
+
+/** Shows and hides columns of the grid. */
+function ColumnsMenu({ result, look }: Readonly<{ result: Result; look: ResultLook }>) {
+  const { columns } = result.progress.value
+  const { size } = look.hidden.value
+  if (columns.length < 2) return null
+  const items = columns.slice(0, mostListed).map(
+    ({ name }, at): MenuItem => ({
+      label: name,
+      isOn: !look.hidden.value.has(at),
+      run: () => look.toggleColumn(at),
+    }),
+  )
+  return (
+    <Menu
+      label={size > 0 ? `Columns (${size} hidden) ▾` : 'Columns ▾'}
+      items={[
+        { note: 'Hidden columns are not copied. Download includes them.' },
+        ...(size > 0
+          ? [{ label: 'Show all columns', run: () => look.showAllColumns() }, 'line' as const]
+          : []),
+        ...items,
+        ...(columns.length > mostListed ? [{ note: `Lists the first ${mostListed} columns.` }] : []),
+      ]}
+    />
+  )
+}
