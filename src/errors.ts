@@ -333,6 +333,8 @@ export const errors = {
         hint: 'Send BEGIN and COMMIT in the same text',
       },
     ),
+  conversionFailed: (format: string, text: string) =>
+    raise('conversion-failed', 'invalid', `The rows cannot be written as ${format}: ${text}`),
   valueUnfit: (format: string, what: string) =>
     raise('value-unfit', 'invalid', `The format ${format} cannot hold ${what}`),
   copyElsewhere: () =>

@@ -85,6 +85,7 @@ export const errorCodes = [
   'statement-outcome-unknown',
   'statement-not-allowed',
   'transaction-open',
+  'conversion-failed',
   'value-unfit',
   'copy-elsewhere',
   'params-invalid',

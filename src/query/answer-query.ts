@@ -148,7 +148,7 @@ export function createFormat(query: Query): RowFormat {
       return new GeojsonFormat(query)
     case 'csv':
       return new CsvFormat(query)
-    case 'arrow':
-      throw new TypeError('see arrowFormat')
+    default:
+      throw new TypeError(`${query.format} is not written here`)
   }
 }

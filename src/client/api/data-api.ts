@@ -106,4 +106,8 @@ const looks = {
   csv: { type: 'text/csv', start: '' },
   ndjson: { type: 'application/x-ndjson', start: '' },
   arrow: { type: 'application/vnd.apache.arrow.stream', start: '' },
+  gpkg: { type: 'application/geopackage+sqlite3', start: '' },
+  kml: { type: 'application/vnd.google-earth.kml+xml', start: '' },
+  xlsx: { type: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet', start: '' },
+  spatialite: { type: 'application/vnd.sqlite3', start: '' },
 } as const satisfies Record<SqlFormat, ExpectedStart>

@@ -88,6 +88,7 @@ const responses = {
       'application/json': { schema: { anyOf: [rows, features] } },
       'text/csv': { schema: { type: 'string' } },
       'application/x-ndjson': { schema: { type: 'string' } },
+      'application/octet-stream': { schema: { type: 'string', format: 'binary' } },
       'application/vnd.apache.arrow.stream': { schema: { type: 'string', format: 'binary' } },
     },
   },
