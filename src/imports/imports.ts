@@ -1,12 +1,11 @@
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
 import { type ConverterState, openConverter } from '../convert/converter.ts'
 import type { QuotaLedger } from '../copy/quota-ledger.ts'
 import type { Log } from '../log/log.ts'
 import type { Databases } from '../postgres/databases.ts'
 import { unfinishedImports } from './import-store.ts'
-import { Spool } from './spool.ts'
+import { importDirOf, Spool } from './spool.ts'
 
 /** What all imports of a process share. Nothing is looked for before it is needed. */
 export class Imports {
@@ -26,7 +25,7 @@ export class Imports {
     this.slots = new WorkSlots(config.importsPerWorker)
     this.#databases = databases
     this.#log = log
-    this.#root = config.importDir || join(config.dataDir, 'imports')
+    this.#root = importDirOf(config)
   }
 
   spool(): Promise<Spool> {

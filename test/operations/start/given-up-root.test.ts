@@ -43,6 +43,26 @@ test('started as root, the service and its PostgreSQL run as another user, and r
   assert.equal(await service.stop(), 0)
 })
 
+test('started as root, the service stores the files of imports as the user it runs as', {
+  skip,
+}, async (t) => {
+  const dataDir = await newDataDir(t)
+  const env = { CARTAGE_DATA_DIR: dataDir, CARTAGE_DEMO_USER: 'off' }
+  const service = await startCartage(t, ['serve'], env)
+  const { out } = await cartage(env, 'user', 'create', 'alice', '--json')
+  const { api_key: token } = JSON.parse(out) as { api_key: string }
+  const imports = `${service.url}/user/alice/api/v1/imports`
+  const body = 'name\nHere\n'
+  const sent = await fetch(`${imports}?filename=places.csv&api_key=${token}`, { method: 'POST', body })
+  const { item_queue_id: id } = (await sent.json()) as { item_queue_id: string }
+  assert.equal(sent.status, 200)
+  const ended = await fetch(`${imports}/${id}?wait=30&api_key=${token}`)
+  assert.equal(((await ended.json()) as { state: string }).state, 'complete')
+  const { uid, mode } = await stat(join(dataDir, 'imports'))
+  assert.deepEqual([uid, mode & 0o777], [(await idsOf(service.pid)).uid, 0o700])
+  assert.equal(await service.stop(), 0)
+})
+
 test('started as root on a PostgreSQL of one’s own, the service gives root up too', { skip }, async (t) => {
   const service = await startProcess(t, await newInstallation(t), ['serve', '--no-worker'])
   const { uid, gid } = await idsOf(service.pid)
