@@ -96,7 +96,7 @@ const beginsWithQuote = ({ bytes, starts, count }: CsvRecord) =>
 const QUOTE = 34
 
 function scoreOf(head: Uint8Array, form: CsvForm): number {
-  const sizes = recordsOf(head, form, Number.POSITIVE_INFINITY, (record) => ({
+  const sizes = recordsOf(head, form, mostScored, (record) => ({
     count: record.count,
     bytes: record.ends[record.count - 1]! - record.starts[0]! + 1,
     isQuoted: form.quote === '' && beginsWithQuote(record),
@@ -104,8 +104,12 @@ function scoreOf(head: Uint8Array, form: CsvForm): number {
   if (sizes.some(({ isQuoted }) => isQuoted)) return 0
   const fields = sizes[0]?.count ?? 1
   const bytes = sizes.reduce((sum, size) => sum + (size.count === fields ? size.bytes : 0), 0)
-  return fields < 2 ? 0 : (bytes / head.length) ** 4 * Math.min(fields, 20)
+  const all = sizes.length < mostScored ? head.length : sizes.reduce((sum, size) => sum + size.bytes, 0)
+  return fields < 2 ? 0 : (bytes / all) ** 4 * Math.min(fields, 20)
 }
+
+/** Records by which a form is judged. */
+const mostScored = 5_000
 
 /** A header has names, and no number, date or the like among them; `no` and `t` are names, too. One column may have none. */
 function guessHeader(head: Uint8Array, form: CsvForm): boolean {

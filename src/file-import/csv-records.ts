@@ -135,6 +135,7 @@ export class CsvRecords {
       }
       // Whether LF follows a CR, the next chunk will tell.
       if (byte === CR && at + 1 === length && !isLast) break
+      if (count === maxFields) throw new CsvError(record.line, `This line has more than ${maxFields} values.`)
       if (count === starts.length) ({ starts, ends, quotes } = widen(record))
       starts[count] = fieldStart
       ends[count] = at
@@ -216,6 +217,9 @@ const QUOTE = 34
 
 /** An open quotation mark makes one record of the rest of the file, which must not fill the memory. */
 const maxRecordBytes = 64 * 1024 * 1024
+
+/** No table has as many columns. */
+const maxFields = 16_384
 
 function widen(record: CsvRecord): CsvRecord {
   const length = record.starts.length * 2

@@ -55,9 +55,12 @@ const BRACKET = 91
 const BRACE = 123
 const isDigit = (byte: number) => byte >= 48 && byte <= 57
 const utf8 = new TextDecoder('utf-8', { fatal: true })
+const latin1 = new TextDecoder('latin1')
+const fewBytes = 256
 
-/** A text of bytes; other characters than those of ASCII are not looked for. Faster than a decoder for a few bytes. */
+/** A text of bytes; other characters than those of ASCII are not looked for. For a few bytes a decoder is slower. */
 function asciiOf(bytes: Uint8Array, start: number, end: number): string {
+  if (end - start > fewBytes) return latin1.decode(bytes.subarray(start, end))
   let text = ''
   for (let at = start; at < end; at++) text += String.fromCharCode(bytes[at]!)
   return text
@@ -71,11 +74,16 @@ function typesOfPadded(bytes: Uint8Array, start: number, end: number, wanted: nu
   return from === to ? 0 : typesOf(bytes, from, to, wanted & (BOOL | NUMBERS | TIMES | LOCAL))
 }
 
+/** To check a longer value would hold up all other work of the process. Of a geometry its beginning tells enough. */
+const longestChecked = 1024 * 1024
+const mayBeGeometry = /^(?:0[01][0-9a-f]{8}|SRID=\d| ?(?:MULTI|POINT|LINESTRING|POLYGON|GEOMETRYC))/i
+
 /** Words, and what is rare enough to become a text first. */
 function textTypes(bytes: Uint8Array, start: number, end: number, wanted: number): number {
   const length = end - start
   const first = bytes[start]!
   if (first === BRACE || first === BRACKET) {
+    if (length > longestChecked) return 0
     const json = wanted & JSON_TEXT && isJson(bytes, start, end) ? JSON_TEXT : 0
     return json | (first === BRACE ? arrayTypes(asciiOf(bytes, start, end), wanted) : 0)
   }
@@ -86,8 +94,8 @@ function textTypes(bytes: Uint8Array, start: number, end: number, wanted: number
   if (wanted & UUID && length === 36) {
     return uuid.test(asciiOf(bytes, start, end)) ? UUID : 0
   }
-  if (wanted & GEOMETRY && length >= 10) {
-    return isGeometryText(asciiOf(bytes, start, end)) ? GEOMETRY : 0
+  if (wanted & GEOMETRY && length >= 10 && mayBeGeometry.test(asciiOf(bytes, start, start + 10))) {
+    return length > longestChecked || isGeometryText(asciiOf(bytes, start, end)) ? GEOMETRY : 0
   }
   return 0
 }
@@ -144,7 +152,8 @@ function numberTypes(bytes: Uint8Array, start: number, end: number): number {
   const digitsFrom = bytes[start] === MINUS ? start + 1 : start
   let at = digitsFrom
   let point = -1
-  for (; at < end; at++) {
+  const last = Math.min(end, digitsFrom + maxDigits + 2)
+  for (; at < last; at++) {
     const byte = bytes[at]!
     if (isDigit(byte)) continue
     if (byte !== DOT || point >= 0) break

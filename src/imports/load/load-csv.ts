@@ -15,7 +15,7 @@ import { ImportFailure } from '../import-failure.ts'
 import { canBecomeText } from './load-converted.ts'
 import { checkLimits, type Loading, placeOf, type Stage, type StageColumn } from './loading.ts'
 import { copyInto, inSavepoint } from './run-statement.ts'
-import { createStage, stageName } from './stage-table.ts'
+import { checkColumnCount, createStage, stageName } from './stage-table.ts'
 
 /** A CSV file that was read once: its columns, and what is in them. */
 export type ReadCsv = Readonly<{ file: ImportFile; reading: FileReading }>
@@ -32,6 +32,7 @@ export async function readCsv(
   }
   try {
     const file = await openImport({ name: `${stemOf(input.name)}.csv`, read })
+    checkWidth(file, input)
     const asWritten = { ...file, dialect: { ...file.dialect, areQuotedText: !quotedFieldsGuessing } }
     const reading = await readTypes(asWritten, () => signal.throwIfAborted())
     if (reading.isEncodingRight) return { file, reading }
@@ -40,6 +41,13 @@ export async function readCsv(
     signal.throwIfAborted()
     throw csvFailure(error, input)
   }
+}
+
+/** Before the whole file is read: each column costs time and memory. */
+function checkWidth({ rows }: ImportFile, input: InputFile): void {
+  const columns = rows[0]?.length
+  if (columns === undefined) throw badLine(input, { line: 1, message: 'This line is too long.' })
+  checkColumnCount(columns)
 }
 
 /** It begins as UTF-8 and is none further down. */

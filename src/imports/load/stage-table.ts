@@ -18,8 +18,7 @@ export async function createStage(
   point?: string,
 ): Promise<Stage> {
   const { session, account, importId, stages } = loading
-  if (columns.length > maxColumns)
-    throw new ImportFailure(2004, `The file has ${columns.length} columns; a table can have ${maxColumns}`)
+  checkColumnCount(columns.length)
   const known = await targetColumns(loading, wanted)
   const typed = columns.map((column) => ({
     ...column,
@@ -83,4 +82,9 @@ export function copyStatement(
 ): string {
   const names = columns.map(quoteIdentifier).join(', ')
   return `copy ${stageName(loading, stage)}${columns.length > 0 ? ` (${names})` : ''} from stdin ${options}`
+}
+
+export function checkColumnCount(count: number): void {
+  if (count > maxColumns)
+    throw new ImportFailure(2004, `The file has ${count} columns; a table can have ${maxColumns}`)
 }
