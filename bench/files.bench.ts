@@ -39,4 +39,35 @@ async function prepareSkip(frame: Frame, kind: (typeof kinds)[keyof typeof kinds
   }
 }
 
-export const entries: readonly Entry[] = [...skipEntries]
+/** What a format takes of the time of csv. */
+const formatAims = { arrow: '1.0 or less' } as const
+
+const formatEntries: readonly Entry[] = Object.entries(formatAims).flatMap(([format, aim]) =>
+  Object.entries(kinds).map(([kindName, kind]) => ({
+    name: `files-${format}-${kindName}`,
+    title: `format=${format}, the rows of ${megabytes} MB of ${kindName} rows`,
+    baseline: 'format=csv',
+    unit: 's' as const,
+    aim,
+    pairs: 5,
+    prepare: inFrame((frame) => prepareFormat(frame, kind, format)),
+  })),
+)
+
+async function prepareFormat(frame: Frame, kind: (typeof kinds)[keyof typeof kinds], format: string) {
+  const field = await openField(frame, kind, megabytes, ['rows'])
+  const peaks: number[] = []
+  const read = (name: string) => seconds(() => field.shell(`curl -sSf -o /dev/null "$sql&format=${name}"`))
+  return {
+    baseline: () => read('csv'),
+    ours: async () => {
+      const sampler = new ProcessSampler(field.pid, 10)
+      const taken = await read(format)
+      peaks.push(Math.round(sampler.stop().peakRssMb))
+      return taken
+    },
+    notes: () => `service: peak RSS ${peaks[0]} MB in the first run, ${peaks.at(-1)} MB in the last`,
+  }
+}
+
+export const entries: readonly Entry[] = [...skipEntries, ...formatEntries]

@@ -138,7 +138,7 @@ export class Load {
   }
 
   #note(plan: Plan, what: string): void {
-    this.surprises.push({ plan, what })
+    this.surprises.push({ plan, what: `${new Date().toISOString()} ${what}` })
   }
 }
 

@@ -1,8 +1,11 @@
-/** What all pages share, bundled into one file with the frame: see scripts/build-console.mjs. */
-export * as signals from '@preact/signals'
-export * as preact from 'preact'
-export * as hooks from 'preact/hooks'
-export * as jsx from 'preact/jsx-runtime'
+/**
+ * What all pages share, bundled into one file with the frame: see scripts/build-console.mjs. Of a library one name is enough, and
+ * what no page uses is left out.
+ */
+export { signal } from '@preact/signals'
+export { render } from 'preact'
+export { useState } from 'preact/hooks'
+export { jsx } from 'preact/jsx-runtime'
 export * as cartageError from '../src/client/cartage-error.ts'
 export * as browserTransport from '../src/client/http/browser-transport.ts'
 export * as randomId from '../src/client/http/random-id.ts'

@@ -49,7 +49,7 @@ const require = makeRequire(import.meta.url)`
 const versionInside = {
   name: 'version-inside',
   setup({ onLoad }) {
-    onLoad({ filter: /\/src\/files\/version\.ts$/ }, () => {
+    onLoad({ filter: /\/src\/files\/package-file\.ts$/ }, () => {
       const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
       return { contents: `export const readVersion = () => ${JSON.stringify(version)}` }
     })

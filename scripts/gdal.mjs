@@ -12,7 +12,7 @@ export async function provideConverter() {
   const missing = programs.filter(([program]) => !existsSync(program)).map(([, name]) => name)
   if (missing.length === 0) return
   const asRoot = waysToInstall()
-  const hint = `only CSV and GeoJSON can be imported until they are there (Debian: apt-get install ${missing.join(' ')})`
+  const hint = `only CSV can be imported until they are there (Debian: apt-get install ${missing.join(' ')})`
   if (!asRoot) return say(`without ${missing.join(' and ')}, ${hint}`)
   say(`installing ${missing.join(' and ')}, which read files to import`)
   try {

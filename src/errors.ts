@@ -262,6 +262,22 @@ export const errors = {
       'This Idempotency-Key was used before with another request',
     ),
 
+  // imports
+  importInvalid: (text: string) => raise('import-invalid', 'invalid', text),
+  importNotFound: (id: string) => raise('import-not-found', 'not-found', `Import with id ${id} not found`),
+  importFinished: (state: string) =>
+    raise('import-finished', 'invalid', `The import is ${state}: it cannot be cancelled`),
+  importTooLarge: (maxBytes: number) =>
+    raise('import-too-large', 'too-large', `The file is larger than ${maxBytes} bytes`),
+  importSlotsUsed: (slots: number) =>
+    raise(
+      'import-slots-used',
+      'limited',
+      `We're sorry but you're already using your allowed ${slots} import slots`,
+      { context: 'limit', detail: 'imports', retryAfterSeconds: 5 },
+    ),
+  importsDisabled: (what: string) => raise('imports-disabled', 'invalid', `${what} disabled on this server`),
+
   // copy
   copyRefused: (text: string, position?: number) => raise('copy-refused', 'invalid', text, { position }),
   parserUnavailable: () =>
@@ -317,6 +333,10 @@ export const errors = {
         hint: 'Send BEGIN and COMMIT in the same text',
       },
     ),
+  conversionFailed: (format: string, text: string) =>
+    raise('conversion-failed', 'invalid', `The rows cannot be written as ${format}: ${text}`),
+  valueUnfit: (format: string, what: string) =>
+    raise('value-unfit', 'invalid', `The format ${format} cannot hold ${what}`),
   copyElsewhere: () =>
     raise('copy-elsewhere', 'invalid', 'COPY is not possible here', {
       hint: 'Use the endpoints /api/v2/sql/copyfrom and /api/v2/sql/copyto',

@@ -84,8 +84,9 @@ type Source = Readonly<{ path: string; text: string }>
 
 async function sourceFiles(): Promise<readonly Source[]> {
   const found = (await readdir(root, { recursive: true })).filter(
-    // The doors for people and requests show SQL in examples, and run none.
-    (path) => path.endsWith('.ts') && !/^(http|cli|client|contract|file-import|sql-text)\//.test(path),
+    // The doors for people and requests show SQL in examples, `convert` reads that of GDAL; they run none.
+    (path) =>
+      path.endsWith('.ts') && !/^(http|cli|client|contract|convert|file-import|sql-text)\//.test(path),
   )
   return Promise.all(
     found.map(async (path) => ({ path, text: withoutComments(await readFile(join(root, path), 'utf8')) })),

@@ -35,7 +35,7 @@ export const kinds = {
 /** A service with a user and the empty table `target`. */
 export type Field = Readonly<{
   pid: number
-  /** Runs a shell command in the folder. It may use `$psql`, and `$from` and `$to`, the addresses of the two copies. */
+  /** Runs a shell command in the folder. It may use `$psql`, and `$from`, `$to` and `$sql`, the addresses of the two copies and of all rows. */
   shell: (command: string) => Promise<void>
   sql: (text: string) => Promise<unknown>
   /** Lets the server read `source.csv` into `target` by itself: no faster can anybody be. */
@@ -57,12 +57,13 @@ export async function openField(
   const database = await databaseOf(frame, service.namespace)
   const client = await frame.connect(database)
   const endpoint = (name: string, q: string) =>
-    `${service.url}/user/bench/api/v2/sql/${name}?${new URLSearchParams({ q, api_key: user.api_key })}`
+    `${service.url}/user/bench/api/v2/sql${name && `/${name}`}?${new URLSearchParams({ q, api_key: user.api_key })}`
   const address = await frame.urlOf(database)
   const variables = {
     psql: `psql -qX ${address.href}`,
     from: endpoint('copyfrom', 'COPY target FROM STDIN CSV'),
     to: endpoint('copyto', 'COPY source TO STDOUT CSV'),
+    sql: endpoint('', 'select * from source'),
   }
   const rows = kind.rows(Math.ceil((megabytes * 1e6) / kind.rowBytes))
   for (const table of ['source', 'target']) {

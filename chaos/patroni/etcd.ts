@@ -26,6 +26,7 @@ export async function startEtcd(
     'listen-peer-urls': peer,
     'initial-advertise-peer-urls': peer,
     'initial-cluster': `etcd=${peer}`,
+    'enable-v2': 'true',
   }
   const args = Object.entries(options).map(([name, value]) => `--${name}=${value}`)
   return Daemon.start({ name: 'etcd', program, args, folder, env, identity })

@@ -18,8 +18,10 @@ export function nodeConfig({ binDir, password }: NodeCommon, place: NodePlace) {
     scope: 'chaos',
     name,
     restapi: { listen: at(restPort), connect_address: at(proxies.rest.port) },
-    // Without proxies Patroni would ask etcd for its own address and go there.
-    etcd3: { hosts: [at(proxies.etcd.port)], use_proxies: true },
+    // By etcd's older API: by the newer one (`etcd3`) Patroni 3.0 lets a primary that comes back after its lease has expired
+    // overwrite the lock of the new one, whose commits are then lost. Without proxies Patroni would ask etcd for its own
+    // address and go there.
+    etcd: { hosts: [at(proxies.etcd.port)], use_proxies: true },
     bootstrap: bootstrapOf(),
     postgresql: {
       listen: at(postgresPort),

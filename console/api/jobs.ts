@@ -1,5 +1,6 @@
 import { randomId } from '../../src/client/http/random-id.ts'
 import type { JobDocument, JobQuery } from '../../src/contract/documents.ts'
+import { jobAddresses } from '../../src/contract/job-items.ts'
 import { isFinal } from '../../src/contract/job-status.ts'
 import { UnreachableError } from './api-error.ts'
 import { waitForService } from './connection.ts'
@@ -12,7 +13,7 @@ import { requestJson } from './request.ts'
  */
 export async function startJob(query: JobQuery): Promise<JobDocument> {
   const headers = { 'idempotency-key': randomId() }
-  const send = () => requestJson<JobDocument>('createJob', { json: { query }, headers })
+  const send = () => requestJson<JobDocument>(jobAddresses(query).create, { json: { query }, headers })
   const job = await send().catch(async (error: unknown) => {
     if (!(error instanceof UnreachableError)) throw error
     await Promise.race([waitForService(), new Promise((resolve) => setTimeout(resolve, restartMs))])
@@ -61,7 +62,7 @@ export async function watchJob(
 }
 
 export const changeJob = (id: string, query: JobQuery) =>
-  requestJson<JobDocument>('updateJob', { parameters: { jobId: id }, json: { query } })
+  requestJson<JobDocument>(jobAddresses(query).update, { parameters: { jobId: id }, json: { query } })
 
 /** Resolves when the statement has been stopped. */
 export const cancelJob = (id: string) => requestJson<JobDocument>('cancelJob', { parameters: { jobId: id } })

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { JobQuery } from '../../src/contract/documents.ts'
-import { maxJobCharacters } from '../../src/contract/limits.ts'
+import { charactersOf, jobAddresses } from '../../src/contract/job-items.ts'
+import { maxLongJobCharacters } from '../../src/contract/limits.ts'
 import { curlLine } from '../api/curl.ts'
 import { changeJob, readJob, startJob } from '../api/jobs.ts'
 import { session } from '../api/session.ts'
@@ -11,7 +12,7 @@ import { Load, useLoaded } from '../parts/loading.tsx'
 import { ErrorNotice, Notice } from '../parts/notice.tsx'
 import { useWork } from '../parts/work.ts'
 import { ComposedItems, FallbackFields } from './composed-items.tsx'
-import { type ComposedJob, charactersOf, composedOf, emptyJob, newItem, queryOf } from './composed-job.ts'
+import { type ComposedJob, composedOf, emptyJob, newItem, queryOf } from './composed-job.ts'
 import { FromEditor } from './from-editor.tsx'
 
 export function NewJob() {
@@ -77,7 +78,10 @@ function JobForm({ title, act, begun, send }: FormProps) {
           <Length characters={charactersOf(query)} />
           <CodeBlock
             label="Request with curl"
-            text={curlLine('createJob', { username: session.value!.username, json: { query } })}
+            text={curlLine(jobAddresses(query).create, {
+              username: session.value!.username,
+              json: { query },
+            })}
           />
           {error !== undefined && <ErrorNotice error={error} />}
           <div class="row">
@@ -95,8 +99,8 @@ function JobForm({ title, act, begun, send }: FormProps) {
 }
 
 function Length({ characters }: Readonly<{ characters: number }>) {
-  const text = `${formatCount(characters)} of ${formatCount(maxJobCharacters)} characters`
-  if (characters <= maxJobCharacters) return <p class="muted small">{text}</p>
+  const text = `${formatCount(characters)} of ${formatCount(maxLongJobCharacters)} characters`
+  if (characters <= maxLongJobCharacters) return <p class="muted small">{text}</p>
   return (
     <Notice kind="warning">
       {text}: too long. Move parts into functions, or split it into several jobs.

@@ -28,8 +28,6 @@ export function queryOf({ items, onsuccess, onerror }: ComposedJob): JobQuery {
   return { query: items.map(itemOf), ...filled({ onsuccess, onerror }) }
 }
 
-export const charactersOf = (query: JobQuery) => JSON.stringify({ query }).length
-
 /** An existing job as the content of the form. */
 export function composedOf(job: JobDocument): ComposedJob {
   const { items, onsuccess = '', onerror = '' } = partsOf(job)

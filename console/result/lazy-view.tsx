@@ -11,7 +11,8 @@ type Loader = () => Promise<{ default: ComponentType<ViewProps> }>
 /** A view whose code is loaded when it is opened. */
 export function LazyView({ load, ...props }: ViewProps & Readonly<{ load: Loader }>) {
   const loaded = useLoaded(load, [load])
-  return <Load from={loaded}>{({ default: View }) => <View {...props} />}</Load>
+  const Loading = load === loadMap ? LoadMap : Load
+  return <Loading from={loaded}>{({ default: View }) => <View {...props} />}</Loading>
 }
 
 export const loadMap: Loader = () => ifMapsAreDrawn(() => import('./map/map-view.tsx'))

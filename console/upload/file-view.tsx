@@ -149,8 +149,8 @@ function Unreadable({
           />
           <p class="muted small">
             ogr2ogr is part of GDAL. It may warn that the layer creation option GEOMETRY_NAME is not
-            supported: it uses the option all the same. If the file names no coordinate system, add -s_srs,
-            such as -s_srs EPSG:25832.
+            supported: it uses the option all the same. If the file names no coordinate system, add{' '}
+            <code>-s_srs</code>, such as <code>-s_srs EPSG:25832</code>.
           </p>
         </section>
       )}

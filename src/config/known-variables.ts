@@ -223,6 +223,7 @@ export const variables = {
   rateLimitCopyfrom: rate('CARTAGE_RATE_LIMIT_COPYFROM', 'requests of one user to copyfrom'),
   rateLimitCopyto: rate('CARTAGE_RATE_LIMIT_COPYTO', 'requests of one user to copyto'),
   rateLimitSql: rate('CARTAGE_RATE_LIMIT_SQL', 'requests of one user to the SQL endpoint'),
+  rateLimitImports: rate('CARTAGE_RATE_LIMIT_IMPORTS', 'requests of one user that begin or cancel imports'),
   rateLimitTables: rate('CARTAGE_RATE_LIMIT_TABLES', 'requests of one user to viz, datasets and me'),
   rateLimitWrongTokens: rate(
     'CARTAGE_RATE_LIMIT_WRONG_TOKENS',
@@ -273,6 +274,56 @@ export const variables = {
     1,
   ),
   copyWaitMs: milliseconds('CARTAGE_COPY_WAIT_MS', 2_000, 'longest wait for a free copy slot, then 429', 0),
+
+  importDir: text(
+    'CARTAGE_IMPORT_DIR',
+    '',
+    'files of imports, until they end; the same for all processes, or each imports what it got; empty: `imports` in the data directory',
+  ),
+  importSandbox: oneOf(
+    'CARTAGE_IMPORT_SANDBOX',
+    'auto',
+    'auto: GDAL reads files only in a sandbox, bubblewrap or unshare; none: it reads them with the rights of the service',
+    ['auto', 'none'],
+  ),
+  importUrls: flag(
+    'CARTAGE_IMPORT_URLS',
+    'off',
+    'whether the service fetches files from addresses that users name',
+  ),
+  importMaxBytes: whole(
+    'CARTAGE_IMPORT_MAX_BYTES',
+    2 * 1024 ** 3,
+    'largest file to import, as sent; 0 is unlimited',
+    0,
+  ),
+  importUnpackedBytes: whole(
+    'CARTAGE_IMPORT_UNPACKED_BYTES',
+    10 * 1024 ** 3,
+    'largest content of an archive to import; 0 is unlimited',
+    0,
+  ),
+  importMaxRows: whole('CARTAGE_IMPORT_MAX_ROWS', 0, 'rows of one import; 0 is unlimited', 0),
+  importMaxTables: count('CARTAGE_IMPORT_MAX_TABLES', 50, 'tables of one import; 0 is unlimited', 0),
+  importSlots: count(
+    'CARTAGE_IMPORT_SLOTS',
+    3,
+    'unfinished imports of one user; more are answered with 429',
+    1,
+  ),
+  importsPerWorker: count('CARTAGE_IMPORTS_PER_WORKER', 2, 'running imports of one process', 1),
+  importTimeoutMs: milliseconds(
+    'CARTAGE_IMPORT_TIMEOUT_MS',
+    3_600_000,
+    'longest import, and processor time of its converter',
+    1_000,
+  ),
+  importMemoryBytes: whole(
+    'CARTAGE_IMPORT_MEMORY_BYTES',
+    2 * 1024 ** 3,
+    'memory of the program that reads a file; 0 is unlimited',
+    0,
+  ),
 
   backupPassphrase: text(
     'CARTAGE_BACKUP_PASSPHRASE',

@@ -20,7 +20,16 @@ export const auditActions = [
 export type AuditAction = (typeof auditActions)[number]
 
 /** Whose requests are counted together, each against a rate of its own. */
-export const endpointGroups = ['keys', 'jobs', 'jobs_read', 'copyfrom', 'copyto', 'sql', 'tables'] as const
+export const endpointGroups = [
+  'keys',
+  'jobs',
+  'jobs_read',
+  'copyfrom',
+  'copyto',
+  'sql',
+  'tables',
+  'imports',
+] as const
 export type EndpointGroup = (typeof endpointGroups)[number]
 
 export const orgRoles = ['owner', 'admin', 'member'] as const

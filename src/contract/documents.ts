@@ -185,11 +185,51 @@ export type MeDocument = Readonly<{
   }>
 }>
 
+/** A file that became tables, or becomes. */
+export type ImportDocument = Readonly<{
+  id: string
+  item_queue_id: string
+  queue_id: string
+  user_id: string
+  table_id: string | null
+  table_name: string | null
+  table_names: readonly string[]
+  data_type: 'file' | 'url' | 'query'
+  state: 'pending' | 'uploading' | 'unpacking' | 'importing' | 'complete' | 'failure'
+  error_code: number | null
+  tables_created_count: number
+  synchronization_id: null
+  type_guessing: boolean
+  quoted_fields_guessing: boolean
+  content_guessing: boolean
+  create_visualization: boolean
+  visualization_id: null
+  user_defined_limits: string
+  get_error_text: Readonly<{ title: string; what_about: string; source: 'user' | 'cartodb' }> | null
+  display_name: string | null
+  original_url: string | null
+  warnings: Readonly<Record<string, unknown>> | null
+  is_raster: boolean
+  created_at: string
+  updated_at: string
+  progress: Readonly<{
+    bytes_read: number
+    bytes_total: number
+    rows: number
+    tables_done: number
+    tables_total: number
+  }>
+  /** In a final state. */
+  success?: boolean
+}>
+
 export type Readiness = Readonly<{
   status: ReadinessStatus
   control: HostVerdict
   /** By name. */
   hosts: Readonly<Record<string, HostVerdict>>
+  /** What reads files to import, or what is missing. */
+  imports: string
   /** Of the hosts that answer, by name. */
   replication: Readonly<Record<string, ReplicationDocument>>
 }>

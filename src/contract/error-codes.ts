@@ -62,6 +62,13 @@ export const errorCodes = [
   'cancel-refused',
   'statement-not-stopped',
   'idempotency-key-reused',
+  // imports
+  'import-invalid',
+  'import-not-found',
+  'import-finished',
+  'import-too-large',
+  'import-slots-used',
+  'imports-disabled',
   // copy
   'copy-refused',
   'parser-unavailable',
@@ -78,6 +85,8 @@ export const errorCodes = [
   'statement-outcome-unknown',
   'statement-not-allowed',
   'transaction-open',
+  'conversion-failed',
+  'value-unfit',
   'copy-elsewhere',
   'params-invalid',
   'params-too-large',

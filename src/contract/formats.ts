@@ -1,6 +1,12 @@
-/** What the SQL endpoint writes rows in. */
+/** What rows are written in, in sessions too. */
 export const formats = ['json', 'geojson', 'csv', 'ndjson'] as const
 export type Format = (typeof formats)[number]
+
+/** What the SQL endpoint writes besides. */
+export const fileFormats = ['arrow', 'gpkg', 'kml', 'xlsx', 'spatialite'] as const
+export type FileFormat = (typeof fileFormats)[number]
+export const sqlFormats = [...formats, ...fileFormats] as const
+export type SqlFormat = Format | FileFormat
 
 /** What the data of a copyfrom may be compressed with. */
 export const contentEncodings = ['gzip', 'deflate', 'br', 'zstd'] as const

@@ -1,5 +1,6 @@
-import type { ItemDocument, JobDocument, NewItem } from './documents.ts'
+import type { ItemDocument, JobDocument, JobQuery, NewItem } from './documents.ts'
 import type { JobStatus } from './job-status.ts'
+import { maxJobCharacters } from './limits.ts'
 
 /** A job in one form, whichever it was sent in. */
 export type JobParts = Readonly<{ items: readonly JobItem[]; onsuccess?: string; onerror?: string }>
@@ -15,6 +16,14 @@ export function partsOf(job: JobDocument): JobParts {
   const { onsuccess, onerror } = query
   return { items: query.query, ...(onsuccess && { onsuccess }), ...(onerror && { onerror }) }
 }
+
+/** The addresses for a job: the classic ones, which older services have as well, unless it is too long for them. */
+export const jobAddresses = (query: JobQuery) =>
+  charactersOf(query) > maxJobCharacters
+    ? ({ create: 'createJobByV4', update: 'updateJobByV4' } as const)
+    : ({ create: 'createJob', update: 'updateJob' } as const)
+
+export const charactersOf = (query: JobQuery) => JSON.stringify({ query }).length
 
 type AnyQuery = string | readonly (string | NewItem)[] | Readonly<{ query: readonly (string | NewItem)[] }>
 

@@ -2,8 +2,13 @@ import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { promisify } from 'node:util'
 
-/** GDAL as found on this machine: the program and every driver it has. */
-export type Gdal = Readonly<{ ogr2ogr: string; version: string; drivers: readonly string[] }>
+/** GDAL as found on this machine: the program and every driver it has. Those of `rasters` read no features. */
+export type Gdal = Readonly<{
+  ogr2ogr: string
+  version: string
+  drivers: readonly string[]
+  rasters: readonly string[]
+}>
 
 /** undefined: it is not installed, or does not run. */
 export async function findGdal(): Promise<Gdal | undefined> {
@@ -15,10 +20,12 @@ export async function findGdal(): Promise<Gdal | undefined> {
       ask(ogr2ogr, '--formats'),
       ask(ogr2ogr.replace(/ogr2ogr$/, 'gdalinfo'), '--formats'),
     ])
+    const [features, all] = [driverNames(vectors), driverNames(rasters)]
     return {
       ogr2ogr,
       version: version.trim(),
-      drivers: [...new Set([vectors, rasters].flatMap(driverNames))],
+      drivers: [...new Set([...features, ...all])],
+      rasters: all.filter((driver) => !features.includes(driver)),
     }
   } catch {
     return undefined
@@ -30,8 +37,8 @@ export function onlyDrivers(gdal: Gdal, wanted: readonly string[]): string[] {
   const others = gdal.drivers.filter((driver) => !wanted.includes(driver))
   return [
     ...['--config', 'GDAL_DRIVER_PATH', 'disable'],
-    ...['--config', 'GDAL_SKIP', others.join(',')],
-    ...['--config', 'OGR_SKIP', others.join(',')],
+    ...['--config', 'GDAL_SKIP', others.filter((driver) => gdal.rasters.includes(driver)).join(',')],
+    ...['--config', 'OGR_SKIP', others.filter((driver) => !gdal.rasters.includes(driver)).join(',')],
   ]
 }
 

@@ -76,7 +76,7 @@ async function joinQuota(
 }
 
 /** Bytes stored by the account. */
-async function userDataSize(
+export async function userDataSize(
   { admin, hosts }: Databases,
   { hostId, database, schema }: Account,
 ): Promise<number> {

@@ -2,6 +2,7 @@ import { countEndings, heldAutovacuum } from '../audit/audit-store.ts'
 import { countProcesses } from '../auth/lease-store.ts'
 import { newestTokens, type SealedToken } from '../auth/token-store.ts'
 import type { Config } from '../config/config.ts'
+import { describeConverter, openConverter } from '../convert/converter.ts'
 import { laggingDatabases } from '../hosts/database-store.ts'
 import type { Installation } from '../hosts/installation.ts'
 import { newestOf } from '../hosts/tenant-databases.ts'
@@ -24,8 +25,21 @@ export async function doctor(installation: Installation, config: Config): Promis
     checkAutovacuum(installation),
     checkHosts(installation, config, Math.max(processes, 1)),
     checkOrphans(installation),
+    checkImports(config),
   ])
   return [checkNode(), checkProcesses(processes), ...groups.flat()]
+}
+
+/** On the machine where it runs. */
+async function checkImports({ importSandbox }: Config): Promise<Check> {
+  const limits = { timeMs: 0, cpuSeconds: 0, memoryBytes: 0, fileBytes: 0 }
+  const state = await openConverter(importSandbox === 'none', limits)
+  const isFine = !('missing' in state) && state.sandbox !== 'none'
+  return {
+    name: 'imports',
+    status: isFine ? 'ok' : 'warn',
+    advice: `Files are read by ${describeConverter(state)}`,
+  }
 }
 
 function checkNode(): Check {

@@ -28,6 +28,8 @@ type WrittenForm = CsvForm &
     encoding: keyof typeof encodings
     nulls?: readonly string[] | undefined
     isCopyText?: boolean | undefined
+    /** A column with a value in quotes is text. */
+    areQuotedText?: boolean | undefined
   }>
 
 /**
@@ -145,7 +147,9 @@ export class TypeInference {
         continue
       }
       const meant = this.#form.isCopyText ? unescaped(bytes.subarray(start, end)) : fieldBytes(record, at)
-      if (!this.#isNull(meant, 0, meant.length)) column.seeQuoted(meant, line)
+      if (this.#isNull(meant, 0, meant.length)) continue
+      if (this.#form.areQuotedText && meant.length > 0) column.types = 0
+      else column.seeQuoted(meant, line)
     }
   }
 

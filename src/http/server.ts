@@ -10,6 +10,7 @@ import { copyRoutes } from './copy/routes.ts'
 import { datasetsRoutes } from './datasets/routes.ts'
 import { healthRoutes } from './health/routes.ts'
 import { homeRoutes } from './home/routes.ts'
+import { importsRoutes } from './imports/routes.ts'
 import { jobsRoutes } from './jobs/routes.ts'
 import { keysRoutes } from './keys/routes.ts'
 import { meRoutes } from './me/routes.ts'
@@ -77,6 +78,7 @@ async function accountRoutes(app: FastifyInstance, services: Services): Promise<
   await add(app, jobsRoutes, services)
   await add(app, queryRoutes, services)
   await add(app, copyRoutes, services)
+  await add(app, importsRoutes, services)
   await add(app, datasetsRoutes, services)
 }
 

@@ -3,6 +3,7 @@ import type { Directory } from '../auth/directory.ts'
 import type { Config } from '../config/config.ts'
 import type { Copies } from '../copy/copies.ts'
 import type { Installation } from '../hosts/installation.ts'
+import type { Imports } from '../imports/imports.ts'
 import type { JobQueue } from '../jobs/job-queue.ts'
 import type { JobWaiter } from '../jobs/job-waiter.ts'
 import type { PerUserMutex } from '../keys/per-user-mutex.ts'
@@ -24,6 +25,7 @@ export type Services = Readonly<{
   installation: Installation
   metrics: Metrics
   copies: Copies
+  imports: Imports
   queries: Queries
   sessions: Sessions
   jobQueue: JobQueue

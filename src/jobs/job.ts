@@ -18,6 +18,8 @@ export type ItemDefinition = Fallbacks & {
 export type JobDefinition = Fallbacks & {
   readonly form: JobForm
   readonly items: readonly ItemDefinition[]
+  /** A file that becomes a table: see src/imports. Its one item has no statement. */
+  readonly isImport?: true
 }
 
 /** The outcome of a fallback; absent if there is none. */
@@ -42,6 +44,7 @@ export type Job = Fallbacks &
     readonly user: string
     readonly status: JobStatus
     readonly form: JobForm
+    readonly isImport?: true
     readonly items: readonly Item[]
     readonly failedReason?: string
     readonly failedSqlstate?: string

@@ -6,6 +6,7 @@ import type { AbortLike } from '../postgres/pools/interruption.ts'
 import { queryLimits } from '../statements/configured-limits.ts'
 import { runAs } from '../statements/run-as.ts'
 import type { TimeLimits } from '../statements/time-limits.ts'
+import { GeometryTypes } from './arrow/geometry-types.ts'
 import { encodeText } from './encode-text.ts'
 import { binding } from './params/bind-values.ts'
 import { ParameterTypes, UnknownTypes } from './params/parameter-types.ts'
@@ -26,6 +27,7 @@ export type Queries = Readonly<{
   databases: Databases
   columnLists: ColumnLists
   typeNames: TypeNames
+  geometryTypes: GeometryTypes
   parameterTypes: ParameterTypes
   pastTriggers: PastTriggers
   limits: Required<TimeLimits>
@@ -37,6 +39,7 @@ export function openQueries(config: Config, databases: Databases, log: Log): Que
   const shared = {
     columnLists: new ColumnLists(),
     typeNames: new TypeNames(),
+    geometryTypes: new GeometryTypes(),
     parameterTypes: new ParameterTypes(),
     pastTriggers: new PastTriggers(databases, log),
   }
@@ -82,9 +85,11 @@ async function answerOnce(
   const { skippedFields, params } = query
   const checkMade = principal.key.type === 'default' ? undefined : () => pastTriggers.check(principal)
   const limits = limitsOf(queries, principal)
+  const makeFormat =
+    query.format === 'arrow' ? await arrowFormat(queries, principal, query, gone) : createFormat
   return runAs(databases, principal, { kind: 'query', text: query.sql, limits, gone }, (run) => {
     const bind = params && binding(params, (oids) => parameterTypes.syntaxes(run.session.target, oids))
-    const format = createFormat(query)
+    const format = makeFormat(query)
     return new QueryRun(run, {
       statement,
       encoded,
@@ -117,6 +122,22 @@ export async function learnTypes(
   )
 }
 
+/** Loads the library when it is first needed. */
+async function arrowFormat(
+  queries: Queries,
+  principal: Principal,
+  query: Query,
+  gone: AbortLike,
+): Promise<() => RowFormat> {
+  const { databases, geometryTypes } = queries
+  const options = { limits: limitsOf(queries, principal), gone }
+  const [{ ArrowFormat }, oids] = await Promise.all([
+    import('./arrow/arrow-format.ts'),
+    geometryTypes.find(databases, principal, options),
+  ])
+  return () => new ArrowFormat(query, oids)
+}
+
 export function createFormat(query: Query): RowFormat {
   switch (query.format) {
     case 'json':
@@ -127,5 +148,7 @@ export function createFormat(query: Query): RowFormat {
       return new GeojsonFormat(query)
     case 'csv':
       return new CsvFormat(query)
+    default:
+      throw new TypeError(`${query.format} is not written here`)
   }
 }

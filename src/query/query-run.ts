@@ -84,7 +84,7 @@ export class QueryRun implements RunHandler {
     this.answer = new Promise((resolve, reject) => {
       this.#settle = { resolve, reject }
     })
-    options.format.begin(this.#out)
+    options.format.begin(this.#out, (reason) => this.#run.stop(reason))
     const bind = options.bind && ((types: readonly number[]) => this.#bind(types))
     run
       .send(messagesOf(options.encoded, bind, run.isKept ? [] : run.session.cleaning), this)
@@ -252,6 +252,15 @@ export class QueryRun implements RunHandler {
   }
 
   #conclude(fields: readonly Field[]): void {
+    try {
+      this.#end(fields)
+    } catch (error) {
+      // The last rows cannot be written in this format.
+      this.#fail(error)
+    }
+  }
+
+  #end(fields: readonly Field[]): void {
     this.#options.format.end(this.#out, {
       seconds: Math.round(this.#run.elapsedMs) / 1000,
       fields,

@@ -1,4 +1,4 @@
-import type { Format, Total } from '../contract/formats.ts'
+import type { SqlFormat, Total } from '../contract/formats.ts'
 import type { Paging } from '../sql/query-kind.ts'
 
 /** A request to the SQL endpoint. */
@@ -6,7 +6,7 @@ export type Query = Readonly<{
   sql: string
   /** The values of `$1`, `$2`, ..., each as JSON text; undefined: the simple protocol. */
   params: readonly string[] | undefined
-  format: Format
+  format: SqlFormat
   paging: Paging | undefined
   skippedFields: ReadonlySet<string>
   /** Decimal digits of GeoJSON coordinates. */

@@ -17,6 +17,7 @@ import { listen } from '../http/listen.ts'
 import { WrongTokens } from '../http/middleware/credential/wrong-tokens.ts'
 import { buildServer, buildWorkerServer } from '../http/server.ts'
 import type { Services } from '../http/services.ts'
+import { Imports } from '../imports/imports.ts'
 import { JobQueue } from '../jobs/job-queue.ts'
 import { JobWaiter } from '../jobs/job-waiter.ts'
 import { queueStats } from '../jobs/queue-store.ts'
@@ -183,6 +184,7 @@ function buildShared(config: Config, installation: Installation) {
   const { databases, secrets, log } = installation
   const metrics = watchedMetrics(databases)
   const knownTokens = new KnownTokens(databases.control, secrets)
+  const copies = openCopies(config, databases)
   return {
     config,
     log,
@@ -191,7 +193,8 @@ function buildShared(config: Config, installation: Installation) {
     installation,
     metrics,
     queries: openQueries(config, databases, log),
-    copies: openCopies(config, databases),
+    copies,
+    imports: new Imports(config, databases, copies.quotas, log),
     jobQueue: new JobQueue(databases.control, config),
     jobWaiter: new JobWaiter(databases.control, log),
     keysMutex: createPerUserMutex(),
@@ -250,7 +253,9 @@ function listenError(error: unknown, host: string, portVariable: string): unknow
 }
 
 async function openWorker(services: Services, started: StartedParts): Promise<void> {
-  const { config, jobQueue, jobWaiter } = services
+  const { config, jobQueue, jobWaiter, imports } = services
+  imports.start()
+  started.push({ name: 'imports', limitMs: 0, stop: () => imports.stop() })
   const worker = await startWorker(services)
   // Beside the requests: neither waits for the other to end.
   started.pushBeside({

@@ -1,3 +1,4 @@
+import type { AppError } from '../errors.ts'
 import type { ByteWriter } from '../query/rows/byte-writer.ts'
 import type { Column } from '../query/rows/columns.ts'
 import type { RowFormat, Summary } from '../query/rows/row-format.ts'
@@ -12,8 +13,8 @@ export class SummarizedFormat implements RowFormat {
     this.#format = format
   }
 
-  begin(out: ByteWriter): void {
-    this.#format.begin(out)
+  begin(out: ByteWriter, refuse: (reason: AppError) => void): void {
+    this.#format.begin(out, refuse)
   }
 
   columns(out: ByteWriter, columns: readonly Column[]): void {

@@ -2,6 +2,7 @@ import { isFinal } from '../contract/job-status.ts'
 import type { ClaimedJob } from '../jobs/claim-store.ts'
 import type { Job } from '../jobs/job.ts'
 import { releaseClaims } from '../jobs/queue-store.ts'
+import { runImport } from './import-step.ts'
 import { JobRun } from './job-run.ts'
 import { end, type Interruption, release, reloadRun } from './record-run.ts'
 import { runStep, settleTakenOver } from './run-step.ts'
@@ -17,6 +18,7 @@ export async function executeJob(context: WorkContext, claimed: ClaimedJob): Pro
   const parting = await executeWhileOurs(context, claimed).catch((error: unknown) =>
     drop(context, claimed, error),
   )
+  if (claimed.job.isImport && parting !== 'released') await context.imports.forget(claimed.job.id)
   log.debug({ jobId: claimed.job.id, parting: typeof parting === 'object' ? 'ended' : parting }, 'job')
   return parting
 }
@@ -48,10 +50,13 @@ async function executeWhileOurs(context: WorkContext, claimed: ClaimedJob): Prom
 async function runToEnd(context: WorkContext, run: JobRun): Promise<Job | Interruption> {
   let interruption = await settleTakenOver(context, run)
   while (!interruption && !isFinal(run.job.status)) {
-    interruption = await (context.interrupted.aborted ? release(context, run) : runStep(context, run))
+    interruption = await (context.interrupted.aborted ? release(context, run) : runNext(context, run))
   }
   return interruption ?? end(context, run)
 }
+
+const runNext = (context: WorkContext, run: JobRun) =>
+  run.job.isImport ? runImport(context, run) : runStep(context, run)
 
 async function drop(
   { databases, log, abandoned }: WorkContext,

@@ -10,10 +10,13 @@ export type Opened =
   | Readonly<{ kind: 'vanished'; reason: string }>
   | Readonly<{ kind: 'unreachable' }>
 
+type SessionWish = Pick<JobRun, 'session' | 'isBegunAhead'> &
+  Readonly<{ claimed: Pick<JobRun['claimed'], 'target'> }>
+
 /** A connection as the user's master role, clean or with the transaction begun ahead: the last step's, or another one. */
 export async function openSession(
   { databases, health, interrupted }: WorkContext,
-  { claimed: { target }, session: last, isBegunAhead }: JobRun,
+  { claimed: { target }, session: last, isBegunAhead }: SessionWish,
 ): Promise<Opened> {
   if (last && (isBegunAhead || (await isCleaned(last)))) return { kind: 'open', session: last }
   try {

@@ -38,7 +38,7 @@ export async function runStep(context: WorkContext, run: JobRun): Promise<Interr
   )
 }
 
-function abandonJob(run: JobRun, reason: string): undefined {
+export function abandonJob(run: JobRun, reason: string): undefined {
   run.advance(abandon(run.job, reason, new Date()))
 }
 
@@ -68,7 +68,7 @@ function isFollowed(run: JobRun): boolean {
  * The connection was lost before use, or leads to another server than the administrator's, as for a while after a
  * fail-over. Retries with another one; after several failures, with a growing pause.
  */
-async function beginStepAgain(
+export async function beginStepAgain(
   context: WorkContext,
   run: JobRun,
   cause: unknown,
@@ -87,7 +87,7 @@ async function beginStepAgain(
 const mostUnsent = 3
 
 /** The statement was not sent: the job is no longer ours, or its step was sent before. */
-function stopStep(run: JobRun, stop: Exclude<Stop, 'gone'>): Interruption | undefined {
+export function stopStep(run: JobRun, stop: Exclude<Stop, 'gone'>): Interruption | undefined {
   if (typeof stop === 'string') return stop
   run.advance(stepSettled(run.job, stop))
   return undefined
@@ -124,7 +124,11 @@ export async function settleTakenOver(context: WorkContext, run: JobRun): Promis
   return settleLoss(context, run, { kind: 'lost', flight, reason, ...loss })
 }
 
-async function settleLoss(context: WorkContext, run: JobRun, loss: Loss): Promise<Interruption | undefined> {
+export async function settleLoss(
+  context: WorkContext,
+  run: JobRun,
+  loss: Loss,
+): Promise<Interruption | undefined> {
   const isInnocent = loss.isInnocent || (loss.isCut && (await isStillRunning(context, run, loss)))
   const outcome = await settleUntilKnown(context, run.claimed, loss.flight)
   // The next worker of the job asks again.
@@ -169,7 +173,7 @@ const mostLosses = 2
 const mostRestarts = 9
 
 /** A statement can raise errors of any length. */
-function clip(reason: string): string {
+export function clip(reason: string): string {
   if (reason.length <= longestReason) return reason
   return `${reason.slice(0, longestReason).replace(/[\ud800-\udbff]$/, '')}...`
 }

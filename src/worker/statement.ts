@@ -62,6 +62,12 @@ export async function beginStatement(
   return prepare(session, `${limit(statement, 'session')}; select null as xid`)
 }
 
+/** Begins a transaction, whose xid tells later what became of it. Roles of keys cannot ask for `backendStart` themselves. */
+export function beginTransaction(session: Session, backendStart: string): Promise<Begun> {
+  backendStarts.set(session, backendStart)
+  return prepare(session, begin)
+}
+
 const begin = 'begin; select pg_catalog.pg_current_xact_id()::pg_catalog.text as xid'
 
 async function prepare(session: Session, text: string): Promise<Begun> {
@@ -165,7 +171,7 @@ async function sendAndCommit(
  * Commits, if the transaction is still ours. Beside the control database the commit need not wait for the disk: the
  * record that the statement is done comes later in the same WAL, and does wait.
  */
-function commit({ isBesideControl }: StepStatement, xid: string): string {
+export function commit({ isBesideControl }: Pick<StepStatement, 'isBesideControl'>, xid: string): string {
   return `set local synchronous_commit = ${isBesideControl ? 'off' : 'on'};
     select (case when pg_catalog.pg_current_xact_id_if_assigned() operator(pg_catalog.=) '${xid}'::pg_catalog.xid8
      then '1' else 'the statement has ended the transaction it ran in' end)::pg_catalog.int4;

@@ -1,4 +1,5 @@
 import type { Config } from '../config/config.ts'
+import type { Imports } from '../imports/imports.ts'
 import type { JobWrite, WriteResult } from '../jobs/write-store.ts'
 import type { Log } from '../log/log.ts'
 import type { Metrics } from '../metrics/metrics.ts'
@@ -10,6 +11,7 @@ export type WorkerOptions = Readonly<{
   config: Config
   log: Log
   databases: Databases
+  imports: Imports
   metrics?: Pick<Metrics, 'jobFinished' | 'jobTakenOver'> | undefined
 }>
 

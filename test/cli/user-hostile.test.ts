@@ -196,7 +196,7 @@ test('an answer that is not one of the service is an error, and so is a full dis
       const { code, out, err } = await cartage(me, ...call.split(' '))
       assert.deepEqual([code, out], [1, ''], `${call}: ${answer}: ${err}`)
       // The sender of a job is told how to send it again.
-      assert.match(err, /^(the same job again, .*\n)?error: The (answer|service) .*\n$/, call)
+      assert.match(err, /^(to send it again .*\n)?error: The (answer|service) .*\n$/, call)
     }
   }
   const full = inTerminal(

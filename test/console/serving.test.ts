@@ -2,12 +2,13 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { buffer } from 'node:stream/consumers'
-import { test } from 'node:test'
+import { before, test } from 'node:test'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { setup } from '../support/service/setup.ts'
 import { provideConsole } from './support/provide-console.ts'
 
-await provideConsole()
+// Not awaited here: tests of another file in this process could end first, and with them the clean-up of all.
+before(provideConsole)
 
 test('every path of the console serves its page, which can run and load only files of the console', async (t) => {
   const { url } = await setup(t)

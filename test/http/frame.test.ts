@@ -12,7 +12,11 @@ test('GET /health/live and /health/ready answer 200 while all is well', async (t
   assert.equal((await fetch(`${url}/health/live`)).status, 200)
   const ready = await fetch(`${url}/health/ready`)
   assert.equal(ready.status, 200)
-  const { replication, ...verdicts } = (await ready.json()) as { replication: { local: { role: string } } }
+  const { replication, imports, ...verdicts } = (await ready.json()) as {
+    replication: { local: { role: string } }
+    imports: string
+  }
+  assert.match(imports, /GDAL/)
   assert.deepEqual(verdicts, { status: 'ok', control: 'ok', hosts: { local: 'ok' } })
   assert.equal(replication.local.role, 'primary')
 })

@@ -117,7 +117,7 @@ function writtenCsv(
   const format = new CsvFormat({ skippedFields: new Set() })
   format.columns(
     out,
-    names.map((name, place) => ({ name, typeOid: typeOids[place]!, isBinary: false })),
+    names.map((name, place) => ({ name, typeOid: typeOids[place]!, modifier: -1, isBinary: false })),
   )
   for (const { buffer, start, end } of asTheyCome(rows)) format.row(out, buffer, start, end)
   return Buffer.concat([...chunks, Buffer.from(out.finish(), 'latin1')]).toString()
@@ -132,7 +132,12 @@ function written(
 ): unknown[] {
   const chunks: Buffer[] = []
   const out = new ByteWriter((chunk) => chunks.push(Buffer.from(chunk)))
-  const columns = names.map((name, place) => ({ name, typeOid: typeOids[place]!, isBinary: false }))
+  const columns = names.map((name, place) => ({
+    name,
+    typeOid: typeOids[place]!,
+    modifier: -1,
+    isBinary: false,
+  }))
   const plan = planObjects(columns, new Set(skipped))
   for (const { buffer, start, end } of asTheyCome(rows)) {
     writeObject(out, plan, buffer, start, end)

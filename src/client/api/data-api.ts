@@ -1,5 +1,5 @@
 import type { CopyAnswer, SqlAnswer } from '../../contract/documents.ts'
-import type { ContentEncoding, Format, SortOrder, Total } from '../../contract/formats.ts'
+import type { ContentEncoding, SortOrder, SqlFormat, Total } from '../../contract/formats.ts'
 import { jsonReader, type Numbers } from '../exact-json.ts'
 import type { ExpectedStart } from '../http/expected-answer.ts'
 import type { Call, Connection, OnProgress } from '../http/send.ts'
@@ -32,7 +32,7 @@ export type SqlOptions = SqlParameters &
   }>
 export type DownloadOptions = Omit<SqlOptions, 'numbers'> &
   Readonly<{
-    format?: Format
+    format?: SqlFormat
     /** Decimal digits of GeoJSON coordinates. */
     dp?: number
     onProgress?: OnProgress
@@ -105,4 +105,9 @@ const looks = {
   geojson: { type: 'application/json', start: '{"type":"FeatureCollection"' },
   csv: { type: 'text/csv', start: '' },
   ndjson: { type: 'application/x-ndjson', start: '' },
-} as const satisfies Record<Format, ExpectedStart>
+  arrow: { type: 'application/vnd.apache.arrow.stream', start: '' },
+  gpkg: { type: 'application/geopackage+sqlite3', start: '' },
+  kml: { type: 'application/vnd.google-earth.kml+xml', start: '' },
+  xlsx: { type: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet', start: '' },
+  spatialite: { type: 'application/vnd.sqlite3', start: '' },
+} as const satisfies Record<SqlFormat, ExpectedStart>

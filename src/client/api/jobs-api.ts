@@ -1,6 +1,6 @@
 import type { JobDocument, JobQuery } from '../../contract/documents.ts'
+import { jobAddresses } from '../../contract/job-items.ts'
 import { isFinal } from '../../contract/job-status.ts'
-import { maxJobCharacters } from '../../contract/limits.ts'
 import { hasCode } from '../cartage-error.ts'
 import { randomId } from '../http/random-id.ts'
 import { isPassing, pause, waitBeforeReconnect } from '../http/retry.ts'
@@ -24,7 +24,7 @@ export function jobsOf(connection: Connection, name: string) {
 
   /** Sent with an idempotency key, so that a repeated request makes no second job. */
   const create = (query: JobQuery, { idempotencyKey = randomId() }: Submitting = {}) =>
-    sendForJson<JobDocument>(connection, isLong(query) ? 'createJobByV4' : 'createJob', {
+    sendForJson<JobDocument>(connection, jobAddresses(query).create, {
       parameters: { name },
       json: { query },
       headers: { 'idempotency-key': idempotencyKey },
@@ -67,16 +67,13 @@ export function jobsOf(connection: Connection, name: string) {
   }
 
   const update = (jobId: string, query: JobQuery) =>
-    sendForJson<JobDocument>(connection, isLong(query) ? 'updateJobByV4' : 'updateJob', {
+    sendForJson<JobDocument>(connection, jobAddresses(query).update, {
       ...one(jobId),
       json: { query },
     })
 
   return { create, read, update, cancel, finished, run }
 }
-
-/** Beyond the limit of the classic address, which older services have as well. */
-const isLong = (query: JobQuery) => JSON.stringify({ query }).length > maxJobCharacters
 
 /** Asks again while the service does not answer. What it refuses for good is thrown. */
 async function untilAnswered<T>(

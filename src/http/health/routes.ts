@@ -1,6 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { ReplicationDocument } from '../../contract/documents.ts'
 import type { HostVerdict } from '../../contract/health-names.ts'
+import { describeConverter } from '../../convert/converter.ts'
 import { type HostRole, hostRole } from '../../hosts/host-role.ts'
 import { answerWithin } from '../../postgres/answer-within.ts'
 import { isStandby } from '../../postgres/wire/standby.ts'
@@ -26,11 +28,12 @@ export async function healthRoutes(app: FastifyInstance, services: Services): Pr
   })
 }
 
-async function readinessChecks({ databases }: Services) {
+async function readinessChecks({ databases, imports }: Services) {
   const { control, hosts } = databases
   // A host may be added or removed meanwhile.
   const known = hosts.all()
-  const [controlState, ...hostStates] = await Promise.all([
+  const [converter, controlState, ...hostStates] = await Promise.all([
+    Promise.race([imports.converter(), sleep(converterMs, undefined, { ref: false })]),
     stateOf(control.query('select 1').then(() => undefined)),
     ...known.map(({ id }) => stateOf(hostRole(databases, id))),
   ])
@@ -39,6 +42,7 @@ async function readinessChecks({ databases }: Services) {
   return {
     control: controlState.verdict,
     hosts: byName(({ verdict }) => verdict),
+    imports: converter ? describeConverter(converter) : 'looking for GDAL',
     replication: byName(({ role }) => role && replicationDocument(role)),
   }
 }
@@ -62,3 +66,5 @@ function replicationDocument({ role, replication }: HostRole): ReplicationDocume
 }
 
 const patienceMs = 2_000
+/** The first time, programs are started to find out. */
+const converterMs = 300

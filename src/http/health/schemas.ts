@@ -28,6 +28,7 @@ const readiness = {
     status: { enum: readinessStatuses },
     control: verdictSchema,
     hosts: { type: 'object', additionalProperties: verdictSchema, description: 'Tenant hosts by name' },
+    imports: { type: 'string', description: 'What reads files to import, or what is missing for it' },
     replication: {
       type: 'object',
       additionalProperties: replicationSchema,
@@ -39,6 +40,7 @@ const readiness = {
       status: 'ok',
       control: 'ok',
       hosts: { local: 'ok' },
+      imports: 'GDAL 3.6.2, in bubblewrap',
       replication: {
         local: { role: 'primary', standbys: 1, synchronous: 0, lag_bytes: 0, lag_ms: null },
       },

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Account } from '../../auth/account.ts'
 import type { JobDocument } from '../../contract/documents.ts'
 import { maxJobCharacters, maxLongJobCharacters } from '../../contract/limits.ts'
 import { errors } from '../../errors.ts'
@@ -70,7 +71,7 @@ function reading(services: Services): Handler<JobDocument> {
       ? jobWaiter.wait(account, id, waitMs, clientGone(reply))
       : findJob(databases.control, account, id))
     if (waitMs > 0) await confirm()
-    if (!job) throw errors.jobNotFound(id)
+    if (!job || job.isImport) throw errors.jobNotFound(id)
     return jobDocument(job)
   }
 }
@@ -79,15 +80,25 @@ function updating(services: Services, maxCharacters: number): Handler<JobDocumen
   return async (request) => {
     const { account } = await jobsCaller(services, request)
     const definition = readJobUpdate(request.body, maxCharacters)
-    return jobDocument(await updateJob(services.databases, account, readJobId(request), definition))
+    const id = await idOfJob(services, request, account)
+    return jobDocument(await updateJob(services.databases, account, id, definition))
   }
 }
 
 function cancelling(services: Services): Handler<JobDocument> {
   return async (request) => {
     const { account } = await jobsCaller(services, request)
-    return jobDocument(await cancelJob(services.databases, account, readJobId(request)))
+    return jobDocument(
+      await cancelJob(services.databases, account, await idOfJob(services, request, account)),
+    )
   }
+}
+
+/** An import has an address of its own. */
+async function idOfJob({ databases }: Services, request: FastifyRequest, account: Account): Promise<string> {
+  const id = readJobId(request)
+  if ((await findJob(databases.control, account, id))?.isImport) throw errors.jobNotFound(id)
+  return id
 }
 
 const readingConfig = { config: { rateGroup: 'jobs_read' } } as const

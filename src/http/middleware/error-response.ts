@@ -27,6 +27,14 @@ export function respondWithKeyError(thrown: Thrown, request: FastifyRequest, rep
   respond(thrown, request, reply, ({ message }) => ({ errors: message, errors_cause: null }))
 }
 
+/** Clients of imports read the text in either place. */
+export function respondWithImportError(thrown: Thrown, request: FastifyRequest, reply: FastifyReply): void {
+  respond(thrown, request, reply, (error, hint) => ({
+    errors: { imports: error.message },
+    ...detailedBody(error, hint),
+  }))
+}
+
 type Body = (error: AppError, hint: unknown) => Record<string, unknown>
 
 function detailedBody({ message, code, extras }: AppError, hint: unknown): Record<string, unknown> {

@@ -123,6 +123,7 @@ const configured = {
   keys: 'rateLimitKeys',
   jobs: 'rateLimitJobs',
   jobs_read: 'rateLimitJobsRead',
+  imports: 'rateLimitImports',
   copyfrom: 'rateLimitCopyfrom',
   copyto: 'rateLimitCopyto',
   sql: 'rateLimitSql',

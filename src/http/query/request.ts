@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { formats, sortOrders, type Total, totals } from '../../contract/formats.ts'
+import { sortOrders, sqlFormats, type Total, totals } from '../../contract/formats.ts'
 import { defaultDecimals, maxDecimals, maxParams } from '../../contract/limits.ts'
 import { elementsOf } from '../../contract/text/json-rows.ts'
 import { errors } from '../../errors.ts'
@@ -23,7 +23,7 @@ export function readQuery(request: FastifyRequest): Query {
   return {
     sql: sqlOf(parameters),
     params: paramsOf(parameters),
-    format: choiceInAnyCase(parameters, 'format', formats) ?? 'json',
+    format: choiceInAnyCase(parameters, 'format', sqlFormats) ?? 'json',
     paging: pagingOf(parameters),
     skippedFields: skippedFieldsOf(parameters.skipfields),
     decimals: wholeOf(parameters, 'dp', 0, maxDecimals) ?? defaultDecimals,

@@ -1,7 +1,9 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { pipeline } from 'node:stream/promises'
 import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Format } from '../../contract/formats.ts'
+import { fileFormats, type SqlFormat } from '../../contract/formats.ts'
+import { type GdalFormat, gdalFormats } from '../../convert/write-file.ts'
 import { answerQuery } from '../../query/answer-query.ts'
 import { countRows } from '../../query/count-rows.ts'
 import type { Query } from '../../query/query.ts'
@@ -16,6 +18,7 @@ import { breakOff, hijacked } from '../middleware/download/raw-answer.ts'
 import { encodedInto } from '../middleware/download/send-encoded.ts'
 import { refuseRepeated } from '../middleware/idempotency-key.ts'
 import type { Services } from '../services.ts'
+import { FileAnswers, type SpooledFile } from './file-answer.ts'
 import { readFields } from './multipart.ts'
 import { readQuery, refuseBrokenParams } from './request.ts'
 import { queryByGetSchema, queryByPostSchema } from './schemas.ts'
@@ -27,6 +30,7 @@ export async function queryRoutes(app: FastifyInstance, services: Services): Pro
   // The schemas only describe; readQuery checks, in this API's own words.
   app.setValidatorCompiler(() => () => true)
 
+  const files = new FileAnswers()
   const handler = async (request: FastifyRequest, reply: FastifyReply) => {
     const principal = await sqlCaller(services, request)
     refuseBrokenParams(request)
@@ -43,6 +47,11 @@ export async function queryRoutes(app: FastifyInstance, services: Services): Pro
       const total =
         kind && (await countRows(services.queries, principal, { ...query, total: kind }, client.gone))
       if (total) reply.header('x-total-rows', total.rows)
+      if (isGdalQuery(query)) {
+        const file = await files.make(services.queries, principal, query, client.gone)
+        await sendFile(reply, query, file, idleMs)
+        return reply
+      }
       const answer = await answerQuery(services.queries, principal, query, client, total)
       // The statement is over; the client still reads.
       if (answer === null) target?.wait.begin(() => breakOff(reply.raw))
@@ -67,6 +76,21 @@ export async function queryRoutes(app: FastifyInstance, services: Services): Pro
 }
 
 const common = { config: { rateGroup: 'sql', memberAsText: 'params', longMember: 'q' } } as const
+
+const isGdalFormat = (format: SqlFormat): format is GdalFormat => Object.hasOwn(gdalFormats, format)
+const isGdalQuery = (query: Query): query is Query & { format: GdalFormat } => isGdalFormat(query.format)
+
+/** Not compressed: most of these formats are, or are read at random places. */
+async function sendFile(reply: FastifyReply, query: Query, file: SpooledFile, idleMs: number): Promise<void> {
+  reply.header('content-length', file.bytes)
+  const wait = clientWait(reply.raw, idleMs)
+  wait.begin(() => breakOff(reply.raw))
+  try {
+    await pipeline(file.stream(), openAnswer(reply, query))
+  } finally {
+    wait.end()
+  }
+}
 
 /** Compressed if the client accepts that. */
 function openLongAnswer(reply: FastifyReply, query: Query, idleMs: number): AnswerTarget {
@@ -100,16 +124,23 @@ const smallBytes = 14_000
 
 function setHeaders(reply: FastifyReply, { format, filename }: Query): FastifyReply {
   reply.header('content-type', contentTypes[format]).header('vary', 'Accept-Encoding')
-  if (filename === undefined && format !== 'csv') return reply
+  if (filename === undefined && format !== 'csv' && !isFile(format)) return reply
   const name = filename ?? 'cartodb-query'
-  const extension = `.${format}`
+  const extension = `.${isGdalFormat(format) ? gdalFormats[format].extension : format}`
   const file = name.toLowerCase().endsWith(extension) ? name : name + extension
   return reply.header('content-disposition', contentDisposition(file))
 }
 
-const contentTypes: Record<Format, string> = {
+const isFile = (format: SqlFormat) => fileFormats.some((known) => known === format)
+
+const contentTypes: Record<SqlFormat, string> = {
   json: 'application/json; charset=utf-8',
   geojson: 'application/json; charset=utf-8',
   csv: 'text/csv; charset=utf-8; header=present',
   ndjson: 'application/x-ndjson; charset=utf-8',
+  arrow: 'application/vnd.apache.arrow.stream',
+  gpkg: 'application/geopackage+sqlite3',
+  kml: 'application/vnd.google-earth.kml+xml',
+  xlsx: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
+  spatialite: 'application/vnd.sqlite3',
 }

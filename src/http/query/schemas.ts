@@ -1,4 +1,4 @@
-import { formats, sortOrders, totals } from '../../contract/formats.ts'
+import { sortOrders, sqlFormats, totals } from '../../contract/formats.ts'
 import { defaultDecimals, maxDecimals, maxParams } from '../../contract/limits.ts'
 import { maxFilenameLength } from '../middleware/parameters.ts'
 import { apiKey, error, onceHeaders, repeated, text } from '../middleware/schemas.ts'
@@ -9,7 +9,7 @@ const parameters = {
   params: text(
     'A JSON array with the values of $1, $2, ... in the SQL, which is a single statement then. In a JSON body the array itself.',
   ),
-  format: { type: 'string', enum: formats, default: 'json' },
+  format: { type: 'string', enum: sqlFormats, default: 'json' },
   rows_per_page: { type: 'integer', minimum: 0, description: 'Rows of one page.' },
   page: { type: 'integer', minimum: 0, default: 0, description: 'Which page, from 0.' },
   total: {
@@ -88,6 +88,8 @@ const responses = {
       'application/json': { schema: { anyOf: [rows, features] } },
       'text/csv': { schema: { type: 'string' } },
       'application/x-ndjson': { schema: { type: 'string' } },
+      'application/octet-stream': { schema: { type: 'string', format: 'binary' } },
+      'application/vnd.apache.arrow.stream': { schema: { type: 'string', format: 'binary' } },
     },
   },
   400: { description: 'A bad parameter, or what PostgreSQL says of the SQL.', ...error },

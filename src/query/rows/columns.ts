@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache'
 import { remembered } from '../../remembered.ts'
 
-/** A column of a result, as the server describes it before the rows. */
-export type Column = Readonly<{ name: string; typeOid: number; isBinary: boolean }>
+/** A column of a result, as the server describes it before the rows. `modifier` is the length or scale of its type; -1 if none was declared. */
+export type Column = Readonly<{ name: string; typeOid: number; modifier: number; isBinary: boolean }>
 
 /**
  * Reads RowDescriptions. Most repeat an earlier one: then the same list is returned, and data derived from it can be
@@ -34,9 +34,10 @@ function readColumns(buffer: Buffer, start: number): Column[] {
     const name = buffer.toString('utf8', at, nameEnd)
     // After the name: table (4), attribute (2), type (4), size (2), modifier (4), format (2).
     const typeOid = buffer.readUInt32BE(nameEnd + 7)
+    const modifier = buffer.readInt32BE(nameEnd + 13)
     // Only rows fetched from a BINARY cursor are binary.
     const isBinary = buffer.readInt16BE(nameEnd + 17) !== 0
-    columns.push({ name, typeOid, isBinary })
+    columns.push({ name, typeOid, modifier, isBinary })
     at = nameEnd + 19
   }
   return columns

@@ -1,3 +1,4 @@
+import type { AppError } from '../../errors.ts'
 import type { ByteWriter } from './byte-writer.ts'
 import type { Column } from './columns.ts'
 
@@ -24,7 +25,8 @@ export type Field = Readonly<{ name: string; type: string; pgtype?: string | und
 export type RowFormat = {
   /** True if the answer shows the summary's fields, which then must be looked up. */
   readonly hasFields: boolean
-  begin(out: ByteWriter): void
+  /** `refuse` ends the statement: a row cannot be written in this format. */
+  begin(out: ByteWriter, refuse: (reason: AppError) => void): void
   columns(out: ByteWriter, columns: readonly Column[]): void
   row(out: ByteWriter, row: Buffer, start: number, end: number): void
   /** The same for a row of any length: yields often, so that other work gets its turn. */

@@ -4,7 +4,7 @@ import { eventually } from '../../support/service/setup.ts'
 import { assertAccessibleEverywhere } from '../support/axe.ts'
 import { drawnOf } from '../support/map-page.ts'
 import { openConsole } from '../support/open-console.ts'
-import { cells } from '../support/sql-page.ts'
+import { cells, summary } from '../support/sql-page.ts'
 
 test('the first sign-in shows where to begin: one click loads the countries, and three example queries run on them', async (t) => {
   const { page, signIn, user } = await openConsole(t, { drawsMaps: true, setup: { worker: true } })
@@ -29,7 +29,9 @@ test('the first sign-in shows where to begin: one click loads the countries, and
     await page.getByRole('button', { name: /Close result/ }).click()
   }
   await page.getByRole('button', { name: 'Run: The neighbours of Germany' }).click()
-  await eventually(async () => assert.equal((await cells(page)).length, 9), 30_000)
+  await summary(page)
+    .filter({ hasText: /^9 rows/ })
+    .waitFor()
   await page.getByRole('tab', { name: 'Map' }).click()
   await eventually(async () => assert.ok((await drawnOf(page, 'shape-areas')).length > 0), 60_000)
 })

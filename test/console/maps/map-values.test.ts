@@ -25,7 +25,10 @@ test('a click on a shape of a result, or Enter on the map, shows the values of i
     `select 'square ' || i as name, nullif(i, 2) as n, st_makeenvelope(i * 20 - 5, -5, i * 20 + 5, 5, 4326) as the_geom
      from generate_series(-2, 2) i`,
   )
+  const world = await holdBack(page, '**/assets/world-*')
   await page.getByRole('tab', { name: 'Map' }).click()
+  await page.getByText('Loading the map…').waitFor()
+  world.release()
   await areDrawn(page, 'shape-areas', 5)
   await legend(page).getByText('each shape is one row').waitFor()
   await legend(page).getByText('the selected row').waitFor()
@@ -84,18 +87,11 @@ test('the map of a table says while it loads, what a dot is, and its values are 
   const { page, signInAt, user } = await openConsole(t, { drawsMaps: true })
   await user.sql(`create table harbours as select 'Nordhafen' as name, st_setsrid(st_point(9, 50), 4326) as the_geom
     union all select 'Südhafen', st_setsrid(st_point(11, 50), 4326); analyze harbours`)
-  let answer: () => void = () => undefined
-  const late = new Promise<void>((resolve) => {
-    answer = resolve
-  })
-  await page.route('**/api/v2/sql', async (route) => {
-    if (route.request().postData()?.includes('st_asmvt')) await late
-    await route.continue()
-  })
+  const tiles = await holdBack(page, '**/api/v2/sql', 'st_asmvt')
   await signInAt('/tables/public/harbours/map')
   await page.locator('.map').waitFor()
   await page.getByText('Loading the map…').waitFor()
-  answer()
+  tiles.release()
   await areDrawn(page, 'points', 2)
   await page.getByText('Loading the map…').waitFor({ state: 'detached' })
   await legend(page).getByText('each dot is one row').waitFor()
@@ -107,6 +103,19 @@ test('the map of a table says while it loads, what a dot is, and its values are 
   await here(page).getByText('Nordhafen').waitFor()
   assert.equal(await here(page).getByText('Südhafen').count(), 0)
 })
+
+/** Holds back requests whose body has this text until they are released. */
+async function holdBack(page: Page, url: string, text = '') {
+  let release: () => void = () => undefined
+  const late = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  await page.route(url, async (route) => {
+    if ((route.request().postData() ?? '').includes(text)) await late
+    await route.continue()
+  })
+  return { release }
+}
 
 test('all numbers of a legend have one format', () => {
   const labelsOf = (...values: number[]) => classify(values.map(String), true).labels

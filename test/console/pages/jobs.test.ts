@@ -153,7 +153,7 @@ test('a job that is too long is reported before it is sent, and a wrong clock ch
   await page.getByRole('button', { name: 'Cancel job' }).click()
   await status(page, 'cancelled').waitFor()
   await page.getByRole('link', { name: 'Duplicate' }).click()
-  await statement(page, 1).fill(`select '${'x'.repeat(17_000)}'`)
+  await statement(page, 1).fill(`select '${'x'.repeat(1_050_000)}'`)
   await page.getByText('too long').waitFor()
   await page.getByRole('button', { name: 'Start job' }).click()
   await page.getByText('The query is too large').waitFor()
@@ -162,6 +162,15 @@ test('a job that is too long is reported before it is sent, and a wrong clock ch
   await page.getByRole('row', { name: /select pg_sleep.*cancelled (just now|\d min ago)/ }).waitFor()
   await goTo('/keys/Master')
   await page.getByText(/Created (just now|\d min ago)/).waitFor()
+})
+
+test('a job that is too long for the classic address runs', async (t) => {
+  const { page, signInAt } = await openConsole(t, withWorker)
+  await signInAt('/jobs/new')
+  await statement(page, 1).fill(`select '${'x'.repeat(17_000)}'`)
+  await page.getByText(/^17,\d+ of 1,048,576 characters/).waitFor()
+  await page.getByRole('button', { name: 'Start job' }).click()
+  await status(page, 'done').waitFor()
 })
 
 test('the job pages are accessible, and a job is started without a mouse', async (t) => {

@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { basename } from 'node:path'
+import { fileFormats } from '../../../contract/formats.ts'
 import { formatBytes, formatDuration, plural } from '../../../contract/text/format.ts'
 import { UsageError } from '../../command-error.ts'
 import { statNamedFile } from '../../named-file.ts'
@@ -11,7 +12,7 @@ import { type Service, withService } from '../service.ts'
 import { readTableName, tableInSql } from '../table-name.ts'
 import { passOn, writeTo } from '../whole-file.ts'
 
-const exportFormats = ['csv', 'text', 'binary', 'geojson', 'ndjson', 'json'] as const
+const exportFormats = ['csv', 'text', 'binary', 'geojson', 'ndjson', 'json', ...fileFormats] as const
 type ExportFormat = (typeof exportFormats)[number]
 
 const exportCommand: UserCommand = {
@@ -46,8 +47,12 @@ async function exportRows(call: UserCall, service: Service): Promise<void> {
   const file = textOf(call.values, 'output')
   const format = exportFormatOf(call, file)
   const query = queryOf(call.args[0]!)
-  if (format === 'binary' && file === undefined && call.terminal.out.isTerminal)
-    throw new UsageError('the format binary cannot be shown on a terminal: add -o FILE')
+  if (
+    (format === 'binary' || fileFormats.some((each) => each === format)) &&
+    file === undefined &&
+    call.terminal.out.isTerminal
+  )
+    throw new UsageError(`the format ${format} cannot be shown on a terminal: add -o FILE`)
   await transferOut(call, file, (onProgress) => {
     const { client, signal } = service
     const isCopied = format === 'csv' || format === 'text' || format === 'binary'
@@ -83,6 +88,12 @@ const extensions: ReadonlyMap<string, ExportFormat> = new Map([
   ['ndjson', 'ndjson'],
   ['jsonl', 'ndjson'],
   ['json', 'json'],
+  ['arrow', 'arrow'],
+  ['arrows', 'arrow'],
+  ['gpkg', 'gpkg'],
+  ['kml', 'kml'],
+  ['xlsx', 'xlsx'],
+  ['sqlite', 'spatialite'],
   ['tsv', 'text'],
   ['txt', 'text'],
 ])

@@ -1,0 +1,197 @@
+import { createHash } from 'node:crypto'
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { AppError, errors } from '../../errors.ts'
+import { removeFolder, uploadedFile } from '../../imports/spool.ts'
+import { sendContinue } from '../copy/expect-continue.ts'
+import { parseForm } from '../middleware/body/form.ts'
+import { clientWait } from '../middleware/download/client-wait.ts'
+import { filenameOf, isObject, maxParamsLength, type Parameters } from '../middleware/parameters.ts'
+import type { Services } from '../services.ts'
+
+/** What a request brought: its parameters, and perhaps a file, which lies in a folder of its own. */
+export type Received = Readonly<{ parameters: Parameters; file?: ReceivedFile | undefined }>
+export type ReceivedFile = Readonly<{ folder: string; name: string; bytes: number; hash: string }>
+
+/**
+ * Reads the body. `admit` is called before anything is stored, with the parameters so far: they may hold the
+ * credential. If it fails, or the body does, nothing stays.
+ */
+export async function receive(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  admit: (parameters: Parameters) => Promise<void>,
+): Promise<Received> {
+  const query = request.query as Parameters
+  if (request.headers['content-encoding'] !== undefined)
+    throw errors.unsupportedMedia('Content-Encoding is not supported here: send a .gz or .zip file as it is')
+  const stall = new Stall(request, reply, services.config.copyIdleMs)
+  const intake = new Intake(services, stall)
+  try {
+    if (request.isMultipart()) return await readParts(request, reply, intake, query, admit)
+    const name = filenameOf(query)
+    if (name !== undefined && name !== '') {
+      await admit(query)
+      sendContinue(reply.raw)
+      await intake.store(request.raw, name)
+      if (!request.raw.complete) throw errors.bodyIncomplete()
+      return { parameters: query, file: intake.file }
+    }
+    sendContinue(reply.raw)
+    const parameters = { ...query, ...(await readSmall(request, stall)) }
+    await admit(parameters)
+    return { parameters }
+  } catch (error) {
+    await intake.drop()
+    throw stall.reason ?? error
+  } finally {
+    stall.end()
+  }
+}
+
+async function readParts(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  intake: Intake,
+  query: Parameters,
+  admit: (parameters: Parameters) => Promise<void>,
+): Promise<Received> {
+  let parameters: Parameters = { ...query }
+  sendContinue(reply.raw)
+  const limits = { fields: 100, files: 2, fieldSize: maxParamsLength, fileSize: Number.MAX_SAFE_INTEGER }
+  try {
+    for await (const part of request.parts({ limits })) {
+      if (part.type === 'field') {
+        if (part.valueTruncated) throw errors.paramsTooLarge(maxParamsLength)
+        parameters = { ...parameters, [part.fieldname]: part.value }
+        continue
+      }
+      if (part.fieldname !== 'file' && part.fieldname !== 'filename')
+        throw errors.importInvalid(`The file must be in the part file, not in ${part.fieldname}`)
+      if (intake.file) throw errors.importInvalid('Send one file')
+      await admit(parameters)
+      await intake.store(part.file, part.filename || 'upload')
+    }
+  } catch (error) {
+    const { code, statusCode } = error as { code?: string; statusCode?: number }
+    if (error instanceof AppError || statusCode !== undefined) throw error
+    if (code === 'FST_FILES_LIMIT') throw errors.importInvalid('Send one file')
+    throw request.raw.complete
+      ? errors.badRequest(`The multipart body cannot be read: ${(error as Error).message}`)
+      : errors.bodyIncomplete()
+  }
+  if (!request.raw.complete) throw errors.bodyIncomplete()
+  if (!intake.file) await admit(parameters)
+  return { parameters, file: intake.file }
+}
+
+/** Stores a file as it arrives. */
+class Intake {
+  readonly #services: Services
+  readonly #stall: Stall
+  #folder: string | undefined
+  file: ReceivedFile | undefined
+
+  constructor(services: Services, stall: Stall) {
+    this.#services = services
+    this.#stall = stall
+  }
+
+  async store(body: Readable, name: string): Promise<void> {
+    const { imports, config } = this.#services
+    const folder = await (await imports.spool()).newUpload()
+    this.#folder = folder
+    const hash = createHash('sha256')
+    const target = await open(join(folder, uploadedFile), 'wx', 0o600)
+    let bytes = 0
+    try {
+      for await (const chunk of this.#stall.watch(body) as AsyncIterable<Buffer>) {
+        bytes += chunk.length
+        if (config.importMaxBytes > 0 && bytes > config.importMaxBytes)
+          throw errors.importTooLarge(config.importMaxBytes)
+        hash.update(chunk)
+        await this.#stall.paused(() => target.write(chunk))
+      }
+      await target.datasync()
+    } finally {
+      await target.close()
+    }
+    this.file = { folder, name, bytes, hash: hash.digest('hex') }
+  }
+
+  async drop(): Promise<void> {
+    if (this.#folder !== undefined) await removeFolder(this.#folder)
+  }
+}
+
+/** Ends a request whose client stands still. */
+class Stall {
+  reason: AppError | undefined
+  readonly #request: FastifyRequest
+  readonly #wait: ReturnType<typeof clientWait>
+  #body: Readable
+
+  constructor(request: FastifyRequest, reply: FastifyReply, idleMs: number) {
+    this.#request = request
+    this.#body = request.raw
+    this.#wait = clientWait(reply.raw, idleMs)
+    this.#begin()
+  }
+
+  watch(body: Readable): Readable {
+    this.#body = body
+    return body
+  }
+
+  async paused<T>(work: () => Promise<T>): Promise<T> {
+    this.#wait.end()
+    try {
+      return await work()
+    } finally {
+      this.#begin()
+    }
+  }
+
+  end(): void {
+    this.#wait.end()
+  }
+
+  #begin(): void {
+    this.#wait.begin((idleMs) => {
+      this.reason = errors.clientIdle(idleMs)
+      this.#body.destroy(this.reason)
+      if (this.#body !== this.#request.raw) this.#request.raw.unpipe()
+    })
+  }
+}
+
+async function readSmall({ raw, headers }: FastifyRequest, stall: Stall): Promise<Parameters> {
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of stall.watch(raw) as AsyncIterable<Buffer>) {
+    chunks.push(chunk)
+    length += chunk.length
+    if (length > maxParamsLength) throw errors.bodyTooLarge(maxParamsLength)
+  }
+  if (length === 0) return {}
+  const bytes = Buffer.concat(chunks)
+  const type = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase()
+  if (type === 'application/x-www-form-urlencoded') return parseForm(bytes) as Parameters
+  if (type === 'application/json') return readJson(bytes)
+  throw errors.unsupportedMedia(
+    'Send a multipart body with a part file, or name the file of a raw body in filename',
+  )
+}
+
+function readJson(bytes: Buffer): Parameters {
+  try {
+    const body: unknown = JSON.parse(bytes.toString('utf8'))
+    if (isObject(body)) return body
+  } catch {
+    throw errors.badRequest('The body is not valid JSON')
+  }
+  throw errors.badRequest('The body must be an object with the parameters')
+}

@@ -1,0 +1,110 @@
+import type { FastifyRequest } from 'fastify'
+import { longestWaitSeconds } from '../../contract/limits.ts'
+import { errors } from '../../errors.ts'
+import {
+  collisionStrategies,
+  type ImportOptions,
+  type ImportSource,
+  importPrivacies,
+} from '../../imports/import-record.ts'
+import { type Parameters, textOf, withoutEmpty } from '../middleware/parameters.ts'
+
+/** An import as the client wants it. `file`: what was uploaded. */
+export function readImport(
+  parameters: Parameters,
+  file: Readonly<{ name: string; bytes: number }> | undefined,
+): Readonly<{ source: ImportSource; options: ImportOptions }> {
+  const given = withoutEmpty(parameters)
+  const strange = unsupported.find((name) => Object.hasOwn(given, name))
+  if (strange !== undefined) throw errors.importInvalid(`The parameter ${strange} is not supported`)
+  const options = readOptions(given)
+  const source = readSource(given, file)
+  if ((source.type === 'sql' || source.type === 'table') && options.tableName === undefined)
+    throw errors.importInvalid('table_name must be given with sql and table_copy')
+  if (options.collision === 'upsert' && !options.key?.length)
+    throw errors.importInvalid('collision_strategy upsert needs key: the columns that identify a row')
+  return { source, options }
+}
+
+const unsupported = [
+  'connector',
+  'service_name',
+  'service_item_id',
+  'remote_visualization_id',
+  'interval',
+  'on_error',
+  'max_bad_rows',
+]
+
+function readSource(
+  given: Parameters,
+  file: Readonly<{ name: string; bytes: number }> | undefined,
+): ImportSource {
+  const texts = { url: textOf(given, 'url'), sql: textOf(given, 'sql'), table: textOf(given, 'table_copy') }
+  const found: ImportSource[] = []
+  if (file) found.push({ type: 'file', ...file })
+  if (texts.url !== undefined) found.push({ type: 'url', url: texts.url })
+  if (texts.sql !== undefined) found.push({ type: 'sql', sql: texts.sql })
+  if (texts.table !== undefined) found.push({ type: 'table', table: texts.table })
+  if (found.length > 1) throw errors.importInvalid('Send exactly one of a file, url, sql and table_copy')
+  return found[0] ?? { type: 'nothing' }
+}
+
+function readOptions(given: Parameters): ImportOptions {
+  return {
+    tableName: readTableName(given),
+    collision: choice(given, 'collision_strategy', collisionStrategies),
+    key: textOf(given, 'key')
+      ?.split(',')
+      .map((name) => name.trim())
+      .filter((name) => name !== ''),
+    addColumns: flag(given, 'add_columns', false),
+    privacy: choice(given, 'privacy', importPrivacies),
+    typeGuessing: flag(given, 'type_guessing', true),
+    quotedFieldsGuessing: flag(given, 'quoted_fields_guessing', true),
+    contentGuessing: flag(given, 'content_guessing', false),
+    createVisualization: flag(given, 'create_vis', false),
+    sheet: textOf(given, 'sheet'),
+  }
+}
+
+function readTableName(given: Parameters): string | undefined {
+  const name = textOf(given, 'table_name')?.trim()
+  if (name !== undefined && name.length > 255)
+    throw errors.importInvalid('table_name must have at most 255 characters')
+  return name || undefined
+}
+
+/** Of the same words in any case. */
+function choice<T extends string>(given: Parameters, name: string, choices: readonly T[]): T | undefined {
+  const text = textOf(given, name)?.toLowerCase()
+  if (text === undefined) return undefined
+  const found = choices.find((each) => each === text)
+  if (found === undefined)
+    throw errors.importInvalid(`Invalid ${name}: it must be one of ${choices.join(', ')}`)
+  return found
+}
+
+/** As a JSON boolean, or as text. */
+function flag(given: Parameters, name: string, usual: boolean): boolean {
+  const value = given[name]
+  if (value === undefined) return usual
+  if (value === true || value === 'true' || value === 'True') return true
+  if (value === false || value === 'false' || value === 'False') return false
+  throw errors.importInvalid(`Invalid ${name}: it must be true or false`)
+}
+
+export function readImportId({ params }: FastifyRequest): string {
+  const { importId } = params as { importId: string }
+  if (!uuid.test(importId)) throw errors.importNotFound(importId)
+  return importId.toLowerCase()
+}
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+
+export function readWait({ query }: FastifyRequest): number {
+  const text = textOf(query as Parameters, 'wait')
+  if (text === undefined || text === '') return 0
+  if (!/^\d+(\.\d+)?$/.test(text)) throw errors.importInvalid('wait must be a number of seconds')
+  return Math.min(Number(text), longestWaitSeconds) * 1_000
+}

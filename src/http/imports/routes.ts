@@ -1,0 +1,197 @@
+import multipart from '@fastify/multipart'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Principal } from '../../auth/account.ts'
+import type { Identification } from '../../auth/identify.ts'
+import type { ImportDocument } from '../../contract/documents.ts'
+import { isFinal } from '../../contract/job-status.ts'
+import { AppError, errors } from '../../errors.ts'
+import { checkOwnership, checkRights } from '../../imports/check-rights.ts'
+import { fileKinds, kindByName } from '../../imports/files/file-kinds.ts'
+import { stemOf, tableNameOf } from '../../imports/files/names.ts'
+import type { ImportRecord } from '../../imports/import-record.ts'
+import { findImport, listImports } from '../../imports/import-store.ts'
+import { removeFolder } from '../../imports/spool.ts'
+import { submitImport } from '../../imports/submit-import.ts'
+import { cancelJob } from '../../jobs/cancel-job.ts'
+import { findJob } from '../../jobs/job-store.ts'
+import { loadGrammar } from '../../sql/grammar.ts'
+import { answerWhileUploading } from '../copy/answer-while-uploading.ts'
+import { holdContinue } from '../copy/expect-continue.ts'
+import { locationOf } from '../middleware/address.ts'
+import { identifyCaller } from '../middleware/authenticate.ts'
+import { clientGone } from '../middleware/client-gone.ts'
+import { credentialIn } from '../middleware/credential/request-credential.ts'
+import { respondWithImportError } from '../middleware/error-response.ts'
+import { readIdempotencyKey } from '../middleware/idempotency-key.ts'
+import type { Parameters } from '../middleware/parameters.ts'
+import type { Services } from '../services.ts'
+import { importDocument } from './document.ts'
+import { type Received, receive } from './receive.ts'
+import { readImport, readImportId, readWait } from './request.ts'
+import { cancelImportSchema, createImportSchema, listImportsSchema, readImportSchema } from './schemas.ts'
+
+/** Imports: files that become tables, at the address of the classic service. */
+export async function importsRoutes(app: FastifyInstance, services: Services): Promise<void> {
+  await loadGrammar()
+  // The schemas only describe; the readers refuse, in this API's own words.
+  app.setValidatorCompiler(() => () => true)
+  app.setErrorHandler(respondWithImportError)
+  await app.register(async (scope) => createRoute(scope, services))
+  app.get('/api/v1/imports', { ...reading, schema: listImportsSchema }, (request) => list(services, request))
+  app.get('/api/v1/imports/:importId', { ...reading, schema: readImportSchema }, (request, reply) =>
+    read(services, request, reply),
+  )
+  app.delete('/api/v1/imports/:importId', { ...writing, schema: cancelImportSchema }, (request) =>
+    cancel(services, request),
+  )
+}
+
+const reading = { config: { rateGroup: 'jobs_read' } } as const
+const writing = { config: { rateGroup: 'imports' } } as const
+
+/** In a scope of its own: here a body is a stream, whatever its type. */
+async function createRoute(app: FastifyInstance, services: Services): Promise<void> {
+  holdContinue(app.server, /\/api\/v1\/imports\/?$|\/api\/v2\/sql\/copyfrom\/?$/)
+  app.removeAllContentTypeParsers()
+  await app.register(multipart, { throwFileSizeLimit: false })
+  app.addContentTypeParser('*', (_request, _body, done) => done(null))
+  app.addHook('onSend', answerWhileUploading(services.config.importMaxBytes || Number.MAX_SAFE_INTEGER))
+  const config = { ...writing.config, isStreaming: true } as const
+  app.post('/api/v1/imports', { config, schema: createImportSchema }, (request, reply) =>
+    create(services, request, reply),
+  )
+}
+
+async function create(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  let principal: Principal | undefined
+  const admit = async (parameters: Parameters) => {
+    request.body = parameters
+    principal ??= await importCaller(services, request)
+  }
+  // A wrong credential is refused before the body comes.
+  if (credentialIn(request).kind !== 'none') await admit({})
+  const received = await receive(services, request, reply, admit)
+  try {
+    const { id, isReplay } = await submit(services, request, principal!, received)
+    if (isReplay) {
+      reply.header('Idempotency-Replayed', 'true')
+      await dropFile(received)
+    }
+    return reply
+      .header('Location', `${locationOf(request, services.config)}/${id}`)
+      .send({ item_queue_id: id, success: true })
+  } catch (error) {
+    await dropFile(received)
+    throw error
+  }
+}
+
+const dropFile = async ({ file }: Received) => {
+  if (file) await removeFolder(file.folder)
+}
+
+async function submit(
+  services: Services,
+  request: FastifyRequest,
+  principal: Principal,
+  { parameters, file }: Received,
+) {
+  const { source, options } = readImport(parameters, file && { name: file.name, bytes: file.bytes })
+  if (source.type === 'url') throw errors.importsDisabled('Imports from a URL are')
+  if (source.type === 'file') await refuseUnreadable(services, source.name)
+  const table = tableNameOf(options.tableName ?? (source.type === 'file' ? stemOf(source.name) : ''))
+  await checkOwnership(services.databases, principal, table, options)
+  const { account, key } = principal
+  const idempotencyKey = readIdempotencyKey(request)
+  const upload = file && { folder: file.folder, hash: file.hash }
+  return submitImport(services, { account, keyId: key.id, source, options, upload, idempotencyKey })
+}
+
+/** Kinds that need GDAL and its sandbox, where they are not. */
+async function refuseUnreadable({ imports }: Services, name: string): Promise<void> {
+  const kind = kindByName(name.replace(/\.gz$/i, ''))
+  if (kind === undefined || fileKinds[kind].driver === undefined) return
+  const converter = await imports.converter()
+  if ('missing' in converter)
+    throw errors.importsDisabled(
+      `Imports of .${kind} files are not possible, as ${converter.missing}: they are`,
+    )
+}
+
+/** The key that makes imports: the master key, or one that may create tables by SQL. */
+async function importCaller(services: Services, request: FastifyRequest): Promise<Principal> {
+  request.identification = null
+  const principal = known(await identifyCaller(services, request))
+  await checkRights(services.databases, principal)
+  return principal
+}
+
+function known(identification: Identification): Principal {
+  if (identification.outcome === 'wrong-username') throw errors.permissionDenied()
+  if (identification.outcome !== 'known') throw errors.unauthorized()
+  return identification.principal
+}
+
+/** Of this key; the master key sees all. */
+async function reader(services: Services, request: FastifyRequest): Promise<Principal> {
+  const principal = known(await identifyCaller(services, request))
+  if (principal.key.type === 'default') throw errors.permissionDenied()
+  if (!principal.key.apis.includes('sql')) throw errors.apiForbidden()
+  return principal
+}
+
+async function list(services: Services, request: FastifyRequest) {
+  const { account, key } = await reader(services, request)
+  const isAll = (request.query as Parameters).all === 'true'
+  const ofKey = key.type === 'master' ? undefined : key.id
+  return { imports: await listImports(services.databases.control, account, ofKey, isAll), success: true }
+}
+
+async function read(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<ImportDocument> {
+  const { databases, jobWaiter } = services
+  const principal = await reader(services, request)
+  const waitMs = readWait(request)
+  const { id } = await ownImport(services, principal, request)
+  if (waitMs > 0) {
+    await jobWaiter.wait(principal.account, id, waitMs, clientGone(reply))
+    await principal.confirm()
+  }
+  const job = await findJob(databases.control, principal.account, id)
+  const record = await findImport(databases.control, principal.account, id)
+  if (!job || !record) throw errors.importNotFound(id)
+  return importDocument(principal.account, job, record)
+}
+
+async function ownImport(
+  { databases }: Services,
+  { account, key }: Principal,
+  request: FastifyRequest,
+): Promise<Readonly<{ id: string; record: ImportRecord }>> {
+  const id = readImportId(request)
+  const record = await findImport(databases.control, account, id)
+  if (!record || (key.type !== 'master' && key.id !== record.keyId)) throw errors.importNotFound(id)
+  return { id, record }
+}
+
+async function cancel(services: Services, request: FastifyRequest): Promise<ImportDocument> {
+  const { databases, imports } = services
+  const principal = await reader(services, request)
+  const { id, record } = await ownImport(services, principal, request)
+  const before = await findJob(databases.control, principal.account, id)
+  if (!before) throw errors.importNotFound(id)
+  if (isFinal(before.status)) throw errors.importFinished(before.status === 'done' ? 'complete' : 'failed')
+  const job = await cancelJob(databases, principal.account, id).catch((error: unknown) => {
+    if (error instanceof AppError && error.code === 'cancel-refused') throw errors.importFinished('complete')
+    throw error
+  })
+  await imports.forget(id)
+  return importDocument(principal.account, job, record)
+}

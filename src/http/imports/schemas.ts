@@ -1,0 +1,165 @@
+import { longestWaitSeconds } from '../../contract/limits.ts'
+import { collisionStrategies, importPhases, importPrivacies } from '../../imports/import-record.ts'
+import { answered, idempotencyHeaders } from '../middleware/schemas.ts'
+
+/** Described, not enforced: the readers refuse in the words of this API. */
+
+const text = { type: 'string' } as const
+const maybeText = { type: ['string', 'null'] } as const
+const whole = { type: 'integer' } as const
+const flag = { type: 'boolean' } as const
+const texts = { type: 'array', items: text } as const
+
+const params = {
+  type: 'object',
+  properties: { name: { type: 'string', description: 'User, or organization' } },
+} as const
+const importParams = {
+  type: 'object',
+  properties: { ...params.properties, importId: { type: 'string', format: 'uuid' } },
+} as const
+
+const document = {
+  title: 'Import',
+  ...answered(
+    {
+      id: text,
+      item_queue_id: text,
+      queue_id: text,
+      user_id: { type: 'string', description: 'The user name' },
+      table_id: maybeText,
+      table_name: { type: ['string', 'null'], description: 'The first table' },
+      table_names: texts,
+      data_type: { enum: ['file', 'url', 'query'] },
+      state: { enum: [...importPhases, 'complete', 'failure'] },
+      error_code: { type: ['integer', 'null'] },
+      tables_created_count: whole,
+      synchronization_id: { type: 'null' },
+      type_guessing: flag,
+      quoted_fields_guessing: flag,
+      content_guessing: flag,
+      create_visualization: flag,
+      visualization_id: { type: 'null' },
+      user_defined_limits: text,
+      get_error_text: {
+        type: ['object', 'null'],
+        properties: { title: text, what_about: text, source: { enum: ['user', 'cartodb'] } },
+      },
+      display_name: maybeText,
+      original_url: maybeText,
+      warnings: {
+        type: ['object', 'null'],
+        properties: {
+          renamed: texts,
+          columns_as_text: texts,
+          encoding: text,
+          srid_assumed: whole,
+          skipped_files: texts,
+          empty: texts,
+          missing_columns: texts,
+        },
+      },
+      is_raster: flag,
+      created_at: { type: 'string', format: 'date-time' },
+      updated_at: { type: 'string', format: 'date-time' },
+      progress: answered({
+        bytes_read: whole,
+        bytes_total: whole,
+        rows: whole,
+        tables_done: whole,
+        tables_total: whole,
+      }),
+      success: { type: 'boolean', description: 'Only in a final state' },
+    },
+    ['success'],
+  ),
+} as const
+
+const tags = ['imports']
+
+const parameters = {
+  filename: { type: 'string', description: 'The body is the file itself, under this name' },
+  table_name: text,
+  collision_strategy: {
+    enum: collisionStrategies,
+    description: 'If the table exists. Absent: another name is chosen',
+  },
+  key: { type: 'string', description: 'For upsert: the columns that identify a row' },
+  add_columns: { type: 'boolean', default: false, description: 'For append and upsert' },
+  privacy: { enum: importPrivacies, description: 'public and link: readable without a key' },
+  type_guessing: { type: 'boolean', default: true, description: 'For CSV: false makes every column text' },
+  quoted_fields_guessing: {
+    type: 'boolean',
+    default: true,
+    description: 'For CSV: false leaves quoted values text',
+  },
+  sheet: { type: 'string', description: 'Of a workbook; the first one otherwise' },
+  sql: { type: 'string', description: 'One SELECT whose rows become the table table_name' },
+  table_copy: { type: 'string', description: 'A table to copy to table_name' },
+  url: { type: 'string', description: 'Where the service fetches the file, if its operator allows that' },
+} as const
+
+export const createImportSchema = {
+  tags,
+  summary: 'Import a file',
+  description:
+    'One source: the part `file` of a multipart body, a raw body with `filename`, `url`, `sql` or `table_copy`. All parameters may be in the query or the body. Answers when the file is stored; read the import for its state.',
+  params,
+  headers: idempotencyHeaders('The same request with the same key answers the same import'),
+  consumes: [
+    'multipart/form-data',
+    'application/octet-stream',
+    'application/json',
+    'application/x-www-form-urlencoded',
+  ],
+  querystring: { type: 'object', properties: parameters },
+  body: { type: 'object', properties: { file: { type: 'string', format: 'binary' }, ...parameters } },
+  response: {
+    200: {
+      description: 'The import is queued',
+      ...answered({ item_queue_id: text, success: { const: true } }),
+      headers: { Location: text, 'Idempotency-Replayed': text },
+    },
+    413: { description: 'The file is too large' },
+    429: { description: 'All import slots of the user are in use' },
+  },
+}
+
+export const listImportsSchema = {
+  tags,
+  summary: 'List imports',
+  description:
+    'Unfinished ones of the last 24 hours, the newest first. Keys see their own, the master key all.',
+  params,
+  querystring: {
+    type: 'object',
+    properties: { all: { type: 'boolean', description: 'true: every one that is kept' } },
+  },
+  response: { 200: { description: 'Their ids', ...answered({ imports: texts, success: { const: true } }) } },
+}
+
+export const readImportSchema = {
+  tags,
+  summary: 'Read an import',
+  params: importParams,
+  querystring: {
+    type: 'object',
+    properties: {
+      wait: {
+        type: 'number',
+        minimum: 0,
+        maximum: longestWaitSeconds,
+        description: 'Seconds to wait for its end before the answer',
+      },
+    },
+  },
+  response: { 200: { ...document, description: 'The import' } },
+}
+
+export const cancelImportSchema = {
+  tags,
+  summary: 'Cancel an import',
+  description: 'Answers when its work has stopped. No table and no file of it stays.',
+  params: importParams,
+  response: { 200: { ...document, description: 'The import, failed with code 6672' } },
+}

@@ -1,0 +1,182 @@
+import { createWriteStream } from 'node:fs'
+import { mkdtemp, open, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Writable } from 'node:stream'
+import { finished } from 'node:stream/promises'
+import type { Principal } from '../../auth/account.ts'
+import { findGdal } from '../../convert/gdal.ts'
+import { findSandbox } from '../../convert/sandbox.ts'
+import { type GdalFormat, gdalFormats, rowsFile, writeFile } from '../../convert/write-file.ts'
+import { AppError, errors } from '../../errors.ts'
+import type { AbortLike } from '../../postgres/pools/interruption.ts'
+import { Slots } from '../../postgres/pools/slots.ts'
+import { answerQuery, type Queries } from '../../query/answer-query.ts'
+import type { Query } from '../../query/query.ts'
+import { pageableStatement } from '../../sql/query-kind.ts'
+
+/** A file that is deleted already: it is gone when it is closed. */
+export type SpooledFile = Readonly<{ bytes: number; stream: () => NodeJS.ReadableStream }>
+
+/** Files that GDAL writes from the rows of a query, two at a time in a process and one for each account. */
+export class FileAnswers {
+  readonly #slots = new Slots({ total: 2, perRole: 1, perAccount: 1, anonymousPerAccount: 1 })
+  #converter: Promise<Converter> | undefined
+
+  /** Spools the rows, converts them, and leaves no file behind, whatever happens. */
+  async make(
+    queries: Queries,
+    principal: Principal,
+    query: Query & { format: GdalFormat },
+    gone: AbortLike,
+  ): Promise<SpooledFile> {
+    this.#converter ??= findConverter()
+    const converter = await this.#converter
+    if (!converter)
+      throw errors.badRequest(
+        `The format ${query.format} is disabled on this server: it has no GDAL, or no sandbox for it`,
+      )
+    const holder = { account: principal.account.username, role: principal.account.username }
+    const leave = await this.#slots.take(holder, waitMs, () => errors.tooManyCopies(60), gone)
+    const directory = await mkdtemp(join(tmpdir(), `cartage-export-${process.pid}-`))
+    const ending = stopAfter(limitMs, gone)
+    try {
+      await spoolRows(queries, principal, query, ending.signal, join(directory, rowsFile))
+      const path = await writeFile({
+        ...converter,
+        directory,
+        format: query.format,
+        layer: layerOf(query.filename),
+        limits: { timeMs: limitMs, cpuSeconds: limitMs / 1000, memoryBytes: maxBytes, fileBytes: maxBytes },
+        signal: ending.signal,
+      })
+      return await openSpooled(path)
+    } catch (error) {
+      throw ending.isOver() ? errors.conversionFailed(query.format, 'it took longer than 10 minutes') : error
+    } finally {
+      ending.clear()
+      await rm(directory, { recursive: true, force: true })
+      leave()
+    }
+  }
+}
+
+type Converter = Pick<Parameters<typeof writeFile>[0], 'gdal' | 'sandbox'> | undefined
+
+async function findConverter(): Promise<Converter> {
+  await removeOrphans()
+  const [gdal, sandbox] = await Promise.all([findGdal(), findSandbox()])
+  return gdal && sandbox && { gdal, sandbox }
+}
+
+/** Directories of processes that were killed. */
+async function removeOrphans(): Promise<void> {
+  for (const name of await readdir(tmpdir())) {
+    const pid = Number(/^cartage-export-(\d+)-/.exec(name)?.[1] ?? Number.NaN)
+    if (Number.isNaN(pid) || pid === process.pid || isRunning(pid)) continue
+    await rm(join(tmpdir(), name), { recursive: true, force: true }).catch(() => undefined)
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+/** Writes the rows as GeoJSON, which keeps numbers, booleans, NULL and dates apart. */
+async function spoolRows(
+  queries: Queries,
+  principal: Principal,
+  query: Query & { format: GdalFormat },
+  signal: AbortSignal,
+  path: string,
+): Promise<void> {
+  const rows: Query = { ...query, format: 'geojson', decimals: 15 }
+  try {
+    await writeRows(queries, principal, rows, signal, path)
+  } catch (error) {
+    if (!isWithoutGeometry(error)) throw error
+    const { needsGeometry } = gdalFormats[query.format]
+    if (needsGeometry) throw errors.badRequest(`The format ${query.format} needs a geometry column the_geom`)
+    const select = pageableStatement(query.sql)?.text ?? query.sql
+    const sql = `SELECT NULL::postgis.geometry AS the_geom, * FROM (\n${select}\n) AS cartage_rows`
+    await writeRows(queries, principal, { ...rows, sql }, signal, path)
+  }
+}
+
+/** An unknown column in the text around the caller's: PostgreSQL has run nothing. */
+const isWithoutGeometry = (error: unknown) =>
+  error instanceof AppError && error.extras.sqlstate === '42703' && error.message.includes('"the_geom"')
+
+async function writeRows(
+  queries: Queries,
+  principal: Principal,
+  query: Query,
+  signal: AbortSignal,
+  path: string,
+): Promise<void> {
+  const file = createWriteStream(path, { signal })
+  const written = finished(file)
+  written.catch(() => undefined)
+  let isOpen = false
+  const target = () => {
+    isOpen = true
+    return { sink: limited(file), wait: noWait }
+  }
+  try {
+    const answer = await answerQuery(queries, principal, query, { gone: signal as AbortLike, open: target })
+    if (!isOpen) file.end(answer ?? '', 'latin1')
+    await written
+  } catch (error) {
+    file.destroy()
+    throw file.bytesWritten > maxBytes ? tooLarge(query.format) : error
+  }
+}
+
+/** Ends a file that has become too long; RLIMIT does the same for the converter. */
+function limited(file: Writable & { bytesWritten: number }): Writable {
+  file.on('drain', () => {
+    if (file.bytesWritten > maxBytes) file.destroy(new Error('too large'))
+  })
+  return file
+}
+
+const tooLarge = (format: string) => errors.conversionFailed(format, 'the rows take more than 2 GB')
+
+async function openSpooled(path: string): Promise<SpooledFile> {
+  const file = await open(path)
+  const { size } = await file.stat()
+  return { bytes: size, stream: () => file.createReadStream({ highWaterMark: 256 * 1024 }) }
+}
+
+function stopAfter(ms: number, gone: AbortLike) {
+  const ending = new AbortController()
+  let isOver = false
+  const leave = () => ending.abort(errors.clientLeft())
+  const timer = setTimeout(() => {
+    isOver = true
+    leave()
+  }, ms)
+  if (gone.aborted) leave()
+  gone.addEventListener('abort', leave)
+  const clear = () => {
+    clearTimeout(timer)
+    gone.removeEventListener('abort', leave)
+  }
+  return { signal: ending.signal, isOver: () => isOver, clear }
+}
+
+/** No text of the caller is an argument of the converter, but for such a name. */
+function layerOf(filename: string | undefined): string {
+  const name = (filename ?? '').replace(/\.\w+$/, '')
+  return /^[A-Za-z][A-Za-z0-9_]{0,62}$/.test(name) ? name : 'rows'
+}
+
+const noWait = { begin: () => undefined, end: () => undefined }
+const limitMs = 10 * 60_000
+const waitMs = 10 * 60_000
+const maxBytes = 2 * 1024 ** 3

@@ -1,0 +1,150 @@
+import { createReadStream, createWriteStream } from 'node:fs'
+import { link, mkdir, open, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Transform } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { createGunzip } from 'node:zlib'
+import { otherKind } from '../../file-import/other-kind.ts'
+import { ImportFailure } from '../import-failure.ts'
+import { archiveGroups } from './archive-groups.ts'
+import { type FileKind, isGzip, isZip, kindByName, looksLike, takenKinds } from './file-kinds.ts'
+import { shownName, tooBig, type UnpackLimits, withZip } from './unpack-zip.ts'
+
+/** A file to load, in a folder of its own, under a name of ours. */
+export type InputFile = Readonly<{
+  kind: FileKind
+  folder: string
+  /** In `folder`. */
+  file: string
+  bytes: number
+  /** As the client called it; in an archive, as the archive does. */
+  name: string
+  isInArchive: boolean
+  /** A shapefile says how its text is encoded. */
+  tellsEncoding?: boolean | undefined
+}>
+
+export type UploadFiles = Readonly<{ inputs: readonly InputFile[]; skipped: readonly string[] }>
+
+/** What an uploaded file is, or holds: by its content and its name, which must agree. */
+export async function openUpload(
+  path: string,
+  name: string,
+  folder: string,
+  limits: UnpackLimits,
+): Promise<UploadFiles> {
+  const { size } = await stat(path)
+  if (size === 0) throw new ImportFailure(1005, 'The file is empty')
+  const head = await readHead(path)
+  if (isGzip(head) && /\.gz$/i.test(name)) {
+    const inner = join(folder, 'unzipped')
+    await gunzip(path, inner, limits)
+    return openPlain(inner, name.replace(/\.gz$/i, ''), folder, await readHead(inner))
+  }
+  if (isZip(head) && /\.zip$/i.test(name)) return openZip(path, size, name, folder, limits)
+  return openPlain(path, name, folder, head)
+}
+
+async function openPlain(path: string, name: string, folder: string, head: Buffer): Promise<UploadFiles> {
+  const { size: bytes } = await stat(path)
+  if (bytes === 0) throw new ImportFailure(1005, 'The file is empty')
+  const kind = kindByName(name)
+  if (kind === 'shp' || kind === 'tab' || kind === 'mif')
+    throw new ImportFailure(1006, `${shownName(name)} needs its other files: send them in one .zip file`)
+  if (kind === undefined || !looksLike(kind, head)) throw unsupported(name, head)
+  const own = join(folder, 'in1')
+  await mkdir(own, { mode: 0o700 })
+  const file = `input.${kind}`
+  await link(path, join(own, file))
+  return { inputs: [{ kind, folder: own, file, bytes, name, isInArchive: false }], skipped: [] }
+}
+
+function unsupported(name: string, head: Buffer): ImportFailure {
+  const found = otherKind(head, name)
+  const is = found === undefined ? 'is not a file that can be imported' : `is ${found}`
+  return new ImportFailure(1002, `${shownName(name)} ${is}. Supported: ${takenKinds}`)
+}
+
+function openZip(
+  path: string,
+  size: number,
+  name: string,
+  folder: string,
+  limits: UnpackLimits,
+): Promise<UploadFiles> {
+  return withZip(path, size, limits, async (entries) => {
+    const { groups, skipped, incomplete } = archiveGroups(entries)
+    const inputs: InputFile[] = []
+    const rejected: string[] = []
+    for (const group of groups) {
+      const input = await extractGroup(group, join(folder, `in${inputs.length + 1}-${rejected.length}`))
+      if (input) inputs.push(input)
+      else rejected.push(group.name)
+    }
+    if (inputs.length === 0 && incomplete) throw incomplete
+    if (inputs.length === 0)
+      throw new ImportFailure(
+        1002,
+        `${shownName(name)} has no file that can be imported. Supported: ${takenKinds}`,
+      )
+    if (incomplete) throw incomplete
+    return { inputs, skipped: [...skipped, ...rejected].map(shownName) }
+  })
+}
+
+/** Undefined: its content is not what its name says. */
+async function extractGroup(
+  { kind, name, main, parts, tellsEncoding }: ReturnType<typeof archiveGroups>['groups'][number],
+  folder: string,
+): Promise<InputFile | undefined> {
+  await mkdir(folder, { mode: 0o700 })
+  let bytes = 0
+  for (const [file, entry] of parts) {
+    await entry.extract(join(folder, file))
+    bytes += entry.bytes
+  }
+  if (kind !== 'gdb') {
+    const head = await readHead(join(folder, main))
+    if (head.length === 0) throw new ImportFailure(1005, `${shownName(name)} is empty`)
+    if (!looksLike(kind, head)) return undefined
+  }
+  return { kind, folder, file: main, bytes, name, isInArchive: true, tellsEncoding }
+}
+
+async function gunzip(from: string, to: string, { maxBytes, maxRatio, signal }: UnpackLimits): Promise<void> {
+  const { size } = await stat(from)
+  const most = Math.min(
+    maxBytes > 0 ? maxBytes : Number.POSITIVE_INFINITY,
+    maxRatio > 0 ? Math.max(maxRatio * size, 1024 * 1024) : Number.POSITIVE_INFINITY,
+  )
+  let bytes = 0
+  const count = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      bytes += chunk.length
+      done(bytes > most ? tooBig(most) : null, chunk)
+    },
+  })
+  try {
+    await pipeline(createReadStream(from), createGunzip(), count, createWriteStream(to, { mode: 0o600 }), {
+      signal,
+    })
+  } catch (error) {
+    signal.throwIfAborted()
+    if (error instanceof ImportFailure || (error as NodeJS.ErrnoException).syscall) throw error
+    throw new ImportFailure(1003, `The archive cannot be opened: ${(error as Error).message}`, {
+      cause: error,
+    })
+  }
+}
+
+async function readHead(path: string): Promise<Buffer> {
+  const file = await open(path)
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(headBytes), 0, headBytes, 0)
+    return buffer.subarray(0, bytesRead)
+  } finally {
+    await file.close()
+  }
+}
+
+const headBytes = 64 * 1024

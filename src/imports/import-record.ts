@@ -1,0 +1,68 @@
+import type { ImportErrorCode } from './import-failure.ts'
+
+export const collisionStrategies = ['skip', 'overwrite', 'append', 'upsert'] as const
+export const importPrivacies = ['public', 'link', 'private'] as const
+
+/** Where the rows come from. */
+export type ImportSource =
+  | Readonly<{ type: 'file'; name: string; bytes: number }>
+  | Readonly<{ type: 'url'; url: string }>
+  | Readonly<{ type: 'sql'; sql: string }>
+  | Readonly<{ type: 'table'; table: string }>
+  /** Nothing was sent. */
+  | Readonly<{ type: 'nothing' }>
+
+export type ImportOptions = Readonly<{
+  tableName?: string | undefined
+  collision?: (typeof collisionStrategies)[number] | undefined
+  /** Of `upsert`. */
+  key?: readonly string[] | undefined
+  addColumns: boolean
+  privacy?: (typeof importPrivacies)[number] | undefined
+  typeGuessing: boolean
+  quotedFieldsGuessing: boolean
+  contentGuessing: boolean
+  createVisualization: boolean
+  /** Of a workbook. */
+  sheet?: string | undefined
+}>
+
+export type ImportWarnings = Readonly<{
+  renamed?: readonly string[] | undefined
+  columns_as_text?: readonly string[] | undefined
+  encoding?: string | undefined
+  srid_assumed?: number | undefined
+  skipped_files?: readonly string[] | undefined
+  empty?: readonly string[] | undefined
+  missing_columns?: readonly string[] | undefined
+}>
+
+export type ImportProgress = Readonly<{
+  bytes_read: number
+  bytes_total: number
+  rows: number
+  tables_done: number
+  tables_total: number
+}>
+
+/** What became of it. */
+export type ImportResult = Readonly<{
+  tables: readonly string[]
+  created: number
+  warnings: ImportWarnings
+  error?: Readonly<{ code: ImportErrorCode; text: string }> | undefined
+}>
+
+export const importPhases = ['pending', 'uploading', 'unpacking', 'importing'] as const
+export type ImportPhase = (typeof importPhases)[number]
+
+export type ImportRecord = Readonly<{
+  keyId: number
+  source: ImportSource
+  options: ImportOptions
+  spool: string | null
+  phase: ImportPhase
+  progress: ImportProgress | null
+  result: ImportResult | null
+  attempts: number
+}>

@@ -1,0 +1,174 @@
+import type { Pool } from 'pg'
+import type { Account } from '../auth/account.ts'
+import { readAccount, selectAccounts } from '../auth/account-store.ts'
+import type { ClaimedJob } from '../jobs/claim-store.ts'
+import type { Queryable } from '../postgres/transaction.ts'
+import type { ImportPhase, ImportProgress, ImportRecord, ImportResult } from './import-record.ts'
+
+type Control = Pick<Pool, 'query'>
+type Row = Readonly<{
+  key_id: number
+  source: ImportRecord['source']
+  options: ImportRecord['options']
+  spool: string | null
+  phase: ImportPhase
+  progress: ImportProgress | null
+  result: ImportResult | null
+  attempts: number
+}>
+
+export async function insertImport(
+  tx: Queryable,
+  account: Account,
+  id: string,
+  { keyId, source, options, spool }: Pick<ImportRecord, 'keyId' | 'source' | 'options' | 'spool'>,
+): Promise<void> {
+  await tx.query(
+    `insert into cartage.imports (user_id, id, key_id, source, options, spool) values ($1, $2, $3, $4, $5, $6)`,
+    [account.userId, id, keyId, JSON.stringify(source), JSON.stringify(options), spool],
+  )
+}
+
+/** An import that has ended before it began: it was never queued. */
+export async function insertFailedImport(
+  tx: Queryable,
+  account: Account,
+  id: string,
+  definition: unknown,
+  { keyId, source, options, result }: Pick<ImportRecord, 'keyId' | 'source' | 'options' | 'result'>,
+): Promise<void> {
+  await tx.query(
+    `insert into cartage.jobs (user_id, host_id, id, definition, status, finished_at)
+     values ($1, $2, $3, $4, 'failed', clock_timestamp())`,
+    [account.userId, account.hostId, id, JSON.stringify(definition)],
+  )
+  await tx.query(
+    `insert into cartage.imports (user_id, id, key_id, source, options, result) values ($1, $2, $3, $4, $5, $6)`,
+    [account.userId, id, keyId, JSON.stringify(source), JSON.stringify(options), JSON.stringify(result)],
+  )
+}
+
+export async function findImport(
+  control: Control,
+  { userId }: Pick<Account, 'userId'>,
+  id: string,
+): Promise<ImportRecord | undefined> {
+  const { rows } = await control.query<Row>(
+    `select key_id, source, options, spool, phase, progress, result, attempts
+     from cartage.imports where user_id = $1 and id = $2`,
+    [userId, id],
+  )
+  return rows[0] && readRecord(rows[0])
+}
+
+function readRecord({ key_id: keyId, ...row }: Row): ImportRecord {
+  return { keyId, ...row }
+}
+
+/** The newest first. `keyId`: of this key only. */
+export async function listImports(
+  control: Control,
+  { userId }: Account,
+  keyId: number | undefined,
+  isAll: boolean,
+): Promise<readonly string[]> {
+  const { rows } = await control.query<{ id: string }>(
+    `select i.id from cartage.imports i join cartage.jobs j using (user_id, id)
+     where i.user_id = $1 and ($2::integer is null or i.key_id = $2)
+       and ($3 or j.finished_at is null and j.created_at > clock_timestamp() - interval '24 hours')
+       and i.source ->> 'type' <> 'nothing'
+     order by j.created_at desc, i.id limit 10000`,
+    [userId, keyId ?? null, isAll],
+  )
+  return rows.map(({ id }) => id)
+}
+
+export async function countUnfinished(tx: Queryable, { userId }: Account): Promise<number> {
+  const { rows } = await tx.query<{ count: number }>(
+    `select count(*)::integer as count from cartage.imports i join cartage.jobs j using (user_id, id)
+     where i.user_id = $1 and j.finished_at is null`,
+    [userId],
+  )
+  return rows[0]!.count
+}
+
+/** Those of the imports that have not ended. */
+export async function unfinishedImports(control: Control, ids: readonly string[]): Promise<Set<string>> {
+  const { rows } = await control.query<{ id: string }>(
+    'select id from cartage.jobs where finished_at is null and id = any ($1::uuid[])',
+    [ids],
+  )
+  return new Set(rows.map(({ id }) => id))
+}
+
+/** The role that runs an import, and its account. Undefined: its key was deleted. */
+export async function importRole(
+  control: Control,
+  { userId }: Pick<ClaimedJob, 'userId'>,
+  keyId: number,
+): Promise<Readonly<{ account: Account; role: string }> | undefined> {
+  const [accounts, keys] = await Promise.all([
+    control.query(`${selectAccounts} where u.id = $1 and u.state = 'active'`, [userId]),
+    control.query<{ role_name: string }>(
+      'select role_name from cartage.api_keys where user_id = $1 and id = $2',
+      [userId, keyId],
+    ),
+  ])
+  const [account, key] = [accounts.rows[0], keys.rows[0]]
+  return account && key && { account: readAccount(account), role: key.role_name }
+}
+
+/** Begins an attempt of the worker that has the claim, and returns its number. Undefined: it has lost the claim. */
+export async function beginAttempt(control: Control, claimed: ClaimedJob): Promise<number | undefined> {
+  const { rows } = await control.query<{ attempts: number }>(
+    `update cartage.imports i set attempts = i.attempts + 1, phase = 'unpacking', result = null
+     from cartage.jobs j
+     where i.user_id = $1 and i.id = $2 and j.user_id = $1 and j.id = $2 and j.claim = $3 returning i.attempts`,
+    [claimed.userId, claimed.job.id, claimed.claim],
+  )
+  return rows[0]?.attempts
+}
+
+/** The attempt did not fail: its worker stops, or the database was out of reach. */
+export async function undoAttempt(
+  control: Control,
+  { userId }: Pick<ClaimedJob, 'userId'>,
+  id: string,
+): Promise<void> {
+  await control.query(
+    `update cartage.imports set attempts = greatest(attempts - 1, 0) where user_id = $1 and id = $2`,
+    [userId, id],
+  )
+}
+
+/** False: the worker has lost the claim. */
+export async function writeProgress(
+  control: Control,
+  claimed: ClaimedJob,
+  phase: ImportPhase,
+  progress: ImportProgress,
+): Promise<boolean> {
+  const { rowCount } = await control.query(
+    `update cartage.imports i set phase = $4, progress = $5
+     from cartage.jobs j
+     where i.user_id = $1 and i.id = $2 and j.user_id = $1 and j.id = $2 and j.claim = $3`,
+    [claimed.userId, claimed.job.id, claimed.claim, phase, JSON.stringify(progress)],
+  )
+  return rowCount === 1
+}
+
+/** The same for the result. */
+export async function writeResult(
+  control: Control,
+  claimed: ClaimedJob,
+  result: ImportResult,
+  progress: ImportProgress,
+): Promise<boolean> {
+  const { rowCount } = await control.query(
+    `update cartage.imports i set result = $4, progress = $5
+     from cartage.jobs j
+     where i.user_id = $1 and i.id = $2 and j.user_id = $1 and j.id = $2 and j.claim = $3`,
+    [claimed.userId, claimed.job.id, claimed.claim, JSON.stringify(result), JSON.stringify(progress)],
+  )
+  return rowCount === 1
+}

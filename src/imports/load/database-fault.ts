@@ -1,0 +1,65 @@
+import { PgDumpError } from '../../convert/pgdump/read-pgdump.ts'
+import { AppError } from '../../errors.ts'
+import { isConnectionLoss, sqlstate } from '../../postgres/sqlstate.ts'
+import type { WireError } from '../../postgres/wire/wire-error.ts'
+import { type ImportErrorCode, ImportFailure } from '../import-failure.ts'
+
+/** An error of PostgreSQL in the transaction of an import. */
+export class DatabaseFault extends Error {
+  readonly sqlstate: string
+  readonly context: string
+
+  constructor({ sqlstate: state, message, context }: Pick<WireError, 'sqlstate' | 'message' | 'context'>) {
+    super(message)
+    this.name = 'DatabaseFault'
+    this.sqlstate = state
+    this.context = context ?? ''
+  }
+
+  /** Of a COPY: the line, and the column whose value PostgreSQL refuses. */
+  get line(): number | undefined {
+    const found = /, line (\d+)/.exec(this.context)?.[1]
+    return found === undefined ? undefined : Number(found)
+  }
+
+  get column(): string | undefined {
+    return /, line \d+, column ([a-z0-9_]+)/.exec(this.context)?.[1]
+  }
+}
+
+/** The failure that an error means for the client; undefined: it is not the import's fault. */
+export function failureOf(error: unknown, place = ''): ImportFailure | undefined {
+  if (error instanceof ImportFailure) return error
+  if (error instanceof PgDumpError)
+    return new ImportFailure(2001, `${place}The converter's output cannot be read: ${error.message}`)
+  if (error instanceof AppError)
+    return error.code === 'quota-exceeded' ? new ImportFailure(8001, error.message) : undefined
+  if (!(error instanceof DatabaseFault) || isConnectionLoss({ code: error.sqlstate })) return undefined
+  const line =
+    error.line === undefined
+      ? ''
+      : ` (line ${error.line}${error.column === undefined ? '' : `, column ${error.column}`})`
+  return new ImportFailure(codeOf(error.sqlstate), `${place}${withoutStage(error.message)}${line}`, {
+    cause: error,
+  })
+}
+
+function codeOf(state: string): ImportErrorCode {
+  if (state === sqlstate.quotaExceeded) return 8001
+  return codes[state] ?? 2001
+}
+
+const codes: Readonly<Record<string, ImportErrorCode>> = {
+  // bad_copy_file_format
+  '22P04': 2003,
+  // character_not_in_repertoire, untranslatable_character
+  '22021': 2006,
+  '22P05': 2006,
+  // too_many_columns
+  '54011': 2004,
+  // statement_timeout
+  '57014': 6667,
+}
+
+/** The table has another name while it is loaded. */
+const withoutStage = (message: string) => message.replace(/"?import_[0-9a-f]{12}_\d+"?/g, 'the table')

@@ -1,0 +1,180 @@
+import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../postgres/quote.ts'
+import { freeName, numbered } from '../files/names.ts'
+import { ImportFailure } from '../import-failure.ts'
+import type { ImportResult } from '../import-record.ts'
+import { DatabaseFault } from './database-fault.ts'
+import type { Loading, Stage } from './loading.ts'
+import { mergeTable } from './merge-table.ts'
+import { inSavepoint, queryInCatalog } from './run-statement.ts'
+import { stageName, targetColumns } from './stage-table.ts'
+
+/** Makes the loaded tables what they are for others, and tells what was made. */
+export async function finishTables(loading: Loading): Promise<ImportResult> {
+  const tables: string[] = []
+  let created = 0
+  for (const stage of loading.stages) {
+    await readGeometry(loading, stage)
+    const known = await targetColumns(loading, stage.wanted)
+    if (known) {
+      await mergeTable(loading, stage, known)
+      tables.push(stage.wanted)
+    } else {
+      const name = await publish(loading, stage)
+      if (name !== undefined) {
+        tables.push(name)
+        created++
+      }
+    }
+    loading.meter.tablesDone++
+  }
+  const isSkipped = tables.length === 0
+  return {
+    tables: isSkipped ? loading.stages.map(({ wanted }) => wanted) : tables,
+    created,
+    warnings: loading.warnings.document,
+    ...(isSkipped && { error: nameTaken(loading.stages[0]!.wanted) }),
+  }
+}
+
+export const nameTaken = (table: string) =>
+  ({ code: 1022, text: `A table '${table}' exists already: nothing was imported` }) as const
+
+/** A geometry as it stands in the file becomes flat longitude and latitude. */
+async function readGeometry(loading: Loading, stage: Stage): Promise<void> {
+  const { session, warnings } = loading
+  const { geometry } = stage
+  if (!geometry?.isRaw) return
+  const table = stageName(loading, stage)
+  const [seen] = await queryInCatalog<{ is_unknown: boolean; is_far: boolean }>(
+    session,
+    `select bool_or(srid = 0) as is_unknown, bool_or(srid = 0 and is_far) as is_far from (
+       select ${sridOf(geometry.srid)} as srid, not coalesce(
+         postgis.ST_XMin(the_geom) >= -180.0000001 and postgis.ST_XMax(the_geom) <= 180.0000001
+         and postgis.ST_YMin(the_geom) >= -90.0000001 and postgis.ST_YMax(the_geom) <= 90.0000001, true) as is_far
+       from ${table} where the_geom is not null) one`,
+  )
+  if (seen?.is_far)
+    throw new ImportFailure(
+      3101,
+      'The file does not tell its reference system, and its coordinates are not longitude and latitude',
+    )
+  if (seen?.is_unknown) warnings.sridAssumed = 4326
+  const flat = 'postgis.ST_Force2D(postgis.ST_CurveToLine(the_geom))'
+  await queryInCatalog(
+    session,
+    `alter table ${table} alter column the_geom type postgis.geometry(Geometry,4326) using
+       case ${sridOf(geometry.srid)} when 0 then postgis.ST_SetSRID(${flat}, 4326) when 4326 then postgis.ST_SetSRID(${flat}, 4326)
+       else postgis.ST_Transform(postgis.ST_SetSRID(${flat}, ${sridOf(geometry.srid)}), 4326) end`,
+  ).catch((error: unknown) => {
+    if (error instanceof DatabaseFault && /SRID|spatial_ref_sys|proj/i.test(error.message))
+      throw new ImportFailure(3008, error.message, { cause: error })
+    throw error
+  })
+}
+
+/** That of the value, or the one that its layer has. */
+const sridOf = (srid: number) =>
+  `(case when postgis.ST_SRID(the_geom) > 0 then postgis.ST_SRID(the_geom) else ${Math.max(0, srid)} end)`
+
+/** A new table gets its key, both geometries, their indexes, statistics and readers, and last of all its name. */
+async function publish(loading: Loading, stage: Stage): Promise<string | undefined> {
+  const { session, account, options } = loading
+  const table = stageName(loading, stage)
+  const literal = quoteLiteral(table)
+  if (stage.isGenerated)
+    await queryInCatalog(session, `alter table ${table} alter column the_geom_webmercator drop expression`)
+  if (stage.geometry && !stage.columns.some(({ name }) => name === 'the_geom'))
+    await queryInCatalog(session, `alter table ${table} alter column the_geom drop expression`)
+  await checkKey(loading, stage)
+  await queryInCatalog(session, `select cartodb.CDB_CartodbfyTable(${literal}::regclass)`)
+  await queryInCatalog(session, `analyze ${table}`)
+  if (options.privacy === 'public' || options.privacy === 'link')
+    await queryInCatalog(session, `grant select on ${table} to ${quoteIdentifier(account.publicRole)}`)
+  const name = await giveName(loading, stage)
+  if (name === undefined) await queryInCatalog(session, `drop table ${table}`)
+  else await renameParts(loading, stage, name)
+  return name
+}
+
+/** The file's own cartodb_id stays if it can be a key. */
+async function checkKey(loading: Loading, stage: Stage): Promise<void> {
+  const column = stage.columns.find(({ name }) => name === 'cartodb_id')
+  if (!column) return
+  const table = stageName(loading, stage)
+  const isWhole = /^(integer|bigint|smallint)$/.test(column.type)
+  const [counted] = isWhole
+    ? await queryInCatalog<{ is_key: boolean }>(
+        loading.session,
+        `select count(*) = count(cartodb_id) and count(*) = count(distinct cartodb_id) as is_key from ${table}`,
+      )
+    : []
+  if (counted?.is_key) return
+  const taken = new Set(stage.columns.map(({ name }) => name))
+  const name = freeName('cartodb_id_1', (candidate) => taken.has(candidate))
+  await queryInCatalog(
+    loading.session,
+    `alter table ${table} rename column cartodb_id to ${quoteIdentifier(name)}`,
+  )
+}
+
+/** The first free one of `name`, `name_1`, ...; with the strategy `skip` only the first. */
+async function giveName(loading: Loading, stage: Stage): Promise<string | undefined> {
+  const { session, account, options, warnings } = loading
+  const rows = await queryInCatalog<{ name: string }>(
+    session,
+    `select c.relname as name from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+     where n.nspname = $1`,
+    [account.schema],
+  )
+  const taken = new Set(rows.map(({ name }) => name))
+  for (let number = 0; number < mostNames; number++) {
+    const name = number === 0 ? stage.wanted : numbered(stage.wanted, number)
+    if (number > 0 && options.collision === 'skip') return undefined
+    if (taken.has(name) || !(await isRenamed(loading, stage, name))) continue
+    if (number > 0) warnings.add('renamed', name)
+    return name
+  }
+  throw new ImportFailure(
+    1014,
+    `No name is free for the table: ${mostNames} tables are called ${stage.wanted}`,
+  )
+}
+
+const mostNames = 10_000
+
+/** False: another transaction has just taken the name. */
+async function isRenamed(loading: Loading, stage: Stage, name: string): Promise<boolean> {
+  const { session } = loading
+  try {
+    await inSavepoint(session, () =>
+      queryInCatalog(session, `alter table ${stageName(loading, stage)} rename to ${quoteIdentifier(name)}`),
+    )
+    return true
+  } catch (error) {
+    if (error instanceof DatabaseFault && ['42P07', '42710', '23505'].includes(error.sqlstate)) return false
+    throw error
+  }
+}
+
+/** Indexes and the sequence have the name of the table in theirs. */
+async function renameParts(loading: Loading, stage: Stage, table: string): Promise<void> {
+  const { session, account } = loading
+  const rows = await queryInCatalog<{ name: string; kind: string; old: boolean }>(
+    session,
+    `select c.relname as name, c.relkind as kind, starts_with(c.relname, $2) as old
+     from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+     where n.nspname = $1 and c.relkind in ('i', 'S', 'r', 'v', 'm', 'f', 'p', 'I', 'c')`,
+    [account.schema, stage.name],
+  )
+  const taken = new Set(rows.map(({ name }) => name))
+  for (const { name, kind } of rows.filter(({ old }) => old)) {
+    const rest = name.slice(stage.name.length)
+    const wanted = freeName(table.slice(0, 63 - rest.length) + rest, (candidate) => taken.has(candidate))
+    taken.add(wanted)
+    const what = kind === 'S' ? 'sequence' : 'index'
+    await queryInCatalog(
+      session,
+      `alter ${what} ${quoteQualified(account.schema, name)} rename to ${quoteIdentifier(wanted)}`,
+    )
+  }
+}

@@ -1,0 +1,276 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type DumpEvent, type DumpLayer, PgDumpError, readPgDump } from '../../convert/pgdump/read-pgdump.ts'
+import type { ConverterEnd, RunningConverter } from '../../convert/run-converter.ts'
+import { type ConversionWishes, convertFile, dumpGeometry } from '../files/converter.ts'
+import { fileKinds } from '../files/file-kinds.ts'
+import { columnNamesOf, stemOf, tableNameOf } from '../files/names.ts'
+import type { InputFile } from '../files/upload-files.ts'
+import { ImportFailure } from '../import-failure.ts'
+import { DatabaseFault } from './database-fault.ts'
+import { checkLimits, type Loading, placeOf, type Stage } from './loading.ts'
+import { copyInto, inSavepoint } from './run-statement.ts'
+import { copyStatement, createStage } from './stage-table.ts'
+
+/**
+ * Loads a file that GDAL reads. It is read again where its first reading cannot be stored: without a reference system, in
+ * another encoding, or with a column as text.
+ */
+export async function loadConverted(loading: Loading, input: InputFile): Promise<void> {
+  const { converter, stages, warnings } = loading
+  if ('missing' in converter)
+    throw new ImportFailure(
+      1002,
+      `${placeOf(input)}This kind of file cannot be read on this server: ${converter.missing}`,
+    )
+  const isGuessed = input.kind === 'shp' && !input.tellsEncoding
+  let wishes: ConversionWishes = { isTransformed: true, encoding: isGuessed ? 'RAW' : undefined }
+  const asText = new Set<string>()
+  const before = stages.length
+  for (;;) {
+    try {
+      await inSavepoint(loading.session, () => readLayers(loading, input, wishes, asText))
+      break
+    } catch (error) {
+      stages.length = before
+      if (error instanceof NoReferenceSystem && wishes.isTransformed)
+        wishes = { ...wishes, isTransformed: false }
+      else if (isBadText(error) && wishes.encoding === 'RAW') wishes = { ...wishes, encoding: 'CP1252' }
+      else if (!canBecomeText(error, asText)) throw error
+    }
+  }
+  if (wishes.encoding === 'CP1252') warnings.encoding = 'WINDOWS-1252'
+  if (asText.size > 0) warnings.add('columns_as_text', ...asText)
+}
+
+class NoReferenceSystem extends ImportFailure {}
+
+const isBadText = (error: unknown) => error instanceof DatabaseFault && error.sqlstate === '22021'
+
+/** Notes the column whose value was refused. */
+export function canBecomeText(error: unknown, asText: Set<string>): boolean {
+  if (!(error instanceof DatabaseFault) || !/^22/.test(error.sqlstate)) return false
+  const { column } = error
+  if (column === undefined || column === 'the_geom' || asText.has(column) || asText.size >= mostAsText)
+    return false
+  asText.add(column)
+  return true
+}
+
+const mostAsText = 20
+
+async function readLayers(
+  loading: Loading,
+  input: InputFile,
+  wishes: ConversionWishes,
+  asText: ReadonlySet<string>,
+): Promise<void> {
+  const { converter, signal } = loading
+  if ('missing' in converter) throw new Error('no converter')
+  const run = convertFile(converter, input, wishes, signal)
+  try {
+    const events = readPgDump(run.stdout as AsyncIterable<Buffer>)
+    await takeLayers(loading, input, { wishes, asText, events })
+    judge(await run.ended, input, signal)
+  } catch (error) {
+    // A dump that breaks off is mostly the consequence of what GDAL says at its end.
+    if (error instanceof PgDumpError)
+      await Promise.race([drained(run), sleep(lastWordsMs, undefined, { ref: false })])
+    run.kill()
+    const ended = await run.ended
+    if (ended.stopped === 'time') throw tooSlow(input)
+    if (error instanceof PgDumpError && ended.stopped === undefined) judge(ended, input, signal)
+    throw error
+  }
+}
+
+const lastWordsMs = 1_000
+
+function drained({ stdout, ended }: RunningConverter): Promise<ConverterEnd> {
+  stdout.resume()
+  return ended
+}
+
+type Reading = Readonly<{
+  wishes: ConversionWishes
+  asText: ReadonlySet<string>
+  events: AsyncGenerator<DumpEvent>
+}>
+
+async function takeLayers(loading: Loading, input: InputFile, reading: Reading): Promise<void> {
+  const { options, meter, stages, warnings } = loading
+  const { named } = fileKinds[input.kind]
+  const isWorkbook = input.kind === 'xlsx' || input.kind === 'ods'
+  const layers = new Map<string, LoadedLayer>()
+  const empties: DumpLayer[] = []
+  const seen: string[] = []
+  const doneBefore = meter.progress.bytes_read
+  for await (const event of reading.events) {
+    if (event.kind === 'empty') empties.push(event.layer)
+    if (event.kind !== 'copy') continue
+    const { layer } = event
+    if (!seen.includes(layer.name)) seen.push(layer.name)
+    if (isWorkbook && layer.name !== (options.sheet ?? seen[0])) {
+      await skipRows(reading.events)
+      continue
+    }
+    const loaded = layers.get(layer.name) ?? (await openLayer(loading, input, layer, event.columns, reading))
+    layers.set(layer.name, loaded)
+    await storeRows(loading, input, loaded, event.columns, reading, doneBefore)
+  }
+  const wantsEmpty = named !== 'always-layer' && !isWorkbook
+  const missing =
+    isWorkbook && layers.size === 0 ? empties.filter(({ name }) => name === (options.sheet ?? name)) : empties
+  for (const layer of wantsEmpty ? empties : layers.size === 0 ? missing.slice(0, 1) : []) {
+    const columns = layer.columns.map(({ name }) => name)
+    const withGeometry = layer.geometry ? [layer.geometry.column, ...columns] : columns
+    layers.set(layer.name, await openLayer(loading, input, layer, withGeometry, reading))
+  }
+  if (layers.size === 0)
+    throw new ImportFailure(
+      2001,
+      `${placeOf(input)}There is no layer${options.sheet === undefined ? '' : ` '${options.sheet}'`} in the file`,
+    )
+  meter.readTo(doneBefore + input.bytes)
+  nameLayers(loading, input, layers)
+  for (const { stage } of layers.values())
+    if (stage.rows === 0) warnings.add('empty', stages.find(({ name }) => name === stage.name)!.wanted)
+}
+
+/** `names`: of the columns of the dump, in the table. */
+type LoadedLayer = { stage: Stage; names: ReadonlyMap<string, string> }
+
+async function openLayer(
+  loading: Loading,
+  { kind, name }: InputFile,
+  layer: DumpLayer,
+  copied: readonly string[],
+  { wishes, asText }: Reading,
+): Promise<LoadedLayer> {
+  const attributes = layer.columns.filter((column) => column.name !== layer.fid)
+  const taken = layer.geometry ? ['the_geom', 'the_geom_webmercator'] : ['the_geom_webmercator']
+  const named = columnNamesOf(
+    attributes.map((column) => column.name),
+    taken,
+  )
+  const names = new Map(attributes.map((column, at) => [column.name, named[at]!]))
+  const types = new Map(attributes.map((column) => [column.name, typeOf(column.type)]))
+  if (copied.includes(layer.fid) && !names.has(layer.fid)) {
+    const isFree = !named.includes('cartodb_id')
+    names.set(layer.fid, isFree ? 'cartodb_id' : columnNamesOf([layer.fid], [...named, ...taken])[0]!)
+    types.set(layer.fid, 'bigint')
+  }
+  if (layer.geometry) names.set(dumpGeometry, 'the_geom')
+  const geometry =
+    layer.geometry &&
+    (wishes.isTransformed ? { isRaw: false as const } : { isRaw: true as const, srid: layer.geometry.srid })
+  const columns = [...names].map(([source, column]) => {
+    if (source === dumpGeometry)
+      return { name: column, type: geometry?.isRaw ? 'postgis.geometry' : 'postgis.geometry(Geometry,4326)' }
+    return { name: column, type: asText.has(column) ? 'text' : types.get(source)! }
+  })
+  const stem = tableNameOf(loading.options.tableName ?? stemOf(name))
+  const wanted = fileKinds[kind].named === 'always-layer' ? tableNameOf(`${stem}_${layer.name}`) : stem
+  return { stage: await createStage(loading, wanted, columns, geometry), names }
+}
+
+/** Types of PGDUMP, in ours. */
+function typeOf(type: string): string {
+  if (/\[\]$/.test(type)) return 'text'
+  if (/^(integer|smallint)$/.test(type)) return 'integer'
+  if (type === 'int8') return 'bigint'
+  if (/^(float8|real|numeric)/.test(type)) return 'double precision'
+  if (type === 'boolean' || type === 'date') return type
+  if (type.startsWith('timestamp')) return 'timestamptz'
+  return /^jsonb?$/.test(type) ? 'json' : 'text'
+}
+
+async function storeRows(
+  loading: Loading,
+  { bytes }: InputFile,
+  { stage, names }: LoadedLayer,
+  columns: readonly string[],
+  { events }: Reading,
+  doneBefore: number,
+): Promise<void> {
+  const { session, meter, spend } = loading
+  let read = 0
+  const before = meter.progress.rows
+  let rows = 0
+  async function* chunks() {
+    for (;;) {
+      const { value: event, done } = await events.next()
+      if (done || event.kind === 'copied') return
+      if (event.kind !== 'rows') throw new PgDumpError('unexpected statement between rows')
+      spend(event.bytes.length)
+      read += event.bytes.length
+      rows += event.rows
+      // How much of the file GDAL has read is not known: never more than almost all.
+      meter.readTo(doneBefore + Math.min(read, 0.99 * bytes))
+      meter.rowsTo(before + rows)
+      checkLimits(loading)
+      yield event.bytes
+    }
+  }
+  const statement = copyStatement(
+    loading,
+    stage,
+    columns.map((column) => names.get(column)!),
+    '',
+  )
+  stage.rows += await copyInto(session, statement, chunks())
+}
+
+async function skipRows(events: AsyncGenerator<DumpEvent>): Promise<void> {
+  for (;;) {
+    const { value: event, done } = await events.next()
+    if (done || event.kind === 'copied') return
+  }
+}
+
+/** One layer has the name of the file; several have those of file and layer. */
+function nameLayers(
+  { stages }: Loading,
+  { kind }: InputFile,
+  layers: ReadonlyMap<string, LoadedLayer>,
+): void {
+  if (fileKinds[kind].named !== 'layer' || layers.size < 2) return
+  for (const [layer, { stage }] of layers) {
+    const at = stages.findIndex(({ name }) => name === stage.name)
+    stages[at] = { ...stages[at]!, wanted: tableNameOf(`${stage.wanted}_${layer}`) }
+  }
+}
+
+/** An error of GDAL is one even if the program ends well. */
+function judge(
+  { exitCode, signal, stderr, stopped }: ConverterEnd,
+  input: InputFile,
+  stop: AbortSignal,
+): void {
+  stop.throwIfAborted()
+  if (stopped === 'time' || signal === 'SIGXCPU') throw tooSlow(input)
+  const errors = [...stderr.matchAll(/^(?:ERROR \d+|FAILURE):\s*(.*)$/gm)].map(([, text]) => text!)
+  if (/no\s+coordinate\s+system/.test(stderr))
+    throw new NoReferenceSystem(3101, `${placeOf(input)}The file does not tell its reference system`)
+  if (exitCode === 0 && errors.length === 0) return
+  const text = readable(errors[0] ?? stderr.split('\n')[0] ?? '', input)
+  if (
+    /out of memory|cannot allocate|bad_alloc/i.test(stderr) ||
+    (exitCode !== 0 && (signal !== null || exitCode === 134 || exitCode === 137))
+  )
+    throw new ImportFailure(6666, `${placeOf(input)}The file needs too much memory`)
+  if (input.kind === 'geojson' || input.kind === 'geojsonl')
+    throw new ImportFailure(3007, `${placeOf(input)}${text}`)
+  throw new ImportFailure(2001, `${placeOf(input)}${text || `GDAL ended with ${exitCode}`}`)
+}
+
+const tooSlow = (input: InputFile) =>
+  new ImportFailure(6667, `${placeOf(input)}Reading the file took too long`)
+
+/** GDAL's words, with the name that the client knows. */
+function readable(text: string, { name, file }: InputFile): string {
+  return text
+    .replaceAll(`/work/${file}`, name)
+    .replaceAll('/work/', '')
+    .replaceAll('/vsistdout/', 'the output')
+    .slice(0, 1_000)
+}

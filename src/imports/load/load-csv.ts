@@ -1,0 +1,207 @@
+import { createReadStream } from 'node:fs'
+import { join } from 'node:path'
+import { createGunzip } from 'node:zlib'
+import { CsvError } from '../../file-import/csv-records.ts'
+import { encodings } from '../../file-import/encodings.ts'
+import { headerOf, type ImportFile, ImportFileError, openImport } from '../../file-import/import-file.ts'
+import { findPoints, type ImportPlan, importStatements, type Points } from '../../file-import/import-plan.ts'
+import { type PlannedColumn, planImport } from '../../file-import/plan-import.ts'
+import { type FileReading, readTypes } from '../../file-import/read-types.ts'
+import { isRewritten, rewriteRows } from '../../file-import/rewrite-rows.ts'
+import { quoteIdentifier } from '../../postgres/quote.ts'
+import { columnNamesOf, stemOf, tableNameOf } from '../files/names.ts'
+import type { InputFile } from '../files/upload-files.ts'
+import { ImportFailure } from '../import-failure.ts'
+import { canBecomeText } from './load-converted.ts'
+import { checkLimits, type Loading, placeOf, type Stage, type StageColumn } from './loading.ts'
+import { copyInto, inSavepoint } from './run-statement.ts'
+import { createStage, stageName } from './stage-table.ts'
+
+/** A CSV file that was read once: its columns, and what is in them. */
+export type ReadCsv = Readonly<{ file: ImportFile; reading: FileReading }>
+
+/** Reads a whole CSV file for its types. No transaction is open meanwhile. */
+export async function readCsv(
+  input: InputFile,
+  { quotedFieldsGuessing }: Readonly<{ quotedFieldsGuessing: boolean }>,
+  signal: AbortSignal,
+): Promise<ReadCsv> {
+  const read = (isGzip: boolean) => {
+    const bytes = createReadStream(join(input.folder, input.file), { signal, highWaterMark: 256 * 1024 })
+    return isGzip ? bytes.pipe(createGunzip()) : bytes
+  }
+  try {
+    const file = await openImport({ name: `${stemOf(input.name)}.csv`, read })
+    const asWritten = { ...file, dialect: { ...file.dialect, areQuotedText: !quotedFieldsGuessing } }
+    const reading = await readTypes(asWritten, () => signal.throwIfAborted())
+    if (reading.isEncodingRight) return { file, reading }
+    return await readInOtherEncoding(asWritten, signal)
+  } catch (error) {
+    signal.throwIfAborted()
+    throw csvFailure(error, input)
+  }
+}
+
+/** It begins as UTF-8 and is none further down. */
+async function readInOtherEncoding(file: ImportFile, signal: AbortSignal): Promise<ReadCsv> {
+  const other = { ...file, dialect: { ...file.dialect, encoding: 'WIN1252' as const } }
+  return { file: other, reading: await readTypes(other, () => signal.throwIfAborted()) }
+}
+
+function csvFailure(error: unknown, input: InputFile): unknown {
+  if (error instanceof ImportFileError) {
+    if (error.kind === 'empty') return new ImportFailure(1005, `${placeOf(input)}The file is empty`)
+    const code = error.kind === 'utf-16' ? 2006 : 1002
+    return new ImportFailure(code, `${placeOf(input)}${error.message}`)
+  }
+  if (error instanceof CsvError) return badLine(input, error)
+  return error
+}
+
+const badLine = (input: InputFile, { line, message }: Readonly<{ line: number; message: string }>) =>
+  new ImportFailure(2003, `${placeOf(input)}Line ${line}: ${message}`)
+
+/** Loads it into a new table. A column whose values PostgreSQL refuses is loaded again as text. */
+export async function loadCsv(loading: Loading, input: InputFile, csv: ReadCsv): Promise<void> {
+  const { stages, warnings } = loading
+  const { inference } = csv.reading
+  if (inference.badLine) throw badLine(input, inference.badLine)
+  if (csv.file.dialect.encoding !== 'UTF8')
+    warnings.encoding = encodings[csv.file.dialect.encoding].toUpperCase()
+  const asText = new Set<string>()
+  const before = stages.length
+  for (;;) {
+    try {
+      await inSavepoint(loading.session, () => storeCsv(loading, input, csv, asText))
+      break
+    } catch (error) {
+      stages.length = before
+      if (!canBecomeText(error, asText)) throw csvFailure(error, input)
+    }
+  }
+  if (asText.size > 0) warnings.add('columns_as_text', ...asText)
+}
+
+async function storeCsv(
+  loading: Loading,
+  input: InputFile,
+  { file, reading }: ReadCsv,
+  asText: ReadonlySet<string>,
+): Promise<void> {
+  const { session, options, meter, warnings } = loading
+  const wanted = tableNameOf(options.tableName ?? stemOf(input.name))
+  const names = columnNamesOf(headerOf(file), ['the_geom_webmercator'])
+  const planned = planImport(file, reading, {
+    table: wanted,
+    isAppended: false,
+    names: { ...names },
+    types: {},
+    points: undefined,
+    isPrepared: true,
+  })
+  const columns = planned.columns.map((column) => tableColumn(column, options.typeGuessing, asText))
+  const geometryAt = geometryColumn(planned.columns, options.typeGuessing && asText.size === 0)
+  const points = geometryAt < 0 ? findPoints(columns) : undefined
+  const stage = await createStage(
+    loading,
+    wanted,
+    columns.map((column, at) =>
+      at === geometryAt ? { name: 'the_geom', type: 'postgis.geometry' } : column,
+    ),
+    geometryAt >= 0 ? { isRaw: true, srid: 0 } : points ? { isRaw: false } : undefined,
+    points && pointOf(points),
+  )
+  const stored = stage.columns.slice(0, columns.length)
+  const plan: ImportPlan = {
+    ...planned.plan,
+    columns: planned.columns.map((column, at) => ({
+      ...column,
+      ...stored[at]!,
+      form: formOf(column, stored[at]!),
+    })),
+  }
+  stage.rows = await copyInto(session, copyText(loading, stage, plan), rowsOf(loading, input, file, plan))
+  meter.rowsTo(meter.progress.rows)
+  if (stage.rows === 0) warnings.add('empty', wanted)
+}
+
+/** A point of each row, computed while the rows are stored. */
+const pointOf = ({ lon, lat }: Points) =>
+  `postgis.ST_SetSRID(postgis.ST_MakePoint(${quoteIdentifier(lon)}, ${quoteIdentifier(lat)}), 4326)`
+
+/** The statement of the importer that all front ends share, for our table. */
+function copyText(loading: Loading, stage: Stage, plan: ImportPlan): string {
+  const { copy } = importStatements({
+    ...plan,
+    schema: loading.account.schema,
+    table: stage.name,
+    isNew: false,
+  })
+  return copy.replace(/^COPY \S+/, `COPY ${stageName(loading, stage)}`)
+}
+
+function tableColumn(
+  { name, type }: PlannedColumn,
+  isGuessed: boolean,
+  asText: ReadonlySet<string>,
+): StageColumn {
+  if (!isGuessed || asText.has(name)) return { name, type: 'text' }
+  return { name, type: tableTypes[type] ?? 'text' }
+}
+
+const tableTypes: Readonly<Record<string, string>> = {
+  bool: 'boolean',
+  bigint: 'bigint',
+  'double precision': 'double precision',
+  date: 'date',
+  timestamp: 'timestamptz',
+  timestamptz: 'timestamptz',
+  json: 'json',
+}
+
+/** Values in a local form are rewritten only for a column of that type. */
+const formOf = ({ form }: PlannedColumn, { type }: StageColumn) => (type === 'text' ? undefined : form)
+
+const geometryNames = ['the_geom', 'geom', 'geometry', 'wkt', 'geojson', 'wkb_geometry']
+
+function geometryColumn(columns: readonly PlannedColumn[], isGuessed: boolean): number {
+  if (!isGuessed) return -1
+  const known = geometryNames.map((name) =>
+    columns.findIndex(
+      (column) => column.name === name && (column.type === 'geometry' || column.type === 'json'),
+    ),
+  )
+  return known.find((at) => at >= 0) ?? -1
+}
+
+async function* rowsOf(
+  loading: Loading,
+  { bytes }: InputFile,
+  file: ImportFile,
+  plan: ImportPlan,
+): AsyncGenerator<Uint8Array> {
+  const { meter, spend, signal } = loading
+  const before = meter.progress.bytes_read
+  const rowsBefore = meter.progress.rows
+  let read = 0
+  let rows = 0
+  async function* counted() {
+    for await (const chunk of file.text()) {
+      signal.throwIfAborted()
+      read += chunk.length
+      for (let at = chunk.indexOf(LF); at >= 0; at = chunk.indexOf(LF, at + 1)) rows++
+      yield chunk
+    }
+  }
+  const text = counted()
+  for await (const chunk of isRewritten(plan) ? rewriteRows(text, plan) : text) {
+    spend(chunk.length)
+    meter.readTo(before + Math.min(read, bytes))
+    meter.rowsTo(rowsBefore + Math.max(0, rows - (plan.dialect.hasHeader ? 1 : 0)))
+    checkLimits(loading)
+    yield chunk
+  }
+  meter.readTo(before + bytes)
+}
+
+const LF = 10

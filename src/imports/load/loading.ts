@@ -1,0 +1,106 @@
+import type { Account } from '../../auth/account.ts'
+import type { ConverterState } from '../../convert/converter.ts'
+import type { Session } from '../../postgres/session.ts'
+import type { InputFile } from '../files/upload-files.ts'
+import { ImportFailure } from '../import-failure.ts'
+import type { ImportOptions, ImportPhase, ImportProgress, ImportWarnings } from '../import-record.ts'
+
+/** What loading needs. The session is in the one transaction of the import, as the role of its key. */
+export type Loading = Readonly<{
+  session: Session
+  account: Account
+  importId: string
+  options: ImportOptions
+  converter: ConverterState
+  /** Throws when the quota is used up. */
+  spend: (bytes: number) => void
+  meter: ProgressMeter
+  warnings: Warnings
+  stages: Stage[]
+  /** Of the import; 0: none. */
+  maxRows: number
+  maxTables: number
+  signal: AbortSignal
+}>
+
+export type StageColumn = Readonly<{ name: string; type: string }>
+
+/** A table that is being loaded, under a name that nobody uses. */
+export type Stage = {
+  readonly name: string
+  /** That the file or table_name gives it. */
+  readonly wanted: string
+  readonly columns: readonly StageColumn[]
+  /** Of the_geom. `raw`: to be read in `srid`, or in the one of each value. */
+  geometry: Readonly<{ isRaw: false }> | Readonly<{ isRaw: true; srid: number }> | undefined
+  /** Its web mercator column is computed by PostgreSQL while rows are stored. */
+  readonly isGenerated: boolean
+  rows: number
+}
+
+/** Counts what was done; never goes back. */
+export class ProgressMeter {
+  phase: ImportPhase = 'unpacking'
+  #bytesRead = 0
+  bytesTotal = 0
+  #rows = 0
+  tablesDone = 0
+  tablesTotal = 0
+
+  readTo(bytes: number): void {
+    this.#bytesRead = Math.max(this.#bytesRead, Math.min(bytes, this.bytesTotal))
+  }
+
+  rowsTo(rows: number): void {
+    this.#rows = Math.max(this.#rows, rows)
+  }
+
+  get progress(): ImportProgress {
+    return {
+      bytes_read: this.#bytesRead,
+      bytes_total: this.bytesTotal,
+      rows: this.#rows,
+      tables_done: this.tablesDone,
+      tables_total: this.tablesTotal,
+    }
+  }
+}
+
+export class Warnings {
+  readonly #lists = new Map<ListName, string[]>()
+  encoding: string | undefined
+  sridAssumed: number | undefined
+
+  add(list: ListName, ...names: readonly string[]): void {
+    const known = this.#lists.get(list) ?? []
+    this.#lists.set(list, [...known, ...names.filter((name) => !known.includes(name))])
+  }
+
+  has(list: ListName): boolean {
+    return (this.#lists.get(list)?.length ?? 0) > 0
+  }
+
+  get document(): ImportWarnings {
+    const lists = [...this.#lists].filter(([, names]) => names.length > 0)
+    return {
+      ...Object.fromEntries(lists.map(([name, names]) => [name, names.slice(0, mostListed)])),
+      ...(this.encoding !== undefined && { encoding: this.encoding }),
+      ...(this.sridAssumed !== undefined && { srid_assumed: this.sridAssumed }),
+    }
+  }
+}
+
+type ListName = 'renamed' | 'columns_as_text' | 'skipped_files' | 'empty' | 'missing_columns'
+const mostListed = 1_000
+
+/** Where something is, for a sentence. */
+export const placeOf = ({ name, isInArchive }: Pick<InputFile, 'name' | 'isInArchive'>) =>
+  isInArchive ? `${name}: ` : ''
+
+/** Throws if more rows or tables would be stored than an import may have. */
+export function checkLimits({ stages, maxRows, maxTables, meter }: Loading): void {
+  if (maxTables > 0 && stages.length > maxTables)
+    throw new ImportFailure(1019, `The file makes more than ${maxTables} tables`)
+  const { rows } = meter.progress
+  if (maxRows > 0 && rows > maxRows) throw new ImportFailure(6668, `The file has more than ${maxRows} rows`)
+}

@@ -1,0 +1,136 @@
+import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../postgres/quote.ts'
+import { ImportFailure } from '../import-failure.ts'
+import { DatabaseFault } from './database-fault.ts'
+import type { Loading, Stage } from './loading.ts'
+import { inCallersPath, queryInCatalog } from './run-statement.ts'
+import { type KnownColumns, stageName } from './stage-table.ts'
+
+/** Brings the loaded rows into a table that is there: replaces its rows, adds to them, or updates those with the same key. */
+export async function mergeTable(loading: Loading, stage: Stage, known: KnownColumns): Promise<void> {
+  const { options } = loading
+  try {
+    if (options.collision === 'overwrite') await overwrite(loading, stage, known)
+    else if (options.collision === 'upsert') await upsert(loading, stage, known)
+    else await append(loading, stage, known)
+  } catch (error) {
+    throw misfit(error, stage)
+  }
+}
+
+/** The table keeps its identity: grants, views, indexes and triggers stay. It is locked only now. */
+async function overwrite(loading: Loading, stage: Stage, known: KnownColumns): Promise<void> {
+  const { session, account, options, warnings } = loading
+  const table = quoteQualified(account.schema, stage.wanted)
+  await queryInCatalog(
+    session,
+    `set local lock_timeout = '10s'; lock table ${table} in access exclusive mode`,
+  )
+  await addColumns(loading, stage, known)
+  const columns = stage.columns.map(({ name }) => name)
+  const missing = [...known.keys()].filter((name) => !columns.includes(name) && !ownColumns.includes(name))
+  if (missing.length > 0) warnings.add('missing_columns', ...missing)
+  await inCallersPath(session, () => queryInCatalog(session, `truncate ${table}`))
+  await insertRows(loading, stage, '')
+  if (options.privacy !== undefined) await setPrivacy(loading, table)
+}
+
+const ownColumns = ['cartodb_id', 'the_geom', 'the_geom_webmercator']
+
+async function append(loading: Loading, stage: Stage, known: KnownColumns): Promise<void> {
+  const lacking = stage.columns.filter(({ name }) => !known.has(name)).map(({ name }) => name)
+  if (lacking.length > 0 && !loading.options.addColumns)
+    throw new ImportFailure(
+      2012,
+      `The table ${stage.wanted} has no column ${lacking.join(', ')}: send add_columns=true to add them`,
+    )
+  await addColumns(loading, stage, known)
+  await insertRows(loading, stage, '')
+}
+
+async function upsert(loading: Loading, stage: Stage, known: KnownColumns): Promise<void> {
+  const { session, options, account } = loading
+  const key = options.key ?? []
+  const names = stage.columns.map(({ name }) => name)
+  const strange = key.find((name) => !names.includes(name) || !known.has(name))
+  if (strange !== undefined)
+    throw new ImportFailure(2012, `The key column ${strange} is not in both the file and the table`)
+  const lacking = names.filter((name) => !known.has(name))
+  if (lacking.length > 0 && !options.addColumns)
+    throw new ImportFailure(
+      2012,
+      `The table ${stage.wanted} has no column ${lacking.join(', ')}: send add_columns=true to add them`,
+    )
+  await addColumns(loading, stage, known)
+  const keys = key.map(quoteIdentifier).join(', ')
+  // The last row of the file wins: COPY has stored the rows in its order.
+  const later = key.map(
+    (name) => `later.${quoteIdentifier(name)} = ${stageName(loading, stage)}.${quoteIdentifier(name)}`,
+  )
+  await queryInCatalog(
+    session,
+    `create index on ${stageName(loading, stage)} (${keys});
+     delete from ${stageName(loading, stage)} where exists (
+       select from ${stageName(loading, stage)} later where ${later.join(' and ')} and later.ctid > ${stageName(loading, stage)}.ctid)`,
+  )
+  const others = names.filter((name) => !key.includes(name) && name !== 'cartodb_id').map(quoteIdentifier)
+  const sets = others.map((name) => `${name} = excluded.${name}`).join(', ')
+  await insertRows(
+    loading,
+    stage,
+    ` on conflict (${keys}) do ${sets === '' ? 'nothing' : `update set ${sets}`}`,
+  ).catch((error: unknown) => {
+    if (!(error instanceof DatabaseFault) || error.sqlstate !== '42P10') throw error
+    const index = `CREATE UNIQUE INDEX ON ${quoteQualified(account.schema, stage.wanted)} (${keys})`
+    throw new ImportFailure(2012, `upsert needs a unique index on its key: ${index}`)
+  })
+}
+
+async function addColumns(loading: Loading, stage: Stage, known: KnownColumns): Promise<void> {
+  const { session, account } = loading
+  for (const { name, type } of stage.columns.filter((column) => !known.has(column.name)))
+    await queryInCatalog(
+      session,
+      `alter table ${quoteQualified(account.schema, stage.wanted)} add column ${quoteIdentifier(name)} ${
+        name === 'the_geom' ? 'postgis.geometry(Geometry,4326)' : type
+      }`,
+    )
+}
+
+async function insertRows(loading: Loading, stage: Stage, conflict: string): Promise<void> {
+  const { session, account } = loading
+  const table = quoteQualified(account.schema, stage.wanted)
+  const computed =
+    stage.geometry && !stage.columns.some(({ name }) => name === 'the_geom') ? ['the_geom'] : []
+  const columns = [...stage.columns.map(({ name }) => name), ...computed].map(quoteIdentifier).join(', ')
+  const stored = stageName(loading, stage)
+  const insert = `insert into ${table} (${columns}) select ${columns} from ${stored}${conflict}`
+  await inCallersPath(session, () => queryInCatalog(session, insert))
+  await queryInCatalog(session, `drop table ${stored}`)
+  await queryInCatalog(
+    session,
+    `select cartodb.CDB_CartodbfyTable(${quoteLiteral(table)}::regclass)
+     where exists (select from pg_catalog.pg_attribute where attrelid = ${quoteLiteral(table)}::regclass
+       and attname = 'the_geom_webmercator' and not attisdropped)`,
+  )
+  await queryInCatalog(session, `analyze ${table}`)
+}
+
+async function setPrivacy({ session, account, options }: Loading, table: string): Promise<void> {
+  const reader = quoteIdentifier(account.publicRole)
+  await queryInCatalog(
+    session,
+    options.privacy === 'private'
+      ? `revoke select on ${table} from ${reader}`
+      : `grant select on ${table} to ${reader}`,
+  )
+}
+
+/** Wrong types, wrong values and broken rules of the table: the old rows stay. */
+function misfit(error: unknown, { wanted }: Stage): unknown {
+  if (!(error instanceof DatabaseFault)) return error
+  if (error.sqlstate === '55P03')
+    return new ImportFailure(2013, `The table ${wanted} is in use: it could not be locked within 10 seconds`)
+  if (/^(22|23|42804|42501|42846|428C9)/.test(error.sqlstate))
+    return new ImportFailure(2012, error.message, { cause: error })
+  return error
+}

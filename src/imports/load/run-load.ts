@@ -1,0 +1,47 @@
+import type { InputFile } from '../files/upload-files.ts'
+import type { ImportRecord, ImportResult } from '../import-record.ts'
+import { failureOf } from './database-fault.ts'
+import { finishTables } from './finish-tables.ts'
+import { loadConverted } from './load-converted.ts'
+import { loadCsv, type ReadCsv } from './load-csv.ts'
+import { loadQuery } from './load-query.ts'
+import type { Loading } from './loading.ts'
+import { placeOf } from './loading.ts'
+import { queryInCatalog } from './run-statement.ts'
+
+/** What was found out before the transaction began. */
+export type PreparedImport = Readonly<{
+  source: ImportRecord['source']
+  inputs: readonly InputFile[]
+  /** Those of the inputs that were read for their types. */
+  csvs: ReadonlyMap<InputFile, ReadCsv>
+}>
+
+/** Loads everything in the transaction of the session, up to its commit. Throws an ImportFailure where the client can mend it. */
+export async function runLoad(
+  loading: Loading,
+  prepared: PreparedImport,
+  limitMs: number,
+): Promise<ImportResult> {
+  const { session, meter } = loading
+  meter.phase = 'importing'
+  await queryInCatalog(
+    session,
+    `set local statement_timeout = ${limitMs}; set local timezone = 'UTC'; set local datestyle = 'ISO, YMD';
+     set local search_path to pg_catalog`,
+  )
+  let place = ''
+  try {
+    if (prepared.source.type === 'sql' || prepared.source.type === 'table')
+      await loadQuery(loading, prepared.source)
+    for (const input of prepared.inputs) {
+      place = placeOf(input)
+      const csv = prepared.csvs.get(input)
+      await (csv ? loadCsv(loading, input, csv) : loadConverted(loading, input))
+    }
+    place = ''
+    return await finishTables(loading)
+  } catch (error) {
+    throw failureOf(error, place) ?? error
+  }
+}

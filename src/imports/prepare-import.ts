@@ -1,0 +1,51 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileKinds } from './files/file-kinds.ts'
+import { type InputFile, openUpload, type UploadFiles } from './files/upload-files.ts'
+import { ImportFailure } from './import-failure.ts'
+import type { ImportRecord } from './import-record.ts'
+import type { Imports } from './imports.ts'
+import { type ReadCsv, readCsv } from './load/load-csv.ts'
+import type { ProgressMeter, Warnings } from './load/loading.ts'
+import type { PreparedImport } from './load/run-load.ts'
+import { removeFolder } from './spool.ts'
+
+type Preparing = Readonly<{
+  imports: Imports
+  id: string
+  record: ImportRecord
+  meter: ProgressMeter
+  warnings: Warnings
+  signal: AbortSignal
+}>
+
+/** What can be done before the transaction begins: unpack the file, and read the types of CSV. */
+export async function prepareImport(preparing: Preparing): Promise<PreparedImport> {
+  const { record, signal, meter, warnings } = preparing
+  const { source, options } = record
+  if (source.type !== 'file') return { source, inputs: [], csvs: new Map() }
+  const { inputs, skipped } = await unpack(preparing, source.name)
+  if (skipped.length > 0) warnings.add('skipped_files', ...skipped)
+  meter.bytesTotal = inputs.reduce((sum, { bytes }) => sum + bytes, 0)
+  const { importMaxTables: most } = preparing.imports.config
+  if (most > 0 && inputs.length > most)
+    throw new ImportFailure(1019, `The archive has more than ${most} files to import`)
+  const csvs = new Map<InputFile, ReadCsv>()
+  for (const input of inputs)
+    if (fileKinds[input.kind].driver === undefined) csvs.set(input, await readCsv(input, options, signal))
+  return { source, inputs, csvs }
+}
+
+async function unpack({ imports, id, signal }: Preparing, name: string): Promise<UploadFiles> {
+  const spool = await imports.spool()
+  const { config } = imports
+  const folder = join(spool.folderOf(id), 'work')
+  await removeFolder(folder)
+  await mkdir(folder, { mode: 0o700 })
+  return openUpload(spool.fileOf(id), name, folder, {
+    maxBytes: config.importUnpackedBytes,
+    maxEntries: 1_000,
+    maxRatio: 200,
+    signal,
+  })
+}

@@ -1,0 +1,167 @@
+import { makeData, RecordBatch, RecordBatchStreamWriter, Schema, Struct } from 'apache-arrow'
+import { type AppError, errors } from '../../errors.ts'
+import type { ByteWriter } from '../rows/byte-writer.ts'
+import { areShown, type Column } from '../rows/columns.ts'
+import type { FormatOptions, RowFormat } from '../rows/row-format.ts'
+import { type ArrowColumn, arrowColumn, fieldOf } from './arrow-types.ts'
+import { UnfitValue, type Values } from './column-builders.ts'
+import type { GeometryOids } from './geometry-types.ts'
+import { maxWaiting, WaitingRows } from './waiting-rows.ts'
+import { sridOf } from './wkb.ts'
+
+/** An Arrow IPC stream: the schema, then batches of rows as they arrive. */
+export class ArrowFormat implements RowFormat {
+  readonly hasFields = false
+  readonly #options: FormatOptions
+  readonly #oids: GeometryOids
+  #refuse: (reason: AppError) => void = () => undefined
+  #columns: readonly ArrowColumn[] = []
+  /** For each column of the result, its place in `#columns`, or -1. */
+  #places: readonly number[] = []
+  #described: readonly Column[] | undefined
+  /** Of each geometry column: that of its first value. */
+  #srids: number[] = []
+  #writer: BatchWriter | undefined
+  readonly #waiting = new WaitingRows()
+  #rows = 0
+  #allRows = 0
+  #refusal: AppError | undefined
+
+  constructor(options: FormatOptions, oids: GeometryOids) {
+    this.#options = options
+    this.#oids = oids
+  }
+
+  begin(_out: ByteWriter, refuse: (reason: AppError) => void): void {
+    this.#refuse = (reason) => {
+      this.#refusal ??= reason
+      refuse(reason)
+    }
+  }
+
+  columns(_out: ByteWriter, columns: readonly Column[]): void {
+    if (columns.some(({ isBinary }) => isBinary)) this.#refuse(errors.badRequest(binaryRows))
+    if (this.#described) {
+      if (!sameColumns(this.#described, columns)) this.#refuse(errors.badRequest(twoResults))
+      return
+    }
+    this.#described = columns
+    this.#waiting.prepare(columns.length)
+    const isShown = areShown(columns, this.#options.skippedFields)
+    const shown = columns.filter((_, place) => isShown[place])
+    this.#columns = shown.map((column) => arrowColumn(column, this.#oids))
+    this.#srids = shown.map(({ modifier }, place) =>
+      this.#columns[place]!.isGeometry ? sridOfModifier(modifier) : 0,
+    )
+    this.#places = columns.map((column, place) => (isShown[place] ? shown.indexOf(column) : -1))
+  }
+
+  row(out: ByteWriter, row: Buffer, start: number, end: number): void {
+    if (this.#refusal) return
+    if (this.#waiting.isFull(end - start)) this.#take(out)
+    this.#waiting.add(row, start, end)
+  }
+
+  *longRow(out: ByteWriter, row: Buffer, start: number): Generator<void> {
+    yield
+    this.row(out, row, start, row.length)
+  }
+
+  end(out: ByteWriter): void {
+    this.#take(out)
+    if (this.#refusal) throw this.#refusal
+    if (this.#rows > 0) this.#flush(out)
+    this.#writerFor(out).finish()
+  }
+
+  /** Moves the rows that wait into the batch. */
+  #take(out: ByteWriter): void {
+    const values = this.#waiting.values(this.#places.length)
+    if (this.#refusal || values.count === 0) return
+    this.#places.forEach((place, column) => {
+      if (place >= 0) this.#append(place, { ...values, first: column * maxWaiting })
+    })
+    this.#waiting.clear()
+    this.#rows += values.count
+    this.#allRows += values.count
+    const bytes = this.#columns.reduce((sum, { builder }) => sum + builder.bytes, 0)
+    if (this.#rows + maxWaiting > mostRows || bytes >= mostBytes) this.#flush(out)
+  }
+
+  #append(place: number, values: Values): void {
+    const column = this.#columns[place]!
+    if (column.isGeometry && this.#srids[place] === 0) this.#srids[place] = firstSrid(values)
+    try {
+      column.builder.append(values)
+    } catch (error) {
+      if (!(error instanceof UnfitValue)) throw error
+      const row = this.#allRows + values.starts.indexOf(error.start, values.first) - values.first + 1
+      if (!this.#refusal)
+        this.#refuse(errors.valueUnfit('arrow', `${error.message} in column ${column.name}, row ${row}`))
+    }
+  }
+
+  #flush(out: ByteWriter): void {
+    const writer = this.#writerFor(out)
+    const children = this.#columns.map(({ builder }) => builder.finish())
+    const type = new Struct(writer.fields)
+    writer.write(
+      new RecordBatch(writer.columns, makeData({ type, length: this.#rows, nullCount: 0, children })),
+    )
+    this.#rows = 0
+  }
+
+  #writerFor(out: ByteWriter): BatchWriter {
+    this.#writer ??= new BatchWriter(
+      new Schema(this.#columns.map((column, place) => fieldOf(column, this.#srids[place]!))),
+      (bytes) => out.copy(bytes, 0, bytes.length),
+    )
+    return this.#writer
+  }
+}
+
+/** The library writes the format; its bytes go straight to the answer. */
+class BatchWriter extends RecordBatchStreamWriter {
+  readonly columns: Schema
+  readonly #onBytes: (bytes: Buffer) => void
+
+  constructor(columns: Schema, onBytes: (bytes: Buffer) => void) {
+    super()
+    this.columns = columns
+    this.#onBytes = onBytes
+    this.reset(undefined, columns)
+  }
+
+  get fields(): Schema['fields'] {
+    return this.columns.fields
+  }
+
+  protected override _write(chunk: ArrayBufferView): this {
+    const { buffer, byteOffset, byteLength } = chunk
+    if (byteLength > 0) this.#onBytes(Buffer.from(buffer as ArrayBuffer, byteOffset, byteLength))
+    this._position += byteLength
+    return this
+  }
+}
+
+/** Of `geometry(Point,4326)`. */
+const sridOfModifier = (modifier: number) =>
+  modifier < 0 ? 0 : ((modifier & 0x0fffff00) - (modifier & 0x10000000)) >> 8
+
+function firstSrid({ bytes, starts, lengths, first, count }: Values): number {
+  const found = lengths.subarray(first, first + count).findIndex((length) => length >= 0)
+  return found < 0 ? 0 : sridOf(bytes, starts[first + found]!)
+}
+
+const sameColumns = (one: readonly Column[], other: readonly Column[]) =>
+  one.length === other.length &&
+  one.every(({ name, typeOid, modifier }, at) => {
+    const column = other[at]!
+    return column.name === name && column.typeOid === typeOid && column.modifier === modifier
+  })
+
+const mostRows = 64 * 1024
+const mostBytes = 7 * 1024 * 1024
+
+const twoResults = 'The format arrow has one list of columns: all statements with rows must have the same'
+const binaryRows = 'The format arrow cannot read rows of a BINARY cursor'

@@ -1,0 +1,319 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Account } from '../auth/account.ts'
+import { masterTargetOf } from '../auth/account.ts'
+import { userDataSize } from '../copy/copy-from.ts'
+import { stemOf, tableNameOf } from '../imports/files/names.ts'
+import { ImportFailure } from '../imports/import-failure.ts'
+import type { ImportRecord, ImportResult } from '../imports/import-record.ts'
+import {
+  beginAttempt,
+  findImport,
+  importRole,
+  undoAttempt,
+  writeProgress,
+  writeResult,
+} from '../imports/import-store.ts'
+import { failureOf } from '../imports/load/database-fault.ts'
+import { nameTaken } from '../imports/load/finish-tables.ts'
+import { type Loading, ProgressMeter, Warnings } from '../imports/load/loading.ts'
+import { runLoad } from '../imports/load/run-load.ts'
+import { prepareImport } from '../imports/prepare-import.ts'
+import { isOlder } from '../imports/spool.ts'
+import { accepted, beginStep, stepFailed, stepSucceeded } from '../jobs/job-state.ts'
+import type { Flight } from '../jobs/job-store.ts'
+import type { Session } from '../postgres/session.ts'
+import { adminTarget } from '../postgres/session-target.ts'
+import type { JobRun } from './job-run.ts'
+import { openSession } from './open-session.ts'
+import { announce, type Interruption, release } from './record-run.ts'
+import { abandonJob, beginStepAgain, clip, settleLoss, stopStep } from './run-step.ts'
+import { beginTransaction, commit } from './statement.ts'
+import type { WorkContext } from './work-context.ts'
+
+/**
+ * Runs an import, the one step of its job: unpacks its file, then loads it in one transaction as the role of its key.
+ * Begun, announced and settled as a statement of any job, so its outcome is known after any crash.
+ */
+export async function runImport(context: WorkContext, run: JobRun): Promise<Interruption | undefined> {
+  const { databases, imports, interrupted } = context
+  const { job, claimed } = run
+  const record = await findImport(databases.control, claimed, job.id)
+  const owner = record && (await importRole(databases.control, claimed, record.keyId))
+  if (!record || !owner) return abandonJob(run, 'The key that made the import was deleted')
+  if (record.spool !== null && !(await isHere(context, record, job.id))) return waitForFile(context, run)
+  if (!(await imports.slots.take(interrupted))) return release(context, run)
+  const work = new ImportWork(context, run, record, owner)
+  try {
+    const interruption = await work.run()
+    if (interruption === 'released') await undoAttempt(databases.control, claimed, job.id)
+    return interruption
+  } finally {
+    imports.slots.give()
+    work.end()
+  }
+}
+
+async function isHere(
+  { imports }: WorkContext,
+  { spool: wanted }: ImportRecord,
+  id: string,
+): Promise<boolean> {
+  const spool = await imports.spool()
+  return spool.id === wanted && (await spool.has(id))
+}
+
+/** Another machine has the file. Its workers get the job when we give it back. */
+async function waitForFile(context: WorkContext, run: JobRun): Promise<Interruption | undefined> {
+  if (isOlder(run.job.createdAt, longestWaitMs)) {
+    failBefore(run, 'The file of the import is gone')
+    return undefined
+  }
+  await sleep(elsewhereMs, undefined, { signal: context.interrupted }).catch(() => undefined)
+  return release(context, run)
+}
+
+const elsewhereMs = 1_000
+const longestWaitMs = 86_400_000
+
+function failBefore(run: JobRun, reason: string): void {
+  run.advance(stepFailed(accepted(beginStep(run.job, new Date())), clip(reason), new Date()))
+}
+
+/** Empty if the backend is gone: then nothing can be begun on it. */
+async function backendStartOf({ databases }: WorkContext, { target, processId }: Session): Promise<string> {
+  const { rows } = await databases.admin.use(adminTarget(databases.hosts, target.hostId), (administrator) =>
+    administrator.query<{ start: string }>(
+      'select a.backend_start::pg_catalog.text as start from pg_catalog.pg_stat_get_activity($1) a',
+      [processId],
+    ),
+  )
+  return rows[0]?.start ?? ''
+}
+
+type Owner = Readonly<{ account: Account; role: string }>
+
+/** One attempt at an import. */
+class ImportWork {
+  readonly #context: WorkContext
+  readonly #run: JobRun
+  readonly #record: ImportRecord
+  readonly #owner: Owner
+  readonly #meter = new ProgressMeter()
+  readonly #warnings = new Warnings()
+  readonly #stop = new AbortController()
+  #isLate = false
+  #isWriting = false
+  readonly #timers: NodeJS.Timeout[]
+  readonly #onInterrupt = () => this.#stop.abort()
+
+  constructor(context: WorkContext, run: JobRun, record: ImportRecord, owner: Owner) {
+    this.#context = context
+    this.#run = run
+    this.#record = record
+    this.#owner = owner
+    context.interrupted.addEventListener('abort', this.#onInterrupt, { once: true })
+    this.#timers = [setInterval(() => this.#tick(), tickMs)]
+  }
+
+  async run(): Promise<Interruption | undefined> {
+    const { claimed } = this.#run
+    const attempt = await beginAttempt(this.#context.databases.control, claimed)
+    if (attempt === undefined) return 'no longer ours'
+    if (attempt > mostAttempts)
+      return this.#fail(
+        new ImportFailure(6671, `The import was begun ${mostAttempts} times and never came to an end`),
+      )
+    const limit = setTimeout(() => this.#timeOut(), this.#limitMs)
+    this.#timers.push(limit)
+    try {
+      const { imports } = this.#context
+      const [prepared, converter] = await Promise.all([this.#prepare(), imports.converter()])
+      return await this.#load(prepared, converter)
+    } catch (error) {
+      if (this.#isLate) return this.#fail(new ImportFailure(6667, 'The import took too long'))
+      if (this.#stop.signal.aborted) return this.#leave()
+      const failure = failureOf(error)
+      if (!failure) throw error
+      return this.#fail(failure)
+    }
+  }
+
+  end(): void {
+    for (const timer of this.#timers) clearTimeout(timer)
+    this.#context.interrupted.removeEventListener('abort', this.#onInterrupt)
+  }
+
+  get #limitMs(): number {
+    return this.#context.config.importTimeoutMs
+  }
+
+  #prepare() {
+    return prepareImport({
+      imports: this.#context.imports,
+      id: this.#run.job.id,
+      record: this.#record,
+      meter: this.#meter,
+      warnings: this.#warnings,
+      signal: this.#stop.signal,
+    })
+  }
+
+  async #load(
+    prepared: Awaited<ReturnType<typeof prepareImport>>,
+    converter: Loading['converter'],
+  ): Promise<Interruption | undefined> {
+    const context = this.#context
+    const run = this.#run
+    const { account, role } = this.#owner
+    const target = { ...masterTargetOf(account), role }
+    const opened = await openSession(context, { claimed: { target }, session: null, isBegunAhead: false })
+    if (opened.kind === 'vanished') return abandonJob(run, opened.reason)
+    if (opened.kind === 'unreachable') return release(context, run)
+    const { session } = opened
+    run.beginStep(session)
+    if (await this.#isTaken(session)) return this.#skip()
+    const begun = await beginTransaction(session, await backendStartOf(context, session))
+    if (begun.kind === 'not-sent') return beginStepAgain(context, run, begun.cause)
+    const stop = await announce(context, run, begun.flight)
+    if (stop === 'gone')
+      return beginStepAgain(context, run, new Error('its host does not know the connection'))
+    if (stop) return stopStep(run, stop)
+    const cut = () => void session.destroy().catch(() => undefined)
+    this.#stop.signal.addEventListener('abort', cut, { once: true })
+    if (this.#stop.signal.aborted) cut()
+    return this.#store(session, begun.flight, { ...prepared, converter })
+  }
+
+  async #store(
+    session: Session,
+    flight: Flight,
+    { converter, ...prepared }: Awaited<ReturnType<typeof prepareImport>> & Pick<Loading, 'converter'>,
+  ): Promise<Interruption | undefined> {
+    const { imports, databases } = this.#context
+    const { account } = this.#owner
+    let isStored = false
+    let close: (isStored: boolean) => void = () => undefined
+    try {
+      const share = await imports.quotas.join(account, () => userDataSize(databases, account))
+      close = share.close
+      const result = await runLoad(this.#loading(session, converter, share.spend), prepared, this.#limitMs)
+      this.#meter.readTo(this.#meter.bytesTotal)
+      if (!(await this.#save(result))) return await this.#lost(flight, new Error('its claim was lost'))
+      const committed = await session.send(commit(this.#run, flight.xid!), {}).done
+      if (committed.error) throw new ImportFailure(2001, committed.error.message)
+      isStored = true
+      this.#run.advance(stepSucceeded(this.#run.job, new Date()))
+      return undefined
+    } catch (error) {
+      const failure = failureOf(error)
+      if (!failure || this.#stop.signal.aborted) return await this.#lost(flight, error)
+      await session.clean().catch(() => session.destroy())
+      return await this.#fail(failure)
+    } finally {
+      close(isStored)
+    }
+  }
+
+  #loading(session: Session, converter: Loading['converter'], spend: Loading['spend']): Loading {
+    const { config } = this.#context
+    return {
+      session,
+      account: this.#owner.account,
+      importId: this.#run.job.id,
+      options: this.#record.options,
+      converter,
+      spend,
+      meter: this.#meter,
+      warnings: this.#warnings,
+      stages: [],
+      maxRows: config.importMaxRows,
+      maxTables: config.importMaxTables,
+      signal: this.#stop.signal,
+    }
+  }
+
+  /** The connection is gone, or was cut by us: PostgreSQL knows whether the import happened. */
+  async #lost(flight: Flight, error: unknown): Promise<Interruption | undefined> {
+    await this.#run.session?.destroy()
+    this.#context.log.warn({ err: error, jobId: this.#run.job.id }, 'an import lost its connection')
+    const loss = { isTimedOut: this.#isLate, isInnocent: false, isCut: true }
+    const reason = (error as Error).message
+    const interruption = await settleLoss(this.#context, this.#run, { kind: 'lost', flight, reason, ...loss })
+    if (interruption || this.#run.job.status !== 'failed') return interruption
+    const failure = this.#isLate
+      ? new ImportFailure(6667, 'The import took too long')
+      : new ImportFailure(6671, reason)
+    await this.#save({
+      tables: [],
+      created: 0,
+      warnings: {},
+      error: { code: failure.code, text: failure.message },
+    })
+    return undefined
+  }
+
+  /** With the strategy `skip` nothing is read if the name is taken. */
+  async #isTaken(session: Session): Promise<boolean> {
+    const { options } = this.#record
+    if (options.collision !== 'skip') return false
+    const { rows } = await session.query(
+      `select from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid operator(pg_catalog.=) c.relnamespace
+       where n.nspname operator(pg_catalog.=) $1 and c.relname operator(pg_catalog.=) $2`,
+      [this.#owner.account.schema, this.#wantedName],
+    )
+    return rows.length > 0
+  }
+
+  get #wantedName(): string {
+    const { source, options } = this.#record
+    return tableNameOf(options.tableName ?? (source.type === 'file' ? stemOf(source.name) : 'untitled_table'))
+  }
+
+  async #skip(): Promise<Interruption | undefined> {
+    const table = this.#wantedName
+    await this.#save({ tables: [table], created: 0, warnings: {}, error: nameTaken(table) })
+    this.#run.advance(stepSucceeded(this.#run.job, new Date()))
+    return undefined
+  }
+
+  async #fail({ code, message }: ImportFailure): Promise<Interruption | undefined> {
+    const warnings = this.#warnings.document
+    await this.#save({ tables: [], created: 0, warnings, error: { code, text: clip(message) } })
+    const { job } = this.#run
+    const begun = job.items[0]!.status === 'running' ? job : accepted(beginStep(job, new Date()))
+    this.#run.advance(stepFailed(begun, clip(message), new Date()))
+    return undefined
+  }
+
+  /** Stopped: the worker is to end, or the import was cancelled. */
+  #leave(): Promise<Interruption> | Interruption {
+    return this.#context.interrupted.aborted ? release(this.#context, this.#run) : 'no longer ours'
+  }
+
+  #save(result: ImportResult): Promise<boolean> {
+    return writeResult(this.#context.databases.control, this.#run.claimed, result, this.#meter.progress)
+  }
+
+  #timeOut(): void {
+    this.#isLate = true
+    this.#stop.abort()
+  }
+
+  /** Tells how far it is, and finds out that it was cancelled. */
+  async #tick(): Promise<void> {
+    if (this.#isWriting) return
+    this.#isWriting = true
+    try {
+      const { control } = this.#context.databases
+      const { phase, progress } = this.#meter
+      if (!(await writeProgress(control, this.#run.claimed, phase, progress))) this.#stop.abort()
+    } catch {
+      // The control database does not answer: the next tick tries again.
+    } finally {
+      this.#isWriting = false
+    }
+  }
+}
+
+const tickMs = 1_000
+const mostAttempts = 3

@@ -1,0 +1,195 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { made, places, setupImports } from '../support/imports/import-api.ts'
+import { zipOf } from '../support/imports/zip.ts'
+
+const rowsOf = (table: string) =>
+  `select name, pop::bigint as pop, ratio, round(st_x(the_geom)::numeric, 2)::text as x, st_srid(the_geom_webmercator) as mercator from ${table} order by pop nulls last`
+
+const expected = [
+  { name: "x'; drop table t; --\nline", pop: '2', ratio: -0.25, x: '139.70', mercator: 3857 },
+  { name: 'Málaga "Ñ"\ttab', pop: '578460', ratio: 1.5, x: '-4.42', mercator: 3857 },
+  { name: null, pop: null, ratio: null, x: null, mercator: null },
+]
+
+test('GeoJSON becomes a table with all its rows, types and coordinates', async (t) => {
+  const { load, user, left } = await setupImports(t)
+  const done = await load('My Pläces-2.geojson', places)
+  assert.equal(done.get_error_text, null)
+  assert.equal(done.state, 'complete')
+  assert.equal(done.success, true)
+  assert.equal(done.table_name, 'my_places_2')
+  assert.deepEqual(done.table_names, ['my_places_2'])
+  assert.equal(done.tables_created_count, 1)
+  assert.equal(done.display_name, 'My Pläces-2.geojson')
+  assert.equal(done.progress.bytes_read, done.progress.bytes_total)
+  assert.equal(done.progress.rows, 3)
+  assert.deepEqual((await user.sql(rowsOf('my_places_2'))).rows, expected)
+  const { rows } = await user.sql(
+    `select column_name as name, data_type as type from information_schema.columns where table_name = 'my_places_2' order by 1`,
+  )
+  assert.deepEqual(Object.fromEntries(rows.map(({ name, type }) => [name, type])), {
+    cartodb_id: 'integer',
+    founded: 'date',
+    name: 'text',
+    pop: 'integer',
+    ratio: 'double precision',
+    seen: 'timestamp with time zone',
+    the_geom: 'USER-DEFINED',
+    the_geom_webmercator: 'USER-DEFINED',
+  })
+  assert.deepEqual(left(), [])
+})
+
+test('CSV becomes a table, with points from longitude and latitude', async (t) => {
+  const { load, user } = await setupImports(t)
+  const done = await load(
+    'cities.csv',
+    'name,lon,lat,code,when\nMálaga,-4.42,36.72,007,2020-01-31\nTokyo,139.7,35.7,010,\n',
+  )
+  assert.equal(done.get_error_text, null)
+  assert.equal(done.table_name, 'cities')
+  const { rows } = await user.sql(
+    `select cartodb_id, name, code, "_when"::text as day, st_astext(the_geom) as place, pg_typeof(code)::text as type from cities order by 1`,
+  )
+  assert.deepEqual(rows, [
+    {
+      cartodb_id: 1,
+      name: 'Málaga',
+      code: '007',
+      day: '2020-01-31',
+      place: 'POINT(-4.42 36.72)',
+      type: 'text',
+    },
+    { cartodb_id: 2, name: 'Tokyo', code: '010', day: null, place: 'POINT(139.7 35.7)', type: 'text' },
+  ])
+})
+
+for (const [kind, driver, args] of [
+  ['gpkg', 'GPKG', []],
+  ['fgb', 'FlatGeobuf', []],
+  ['geojsonl', 'GeoJSONSeq', []],
+  ['ods', 'ODS', []],
+  ['xlsx', 'XLSX', []],
+] as const) {
+  test(`.${kind} becomes a table`, async (t) => {
+    const { load, user, left } = await setupImports(t)
+    const content = made(driver, `a.${kind}`, places, ...args).get(`a.${kind}`)!
+    const done = await load(`places.${kind}`, content)
+    assert.equal(done.get_error_text, null)
+    assert.equal(done.table_name, 'places')
+    const hasGeometry = kind !== 'ods' && kind !== 'xlsx'
+    // GDAL writes no feature without a geometry into a FlatGeobuf.
+    const wanted = expected
+      .slice(0, kind === 'fgb' ? 2 : 3)
+      .map((row) => (hasGeometry ? row : { ...row, x: null, mercator: null }))
+    const { rows } = await user.sql(rowsOf('places'))
+    if (hasGeometry) assert.deepEqual(rows, wanted)
+    else assert.deepEqual(rows.slice(0, 2).map(clean), wanted.slice(0, 2).map(clean))
+    assert.deepEqual(left(), [])
+  })
+}
+
+/** A workbook has no tabs, and OpenDocument no empty row at its end. */
+const clean = (row: Record<string, unknown>) => ({ ...row, name: String(row.name).replace(/\s/g, ' ') })
+
+test('a zip with shapefiles becomes a table for each, in longitude and latitude', async (t) => {
+  const { load, user } = await setupImports(t)
+  const utm = made('ESRI Shapefile', 'utm.shp', places, '-t_srs', 'EPSG:32630', '-where', 'pop > 100')
+  const plain = made('ESRI Shapefile', 'plain.shp', places)
+  const files = [...utm, ...plain].map(([name, content]) => ({ name: `folder/${name}`, content }))
+  const extra = [
+    { name: '__MACOSX/x', content: '' },
+    { name: 'readme.pdf', content: '%PDF' },
+  ]
+  const done = await load('both.zip', zipOf([...files, ...extra]))
+  assert.equal(done.get_error_text, null)
+  assert.deepEqual([...done.table_names].sort(), ['plain', 'utm'])
+  assert.deepEqual(done.warnings?.skipped_files, ['__MACOSX/x', 'readme.pdf'])
+  assert.deepEqual((await user.sql(rowsOf('utm'))).rows, [expected[1]])
+  assert.equal((await user.sql('select from plain')).rowCount, 3)
+})
+
+test('a shapefile without .prj is taken for longitude and latitude, or refused', async (t) => {
+  const { load, user } = await setupImports(t)
+  const withoutPrj = (files: Map<string, Buffer>) =>
+    zipOf([...files].filter(([name]) => !name.endsWith('.prj')).map(([name, content]) => ({ name, content })))
+  const done = await load('plain.zip', withoutPrj(made('ESRI Shapefile', 'plain.shp', places)))
+  assert.equal(done.get_error_text, null)
+  assert.equal(done.warnings?.srid_assumed, 4326)
+  assert.deepEqual((await user.sql(rowsOf('plain'))).rows, expected)
+  const far = made('ESRI Shapefile', 'far.shp', places, '-t_srs', 'EPSG:32630', '-where', 'pop > 100')
+  const failed = await load('far.zip', withoutPrj(far))
+  assert.equal(failed.error_code, 3101)
+})
+
+test('a shapefile without one of its files is refused', async (t) => {
+  const { load } = await setupImports(t)
+  const files = [...made('ESRI Shapefile', 'a.shp', places)].filter(([name]) => !name.endsWith('.dbf'))
+  const failed = await load('a.zip', zipOf(files.map(([name, content]) => ({ name, content }))))
+  assert.equal(failed.error_code, 1006)
+  assert.match(failed.get_error_text!.what_about, /\.dbf/)
+})
+
+test('text of a shapefile that is not UTF-8 is read as Windows-1252', async (t) => {
+  const { load, user } = await setupImports(t)
+  const files = [...made('ESRI Shapefile', 'a.shp', places, '-lco', 'ENCODING=CP1252')]
+  const zip = zipOf(
+    files.filter(([name]) => !name.endsWith('.cpg')).map(([name, content]) => ({ name, content })),
+  )
+  const done = await load('a.zip', zip)
+  assert.equal(done.get_error_text, null)
+  assert.equal(done.warnings?.encoding, 'WINDOWS-1252')
+  assert.deepEqual((await user.sql(rowsOf('a'))).rows, expected)
+})
+
+test('layers become tables: one has the name of the file, several those of file and layer', async (t) => {
+  const { load, user } = await setupImports(t)
+  const kml = `<kml xmlns="http://www.opengis.net/kml/2.2"><Document><Folder><name>My "F'; x</name><Placemark><name>p</name>
+    <Point><coordinates>1,2,3</coordinates></Point></Placemark></Folder><Folder><name>None</name></Folder></Document></kml>`
+  const fromKml = await load('trip.kml', kml)
+  assert.equal(fromKml.get_error_text, null)
+  assert.deepEqual(fromKml.table_names, ['trip_my_f_x'])
+  assert.deepEqual((await user.sql('select name, st_astext(the_geom) as at from trip_my_f_x')).rows, [
+    { name: 'p', at: 'POINT(1 2)' },
+  ])
+  const gpx = `<gpx version="1.1" creator="x" xmlns="http://www.topografix.com/GPX/1/1"><wpt lat="1" lon="2"><name>w</name></wpt>
+    <trk><name>t</name><trkseg><trkpt lat="1" lon="2"/><trkpt lat="2" lon="2"/></trkseg></trk></gpx>`
+  const fromGpx = await load('walk.gpx', gpx)
+  assert.equal(fromGpx.get_error_text, null)
+  assert.deepEqual([...fromGpx.table_names].sort(), ['walk_track_points', 'walk_tracks', 'walk_waypoints'])
+  const osm = `<osm version="0.6"><node id="1" lat="1" lon="2" version="1"><tag k="name" v="a b"/></node>
+    <node id="2" lat="2" lon="2" version="1"/><way id="5" version="1"><nd ref="1"/><nd ref="2"/><tag k="highway" v="y"/></way></osm>`
+  const fromOsm = await load('map.osm', osm)
+  assert.equal(fromOsm.get_error_text, null)
+  assert.deepEqual([...fromOsm.table_names].sort(), ['map_lines', 'map_points'])
+})
+
+test('KMZ, MapInfo and a file geodatabase are read', async (t) => {
+  const { load, user } = await setupImports(t)
+  const kmz = made('LIBKML', 'a.kmz', places).get('a.kmz')!
+  const fromKmz = await load('a.kmz', kmz)
+  assert.equal(fromKmz.get_error_text, null)
+  assert.equal(fromKmz.table_names.length, 1)
+  for (const ending of ['tab', 'mif']) {
+    const files = [...made('MapInfo File', `m.${ending}`, places)].map(([name, content]) => ({
+      name,
+      content,
+    }))
+    const done = await load(`m_${ending}.zip`, zipOf(files))
+    assert.equal(done.get_error_text, null)
+    assert.equal((await user.sql(`select from ${done.table_name}`)).rowCount, 3)
+  }
+  const gdb = [...made('OpenFileGDB', 'g.gdb', places)].map(([name, content]) => ({ name, content }))
+  const fromGdb = await load('g.zip', zipOf(gdb))
+  assert.equal(fromGdb.get_error_text, null)
+  assert.equal((await user.sql(`select from ${fromGdb.table_name}`)).rowCount, 3)
+})
+
+test('a compressed file is what its name says without .gz', async (t) => {
+  const { load, user } = await setupImports(t)
+  const { gzipSync } = await import('node:zlib')
+  const done = await load('one.csv.gz', gzipSync('a,b\n1,2\n'))
+  assert.equal(done.get_error_text, null)
+  assert.deepEqual((await user.sql('select a, b from one')).rows, [{ a: '1', b: '2' }])
+})
