@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs'
+import { existsSync, lstatSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
 import { type ConverterState, openConverter } from '../convert/converter.ts'
@@ -30,11 +31,24 @@ export class Imports {
   }
 
   spool(): Promise<Spool> {
-    this.#spool ??= Spool.open(this.#root).catch((error: unknown) => {
+    this.#spool ??= this.#open().catch((error: unknown) => {
       this.#spool = undefined
       throw error
     })
     return this.#spool
+  }
+
+  /** Root may own the data directory: then a folder of our own beside other temporary files takes its place. */
+  async #open(): Promise<Spool> {
+    try {
+      return await Spool.open(this.#root)
+    } catch (error) {
+      if (this.config.importDir || (error as NodeJS.ErrnoException).code !== 'EACCES') throw error
+      const own = join(tmpdir(), `${this.config.namespace}-imports-${process.getuid?.()}`)
+      const spool = await Spool.open(own)
+      if (lstatSync(own).uid !== process.getuid?.()) throw error
+      return spool
+    }
   }
 
   converter(): Promise<ConverterState> {
