@@ -6,6 +6,7 @@ import { Empty } from '../parts/notice.tsx'
 import { CategoryBars } from './category-bars.tsx'
 import type { PlotData, PlotKind } from './plot.tsx'
 import type { Result } from './result.ts'
+import type { ResultLook } from './result-look.ts'
 import {
   type GroupMeasure,
   type GroupOrder,
@@ -31,8 +32,8 @@ type Chosen = Readonly<{
 }>
 
 /** A chart of a result: one or two columns over another one, or a sum, count or the like for each value of a column. */
-export default function ChartView({ result }: Readonly<{ result: Result }>) {
-  const { columns } = result.progress.value
+export default function ChartView({ result, look }: Readonly<{ result: Result; look: ResultLook }>) {
+  const { columns, rows } = result.progress.value
   const [chosen, choose] = useState(() => firstChoice(columns))
   const x = columns[chosen.x]
   if (!x) return <Empty>A chart needs a column that is not a geometry.</Empty>
@@ -58,6 +59,9 @@ export default function ChartView({ result }: Readonly<{ result: Result }>) {
             options={listed(groupOrders)}
             choose={(at) => change({ order: groupOrders[at ?? 0]! })}
           />
+        )}
+        {look.isPart && (
+          <span class="small muted">of the {formatCount(rows)} rows that are shown, not of all</span>
         )}
       </div>
       {isOfCategories ? (

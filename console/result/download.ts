@@ -1,12 +1,12 @@
 import { randomId } from '../../src/client/http/random-id.ts'
-import type { Format } from '../../src/contract/formats.ts'
+import type { SqlFormat } from '../../src/contract/formats.ts'
 import type { Credential } from '../api/credential.ts'
 import { addressOf } from '../api/request.ts'
 
 export type DownloadFormat = Readonly<{
   label: string
   /** `format` is one of the SQL endpoint; `copy` has the options of COPY. */
-  format?: Format
+  format?: SqlFormat
   copy?: string
   extension: string
 }>
@@ -16,6 +16,11 @@ export const downloadFormats: readonly DownloadFormat[] = [
   { label: 'JSON', format: 'json', extension: 'json' },
   { label: 'NDJSON', format: 'ndjson', extension: 'ndjson' },
   { label: 'GeoJSON', format: 'geojson', extension: 'geojson' },
+  { label: 'GeoPackage', format: 'gpkg', extension: 'gpkg' },
+  { label: 'KML', format: 'kml', extension: 'kml' },
+  { label: 'Excel', format: 'xlsx', extension: 'xlsx' },
+  { label: 'SpatiaLite', format: 'spatialite', extension: 'sqlite' },
+  { label: 'Arrow', format: 'arrow', extension: 'arrow' },
   { label: 'CSV (COPY)', copy: '(format csv, header)', extension: 'csv' },
   { label: 'Text (COPY)', copy: '(format text)', extension: 'txt' },
   { label: 'Binary (COPY)', copy: '(format binary)', extension: 'dmp' },

@@ -12,6 +12,8 @@ const mostSorted = 200_000
 type LookOptions = Readonly<{
   /** Sorts all rows elsewhere, instead of those that the browser has. */
   sort?: (column: number) => void
+  /** The statement answers at most so many rows. */
+  mostRows?: number
   /** The look of an earlier result with the same columns. */
   former?: ResultLook | undefined
 }>
@@ -38,11 +40,13 @@ export class ResultLook {
   })
   readonly #result: Result
   readonly #sortElsewhere: LookOptions['sort']
+  readonly #mostRows: number
   #isReordered = false
 
-  constructor(result: Result, { sort, former }: LookOptions = {}) {
+  constructor(result: Result, { sort, mostRows, former }: LookOptions = {}) {
     this.#result = result
     this.#sortElsewhere = sort
+    this.#mostRows = mostRows ?? Number.POSITIVE_INFINITY
     if (!former) return
     this.view.value = former.view.peek()
     this.#chosen.value = former.#chosen.peek()
@@ -92,6 +96,11 @@ export class ResultLook {
     if (found && this.hidden.value.has(found.column)) this.toggleColumn(found.column)
     if (found) this.select({ anchor: found, focus: found })
     return found !== null
+  }
+
+  /** Whether rows are missing: it was stopped, or reached its limit. */
+  get isPart(): boolean {
+    return this.#result.state.value !== 'done' || this.#result.progress.value.rows >= this.#mostRows
   }
 
   /** True once after the order changed. Cached rows are then invalid. */

@@ -78,7 +78,7 @@ function useShownRows(
     const { params } = statement
     const result = new Result(statement.text, who, params.length > 0 ? { params } : {})
     const sort = (column: number) => want(sortedBy(wanted, result.progress.peek().columns[column]!.name))
-    const look = new ResultLook(result, { sort, former: shown?.look })
+    const look = new ResultLook(result, { sort, mostRows, former: shown?.look })
     const { order } = wanted
     const at = columns.findIndex(({ name }) => name === order?.column)
     if (order && at >= 0) look.order.value = { column: at, isDescending: order.isDescending }

@@ -1,5 +1,4 @@
 import { join } from 'node:path'
-import { type AppError, errors } from '../errors.ts'
 import { type Gdal, onlyDrivers } from './gdal.ts'
 import { runConverter } from './run-converter.ts'
 import type { ConverterLimits, SandboxKind } from './sandbox.ts'
@@ -35,7 +34,18 @@ export type Conversion = Readonly<{
   signal: AbortSignal
 }>
 
-/** Writes the rows in a format of GDAL and returns the path of the file. */
+/** Why GDAL has written no file. */
+export class ConversionError extends Error {
+  readonly isStopped: boolean
+
+  constructor(message: string, isStopped = false) {
+    super(message)
+    this.name = 'ConversionError'
+    this.isStopped = isStopped
+  }
+}
+
+/** Writes the rows in a format of GDAL and returns the path of the file. Throws a ConversionError. */
 export async function writeFile(conversion: Conversion): Promise<string> {
   const { gdal, sandbox, directory, format, layer, limits, signal } = conversion
   const { driver, options, extension } = gdalFormats[format]
@@ -46,13 +56,12 @@ export async function writeFile(conversion: Conversion): Promise<string> {
   running.stdin.end()
   running.stdout.resume()
   const { exitCode, stopped, stderr } = await running.ended
-  if (stopped === 'caller') throw errors.clientLeft()
-  if (stopped === 'time') throw errors.conversionFailed(format, 'it took too long')
+  if (stopped === 'caller') throw new ConversionError('it was stopped', true)
+  if (stopped === 'time') throw new ConversionError('it took too long')
   // GDAL may print an error and exit with 0.
   const trouble = /^ERROR \d+: (.*)$/m.exec(stderr)?.[1]
-  if (exitCode !== 0 || trouble !== undefined) throw refusal(format, trouble)
+  if (exitCode !== 0 || trouble !== undefined) throw new ConversionError(trouble ?? noReason)
   return join(directory, output)
 }
 
-const refusal = (format: string, trouble: string | undefined): AppError =>
-  errors.conversionFailed(format, trouble ?? 'the converter ended: the rows may be too many for its memory')
+const noReason = 'the converter ended: the rows may be too many for its memory'

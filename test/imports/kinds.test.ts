@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { made, places, setupImports } from '../support/imports/import-api.ts'
 import { zipOf } from '../support/imports/zip.ts'
+import { eventually } from '../support/service/setup.ts'
 
 const rowsOf = (table: string) =>
   `select name, pop::bigint as pop, ratio, round(st_x(the_geom)::numeric, 2)::text as x, st_srid(the_geom_webmercator) as mercator from ${table} order by pop nulls last`
@@ -38,7 +39,7 @@ test('GeoJSON becomes a table with all its rows, types and coordinates', async (
     the_geom: 'USER-DEFINED',
     the_geom_webmercator: 'USER-DEFINED',
   })
-  assert.deepEqual(left(), [])
+  await eventually(() => assert.deepEqual(left(), []))
 })
 
 test('CSV becomes a table, with points from longitude and latitude', async (t) => {
@@ -86,7 +87,7 @@ for (const [kind, driver, args] of [
     const { rows } = await user.sql(rowsOf('places'))
     if (hasGeometry) assert.deepEqual(rows, wanted)
     else assert.deepEqual(rows.slice(0, 2).map(clean), wanted.slice(0, 2).map(clean))
-    assert.deepEqual(left(), [])
+    await eventually(() => assert.deepEqual(left(), []))
   })
 }
 

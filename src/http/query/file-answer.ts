@@ -5,9 +5,14 @@ import { join } from 'node:path'
 import type { Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import type { Principal } from '../../auth/account.ts'
-import { findGdal } from '../../convert/gdal.ts'
-import { findSandbox } from '../../convert/sandbox.ts'
-import { type GdalFormat, gdalFormats, rowsFile, writeFile } from '../../convert/write-file.ts'
+import { type ConverterState, openConverter } from '../../convert/converter.ts'
+import {
+  ConversionError,
+  type GdalFormat,
+  gdalFormats,
+  rowsFile,
+  writeFile,
+} from '../../convert/write-file.ts'
 import { AppError, errors } from '../../errors.ts'
 import type { AbortLike } from '../../postgres/pools/interruption.ts'
 import { Slots } from '../../postgres/pools/slots.ts'
@@ -21,7 +26,13 @@ export type SpooledFile = Readonly<{ bytes: number; stream: () => NodeJS.Readabl
 /** Files that GDAL writes from the rows of a query, two at a time in a process and one for each account. */
 export class FileAnswers {
   readonly #slots = new Slots({ total: 2, perRole: 1, perAccount: 1, anonymousPerAccount: 1 })
-  #converter: Promise<Converter> | undefined
+  readonly #isUnprotected: boolean
+  #converter: Promise<ConverterState> | undefined
+
+  /** `isUnprotected`: the operator wants no sandbox. */
+  constructor(isUnprotected: boolean) {
+    this.#isUnprotected = isUnprotected
+  }
 
   /** Spools the rows, converts them, and leaves no file behind, whatever happens. */
   async make(
@@ -30,15 +41,16 @@ export class FileAnswers {
     query: Query & { format: GdalFormat },
     gone: AbortLike,
   ): Promise<SpooledFile> {
-    this.#converter ??= findConverter()
+    this.#converter ??= findConverter(this.#isUnprotected)
     const converter = await this.#converter
-    if (!converter)
-      throw errors.badRequest(
-        `The format ${query.format} is disabled on this server: it has no GDAL, or no sandbox for it`,
-      )
+    if ('missing' in converter)
+      throw errors.badRequest(`The format ${query.format} is disabled on this server: ${converter.missing}`)
     const holder = { account: principal.account.username, role: principal.account.username }
     const leave = await this.#slots.take(holder, waitMs, () => errors.tooManyCopies(60), gone)
-    const directory = await mkdtemp(join(tmpdir(), `cartage-export-${process.pid}-`))
+    const directory = await mkdtemp(join(tmpdir(), `cartage-export-${process.pid}-`)).catch((error) => {
+      leave()
+      throw error
+    })
     const ending = stopAfter(limitMs, gone)
     try {
       await spoolRows(queries, principal, query, ending.signal, join(directory, rowsFile))
@@ -47,12 +59,13 @@ export class FileAnswers {
         directory,
         format: query.format,
         layer: layerOf(query.filename),
-        limits: { timeMs: limitMs, cpuSeconds: limitMs / 1000, memoryBytes: maxBytes, fileBytes: maxBytes },
         signal: ending.signal,
       })
       return await openSpooled(path)
     } catch (error) {
-      throw ending.isOver() ? errors.conversionFailed(query.format, 'it took longer than 10 minutes') : error
+      if (ending.isOver()) throw errors.conversionFailed(query.format, 'it took longer than 10 minutes')
+      if (!(error instanceof ConversionError)) throw error
+      throw error.isStopped ? errors.clientLeft() : errors.conversionFailed(query.format, error.message)
     } finally {
       ending.clear()
       await rm(directory, { recursive: true, force: true })
@@ -61,12 +74,14 @@ export class FileAnswers {
   }
 }
 
-type Converter = Pick<Parameters<typeof writeFile>[0], 'gdal' | 'sandbox'> | undefined
-
-async function findConverter(): Promise<Converter> {
-  await removeOrphans()
-  const [gdal, sandbox] = await Promise.all([findGdal(), findSandbox()])
-  return gdal && sandbox && { gdal, sandbox }
+async function findConverter(isUnprotected: boolean): Promise<ConverterState> {
+  await removeOrphans().catch(() => undefined)
+  return openConverter(isUnprotected, {
+    timeMs: limitMs,
+    cpuSeconds: limitMs / 1000,
+    memoryBytes: maxBytes,
+    fileBytes: maxBytes,
+  })
 }
 
 /** Directories of processes that were killed. */

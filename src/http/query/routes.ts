@@ -30,7 +30,7 @@ export async function queryRoutes(app: FastifyInstance, services: Services): Pro
   // The schemas only describe; readQuery checks, in this API's own words.
   app.setValidatorCompiler(() => () => true)
 
-  const files = new FileAnswers()
+  const files = new FileAnswers(services.config.importSandbox === 'none')
   const handler = async (request: FastifyRequest, reply: FastifyReply) => {
     const principal = await sqlCaller(services, request)
     refuseBrokenParams(request)

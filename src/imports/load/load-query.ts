@@ -1,4 +1,6 @@
 import { quoteQualified } from '../../postgres/quote.ts'
+import { hasInto } from '../../sql/query-kind.ts'
+import { parseStatements } from '../../sql/statements.ts'
 import { tableNameOf } from '../files/names.ts'
 import { ImportFailure } from '../import-failure.ts'
 import type { ImportSource } from '../import-record.ts'
@@ -7,14 +9,16 @@ import type { Loading, Stage } from './loading.ts'
 import { inCallersPath, queryInCatalog } from './run-statement.ts'
 import { stageName } from './stage-table.ts'
 
-/** Makes a table of the rows of a SELECT, or of another table. The statement was checked when it came. */
+/** Makes a table of the rows of a SELECT, or of another table. */
 export async function loadQuery(
   loading: Loading,
   source: Extract<ImportSource, { type: 'sql' | 'table' }>,
 ): Promise<void> {
   const { session, account, importId, options, stages, meter } = loading
   const query =
-    source.type === 'sql' ? source.sql : `select * from ${quoteQualified(account.schema, source.table)}`
+    source.type === 'sql'
+      ? oneSelect(source.sql)
+      : `select * from ${quoteQualified(account.schema, source.table)}`
   const wanted = tableNameOf(
     options.tableName ?? (source.type === 'table' ? `${source.table}_copy` : 'untitled_table'),
   )
@@ -22,7 +26,7 @@ export async function loadQuery(
   const empty = { name, wanted, columns: [], geometry: undefined, isGenerated: false, rows: 0 }
   meter.tablesTotal = 1
   try {
-    const text = `create table ${stageName(loading, empty)} as ${query.replace(/[\s;]+$/, '')}`
+    const text = `create table ${stageName(loading, empty)} as ${query}`
     await inCallersPath(session, () => queryInCatalog(session, text))
   } catch (error) {
     if (!(error instanceof DatabaseFault) || !/^(42|22|0A|2F)/.test(error.sqlstate)) throw error
@@ -37,6 +41,16 @@ export async function loadQuery(
   meter.rowsTo(stage.rows)
   if (stage.rows === 0) loading.warnings.add('empty', wanted)
   stages.push(stage)
+}
+
+/** Without its semicolon. */
+function oneSelect(text: string): string {
+  const parsed = parseStatements(text)
+  if (!parsed.ok) throw new ImportFailure(8003, parsed.message)
+  const [first, second] = parsed.statements
+  if (!first || second || first.tag !== 'SelectStmt' || hasInto(first.node))
+    throw new ImportFailure(8003, 'sql must be one SELECT')
+  return first.text
 }
 
 /** The second geometry is made anew. */

@@ -1,6 +1,7 @@
 import type { InputFile } from '../files/upload-files.ts'
+import { ImportFailure } from '../import-failure.ts'
 import type { ImportRecord, ImportResult } from '../import-record.ts'
-import { failureOf } from './database-fault.ts'
+import { DatabaseFault, failureOf } from './database-fault.ts'
 import { finishTables } from './finish-tables.ts'
 import { loadConverted } from './load-converted.ts'
 import { loadCsv, type ReadCsv } from './load-csv.ts'
@@ -42,6 +43,14 @@ export async function runLoad(
     place = ''
     return await finishTables(loading)
   } catch (error) {
-    throw failureOf(error, place) ?? error
+    throw misfit(loading, error) ?? failureOf(error, place) ?? error
   }
+}
+
+/** A value that a column of the table to be changed refuses. */
+function misfit({ options }: Loading, error: unknown): ImportFailure | undefined {
+  const isMerged = options.collision !== undefined && options.collision !== 'skip'
+  if (!isMerged || !(error instanceof DatabaseFault) || !/^22(?!P04|021)/.test(error.sqlstate))
+    return undefined
+  return new ImportFailure(2012, `${failureOf(error)?.message ?? error.message}`, { cause: error })
 }

@@ -100,3 +100,14 @@ test('a filter by keyboard; a wrong value is an error of the database; a downloa
   await page.getByRole('button', { name: 'Remove: id = x' }).click()
   await matches(page).getByText('11 rows match').waitFor()
 })
+
+test('a chart on the page of a table says that it is not of all rows', async (t) => {
+  const { page, signInAt, user } = await openConsole(t)
+  await user.sql("create table big as select 'v' || i % 3 as v from generate_series(1, 10001) i")
+  await signInAt('/tables/public/big/preview')
+  await page.getByRole('tab', { name: 'Chart' }).click()
+  await page.getByText('of the 10,000 rows that are shown, not of all').waitFor()
+  await addFilter(page, 'v', '=', 'v1')
+  await page.getByRole('cell', { name: '3,334' }).waitFor()
+  assert.equal(await page.getByText('not of all').count(), 0)
+})

@@ -1,0 +1,223 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { made, places, setupImports } from '../support/imports/import-api.ts'
+import { zipOf } from '../support/imports/zip.ts'
+import { eventually } from '../support/service/setup.ts'
+
+const secret = `<OGRVRTDataSource><OGRVRTLayer name="x"><SrcDataSource>/etc/passwd</SrcDataSource></OGRVRTLayer></OGRVRTDataSource>`
+
+test('files that are not what their names say are refused with 1002', async (t) => {
+  const { load, left } = await setupImports(t)
+  const cases: [string, string | Buffer][] = [
+    ['vrt.csv', secret],
+    ['page.csv', '<!DOCTYPE html><html></html>'],
+    ['gml.csv', '<?xml version="1.0"?><gml:FeatureCollection/>'],
+    ['vrt.gpkg', secret],
+    ['vrt.kml', secret],
+    ['vrt.geojson', secret],
+    ['vrt.shp.zip', secret],
+    ['x.vrt', secret],
+    ['x.mdb', 'x'],
+    ['x.rar', 'Rar!'],
+    ['bytes.csv', Buffer.from([1, 0, 2, 0, 3, 0])],
+    [
+      'data.zip',
+      zipOf([
+        { name: 'x.vrt', content: secret },
+        { name: 'y.csv', content: secret },
+      ]),
+    ],
+  ]
+  for (const [name, content] of cases) {
+    const failed = await load(name, content)
+    assert.equal(failed.state, 'failure', name)
+    assert.equal(failed.error_code, 1002, name)
+    assert.match(failed.get_error_text!.what_about, /Supported: CSV/)
+  }
+  await eventually(() => assert.deepEqual(left(), []))
+})
+
+test('archives that lead out, link, are encrypted, nested or bombs are refused', async (t) => {
+  const { load, left } = await setupImports(t)
+  const csv = 'a\n1\n'
+  const zeros = Buffer.alloc(3_000_000, '0')
+  const cases: [string, Buffer, number][] = [
+    ['up.zip', zipOf([{ name: '../../evil.csv', content: csv }]), 1003],
+    ['root.zip', zipOf([{ name: '/etc/evil.csv', content: csv }]), 1003],
+    ['link.zip', zipOf([{ name: 'a.csv', content: '/etc/passwd', mode: 0o120777 }]), 1003],
+    ['locked.zip', zipOf([{ name: 'a.csv', content: csv, isEncrypted: true }]), 1018],
+    ['nested.zip', zipOf([{ name: 'inner.zip', content: zipOf([{ name: 'a.csv', content: csv }]) }]), 1002],
+    ['bomb.zip', zipOf([{ name: 'a.csv', content: zeros }]), 6666],
+    ['lying.zip', zipOf([{ name: 'a.csv', content: zeros, size: 10 }]), 1003],
+    [
+      'many.zip',
+      zipOf(Array.from({ length: 1_001 }, (_, at) => ({ name: `${at}.txt`, content: 'a' }))),
+      6666,
+    ],
+    ['broken.zip', Buffer.from('PK\x03\x04 and no more'), 1003],
+    ['bomb.csv.gz', gzipSync(zeros), 6666],
+    ['broken.csv.gz', gzipSync(csv).subarray(0, 12), 1003],
+  ]
+  for (const [name, content, code] of cases) {
+    const failed = await load(name, content)
+    assert.equal(failed.error_code, code, `${name}: ${failed.get_error_text?.what_about}`)
+  }
+  await eventually(() => assert.deepEqual(left(), []))
+})
+
+test('names of files, layers and columns that are SQL, paths or options are only names', async (t) => {
+  const { load, user } = await setupImports(t)
+  const evil = `"; drop table users; --`
+  const csv = await load(
+    `-f PG:host=x; ${evil}.csv`,
+    `"${evil.replaceAll('"', '""')}",-lco,select,ctid,2x\n1,2,3,4,5\n`,
+  )
+  assert.equal(csv.get_error_text, null)
+  assert.match(csv.table_name!, /^table_[a-z0-9_]+$/)
+  const { rows } = await user.sql(
+    `select column_name as name from information_schema.columns where table_name = $1`,
+    [csv.table_name],
+  )
+  const names = rows.map(({ name }) => name)
+  for (const name of names) assert.match(name, /^[a-z_][a-z0-9_]*$/)
+  assert.ok(names.includes('_select') && names.includes('_2x') && names.includes('ctid_1'), names.join())
+  const folder = (name: string) =>
+    `<Folder><name>${name}</name><Placemark><name>p</name></Placemark></Folder>`
+  for (const layer of [
+    '-sql',
+    'PG:dbname=x',
+    '/etc/passwd',
+    evil,
+    'a" ( "b" SERIAL, x',
+    'x.y;\nDROP TABLE z',
+  ]) {
+    const kml = `<kml xmlns="http://www.opengis.net/kml/2.2"><Document>${folder(layer)}</Document></kml>`
+    const done = await load('layer.kml', kml)
+    assert.equal(done.get_error_text, null, layer)
+    assert.match(done.table_name!, /^layer_[a-z0-9_]*$/)
+    assert.equal((await user.sql(`select from ${done.table_name}`)).rowCount, 1)
+  }
+})
+
+test('a GeoPackage with views, triggers and virtual tables gives its layers and runs nothing', async (t) => {
+  const { load, user } = await setupImports(t)
+  const folder = mkdtempSync(join(tmpdir(), 'cartage-gpkg-'))
+  try {
+    const path = join(folder, 'a.gpkg')
+    writeFileSync(path, made('GPKG', 'a.gpkg', places).get('a.gpkg')!)
+    const sql = [
+      `create view other as select writefile('/tmp/cartage-evil', 'x')`,
+      `create virtual table words using fts5(text)`,
+      `create trigger bad after insert on source begin select load_extension('/tmp/evil.so'); end`,
+    ]
+    for (const text of sql)
+      execFileSync('python3', [
+        '-c',
+        'import sqlite3,sys; c=sqlite3.connect(sys.argv[1]); c.execute(sys.argv[2]); c.commit()',
+        path,
+        text,
+      ])
+    const done = await load('a.gpkg', readFileSync(path))
+    assert.equal(done.get_error_text, null)
+    assert.deepEqual(done.table_names, ['a'])
+    assert.equal((await user.sql('select from a')).rowCount, 3)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+})
+
+test('a billion laughs in KML, GPX and XLSX end in a failure', async (t) => {
+  const { load } = await setupImports(t, { importMemoryBytes: 512 * 1024 ** 2, importTimeoutMs: 20_000 })
+  const entities = Array.from(
+    { length: 10 },
+    (_, at) => `<!ENTITY l${at + 1} "${`&l${at};`.repeat(10)}">`,
+  ).join('')
+  const laughs = `<?xml version="1.0"?><!DOCTYPE x [<!ENTITY l0 "lol">${entities}]>`
+  const kml = `${laughs}<kml xmlns="http://www.opengis.net/kml/2.2"><Document><Placemark><name>&l10;</name></Placemark></Document></kml>`
+  const gpx = `${laughs}<gpx version="1.1" creator="x"><wpt lat="1" lon="2"><name>&l10;</name></wpt></gpx>`
+  const sheet = `${laughs}<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData><row r="1"><c r="A1" t="str"><v>&l10;</v></c></row></sheetData></worksheet>`
+  const xlsx = zipOf([
+    { name: '[Content_Types].xml', content: '<Types/>' },
+    {
+      name: 'xl/workbook.xml',
+      content: '<workbook xmlns:r="x"><sheets><sheet name="S" sheetId="1" r:id="rId1"/></sheets></workbook>',
+    },
+    {
+      name: 'xl/_rels/workbook.xml.rels',
+      content: '<Relationships><Relationship Id="rId1" Target="worksheets/sheet1.xml"/></Relationships>',
+    },
+    { name: 'xl/worksheets/sheet1.xml', content: sheet },
+  ])
+  for (const [name, content] of [
+    ['a.kml', kml],
+    ['a.gpx', gpx],
+    ['a.xlsx', xlsx],
+  ] as const) {
+    const failed = await load(name, content)
+    assert.ok(['failure', 'complete'].includes(failed.state), name)
+    assert.ok(failed.state === 'failure' || failed.progress.bytes_total < 100_000, name)
+  }
+})
+
+test('too many columns, malformed lines, NUL bytes and truncated files have their codes', async (t) => {
+  const { load, left } = await setupImports(t)
+  const wide = Array.from({ length: 1_700 }, (_, at) => `c${at}`)
+  const shp = made('ESRI Shapefile', 'a.shp', places)
+  const cut = [...shp].map(([name, content]) => ({
+    name,
+    content: name.endsWith('.shp') ? content.subarray(0, 110) : content,
+  }))
+  const cases: [string, string | Buffer, number][] = [
+    ['wide.csv', `${wide.join()}\n${wide.join()}\n`, 2004],
+    ['torn.csv', 'a,b\n1,2\n1,2,3\n', 2003],
+    ['open.csv', 'a,b\n1,"2\n', 2003],
+    ['empty.csv', '', 1005],
+    ['broken.geojson', '{"type":"FeatureCollection","features":[{]}', 3007],
+    ['other.json', '{"a":1}', 3007],
+    ['cut.zip', zipOf(cut), 2001],
+    ['cut.gpkg', made('GPKG', 'a.gpkg', places).get('a.gpkg')!.subarray(0, 5_000), 2001],
+  ]
+  for (const [name, content, code] of cases) {
+    const failed = await load(name, content)
+    assert.equal(failed.error_code, code, `${name}: ${JSON.stringify(failed.get_error_text)}`)
+    assert.ok(!/\/work|\/dev\/shm|\/tmp|cartage_u/.test(failed.get_error_text!.what_about))
+  }
+  const line = await load('torn2.csv', 'a,b\n1,2\n1,2,3\n')
+  assert.match(line.get_error_text!.what_about, /[Ll]ine 3/)
+  await eventually(() => assert.deepEqual(left(), []))
+})
+
+test('mutated files give a table or a code, and leave nothing', { timeout: 600_000 }, async (t) => {
+  const { load, left, user } = await setupImports(t, { importSlots: 3 })
+  const times = Number(process.env.CARTAGE_TEST_MORE ?? 1) * 3
+  const originals: [string, Buffer][] = [
+    ['a.gpkg', made('GPKG', 'a.gpkg', places).get('a.gpkg')!],
+    ['a.geojson', Buffer.from(places)],
+    ['a.fgb', made('FlatGeobuf', 'a.fgb', places).get('a.fgb')!],
+    [
+      'a.zip',
+      zipOf([...made('ESRI Shapefile', 'a.shp', places)].map(([name, content]) => ({ name, content }))),
+    ],
+    ['a.csv', Buffer.from('a,lon,lat\n1,2,3\n"x",4,5\n')],
+  ]
+  for (const [name, original] of originals) {
+    for (let time = 0; time < times; time++) {
+      const mutated = Buffer.from(original)
+      for (let change = 0; change < 20; change++)
+        mutated[Math.floor(Math.random() * mutated.length)] = Math.floor(Math.random() * 256)
+      const ended = await load(name, mutated)
+      assert.ok(
+        ended.state === 'complete' || (ended.error_code ?? 0) > 1_000,
+        JSON.stringify(ended.get_error_text),
+      )
+    }
+  }
+  const { rows } = await user.sql(`select relname from pg_class where relname like 'import\\_%'`)
+  assert.deepEqual(rows, [])
+  await eventually(() => assert.deepEqual(left(), []))
+})

@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setupImports } from '../support/imports/import-api.ts'
+
+test('a name that is taken gets a number; skip leaves the table alone', async (t) => {
+  const { load, user } = await setupImports(t)
+  await load('t.csv', 'a\n1\n')
+  const second = await load('t.csv', 'a\n2\n')
+  assert.equal(second.table_name, 't_1')
+  assert.deepEqual(second.warnings?.renamed, ['t_1'])
+  const skipped = await load('t.csv', 'a\n3\n', { collision_strategy: 'skip' })
+  assert.equal(skipped.state, 'complete')
+  assert.equal(skipped.success, true)
+  assert.equal(skipped.tables_created_count, 0)
+  assert.equal(skipped.error_code, 1022)
+  assert.deepEqual((await user.sql('select a from t')).rows, [{ a: '1' }])
+})
+
+test('overwrite replaces the rows, and grants, views, indexes and the identity of the table stay', async (t) => {
+  const { load, user } = await setupImports(t)
+  await load('t.csv', 'a,gone\n1,x\n')
+  await user.sql(
+    `create view seen as select a from t; create index by_a on t (a); grant select on t to ${user.account.publicRole}`,
+  )
+  const before = await user.sql(`select 't'::regclass::oid as oid`)
+  const done = await load('t.csv', 'a,more\n7,y\n8,z\n', { collision_strategy: 'overwrite' })
+  assert.equal(done.get_error_text, null)
+  assert.equal(done.table_name, 't')
+  assert.deepEqual(done.warnings?.missing_columns, ['gone'])
+  assert.deepEqual((await user.sql('select a from seen order by 1')).rows, [{ a: '7' }, { a: '8' }])
+  assert.deepEqual((await user.sql('select gone, more from t order by a')).rows, [
+    { gone: null, more: 'y' },
+    { gone: null, more: 'z' },
+  ])
+  assert.deepEqual((await user.sql(`select 't'::regclass::oid as oid`)).rows, before.rows)
+  const { rows } = await user.sql(`select has_table_privilege($1, 't', 'select') as readable`, [
+    user.account.publicRole,
+  ])
+  assert.deepEqual(rows, [{ readable: true }])
+  const misfit = await load('t.csv', 'a\nnot a number\n', { collision_strategy: 'overwrite' })
+  assert.equal(misfit.error_code, 2012)
+  assert.equal((await user.sql('select from t')).rowCount, 2)
+})
+
+test('append adds rows by column name, and new columns only if they are wanted', async (t) => {
+  const { load, user } = await setupImports(t)
+  await load('t.csv', 'a,b\n1,x\n')
+  assert.equal((await load('t.csv', 'b,a\ny,2\n', { collision_strategy: 'append' })).get_error_text, null)
+  const refused = await load('t.csv', 'a,c\n3,new\n', { collision_strategy: 'append' })
+  assert.equal(refused.error_code, 2012)
+  assert.match(refused.get_error_text!.what_about, /\bc\b/)
+  assert.equal(
+    (await load('t.csv', 'a,c\n3,new\n', { collision_strategy: 'append', add_columns: 'true' }))
+      .get_error_text,
+    null,
+  )
+  assert.deepEqual((await user.sql('select cartodb_id, a, b, c from t order by 1')).rows, [
+    { cartodb_id: 1, a: '1', b: 'x', c: null },
+    { cartodb_id: 2, a: '2', b: 'y', c: null },
+    { cartodb_id: 3, a: '3', b: null, c: 'new' },
+  ])
+})
+
+test('upsert updates rows of the same key, the last row of the file wins, and an index is asked for', async (t) => {
+  const { load, user } = await setupImports(t)
+  await load('t.csv', 'k,v\n1,old\n2,old\n')
+  const fields = { collision_strategy: 'upsert', key: 'k' }
+  const refused = await load('t.csv', 'k,v\n1,new\n', fields)
+  assert.equal(refused.error_code, 2012)
+  assert.match(refused.get_error_text!.what_about, /CREATE UNIQUE INDEX ON .*\("k"\)/)
+  await user.sql('create unique index on t (k)')
+  assert.equal((await load('t.csv', 'k,v\n1,first\n3,new\n1,last\n', fields)).get_error_text, null)
+  assert.deepEqual((await user.sql('select k, v from t order by k')).rows, [
+    { k: '1', v: 'last' },
+    { k: '2', v: 'old' },
+    { k: '3', v: 'new' },
+  ])
+})
+
+test('a query and a copy of a table become tables', async (t) => {
+  const { load, user, wait } = await setupImports(t)
+  await load('t.csv', 'a,lon,lat\n1,2,3\n2,4,5\n')
+  const post = async (body: Record<string, unknown>) => {
+    const answer = await fetch(`${user.base}/api/v1/imports?api_key=${user.masterToken}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    const { item_queue_id: id, ...rest } = (await answer.json()) as { item_queue_id: string }
+    assert.equal(answer.status, 200, JSON.stringify(rest))
+    return wait(id)
+  }
+  const query = await post({ sql: 'select a * 2 as doubled, the_geom from t', table_name: 'made' })
+  assert.equal(query.get_error_text, null)
+  assert.equal(query.data_type, 'query')
+  assert.deepEqual((await user.sql('select doubled, st_x(the_geom) as x from made order by 1')).rows, [
+    { doubled: '2', x: 2 },
+    { doubled: '4', x: 4 },
+  ])
+  const copy = await post({ table_copy: 't', table_name: 'copied', privacy: 'public' })
+  assert.equal(copy.get_error_text, null)
+  assert.equal((await user.sql('select from copied')).rowCount, 2)
+  const { rows } = await user.sql(`select has_table_privilege($1, 'copied', 'select') as readable`, [
+    user.account.publicRole,
+  ])
+  assert.deepEqual(rows, [{ readable: true }])
+  for (const sql of ['drop table t', 'select 1; drop table t', 'select nothing from nowhere', '']) {
+    const answer = await fetch(`${user.base}/api/v1/imports?api_key=${user.masterToken}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ sql, table_name: 'bad' }),
+    })
+    const { item_queue_id: id } = (await answer.json()) as { item_queue_id: string }
+    assert.equal((await wait(id)).error_code, sql === '' ? 1005 : 8003, sql)
+  }
+  assert.equal((await user.sql('select from t')).rowCount, 2)
+})
+
+test('cancelling an import leaves no table and no file, and a finished one cannot be cancelled', async (t) => {
+  const { post, user, left, wait, load } = await setupImports(t)
+  const rows = Array.from({ length: 400_000 }, (_, at) => `${at},${at % 90},text of row ${at}`).join('\n')
+  const { item_queue_id: id } = (await (await post('slow.csv', `lon,lat,c\n${rows}\n`)).json()) as {
+    item_queue_id: string
+  }
+  const url = `${user.base}/api/v1/imports/${id}?api_key=${user.masterToken}`
+  const answer = await fetch(url, { method: 'DELETE' })
+  const cancelled = (await answer.json()) as { state: string; error_code: number; success: boolean }
+  assert.deepEqual(
+    [answer.status, cancelled.state, cancelled.error_code, cancelled.success],
+    [200, 'failure', 6672, false],
+  )
+  assert.equal((await wait(id)).error_code, 6672)
+  assert.equal((await fetch(url, { method: 'DELETE' })).status, 400)
+  const done = await load('after.csv', 'a\n1\n')
+  assert.equal(done.state, 'complete')
+  const { rows: tables } = await user.sql(
+    `select relname from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'S') and relname !~ '^after'`,
+  )
+  assert.deepEqual(tables, [])
+  assert.deepEqual(
+    left().filter((name) => name === id),
+    [],
+  )
+})
