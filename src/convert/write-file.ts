@@ -58,8 +58,8 @@ export async function writeFile(conversion: Conversion): Promise<string> {
   const { exitCode, stopped, stderr } = await running.ended
   if (stopped === 'caller') throw new ConversionError('it was stopped', true)
   if (stopped === 'time') throw new ConversionError('it took too long')
-  // GDAL may print an error and exit with 0.
-  const trouble = /^ERROR \d+: (.*)$/m.exec(stderr)?.[1]
+  // GDAL may print an error, or change a value with a warning, and exit with 0.
+  const trouble = /^(?:ERROR \d+|Warning \d+(?=.*clamped)): (.*)$/m.exec(stderr)?.[1]
   if (exitCode !== 0 || trouble !== undefined) throw new ConversionError(trouble ?? noReason)
   return join(directory, output)
 }

@@ -66,3 +66,11 @@ test('a large geometry written as text in a CSV file is a geometry', async (t) =
   const { rows } = await user.sql('select st_npoints(the_geom) as points from line')
   assert.deepEqual(rows, [{ points: 200_000 }])
 })
+
+test('a whole number of GeoJSON that has no place in 64 bits is refused, not stored as another', async (t) => {
+  const { load } = await setupImports(t)
+  const feature = '{"type":"Feature","geometry":null,"properties":{"n":123456789012345678901234567890}}'
+  const done = await load('n.geojson', `{"type":"FeatureCollection","features":[${feature}]}`)
+  assert.deepEqual([done.state, done.error_code], ['failure', 2001])
+  assert.match(done.get_error_text!.what_about, /64bit/)
+})
