@@ -27,7 +27,7 @@ export function prepareStatement(query: Query): PreparedStatement {
   if (query.counting) return countingStatement(query, query.counting)
   const paged = query.paging ? wrapForPaging(query.sql, query.paging) : query.sql
   const select = () => (paged === query.sql ? selectOf(paged) : paged)
-  const text = query.format === 'geojson' ? wrapForGeojson(select(), query.decimals) : paged
+  const text = query.format === 'geojson' ? wrapForGeojson(select(), query) : paged
   const place = () => (text === query.sql ? asItIs : placeIn(text, query.sql))
   return { text, place, hintAround: hintAround(query), valueCount: query.params?.length }
 }
@@ -60,10 +60,15 @@ function countingStatement(query: Query, total: Total): PreparedStatement {
   return { text, place: () => placeIn(text, sql), hintAround: undefined, valueCount: params?.length }
 }
 
-function wrapForGeojson(select: string, decimals: number): string {
-  const geometry = `postgis.ST_AsGeoJSON(${geometryColumn}, ${decimals}) AS ${geojsonColumn}`
+function wrapForGeojson(select: string, { decimals, isLonLat }: Query): string {
+  const written = isLonLat ? inLonLat(`${geometryColumn}::postgis.geometry`) : geometryColumn
+  const geometry = `postgis.ST_AsGeoJSON(${written}, ${decimals}) AS ${geojsonColumn}`
   return `SELECT ${geometry}, * FROM (\n${select}\n) AS cartage_features`
 }
+
+/** A geometry without a reference system stays as it is. */
+const inLonLat = (geometry: string) =>
+  `CASE WHEN postgis.ST_SRID(${geometry}) IN (0, 4326) THEN ${geometry} ELSE postgis.ST_Transform(${geometry}, 4326) END`
 
 function selectOf(text: string): string {
   const statement = pageableStatement(text)

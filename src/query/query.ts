@@ -11,6 +11,8 @@ export type Query = Readonly<{
   skippedFields: ReadonlySet<string>
   /** Decimal digits of GeoJSON coordinates. */
   decimals: number
+  /** GeoJSON coordinates are longitude and latitude, whatever the reference system. */
+  isLonLat?: boolean | undefined
   /** Without extension; undefined if the client did not ask for a file. */
   filename: string | undefined
   /** Tell the number of rows on all pages. */

@@ -110,7 +110,7 @@ async function spoolRows(
   signal: AbortSignal,
   path: string,
 ): Promise<void> {
-  const rows: Query = { ...query, format: 'geojson', decimals: 15 }
+  const rows: Query = { ...query, format: 'geojson', decimals: 15, isLonLat: true }
   try {
     await writeRows(queries, principal, rows, signal, path)
   } catch (error) {

@@ -90,6 +90,26 @@ test('a query without a geometry: some formats have tables, the others say so', 
   }
 })
 
+test('geometries are in longitude and latitude, whatever their reference system', async (t) => {
+  const { user } = await setup(t)
+  const q = `select 1 as n, st_transform(st_setsrid(st_makepoint(15, 50), 4326), 32633) as the_geom
+    union all select 2, st_setsrid(st_makepoint(15, 50), 4326)`
+  for (const format of ['gpkg', 'kml', 'spatialite'] as const) {
+    const features = await readBack(t, await ask(user, format, q), files[format])
+    const rounded = features.map(({ geometry }) => geometry?.coordinates.slice(0, 2).map(Math.round))
+    assert.deepEqual(rounded, Array(2).fill([15, 50]), format)
+  }
+})
+
+test('a whole number that the file cannot hold is an error, not another number', async (t) => {
+  const { user } = await setup(t)
+  for (const format of ['gpkg', 'xlsx', 'spatialite']) {
+    const answer = await ask(user, format, 'select 123456789012345678901234567890 as n')
+    const { code } = (await answer.json()) as { code: string }
+    assert.deepEqual([answer.status, code], [400, 'conversion-failed'], format)
+  }
+})
+
 test('errors of the query are those of the query, and leave no file', async (t) => {
   const { user } = await setup(t)
   const answer = await ask(user, 'gpkg', 'select nothing from nowhere')
