@@ -1,7 +1,5 @@
-import { existsSync, lstatSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import type { Config } from '../config/config.ts'
+import { existsSync } from 'node:fs'
+import { type Config, importFolderOf } from '../config/config.ts'
 import { type ConverterState, openConverter } from '../convert/converter.ts'
 import type { QuotaLedger } from '../copy/quota-ledger.ts'
 import type { Log } from '../log/log.ts'
@@ -27,28 +25,15 @@ export class Imports {
     this.slots = new WorkSlots(config.importsPerWorker)
     this.#databases = databases
     this.#log = log
-    this.#root = config.importDir || join(config.dataDir, 'imports')
+    this.#root = importFolderOf(config)
   }
 
   spool(): Promise<Spool> {
-    this.#spool ??= this.#open().catch((error: unknown) => {
+    this.#spool ??= Spool.open(this.#root).catch((error: unknown) => {
       this.#spool = undefined
       throw error
     })
     return this.#spool
-  }
-
-  /** Root may own the data directory: then a folder of our own beside other temporary files takes its place. */
-  async #open(): Promise<Spool> {
-    try {
-      return await Spool.open(this.#root)
-    } catch (error) {
-      if (this.config.importDir || (error as NodeJS.ErrnoException).code !== 'EACCES') throw error
-      const own = join(tmpdir(), `${this.config.namespace}-imports-${process.getuid?.()}`)
-      const spool = await Spool.open(own)
-      if (lstatSync(own).uid !== process.getuid?.()) throw error
-      return spool
-    }
   }
 
   converter(): Promise<ConverterState> {
