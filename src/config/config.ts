@@ -26,6 +26,9 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   return config
 }
 
+export const importFolderOf = ({ importDir, dataDir }: Pick<Config, 'importDir' | 'dataDir'>): string =>
+  importDir || join(dataDir, 'imports')
+
 export type UserConfig = ReturnType<typeof readUserConfig>
 
 /** The configuration of the command line for people: from its own variables, the shell and the terminal. */

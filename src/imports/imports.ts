@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs'
-import type { Config } from '../config/config.ts'
+import { type Config, importFolderOf } from '../config/config.ts'
 import { type ConverterState, openConverter } from '../convert/converter.ts'
 import type { QuotaLedger } from '../copy/quota-ledger.ts'
 import type { Log } from '../log/log.ts'
 import type { Databases } from '../postgres/databases.ts'
 import { unfinishedImports } from './import-store.ts'
-import { importDirOf, Spool } from './spool.ts'
+import { Spool } from './spool.ts'
 
 /** What all imports of a process share. Nothing is looked for before it is needed. */
 export class Imports {
@@ -25,7 +25,7 @@ export class Imports {
     this.slots = new WorkSlots(config.importsPerWorker)
     this.#databases = databases
     this.#log = log
-    this.#root = importDirOf(config)
+    this.#root = importFolderOf(config)
   }
 
   spool(): Promise<Spool> {

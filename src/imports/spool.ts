@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import type { Config } from '../config/config.ts'
 
 /**
  * The directory for files of imports. Processes on several machines may share one: it has an id, and each import knows
@@ -88,9 +87,6 @@ export class Spool {
 
 /** By the clock of the machine: a file has no other. */
 export const isOlder = (since: Date, ageMs: number) => Date.now() - since.getTime() > ageMs
-
-export const importDirOf = ({ importDir, dataDir }: Pick<Config, 'importDir' | 'dataDir'>) =>
-  importDir || join(dataDir, 'imports')
 
 export const uploadedFile = 'upload'
 

@@ -1,5 +1,5 @@
-import { lchown, lstat, mkdir } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { chown } from 'node:fs/promises'
+import { makeFolder } from '../files/make-folder.ts'
 import { holdFiles, packageFile } from '../files/package-file.ts'
 import type { Log } from '../log/log.ts'
 import type { Identity } from '../postgres/cluster/owned-files.ts'
@@ -8,22 +8,20 @@ import { canUse, findUser, isRoot, serviceUser } from '../postgres/cluster/syste
 /**
  * Switches a process started as root to the cluster's user, for good; without an embedded cluster to the service's own
  * user, or `nobody`. If that user may not read the package's files, for example below /root, everything needed later is
- * read before: `prepare` loads the code. `spool`, the folder for files of imports, is made for that user.
+ * read before: `prepare` loads the code. `ownFolder` is made for that user: the folder above it may be root's.
  */
 export async function giveUpRoot(
   owner: Identity | undefined,
+  ownFolder: string,
   prepare: () => Promise<void>,
-  spool: string,
   log: Log,
 ): Promise<void> {
   if (!isRoot()) return
   const user = owner ?? (await findUser([serviceUser, 'nobody']))
+  if (await makeFolder(ownFolder, 0o700)) await chown(ownFolder, user.uid, user.gid)
   if (!(await canUse(user, '-r', packageFile('package.json')))) {
     await Promise.all([prepare(), ...laterFiles.map((path) => holdFiles(packageFile(path)))])
   }
-  await giveFolder(spool, user).catch((error: unknown) =>
-    log.warn({ err: error, folder: spool }, 'cannot make the folder for files of imports'),
-  )
   try {
     process.setgroups?.([user.gid])
     process.setgid?.(user.gid)
@@ -35,13 +33,3 @@ export async function giveUpRoot(
 }
 
 const laterFiles = ['package.json', 'migrations', 'dist/console', 'dist/cartage-cli.mjs']
-
-/** A folder that another user owns, and a link, stay as they are. */
-async function giveFolder(folder: string, { uid, gid }: Identity): Promise<void> {
-  await mkdir(dirname(folder), { recursive: true })
-  await mkdir(folder, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EEXIST') throw error
-  })
-  const found = await lstat(folder)
-  if (found.isDirectory() && found.uid === 0) await lchown(folder, uid, gid)
-}

@@ -1,5 +1,4 @@
-import { type Config, readConfig } from '../config/config.ts'
-import { importDirOf } from '../imports/spool.ts'
+import { type Config, importFolderOf, readConfig } from '../config/config.ts'
 import { createLog, type Log } from '../log/log.ts'
 import { terminalLog } from '../log/terminal-log.ts'
 import { requireCluster } from '../postgres/cluster/installations.ts'
@@ -20,7 +19,7 @@ export async function serve(parts: Partial<ServiceParts>, signal: AbortSignal): 
     const { runService, prepareForUser, settledSecrets } = await loadService()
     // As root: only root may read and change the secret files that root created.
     const keys = await settledSecrets(config, cluster?.url, log, signal)
-    await giveUpRoot(cluster?.owner, prepareForUser, importDirOf(config), log)
+    await giveUpRoot(cluster?.owner, importFolderOf(config), prepareForUser, log)
     await runService(config, keys, parts, log, signal)
   } catch (error) {
     if (!signal.aborted || error !== signal.reason) throw error

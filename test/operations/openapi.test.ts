@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { Validator } from '@seriousme/openapi-schema-validator'
+import { fileFormats } from '../../src/contract/formats.ts'
 import { operations } from '../../src/contract/operations.ts'
 import { setup } from '../support/service/setup.ts'
 
@@ -70,7 +71,7 @@ test('parameters say what they may be', async (t) => {
   const byGet = paths['/user/{name}/api/v2/sql']!.get!
   const of = (name: string) => byGet.parameters!.find((each) => each.name === name)!
   assert.equal(of('q').required, true)
-  assert.deepEqual(of('format').schema.enum, ['json', 'geojson', 'csv', 'ndjson'])
+  assert.deepEqual(of('format').schema.enum, ['json', 'geojson', 'csv', 'ndjson', ...fileFormats])
   assert.deepEqual(of('sort_order').schema.enum, ['asc', 'desc'])
   assert.equal(of('params').schema.type, 'string')
   for (const name of ['page', 'rows_per_page', 'dp']) assert.equal(of(name).schema.type, 'integer', name)

@@ -40,6 +40,14 @@ test('started as root, the service and its PostgreSQL run as another user, and r
   }
   const created = await cartage(env, 'user', 'create', 'alice')
   assert.equal(created.code, 0, created.err)
+  assert.equal((await stat(join(dataDir, 'imports'))).uid, identity?.uid)
+  const { api_key: token } = JSON.parse((await cartage(env, 'user', 'show', 'alice', '--key', '--json')).out)
+  const upload = await fetch(`${service.url}/user/alice/api/v1/imports?filename=n.csv&api_key=${token}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/octet-stream' },
+    body: 'n\n1\n',
+  })
+  assert.equal(upload.status, 200, await upload.text())
   assert.equal(await service.stop(), 0)
 })
 
