@@ -1,4 +1,5 @@
-import { chown } from 'node:fs/promises'
+import { lchown, lstat } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { makeFolder } from '../files/make-folder.ts'
 import { holdFiles, packageFile } from '../files/package-file.ts'
 import type { Log } from '../log/log.ts'
@@ -18,7 +19,9 @@ export async function giveUpRoot(
 ): Promise<void> {
   if (!isRoot()) return
   const user = owner ?? (await findUser([serviceUser, 'nobody']))
-  if (await makeFolder(ownFolder, 0o700)) await chown(ownFolder, user.uid, user.gid)
+  await giveFolder(ownFolder, user).catch((error: unknown) =>
+    log.warn({ err: error, folder: ownFolder }, 'cannot make the folder for files of imports'),
+  )
   if (!(await canUse(user, '-r', packageFile('package.json')))) {
     await Promise.all([prepare(), ...laterFiles.map((path) => holdFiles(packageFile(path)))])
   }
@@ -33,3 +36,11 @@ export async function giveUpRoot(
 }
 
 const laterFiles = ['package.json', 'migrations', 'dist/console', 'dist/cartage-cli.mjs']
+
+/** A start that was killed may have left it to root. A link, and a folder of another user, stay as they are. */
+async function giveFolder(folder: string, { uid, gid }: Identity): Promise<void> {
+  await makeFolder(dirname(folder), 0o711)
+  await makeFolder(folder, 0o700)
+  const found = await lstat(folder)
+  if (found.isDirectory() && found.uid === 0) await lchown(folder, uid, gid)
+}

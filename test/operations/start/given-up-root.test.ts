@@ -1,7 +1,18 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { chmod, lchown, readFile, realpath, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import {
+  chmod,
+  lchown,
+  mkdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
@@ -55,6 +66,8 @@ test('started as root, the service stores the files of imports as the user it ru
   skip,
 }, async (t) => {
   const dataDir = await newDataDir(t)
+  // As a start left it that was killed.
+  await mkdir(join(dataDir, 'imports'), { mode: 0o700 })
   const env = { CARTAGE_DATA_DIR: dataDir, CARTAGE_DEMO_USER: 'off' }
   const service = await startCartage(t, ['serve'], env)
   const { out } = await cartage(env, 'user', 'create', 'alice', '--json')
