@@ -118,6 +118,7 @@ test('a shapefile without .prj is taken for longitude and latitude, or refused',
   const done = await load('plain.zip', withoutPrj(made('ESRI Shapefile', 'plain.shp', places)))
   assert.equal(done.get_error_text, null)
   assert.equal(done.warnings?.srid_assumed, 4326)
+  assert.equal(done.warnings?.empty, undefined)
   assert.deepEqual((await user.sql(rowsOf('plain'))).rows, expected)
   const far = made('ESRI Shapefile', 'far.shp', places, '-t_srs', 'EPSG:32630', '-where', 'pop > 100')
   const failed = await load('far.zip', withoutPrj(far))

@@ -38,6 +38,7 @@ export async function loadConverted(loading: Loading, input: InputFile): Promise
       else if (!canBecomeText(error, asText)) throw error
     }
   }
+  for (const { rows, wanted } of stages.slice(before)) if (rows === 0) warnings.add('empty', wanted)
   if (wishes.encoding === 'CP1252') warnings.encoding = 'WINDOWS-1252'
   if (asText.size > 0) warnings.add('columns_as_text', ...asText)
 }
@@ -97,7 +98,7 @@ type Reading = Readonly<{
 }>
 
 async function takeLayers(loading: Loading, input: InputFile, reading: Reading): Promise<void> {
-  const { options, meter, stages, warnings } = loading
+  const { options, meter } = loading
   const { named } = fileKinds[input.kind]
   const isWorkbook = input.kind === 'xlsx' || input.kind === 'ods'
   const layers = new Map<string, LoadedLayer>()
@@ -132,8 +133,6 @@ async function takeLayers(loading: Loading, input: InputFile, reading: Reading):
     )
   meter.readTo(doneBefore + input.bytes)
   nameLayers(loading, input, layers)
-  for (const { stage } of layers.values())
-    if (stage.rows === 0) warnings.add('empty', stages.find(({ name }) => name === stage.name)!.wanted)
 }
 
 /** `names`: of the columns of the dump, in the table. */
