@@ -41,6 +41,7 @@ export type ClientErrorCode =
   | 'answer-cut'
   | 'answer-unexpected'
   | 'job-not-followed'
+  | 'import-failed'
   | `job-${JobStatus}`
 /** Any text; the others are still offered where one is typed. */
 type OtherCode = string & Record<never, never>

@@ -15,6 +15,7 @@ export type {
   SqlOptions,
   SqlParameters,
 } from './api/data-api.ts'
+export type { ImportedFile, ImportedRows, Importing, ImportOptions } from './api/imports-api.ts'
 export type { Following, Submitting, Waiting } from './api/jobs-api.ts'
 export type { KeyListing, Target } from './api/keys-api.ts'
 export type { RowStream, SqlSummary } from './api/row-stream.ts'
@@ -24,7 +25,7 @@ export type { DatasetListing, TableListing } from './api/tables-api.ts'
 export { CartageError, type ClientErrorCode } from './cartage-error.ts'
 export { ExactNumber, type Numbers } from './exact-json.ts'
 export type { Body, Progress } from './http/transport.ts'
-export { JobError, JobNotFollowedError } from './job-errors.ts'
+export { ImportError, JobError, JobNotFollowedError } from './job-errors.ts'
 export type { ClientSession, SessionDownloadOptions, SessionSqlOptions } from './session/client-session.ts'
 export type { WebSocketClass, WebSocketLike } from './session/web-socket.ts'
 export type { Client, ClientOptions } from './user-client.ts'

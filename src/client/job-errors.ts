@@ -1,4 +1,4 @@
-import type { JobDocument } from '../contract/documents.ts'
+import type { ImportDocument, JobDocument } from '../contract/documents.ts'
 import { CartageError, type ClientErrorCode } from './cartage-error.ts'
 
 /** A job that did not end as `done`: it failed, was cancelled, or nobody knows. */
@@ -26,5 +26,19 @@ export class JobNotFollowedError extends CartageError {
     })
     this.name = 'JobNotFollowedError'
     this.jobId = jobId
+  }
+}
+
+/** An import that did not end as `complete`. */
+export class ImportError extends CartageError {
+  readonly import: ImportDocument
+
+  constructor(failed: ImportDocument) {
+    const { error_code: code, get_error_text: text } = failed
+    super(`The import ${failed.id} failed with ${code}${text ? `: ${text.what_about}` : ''}`, {
+      body: { code: 'import-failed' satisfies ClientErrorCode },
+    })
+    this.name = 'ImportError'
+    this.import = failed
   }
 }

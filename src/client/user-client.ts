@@ -1,6 +1,7 @@
 import type { MeDocument } from '../contract/documents.ts'
 import { dataOf } from './api/data-api.ts'
 import { healthOf } from './api/health-api.ts'
+import { importsOf } from './api/imports-api.ts'
 import { jobsOf } from './api/jobs-api.ts'
 import { keysOf } from './api/keys-api.ts'
 import { sessionsOf } from './api/session-api.ts'
@@ -36,6 +37,7 @@ export function userClient(options: ClientOptions, transport: Transport) {
   return {
     ...dataOf(connection, account, numbers),
     ...sessionsOf({ baseUrl: connection.baseUrl, account, username, token, numbers, WebSocket }),
+    imports: importsOf(connection, account),
     jobs: jobsOf(connection, account),
     keys: keysOf(connection, account),
     tables: tablesOf(connection, account),

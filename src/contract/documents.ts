@@ -185,6 +185,17 @@ export type MeDocument = Readonly<{
   }>
 }>
 
+/** What a person should know of an import. */
+export type ImportWarnings = Readonly<{
+  renamed?: readonly string[]
+  columns_as_text?: readonly string[]
+  encoding?: string
+  srid_assumed?: number
+  skipped_files?: readonly string[]
+  empty?: readonly string[]
+  missing_columns?: readonly string[]
+}>
+
 /** A file that became tables, or becomes. */
 export type ImportDocument = Readonly<{
   id: string
@@ -208,7 +219,7 @@ export type ImportDocument = Readonly<{
   get_error_text: Readonly<{ title: string; what_about: string; source: 'user' | 'cartodb' }> | null
   display_name: string | null
   original_url: string | null
-  warnings: Readonly<Record<string, unknown>> | null
+  warnings: ImportWarnings | null
   is_raster: boolean
   created_at: string
   updated_at: string

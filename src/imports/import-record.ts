@@ -1,7 +1,6 @@
+import type { ImportWarnings } from '../contract/documents.ts'
+import type { CollisionStrategy, ImportPrivacy } from '../contract/import-names.ts'
 import type { ImportErrorCode } from './import-failure.ts'
-
-export const collisionStrategies = ['skip', 'overwrite', 'append', 'upsert'] as const
-export const importPrivacies = ['public', 'link', 'private'] as const
 
 /** Where the rows come from. */
 export type ImportSource =
@@ -14,27 +13,17 @@ export type ImportSource =
 
 export type ImportOptions = Readonly<{
   tableName?: string | undefined
-  collision?: (typeof collisionStrategies)[number] | undefined
+  collision?: CollisionStrategy | undefined
   /** Of `upsert`. */
   key?: readonly string[] | undefined
   addColumns: boolean
-  privacy?: (typeof importPrivacies)[number] | undefined
+  privacy?: ImportPrivacy | undefined
   typeGuessing: boolean
   quotedFieldsGuessing: boolean
   contentGuessing: boolean
   createVisualization: boolean
   /** Of a workbook. */
   sheet?: string | undefined
-}>
-
-export type ImportWarnings = Readonly<{
-  renamed?: readonly string[] | undefined
-  columns_as_text?: readonly string[] | undefined
-  encoding?: string | undefined
-  srid_assumed?: number | undefined
-  skipped_files?: readonly string[] | undefined
-  empty?: readonly string[] | undefined
-  missing_columns?: readonly string[] | undefined
 }>
 
 export type ImportProgress = Readonly<{

@@ -30,6 +30,10 @@ const answers: Readonly<Record<string, string>> = {
   cancelJob: `Answer<Client['jobs']['cancel']>`,
   createJobByV4: `Answer<Client['jobs']['create']>`,
   updateJobByV4: `Answer<Client['jobs']['update']>`,
+  createImport: `Answer<Client['imports']['create']>`,
+  listImports: `Answer<Client['imports']['list']>`,
+  readImport: `Answer<Client['imports']['read']>`,
+  cancelImport: `Answer<Client['imports']['cancel']>`,
   copyFrom: `Answer<Client['copyFrom']>`,
   listTables: `Answer<Client['tables']['list']>`,
   readTable: `Answer<Client['tables']['read']>`,
@@ -63,6 +67,9 @@ const queries: Readonly<Record<string, string>> = {
   deleteKey: `Argument<Client['keys']['delete'], 1>`,
   regenerateToken: `Argument<Client['keys']['regenerate'], 1>`,
   readJob: `{ wait?: Argument<Client['jobs']['read'], 1>['waitSeconds'] }`,
+  createImport: `ImportQuery`,
+  listImports: `Argument<Client['imports']['list'], 0>`,
+  readImport: `{ wait?: Argument<Client['imports']['read'], 1>['waitSeconds'] }`,
   copyFrom: `CopyUpload['query']`,
   listTables: `Argument<Client['tables']['list'], 0>`,
   listDatasets: `Argument<Client['tables']['datasets'], 0>`,
@@ -75,6 +82,7 @@ const bodies: Readonly<Record<string, string>> = {
   updateJob: `{ query: Argument<Client['jobs']['update'], 1> }`,
   createJobByV4: `{ query: Argument<Client['jobs']['create'], 0> }`,
   updateJobByV4: `{ query: Argument<Client['jobs']['update'], 1> }`,
+  createImport: `ImportedRows & ImportOptions`,
   copyToByPost: `{ q: Argument<Client['copyTo'], 0> }`,
   query: `{ q: string; params?: readonly Json[] } & Omit<DownloadOptions, 'params' | 'signal' | 'isRepeatable' | 'onProgress'>`,
   changePrivacy: `{ privacy: Argument<Client['tables']['setPrivacy'], 1> }`,
@@ -151,6 +159,7 @@ const leftOut: Readonly<Record<string, readonly string[]>> = {
   updateJob: ['.onsuccess', '.onerror'],
   createJobByV4: ['.onsuccess', '.onerror'],
   updateJobByV4: ['.onsuccess', '.onerror'],
+  createImport: ['.file', '.filename', '.sql', '.table_copy', '.url'],
   copyToByPost: ['.filename'],
   query: ['.filename'],
   listTables: ['.type'],
@@ -169,6 +178,7 @@ function operationOf(id: string, { paths }: Description): Operation {
 const preamble = `import type { AdminClient } from '../../../src/client/admin-client.ts'
 import type { CopyUpload } from '../../../src/client/api/copy-upload.ts'
 import type { DownloadOptions } from '../../../src/client/api/data-api.ts'
+import type { ImportedRows, ImportOptions, ImportQuery } from '../../../src/client/api/imports-api.ts'
 import type { Client } from '../../../src/client/user-client.ts'
 
 /** Not deeper, so that its members can be counted. */

@@ -76,10 +76,10 @@ export function jobsOf(connection: Connection, name: string) {
 }
 
 /** Asks again while the service does not answer. What it refuses for good is thrown. */
-async function untilAnswered<T>(
+export async function untilAnswered<T>(
   jobId: string,
   ask: () => Promise<T>,
-  { signal, onLost, giveUpAfterMs = Number.POSITIVE_INFINITY }: Following,
+  { signal, onLost, giveUpAfterMs = Number.POSITIVE_INFINITY }: Omit<Following, 'onChange'>,
 ): Promise<T> {
   let lostAt: number | undefined
   for (let attempt = 1; ; attempt++) {

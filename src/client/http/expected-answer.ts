@@ -46,6 +46,7 @@ function parse(text: string, read: (text: string) => unknown): unknown {
 const key = ['name', 'type', 'token', 'grants']
 const job = ['job_id', 'status', 'query']
 const table = ['name', 'privacy', 'table']
+const importDocument = ['id', 'state', 'table_names']
 
 /** What callers rely on in the documents of a user. */
 const members: Partial<Record<OperationId, readonly string[]>> = {
@@ -60,6 +61,10 @@ const members: Partial<Record<OperationId, readonly string[]>> = {
   cancelJob: job,
   createJobByV4: job,
   updateJobByV4: job,
+  createImport: ['item_queue_id'],
+  listImports: ['imports'],
+  readImport: importDocument,
+  cancelImport: importDocument,
   copyFrom: ['total_rows', 'time'],
   listTables: ['visualizations', 'total_entries'],
   readTable: table,

@@ -7,6 +7,7 @@ import { AppError, errors } from '../../errors.ts'
 import { removeFolder, uploadedFile } from '../../imports/spool.ts'
 import { sendContinue } from '../copy/expect-continue.ts'
 import { parseForm } from '../middleware/body/form.ts'
+import { requireNoNul } from '../middleware/body/refuse-nul.ts'
 import { clientWait } from '../middleware/download/client-wait.ts'
 import { filenameOf, isObject, maxParamsLength, type Parameters } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
@@ -41,7 +42,7 @@ export async function receive(
       return { parameters: query, file: intake.file }
     }
     sendContinue(reply.raw)
-    const parameters = { ...query, ...(await readSmall(request, stall)) }
+    const parameters = { ...query, ...requireNoNul(await readSmall(request, stall)) }
     await admit(parameters)
     return { parameters }
   } catch (error) {
@@ -66,14 +67,14 @@ async function readParts(
     for await (const part of request.parts({ limits })) {
       if (part.type === 'field') {
         if (part.valueTruncated) throw errors.paramsTooLarge(maxParamsLength)
-        parameters = { ...parameters, [part.fieldname]: part.value }
+        parameters = { ...parameters, ...requireNoNul({ [part.fieldname]: part.value }) }
         continue
       }
       if (part.fieldname !== 'file' && part.fieldname !== 'filename')
         throw errors.importInvalid(`The file must be in the part file, not in ${part.fieldname}`)
       if (intake.file) throw errors.importInvalid('Send one file')
       await admit(parameters)
-      await intake.store(part.file, part.filename || 'upload')
+      await intake.store(part.file, requireNoNul(part.filename) || 'upload')
     }
   } catch (error) {
     const { code, statusCode } = error as { code?: string; statusCode?: number }

@@ -1,12 +1,8 @@
 import type { FastifyRequest } from 'fastify'
+import { collisionStrategies, importPrivacies } from '../../contract/import-names.ts'
 import { longestWaitSeconds } from '../../contract/limits.ts'
 import { errors } from '../../errors.ts'
-import {
-  collisionStrategies,
-  type ImportOptions,
-  type ImportSource,
-  importPrivacies,
-} from '../../imports/import-record.ts'
+import type { ImportOptions, ImportSource } from '../../imports/import-record.ts'
 import { type Parameters, textOf, withoutEmpty } from '../middleware/parameters.ts'
 
 /** An import as the client wants it. `file`: what was uploaded. */

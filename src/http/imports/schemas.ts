@@ -1,5 +1,6 @@
+import { collisionStrategies, importPrivacies } from '../../contract/import-names.ts'
 import { longestWaitSeconds } from '../../contract/limits.ts'
-import { collisionStrategies, importPhases, importPrivacies } from '../../imports/import-record.ts'
+import { importPhases } from '../../imports/import-record.ts'
 import { answered, idempotencyHeaders } from '../middleware/schemas.ts'
 
 /** Described, not enforced: the readers refuse in the words of this API. */
@@ -44,6 +45,7 @@ const document = {
       get_error_text: {
         type: ['object', 'null'],
         properties: { title: text, what_about: text, source: { enum: ['user', 'cartodb'] } },
+        required: ['title', 'what_about', 'source'],
       },
       display_name: maybeText,
       original_url: maybeText,

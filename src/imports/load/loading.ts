@@ -1,9 +1,10 @@
 import type { Account } from '../../auth/account.ts'
+import type { ImportWarnings } from '../../contract/documents.ts'
 import type { ConverterState } from '../../convert/converter.ts'
 import type { Session } from '../../postgres/session.ts'
 import type { InputFile } from '../files/upload-files.ts'
 import { ImportFailure } from '../import-failure.ts'
-import type { ImportOptions, ImportPhase, ImportProgress, ImportWarnings } from '../import-record.ts'
+import type { ImportOptions, ImportPhase, ImportProgress } from '../import-record.ts'
 
 /** What loading needs. The session is in the one transaction of the import, as the role of its key. */
 export type Loading = Readonly<{

@@ -20,6 +20,12 @@ export function noteFreeOfNul(body: unknown): void {
 const free = new WeakSet<object>()
 const isFree = (body: unknown) => isTree(body) && free.has(body)
 
+/** For a body that its route reads by itself. */
+export function requireNoNul<T>(body: T): T {
+  if (hasNul(body)) throw containsNul()
+  return body
+}
+
 export const containsNul = () => errors.badRequest('The request must not contain NUL characters')
 
 /** Without recursion, as a body may be nested deeper than our stack, and without garbage, as it may have many members. */

@@ -1,0 +1,105 @@
+import type { ImportDocument } from '../../contract/documents.ts'
+import type { CollisionStrategy, ImportPrivacy } from '../../contract/import-names.ts'
+import { randomId } from '../http/random-id.ts'
+import type { Call, Connection } from '../http/send.ts'
+import { sendForJson } from '../http/send-checked.ts'
+import type { Body, Progress } from '../http/transport.ts'
+import { ImportError } from '../job-errors.ts'
+import { type Following, type Submitting, untilAnswered, type Waiting } from './jobs-api.ts'
+
+/** Where the rows come from: a file with its name, which tells its kind, one SELECT, or another table. */
+export type ImportedFile = Readonly<{ file: Body; filename: string }>
+export type ImportedRows = Readonly<{ sql: string }> | Readonly<{ table_copy: string }>
+
+export type ImportOptions = Readonly<{
+  /** Needed with `sql` and `table_copy`; otherwise the name of the file is taken. */
+  table_name?: string
+  collision_strategy?: CollisionStrategy
+  /** Of `upsert`: the columns that identify a row, separated by commas. */
+  key?: string
+  /** Of `append` and `upsert`. */
+  add_columns?: boolean
+  privacy?: ImportPrivacy
+  /** Of CSV. */
+  type_guessing?: boolean
+  quoted_fields_guessing?: boolean
+  /** Of a workbook. */
+  sheet?: string
+}>
+
+export type Importing = Waiting & Submitting & Readonly<{ onProgress?: (progress: Progress) => void }>
+
+export function importsOf(connection: Connection, name: string) {
+  const one = (importId: string) => ({ parameters: { name, importId } })
+
+  /** Answers when the file is stored. Sent with an idempotency key, so that a repeated request makes no second import. */
+  const create = (
+    source: ImportedFile | ImportedRows,
+    options: ImportOptions = {},
+    { idempotencyKey = randomId(), signal, onProgress }: Importing = {},
+  ) => {
+    const call = callOf(source, options, { 'idempotency-key': idempotencyKey })
+    return sendForJson<QueuedImport>(connection, 'createImport', {
+      ...call,
+      parameters: { name },
+      signal,
+      onProgress,
+    })
+  }
+
+  /** With `waitSeconds` the answer comes when the import has ended, or the time is over. */
+  const read = (importId: string, { waitSeconds, signal }: Waiting & { waitSeconds?: number } = {}) =>
+    sendForJson<ImportDocument>(connection, 'readImport', {
+      ...one(importId),
+      query: { wait: waitSeconds },
+      signal,
+    })
+
+  /** The ids of unfinished imports, or of all that are kept. */
+  const list = ({ all }: { all?: boolean } = {}) =>
+    sendForJson<ImportList>(connection, 'listImports', { parameters: { name }, query: { all } })
+
+  /** Answers when the work has stopped. */
+  const cancel = (importId: string) => sendForJson<ImportDocument>(connection, 'cancelImport', one(importId))
+
+  /** Waits until the import has ended. A service that restarts meanwhile is waited for. */
+  const finished = async (
+    importId: string,
+    options: Omit<Following, 'onChange'> = {},
+  ): Promise<ImportDocument> => {
+    const { signal } = options
+    for (;;) {
+      const found = await untilAnswered(importId, () => read(importId, { waitSeconds: 30, signal }), options)
+      if (found.state === 'complete' || found.state === 'failure') return found
+    }
+  }
+
+  /** Imports and waits for the end. Unless it is `complete` an ImportError is thrown. */
+  const run = async (
+    source: ImportedFile | ImportedRows,
+    options: ImportOptions = {},
+    sending: Importing & Omit<Following, 'onChange'> = {},
+  ): Promise<ImportDocument> => {
+    const { item_queue_id: id } = await create(source, options, sending)
+    const ended = await finished(id, sending)
+    if (ended.state !== 'complete') throw new ImportError(ended)
+    return ended
+  }
+
+  return { create, read, list, cancel, finished, run }
+}
+
+function callOf(
+  source: ImportedFile | ImportedRows,
+  options: ImportOptions,
+  headers: Readonly<Record<string, string>>,
+): Call {
+  if (!('file' in source)) return { json: { ...source, ...options }, headers }
+  const query: ImportQuery = { filename: source.filename, ...options }
+  return { query, headers: { ...headers, 'content-type': 'application/octet-stream' }, upload: source.file }
+}
+
+/** What goes beside a file. */
+export type ImportQuery = Readonly<{ filename: string }> & ImportOptions
+type QueuedImport = Readonly<{ item_queue_id: string; success: true }>
+type ImportList = Readonly<{ imports: readonly string[]; success: true }>
