@@ -108,6 +108,7 @@ test('a bad parameter is refused in words, in the form that clients read', async
     [{ sql: 'select 1' }, /exactly one/],
     [{ interval: '3600' }, /interval is not supported/],
     [{ collision_strategy: 'upsert' }, /needs key/],
+    [{ collision_strategy: 'upsert', key: `${'a,'.repeat(32)}a` }, /up to 32 columns/],
   ]
   for (const [fields, text] of cases) {
     const answer = await post('one.csv', csv, fields)

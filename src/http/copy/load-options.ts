@@ -23,7 +23,15 @@ function mergeOf(parameters: Parameters): MergeOptions | undefined {
   if (onConflict === undefined && key === undefined) return undefined
   if (onConflict === undefined || key === undefined)
     throw errors.badRequest('on_conflict and key go together: on_conflict=update&key=id')
-  const names = key.split(',').map((name) => name.trim())
-  if (names.includes('')) throw errors.badRequest('Invalid key: it must be a list of columns, such as a,b')
-  return { onConflict, key: names }
+  return { onConflict, key: keyColumnsOf(key) }
+}
+
+/** No index has more columns. */
+const mostKeyColumns = 32
+
+export function keyColumnsOf(key: string): readonly string[] {
+  const names = key.split(',', mostKeyColumns + 1).map((name) => name.trim())
+  if (names.includes('') || names.length > mostKeyColumns)
+    throw errors.badRequest(`Invalid key: it must be a list of up to ${mostKeyColumns} columns, such as a,b`)
+  return names
 }

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -42,7 +43,7 @@ export async function receive(
       return { parameters: query, file: intake.file }
     }
     sendContinue(reply.raw)
-    const parameters = { ...query, ...requireNoNul(await readSmall(request, stall)) }
+    const parameters = { ...query, ...(await readSmall(request, stall)) }
     await admit(parameters)
     return { parameters }
   } catch (error) {
@@ -180,7 +181,7 @@ async function readSmall({ raw, headers }: FastifyRequest, stall: Stall): Promis
   if (length === 0) return {}
   const bytes = Buffer.concat(chunks)
   const type = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase()
-  if (type === 'application/x-www-form-urlencoded') return parseForm(bytes) as Parameters
+  if (type === 'application/x-www-form-urlencoded') return requireNoNul(parseForm(bytes) as Parameters)
   if (type === 'application/json') return readJson(bytes)
   throw errors.unsupportedMedia(
     'Send a multipart body with a part file, or name the file of a raw body in filename',
@@ -188,11 +189,18 @@ async function readSmall({ raw, headers }: FastifyRequest, stall: Stall): Promis
 }
 
 function readJson(bytes: Buffer): Parameters {
+  const text = bytes.toString('utf8')
+  const body = isUtf8(bytes) ? parsed(text) : undefined
+  if (body === undefined) throw errors.badRequest('The body is not valid JSON in UTF-8')
+  if (!isObject(body)) throw errors.badRequest('The body must be an object with the parameters')
+  // JSON has no other way to write NUL, and searching takes as long as parsing.
+  return text.includes('\\u0000') ? requireNoNul(body) : body
+}
+
+function parsed(text: string): unknown {
   try {
-    const body: unknown = JSON.parse(bytes.toString('utf8'))
-    if (isObject(body)) return body
+    return JSON.parse(text)
   } catch {
-    throw errors.badRequest('The body is not valid JSON')
+    return undefined
   }
-  throw errors.badRequest('The body must be an object with the parameters')
 }

@@ -3,6 +3,7 @@ import { collisionStrategies, importPrivacies } from '../../contract/import-name
 import { longestWaitSeconds } from '../../contract/limits.ts'
 import { errors } from '../../errors.ts'
 import type { ImportOptions, ImportSource } from '../../imports/import-record.ts'
+import { keyColumnsOf } from '../copy/load-options.ts'
 import { type Parameters, textOf, withoutEmpty } from '../middleware/parameters.ts'
 
 /** An import as the client wants it. `file`: what was uploaded. */
@@ -47,13 +48,11 @@ function readSource(
 }
 
 function readOptions(given: Parameters): ImportOptions {
+  const key = textOf(given, 'key')
   return {
     tableName: readTableName(given),
     collision: choice(given, 'collision_strategy', collisionStrategies),
-    key: textOf(given, 'key')
-      ?.split(',')
-      .map((name) => name.trim())
-      .filter((name) => name !== ''),
+    key: key === undefined ? undefined : keyColumnsOf(key),
     addColumns: flag(given, 'add_columns', false),
     privacy: choice(given, 'privacy', importPrivacies),
     typeGuessing: flag(given, 'type_guessing', true),

@@ -47,7 +47,7 @@ test('nor does a multipart body of very many parts, which is refused', async (t)
 })
 
 /** The garbage of megabytes of SQL is collected in the same turn. */
-const mostHeldMs = ({ label }: LongRequest) => (/ q |\/api\/v4\/jobs /.test(label) ? 100 : 50)
+const mostHeldMs = ({ label }: LongRequest) => (/ q |\/api\/v4\/jobs[ /]/.test(label) ? 100 : 50)
 
 type Answer = Readonly<{ status: number; text: string }>
 type Send = (request: LongRequest) => Promise<Answer>
