@@ -142,33 +142,33 @@ export async function undoAttempt(
 }
 
 /** False: the worker has lost the claim. */
-export async function writeProgress(
+export const writeProgress = (
   control: Control,
   claimed: ClaimedJob,
   phase: ImportPhase,
   progress: ImportProgress,
-): Promise<boolean> {
-  const { rowCount } = await control.query(
-    `update cartage.imports i set phase = $4, progress = $5
-     from cartage.jobs j
-     where i.user_id = $1 and i.id = $2 and j.user_id = $1 and j.id = $2 and j.claim = $3`,
-    [claimed.userId, claimed.job.id, claimed.claim, phase, JSON.stringify(progress)],
-  )
-  return rowCount === 1
-}
+) => writeClaimed(control, claimed, 'phase', phase, progress)
 
 /** The same for the result. */
-export async function writeResult(
+export const writeResult = (
   control: Control,
   claimed: ClaimedJob,
   result: ImportResult,
   progress: ImportProgress,
+) => writeClaimed(control, claimed, 'result', JSON.stringify(result), progress)
+
+async function writeClaimed(
+  control: Control,
+  { userId, job, claim }: ClaimedJob,
+  column: 'phase' | 'result',
+  value: string,
+  progress: ImportProgress,
 ): Promise<boolean> {
   const { rowCount } = await control.query(
-    `update cartage.imports i set result = $4, progress = $5
+    `update cartage.imports i set ${column} = $4, progress = $5
      from cartage.jobs j
      where i.user_id = $1 and i.id = $2 and j.user_id = $1 and j.id = $2 and j.claim = $3`,
-    [claimed.userId, claimed.job.id, claimed.claim, JSON.stringify(result), JSON.stringify(progress)],
+    [userId, job.id, claim, value, JSON.stringify(progress)],
   )
   return rowCount === 1
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { isAlive } from '../postgres/cluster/processes.ts'
 
 /**
  * The directory for files of imports. Processes on several machines may share one: it has an id, and each import knows
@@ -99,12 +100,3 @@ const uuid = /^[0-9a-f]{8}-[0-9a-f-]{27}$/
 const settleMs = 60_000
 /** An upload to another machine's process: no upload takes so long. */
 const foreignMs = 86_400_000
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
-  }
-}

@@ -1,7 +1,6 @@
 import { collisionStrategies, importPrivacies } from '../../contract/import-names.ts'
-import { longestWaitSeconds } from '../../contract/limits.ts'
 import { importPhases } from '../../imports/import-record.ts'
-import { answered, idempotencyHeaders } from '../middleware/schemas.ts'
+import { answered, idempotencyHeaders, waitQuery } from '../middleware/schemas.ts'
 
 /** Described, not enforced: the readers refuse in the words of this API. */
 
@@ -144,17 +143,7 @@ export const readImportSchema = {
   tags,
   summary: 'Read an import',
   params: importParams,
-  querystring: {
-    type: 'object',
-    properties: {
-      wait: {
-        type: 'number',
-        minimum: 0,
-        maximum: longestWaitSeconds,
-        description: 'Seconds to wait for its end before the answer',
-      },
-    },
-  },
+  querystring: waitQuery('the import'),
   response: { 200: { ...document, description: 'The import' } },
 }
 

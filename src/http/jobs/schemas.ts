@@ -1,11 +1,6 @@
 import { jobStatuses, stepStatuses } from '../../contract/job-status.ts'
-import {
-  longestWaitSeconds,
-  maxJobCharacters,
-  maxJobItems,
-  maxLongJobCharacters,
-} from '../../contract/limits.ts'
-import { idempotencyHeaders } from '../middleware/schemas.ts'
+import { maxJobCharacters, maxJobItems, maxLongJobCharacters } from '../../contract/limits.ts'
+import { idempotencyHeaders, waitQuery } from '../middleware/schemas.ts'
 
 const sql = { type: 'string', minLength: 1 } as const
 
@@ -158,17 +153,7 @@ export const readJobSchema = {
   tags,
   summary: 'Read a job',
   params,
-  querystring: {
-    type: 'object',
-    properties: {
-      wait: {
-        type: 'number',
-        minimum: 0,
-        maximum: longestWaitSeconds,
-        description: 'Seconds to wait for the end of the job before the answer',
-      },
-    },
-  },
+  querystring: waitQuery('the job'),
   response: { 200: { ...job, description: 'The job' } },
 }
 

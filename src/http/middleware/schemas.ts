@@ -1,5 +1,10 @@
 import { sortOrders } from '../../contract/formats.ts'
-import { defaultPerPage, maxIdempotencyKeyLength, maxPerPage } from '../../contract/limits.ts'
+import {
+  defaultPerPage,
+  longestWaitSeconds,
+  maxIdempotencyKeyLength,
+  maxPerPage,
+} from '../../contract/limits.ts'
 
 /** What the descriptions of several endpoints have in common. */
 
@@ -55,6 +60,20 @@ export const idempotencyHeaders = (description: string) =>
   ({
     type: 'object',
     properties: { 'idempotency-key': { type: 'string', maxLength: maxIdempotencyKeyLength, description } },
+  }) as const
+
+/** Of an endpoint whose answer may wait for the end of `what`. */
+export const waitQuery = (what: string) =>
+  ({
+    type: 'object',
+    properties: {
+      wait: {
+        type: 'number',
+        minimum: 0,
+        maximum: longestWaitSeconds,
+        description: `Seconds to wait for the end of ${what} before the answer`,
+      },
+    },
   }) as const
 
 /** Of an endpoint that calls `refuseRepeated`. */

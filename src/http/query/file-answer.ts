@@ -14,6 +14,7 @@ import {
   writeFile,
 } from '../../convert/write-file.ts'
 import { AppError, errors } from '../../errors.ts'
+import { isAlive } from '../../postgres/cluster/processes.ts'
 import type { AbortLike } from '../../postgres/pools/interruption.ts'
 import { Slots } from '../../postgres/pools/slots.ts'
 import { answerQuery, type Queries } from '../../query/answer-query.ts'
@@ -88,17 +89,8 @@ async function findConverter(isUnprotected: boolean): Promise<ConverterState> {
 async function removeOrphans(): Promise<void> {
   for (const name of await readdir(tmpdir())) {
     const pid = Number(/^cartage-export-(\d+)-/.exec(name)?.[1] ?? Number.NaN)
-    if (Number.isNaN(pid) || pid === process.pid || isRunning(pid)) continue
+    if (Number.isNaN(pid) || pid === process.pid || isAlive(pid)) continue
     await rm(join(tmpdir(), name), { recursive: true, force: true }).catch(() => undefined)
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }
 
