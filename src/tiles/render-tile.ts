@@ -3,7 +3,7 @@ import type { Session } from '../postgres/session.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import { isCancel, toClientError, type WireError } from '../postgres/wire/wire-error.ts'
 import { type TimeLimit, wholeTimeout } from '../statements/time-limits.ts'
-import { type Layer, lookUpLayerAgain, type Property } from './tile-layer.ts'
+import { type Layer, lookUpLayer, type Property } from './tile-layer.ts'
 import { type TilePlace, tileSql, truncatedTileSql } from './tile-sql.ts'
 
 export type LayerRequest = Readonly<{
@@ -37,7 +37,8 @@ export async function renderTile(
   if (bytes.length > limits.maxBytes) throw errors.tileTooLarge(limits.maxBytes)
   // After the tile, which has locked the tables: now none can be rewritten.
   const layers: Layer[] = []
-  for (const { layer } of requests) layers.push(await lookUpLayerAgain(session, layer))
+  for (const { layer } of requests)
+    layers.push(await lookUpLayer(session, layer, { known: layer, isUsed: true }))
   const truncated = parts.flatMap(({ kept }, place) =>
     kept === null ? [] : [{ name: requests[place]!.name, kept }],
   )
