@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { quoteLiteral } from '../contract/text/quote.ts'
 import { errors } from '../errors.ts'
 import type { Session } from '../postgres/session.ts'
 
@@ -45,17 +46,31 @@ export async function lookUpLayer(
   table: TableName,
   { known, isUsed = false }: LookUp = {},
 ): Promise<Layer> {
-  const values = [table.schema, table.name, known?.tableVersion ?? null]
   // A tenant could have replaced a prepared statement.
   const { rows } = isUsed
-    ? await session.query<LayerRow>(layerSql, values)
-    : await session.look<LayerRow>('tile layer', layerSql, values)
-  const found = rows[0]?.layer
+    ? await session.query<LayerRow>(layerSql(table, known))
+    : await session.look<LayerRow>('tile layer', preparedSql, [
+        table.schema,
+        table.name,
+        known?.tableVersion ?? null,
+      ])
+  return readFoundLayer(table, known, rows[0])
+}
+
+const preparedSql = 'select cartodb._CDB_TileLayer($1, $2, $3) as layer'
+
+/** The same with the values in it. */
+export function layerSql({ schema, name }: TableName, known: Layer | undefined): string {
+  const version = known?.tableVersion ?? null
+  const values = [quoteLiteral(schema), quoteLiteral(name), version === null ? 'null' : quoteLiteral(version)]
+  return `select cartodb._CDB_TileLayer(${values.join(', ')}) as layer`
+}
+
+export function readFoundLayer(table: TableName, known: Layer | undefined, row: LayerRow | undefined): Layer {
+  const found = row?.layer
   if (found && 'is_known' in found) return { ...known!, isMoved: found.is_moved }
   return readLayer(table, found)
 }
-
-const layerSql = 'select cartodb._CDB_TileLayer($1, $2, $3) as layer'
 
 type Column = Property | (Geometry & Readonly<{ kind: 'geometry' }>)
 
@@ -70,7 +85,7 @@ type FoundLayer = Readonly<{
   is_moved: boolean
 }>
 
-type LayerRow = { layer: FoundLayer | Readonly<{ is_known: true; is_moved: boolean }> | null }
+export type LayerRow = { layer: FoundLayer | Readonly<{ is_known: true; is_moved: boolean }> | null }
 
 function readLayer(table: TableName, layer: FoundLayer | null | undefined): Layer {
   const geometries = layer?.columns.filter(isGeometry) ?? []

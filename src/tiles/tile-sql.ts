@@ -1,4 +1,4 @@
-import { quoteName } from '../contract/text/quote.ts'
+import { quoteLiteral, quoteName } from '../contract/text/quote.ts'
 import type { Geometry, Layer, Property } from './tile-layer.ts'
 
 export type TilePlace = Readonly<{ z: number; x: number; y: number }>
@@ -6,6 +6,8 @@ export type TilePlace = Readonly<{ z: number; x: number; y: number }>
 /** What a tile shows of a layer. */
 export type TileContent = Readonly<{
   layer: Layer
+  /** Of the layer in the tile. */
+  name: string
   properties: readonly Property[]
   place: TilePlace
   maxFeatures: number
@@ -13,12 +15,12 @@ export type TileContent = Readonly<{
 }>
 
 /**
- * The SQL of vector tiles. Names of the table are quoted, and nothing else comes from a caller. On a tenant's session a bare
+ * The SQL of vector tiles. Names are quoted, and nothing else comes from a caller. On a tenant's session a bare
  * name may be the tenant's, so every function and operator has its schema.
  */
 
 /**
- * Makes a tile. `$1` is the name of the layer in the tile. Answers one row: `found`, which is more than `maxFeatures` if the
+ * Makes a tile. Answers one row: `found`, which is more than `maxFeatures` if the
  * tile has too many, `dimension` (0 if all are points), `bytes`, and `tile`, which is null if there are too many features or
  * bytes.
  */
@@ -47,7 +49,7 @@ function aggregated(content: TileContent, rows: string, mostFeatures: number): s
   const id = layer.hasId ? `, ${asLiteral(idName(content))}` : ''
   return `with made as materialized (
   select pg_catalog.count(*) as found, pg_catalog.max(postgis.st_dimension(r.${g})) as dimension,
-    postgis.st_asmvt(r.*, $1, ${extent}, ${asLiteral(g)}${id}) filter (where r.${g} is not null) as tile
+    postgis.st_asmvt(r.*, ${quoteLiteral(content.name)}, ${extent}, ${asLiteral(g)}${id}) filter (where r.${g} is not null) as tile
   from (select ${columns.join(', ')} from (${rows}) as s) as r
 ) select m.found, m.dimension, pg_catalog.octet_length(m.tile) as bytes,
   case when m.found operator(pg_catalog.<=) ${mostFeatures} and pg_catalog.octet_length(m.tile) operator(pg_catalog.<=) ${maxBytes} then m.tile end as tile
