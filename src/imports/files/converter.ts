@@ -25,7 +25,10 @@ export function convertFile(
   return run
 }
 
-/** Nothing of the caller is among them: the file has a name of ours. */
+/**
+ * Nothing of the caller is among them: the file has a name of ours. A shapefile of polygons may have multipolygons, and has
+ * no curves.
+ */
 function argumentsFor(gdal: Gdal, { kind, file }: InputFile, wishes: ConversionWishes): string[] {
   const driver = driverOf(kind)
   const { isTransformed, encoding } = wishes
@@ -45,7 +48,8 @@ function argumentsFor(gdal: Gdal, { kind, file }: InputFile, wishes: ConversionW
       '-lco',
       `GEOMETRY_NAME=${dumpGeometry}`,
     ],
-    ...['-dim', 'XY', '-nlt', 'CONVERT_TO_LINEAR', '-forceNullable', '-unsetDefault', '-nomd'],
+    ...['-dim', 'XY', '-nlt', kind === 'shp' ? 'GEOMETRY' : 'CONVERT_TO_LINEAR'],
+    ...['-forceNullable', '-unsetDefault', '-nomd'],
     ...(isTransformed ? ['-t_srs', 'EPSG:4326'] : []),
     ...(encoding ? ['-oo', `ENCODING=${encoding === 'RAW' ? '' : encoding}`] : []),
     ...(kind === 'gpkg' ? ['-oo', 'LIST_ALL_TABLES=NO'] : []),

@@ -7,7 +7,7 @@ import { columnNamesOf, stemOf, tableNameOf } from '../files/names.ts'
 import type { InputFile } from '../files/upload-files.ts'
 import { ImportFailure } from '../import-failure.ts'
 import { DatabaseFault } from './database-fault.ts'
-import { checkLimits, type Loading, placeOf, type Stage } from './loading.ts'
+import { checkLimits, type Loading, placeOf, type Stage, storedRows } from './loading.ts'
 import { copyInto, inSavepoint } from './run-statement.ts'
 import { copyStatement, createStage } from './stage-table.ts'
 
@@ -193,7 +193,7 @@ async function storeRows(
 ): Promise<void> {
   const { session, meter, spend } = loading
   let read = 0
-  const before = meter.progress.rows
+  const before = storedRows(loading)
   let rows = 0
   async function* chunks() {
     for (;;) {

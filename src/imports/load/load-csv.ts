@@ -13,7 +13,7 @@ import { columnNamesOf, stemOf, tableNameOf } from '../files/names.ts'
 import type { InputFile } from '../files/upload-files.ts'
 import { ImportFailure } from '../import-failure.ts'
 import { canBecomeText } from './load-converted.ts'
-import { checkLimits, type Loading, placeOf, type Stage, type StageColumn } from './loading.ts'
+import { checkLimits, type Loading, placeOf, type Stage, type StageColumn, storedRows } from './loading.ts'
 import { copyInto, inSavepoint } from './run-statement.ts'
 import { checkColumnCount, createStage, stageName } from './stage-table.ts'
 
@@ -96,7 +96,7 @@ async function storeCsv(
   { file, reading }: ReadCsv,
   asText: ReadonlySet<string>,
 ): Promise<void> {
-  const { session, options, meter, warnings } = loading
+  const { session, options, warnings } = loading
   const wanted = tableNameOf(options.tableName ?? stemOf(input.name))
   const names = columnNamesOf(headerOf(file), ['the_geom_webmercator'])
   const planned = planImport(file, reading, {
@@ -129,7 +129,6 @@ async function storeCsv(
     })),
   }
   stage.rows = await copyInto(session, copyText(loading, stage, plan), rowsOf(loading, input, file, plan))
-  meter.rowsTo(meter.progress.rows)
   if (stage.rows === 0) warnings.add('empty', wanted)
 }
 
@@ -190,7 +189,7 @@ async function* rowsOf(
 ): AsyncGenerator<Uint8Array> {
   const { meter, spend, signal } = loading
   const before = meter.progress.bytes_read
-  const rowsBefore = meter.progress.rows
+  const rowsBefore = storedRows(loading)
   let read = 0
   let rows = 0
   async function* counted() {

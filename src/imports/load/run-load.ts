@@ -6,8 +6,7 @@ import { finishTables } from './finish-tables.ts'
 import { loadConverted } from './load-converted.ts'
 import { loadCsv, type ReadCsv } from './load-csv.ts'
 import { loadQuery } from './load-query.ts'
-import type { Loading } from './loading.ts'
-import { placeOf } from './loading.ts'
+import { type Loading, placeOf, storedRows } from './loading.ts'
 import { queryInCatalog } from './run-statement.ts'
 
 /** What was found out before the transaction began. */
@@ -41,7 +40,9 @@ export async function runLoad(
       await (csv ? loadCsv(loading, input, csv) : loadConverted(loading, input))
     }
     place = ''
-    return await finishTables(loading)
+    const result = await finishTables(loading)
+    meter.finish(storedRows(loading))
+    return result
   } catch (error) {
     throw misfit(loading, error) ?? failureOf(error, place) ?? error
   }
