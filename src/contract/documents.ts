@@ -194,6 +194,8 @@ export type ImportWarnings = Readonly<{
   skipped_files?: readonly string[]
   empty?: readonly string[]
   missing_columns?: readonly string[]
+  /** Tables with rings that the file leaves open. */
+  closed_rings?: readonly string[]
 }>
 
 /** A file that became tables, or becomes. */

@@ -58,6 +58,7 @@ const document = {
           skipped_files: texts,
           empty: texts,
           missing_columns: texts,
+          closed_rings: texts,
         },
       },
       is_raster: flag,

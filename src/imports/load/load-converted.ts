@@ -5,6 +5,7 @@ import { type ConversionWishes, convertFile, dumpGeometry } from '../files/conve
 import { fileKinds } from '../files/file-kinds.ts'
 import { columnNamesOf, stemOf, tableNameOf } from '../files/names.ts'
 import type { InputFile } from '../files/upload-files.ts'
+import type { CheckedGeojson } from '../geojson/check-geojson.ts'
 import { ImportFailure } from '../import-failure.ts'
 import { DatabaseFault } from './database-fault.ts'
 import { checkLimits, type Loading, placeOf, type Stage } from './loading.ts'
@@ -15,7 +16,11 @@ import { copyStatement, createStage } from './stage-table.ts'
  * Loads a file that GDAL reads. It is read again where its first reading cannot be stored: without a reference system, in
  * another encoding, or with a column as text.
  */
-export async function loadConverted(loading: Loading, input: InputFile): Promise<void> {
+export async function loadConverted(
+  loading: Loading,
+  input: InputFile,
+  checked: CheckedGeojson | undefined,
+): Promise<void> {
   const { converter, stages, warnings } = loading
   if ('missing' in converter)
     throw new ImportFailure(
@@ -26,9 +31,10 @@ export async function loadConverted(loading: Loading, input: InputFile): Promise
   let wishes: ConversionWishes = { isTransformed: true, encoding: isGuessed ? 'RAW' : undefined }
   const asText = new Set<string>()
   const before = stages.length
+  let words: string
   for (;;) {
     try {
-      await inSavepoint(loading.session, () => readLayers(loading, input, wishes, asText))
+      words = await inSavepoint(loading.session, () => readLayers(loading, input, wishes, asText))
       break
     } catch (error) {
       stages.length = before
@@ -38,9 +44,19 @@ export async function loadConverted(loading: Loading, input: InputFile): Promise
       else if (!canBecomeText(error, asText)) throw error
     }
   }
-  for (const { rows, wanted } of stages.slice(before)) if (rows === 0) warnings.add('empty', wanted)
+  const loaded = stages.slice(before)
+  checkCount(input, loaded, checked)
+  for (const { rows, wanted } of loaded) if (rows === 0) warnings.add('empty', wanted)
+  if (/Non closed ring/.test(words)) warnings.add('closed_rings', ...loaded.map(({ wanted }) => wanted))
   if (wishes.encoding === 'CP1252') warnings.encoding = 'WINDOWS-1252'
   if (asText.size > 0) warnings.add('columns_as_text', ...asText)
+}
+
+/** GDAL may stop at a feature that it does not understand, without a word. */
+function checkCount(input: InputFile, loaded: readonly Stage[], checked: CheckedGeojson | undefined): void {
+  const rows = loaded.reduce((sum, stage) => sum + stage.rows, 0)
+  if (checked && rows !== checked.features)
+    throw new ImportFailure(2001, `${placeOf(input)}GDAL read ${rows} of the ${checked.features} features`)
 }
 
 class NoReferenceSystem extends ImportFailure {}
@@ -59,19 +75,22 @@ export function canBecomeText(error: unknown, asText: Set<string>): boolean {
 
 const mostAsText = 20
 
+/** Returns what GDAL has said meanwhile. */
 async function readLayers(
   loading: Loading,
   input: InputFile,
   wishes: ConversionWishes,
   asText: ReadonlySet<string>,
-): Promise<void> {
+): Promise<string> {
   const { converter, signal } = loading
   if ('missing' in converter) throw new Error('no converter')
   const run = convertFile(converter, input, wishes, signal)
   try {
     const events = readPgDump(run.stdout as AsyncIterable<Buffer>)
     await takeLayers(loading, input, { wishes, asText, events })
-    judge(await run.ended, input, signal)
+    const ended = await run.ended
+    judge(ended, input, signal)
+    return ended.stderr
   } catch (error) {
     // A dump that breaks off is mostly the consequence of what GDAL says at its end.
     if (error instanceof PgDumpError)
@@ -259,6 +278,7 @@ function judge(
     (exitCode !== 0 && (signal !== null || exitCode === 134 || exitCode === 137))
   )
     throw new ImportFailure(6666, `${placeOf(input)}The file needs too much memory`)
+  if (/PROJ: .*crs not found/.test(text)) throw new ImportFailure(3008, `${placeOf(input)}${text}`)
   if (input.kind === 'geojson' || input.kind === 'geojsonl')
     throw new ImportFailure(3007, `${placeOf(input)}${text}`)
   throw new ImportFailure(2001, `${placeOf(input)}${text || `GDAL ended with ${exitCode}`}`)

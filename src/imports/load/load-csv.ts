@@ -116,7 +116,7 @@ async function storeCsv(
     columns.map((column, at) =>
       at === geometryAt ? { name: 'the_geom', type: 'postgis.geometry' } : column,
     ),
-    geometryAt >= 0 ? { isRaw: true, srid: 0 } : points ? { isRaw: false } : undefined,
+    geometryAt >= 0 ? { isRaw: true, srid: 0 } : points ? { isRaw: false, points } : undefined,
     points && pointOf(points),
   )
   const stored = stage.columns.slice(0, columns.length)

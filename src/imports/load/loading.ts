@@ -1,6 +1,7 @@
 import type { Account } from '../../auth/account.ts'
 import type { ImportWarnings } from '../../contract/documents.ts'
 import type { ConverterState } from '../../convert/converter.ts'
+import type { Points } from '../../file-import/import-plan.ts'
 import type { Session } from '../../postgres/session.ts'
 import type { InputFile } from '../files/upload-files.ts'
 import { ImportFailure } from '../import-failure.ts'
@@ -32,8 +33,11 @@ export type Stage = {
   /** That the file or table_name gives it. */
   readonly wanted: string
   readonly columns: readonly StageColumn[]
-  /** Of the_geom. `raw`: to be read in `srid`, or in the one of each value. */
-  geometry: Readonly<{ isRaw: false }> | Readonly<{ isRaw: true; srid: number }> | undefined
+  /** Of the_geom. `raw`: to be read in `srid`, or in the one of each value. `points`: the columns that it is made of. */
+  geometry:
+    | Readonly<{ isRaw: false; points?: Points | undefined }>
+    | Readonly<{ isRaw: true; srid: number }>
+    | undefined
   /** Its web mercator column is computed by PostgreSQL while rows are stored. */
   readonly isGenerated: boolean
   rows: number
@@ -91,7 +95,7 @@ export class Warnings {
   }
 }
 
-type ListName = 'renamed' | 'columns_as_text' | 'skipped_files' | 'empty' | 'missing_columns'
+type ListName = 'renamed' | 'columns_as_text' | 'skipped_files' | 'empty' | 'missing_columns' | 'closed_rings'
 const mostListed = 1_000
 
 /** Where something is, for a sentence. */

@@ -1,4 +1,5 @@
 import type { InputFile } from '../files/upload-files.ts'
+import type { CheckedGeojson } from '../geojson/check-geojson.ts'
 import { ImportFailure } from '../import-failure.ts'
 import type { ImportRecord, ImportResult } from '../import-record.ts'
 import { DatabaseFault, failureOf } from './database-fault.ts'
@@ -16,6 +17,8 @@ export type PreparedImport = Readonly<{
   inputs: readonly InputFile[]
   /** Those of the inputs that were read for their types. */
   csvs: ReadonlyMap<InputFile, ReadCsv>
+  /** Those that were checked. */
+  geojsons: ReadonlyMap<InputFile, CheckedGeojson>
 }>
 
 /** Loads everything in the transaction of the session, up to its commit. Throws an ImportFailure where the client can mend it. */
@@ -38,7 +41,7 @@ export async function runLoad(
     for (const input of prepared.inputs) {
       place = placeOf(input)
       const csv = prepared.csvs.get(input)
-      await (csv ? loadCsv(loading, input, csv) : loadConverted(loading, input))
+      await (csv ? loadCsv(loading, input, csv) : loadConverted(loading, input, prepared.geojsons.get(input)))
     }
     place = ''
     return await finishTables(loading)
