@@ -125,6 +125,8 @@ export type TableDocument = Readonly<{
   description: null
   tags: readonly string[]
   locked: boolean
+  dependent_visualizations: readonly string[]
+  dependent_visualizations_count: number
   url: string
   table: Readonly<{
     id: string
@@ -136,6 +138,23 @@ export type TableDocument = Readonly<{
     /** Estimated; null if PostgreSQL has not counted them yet. */
     row_count: number | null
   }>
+}>
+
+/** A table by the endpoint that tells its rows and geometry. */
+export type TableDetails = Readonly<{
+  id: string
+  name: string
+  privacy: Privacy
+  schema: string
+  updated_at: string
+  /** Estimated; null if PostgreSQL has not counted them yet. */
+  rows_counted: number | null
+  row_count: number | null
+  table_size: number
+  size: number
+  /** Among its first rows, such as `ST_Point`. */
+  geometry_types: readonly string[]
+  table_visualization: Readonly<{ id: string; name: string }>
 }>
 
 export type TableList = Readonly<{
