@@ -9,14 +9,7 @@ export type ToFileWorker =
   /** Writes the rows anew as planned: see rewriteRows. */
   | Readonly<{ kind: 'rewrite'; plan: ImportPlan }>
 
-/** What is sent, and what is not. */
-export type UploadBody = Readonly<{
-  body: Blob
-  isGzip: boolean
-  leftOut: readonly Readonly<{ line: number; lines: number }>[]
-  /** The rows that were left out, with the header. */
-  rejects: Blob | undefined
-}>
+export type UploadBody = Readonly<{ body: Blob; isGzip: boolean }>
 
 /** What is known from the beginning of a file. */
 export type FileHead = Readonly<{

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import { importStatements, ogr2ogrLine } from '../../src/file-import/import-plan.ts'
+import { ogr2ogrLine } from '../../src/file-import/import-plan.ts'
 import type { PlannedColumn } from '../../src/file-import/plan-import.ts'
 import type { FileReading } from '../../src/file-import/read-types.ts'
 import { addressOf } from '../api/request.ts'
@@ -31,7 +31,7 @@ export function FileView({ chosen, again }: FileViewProps) {
   const start = (changed = wanted) => {
     const { plan } = planUpload(head!, reading!, changed)
     want(changed)
-    setRun(new ImportRun(importStatements(plan), () => chosen.bodyFor(plan)))
+    setRun(new ImportRun(plan, () => chosen.bodyFor(plan)))
   }
   const startsItself = chosen.isSample && reading?.isWhole
   useEffect(() => {
@@ -59,7 +59,7 @@ export function FileView({ chosen, again }: FileViewProps) {
           chosen={chosen}
           planned={planned}
           makeText={makeText}
-          leaveOut={(line) => start({ ...wanted, leavesOut: [...(wanted.leavesOut ?? []), line] })}
+          leaveOutBad={() => start({ ...wanted, sendsBad: true })}
           change={() => setRun(undefined)}
           again={again}
         />

@@ -190,18 +190,24 @@ test('a broken quotation mark is shown at the top, by the line where it is opene
   assert.equal((await user.sql("select from torn where name = 'last'")).rowCount, 1)
 })
 
-test('a row that PostgreSQL refuses is left out by one click, and named by its line of the file', async (t) => {
+test('all rows that PostgreSQL refuses are left out by one click, and named with line, column and reason', async (t) => {
   const { page, signInAt, user } = await openConsole(t, withWorker)
   await signInAt('/upload')
-  await chooseFile(page, 'n.csv', Buffer.from('n,t\n1,a\nbad\ntwo,b\n3,c\n'))
-  await page.getByLabel('Leave out bad rows').check()
+  await chooseFile(page, 'n.csv', Buffer.from('n,t\n1,a\ntwo,b\n3,c\nfour,d\n'))
   await page.getByLabel('Type of n').selectOption('bigint')
   await page.getByRole('button', { name: 'Create table n' }).click()
-  await page.getByText('Line 4 of the file').waitFor()
+  await page.getByText('Line 3 of the file').waitFor()
   await page.locator('.bad-line').getByText('two,b').waitFor()
-  await page.getByRole('button', { name: 'Leave out this row and try again' }).click()
+  await page.getByRole('button', { name: 'Leave out bad rows and try again' }).click()
   await page.getByText('n has 2 new rows').waitFor()
   await page.getByText('2 rows were left out.').waitFor()
+  assert.equal(await page.getByText('Check what is missing').count(), 0)
+  const refused = page.getByRole('table', { name: 'Rows that were left out' }).locator('tbody tr')
+  assert.deepEqual(await refused.allInnerTexts(), [
+    '3\tn\ttwo\tinvalid input syntax for type bigint: "two"',
+    '5\tn\tfour\tinvalid input syntax for type bigint: "four"',
+  ])
+  await assertAccessibleEverywhere(page)
   assert.deepEqual((await user.sql('select n::int, t from n order by n')).rows, [
     { n: 1, t: 'a' },
     { n: 3, t: 'c' },
