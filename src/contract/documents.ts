@@ -251,6 +251,9 @@ export type ImportDocument = Readonly<{
     tables_done: number
     tables_total: number
   }>
+  /** With `on_error=skip`, if rows were left out. The first 100 are listed. */
+  rejected_rows?: number
+  rejected?: readonly RejectedRow[]
   /** In a final state. */
   success?: boolean
 }>

@@ -16,7 +16,8 @@ import {
 import { failureOf } from '../imports/load/database-fault.ts'
 import { nameTaken } from '../imports/load/finish-tables.ts'
 import { type Loading, ProgressMeter, Warnings } from '../imports/load/loading.ts'
-import { runLoad } from '../imports/load/run-load.ts'
+import { Rejects } from '../imports/load/rejects.ts'
+import { rejectedOf, runLoad } from '../imports/load/run-load.ts'
 import { prepareImport } from '../imports/prepare-import.ts'
 import { isOlder } from '../imports/spool.ts'
 import { accepted, beginStep, stepFailed, stepSucceeded } from '../jobs/job-state.ts'
@@ -100,6 +101,7 @@ class ImportWork {
   readonly #owner: Owner
   readonly #meter = new ProgressMeter()
   readonly #warnings = new Warnings()
+  readonly #rejects: Rejects | undefined
   readonly #stop = new AbortController()
   #isLate = false
   #isWriting = false
@@ -111,6 +113,8 @@ class ImportWork {
     this.#run = run
     this.#record = record
     this.#owner = owner
+    const { maxBadRows } = record.options
+    this.#rejects = maxBadRows === undefined ? undefined : new Rejects(maxBadRows)
     context.interrupted.addEventListener('abort', this.#onInterrupt, { once: true })
     this.#timers = [setInterval(() => this.#tick(), tickMs)]
   }
@@ -225,6 +229,7 @@ class ImportWork {
       spend,
       meter: this.#meter,
       warnings: this.#warnings,
+      rejects: this.#rejects,
       stages: [],
       maxRows: config.importMaxRows,
       maxTables: config.importMaxTables,
@@ -278,7 +283,8 @@ class ImportWork {
 
   async #fail({ code, message }: ImportFailure): Promise<Interruption | undefined> {
     const warnings = this.#warnings.document
-    await this.#save({ tables: [], created: 0, warnings, error: { code, text: clip(message) } })
+    const rejected = this.#rejects && rejectedOf(this.#rejects)
+    await this.#save({ tables: [], created: 0, warnings, rejected, error: { code, text: clip(message) } })
     const { job } = this.#run
     const begun = job.items[0]!.status === 'running' ? job : accepted(beginStep(job, new Date()))
     this.#run.advance(stepFailed(begun, clip(message), new Date()))

@@ -1,4 +1,5 @@
 import type { ImportDocument } from '../../contract/documents.ts'
+import type { onErrors } from '../../contract/formats.ts'
 import type { CollisionStrategy, ImportPrivacy } from '../../contract/import-names.ts'
 import { randomId } from '../http/random-id.ts'
 import type { Call, Connection } from '../http/send.ts'
@@ -25,6 +26,9 @@ export type ImportOptions = Readonly<{
   quoted_fields_guessing?: boolean
   /** Of a workbook. */
   sheet?: string
+  /** `skip`: rows that PostgreSQL refuses are left out, up to `max_bad_rows`. */
+  on_error?: (typeof onErrors)[number]
+  max_bad_rows?: number
 }>
 
 export type Importing = Waiting & Submitting & Readonly<{ onProgress?: (progress: Progress) => void }>

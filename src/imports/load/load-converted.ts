@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type DumpEvent, type DumpLayer, PgDumpError, readPgDump } from '../../convert/pgdump/read-pgdump.ts'
 import type { ConverterEnd, RunningConverter } from '../../convert/run-converter.ts'
+import type { RejectedRows } from '../../copy/load/rejected-rows.ts'
+import type { CopyDialect } from '../../sql/copy-load.ts'
 import { type ConversionWishes, convertFile, dumpGeometry } from '../files/converter.ts'
 import { fileKinds } from '../files/file-kinds.ts'
 import { columnNamesOf, stemOf, tableNameOf } from '../files/names.ts'
@@ -9,6 +11,7 @@ import type { CheckedGeojson } from '../geojson/check-geojson.ts'
 import { ImportFailure } from '../import-failure.ts'
 import { DatabaseFault } from './database-fault.ts'
 import { checkLimits, type Loading, placeOf, type Stage } from './loading.ts'
+import { copyWithoutBad } from './rejects.ts'
 import { copyInto, inSavepoint } from './run-statement.ts'
 import { copyStatement, createStage } from './stage-table.ts'
 
@@ -32,20 +35,30 @@ export async function loadConverted(
   const asText = new Set<string>()
   const before = stages.length
   let words: string
+  // In the wrong encoding every row could be bad.
+  let skipsBad = loading.rejects !== undefined && !isGuessed
+  let rejected: RejectedRows | undefined
   for (;;) {
+    rejected = skipsBad ? loading.rejects?.begin() : undefined
     try {
-      words = await inSavepoint(loading.session, () => readLayers(loading, input, wishes, asText))
+      const reading = { wishes, asText, rejected }
+      words = await inSavepoint(loading.session, () => readLayers(loading, input, reading))
       break
     } catch (error) {
       stages.length = before
       if (error instanceof NoReferenceSystem && wishes.isTransformed)
         wishes = { ...wishes, isTransformed: false }
       else if (isBadText(error) && wishes.encoding === 'RAW') wishes = { ...wishes, encoding: 'CP1252' }
-      else if (!canBecomeText(error, asText)) throw error
+      else if (loading.rejects && !skipsBad && error instanceof DatabaseFault) skipsBad = true
+      else if (!canBecomeText(error, asText)) {
+        if (rejected) loading.rejects?.add(rejected, placeOf(input))
+        throw error
+      }
     }
   }
+  if (rejected) loading.rejects?.add(rejected, placeOf(input))
   const loaded = stages.slice(before)
-  checkCount(input, loaded, checked)
+  checkCount(input, loaded, rejected?.count ?? 0, checked)
   for (const { rows, wanted } of loaded) if (rows === 0) warnings.add('empty', wanted)
   if (/Non closed ring/.test(words)) warnings.add('closed_rings', ...loaded.map(({ wanted }) => wanted))
   if (wishes.encoding === 'CP1252') warnings.encoding = 'WINDOWS-1252'
@@ -53,8 +66,13 @@ export async function loadConverted(
 }
 
 /** GDAL may stop at a feature that it does not understand, without a word. */
-function checkCount(input: InputFile, loaded: readonly Stage[], checked: CheckedGeojson | undefined): void {
-  const rows = loaded.reduce((sum, stage) => sum + stage.rows, 0)
+function checkCount(
+  input: InputFile,
+  loaded: readonly Stage[],
+  leftOut: number,
+  checked: CheckedGeojson | undefined,
+): void {
+  const rows = loaded.reduce((sum, stage) => sum + stage.rows, leftOut)
   if (checked && rows !== checked.features)
     throw new ImportFailure(2001, `${placeOf(input)}GDAL read ${rows} of the ${checked.features} features`)
 }
@@ -79,15 +97,14 @@ const mostAsText = 20
 async function readLayers(
   loading: Loading,
   input: InputFile,
-  wishes: ConversionWishes,
-  asText: ReadonlySet<string>,
+  reading: Omit<Reading, 'events'>,
 ): Promise<string> {
   const { converter, signal } = loading
   if ('missing' in converter) throw new Error('no converter')
-  const run = convertFile(converter, input, wishes, signal)
+  const run = convertFile(converter, input, reading.wishes, signal)
   try {
     const events = readPgDump(run.stdout as AsyncIterable<Buffer>)
-    await takeLayers(loading, input, { wishes, asText, events })
+    await takeLayers(loading, input, { ...reading, events })
     const ended = await run.ended
     judge(ended, input, signal)
     return ended.stderr
@@ -113,6 +130,8 @@ function drained({ stdout, ended }: RunningConverter): Promise<ConverterEnd> {
 type Reading = Readonly<{
   wishes: ConversionWishes
   asText: ReadonlySet<string>
+  /** Gets the rows that PostgreSQL refuses; undefined: the first one ends the reading. */
+  rejected: RejectedRows | undefined
   events: AsyncGenerator<DumpEvent>
 }>
 
@@ -207,7 +226,7 @@ async function storeRows(
   { bytes }: InputFile,
   { stage, names }: LoadedLayer,
   columns: readonly string[],
-  { events }: Reading,
+  { events, rejected }: Reading,
   doneBefore: number,
 ): Promise<void> {
   const { session, meter, spend } = loading
@@ -235,7 +254,18 @@ async function storeRows(
     columns.map((column) => names.get(column)!),
     '',
   )
-  stage.rows += await copyInto(session, statement, chunks())
+  stage.rows += rejected
+    ? await copyWithoutBad(session, statement, dumpDialect, chunks(), rejected)
+    : await copyInto(session, statement, chunks())
+}
+
+/** Of the rows in a dump. */
+const dumpDialect: CopyDialect = {
+  format: 'text',
+  quote: '',
+  escape: '',
+  header: 'none',
+  encoding: undefined,
 }
 
 async function skipRows(events: AsyncGenerator<DumpEvent>): Promise<void> {

@@ -6,6 +6,7 @@ import type { Session } from '../../postgres/session.ts'
 import type { InputFile } from '../files/upload-files.ts'
 import { ImportFailure } from '../import-failure.ts'
 import type { ImportOptions, ImportPhase, ImportProgress } from '../import-record.ts'
+import type { Rejects } from './rejects.ts'
 
 /** What loading needs. The session is in the one transaction of the import, as the role of its key. */
 export type Loading = Readonly<{
@@ -18,6 +19,8 @@ export type Loading = Readonly<{
   spend: (bytes: number) => void
   meter: ProgressMeter
   warnings: Warnings
+  /** Undefined: no row may be left out. */
+  rejects: Rejects | undefined
   stages: Stage[]
   /** Of the import; 0: none. */
   maxRows: number

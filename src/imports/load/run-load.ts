@@ -9,6 +9,7 @@ import { loadCsv, type ReadCsv } from './load-csv.ts'
 import { loadQuery } from './load-query.ts'
 import type { Loading } from './loading.ts'
 import { placeOf } from './loading.ts'
+import type { Rejects } from './rejects.ts'
 import { queryInCatalog } from './run-statement.ts'
 
 /** What was found out before the transaction began. */
@@ -44,11 +45,15 @@ export async function runLoad(
       await (csv ? loadCsv(loading, input, csv) : loadConverted(loading, input, prepared.geojsons.get(input)))
     }
     place = ''
-    return await finishTables(loading)
+    const { rejects } = loading
+    return { ...(await finishTables(loading)), rejected: rejects && rejectedOf(rejects) }
   } catch (error) {
     throw misfit(loading, error) ?? failureOf(error, place) ?? error
   }
 }
+
+/** For the document; undefined if every row was stored. */
+export const rejectedOf = ({ count, rows }: Rejects) => (count > 0 ? { count, rows } : undefined)
 
 /** A value that a column of the table to be changed refuses. */
 function misfit({ options }: Loading, error: unknown): ImportFailure | undefined {
