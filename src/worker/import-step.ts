@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Account } from '../auth/account.ts'
 import { masterTargetOf } from '../auth/account.ts'
 import { userDataSize } from '../copy/copy-from.ts'
-import { stemOf, tableNameOf } from '../imports/files/names.ts'
 import { ImportFailure } from '../imports/import-failure.ts'
 import type { ImportRecord, ImportResult } from '../imports/import-record.ts'
 import {
@@ -20,6 +19,7 @@ import { Rejects } from '../imports/load/rejects.ts'
 import { rejectedOf, runLoad } from '../imports/load/run-load.ts'
 import { prepareImport } from '../imports/prepare-import.ts'
 import { isOlder } from '../imports/spool.ts'
+import { wantedTable } from '../imports/wanted-table.ts'
 import { accepted, beginStep, stepFailed, stepSucceeded } from '../jobs/job-state.ts'
 import type { Flight } from '../jobs/job-store.ts'
 import type { Session } from '../postgres/session.ts'
@@ -271,7 +271,7 @@ class ImportWork {
 
   get #wantedName(): string {
     const { source, options } = this.#record
-    return tableNameOf(options.tableName ?? (source.type === 'file' ? stemOf(source.name) : 'untitled_table'))
+    return wantedTable(source, options)
   }
 
   async #skip(): Promise<Interruption | undefined> {

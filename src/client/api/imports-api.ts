@@ -8,9 +8,15 @@ import type { Body, Progress } from '../http/transport.ts'
 import { ImportError } from '../job-errors.ts'
 import { type Following, type Submitting, untilAnswered, type Waiting } from './jobs-api.ts'
 
-/** Where the rows come from: a file with its name, which tells its kind, one SELECT, or another table. */
+/**
+ * Where the rows come from: a file with its name, which tells its kind, one SELECT, another table, or an address that the
+ * service fetches the file from, if its operator allows that.
+ */
 export type ImportedFile = Readonly<{ file: Body; filename: string }>
-export type ImportedRows = Readonly<{ sql: string }> | Readonly<{ table_copy: string }>
+export type ImportedRows =
+  | Readonly<{ sql: string }>
+  | Readonly<{ table_copy: string }>
+  | Readonly<{ url: string }>
 
 export type ImportOptions = Readonly<{
   /** Needed with `sql` and `table_copy`; otherwise the name of the file is taken. */
