@@ -138,6 +138,38 @@ test('a shapefile with polygons of one and of several parts is stored as it is',
   assert.deepEqual(rows, [{ kind: 'POLYGON' }, { kind: 'MULTIPOLYGON' }])
 })
 
+test('a layer whose features are of another kind than it says is stored as it is', async (t) => {
+  const { load, user } = await setupImports(t)
+  const line = {
+    type: 'LineString',
+    coordinates: [
+      [0, 0],
+      [1, 1],
+    ],
+  }
+  const lines = {
+    type: 'MultiLineString',
+    coordinates: [
+      [
+        [0, 0],
+        [1, 1],
+      ],
+      [
+        [5, 5],
+        [6, 6],
+      ],
+    ],
+  }
+  const features = [line, lines].map((geometry, n) => ({ type: 'Feature', properties: { n }, geometry }))
+  const collection = JSON.stringify({ type: 'FeatureCollection', features })
+  const [gpkg] = made('GPKG', 'ways.gpkg', collection, '-nlt', 'LINESTRING').values()
+  const done = await load('ways.gpkg', gpkg!)
+  assert.equal(done.state, 'complete', JSON.stringify(done.get_error_text))
+  assert.equal(done.progress.rows, 2)
+  const { rows } = await user.sql('select postgis.GeometryType(the_geom) as kind from ways order by n')
+  assert.deepEqual(rows, [{ kind: 'LINESTRING' }, { kind: 'MULTILINESTRING' }])
+})
+
 test('a shapefile without .prj is taken for longitude and latitude, or refused', async (t) => {
   const { load, user } = await setupImports(t)
   const withoutPrj = (files: Map<string, Buffer>) =>

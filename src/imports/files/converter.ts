@@ -10,6 +10,8 @@ export type ConversionWishes = Readonly<{
   isTransformed: boolean
   /** How its text is encoded, if the file does not say so. */
   encoding?: 'CP1252' | 'RAW' | undefined
+  /** Features may be of other kinds than their layer says. Then curves stay curves. */
+  isMixed: boolean
 }>
 
 /** Starts to convert a file; its output is a PostgreSQL dump. */
@@ -25,13 +27,10 @@ export function convertFile(
   return run
 }
 
-/**
- * Nothing of the caller is among them: the file has a name of ours. A shapefile of polygons may have multipolygons, and has
- * no curves.
- */
+/** Nothing of the caller is among them: the file has a name of ours. */
 function argumentsFor(gdal: Gdal, { kind, file }: InputFile, wishes: ConversionWishes): string[] {
   const driver = driverOf(kind)
-  const { isTransformed, encoding } = wishes
+  const { isTransformed, encoding, isMixed } = wishes
   return [
     ...onlyDrivers(gdal, [driver, 'PGDUMP']),
     ...['--config', 'PG_USE_COPY', 'YES', '--config', 'CPL_TMPDIR', sandboxDirectory],
@@ -48,7 +47,7 @@ function argumentsFor(gdal: Gdal, { kind, file }: InputFile, wishes: ConversionW
       '-lco',
       `GEOMETRY_NAME=${dumpGeometry}`,
     ],
-    ...['-dim', 'XY', '-nlt', kind === 'shp' ? 'GEOMETRY' : 'CONVERT_TO_LINEAR'],
+    ...['-dim', 'XY', '-nlt', isMixed ? 'GEOMETRY' : 'CONVERT_TO_LINEAR'],
     ...['-forceNullable', '-unsetDefault', '-nomd'],
     ...(isTransformed ? ['-t_srs', 'EPSG:4326'] : []),
     ...(encoding ? ['-oo', `ENCODING=${encoding === 'RAW' ? '' : encoding}`] : []),
