@@ -17,6 +17,7 @@ import { clientWait } from '../middleware/download/client-wait.ts'
 import { breakOff, hijacked } from '../middleware/download/raw-answer.ts'
 import { encodedInto } from '../middleware/download/send-encoded.ts'
 import { refuseRepeated } from '../middleware/idempotency-key.ts'
+import { warningsHeader } from '../middleware/warnings-header.ts'
 import type { Services } from '../services.ts'
 import { FileAnswers, type SpooledFile } from './file-answer.ts'
 import { readFields } from './multipart.ts'
@@ -83,6 +84,7 @@ const isGdalQuery = (query: Query): query is Query & { format: GdalFormat } => i
 /** Not compressed: most of these formats are, or are read at random places. */
 async function sendFile(reply: FastifyReply, query: Query, file: SpooledFile, idleMs: number): Promise<void> {
   reply.header('content-length', file.bytes)
+  if (file.warnings.length > 0) reply.header('warnings', warningsHeader(file.warnings))
   const wait = clientWait(reply.raw, idleMs)
   wait.begin(() => breakOff(reply.raw))
   try {
