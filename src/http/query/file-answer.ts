@@ -5,14 +5,10 @@ import { join } from 'node:path'
 import type { Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import type { Principal } from '../../auth/account.ts'
+import { ConversionError } from '../../convert/convert-rows.ts'
 import { type ConverterState, openConverter } from '../../convert/converter.ts'
-import {
-  ConversionError,
-  type GdalFormat,
-  gdalFormats,
-  rowsFile,
-  writeFile,
-} from '../../convert/write-file.ts'
+import { type GdalFormat, gdalFormats, rowsFile } from '../../convert/gdal-formats.ts'
+import { writeFile } from '../../convert/write-file.ts'
 import { AppError, errors } from '../../errors.ts'
 import { isAlive } from '../../postgres/cluster/processes.ts'
 import type { AbortLike } from '../../postgres/pools/interruption.ts'

@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises'
 import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { fileFormats, type SqlFormat } from '../../contract/formats.ts'
-import { type GdalFormat, gdalFormats } from '../../convert/write-file.ts'
+import { type GdalFormat, gdalFormats } from '../../convert/gdal-formats.ts'
 import { answerQuery } from '../../query/answer-query.ts'
 import { countRows } from '../../query/count-rows.ts'
 import type { Query } from '../../query/query.ts'
@@ -142,6 +142,8 @@ const contentTypes: Record<SqlFormat, string> = {
   ndjson: 'application/x-ndjson; charset=utf-8',
   arrow: 'application/vnd.apache.arrow.stream',
   gpkg: 'application/geopackage+sqlite3',
+  shp: 'application/zip',
+  fgb: 'application/vnd.flatgeobuf',
   kml: 'application/vnd.google-earth.kml+xml',
   xlsx: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
   spatialite: 'application/vnd.sqlite3',

@@ -26,9 +26,12 @@ export type FileColumn = {
   nulls: number
   rounded: Seen
   cut: Seen
+  blank: Seen
   longestBytes: number
   wholeDigits: number
   decimals: number
+  /** Some of its decimals do not fit into the field. */
+  isCutShort: boolean
 }
 
 /** How often, and in which row first. */
@@ -63,9 +66,11 @@ export function fileColumns(
       nulls: 0,
       rounded: { count: 0, row: 0 },
       cut: { count: 0, row: 0 },
+      blank: { count: 0, row: 0 },
       longestBytes: 0,
       wholeDigits: 0,
       decimals: 0,
+      isCutShort: false,
     }
   })
 }

@@ -1,4 +1,4 @@
-import type { FileTable, GdalFormat } from '../../convert/write-file.ts'
+import type { FileTable, GdalFormat } from '../../convert/gdal-formats.ts'
 import { type AppError, errors } from '../../errors.ts'
 import type { ByteWriter } from '../rows/byte-writer.ts'
 import type { Column } from '../rows/columns.ts'
@@ -77,7 +77,10 @@ export class FileRows implements RowFormat {
       if (!column) continue
       out.byte(comma)
       if (length < 0) column.nulls += 1
-      else this.#value(out, column, row, from, at)
+      else {
+        if (length > column.longestBytes) column.longestBytes = length
+        this.#value(out, column, row, from, at)
+      }
       if (length > longBytes) yield
     }
     out.byte(lineFeed)
@@ -157,7 +160,7 @@ export class FileRows implements RowFormat {
     if (to - start > maxCharacters && row.toString('utf8', start, to).length > maxCharacters)
       this.#unfitValue(`a text of more than ${maxCharacters} characters`, column)
     if (isXml && hasControl(row, start, to)) this.#unfitValue('a control character', column)
-    if (to - start > column.longestBytes) column.longestBytes = to - start
+    if (!this.#rules.blanks && (to === start || row[to - 1] === space)) note(column.blank, this.#rows)
     out.ascii('"x')
     for (let from = start; from < to; from += sliceBytes)
       writeEscaped(out, row, from, Math.min(to, from + sliceBytes))
@@ -187,7 +190,7 @@ export class FileRows implements RowFormat {
   #checkNumber(column: FileColumn, row: Buffer, start: number, end: number): void {
     const { numbers } = this.#rules
     if (column.kind === 'short' || column.kind === 'whole') {
-      if (numbers === 'digits15' && end - start > exactDigits) column.isText = true
+      if (end - start > (wholeLengths[numbers] ?? end - start)) column.isText = true
     } else if (numbers !== 'text') {
       if (row[row[start] === minus ? start + 1 : start]! > digitNine)
         this.#unfitValue(`the number ${row.toString('latin1', start, end)}`, column)
@@ -242,6 +245,8 @@ function hasControl(row: Buffer, start: number, end: number): boolean {
 const geometryNames: ReadonlySet<string> = new Set(['the_geom', 'the_geom_webmercator'])
 const [tab, lineFeed, carriageReturn, space, quote, comma, minus] = [9, 10, 13, 32, 34, 44, 45] as const
 const [digitZero, digitOne, digitNine, letterT] = [48, 49, 57, 116] as const
+/** A field of more characters is no whole number to readers of DBF. */
+const wholeLengths: Readonly<Record<string, number>> = { digits15: exactDigits, dbf: 18 }
 const usualDate = '2026-01-31'.length
 const sliceBytes = 8192
 const longBytes = 64 * 1024

@@ -1,4 +1,4 @@
-import type { GdalFormat } from '../../convert/write-file.ts'
+import type { GdalFormat } from '../../convert/gdal-formats.ts'
 
 /** What a format of GDAL can hold. All else is refused, or told in a warning. */
 export type FileRules = Readonly<{
@@ -21,6 +21,8 @@ export type FileRules = Readonly<{
   /** Times have milliseconds, or are texts. */
   times: 'milliseconds' | 'text'
   dates: 'date' | 'text'
+  /** Empty texts, and spaces at the end of texts. */
+  blanks: boolean
   /** Longer texts are cut, with a warning. */
   cutBytes?: number
   /** Longer texts are refused. */
@@ -44,6 +46,7 @@ const usual: FileRules = {
   numbers: 'double',
   times: 'milliseconds',
   dates: 'date',
+  blanks: true,
   isXml: false,
 }
 
@@ -68,5 +71,19 @@ export const fileRules: Record<GdalFormat, FileRules> = {
     maxCharacters: 32_767,
     maxRows: 1_048_575,
     maxColumns: 16_384,
+  },
+  // GDAL leaves out rows without a geometry.
+  fgb: { ...usual, empties: false, nulls: false, oneDimension: true },
+  shp: {
+    ...usual,
+    curves: false,
+    empties: false,
+    collections: false,
+    numbers: 'dbf',
+    times: 'text',
+    blanks: false,
+    cutBytes: 254,
+    maxColumns: 255,
+    nameBytes: 10,
   },
 }

@@ -8,7 +8,7 @@ const source = `create table source as select (i * 3)::int8 as cartodb_id, 'Ã†rÃ
 
 const exported = 'select cartodb_id, name, big, part, first, day, at, nothing, the_geom from'
 
-for (const format of ['gpkg'] as const) {
+for (const format of ['gpkg', 'fgb'] as const) {
   test(`a file of format=${format} becomes the same rows again`, async (t) => {
     const { user, load } = await setupImports(t)
     await user.sql(source)
