@@ -43,6 +43,7 @@ const exposedHeaders = [
   'Idempotency-Replayed',
   'Cartage-Hint',
   'X-Total-Rows',
+  'Warnings',
   'Carto-Rate-Limit-Limit',
   'Carto-Rate-Limit-Remaining',
   'Carto-Rate-Limit-Reset',
