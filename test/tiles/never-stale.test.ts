@@ -194,7 +194,7 @@ class World {
 
   async #read({ base, table, place, token, tags }: Read): Promise<string> {
     this.reads += 1
-    const headers = tags ? { 'if-none-match': tags } : {}
+    const headers: Record<string, string> = tags ? { 'if-none-match': tags } : {}
     const {
       status,
       layers,
