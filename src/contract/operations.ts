@@ -26,6 +26,8 @@ export const operations = {
   listTables: ['GET', '/user/{name}/api/v1/viz'],
   readTable: ['GET', '/user/{name}/api/v1/viz/{table}'],
   changePrivacy: ['PUT', '/user/{name}/api/v1/viz/{table}'],
+  deleteTable: ['DELETE', '/user/{name}/api/v1/viz/{table}'],
+  readTableDetails: ['GET', '/user/{name}/api/v1/tables/{table}'],
   listDatasets: ['GET', '/user/{name}/api/v4/datasets'],
   listTiles: ['GET', '/user/{name}/api/v1/tiles'],
   readTileJson: ['GET', '/user/{name}/api/v1/tiles/{table}'],

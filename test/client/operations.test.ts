@@ -39,6 +39,10 @@ test('tables, their privacy, the account and the health of the service', async (
   assert.deepEqual([place?.name, place?.privacy, place?.table.schema], ['places', 'PRIVATE', 'public'])
   assert.equal((await client.tables.setPrivacy('places', 'PUBLIC')).privacy, 'PUBLIC')
   assert.equal((await client.tables.read('places')).privacy, 'PUBLIC')
+  assert.deepEqual((await client.tables.details('places')).geometry_types, [])
+  await client.sql('create table passing (n int)')
+  assert.equal((await client.tables.rename('passing', 'gone')).name, 'gone')
+  await client.tables.delete('gone')
   const { result } = await client.tables.datasets()
   assert.deepEqual(
     result.map(({ name, privacy }) => [name, privacy]),

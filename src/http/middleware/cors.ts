@@ -43,6 +43,7 @@ const exposedHeaders = [
   'Idempotency-Replayed',
   'Cartage-Hint',
   'X-Total-Rows',
+  'Warnings',
   'ETag',
   'Carto-Tile-Error',
   'Carto-Tile-Truncated',
