@@ -16,7 +16,8 @@ const signatures: readonly (readonly [start: string, kind: string])[] = [
   ['\u0000\u0000\u0027\u000a', 'a shapefile'],
   ['\u00d0\u00cf\u0011\u00e0', 'an old Excel workbook (.xls)'],
   ['%PDF', 'a PDF document'],
-  ['\u0089PNG', 'a PNG image'],
+  // The byte 0x89, as the decoder reads it.
+  ['\u2030PNG', 'a PNG image'],
   ['\u00ff\u00d8\u00ff', 'a JPEG image'],
   ['II*\u0000', 'a TIFF image'],
   ['MM\u0000*', 'a TIFF image'],

@@ -3,7 +3,6 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Principal } from '../../auth/account.ts'
 import type { Identification } from '../../auth/identify.ts'
 import type { ImportDocument } from '../../contract/documents.ts'
-import { isFinal } from '../../contract/job-status.ts'
 import { AppError, errors } from '../../errors.ts'
 import { checkOwnership, checkRights } from '../../imports/check-rights.ts'
 import { checkUrl } from '../../imports/download/download-file.ts'
@@ -194,12 +193,10 @@ async function cancel(services: Services, request: FastifyRequest): Promise<Impo
   const { databases, imports } = services
   const principal = await reader(services, request)
   const { id, record } = await ownImport(services, principal, request)
-  const before = await findJob(databases.control, principal.account, id)
-  if (!before) throw errors.importNotFound(id)
-  if (isFinal(before.status)) throw errors.importFinished(before.status === 'done' ? 'complete' : 'failed')
-  const job = await cancelJob(databases, principal.account, id).catch((error: unknown) => {
-    if (error instanceof AppError && error.code === 'cancel-refused') throw errors.importFinished('complete')
-    throw error
+  const job = await cancelJob(databases, principal.account, id).catch(async (error: unknown) => {
+    if (!(error instanceof AppError) || error.code !== 'cancel-refused') throw error
+    const ended = await findJob(databases.control, principal.account, id)
+    throw ended ? errors.importFinished(ended.status === 'done' ? 'complete' : 'failed') : error
   })
   await imports.forget(id)
   return importDocument(principal.account, job, record)
