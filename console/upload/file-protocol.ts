@@ -22,7 +22,7 @@ export type FileHead = Readonly<{
   rows: readonly (readonly (string | null)[])[]
 }>
 
-/** Why a file cannot be read. For `other-format` the page shows an ogr2ogr command. */
+/** Why the browser does not read a file. One of `other-format` is for the service, or for ogr2ogr. */
 export type FileProblem = Readonly<{ kind: 'other-format' | 'unreadable'; message: string }>
 
 export type FromFileWorker =

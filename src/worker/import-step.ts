@@ -205,7 +205,6 @@ class ImportWork {
       const share = await imports.quotas.join(account, () => userDataSize(databases, account))
       close = share.close
       const result = await runLoad(this.#loading(session, converter, share.spend), prepared, this.#limitMs)
-      this.#meter.readTo(this.#meter.bytesTotal)
       if (!(await this.#save(result))) return await this.#lost(flight, new Error('its claim was lost'))
       const committed = await session.send(commit(this.#run, flight.xid!), {}).done
       if (committed.error) throw new ImportFailure(2001, committed.error.message)

@@ -10,14 +10,14 @@ import type { InputFile } from '../files/upload-files.ts'
 import type { CheckedGeojson } from '../geojson/check-geojson.ts'
 import { ImportFailure } from '../import-failure.ts'
 import { DatabaseFault } from './database-fault.ts'
-import { checkLimits, type Loading, placeOf, type Stage } from './loading.ts'
+import { checkLimits, type Loading, placeOf, type Stage, storedRows } from './loading.ts'
 import { copyWithoutBad } from './rejects.ts'
 import { copyInto, inSavepoint } from './run-statement.ts'
 import { copyStatement, createStage } from './stage-table.ts'
 
 /**
  * Loads a file that GDAL reads. It is read again where its first reading cannot be stored: without a reference system, in
- * another encoding, or with a column as text.
+ * another encoding, with geometry of any kind, or with a column as text.
  */
 export async function loadConverted(
   loading: Loading,
@@ -31,7 +31,9 @@ export async function loadConverted(
       `${placeOf(input)}This kind of file cannot be read on this server: ${converter.missing}`,
     )
   const isGuessed = input.kind === 'shp' && !input.tellsEncoding
-  let wishes: ConversionWishes = { isTransformed: true, encoding: isGuessed ? 'RAW' : undefined }
+  // A shapefile says polygon and means polygons of one or several parts.
+  const isMixed = input.kind === 'shp'
+  let wishes: ConversionWishes = { isTransformed: true, encoding: isGuessed ? 'RAW' : undefined, isMixed }
   const asText = new Set<string>()
   const before = stages.length
   let words: string
@@ -48,6 +50,7 @@ export async function loadConverted(
       stages.length = before
       if (error instanceof NoReferenceSystem && wishes.isTransformed)
         wishes = { ...wishes, isTransformed: false }
+      else if (error instanceof MixedGeometry && !wishes.isMixed) wishes = { ...wishes, isMixed: true }
       else if (isBadText(error) && wishes.encoding === 'RAW') wishes = { ...wishes, encoding: 'CP1252' }
       else if (loading.rejects && !skipsBad && error instanceof DatabaseFault) skipsBad = true
       else if (!canBecomeText(error, asText)) {
@@ -78,6 +81,7 @@ function checkCount(
 }
 
 class NoReferenceSystem extends ImportFailure {}
+class MixedGeometry extends ImportFailure {}
 
 const isBadText = (error: unknown) => error instanceof DatabaseFault && error.sqlstate === '22021'
 
@@ -231,7 +235,7 @@ async function storeRows(
 ): Promise<void> {
   const { session, meter, spend } = loading
   let read = 0
-  const before = meter.progress.rows
+  const before = storedRows(loading)
   let rows = 0
   async function* chunks() {
     for (;;) {
@@ -309,6 +313,7 @@ function judge(
   )
     throw new ImportFailure(6666, `${placeOf(input)}The file needs too much memory`)
   if (/PROJ: .*crs not found/.test(text)) throw new ImportFailure(3008, `${placeOf(input)}${text}`)
+  if (/ whereas .* is expected/.test(text)) throw new MixedGeometry(2001, `${placeOf(input)}${text}`)
   if (input.kind === 'geojson' || input.kind === 'geojsonl')
     throw new ImportFailure(3007, `${placeOf(input)}${text}`)
   throw new ImportFailure(2001, `${placeOf(input)}${text || `GDAL ended with ${exitCode}`}`)

@@ -14,7 +14,7 @@ import { columnNamesOf, stemOf, tableNameOf } from '../files/names.ts'
 import type { InputFile } from '../files/upload-files.ts'
 import { ImportFailure } from '../import-failure.ts'
 import { canBecomeText } from './load-converted.ts'
-import { checkLimits, type Loading, placeOf, type Stage, type StageColumn } from './loading.ts'
+import { checkLimits, type Loading, placeOf, type Stage, type StageColumn, storedRows } from './loading.ts'
 import { copyWithoutBad, type Rejects } from './rejects.ts'
 import { copyInto, inSavepoint } from './run-statement.ts'
 import { checkColumnCount, createStage, stageName } from './stage-table.ts'
@@ -98,7 +98,7 @@ async function storeCsv(
   { file, reading }: ReadCsv,
   asText: ReadonlySet<string>,
 ): Promise<void> {
-  const { session, options, meter, warnings } = loading
+  const { session, options, warnings } = loading
   const wanted = tableNameOf(options.tableName ?? stemOf(input.name))
   const names = columnNamesOf(headerOf(file), ['the_geom_webmercator'])
   const planned = planImport(file, reading, {
@@ -136,7 +136,6 @@ async function storeCsv(
   stage.rows = loading.rejects
     ? await storeGood(loading, loading.rejects, input, { statement, rows, plan, reading })
     : await copyInto(session, statement, rows)
-  meter.rowsTo(meter.progress.rows)
   if (stage.rows === 0) warnings.add('empty', wanted)
 }
 
@@ -234,7 +233,7 @@ async function* rowsOf(
 ): AsyncGenerator<Uint8Array> {
   const { meter, spend, signal } = loading
   const before = meter.progress.bytes_read
-  const rowsBefore = meter.progress.rows
+  const rowsBefore = storedRows(loading)
   let read = 0
   let rows = 0
   async function* counted() {

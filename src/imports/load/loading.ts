@@ -63,6 +63,12 @@ export class ProgressMeter {
     this.#rows = Math.max(this.#rows, rows)
   }
 
+  /** Everything is read, and so many rows are stored. */
+  finish(rows: number): void {
+    this.#bytesRead = this.bytesTotal
+    this.#rows = rows
+  }
+
   get progress(): ImportProgress {
     return {
       bytes_read: this.#bytesRead,
@@ -104,6 +110,10 @@ const mostListed = 1_000
 /** Where something is, for a sentence. */
 export const placeOf = ({ name, isInArchive }: Pick<InputFile, 'name' | 'isInArchive'>) =>
   isInArchive ? `${name}: ` : ''
+
+/** The rows stored so far. What is read again counts once. */
+export const storedRows = ({ stages }: Pick<Loading, 'stages'>) =>
+  stages.reduce((sum, { rows }) => sum + rows, 0)
 
 /** Throws if more rows or tables would be stored than an import may have. */
 export function checkLimits({ stages, maxRows, maxTables, meter }: Loading): void {

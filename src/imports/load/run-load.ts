@@ -7,8 +7,7 @@ import { finishTables } from './finish-tables.ts'
 import { loadConverted } from './load-converted.ts'
 import { loadCsv, type ReadCsv } from './load-csv.ts'
 import { loadQuery } from './load-query.ts'
-import type { Loading } from './loading.ts'
-import { placeOf } from './loading.ts'
+import { type Loading, placeOf, storedRows } from './loading.ts'
 import type { Rejects } from './rejects.ts'
 import { queryInCatalog } from './run-statement.ts'
 
@@ -46,7 +45,9 @@ export async function runLoad(
     }
     place = ''
     const { rejects } = loading
-    return { ...(await finishTables(loading)), rejected: rejects && rejectedOf(rejects) }
+    const result = await finishTables(loading)
+    meter.finish(storedRows(loading))
+    return { ...result, rejected: rejects && rejectedOf(rejects) }
   } catch (error) {
     throw misfit(loading, error) ?? failureOf(error, place) ?? error
   }
