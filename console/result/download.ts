@@ -17,6 +17,8 @@ export const downloadFormats: readonly DownloadFormat[] = [
   { label: 'NDJSON', format: 'ndjson', extension: 'ndjson' },
   { label: 'GeoJSON', format: 'geojson', extension: 'geojson' },
   { label: 'GeoPackage', format: 'gpkg', extension: 'gpkg' },
+  { label: 'Shapefile', format: 'shp', extension: 'zip' },
+  { label: 'FlatGeobuf', format: 'fgb', extension: 'fgb' },
   { label: 'KML', format: 'kml', extension: 'kml' },
   { label: 'Excel', format: 'xlsx', extension: 'xlsx' },
   { label: 'SpatiaLite', format: 'spatialite', extension: 'sqlite' },

@@ -204,6 +204,35 @@ export type MeDocument = Readonly<{
   }>
 }>
 
+export type ListedTiles = Readonly<{
+  tiles: readonly Readonly<{
+    name: string
+    schema: string
+    geometry_type: string
+    /** Of its TileJSON. */
+    url: string
+  }>[]
+}>
+
+/** TileJSON 3.0.0. A JSON object as the comment of the table adds members, or changes them. */
+export type TileJson = Readonly<{
+  tilejson: '3.0.0'
+  name: string
+  description: string
+  scheme: 'xyz'
+  tiles: readonly string[]
+  vector_layers: readonly Readonly<{
+    id: string
+    fields: Readonly<Record<string, string>>
+    description: string
+  }>[]
+  /** West, south, east, north. */
+  bounds: readonly number[]
+  center: readonly number[]
+  minzoom: number
+  maxzoom: number
+}>
+
 /** What a person should know of an import. */
 export type ImportWarnings = Readonly<{
   renamed?: readonly string[]

@@ -52,6 +52,8 @@ export type Client = Readonly<{
   gone: AbortLike
   /** Where a long answer is written. */
   open: () => AnswerTarget
+  /** How rows are written, if not by the format of the query. */
+  format?: (() => RowFormat) | undefined
 }>
 
 /** Runs the query as the key's own role and answers with its rows. */
@@ -75,7 +77,7 @@ async function answerOnce(
   queries: Queries,
   principal: Principal,
   query: Query,
-  { gone, open }: Client,
+  { gone, open, format: ownFormat }: Client,
   total: PageTotal | undefined,
 ): Promise<Answer> {
   const { databases, columnLists, typeNames, parameterTypes, pastTriggers, maxRowBytes } = queries
@@ -86,7 +88,8 @@ async function answerOnce(
   const checkMade = principal.key.type === 'default' ? undefined : () => pastTriggers.check(principal)
   const limits = limitsOf(queries, principal)
   const makeFormat =
-    query.format === 'arrow' ? await arrowFormat(queries, principal, query, gone) : createFormat
+    ownFormat ??
+    (query.format === 'arrow' ? await arrowFormat(queries, principal, query, gone) : createFormat)
   return runAs(databases, principal, { kind: 'query', text: query.sql, limits, gone }, (run) => {
     const bind = params && binding(params, (oids) => parameterTypes.syntaxes(run.session.target, oids))
     const format = makeFormat(query)

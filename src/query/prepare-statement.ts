@@ -26,8 +26,8 @@ export function prepareStatement(query: Query): PreparedStatement {
   if (containsCopy(query.sql)) throw errors.copyElsewhere()
   if (query.counting) return countingStatement(query, query.counting)
   const paged = query.paging ? wrapForPaging(query.sql, query.paging) : query.sql
-  const select = () => (paged === query.sql ? selectOf(paged) : paged)
-  const text = query.format === 'geojson' ? wrapForGeojson(select(), query) : paged
+  const select = () => (paged === query.sql ? selectOf(paged, query.format) : paged)
+  const text = wrapForFormat(query, select) ?? paged
   const place = () => (text === query.sql ? asItIs : placeIn(text, query.sql))
   return { text, place, hintAround: hintAround(query), valueCount: query.params?.length }
 }
@@ -60,20 +60,29 @@ function countingStatement(query: Query, total: Total): PreparedStatement {
   return { text, place: () => placeIn(text, sql), hintAround: undefined, valueCount: params?.length }
 }
 
-function wrapForGeojson(select: string, { decimals, isLonLat }: Query): string {
-  const written = isLonLat ? inLonLat(`${geometryColumn}::postgis.geometry`) : geometryColumn
-  const geometry = `postgis.ST_AsGeoJSON(${written}, ${decimals}) AS ${geojsonColumn}`
-  return `SELECT ${geometry}, * FROM (\n${select}\n) AS cartage_features`
+function wrapForFormat({ format, decimals, hasWkb }: Query, select: () => string): string | undefined {
+  if (hasWkb === true) return `SELECT ${wkbColumns}, * FROM (\n${select()}\n) AS cartage_features`
+  if (hasWkb === false) return `SELECT * FROM (\n${select()}\n) AS cartage_rows`
+  if (format !== 'geojson') return undefined
+  const geometry = `postgis.ST_AsGeoJSON(${geometryColumn}, ${decimals}) AS ${geojsonColumn}`
+  return `SELECT ${geometry}, * FROM (\n${select()}\n) AS cartage_features`
 }
 
 /** A geometry without a reference system stays as it is. */
-const inLonLat = (geometry: string) =>
-  `CASE WHEN postgis.ST_SRID(${geometry}) IN (0, 4326) THEN ${geometry} ELSE postgis.ST_Transform(${geometry}, 4326) END`
+function inLonLat(geometry: string): string {
+  return `CASE WHEN postgis.ST_SRID(${geometry}) IN (0, 4326) THEN ${geometry} ELSE postgis.ST_Transform(${geometry}, 4326) END`
+}
 
-function selectOf(text: string): string {
+const castGeometry = `${geometryColumn}::postgis.geometry`
+const wkbColumns = [
+  `pg_catalog.encode(postgis.ST_AsBinary(${inLonLat(castGeometry)}, 'NDR'), 'hex') AS cartage_wkb`,
+  `CASE WHEN postgis.ST_IsEmpty(${castGeometry}) THEN 'e' WHEN postgis.ST_HasArc(${castGeometry}) THEN 'a' ELSE '' END AS cartage_traits`,
+].join(', ')
+
+function selectOf(text: string, format: string): string {
   const statement = pageableStatement(text)
   if (statement) return statement.text
-  if (parseStatements(text).ok) throw errors.badRequest('The format geojson needs a single SELECT')
+  if (parseStatements(text).ok) throw errors.badRequest(`The format ${format} needs a single SELECT`)
   // Let PostgreSQL itself report what is wrong with it.
   return text
 }
@@ -99,7 +108,8 @@ function countCharacters(text: string, end = text.length): number {
   return count
 }
 
-function hintAround({ paging, format }: Query): string | undefined {
+function hintAround({ paging, format, hasWkb }: Query): string | undefined {
   if (paging?.orderBy !== undefined) return 'order_by must be the name of a column of the result'
+  if (hasWkb !== undefined) return `The format ${format} needs a single SELECT`
   return format === 'geojson' ? `The format geojson needs a geometry column ${geometryColumn}` : undefined
 }

@@ -11,8 +11,8 @@ export type Query = Readonly<{
   skippedFields: ReadonlySet<string>
   /** Decimal digits of GeoJSON coordinates. */
   decimals: number
-  /** GeoJSON coordinates are longitude and latitude, whatever the reference system. */
-  isLonLat?: boolean | undefined
+  /** Two columns come first: the_geom in longitude and latitude as hexadecimal WKB, and `e` if it is empty, `a` if it has arcs. */
+  hasWkb?: boolean | undefined
   /** Without extension; undefined if the client did not ask for a file. */
   filename: string | undefined
   /** Tell the number of rows on all pages. */

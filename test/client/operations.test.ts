@@ -7,7 +7,15 @@ import { clientOf } from '../support/keys/client-of.ts'
 import { randomName, setup } from '../support/service/setup.ts'
 
 /** Another way to the same answer; the client needs one. */
-const others = ['readJobByV4', 'cancelJobByV4', 'copyTo', 'queryByGet', 'whoAmIByV3', 'downloadCommandLine']
+const others = [
+  'readJobByV4',
+  'cancelJobByV4',
+  'copyTo',
+  'queryByGet',
+  'readTileSource',
+  'whoAmIByV3',
+  'downloadCommandLine',
+]
 
 test('the client has a function for every operation of the service', async () => {
   const folder = new URL('../../src/client/', import.meta.url)

@@ -107,6 +107,8 @@ const looks = {
   ndjson: { type: 'application/x-ndjson', start: '' },
   arrow: { type: 'application/vnd.apache.arrow.stream', start: '' },
   gpkg: { type: 'application/geopackage+sqlite3', start: '' },
+  shp: { type: 'application/zip', start: '' },
+  fgb: { type: 'application/vnd.flatgeobuf', start: '' },
   kml: { type: 'application/vnd.google-earth.kml+xml', start: '' },
   xlsx: { type: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet', start: '' },
   spatialite: { type: 'application/vnd.sqlite3', start: '' },

@@ -5,24 +5,28 @@ import { join } from 'node:path'
 import type { Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import type { Principal } from '../../auth/account.ts'
+import { ConversionError } from '../../convert/convert-rows.ts'
 import { type ConverterState, openConverter } from '../../convert/converter.ts'
-import {
-  ConversionError,
-  type GdalFormat,
-  gdalFormats,
-  rowsFile,
-  writeFile,
-} from '../../convert/write-file.ts'
+import { type GdalFormat, gdalFormats, rowsFile } from '../../convert/gdal-formats.ts'
+import { writeFile } from '../../convert/write-file.ts'
 import { AppError, errors } from '../../errors.ts'
 import { isAlive } from '../../postgres/cluster/processes.ts'
 import type { AbortLike } from '../../postgres/pools/interruption.ts'
 import { Slots } from '../../postgres/pools/slots.ts'
 import { answerQuery, type Queries } from '../../query/answer-query.ts'
+import { FileRows } from '../../query/files/file-rows.ts'
+import { fileRules } from '../../query/files/file-rules.ts'
 import type { Query } from '../../query/query.ts'
-import { pageableStatement } from '../../sql/query-kind.ts'
 
 /** A file that is deleted already: it is gone when it is closed. */
-export type SpooledFile = Readonly<{ bytes: number; stream: () => NodeJS.ReadableStream }>
+export type SpooledFile = Readonly<{
+  bytes: number
+  stream: () => NodeJS.ReadableStream
+  /** What the file does not hold as the query had it. */
+  warnings: readonly string[]
+}>
+
+type FileQuery = Query & { format: GdalFormat }
 
 /** Files that GDAL writes from the rows of a query, two at a time in a process and one for each account. */
 export class FileAnswers {
@@ -39,7 +43,7 @@ export class FileAnswers {
   async make(
     queries: Queries,
     principal: Principal,
-    query: Query & { format: GdalFormat },
+    query: FileQuery,
     gone: AbortLike,
   ): Promise<SpooledFile> {
     this.#converter ??= findConverter(this.#isUnprotected)
@@ -54,15 +58,17 @@ export class FileAnswers {
     })
     const ending = stopAfter(limitMs, gone)
     try {
-      await spoolRows(queries, principal, query, ending.signal, join(directory, rowsFile))
+      const spool = join(directory, rowsFile)
+      const { warnings, ...table } = await spoolRows(queries, principal, query, ending.signal, spool)
       const path = await writeFile({
         ...converter,
         directory,
         format: query.format,
+        table,
         layer: layerOf(query.filename),
         signal: ending.signal,
       })
-      return await openSpooled(path)
+      return { ...(await openSpooled(path)), warnings }
     } catch (error) {
       if (ending.isOver()) throw errors.conversionFailed(query.format, 'it took longer than 10 minutes')
       if (!(error instanceof ConversionError)) throw error
@@ -94,24 +100,23 @@ async function removeOrphans(): Promise<void> {
   }
 }
 
-/** Writes the rows as GeoJSON, which keeps numbers, booleans, NULL and dates apart. */
+/** Writes the rows as CSV for GDAL. */
 async function spoolRows(
   queries: Queries,
   principal: Principal,
-  query: Query & { format: GdalFormat },
+  query: FileQuery,
   signal: AbortSignal,
   path: string,
-): Promise<void> {
-  const rows: Query = { ...query, format: 'geojson', decimals: 15, isLonLat: true }
+): Promise<ReturnType<FileRows['table']>> {
+  const { needsGeometry } = gdalFormats[query.format]
+  const spool = (hasGeometry: boolean) => writeRows(queries, principal, query, hasGeometry, signal, path)
+  if (fileRules[query.format].geometry === 'none') return spool(false)
   try {
-    await writeRows(queries, principal, rows, signal, path)
+    return await spool(true)
   } catch (error) {
     if (!isWithoutGeometry(error)) throw error
-    const { needsGeometry } = gdalFormats[query.format]
     if (needsGeometry) throw errors.badRequest(`The format ${query.format} needs a geometry column the_geom`)
-    const select = pageableStatement(query.sql)?.text ?? query.sql
-    const sql = `SELECT NULL::postgis.geometry AS the_geom, * FROM (\n${select}\n) AS cartage_rows`
-    await writeRows(queries, principal, { ...rows, sql }, signal, path)
+    return spool(false)
   }
 }
 
@@ -122,25 +127,34 @@ const isWithoutGeometry = (error: unknown) =>
 async function writeRows(
   queries: Queries,
   principal: Principal,
-  query: Query,
+  query: FileQuery,
+  hasGeometry: boolean,
   signal: AbortSignal,
   path: string,
-): Promise<void> {
+): Promise<ReturnType<FileRows['table']>> {
   const file = createWriteStream(path, { signal })
   const written = finished(file)
   written.catch(() => undefined)
   let isOpen = false
-  const target = () => {
+  const open = () => {
     isOpen = true
     return { sink: limited(file), wait: noWait }
   }
+  const { format, skippedFields } = query
+  let rows: FileRows | undefined
+  const newRows = () => {
+    rows = new FileRows({ format, hasGeometry, skippedFields })
+    return rows
+  }
   try {
-    const answer = await answerQuery(queries, principal, query, { gone: signal as AbortLike, open: target })
+    const client = { gone: signal as AbortLike, open, format: newRows }
+    const answer = await answerQuery(queries, principal, { ...query, hasWkb: hasGeometry }, client)
     if (!isOpen) file.end(answer ?? '', 'latin1')
     await written
+    return rows!.table()
   } catch (error) {
     file.destroy()
-    throw file.bytesWritten > maxBytes ? tooLarge(query.format) : error
+    throw file.bytesWritten > maxBytes ? tooLarge(format) : error
   }
 }
 
@@ -154,7 +168,7 @@ function limited(file: Writable & { bytesWritten: number }): Writable {
 
 const tooLarge = (format: string) => errors.conversionFailed(format, 'the rows take more than 2 GB')
 
-async function openSpooled(path: string): Promise<SpooledFile> {
+async function openSpooled(path: string): Promise<Omit<SpooledFile, 'warnings'>> {
   const file = await open(path)
   const { size } = await file.stat()
   return { bytes: size, stream: () => file.createReadStream({ highWaterMark: 256 * 1024 }) }

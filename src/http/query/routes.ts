@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises'
 import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { fileFormats, type SqlFormat } from '../../contract/formats.ts'
-import { type GdalFormat, gdalFormats } from '../../convert/write-file.ts'
+import { type GdalFormat, gdalFormats } from '../../convert/gdal-formats.ts'
 import { answerQuery } from '../../query/answer-query.ts'
 import { countRows } from '../../query/count-rows.ts'
 import type { Query } from '../../query/query.ts'
@@ -17,6 +17,7 @@ import { clientWait } from '../middleware/download/client-wait.ts'
 import { breakOff, hijacked } from '../middleware/download/raw-answer.ts'
 import { encodedInto } from '../middleware/download/send-encoded.ts'
 import { refuseRepeated } from '../middleware/idempotency-key.ts'
+import { warningsHeader } from '../middleware/warnings-header.ts'
 import type { Services } from '../services.ts'
 import { FileAnswers, type SpooledFile } from './file-answer.ts'
 import { readFields } from './multipart.ts'
@@ -83,6 +84,7 @@ const isGdalQuery = (query: Query): query is Query & { format: GdalFormat } => i
 /** Not compressed: most of these formats are, or are read at random places. */
 async function sendFile(reply: FastifyReply, query: Query, file: SpooledFile, idleMs: number): Promise<void> {
   reply.header('content-length', file.bytes)
+  if (file.warnings.length > 0) reply.header('warnings', warningsHeader(file.warnings))
   const wait = clientWait(reply.raw, idleMs)
   wait.begin(() => breakOff(reply.raw))
   try {
@@ -140,6 +142,8 @@ const contentTypes: Record<SqlFormat, string> = {
   ndjson: 'application/x-ndjson; charset=utf-8',
   arrow: 'application/vnd.apache.arrow.stream',
   gpkg: 'application/geopackage+sqlite3',
+  shp: 'application/zip',
+  fgb: 'application/vnd.flatgeobuf',
   kml: 'application/vnd.google-earth.kml+xml',
   xlsx: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
   spatialite: 'application/vnd.sqlite3',

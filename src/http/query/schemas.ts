@@ -83,6 +83,10 @@ const responses = {
     description: 'The rows, in the format asked for. Compressed by Accept-Encoding, unless they are few.',
     headers: {
       'X-Total-Rows': { type: 'integer', description: 'Rows on all pages, if the request has total' },
+      Warnings: {
+        type: 'string',
+        description: 'What a file does not hold as the query had it: a JSON array of sentences',
+      },
     },
     content: {
       'application/json': { schema: { anyOf: [rows, features] } },

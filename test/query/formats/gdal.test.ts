@@ -101,12 +101,183 @@ test('geometries are in longitude and latitude, whatever their reference system'
   }
 })
 
-test('a whole number that the file cannot hold is an error, not another number', async (t) => {
+const warningsOf = (answer: Response) => JSON.parse(answer.headers.get('warnings') ?? '[]') as string[]
+
+async function errorOf(answer: Response) {
+  const { code, error } = (await answer.json()) as { code: string; error: string[] }
+  return [answer.status, code, ...error]
+}
+
+test('a whole number that the file has no number for is text, with a warning', async (t) => {
   const { user } = await setup(t)
-  for (const format of ['gpkg', 'xlsx', 'spatialite']) {
-    const answer = await ask(user, format, 'select 123456789012345678901234567890 as n')
-    const { code } = (await answer.json()) as { code: string }
-    assert.deepEqual([answer.status, code], [400, 'conversion-failed'], format)
+  for (const format of ['gpkg', 'xlsx', 'spatialite'] as const) {
+    const answer = await ask(user, format, 'select 1 as i, 123456789012345678901234567890 as n')
+    assert.deepEqual(warningsOf(answer), [`column n is text: ${format} has no number for all its digits`])
+    const [row] = await readBack(t, answer, files[format])
+    assert.equal(row!.properties.n, '123456789012345678901234567890', format)
+  }
+})
+
+test('digits that a number does not hold are rounded with a warning, and all others are kept', async (t) => {
+  const { user } = await setup(t)
+  const q = `select 1 as i, 0.1::numeric as kept, 1.23456789012345678901::numeric as n, 0.30000000000000004::float8 as f
+    union all select 2, 2.25, 7, 1e300`
+  for (const format of ['gpkg', 'spatialite'] as const) {
+    const answer = await ask(user, format, q)
+    assert.deepEqual(warningsOf(answer), [
+      'column n: 1 value, the first in row 1, rounded to the digits of a number with 64 bits',
+    ])
+    const path = await save(t, answer, files[format])
+    const kept = await select(path, 'select f = 0.1 + 0.2 and f <> 0.3 and kept = 0.1 as kept from rows')
+    assert.equal(kept[0], '1')
+  }
+  const excel = await ask(user, 'xlsx', q)
+  assert.deepEqual(warningsOf(excel), [
+    'column n: 1 value, the first in row 1, rounded to 15 digits',
+    'column f: 1 value, the first in row 1, rounded to 15 digits',
+  ])
+  const [placemark] = await readBack(
+    t,
+    await ask(user, 'kml', `select q.*, 'POINT(1 2)'::geometry as the_geom from (${q}) as q`),
+    'kml',
+  )
+  assert.equal(placemark!.properties.n, '1.23456789012345678901')
+  assert.equal(placemark!.properties.f, '0.30000000000000004')
+})
+
+test('times are cut to milliseconds with a warning, where the format has no more', async (t) => {
+  const { user } = await setup(t)
+  const q = `select timestamptz '2026-01-31 10:00:59.999999+00' as at, timestamp '2026-01-31 10:00:00.5' as local,
+    date '2026-01-31' as day, 'POINT(1 2)'::geometry as the_geom`
+  for (const format of ['gpkg', 'spatialite'] as const) {
+    const answer = await ask(user, format, q)
+    assert.deepEqual(warningsOf(answer), ['column at: 1 value, the first in row 1, cut to milliseconds'])
+    const [{ properties }] = (await readBack(t, answer, files[format])) as [Feature]
+    assert.match(String(properties.at), /10:00:59\.999(Z|\+00)?$/)
+    assert.match(String(properties.local), /10:00:00\.5(00)?(Z|\+00)?$/)
+    assert.match(String(properties.day), /^2026[-/]01[-/]31$/)
+  }
+  const [{ properties }] = (await readBack(t, await ask(user, 'kml', q), 'kml')) as [Feature]
+  assert.equal(properties.at, '2026-01-31T10:00:59.999999Z')
+})
+
+test('geometries keep their dimensions, curves, emptiness and every bit of their coordinates', async (t) => {
+  const { user } = await setup(t)
+  const shapes = [
+    'POINT EMPTY',
+    'POINT M (1 2 3)',
+    'POINT(0.1 0.30000000000000004)',
+    'CIRCULARSTRING(0 0,1 1,2 0)',
+  ]
+  const values = shapes.map((shape, at) => `(${at + 1}, 'SRID=4326;${shape}'::geometry)`).join(', ')
+  const q = `select * from (values ${values}) as v (cartodb_id, the_geom) order by 1`
+  const answer = await ask(user, 'gpkg', q)
+  assert.deepEqual(warningsOf(answer), [])
+  const path = await save(t, answer, 'gpkg')
+  const { rows } = await user.sql(
+    `select upper(encode(st_asbinary(the_geom), 'hex')) as wkb from (${q}) as q`,
+  )
+  const wkbs = await select(path, 'select hex(st_asbinary(the_geom)) as wkb from rows order by cartodb_id')
+  assert.deepEqual(
+    wkbs.slice(0, 3),
+    rows.slice(0, 3).map(({ wkb }: { wkb: string }) => wkb),
+  )
+  const { stdout } = await promisify(execFile)('ogrinfo', ['-q', path, 'rows', '-fid', '4'])
+  assert.match(stdout, /CIRCULARSTRING \(0 0,1 1,2 0\)/)
+})
+
+async function save(t: Parameters<typeof readBack>[0], answer: Response, extension: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'read-back-'))
+  t.after(() => rm(folder, { recursive: true, force: true }))
+  const path = join(folder, `file.${extension}`)
+  await writeFile(path, Buffer.from(await answer.arrayBuffer()))
+  return path
+}
+
+/** The only column of a query in GDAL's SQL on a file. */
+async function select(path: string, sql: string): Promise<string[]> {
+  const args = ['-f', 'CSV', '/vsistdout/', path, '-dialect', 'SQLITE', '-sql', sql]
+  const { stdout } = await promisify(execFile)('ogr2ogr', args)
+  return stdout
+    .trimEnd()
+    .split('\n')
+    .slice(1)
+    .map((line) => line.replace(/,$|"/g, ''))
+}
+
+test('a value that a format cannot hold is an error with row and column', async (t) => {
+  const { user } = await setup(t)
+  const cases = [
+    ['gpkg', `select 'NaN'::float8 as n`, 'the number NaN in column n, row 1'],
+    [
+      'gpkg',
+      `select i, case i when 2 then 'infinity' else now() end as at from generate_series(1, 3) as i`,
+      'the timestamptz infinity in column at, row 2',
+    ],
+    ['spatialite', `select '0044-03-15 BC'::date as day`, 'the date 0044-03-15 BC in column day, row 1'],
+    [
+      'spatialite',
+      `select 'CIRCULARSTRING(0 0,1 1,2 0)'::geometry as the_geom`,
+      'a CIRCULARSTRING with curves or triangles in column the_geom, row 1',
+    ],
+    ['kml', `select 'POINT EMPTY'::geometry as the_geom`, 'an empty geometry in column the_geom, row 1'],
+    ['kml', `select 'POINT M (1 2 3)'::geometry as the_geom`, 'a geometry with M in column the_geom, row 1'],
+    ['xlsx', `select E'a\x01b' as t`, 'a control character in column t, row 1'],
+    ['xlsx', `select repeat('a', 32768) as t`, 'a text of more than 32767 characters in column t, row 1'],
+    ['gpkg', `select 1 as "a\nb"`, 'the column name a\nb'],
+  ] as const
+  for (const [format, q, what] of cases)
+    assert.deepEqual(await errorOf(await ask(user, format, q)), [
+      400,
+      'value-unfit',
+      `The format ${format} cannot hold ${what}`,
+    ])
+  assert.deepEqual(await spooled(), [])
+})
+
+test('texts are kept as they are: empty, NULL, like dates, with quotes and lines', async (t) => {
+  const { user } = await setup(t)
+  const texts = ['', null, '2026-01-31', ' x ', 'a "b", c', 'two\nlines', '\\', '001', 'Ærø 日本']
+  const values = texts.map((text, at) => `(${at}, ${text === null ? 'null' : `'${text}'`})`).join(', ')
+  const q = `select n, t from (values ${values}) as v (n, t) order by n`
+  for (const format of ['gpkg', 'spatialite'] as const) {
+    const features = await readBack(t, await ask(user, format, q), files[format])
+    assert.deepEqual(
+      features.map(({ properties }) => properties.t),
+      texts,
+      format,
+    )
+  }
+})
+
+test('two columns of one name are two columns of the file, with a warning', async (t) => {
+  const { user } = await setup(t)
+  for (const format of ['gpkg', 'xlsx', 'spatialite'] as const) {
+    const answer = await ask(user, format, `select 1 as a, 'x' as a, 2 as "A", 3 as wkt, 4 as "na""me"`)
+    assert.deepEqual(warningsOf(answer), ['column a is named a_1', 'column A is named A_2'])
+    const [row] = await readBack(t, answer, files[format])
+    assert.deepEqual(row!.properties, { a: 1, a_1: 'x', A_2: 2, wkt: 3, 'na"me': 4 }, format)
+  }
+  const excel = await ask(user, 'xlsx', `select 1 as a, 'POINT(1 2)'::geometry as the_geom`)
+  assert.deepEqual(warningsOf(excel), ['xlsx has no geometries: the_geom is left out'])
+})
+
+test('the ids of a file are cartodb_id if it is unique, and a column like others if not', async (t) => {
+  const { user } = await setup(t)
+  for (const format of ['gpkg', 'spatialite'] as const) {
+    const ids = async (value: string) => {
+      const q = `select ${value} as cartodb_id, i as fid, i as ogc_fid from generate_series(1, 2) as i`
+      const path = await save(t, await ask(user, format, q), files[format])
+      const { stdout } = await promisify(execFile)('ogrinfo', ['-so', path, 'rows'])
+      return [
+        /^FID Column = (.*)$/m.exec(stdout)?.[1],
+        await select(path, `select coalesce(cartodb_id || '', 'null') as id from rows`),
+      ]
+    }
+    const usual = format === 'gpkg' ? 'fid_1' : 'ogc_fid_1'
+    assert.deepEqual(await ids('i * 10'), ['cartodb_id', ['10', '20']], format)
+    assert.deepEqual(await ids('7'), [usual, ['7', '7']], format)
+    assert.deepEqual(await ids('null::int'), [usual, ['null', 'null']], format)
   }
 })
 

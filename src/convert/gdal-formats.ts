@@ -1,0 +1,61 @@
+import type { Gdal } from './gdal.ts'
+import type { ConverterLimits, SandboxKind } from './sandbox.ts'
+
+/** A format that GDAL writes. */
+export type GdalFormat = keyof typeof gdalFormats
+
+/** Its driver and options, and how its files end. `needsGeometry`: it has no rows without one. `fid`: its column of ids. */
+export const gdalFormats = {
+  gpkg: { driver: 'GPKG', options: [], extension: 'gpkg', needsGeometry: false, fid: 'fid' },
+  kml: { driver: 'LIBKML', options: [], extension: 'kml', needsGeometry: true, fid: undefined },
+  xlsx: { driver: 'XLSX', options: [], extension: 'xlsx', needsGeometry: false, fid: undefined },
+  spatialite: {
+    driver: 'SQLite',
+    options: ['-dsco', 'SPATIALITE=YES', '-lco', 'LAUNDER=NO'],
+    extension: 'sqlite',
+    needsGeometry: false,
+    fid: 'ogc_fid',
+  },
+  fgb: { driver: 'FlatGeobuf', options: [], extension: 'fgb', needsGeometry: true, fid: undefined },
+  shp: { driver: 'ESRI Shapefile', options: [], extension: 'zip', needsGeometry: true, fid: undefined },
+} as const
+
+/** The file that the rows are written to first, in the directory of the conversion: CSV. */
+export const rowsFile = 'input.csv'
+
+/** A column of the rows, as GDAL's CSV driver shall read it. */
+export type TableColumn = Readonly<{
+  /** Without control characters. */
+  name: string
+  source: string
+  type: 'Integer' | 'Integer64' | 'Real' | 'Integer(Boolean)' | 'Date' | 'DateTime' | 'String'
+  /** Its values have one more character in front, so that an empty text is not NULL. */
+  isPrefixed: boolean
+  /** Of a field with a fixed length: characters, and digits behind the point. */
+  width?: number | undefined
+  decimals?: number | undefined
+}>
+
+export type FileTable = Readonly<{
+  columns: readonly TableColumn[]
+  hasGeometry: boolean
+  /** Such as `pointz`, from the column `kind` of the rows. */
+  kinds: readonly string[]
+  /** A column of whole numbers without NULL, which may be the ids of the file. */
+  idColumn: string | undefined
+  /** A text to go with the file, if there is room for one. */
+  notes?: string | undefined
+}>
+
+export type Conversion = Readonly<{
+  gdal: Gdal
+  sandbox: SandboxKind
+  /** Private to this conversion: it has `rowsFile`, and gets the result. */
+  directory: string
+  format: GdalFormat
+  table: FileTable
+  /** A name of ours: letters, digits and underscores. */
+  layer: string
+  limits: ConverterLimits
+  signal: AbortSignal
+}>

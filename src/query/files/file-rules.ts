@@ -1,0 +1,89 @@
+import type { GdalFormat } from '../../convert/gdal-formats.ts'
+
+/** What a format of GDAL can hold. All else is refused, or told in a warning. */
+export type FileRules = Readonly<{
+  /** `none`: the file has no geometries. */
+  geometry: 'any' | 'none'
+  curves: boolean
+  measures: boolean
+  /** POINT EMPTY and the like. */
+  empties: boolean
+  /** Rows without a geometry. */
+  nulls: boolean
+  collections: boolean
+  /** All geometries have the same dimensions. */
+  oneDimension: boolean
+  /**
+   * `double`: what a number of 64 bits holds. `digits15`: 15 digits. `dbf`: digits in a field of 24 characters. `text`: all
+   * digits.
+   */
+  numbers: 'double' | 'digits15' | 'dbf' | 'text'
+  /** Times have milliseconds, or are texts. */
+  times: 'milliseconds' | 'text'
+  dates: 'date' | 'text'
+  /** Empty texts, and spaces at the end of texts. */
+  blanks: boolean
+  /** Longer texts are cut, with a warning. */
+  cutBytes?: number
+  /** Longer texts are refused. */
+  maxCharacters?: number
+  /** It is XML: no control characters. */
+  isXml: boolean
+  maxRows?: number
+  maxColumns?: number
+  /** Of the name of a column. */
+  nameBytes?: number
+}>
+
+const usual: FileRules = {
+  geometry: 'any',
+  curves: true,
+  measures: true,
+  empties: true,
+  nulls: true,
+  collections: true,
+  oneDimension: false,
+  numbers: 'double',
+  times: 'milliseconds',
+  dates: 'date',
+  blanks: true,
+  isXml: false,
+}
+
+export const fileRules: Record<GdalFormat, FileRules> = {
+  gpkg: usual,
+  spatialite: { ...usual, curves: false },
+  kml: {
+    ...usual,
+    curves: false,
+    measures: false,
+    empties: false,
+    numbers: 'text',
+    times: 'text',
+    dates: 'text',
+    isXml: true,
+  },
+  xlsx: {
+    ...usual,
+    geometry: 'none',
+    numbers: 'digits15',
+    isXml: true,
+    maxCharacters: 32_767,
+    maxRows: 1_048_575,
+    maxColumns: 16_384,
+  },
+  // GDAL leaves out rows without a geometry.
+  fgb: { ...usual, empties: false, nulls: false, oneDimension: true },
+  shp: {
+    ...usual,
+    curves: false,
+    empties: false,
+    collections: false,
+    numbers: 'dbf',
+    times: 'text',
+    blanks: false,
+    cutBytes: 254,
+    maxColumns: 255,
+    nameBytes: 10,
+  },
+}

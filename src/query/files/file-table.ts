@@ -1,0 +1,113 @@
+import type { FileTable, TableColumn } from '../../convert/gdal-formats.ts'
+import type { FileColumn, Seen } from './file-columns.ts'
+import type { FileRules } from './file-rules.ts'
+
+type SeenRows = Readonly<{
+  columns: readonly FileColumn[]
+  kinds: readonly string[]
+  hasGeometry: boolean
+  hidesGeometry: boolean
+}>
+
+/** The table for the converter, and what the file does not hold as the query had it. */
+export function tableOf(
+  format: string,
+  rules: FileRules,
+  { columns, kinds, hasGeometry, hidesGeometry }: SeenRows,
+): FileTable & Readonly<{ warnings: readonly string[] }> {
+  for (const column of columns) if (rules.numbers === 'dbf') fitField(column)
+  const id = columns.find(({ name, kind }) => name === 'cartodb_id' && (kind === 'short' || kind === 'whole'))
+  const warnings = [
+    ...(hidesGeometry ? [`${format} has no geometries: the_geom is left out`] : []),
+    ...columns.flatMap((column) => warningsOf(format, column, rules)),
+  ]
+  return {
+    columns: columns.map((column, at) => tableColumn(column, at, rules)),
+    hasGeometry,
+    kinds,
+    idColumn: id && id.nulls === 0 && !id.isText ? id.name : undefined,
+    notes: notesOf(columns, warnings),
+    warnings,
+  }
+}
+
+/** The list of names that became shorter, and all warnings. */
+function notesOf(columns: readonly FileColumn[], warnings: readonly string[]): string | undefined {
+  const renamed = columns.filter(({ name, queryName }) => name !== queryName)
+  if (renamed.length === 0 && warnings.length === 0) return undefined
+  const names = renamed.map(({ name, queryName }) => `${name}\t${queryName}`)
+  return [...names, ...(names.length > 0 && warnings.length > 0 ? [''] : []), ...warnings, ''].join('\n')
+}
+
+/** Chooses the digits behind the point of a field of DBF, which has 24 characters. */
+function fitField(column: FileColumn): void {
+  if (column.kind !== 'float' && column.kind !== 'numeric') return
+  const room = Math.min(mostDecimals, fieldWidth - 2 - column.wholeDigits)
+  if (room < 0) column.isText = true
+  else if (column.decimals > room) column.isCutShort = true
+  column.decimals = Math.max(0, room)
+}
+
+const fieldWidth = 24
+const mostDecimals = 15
+const textWidth = 254
+
+function tableColumn(column: FileColumn, at: number, rules: FileRules): TableColumn {
+  const { name, kind } = column
+  const type = typeOf(column, rules)
+  return { name, source: `c${at}`, isPrefixed: kind === 'text', type, ...fieldOf(column, type, rules) }
+}
+
+function fieldOf({ kind, longestBytes, decimals }: FileColumn, type: TableColumn['type'], rules: FileRules) {
+  if (rules.numbers !== 'dbf') return {}
+  if (type === 'Real') return { width: fieldWidth, decimals }
+  // A time has some characters more than PostgreSQL's text.
+  const longest = longestBytes + (kind.startsWith('timestamp') ? 8 : 0)
+  return type === 'String' ? { width: Math.max(1, Math.min(textWidth, longest)) } : {}
+}
+
+function typeOf({ kind, isText }: FileColumn, rules: FileRules): TableColumn['type'] {
+  if (isText) return 'String'
+  switch (kind) {
+    case 'short':
+      return 'Integer'
+    case 'whole':
+      return rules.numbers === 'text' ? 'String' : 'Integer64'
+    case 'float':
+    case 'numeric':
+      return rules.numbers === 'text' ? 'String' : 'Real'
+    case 'boolean':
+      return 'Integer(Boolean)'
+    case 'date':
+      return rules.dates === 'text' ? 'String' : 'Date'
+    case 'timestamp':
+    case 'timestamptz':
+      return rules.times === 'text' ? 'String' : 'DateTime'
+    default:
+      return 'String'
+  }
+}
+
+function warningsOf(format: string, column: FileColumn, rules: FileRules): string[] {
+  const { name, queryName, kind, isText, rounded, cut, blank } = column
+  const warnings: string[] = []
+  if (name !== queryName) warnings.push(`column ${queryName} is named ${name}`)
+  if (isText && kind !== 'date' && !kind.startsWith('timestamp'))
+    warnings.push(`column ${name} is text: ${format} has no number for all its digits`)
+  else if (rounded.count > 0) {
+    const digits = rules.numbers === 'digits15' ? '15 digits' : 'the digits of a number with 64 bits'
+    warnings.push(`column ${name}: ${values(rounded)} rounded to ${digits}`)
+  }
+  if (column.isCutShort && !isText)
+    warnings.push(`column ${name}: values rounded to ${column.decimals} digits behind the point`)
+  if (blank.count > 0)
+    warnings.push(`column ${name}: ${values(blank)} lost: ${format} has no empty texts or spaces at the end`)
+  if (cut.count > 0) {
+    const length = kind === 'text' ? `${rules.cutBytes} bytes` : 'milliseconds'
+    warnings.push(`column ${name}: ${values(cut)} cut to ${length}`)
+  }
+  return warnings
+}
+
+const values = ({ count, row }: Seen) =>
+  `${count} ${count === 1 ? 'value' : 'values'}, the first in row ${row},`
