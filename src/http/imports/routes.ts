@@ -1,6 +1,6 @@
 import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Principal } from '../../auth/account.ts'
+import type { Account, Principal } from '../../auth/account.ts'
 import type { Identification } from '../../auth/identify.ts'
 import type { ImportDocument } from '../../contract/documents.ts'
 import { AppError, errors } from '../../errors.ts'
@@ -8,13 +8,14 @@ import { checkOwnership, checkRights } from '../../imports/check-rights.ts'
 import { checkUrl } from '../../imports/download/download-file.ts'
 import { fileKinds, kindByName } from '../../imports/files/file-kinds.ts'
 import type { ImportRecord } from '../../imports/import-record.ts'
-import { findImport, listImports } from '../../imports/import-store.ts'
+import { findImport, isAtWork, listImports } from '../../imports/import-store.ts'
 import { removeFolder } from '../../imports/spool.ts'
 import { submitImport } from '../../imports/submit-import.ts'
 import { wantedTable } from '../../imports/wanted-table.ts'
 import { cancelJob } from '../../jobs/cancel-job.ts'
 import { findJob } from '../../jobs/job-store.ts'
 import { loadGrammar } from '../../sql/grammar.ts'
+import { poll } from '../../waiting/poll.ts'
 import { answerWhileUploading } from '../copy/answer-while-uploading.ts'
 import { holdContinue } from '../copy/expect-continue.ts'
 import { locationOf } from '../middleware/address.ts'
@@ -189,6 +190,18 @@ async function ownImport(
   return { id, record }
 }
 
+/** A worker sees within a second that the import was cancelled. One that was killed meanwhile says nothing more. */
+async function untilLeft(
+  control: Services['databases']['control'],
+  account: Account,
+  id: string,
+): Promise<void> {
+  const hasLeft = async () => ((await isAtWork(control, account, id)) ? undefined : true)
+  await poll(hasLeft, { everyMs: 50, timeoutMs: leaveMs })
+}
+
+const leaveMs = 10_000
+
 async function cancel(services: Services, request: FastifyRequest): Promise<ImportDocument> {
   const { databases, imports } = services
   const principal = await reader(services, request)
@@ -198,6 +211,7 @@ async function cancel(services: Services, request: FastifyRequest): Promise<Impo
     const ended = await findJob(databases.control, principal.account, id)
     throw ended ? errors.importFinished(ended.status === 'done' ? 'complete' : 'failed') : error
   })
+  await untilLeft(databases.control, principal.account, id)
   await imports.forget(id)
   return importDocument(principal.account, job, record)
 }
