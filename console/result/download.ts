@@ -22,6 +22,7 @@ export const downloadFormats: readonly DownloadFormat[] = [
   { label: 'KML', format: 'kml', extension: 'kml' },
   { label: 'Excel', format: 'xlsx', extension: 'xlsx' },
   { label: 'SpatiaLite', format: 'spatialite', extension: 'sqlite' },
+  { label: 'Parquet', format: 'parquet', extension: 'parquet' },
   { label: 'Arrow', format: 'arrow', extension: 'arrow' },
   { label: 'CSV (COPY)', copy: '(format csv, header)', extension: 'csv' },
   { label: 'Text (COPY)', copy: '(format text)', extension: 'txt' },

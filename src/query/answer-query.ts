@@ -89,7 +89,9 @@ async function answerOnce(
   const limits = limitsOf(queries, principal)
   const makeFormat =
     ownFormat ??
-    (query.format === 'arrow' ? await arrowFormat(queries, principal, query, gone) : createFormat)
+    (query.format === 'arrow' || query.format === 'parquet'
+      ? await arrowFormat(queries, principal, query, gone)
+      : createFormat)
   return runAs(databases, principal, { kind: 'query', text: query.sql, limits, gone }, (run) => {
     const bind = params && binding(params, (oids) => parameterTypes.syntaxes(run.session.target, oids))
     const format = makeFormat(query)

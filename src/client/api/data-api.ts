@@ -106,6 +106,7 @@ const looks = {
   csv: { type: 'text/csv', start: '' },
   ndjson: { type: 'application/x-ndjson', start: '' },
   arrow: { type: 'application/vnd.apache.arrow.stream', start: '' },
+  parquet: { type: 'application/vnd.apache.parquet', start: '' },
   gpkg: { type: 'application/geopackage+sqlite3', start: '' },
   shp: { type: 'application/zip', start: '' },
   fgb: { type: 'application/vnd.flatgeobuf', start: '' },

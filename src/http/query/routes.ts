@@ -21,6 +21,7 @@ import { warningsHeader } from '../middleware/warnings-header.ts'
 import type { Services } from '../services.ts'
 import { FileAnswers, type SpooledFile } from './file-answer.ts'
 import { readFields } from './multipart.ts'
+import { ParquetAnswers } from './parquet-answer.ts'
 import { readQuery, refuseBrokenParams } from './request.ts'
 import { queryByGetSchema, queryByPostSchema } from './schemas.ts'
 
@@ -32,6 +33,7 @@ export async function queryRoutes(app: FastifyInstance, services: Services): Pro
   app.setValidatorCompiler(() => () => true)
 
   const files = new FileAnswers(services.config.importSandbox === 'none')
+  const parquets = new ParquetAnswers()
   const handler = async (request: FastifyRequest, reply: FastifyReply) => {
     const principal = await sqlCaller(services, request)
     refuseBrokenParams(request)
@@ -51,6 +53,12 @@ export async function queryRoutes(app: FastifyInstance, services: Services): Pro
       if (isGdalQuery(query)) {
         const file = await files.make(services.queries, principal, query, client.gone)
         await sendFile(reply, query, file, idleMs)
+        return reply
+      }
+      if (query.format === 'parquet') {
+        const wait = clientWait(reply.raw, idleMs)
+        const openFile = () => openAnswer(reply, query)
+        await parquets.send(services.queries, principal, query, { gone: client.gone, open: openFile, wait })
         return reply
       }
       const answer = await answerQuery(services.queries, principal, query, client, total)
@@ -141,6 +149,7 @@ const contentTypes: Record<SqlFormat, string> = {
   csv: 'text/csv; charset=utf-8; header=present',
   ndjson: 'application/x-ndjson; charset=utf-8',
   arrow: 'application/vnd.apache.arrow.stream',
+  parquet: 'application/vnd.apache.parquet',
   gpkg: 'application/geopackage+sqlite3',
   shp: 'application/zip',
   fgb: 'application/vnd.flatgeobuf',

@@ -90,6 +90,8 @@ const extensions: ReadonlyMap<string, ExportFormat> = new Map([
   ['json', 'json'],
   ['arrow', 'arrow'],
   ['arrows', 'arrow'],
+  ['parquet', 'parquet'],
+  ['geoparquet', 'parquet'],
   ['gpkg', 'gpkg'],
   ['zip', 'shp'],
   ['shp', 'shp'],
