@@ -82,7 +82,7 @@ export const errors = {
   wrongCredential: () => raise('wrong-credential', 'unauthenticated', 'permission denied'),
   notYourResource: () =>
     raise('not-your-resource', 'forbidden', "You don't have permission to access that resource"),
-  apiForbidden: () => raise('api-forbidden', 'forbidden', 'forbidden'),
+  apiForbidden: (text = 'forbidden') => raise('api-forbidden', 'forbidden', text),
   adminOff: () => raise('admin-off', 'not-found', 'The admin API is off: CARTAGE_ADMIN_TOKEN is not set'),
 
   // limits
@@ -353,6 +353,20 @@ export const errors = {
   clientLeft: () => raise('client-left', 'invalid', 'The client left before the answer was complete'),
   clientEncodingFixed: () =>
     raise('client-encoding-fixed', 'invalid', 'client_encoding must stay UTF8: answers are always UTF-8'),
+
+  // tiles
+  tilesBusy: (retryAfterSeconds: number) =>
+    raise('tiles-busy', 'limited', 'You are over the limits: too many tiles are being made at once', {
+      context: 'limit',
+      detail: 'busy',
+      retryAfterSeconds,
+    }),
+  tileTooLarge: (maxBytes: number) =>
+    raise('tile-too-large', 'limited', `The tile is larger than ${maxBytes} bytes`, {
+      context: 'limit',
+      detail: 'size',
+      hint: 'Ask for fewer columns (columns=a,b) or fewer features (limit=1000)',
+    }),
 
   // sessions
   sessionLost: (reason: string, cause?: unknown) =>

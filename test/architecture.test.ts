@@ -11,7 +11,7 @@ const layers = [
   ['main.ts', 'service'],
   ['http', 'worker', 'cli'],
   ['sessions', 'imports'],
-  ['keys', 'jobs', 'copy', 'query', 'tables'],
+  ['keys', 'jobs', 'copy', 'query', 'tables', 'tiles'],
   ['statements'],
   ['doctor'],
   ['accounts'],
@@ -177,7 +177,7 @@ test('a function of src, console, chaos or test has at most 60 lines', async () 
 })
 
 test('a feature reaches the database of a tenant as a caller only through statements', async () => {
-  const rooms = /^(keys|jobs|copy|query|tables|sessions)\//
+  const rooms = /^(keys|jobs|copy|query|tables|tiles|sessions)\//
   // It closes the connections of a role.
   const known = ['keys/end-sessions.ts']
   const culprits = (await sources())

@@ -11,13 +11,14 @@ export async function rawLoad(
   urls: readonly string[],
   connections: number,
   durationMs: number,
+  headers: Readonly<Record<string, string>> = {},
 ): Promise<LoadResult> {
   const latencies: number[] = []
   const start = performance.now()
   const deadline = start + durationMs
   await Promise.all(
     Array.from({ length: connections }, (_, place) =>
-      client(urls[place % urls.length]!, deadline, latencies),
+      client(urls[place % urls.length]!, deadline, latencies, headers),
     ),
   )
   return {
@@ -27,9 +28,15 @@ export async function rawLoad(
   }
 }
 
-async function client(url: string, deadline: number, latencies: number[]): Promise<void> {
+async function client(
+  url: string,
+  deadline: number,
+  latencies: number[],
+  headers: Readonly<Record<string, string>>,
+): Promise<void> {
   const { host, hostname, port, pathname, search } = new URL(url)
-  const request = Buffer.from(`GET ${pathname}${search} HTTP/1.1\r\nHost: ${host}\r\n\r\n`)
+  const more = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  const request = Buffer.from(`GET ${pathname}${search} HTTP/1.1\r\nHost: ${host}\r\n${more.join('')}\r\n`)
   const answer = new Answer()
   const socket = connect({
     host: hostname,
@@ -63,7 +70,7 @@ class Answer {
   #left: number | undefined
   #tail = ''
 
-  /** Resolves when one whole answer of status 200 has come. */
+  /** Resolves when one whole answer of status 200 or 304 has come. */
   begin(): Promise<void> {
     this.#left = undefined
     this.#tail = ''
@@ -94,8 +101,8 @@ class Answer {
   #readHead(length: number): void {
     const headEnd = buffer.subarray(0, length).indexOf('\r\n\r\n')
     const head = buffer.toString('latin1', 0, headEnd)
-    if (!head.startsWith('HTTP/1.1 200')) this.end(new Error(head.split('\r\n', 1)[0]))
-    const bodyLength = /content-length: (\d+)/i.exec(head)?.[1]
+    if (!/^HTTP\/1.1 (200|304)/.test(head)) this.end(new Error(head.split('\r\n', 1)[0]))
+    const bodyLength = head.startsWith('HTTP/1.1 304') ? '0' : /content-length: (\d+)/i.exec(head)?.[1]
     if (bodyLength !== undefined) this.#left = Number(bodyLength) + headEnd + 4
   }
 }

@@ -13,23 +13,32 @@ export async function readKept<T>(name: string): Promise<T | undefined> {
   return attempt(() => get<T>(name, store()))
 }
 
-/** Writes to localStorage synchronously, for a page that is closing. Returns a function that removes the note. */
+/**
+ * Writes to localStorage synchronously, for a page that is closing: IndexedDB gives up what such a page has not finished
+ * storing. A later note replaces the former one of this tab. Returns a function that removes the note.
+ */
 export function leaveNote(name: string, note: unknown): () => void {
-  const key = `${notesOf(name)}${randomId()}`
+  const key = notesOf(name) + tabId
+  const text = JSON.stringify(note)
   try {
-    localStorage.setItem(key, JSON.stringify(note))
+    localStorage.setItem(key, text)
   } catch {
     // Full or forbidden: IndexedDB may still finish in time.
   }
-  return () => localStorage.removeItem(key)
+  return () => {
+    if (localStorage.getItem(key) === text) localStorage.removeItem(key)
+  }
 }
 
-/** The notes that closed tabs have left. Removes them. */
-export function takeNotes<T>(name: string): readonly T[] {
+/** The notes that closed tabs have left, and a function that removes them once they are stored. */
+export function readNotes<T>(name: string): Readonly<{ notes: readonly T[]; forget: () => void }> {
   const keys = Object.keys(localStorage).filter((key) => key.startsWith(notesOf(name)))
-  const notes = keys.map((key) => JSON.parse(localStorage.getItem(key)!) as T)
-  for (const key of keys) localStorage.removeItem(key)
-  return notes
+  return {
+    notes: keys.map((key) => JSON.parse(localStorage.getItem(key)!) as T),
+    forget: () => {
+      for (const key of keys) localStorage.removeItem(key)
+    },
+  }
 }
 
 export async function keep(name: string, value: unknown): Promise<void> {
@@ -77,6 +86,7 @@ type KeptStore = Readonly<{ memory: Map<string, unknown>; store: () => UseStore 
 
 const prefix = 'cartage:'
 const stores = new Map<string, KeptStore>()
+const tabId = randomId()
 const notesOf = (name: string) => `${prefix}${currentUser()}:${name}:`
 
 /** Each key has its own storage, and so has a visitor without a key. None sees what another has written. */

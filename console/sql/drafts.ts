@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals'
 import { randomId } from '../../src/client/http/random-id.ts'
-import { changeKept, leaveNote, takeNotes } from '../api/kept.ts'
+import { changeKept, leaveNote, readNotes } from '../api/kept.ts'
 
 export type Draft = Readonly<{ id: string; name: string; text: string }>
 
@@ -19,21 +19,30 @@ const saveMs = 300
 let lastNumber = 0
 const changed = new Set<string>()
 const closed = new Set<string>()
+const storing = new Set<Changes>()
 let timer: ReturnType<typeof setTimeout> | undefined
 
 export async function openDrafts(): Promise<void> {
-  const notes = takeNotes<Changes>(storageName)
-  const kept = await changeKept<KeptDrafts>(storageName, (former = none) => notes.reduce(merge, former))
+  const { notes, forget } = readNotes<Changes>(storageName)
+  const kept = await changeKept<KeptDrafts>(storageName, (former = none) =>
+    withCurrent(notes.reduce(merge, former)),
+  )
+  forget()
   drafts.value = kept.drafts
   currentId.value = kept.currentId
   lastNumber = kept.lastNumber
-  if (!currentDraft.value) {
-    if (drafts.value[0]) currentId.value = drafts.value[0].id
-    else addDraft('')
-  }
 }
 
 const none: KeptDrafts = { drafts: [], currentId: '', lastNumber: 0 }
+
+/** In the transaction that reads the drafts, so that two tabs that open at once share the first draft. */
+function withCurrent(kept: KeptDrafts): KeptDrafts {
+  if (kept.drafts.some(({ id }) => id === kept.currentId)) return kept
+  if (kept.drafts[0]) return { ...kept, currentId: kept.drafts[0].id }
+  const lastNumber = kept.lastNumber + 1
+  const first = { id: randomId(), name: `query ${lastNumber}`, text: '' }
+  return { drafts: [first], currentId: first.id, lastNumber }
+}
 
 function merge(former: KeptDrafts, changes: Changes): KeptDrafts {
   const left = former.drafts.filter(({ id }) => !changes.closed.includes(id))
@@ -91,24 +100,31 @@ function takeChanges(): Changes {
   return changes
 }
 
-const keepChanges = (changes: Changes) =>
-  changeKept<KeptDrafts>(storageName, (former = none) => merge(former, changes))
+async function store(changes: Changes): Promise<void> {
+  storing.add(changes)
+  await changeKept<KeptDrafts>(storageName, (former = none) => merge(former, changes))
+  storing.delete(changes)
+}
 
 function save(): void {
   timer ??= setTimeout(() => {
     timer = undefined
-    void keepChanges(takeChanges())
+    void store(takeChanges())
   }, saveMs)
 }
 
 /** Stores changes at once when the tab is closed or hidden. Returns a function that stops this. */
 export function saveDraftsBeforeLeaving(): () => void {
   const hide = () => {
-    if (timer === undefined) return
+    if (timer === undefined && storing.size === 0) return
     clearTimeout(timer)
     timer = undefined
+    for (const unfinished of storing) {
+      for (const { id } of unfinished.drafts) changed.add(id)
+      for (const id of unfinished.closed) closed.add(id)
+    }
     const changes = takeChanges()
-    void keepChanges(changes).then(leaveNote(storageName, changes))
+    void store(changes).then(leaveNote(storageName, changes))
   }
   document.addEventListener('visibilitychange', hide)
   addEventListener('pagehide', hide)

@@ -28,8 +28,8 @@ export function BadRows({ chosen, reading, wanted, want }: BadRowsProps) {
           <label class="check">
             <input
               type="checkbox"
-              checked={wanted.leavesOut !== undefined}
-              onChange={() => want({ ...wanted, leavesOut: wanted.leavesOut ? undefined : [] })}
+              checked={wanted.sendsBad === true}
+              onChange={() => want({ ...wanted, sendsBad: !wanted.sendsBad })}
             />
             Leave out bad rows. You can download them after the upload
           </label>

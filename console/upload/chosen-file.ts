@@ -45,7 +45,7 @@ export class ChosenFile {
   /** What to send for a plan. */
   bodyFor(plan: ImportPlan): Promise<UploadBody> {
     const { body, isGzip } = this.head.value!
-    if (!isRewritten(plan)) return Promise.resolve({ body, isGzip, leftOut: [], rejects: undefined })
+    if (!isRewritten(plan)) return Promise.resolve({ body, isGzip })
     return new Promise((resolve) => {
       this.#onRewritten = resolve
       this.#send({ kind: 'rewrite', plan })

@@ -9,14 +9,7 @@ export type ToFileWorker =
   /** Writes the rows anew as planned: see rewriteRows. */
   | Readonly<{ kind: 'rewrite'; plan: ImportPlan }>
 
-/** What is sent, and what is not. */
-export type UploadBody = Readonly<{
-  body: Blob
-  isGzip: boolean
-  leftOut: readonly Readonly<{ line: number; lines: number }>[]
-  /** The rows that were left out, with the header. */
-  rejects: Blob | undefined
-}>
+export type UploadBody = Readonly<{ body: Blob; isGzip: boolean }>
 
 /** What is known from the beginning of a file. */
 export type FileHead = Readonly<{
@@ -29,7 +22,7 @@ export type FileHead = Readonly<{
   rows: readonly (readonly (string | null)[])[]
 }>
 
-/** Why a file cannot be read. For `other-format` the page shows an ogr2ogr command. */
+/** Why the browser does not read a file. One of `other-format` is for the service, or for ogr2ogr. */
 export type FileProblem = Readonly<{ kind: 'other-format' | 'unreadable'; message: string }>
 
 export type FromFileWorker =

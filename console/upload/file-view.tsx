@@ -1,11 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
-import { importStatements, ogr2ogrLine } from '../../src/file-import/import-plan.ts'
+import { isForService } from '../../src/contract/import-names.ts'
 import type { PlannedColumn } from '../../src/file-import/plan-import.ts'
 import type { FileReading } from '../../src/file-import/read-types.ts'
-import { addressOf } from '../api/request.ts'
-import { session } from '../api/session.ts'
-import { hrefOf } from '../parts/browser/route.ts'
-import { CodeBlock } from '../parts/code-block.tsx'
 import { formatBytes, plural } from '../parts/format.ts'
 import { Skeleton } from '../parts/loading.tsx'
 import { Notice } from '../parts/notice.tsx'
@@ -14,6 +10,8 @@ import type { ChosenFile } from './chosen-file.ts'
 import { ColumnTable } from './column-table.tsx'
 import { FileForm } from './file-form.tsx'
 import type { FileHead, FileProblem } from './file-protocol.ts'
+import { ImportView } from './import/import-view.tsx'
+import { LoadByGdal } from './import/load-by-gdal.tsx'
 import { ImportRun } from './import-run.ts'
 import { RunView } from './run-view.tsx'
 import { StartPanel } from './start-panel.tsx'
@@ -31,7 +29,7 @@ export function FileView({ chosen, again }: FileViewProps) {
   const start = (changed = wanted) => {
     const { plan } = planUpload(head!, reading!, changed)
     want(changed)
-    setRun(new ImportRun(importStatements(plan), () => chosen.bodyFor(plan)))
+    setRun(new ImportRun(plan, () => chosen.bodyFor(plan)))
   }
   const startsItself = chosen.isSample && reading?.isWhole
   useEffect(() => {
@@ -59,7 +57,7 @@ export function FileView({ chosen, again }: FileViewProps) {
           chosen={chosen}
           planned={planned}
           makeText={makeText}
-          leaveOut={(line) => start({ ...wanted, leavesOut: [...(wanted.leavesOut ?? []), line] })}
+          leaveOutBad={() => start({ ...wanted, sendsBad: true })}
           change={() => setRun(undefined)}
           again={again}
         />
@@ -114,12 +112,12 @@ function FileHeader({ file, head, reading, columns, again }: HeaderProps) {
   )
 }
 
-function Unreadable({
-  file,
-  problem,
-  again,
-}: Readonly<{ file: File; problem: FileProblem; again: () => void }>) {
-  const { username } = session.value!
+type UnreadableProps = Readonly<{ file: File; problem: FileProblem; again: () => void }>
+
+/** A file that the browser does not read. The service may. */
+function Unreadable({ file, problem, again }: UnreadableProps) {
+  if (problem.kind === 'other-format' && isForService(file.name))
+    return <ImportView files={[file]} again={again} otherwise={<LoadByGdal file={file} />} />
   return (
     <>
       <Notice
@@ -134,26 +132,7 @@ function Unreadable({
           <strong>{file.name}</strong>: {problem.message}
         </p>
       </Notice>
-      {problem.kind === 'other-format' && (
-        <section class="panel stack" aria-labelledby="ogr2ogr">
-          <h2 id="ogr2ogr">Load it with GDAL</h2>
-          <p>
-            <a href={hrefOf('/keys')}>Copy the token</a> of a key that can create tables, such as the Master
-            key. Then run in a shell, paste the token and press Enter:
-          </p>
-          <CodeBlock label="Set CARTAGE_API_KEY" text="read -rs CARTAGE_API_KEY" />
-          <p>In the same shell, in the folder of the file:</p>
-          <CodeBlock
-            label="Load it with ogr2ogr"
-            text={ogr2ogrLine(file.name, { sqlUrl: addressOf('query'), username })}
-          />
-          <p class="muted small">
-            ogr2ogr is part of GDAL. It may warn that the layer creation option GEOMETRY_NAME is not
-            supported: it uses the option all the same. If the file names no coordinate system, add{' '}
-            <code>-s_srs</code>, such as <code>-s_srs EPSG:25832</code>.
-          </p>
-        </section>
-      )}
+      {problem.kind === 'other-format' && <LoadByGdal file={file} />}
     </>
   )
 }

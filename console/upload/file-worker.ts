@@ -1,6 +1,5 @@
 import { bomLength, type CsvDialect } from '../../src/file-import/csv-head.ts'
 import { findLine } from '../../src/file-import/find-line.ts'
-import type { BadRow } from '../../src/file-import/fitting-records.ts'
 import { GeojsonError } from '../../src/file-import/geojson-csv.ts'
 import { type ImportFile, ImportFileError, openImport } from '../../src/file-import/import-file.ts'
 import type { ImportPlan } from '../../src/file-import/import-plan.ts'
@@ -53,18 +52,7 @@ async function blobOf(chunks: AsyncIterable<Uint8Array>): Promise<Blob> {
 }
 
 async function rewrite(plan: ImportPlan): Promise<UploadBody> {
-  const rows: BadRow[] = []
-  const body = await blobOf(rewriteRows(opened.text(), plan, (row) => rows.push(row)))
-  const leftOut = rows.map(({ line, lines }) => ({ line, lines }))
-  return { body, isGzip: false, leftOut, rejects: rows.length === 0 ? undefined : await rejectsOf(rows) }
-}
-
-/** Can be mended and sent again. */
-async function rejectsOf(rows: readonly BadRow[]): Promise<Blob> {
-  const { hasHeader } = opened.dialect
-  const header = hasHeader ? opened.head.subarray(0, opened.head.indexOf(10) + 1) : new Uint8Array()
-  const lines = rows.flatMap(({ bytes }) => [bytes, new Uint8Array([10])])
-  return new Blob([header, ...lines] as Uint8Array<ArrayBuffer>[], { type: 'text/csv' })
+  return { body: await blobOf(rewriteRows(opened.text(), plan)), isGzip: false }
 }
 
 /** Reads large chunks: the stream of a file has small ones and is many times slower. */

@@ -1,6 +1,10 @@
 import { computed, signal } from '@preact/signals'
-import type { JobDocument } from '../../src/contract/documents.ts'
-import type { ImportStatements } from '../../src/file-import/import-plan.ts'
+import type { CopyAnswer, JobDocument } from '../../src/contract/documents.ts'
+import {
+  type ImportPlan,
+  type ImportStatements,
+  importStatements,
+} from '../../src/file-import/import-plan.ts'
 import { checkImport, ImportInDoubt, isOutcomeUnknown, storeRows } from '../../src/file-import/store-rows.ts'
 import { ApiError } from '../api/api-error.ts'
 import { noteCatalogChange } from '../api/catalog.ts'
@@ -24,6 +28,8 @@ export class ImportRun {
   readonly error = signal<unknown>(undefined)
   readonly sent = signal<Sent>({ bytes: 0, atMs: 0 })
   readonly rows = signal<number | undefined>(undefined)
+  /** Lists the rows that were left out. */
+  readonly answer = signal<CopyAnswer | undefined>(undefined)
   readonly job = signal<JobDocument | undefined>(undefined)
   /** It is unknown whether the rows are stored. */
   readonly isInDoubt = signal(false)
@@ -31,11 +37,13 @@ export class ImportRun {
   /** What is sent, once it is made. */
   readonly upload = signal<UploadBody | undefined>(undefined)
   readonly #statements: ImportStatements
+  readonly #skipsBad: boolean
   readonly #makeBody: () => Promise<UploadBody>
   readonly #cancelled = new AbortController()
 
-  constructor(statements: ImportStatements, makeBody: () => Promise<UploadBody>) {
-    this.#statements = statements
+  constructor(plan: ImportPlan, makeBody: () => Promise<UploadBody>) {
+    this.#statements = importStatements(plan)
+    this.#skipsBad = plan.sendsBad === true
     this.#makeBody = makeBody
     void this.#run()
   }
@@ -83,16 +91,18 @@ export class ImportRun {
     this.step.value = 'send'
     const { body, isGzip } = this.upload.value!
     const copy = async () => {
-      const { total_rows } = await sendFile({
+      const answer = await sendFile({
         sql: this.#statements,
         body,
         isGzip,
+        skipsBad: this.#skipsBad,
         signal: this.#cancelled.signal,
         onProgress: (bytes) => {
           this.sent.value = { bytes, atMs: performance.now() - begin }
         },
       })
-      return total_rows
+      this.answer.value = answer
+      return answer.total_rows
     }
     const isLost = (error: unknown) => this.#isLost(error)
     this.rows.value = await storeRows(

@@ -1,27 +1,34 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { openCatalog } from '../api/catalog.ts'
 import { session } from '../api/session.ts'
-import { droppedFile } from '../parts/browser/files.ts'
+import { droppedFiles } from '../parts/browser/files.ts'
 import { sampleFile } from '../parts/browser/sample.ts'
 import { adoptStyles } from '../parts/browser/styles.ts'
 import { Empty } from '../parts/notice.tsx'
 import { ChosenFile } from './chosen-file.ts'
 import { FileView } from './file-view.tsx'
+import { ImportView } from './import/import-view.tsx'
 import css from './upload.css' with { type: 'text' }
 
 adoptStyles(css)
 
 export default function UploadPage() {
-  const [chosen, choose] = useState<ChosenFile | undefined>(undefined)
+  const [chosen, setChosen] = useState<ChosenFile | readonly File[] | undefined>(undefined)
   useEffect(() => void openCatalog(), [])
-  useEffect(() => () => chosen?.drop(), [chosen])
-  const dropped = droppedFile.value ?? sampleFile.value
+  useEffect(() => () => void (chosen instanceof ChosenFile && chosen.drop()), [chosen])
+  const choose = (files: readonly File[], isSample = false) =>
+    setChosen(files.length === 1 ? new ChosenFile(files[0]!, isSample) : files)
+  const again = () => setChosen(undefined)
+  const [dropped, sample] = [droppedFiles.value, sampleFile.value]
   useEffect(() => {
-    if (!dropped) return
-    choose(new ChosenFile(dropped, dropped === sampleFile.value))
-    droppedFile.value = undefined
-    sampleFile.value = undefined
-  }, [dropped])
+    if (dropped.length > 0) {
+      choose(dropped)
+      droppedFiles.value = []
+    } else if (sample) {
+      choose([sample], true)
+      sampleFile.value = undefined
+    }
+  }, [dropped, sample])
   if (session.value?.token === null) {
     return <Empty>To upload, sign in with a key that can create tables.</Empty>
   }
@@ -29,38 +36,46 @@ export default function UploadPage() {
     <div class="page">
       <div class="inside">
         <h1>Upload</h1>
-        {chosen ? (
-          <FileView key={chosen} chosen={chosen} again={() => choose(undefined)} />
+        {chosen === undefined ? (
+          <FileChoice choose={choose} />
+        ) : chosen instanceof ChosenFile ? (
+          <FileView key={chosen} chosen={chosen} again={again} />
         ) : (
-          <FileChoice choose={(file) => choose(new ChosenFile(file))} />
+          <ImportView key={chosen} files={chosen} again={again} />
         )}
       </div>
     </div>
   )
 }
 
-function FileChoice({ choose }: Readonly<{ choose: (file: File) => void }>) {
+function FileChoice({ choose }: Readonly<{ choose: (files: readonly File[]) => void }>) {
   const input = useRef<HTMLInputElement>(null)
   return (
     <div class="drop-box">
       <p>
-        <strong>Drop a file on any page</strong>, or{' '}
+        <strong>Drop files on any page</strong>, or{' '}
         <button type="button" class="primary" onClick={() => input.current?.click()}>
-          Choose a file
+          Choose files
         </button>
       </p>
       <p class="muted">
-        CSV, TSV (both also gzipped) or GeoJSON. The browser reads the file first: you see its columns and
-        types before anything is sent.
+        CSV, TSV (both also gzipped) and GeoJSON: the browser reads the file first, so that you see its
+        columns and types before anything is sent.
+      </p>
+      <p class="muted">
+        Zipped shapefiles, GeoPackage, FlatGeobuf, KML, KMZ, GPX, OSM, Excel, OpenDocument, zipped file
+        geodatabases and MapInfo files: the service reads them. Several files at once are read by the service
+        too.
       </p>
       <input
         ref={input}
         type="file"
+        multiple
         hidden
         aria-label="File"
         onChange={(event) => {
-          const [file] = event.currentTarget.files ?? []
-          if (file) choose(file)
+          const files = [...(event.currentTarget.files ?? [])]
+          if (files.length > 0) choose(files)
         }}
       />
     </div>

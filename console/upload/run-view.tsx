@@ -2,17 +2,16 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { placeInCopy } from '../../src/file-import/find-line.ts'
 import type { PlannedColumn } from '../../src/file-import/plan-import.ts'
-import { lineInFile } from '../../src/file-import/rewrite-rows.ts'
 import { ApiError } from '../api/api-error.ts'
 import { packStatement } from '../api/share.ts'
 import { shownName } from '../api/sql.ts'
-import { saveFile } from '../parts/browser/files.ts'
 import { hrefOf, navigate, pathTo } from '../parts/browser/route.ts'
 import { formatBytes, formatDuration, plural } from '../parts/format.ts'
 import { ErrorNotice, Notice } from '../parts/notice.tsx'
 import { BadLine } from './bad-rows.tsx'
 import type { ChosenFile } from './chosen-file.ts'
 import type { ImportRun, ImportStep } from './import-run.ts'
+import { LeftOutRows } from './left-out-rows.tsx'
 import type { Planned } from './wanted-import.ts'
 
 type RunViewProps = Readonly<{
@@ -20,8 +19,8 @@ type RunViewProps = Readonly<{
   chosen: ChosenFile
   planned: Planned
   makeText: (column: PlannedColumn) => void
-  /** Tries again without the row that ends in this line of the file. */
-  leaveOut: (line: number) => void
+  /** Tries again without the rows that PostgreSQL refuses. */
+  leaveOutBad: () => void
   /** Back to the form. */
   change: () => void
   again: () => void
@@ -133,8 +132,9 @@ function sentence(parts: readonly (string | false | undefined)[]): string {
 function Done({ run, chosen, planned, again }: RunViewProps) {
   const { schema, table, points, columns } = planned.plan
   const reading = chosen.reading.value
-  const leftOut = planned.plan.leavesOut?.length ?? 0
-  const expected = reading?.isWhole ? reading.inference.rows - leftOut : run.rows.value
+  const { rejected_rows = 0, rejected = [] } = run.answer.value ?? {}
+  const rows = (run.rows.value ?? 0) + rejected_rows
+  const expected = reading?.isWhole ? reading.inference.rows + reading.inference.badRows : rows
   const name = [...(schema ? [schema] : []), table].map(shownName).join('.')
   const hasMap = points !== undefined || columns.some(({ type }) => type.startsWith('geometry'))
   const openSql = async () => navigate(`/sql#s=${await packStatement(`select * from ${name} limit 1000`)}`)
@@ -166,29 +166,13 @@ function Done({ run, chosen, planned, again }: RunViewProps) {
       <p>
         <strong>{table}</strong> has {plural(run.rows.value ?? 0, 'new row')}.
       </p>
-      <LeftOutRows run={run} file={chosen.file} />
-      {expected !== run.rows.value && (
-        <p>The file seems to have {plural(expected ?? 0, 'row')}. Check what is missing.</p>
-      )}
+      {rejected_rows > 0 && <LeftOutRows chosen={chosen} count={rejected_rows} rejected={rejected} />}
+      {expected !== rows && <p>The file seems to have {plural(expected, 'row')}. Check what is missing.</p>}
     </Notice>
   )
 }
 
-function LeftOutRows({ run, file }: Readonly<{ run: ImportRun; file: File }>) {
-  const { leftOut = [], rejects } = run.upload.value ?? {}
-  if (!rejects) return null
-  const name = `${file.name.replace(/\.gz$/i, '').replace(/\.\w+$/, '')}-rejected.csv`
-  return (
-    <p class="row">
-      {plural(leftOut.length, 'row was', 'rows were')} left out.{' '}
-      <button type="button" onClick={() => saveFile(name, rejects)}>
-        Download left out rows
-      </button>
-    </p>
-  )
-}
-
-function Failed({ run, chosen, planned, makeText, leaveOut, change, again }: RunViewProps) {
+function Failed({ run, chosen, planned, makeText, leaveOutBad, change, again }: RunViewProps) {
   const error = run.error.value
   if (run.failedAt.value === 'after') {
     return (
@@ -201,7 +185,7 @@ function Failed({ run, chosen, planned, makeText, leaveOut, change, again }: Run
   }
   const place = placeInCopy(error instanceof ApiError ? error.context : undefined, planned.columns)
   const column = place?.column
-  const line = place && lineInFile(place.line, run.upload.value?.leftOut ?? [])
+  const line = place?.line
   return (
     <>
       <ErrorNotice
@@ -221,8 +205,8 @@ function Failed({ run, chosen, planned, makeText, leaveOut, change, again }: Run
               Change {shownName(column.name)} to text and try again
             </button>
           )}
-          <button type="button" onClick={() => leaveOut(line)}>
-            Leave out this row and try again
+          <button type="button" onClick={leaveOutBad}>
+            Leave out bad rows and try again
           </button>
         </div>
       )}

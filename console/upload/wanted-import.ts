@@ -14,8 +14,8 @@ export type WantedImport = Readonly<{
   /** How dates and numbers are written that can be read in two ways. undefined: as the file tells. */
   dates?: 'dmy' | 'mdy' | undefined
   decimals?: 'comma' | 'point' | undefined
-  /** Leave out bad rows, and the rows that end in these lines. */
-  leavesOut?: readonly number[] | undefined
+  /** Bad rows are sent as well: the service leaves them out and lists them. */
+  sendsBad?: boolean | undefined
   /** null: no points. undefined: as found in the file. */
   points: Points | null | undefined
   isPrepared: boolean

@@ -1,5 +1,6 @@
+import type { Api } from '../contract/grants.ts'
 import { defaultToken } from '../contract/key-names.ts'
-import { errors } from '../errors.ts'
+import { type AppError, errors } from '../errors.ts'
 import type { Principal } from './account.ts'
 import type { Directory } from './directory.ts'
 import type { Identification } from './identify.ts'
@@ -25,15 +26,34 @@ export function requireSqlAccess(
   directory: Directory,
   identification: Identification,
 ): Principal | Promise<Principal> {
+  return requireApi(directory, identification, 'sql', errors.permissionDenied, errors.apiForbidden)
+}
+
+/** Map endpoints: any key with the maps API; without a key, the account's public key. */
+export function requireMapsAccess(
+  directory: Directory,
+  identification: Identification,
+): Principal | Promise<Principal> {
+  const forbidden = () => errors.apiForbidden('Forbidden')
+  return requireApi(directory, identification, 'maps', forbidden, forbidden)
+}
+
+function requireApi(
+  directory: Directory,
+  identification: Identification,
+  api: Api,
+  wrongName: () => AppError,
+  withoutApi: () => AppError,
+): Principal | Promise<Principal> {
   switch (identification.outcome) {
     case 'wrong-credential':
       throw errors.unauthorized()
     case 'wrong-username':
-      throw errors.permissionDenied()
+      throw wrongName()
     case 'anonymous':
       return publicPrincipal(directory, identification)
     case 'known':
-      if (!identification.principal.key.apis.includes('sql')) throw errors.apiForbidden()
+      if (!identification.principal.key.apis.includes(api)) throw withoutApi()
       return identification.principal
   }
 }

@@ -6,6 +6,7 @@ import { jobsOf } from './api/jobs-api.ts'
 import { keysOf } from './api/keys-api.ts'
 import { sessionsOf } from './api/session-api.ts'
 import { tablesOf } from './api/tables-api.ts'
+import { tilesOf } from './api/tiles-api.ts'
 import type { Numbers } from './exact-json.ts'
 import { basicOf } from './http/basic.ts'
 import { connect } from './http/connect.ts'
@@ -41,6 +42,7 @@ export function userClient(options: ClientOptions, transport: Transport) {
     jobs: jobsOf(connection, account),
     keys: keysOf(connection, account),
     tables: tablesOf(connection, account),
+    tiles: tilesOf(connection, account),
     health: healthOf(connection),
     /** Whose key this is, and what is left of the quota. */
     me: () => sendForJson<MeDocument>(connection, 'whoAmI'),

@@ -225,6 +225,7 @@ export const variables = {
   rateLimitSql: rate('CARTAGE_RATE_LIMIT_SQL', 'requests of one user to the SQL endpoint'),
   rateLimitImports: rate('CARTAGE_RATE_LIMIT_IMPORTS', 'requests of one user that begin or cancel imports'),
   rateLimitTables: rate('CARTAGE_RATE_LIMIT_TABLES', 'requests of one user to viz, datasets and me'),
+  rateLimitTile: rate('CARTAGE_RATE_LIMIT_TILE', 'requests of one user for vector tiles'),
   rateLimitWrongTokens: rate(
     'CARTAGE_RATE_LIMIT_WRONG_TOKENS',
     'wrong tokens of one address (IPv6: of its /64), per process',
@@ -274,6 +275,45 @@ export const variables = {
     1,
   ),
   copyWaitMs: milliseconds('CARTAGE_COPY_WAIT_MS', 2_000, 'longest wait for a free copy slot, then 429', 0),
+
+  tileTimeoutMs: milliseconds('CARTAGE_TILE_TIMEOUT_MS', 10_000, 'longest query for a vector tile', 1),
+  tileMaxFeatures: count(
+    'CARTAGE_TILE_MAX_FEATURES',
+    50_000,
+    'features of one table in a vector tile; of more, the largest are shown, and of points one for each cell',
+    1,
+  ),
+  tileMaxBytes: whole(
+    'CARTAGE_TILE_MAX_BYTES',
+    8 * 1024 ** 2,
+    'largest vector tile, before compression',
+    1_024,
+    longestTextBytes / 4,
+  ),
+  tilesPerAccount: count(
+    'CARTAGE_TILES_PER_ACCOUNT',
+    8,
+    'queries for tiles of one user at once in one process',
+    1,
+  ),
+  tilesPerHost: count(
+    'CARTAGE_TILES_PER_HOST',
+    32,
+    'queries for tiles of one process on one database host at once',
+    1,
+  ),
+  tileWaitMs: milliseconds(
+    'CARTAGE_TILE_WAIT_MS',
+    5_000,
+    'longest wait of a tile for its turn, then 429; 200 may wait',
+    0,
+  ),
+  tileCacheBytes: whole(
+    'CARTAGE_TILE_CACHE_BYTES',
+    128 * 1024 ** 2,
+    'vector tiles that one process keeps; 0 keeps none',
+    0,
+  ),
 
   importDir: text(
     'CARTAGE_IMPORT_DIR',

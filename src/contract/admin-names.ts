@@ -29,6 +29,7 @@ export const endpointGroups = [
   'sql',
   'tables',
   'imports',
+  'tile',
 ] as const
 export type EndpointGroup = (typeof endpointGroups)[number]
 

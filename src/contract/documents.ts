@@ -125,6 +125,8 @@ export type TableDocument = Readonly<{
   description: null
   tags: readonly string[]
   locked: boolean
+  dependent_visualizations: readonly string[]
+  dependent_visualizations_count: number
   url: string
   table: Readonly<{
     id: string
@@ -136,6 +138,23 @@ export type TableDocument = Readonly<{
     /** Estimated; null if PostgreSQL has not counted them yet. */
     row_count: number | null
   }>
+}>
+
+/** A table by the endpoint that tells its rows and geometry. */
+export type TableDetails = Readonly<{
+  id: string
+  name: string
+  privacy: Privacy
+  schema: string
+  updated_at: string
+  /** Estimated; null if PostgreSQL has not counted them yet. */
+  rows_counted: number | null
+  row_count: number | null
+  table_size: number
+  size: number
+  /** Among its first rows, such as `ST_Point`. */
+  geometry_types: readonly string[]
+  table_visualization: Readonly<{ id: string; name: string }>
 }>
 
 export type TableList = Readonly<{
@@ -185,6 +204,35 @@ export type MeDocument = Readonly<{
   }>
 }>
 
+export type ListedTiles = Readonly<{
+  tiles: readonly Readonly<{
+    name: string
+    schema: string
+    geometry_type: string
+    /** Of its TileJSON. */
+    url: string
+  }>[]
+}>
+
+/** TileJSON 3.0.0. A JSON object as the comment of the table adds members, or changes them. */
+export type TileJson = Readonly<{
+  tilejson: '3.0.0'
+  name: string
+  description: string
+  scheme: 'xyz'
+  tiles: readonly string[]
+  vector_layers: readonly Readonly<{
+    id: string
+    fields: Readonly<Record<string, string>>
+    description: string
+  }>[]
+  /** West, south, east, north. */
+  bounds: readonly number[]
+  center: readonly number[]
+  minzoom: number
+  maxzoom: number
+}>
+
 /** What a person should know of an import. */
 export type ImportWarnings = Readonly<{
   renamed?: readonly string[]
@@ -194,6 +242,8 @@ export type ImportWarnings = Readonly<{
   skipped_files?: readonly string[]
   empty?: readonly string[]
   missing_columns?: readonly string[]
+  /** Tables with rings that the file leaves open. */
+  closed_rings?: readonly string[]
 }>
 
 /** A file that became tables, or becomes. */
@@ -230,6 +280,9 @@ export type ImportDocument = Readonly<{
     tables_done: number
     tables_total: number
   }>
+  /** With `on_error=skip`, if rows were left out. The first 100 are listed. */
+  rejected_rows?: number
+  rejected?: readonly RejectedRow[]
   /** In a final state. */
   success?: boolean
 }>

@@ -93,6 +93,9 @@ export const errorCodes = [
   'row-too-large',
   'client-left',
   'client-encoding-fixed',
+  // tiles
+  'tiles-busy',
+  'tile-too-large',
   // sessions
   'session-lost',
   'session-busy',

@@ -4,3 +4,12 @@ export type CollisionStrategy = (typeof collisionStrategies)[number]
 
 export const importPrivacies = ['public', 'link', 'private'] as const
 export type ImportPrivacy = (typeof importPrivacies)[number]
+
+/** The endings of files that only the service reads: the browser and the command line stream CSV and GeoJSON into a COPY. */
+export const serviceEndings = [
+  ...['zip', 'gpkg', 'fgb', 'kml', 'kmz', 'gpx', 'osm', 'pbf', 'xlsx', 'ods'],
+  ...['geojson', 'json', 'geojsonl', 'ndjson', 'geojsons', 'jsonl'],
+] as const
+
+export const isForService = (name: string) =>
+  serviceEndings.some((ending) => name.toLowerCase().replace(/\.gz$/, '').endsWith(`.${ending}`))

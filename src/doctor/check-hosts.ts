@@ -142,7 +142,7 @@ function checkConnections({ settings }: HostState, wanted: number, processes: nu
   const room = Number(settings.max_connections) - Number(settings.superuser_reserved_connections)
   const budget = `${processes} processes may open ${wanted} connections, the host allows ${room}`
   if (wanted <= room) return { name: 'connections', status: 'ok', advice: budget }
-  const advice = `${budget}; each lowered its limits to what was free when it started: raise max_connections, or lower CARTAGE_CONNECTIONS_PER_HOST, CARTAGE_COPIES_PER_PROCESS, CARTAGE_SESSION_CONNECTIONS_PER_HOST or CARTAGE_JOBS_PER_WORKER`
+  const advice = `${budget}; each lowered its limits to what was free when it started: raise max_connections, or lower CARTAGE_CONNECTIONS_PER_HOST, CARTAGE_COPIES_PER_PROCESS, CARTAGE_SESSION_CONNECTIONS_PER_HOST, CARTAGE_TILES_PER_HOST or CARTAGE_JOBS_PER_WORKER`
   return { name: 'connections', status: 'warn', advice }
 }
 

@@ -1,7 +1,7 @@
 import { type CsvForm, type CsvRecord, CsvRecords, OpenQuoteError } from './csv-records.ts'
 
-/** A row that COPY refuses: the line it begins in, how many lines it has, why, and its bytes. */
-export type BadRow = Readonly<{ line: number; lines: number; message: string; bytes: Uint8Array }>
+/** A row that COPY refuses: the line it begins in, why, and its bytes. */
+export type BadRow = Readonly<{ line: number; message: string; bytes: Uint8Array }>
 
 /** CsvRecords that goes on after a bad row. A record fits if it has as many fields as the first one. */
 export class FittingRecords {
@@ -32,18 +32,17 @@ export class FittingRecords {
     } catch (error) {
       if (!(error instanceof OpenQuoteError)) throw error
       const { line, message } = error
-      this.#records.leaveOutLine((bytes) => this.#onBad({ line, lines: 1, message, bytes }))
+      this.#records.leaveOutLine((bytes) => this.#onBad({ line, message, bytes }))
       return false
     }
   }
 
   #take(record: CsvRecord): void {
-    const { bytes, starts, ends, count, line, firstLine } = record
+    const { bytes, starts, ends, count, firstLine } = record
     this.#fields ??= count
     const message = count === this.#fields ? endMark(record) : wrongCount(record, this.#fields)
-    const lines = line - firstLine + 1
     if (message === undefined) this.#onRecord(record)
-    else this.#onBad({ line: firstLine, lines, message, bytes: bytes.subarray(starts[0]!, ends[count - 1]!) })
+    else this.#onBad({ line: firstLine, message, bytes: bytes.subarray(starts[0]!, ends[count - 1]!) })
   }
 }
 

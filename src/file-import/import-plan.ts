@@ -28,9 +28,7 @@ export type ImportPlan = Readonly<{
   hasNullMark?: boolean | undefined
   /** The column the_geom is filled from them. */
   points?: Points | undefined
-  /** Bad rows are left out, and the rows that end in these lines. undefined: a bad row is an error. */
-  leavesOut?: readonly number[] | undefined
-  /** Bad rows are sent as they are: the service leaves them out. */
+  /** Bad rows are sent as they are: the service leaves them out. Otherwise a bad row is an error. */
   sendsBad?: boolean | undefined
   /** CDB_CartodbfyTable: a key, both geometries, their indexes. */
   isPrepared: boolean

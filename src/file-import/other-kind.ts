@@ -37,10 +37,10 @@ function zipped(name: string, kind: string): string {
 }
 
 function markupKind(text: string, name: string): string {
+  if (/<html\b|<!doctype html/i.test(text)) return 'a web page (HTML)'
   if (/<kml\b/i.test(text) || /\.kml$/i.test(name)) return 'KML'
   if (/<gpx\b/i.test(text) || /\.gpx$/i.test(name)) return 'GPX'
-  if (/<osm\b/i.test(text)) return 'OpenStreetMap XML'
-  return /<html\b|<!doctype html/i.test(text) ? 'a web page (HTML)' : 'XML'
+  return /<osm\b/i.test(text) ? 'OpenStreetMap XML' : 'XML'
 }
 
 /** Bytes that no text has: NUL, or many control characters. */

@@ -25,8 +25,6 @@ export type ImportWishes = Readonly<{
   /** How dates and numbers are written that can be read in two ways. undefined: as the file tells. */
   dates?: 'dmy' | 'mdy' | undefined
   decimals?: 'comma' | 'point' | undefined
-  /** Leave out the rows that COPY refuses, and these lines. */
-  leavesOut?: readonly number[] | undefined
   /** Send bad rows as they are: the service leaves them out. */
   sendsBad?: boolean | undefined
   /** null: no points. undefined: as found in the file. */
@@ -67,7 +65,6 @@ export function planImport(
     dialect: file.dialect,
     hasNullMark: reading.inference.hasNullMark,
     points: wishes.points === null ? undefined : possiblePoints,
-    leavesOut: wishes.leavesOut,
     sendsBad: wishes.sendsBad,
     isPrepared: wishes.isPrepared,
   }
@@ -124,7 +121,7 @@ function pointsFor(columns: readonly ImportColumn[], chosen: Points | null | und
 
 function problemsOf(
   plan: ImportPlan,
-  { known, leavesOut }: ImportWishes,
+  { known, sendsBad }: ImportWishes,
   reading: FileReading,
 ): ImportProblem[] {
   const { table, columns } = plan
@@ -132,7 +129,7 @@ function problemsOf(
   const names = columns.map(({ name }) => name)
   const twice = names.find((name, at) => names.indexOf(name) !== at)
   const missing = known ? names.filter((name) => !known.has(name)) : []
-  const isInTheWay = inference.isCutShort || leavesOut === undefined
+  const isInTheWay = inference.isCutShort || !sendsBad
   const found: (ImportProblem | false | undefined)[] = [
     table.trim() === '' && { kind: 'no-table-name' },
     names.some((name) => name.trim() === '') && { kind: 'no-column-name' },

@@ -6,22 +6,19 @@ import type { ImportPlan } from './import-plan.ts'
 import { plainValue } from './values/local-values.ts'
 
 /** Whether the file cannot be sent as it is. */
-export const isRewritten = ({ columns, dialect, leavesOut }: ImportPlan) =>
-  columns.some(({ form }) => form !== undefined) ||
-  (dialect.nulls?.length ?? 0) > 0 ||
-  leavesOut !== undefined
+export const isRewritten = ({ columns, dialect }: ImportPlan) =>
+  columns.some(({ form }) => form !== undefined) || (dialect.nulls?.length ?? 0) > 0
 
 /**
- * The rows as COPY reads them: numbers and dates in PostgreSQL's own form, what stands for NULL as NULL, without the rows
- * that are left out. One line for each line of the file, so that COPY counts as the file does.
+ * The rows as COPY reads them: numbers and dates in PostgreSQL's own form, what stands for NULL as NULL. One line for each
+ * line of the file, so that COPY counts as the file does.
  */
 export async function* rewriteRows(
   text: AsyncIterable<Uint8Array>,
   plan: ImportPlan,
-  onLeftOut: (row: BadRow) => void = () => undefined,
 ): AsyncGenerator<Uint8Array> {
   let parts: Uint8Array[] = []
-  const rewriter = new RowRewriter(plan, (part) => parts.push(part), onLeftOut)
+  const rewriter = new RowRewriter(plan, (part) => parts.push(part))
   for await (const chunk of text) {
     rewriter.push(chunk)
     if (parts.length > 0) yield joinBytes(parts)
@@ -34,31 +31,27 @@ export async function* rewriteRows(
 class RowRewriter {
   readonly #plan: ImportPlan
   readonly #write: (part: Uint8Array) => void
-  readonly #onLeftOut: (row: BadRow) => void
   readonly #records: FittingRecords
   readonly #decoder: InstanceType<typeof TextDecoder>
   readonly #nulls: ReadonlySet<string>
   readonly #longestNull: number
-  readonly #leftOut: ReadonlySet<number>
   readonly #marksNull: boolean
   #isHeaderNext: boolean
 
-  constructor(plan: ImportPlan, write: (part: Uint8Array) => void, onLeftOut: (row: BadRow) => void) {
+  constructor(plan: ImportPlan, write: (part: Uint8Array) => void) {
     this.#plan = plan
     this.#write = write
-    this.#onLeftOut = onLeftOut
     const { nulls = [], encoding, hasHeader } = plan.dialect
     this.#decoder = new TextDecoder(encodings[encoding])
     this.#nulls = new Set(nulls)
     // Of a character, at most so many bytes.
     this.#longestNull = 4 * Math.max(0, ...nulls.map(({ length }) => length))
-    this.#leftOut = new Set(plan.leavesOut)
     this.#isHeaderNext = hasHeader
     this.#marksNull = plan.hasNullMark === true || plan.dialect.isCopyText === true
     this.#records = new FittingRecords(
       plan.dialect,
       (record) => this.#take(record),
-      (row) => this.#leaveOut(row),
+      (row) => this.#takeBad(row),
     )
   }
 
@@ -70,26 +63,17 @@ class RowRewriter {
     this.#records.end()
   }
 
-  #leaveOut(row: BadRow): void {
-    if (this.#plan.sendsBad) {
-      this.#write(row.bytes.slice())
-      this.#write(lineEnd)
-      return
-    }
-    if (this.#plan.leavesOut === undefined) throw new CsvError(row.line, row.message)
-    this.#onLeftOut({ ...row, bytes: row.bytes.slice() })
+  #takeBad({ line, message, bytes }: BadRow): void {
+    if (!this.#plan.sendsBad) throw new CsvError(line, message)
+    this.#write(bytes.slice())
+    this.#write(lineEnd)
   }
 
   #take(record: CsvRecord): void {
-    const { bytes, starts, ends, count, line, firstLine } = record
+    const { bytes, starts, ends, count } = record
     const whole = bytes.subarray(starts[0]!, ends[count - 1]!)
     const isHeader = this.#isHeaderNext
     this.#isHeaderNext = false
-    if (!isHeader && this.#leftOut.has(line)) {
-      const lines = line - firstLine + 1
-      this.#leaveOut({ line: firstLine, lines, message: 'Left out.', bytes: whole })
-      return
-    }
     if (isHeader) this.#write(whole)
     else this.#writeRow(record, whole)
     this.#write(lineEnd)
@@ -126,10 +110,3 @@ const lineEnd = new Uint8Array([10])
 const nothing = new Uint8Array()
 const encoder = new TextEncoder()
 const nullMark = encoder.encode('\\N')
-
-/** The line in the file of a line that COPY has counted without the rows that were left out. */
-export function lineInFile(sentLine: number, leftOut: readonly Pick<BadRow, 'line' | 'lines'>[]): number {
-  let line = sentLine
-  for (const row of [...leftOut].sort((a, b) => a.line - b.line)) if (row.line <= line) line += row.lines
-  return line
-}

@@ -34,6 +34,8 @@ import { openapiRoutes } from './openapi/routes.ts'
 import { queryRoutes } from './query/routes.ts'
 import type { Services } from './services.ts'
 import { sessionRoutes } from './sessions/routes.ts'
+import { tilesRoutes } from './tiles/routes.ts'
+import { tileSourceRoutes } from './tiles/source-routes.ts'
 import { UndrainedRequest } from './undrained-request.ts'
 
 /** The path of a request: what every request passes, in this order, and then its route. */
@@ -80,6 +82,8 @@ async function accountRoutes(app: FastifyInstance, services: Services): Promise<
   await add(app, copyRoutes, services)
   await add(app, importsRoutes, services)
   await add(app, datasetsRoutes, services)
+  await add(app, tilesRoutes, services)
+  await add(app, tileSourceRoutes, services)
 }
 
 type Routes = (app: FastifyInstance, services: Services) => Promise<void>

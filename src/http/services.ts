@@ -13,6 +13,7 @@ import type { Databases } from '../postgres/databases.ts'
 import type { Queries } from '../query/answer-query.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Sessions } from '../sessions/sessions.ts'
+import type { Tiles } from '../tiles/tiles.ts'
 import type { WrongTokens } from './middleware/credential/wrong-tokens.ts'
 
 /** What the routes need. Each exists once per process. */
@@ -28,6 +29,7 @@ export type Services = Readonly<{
   imports: Imports
   queries: Queries
   sessions: Sessions
+  tiles: Tiles
   jobQueue: JobQueue
   jobWaiter: JobWaiter
   /** Changes to the keys of one user run one after the other. */

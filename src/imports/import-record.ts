@@ -1,4 +1,4 @@
-import type { ImportWarnings } from '../contract/documents.ts'
+import type { ImportWarnings, RejectedRow } from '../contract/documents.ts'
 import type { CollisionStrategy, ImportPrivacy } from '../contract/import-names.ts'
 import type { ImportErrorCode } from './import-failure.ts'
 
@@ -24,6 +24,8 @@ export type ImportOptions = Readonly<{
   createVisualization: boolean
   /** Of a workbook. */
   sheet?: string | undefined
+  /** So many rows that PostgreSQL refuses are left out. Absent: the first one fails the import. */
+  maxBadRows?: number | undefined
 }>
 
 export type ImportProgress = Readonly<{
@@ -40,6 +42,8 @@ export type ImportResult = Readonly<{
   created: number
   warnings: ImportWarnings
   error?: Readonly<{ code: ImportErrorCode; text: string }> | undefined
+  /** Left out; the first ones are listed. */
+  rejected?: Readonly<{ count: number; rows: readonly RejectedRow[] }> | undefined
 }>
 
 export const importPhases = ['pending', 'uploading', 'unpacking', 'importing'] as const

@@ -4,6 +4,7 @@ import { type ConverterState, openConverter } from '../convert/converter.ts'
 import type { QuotaLedger } from '../copy/quota-ledger.ts'
 import type { Log } from '../log/log.ts'
 import type { Databases } from '../postgres/databases.ts'
+import { type Network, publicNetwork } from './download/network.ts'
 import { unfinishedImports } from './import-store.ts'
 import { Spool } from './spool.ts'
 
@@ -12,6 +13,8 @@ export class Imports {
   readonly config: Config
   readonly quotas: QuotaLedger
   readonly slots: WorkSlots
+  /** What downloads may reach. */
+  network: Network = publicNetwork
   readonly #databases: Databases
   readonly #log: Log
   readonly #root: string

@@ -1,7 +1,9 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { downloadFile } from './download/download-file.ts'
 import { fileKinds } from './files/file-kinds.ts'
 import { type InputFile, openUpload, type UploadFiles } from './files/upload-files.ts'
+import { type CheckedGeojson, checkGeojson } from './geojson/check-geojson.ts'
 import { ImportFailure } from './import-failure.ts'
 import type { ImportRecord } from './import-record.ts'
 import type { Imports } from './imports.ts'
@@ -19,21 +21,39 @@ type Preparing = Readonly<{
   signal: AbortSignal
 }>
 
-/** What can be done before the transaction begins: unpack the file, and read the types of CSV. */
+/** What can be done before the transaction begins: download the file, unpack the file, read the types of CSV, check GeoJSON. */
 export async function prepareImport(preparing: Preparing): Promise<PreparedImport> {
   const { record, signal, meter, warnings } = preparing
   const { source, options } = record
-  if (source.type !== 'file') return { source, inputs: [], csvs: new Map() }
-  const { inputs, skipped } = await unpack(preparing, source.name)
+  if (source.type !== 'file' && source.type !== 'url')
+    return { source, inputs: [], csvs: new Map(), geojsons: new Map() }
+  const name = source.type === 'file' ? source.name : await download(preparing, source.url)
+  const { inputs, skipped } = await unpack(preparing, name)
   if (skipped.length > 0) warnings.add('skipped_files', ...skipped)
   meter.bytesTotal = inputs.reduce((sum, { bytes }) => sum + bytes, 0)
   const { importMaxTables: most } = preparing.imports.config
   if (most > 0 && inputs.length > most)
     throw new ImportFailure(1019, `The archive has more than ${most} files to import`)
   const csvs = new Map<InputFile, ReadCsv>()
-  for (const input of inputs)
-    if (fileKinds[input.kind].driver === undefined) csvs.set(input, await readCsv(input, options, signal))
-  return { source, inputs, csvs }
+  const geojsons = new Map<InputFile, CheckedGeojson>()
+  for (const input of inputs) {
+    const { kind } = input
+    if (fileKinds[kind].driver === undefined) csvs.set(input, await readCsv(input, options, signal))
+    if (kind === 'geojson' || kind === 'geojsonl') geojsons.set(input, await checkGeojson(input, signal))
+  }
+  return { source, inputs, csvs, geojsons }
+}
+
+/** The file comes to the place where an uploaded one is. Returns its name. */
+async function download({ imports, id, meter, signal }: Preparing, url: string): Promise<string> {
+  meter.phase = 'uploading'
+  const spool = await imports.spool()
+  const { importMaxBytes: maxBytes, copyIdleMs: idleMs } = imports.config
+  await spool.remove(id)
+  await mkdir(spool.folderOf(id), { mode: 0o700 })
+  const name = await downloadFile(imports.network, url, spool.fileOf(id), { maxBytes, idleMs, signal })
+  meter.phase = 'unpacking'
+  return name
 }
 
 async function unpack({ imports, id, signal }: Preparing, name: string): Promise<UploadFiles> {

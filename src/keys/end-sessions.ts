@@ -20,7 +20,8 @@ export async function endRequests(
   { userId, hostId }: Account,
   role: string,
 ): Promise<void> {
-  for (const pools of [databases.query, databases.copy, databases.session]) pools.closeRole(hostId, role)
+  const { query, copy, session, tile } = databases
+  for (const pools of [query, copy, session, tile]) pools.closeRole(hostId, role)
   const now = await clockOf(databases, hostId)
   const flights = await findFlights(databases.control, userId)
   const condition = `usename = $1 and backend_start <= $2::timestamptz and (pid, backend_start) not in (

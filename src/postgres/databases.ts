@@ -28,7 +28,9 @@ export type Databases = Readonly<{
   job: RolePools
   /** Callers' sessions of many statements. */
   session: RolePools
-  /** Roles paused in the four pools above. */
+  /** Vector tiles. */
+  tile: RolePools
+  /** Roles paused in the five pools above. */
   paused: PausedRoles
   close: () => Promise<void>
 }>
@@ -74,7 +76,7 @@ function openTenantPools(
   secrets: Secrets,
   paused: PausedRoles,
   log: Log,
-): Pick<Databases, 'query' | 'copy' | 'job' | 'session'> {
+): Pick<Databases, 'query' | 'copy' | 'job' | 'session' | 'tile'> {
   const common = {
     ...commonOptions(config, hosts, log),
     passwordOf: ({ role }: SessionTarget) => secrets.rolePassword(role),
@@ -122,7 +124,28 @@ function openTenantPools(
       idle_in_transaction_session_timeout: Math.min(2 * config.sessionTransactionIdleMs, 2 ** 31 - 1),
     },
   })
-  return { query, copy, job, session }
+  return { query, copy, job, session, tile: new RolePools({ ...common, ...tileOptions(config, reads) }) }
+}
+
+/** For as many queries as there may be at once, and a few look-ups beside them. */
+function tileOptions(config: Config, reads: Buffer) {
+  const perAccount = config.tilesPerAccount + tileLookUps
+  return {
+    name: 'tile',
+    openSocket: () => new RecyclingSocket(reads),
+    maxPerHost: tileConnections(config),
+    maxPerRole: perAccount,
+    maxPerAccount: perAccount,
+    maxAnonymousPerAccount: perAccount,
+    answerMs: config.tileTimeoutMs + unreadMs,
+    settings: {
+      statement_timeout: config.tileTimeoutMs,
+      // Slower for the few rows of most tiles.
+      max_parallel_workers_per_gather: 0,
+      jit: 'off',
+      ...serverKeepAlive(unreadMs),
+    },
+  }
 }
 
 /** The time of the client counts here too, so this is only the limit of the whole statement. */
@@ -132,7 +155,13 @@ const statementSettings = ({ queryTimeoutMs, copyTimeoutMs, copyIdleMs }: Config
 })
 
 /** The pools of callers: everything that a tenant's role does here. */
-export const tenantPools = ({ query, copy, job, session }: Databases) => [query, copy, job, session]
+export const tenantPools = ({ query, copy, job, session, tile }: Databases) => [
+  query,
+  copy,
+  job,
+  session,
+  tile,
+]
 
 function commonOptions(config: Config, hosts: Hosts, log: Log) {
   return {
@@ -184,8 +213,11 @@ export function connectionBudget(config: Config, hostId: number): number {
 
 export function tenantConnections(config: Config): number {
   const { connectionsPerHost, copiesPerProcess, sessionConnectionsPerHost } = config
-  return connectionsPerHost + copiesPerProcess + sessionConnectionsPerHost + jobConnections(config)
+  const requests = connectionsPerHost + copiesPerProcess + sessionConnectionsPerHost
+  return requests + jobConnections(config) + tileConnections(config)
 }
+
+const tileConnections = ({ tilesPerHost }: Pick<Config, 'tilesPerHost'>) => tilesPerHost + tileLookUps
 
 /** A worker that takes over a dead worker's jobs may have twice its share. */
 export function jobConnections({ jobConnectionsPerHost, jobsPerWorker }: Config): number {
@@ -193,6 +225,9 @@ export function jobConnections({ jobConnectionsPerHost, jobsPerWorker }: Config)
 }
 
 const adminConnectionsPerHost = 8
+
+/** They take a millisecond, so few are enough. */
+const tileLookUps = 4
 
 /** The connection that is always open. */
 const guardConnections = 1

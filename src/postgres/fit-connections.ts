@@ -13,9 +13,18 @@ export async function fitConnections(config: Config, adminUrl: string, log: Log)
   const wanted = connectionBudget(config, firstHostId)
   if (wanted <= room) return config
   const fitted = shrink(config, room)
-  const { connectionsPerHost, copiesPerProcess, jobConnectionsPerHost, sessionConnectionsPerHost } = fitted
+  const { connectionsPerHost, copiesPerProcess, jobConnectionsPerHost } = fitted
+  const { sessionConnectionsPerHost, tilesPerHost } = fitted
   log.warn(
-    { wanted, room, connectionsPerHost, copiesPerProcess, jobConnectionsPerHost, sessionConnectionsPerHost },
+    {
+      wanted,
+      room,
+      connectionsPerHost,
+      copiesPerProcess,
+      jobConnectionsPerHost,
+      sessionConnectionsPerHost,
+      tilesPerHost,
+    },
     'PostgreSQL allows fewer connections than configured: limits lowered. Raise its max_connections',
   )
   return fitted
@@ -33,6 +42,7 @@ function shrink(config: Config, room: number): Config {
     connectionsPerHost: part(config.connectionsPerHost, 2),
     copiesPerProcess: part(config.copiesPerProcess, 1),
     sessionConnectionsPerHost: part(config.sessionConnectionsPerHost, 1),
+    tilesPerHost: part(config.tilesPerHost, 1),
     jobConnectionsPerHost,
     jobsPerWorker: Math.min(config.jobsPerWorker, Math.floor(jobConnectionsPerHost / 2)),
   })

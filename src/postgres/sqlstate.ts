@@ -8,6 +8,8 @@ export const sqlstate = {
   ioError: '58030',
   syntaxError: '42601',
   undefinedTable: '42P01',
+  undefinedColumn: '42703',
+  wrongObjectType: '42809',
   undefinedObject: '42704',
   undefinedFunction: '42883',
   undefinedSchema: '3F000',

@@ -35,6 +35,7 @@ import { hostPressures } from '../postgres/host-pressure.ts'
 import { openQueries } from '../query/answer-query.ts'
 import { Sessions } from '../sessions/sessions.ts'
 import { loadGrammar } from '../sql/grammar.ts'
+import { Tiles } from '../tiles/tiles.ts'
 import { unlessAborted } from '../waiting/unless-aborted.ts'
 import { startWorker } from '../worker/worker.ts'
 import { StartedParts } from './started-parts.ts'
@@ -194,6 +195,7 @@ function buildShared(config: Config, installation: Installation) {
     metrics,
     queries: openQueries(config, databases, log),
     copies,
+    tiles: new Tiles(config, databases),
     imports: new Imports(config, databases, copies.quotas, log),
     jobQueue: new JobQueue(databases.control, config),
     jobWaiter: new JobWaiter(databases.control, log),

@@ -12,7 +12,7 @@ import type { TimeLimits } from './time-limits.ts'
 
 export type StatementOptions = Readonly<{
   /** Which connections to use: each kind has its own, so that neither starves the other. */
-  kind: 'query' | 'copy'
+  kind: 'query' | 'copy' | 'tile'
   /** The caller's text. Absent for a statement of the service. */
   text?: string
   /** The role that runs it; by default the key's own. */

@@ -8,20 +8,28 @@ import { retry } from '../waiting/retry.ts'
 
 /** Makes a table of the account's schema readable without a key. */
 export async function shareTable(databases: Databases, account: Account, table: string): Promise<void> {
-  const name = quoteQualified(account.schema, table)
-  const readers = quoteIdentifier(account.publicRole)
-  await asMaster(databases, account, table, `grant select on ${name} to ${readers}`)
+  await asMaster(databases, account, table, shareStatement(account, table))
 }
+
+export const shareStatement = (account: Account, table: string) =>
+  `grant select on ${quoteQualified(account.schema, table)} to ${quoteIdentifier(account.publicRole)}`
 
 /**
  * Makes it private again, even if it, or some of its columns or partitions, were granted to PUBLIC. Keys that were
  * granted the table keep it.
  */
 export async function unshareTable(databases: Databases, account: Account, table: string): Promise<void> {
+  await asMaster(databases, account, table, await unshareStatement(databases, account, table))
+}
+
+export async function unshareStatement(
+  databases: Databases,
+  account: Account,
+  table: string,
+): Promise<string> {
   const name = quoteQualified(account.schema, table)
   const names = [name, ...(await partitionsOf(databases, account, table))].join(', ')
-  const readers = `${quoteIdentifier(account.publicRole)}, public`
-  await asMaster(databases, account, table, `revoke select on ${names} from ${readers}`)
+  return `revoke select on ${names} from ${quoteIdentifier(account.publicRole)}, public`
 }
 
 async function partitionsOf(databases: Databases, account: Account, table: string): Promise<string[]> {

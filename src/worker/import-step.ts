@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Account } from '../auth/account.ts'
 import { masterTargetOf } from '../auth/account.ts'
 import { userDataSize } from '../copy/copy-from.ts'
-import { stemOf, tableNameOf } from '../imports/files/names.ts'
 import { ImportFailure } from '../imports/import-failure.ts'
 import type { ImportRecord, ImportResult } from '../imports/import-record.ts'
 import {
@@ -16,9 +15,11 @@ import {
 import { failureOf } from '../imports/load/database-fault.ts'
 import { nameTaken } from '../imports/load/finish-tables.ts'
 import { type Loading, ProgressMeter, Warnings } from '../imports/load/loading.ts'
-import { runLoad } from '../imports/load/run-load.ts'
+import { Rejects } from '../imports/load/rejects.ts'
+import { rejectedOf, runLoad } from '../imports/load/run-load.ts'
 import { prepareImport } from '../imports/prepare-import.ts'
 import { isOlder } from '../imports/spool.ts'
+import { wantedTable } from '../imports/wanted-table.ts'
 import { accepted, beginStep, stepFailed, stepSucceeded } from '../jobs/job-state.ts'
 import type { Flight } from '../jobs/job-store.ts'
 import type { Session } from '../postgres/session.ts'
@@ -100,6 +101,7 @@ class ImportWork {
   readonly #owner: Owner
   readonly #meter = new ProgressMeter()
   readonly #warnings = new Warnings()
+  readonly #rejects: Rejects | undefined
   readonly #stop = new AbortController()
   #isLate = false
   #isWriting = false
@@ -111,6 +113,8 @@ class ImportWork {
     this.#run = run
     this.#record = record
     this.#owner = owner
+    const { maxBadRows } = record.options
+    this.#rejects = maxBadRows === undefined ? undefined : new Rejects(maxBadRows)
     context.interrupted.addEventListener('abort', this.#onInterrupt, { once: true })
     this.#timers = [setInterval(() => this.#tick(), tickMs)]
   }
@@ -197,7 +201,6 @@ class ImportWork {
       const share = await imports.quotas.join(account, () => userDataSize(databases, account))
       close = share.close
       const result = await runLoad(this.#loading(session, converter, share.spend), prepared, this.#limitMs)
-      this.#meter.readTo(this.#meter.bytesTotal)
       if (!(await this.#save(result))) return await this.#lost(flight, new Error('its claim was lost'))
       const committed = await session.send(commit(this.#run, flight.xid!), {}).done
       if (committed.error) throw new ImportFailure(2001, committed.error.message)
@@ -225,6 +228,7 @@ class ImportWork {
       spend,
       meter: this.#meter,
       warnings: this.#warnings,
+      rejects: this.#rejects,
       stages: [],
       maxRows: config.importMaxRows,
       maxTables: config.importMaxTables,
@@ -266,7 +270,7 @@ class ImportWork {
 
   get #wantedName(): string {
     const { source, options } = this.#record
-    return tableNameOf(options.tableName ?? (source.type === 'file' ? stemOf(source.name) : 'untitled_table'))
+    return wantedTable(source, options)
   }
 
   async #skip(): Promise<Interruption | undefined> {
@@ -278,7 +282,8 @@ class ImportWork {
 
   async #fail({ code, message }: ImportFailure): Promise<Interruption | undefined> {
     const warnings = this.#warnings.document
-    await this.#save({ tables: [], created: 0, warnings, error: { code, text: clip(message) } })
+    const rejected = this.#rejects && rejectedOf(this.#rejects)
+    await this.#save({ tables: [], created: 0, warnings, rejected, error: { code, text: clip(message) } })
     const { job } = this.#run
     const begun = job.items[0]!.status === 'running' ? job : accepted(beginStep(job, new Date()))
     this.#run.advance(stepFailed(begun, clip(message), new Date()))

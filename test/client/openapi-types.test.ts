@@ -38,7 +38,10 @@ const answers: Readonly<Record<string, string>> = {
   listTables: `Answer<Client['tables']['list']>`,
   readTable: `Answer<Client['tables']['read']>`,
   changePrivacy: `Answer<Client['tables']['setPrivacy']>`,
+  readTableDetails: `Answer<Client['tables']['details']>`,
   listDatasets: `Answer<Client['tables']['datasets']>`,
+  listTiles: `Answer<Client['tiles']['list']>`,
+  readTileJson: `Answer<Client['tiles']['read']>`,
   whoAmI: `Answer<Client['me']>`,
   createUser: `Answer<AdminClient['users']['create']>`,
   listUsers: `{ users: Answer<AdminClient['users']['list']> }`,
@@ -73,6 +76,8 @@ const queries: Readonly<Record<string, string>> = {
   copyFrom: `CopyUpload['query']`,
   listTables: `Argument<Client['tables']['list'], 0>`,
   listDatasets: `Argument<Client['tables']['datasets'], 0>`,
+  readTileJson: `Argument<Client['tiles']['read'], 1>`,
+  readTile: `Argument<Client['tiles']['tile'], 2>`,
   listAudit: `Argument<AdminClient['audit'], 0>`,
   readActivity: `Argument<AdminClient['activity'], 0>`,
 }
@@ -85,7 +90,7 @@ const bodies: Readonly<Record<string, string>> = {
   createImport: `ImportedRows & ImportOptions`,
   copyToByPost: `{ q: Argument<Client['copyTo'], 0> }`,
   query: `{ q: string; params?: readonly Json[] } & Omit<DownloadOptions, 'params' | 'signal' | 'isRepeatable' | 'onProgress'>`,
-  changePrivacy: `{ privacy: Argument<Client['tables']['setPrivacy'], 1> }`,
+  changePrivacy: `{ privacy?: Argument<Client['tables']['setPrivacy'], 1>; name?: Argument<Client['tables']['rename'], 1> }`,
   createUser: `Argument<AdminClient['users']['create'], 0>`,
   // Of the limits the document says no more than that they are an object.
   changeUser: `Omit<Argument<AdminClient['users']['change'], 1>, 'limits'> & { limits?: Record<string, unknown> }`,
@@ -100,10 +105,13 @@ const others = [
   'copyToByPost',
   'query',
   'queryByGet',
+  'readTile',
+  'readTileSource',
   'whoAmIByV3',
   'readMetrics',
   'downloadCommandLine',
   'openSession',
+  'deleteTable',
 ]
 
 test('an answer has the members and kinds of values that the types of the client say, by the OpenAPI document', async (t) => {

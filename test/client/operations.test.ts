@@ -7,7 +7,15 @@ import { clientOf } from '../support/keys/client-of.ts'
 import { randomName, setup } from '../support/service/setup.ts'
 
 /** Another way to the same answer; the client needs one. */
-const others = ['readJobByV4', 'cancelJobByV4', 'copyTo', 'queryByGet', 'whoAmIByV3', 'downloadCommandLine']
+const others = [
+  'readJobByV4',
+  'cancelJobByV4',
+  'copyTo',
+  'queryByGet',
+  'readTileSource',
+  'whoAmIByV3',
+  'downloadCommandLine',
+]
 
 test('the client has a function for every operation of the service', async () => {
   const folder = new URL('../../src/client/', import.meta.url)
@@ -31,6 +39,10 @@ test('tables, their privacy, the account and the health of the service', async (
   assert.deepEqual([place?.name, place?.privacy, place?.table.schema], ['places', 'PRIVATE', 'public'])
   assert.equal((await client.tables.setPrivacy('places', 'PUBLIC')).privacy, 'PUBLIC')
   assert.equal((await client.tables.read('places')).privacy, 'PUBLIC')
+  assert.deepEqual((await client.tables.details('places')).geometry_types, [])
+  await client.sql('create table passing (n int)')
+  assert.equal((await client.tables.rename('passing', 'gone')).name, 'gone')
+  await client.tables.delete('gone')
   const { result } = await client.tables.datasets()
   assert.deepEqual(
     result.map(({ name, privacy }) => [name, privacy]),

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { RejectedRow } from '../../src/contract/documents.ts'
 import type { CsvDialect } from '../../src/file-import/csv-head.ts'
-import type { BadRow } from '../../src/file-import/fitting-records.ts'
 import { openImport } from '../../src/file-import/import-file.ts'
 import { importStatements } from '../../src/file-import/import-plan.ts'
 import { type ImportWishes, planImport } from '../../src/file-import/plan-import.ts'
 import { readTypes } from '../../src/file-import/read-types.ts'
-import { lineInFile, rewriteRows } from '../../src/file-import/rewrite-rows.ts'
-import { copyfrom } from '../support/postgres/copying.ts'
+import { rewriteRows } from '../../src/file-import/rewrite-rows.ts'
+import { copyUrl, send } from '../support/postgres/copying.ts'
 import { setup, type TestUser } from '../support/service/setup.ts'
 
 test('numbers and dates are stored as what they mean, however they are written', async (t) => {
@@ -87,32 +87,33 @@ test('a broken quotation mark is named by the line where it is opened, and costs
     const { inference } = await readTypes(file)
     assert.equal(inference.badLine?.line, 40_001)
     assert.match(inference.badLine.message, message)
-    const loaded = await load(user, text, { leavesOut: [] })
+    const loaded = await load(user, text, { sendsBad: true })
     assert.equal(loaded.rows.length, rows)
-    assert.match(loaded.leftOut[0]!.bytes.toString(), /^39999,"broken/)
+    assert.match(loaded.rejected[0]!.text, /^39999,"broken/)
   }
 })
 
-test('bad rows are left out, and lines are still those of the file', async (t) => {
+test('bad rows are left out, and named by their lines in the file although it is rewritten', async (t) => {
   const { user } = await setup(t)
-  const csv = 'a,b\n1,2\n3\n4,"x\ny"\n5,6,7\n\n8,9\n'
-  const { rows, leftOut } = await load(user, csv, { leavesOut: [8] })
+  const csv = 'a,b,d\n1,2,31/12/2026\n3\n4,"x\ny",n/a\n5,6,7,8\n\neight,9,30/11/2026\n'
+  const { rows, rejected } = await load(
+    user,
+    csv,
+    { sendsBad: true, types: { 0: 'int' } },
+    { nulls: ['n/a'] },
+  )
   assert.deepEqual(rows, [
-    { a: '1', b: '2' },
-    { a: '4', b: 'x\ny' },
+    { a: '1', b: '2', d: '2026-12-31' },
+    { a: '4', b: 'x\ny', d: null },
   ])
   assert.deepEqual(
-    leftOut.map(({ line, bytes }) => [line, Buffer.from(bytes).toString()]),
+    rejected.map(({ line, column, text }) => [line, column, text]),
     [
-      [3, '3'],
-      [6, '5,6,7'],
-      [7, ''],
-      [8, '8,9'],
+      [3, null, '3'],
+      [6, null, '5,6,7,8'],
+      [7, null, ''],
+      [8, 'a', 'eight,9,2026-11-30'],
     ],
-  )
-  assert.deepEqual(
-    [2, 3, 4, 5].map((sent) => lineInFile(sent, leftOut)),
-    [2, 4, 5, 9],
   )
 })
 
@@ -139,22 +140,20 @@ async function load(
   const file = await openImport({ name: 'a.csv', read: () => chunksOf(Buffer.from(text)) }, dialect)
   const reading = await readTypes(file)
   const { plan, columns } = planImport(file, reading, { ...wishes, ...chosen })
-  const leftOut: (BadRow & { bytes: Buffer })[] = []
   const pieces: Uint8Array[] = []
-  const rewritten = rewriteRows(file.text(), plan, (row) =>
-    leftOut.push({ ...row, bytes: Buffer.from(row.bytes) }),
-  )
-  for await (const piece of rewritten) pieces.push(piece)
+  for await (const piece of rewriteRows(file.text(), plan)) pieces.push(piece)
   const { create, copy } = importStatements(plan)
   await user.sql('drop table if exists t')
   await user.sql(create!)
-  const { body } = await copyfrom(user, copy, Buffer.concat(pieces))
+  const skipping = plan.sendsBad ? '&on_error=skip' : ''
+  const url = copyUrl(user, 'copyfrom', copy) + skipping
+  const { body } = await send(url, { method: 'POST' }, Buffer.concat(pieces))
   assert.equal(typeof body.total_rows, 'number', JSON.stringify(body))
   const { rows } = await user.sql(`select ${columns.map(({ name }) => `${name}::text`)} from t order by ctid`)
   return {
     types: columns.map(({ type }) => type),
     spoilt: columns.map(({ inferred }) => inferred?.spoilt),
     rows,
-    leftOut,
+    rejected: (body.rejected ?? []) as readonly RejectedRow[],
   }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -131,38 +131,55 @@ test('a GeoPackage with views, triggers and virtual tables gives its layers and 
   }
 })
 
-test('a billion laughs in KML, GPX and XLSX end in a failure', async (t) => {
-  const { load } = await setupImports(t, { importMemoryBytes: 512 * 1024 ** 2, importTimeoutMs: 20_000 })
+test('a billion laughs in KML, GPX and XLSX end in 2001, and store nothing', async (t) => {
+  const { load, user, left } = await setupImports(t, { importMemoryBytes: 512 * 1024 ** 2 })
   const entities = Array.from(
     { length: 10 },
     (_, at) => `<!ENTITY l${at + 1} "${`&l${at};`.repeat(10)}">`,
   ).join('')
-  const laughs = `<?xml version="1.0"?><!DOCTYPE x [<!ENTITY l0 "lol">${entities}]>`
-  const kml = `${laughs}<kml xmlns="http://www.opengis.net/kml/2.2"><Document><Placemark><name>&l10;</name></Placemark></Document></kml>`
-  const gpx = `${laughs}<gpx version="1.1" creator="x"><wpt lat="1" lon="2"><name>&l10;</name></wpt></gpx>`
-  const sheet = `${laughs}<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData><row r="1"><c r="A1" t="str"><v>&l10;</v></c></row></sheetData></worksheet>`
-  const xlsx = zipOf([
-    { name: '[Content_Types].xml', content: '<Types/>' },
-    {
-      name: 'xl/workbook.xml',
-      content: '<workbook xmlns:r="x"><sheets><sheet name="S" sheetId="1" r:id="rId1"/></sheets></workbook>',
-    },
-    {
-      name: 'xl/_rels/workbook.xml.rels',
-      content: '<Relationships><Relationship Id="rId1" Target="worksheets/sheet1.xml"/></Relationships>',
-    },
-    { name: 'xl/worksheets/sheet1.xml', content: sheet },
-  ])
-  for (const [name, content] of [
-    ['a.kml', kml],
-    ['a.gpx', gpx],
-    ['a.xlsx', xlsx],
-  ] as const) {
+  const laughs = `<!DOCTYPE x [<!ENTITY l0 "lol">${entities}]>`
+  const kml = `<?xml version="1.0"?>${laughs}<kml xmlns="http://www.opengis.net/kml/2.2"><Document><Placemark><name>&l10;</name></Placemark></Document></kml>`
+  const gpx = `<?xml version="1.0"?>${laughs}<gpx version="1.1" creator="x"><wpt lat="1" lon="2"><name>&l10;</name></wpt></gpx>`
+  const workbook = made('XLSX', 'a.xlsx', places).get('a.xlsx')!
+  const xlsx = inSheet(workbook, /(<\?xml.*?\?>)/, `$1${laughs}`, /<v>[^<]*<\/v>/g, '<v>&l10;</v>')
+  const cases = [
+    ['a.kml', kml, /parsing aborted/],
+    ['a.gpx', gpx, /million laugh/],
+    ['a.xlsx', xlsx, /million laugh/],
+  ] as const
+  for (const [name, content, text] of cases) {
+    const since = performance.now()
     const failed = await load(name, content)
-    assert.ok(['failure', 'complete'].includes(failed.state), name)
-    assert.ok(failed.state === 'failure' || failed.progress.bytes_total < 100_000, name)
+    assert.deepEqual([failed.state, failed.error_code, failed.table_names], ['failure', 2001, []], name)
+    assert.match(failed.get_error_text!.what_about, text, name)
+    assert.ok(performance.now() - since < 20_000, name)
   }
+  // Without the laughs the workbook is read.
+  assert.equal((await load('good.xlsx', inSheet(workbook, /$/, ''))).get_error_text, null)
+  const { rows } = await user.sql(`select relname from pg_class where relname ~ '^a(_|$)'`)
+  assert.deepEqual(rows, [])
+  await eventually(() => assert.deepEqual(left(), []))
 })
+
+/** A workbook whose first sheet was changed. */
+function inSheet(workbook: Buffer, ...changes: readonly (RegExp | string)[]): Buffer {
+  const folder = mkdtempSync(join(tmpdir(), 'cartage-xlsx-'))
+  const sheet = join(folder, 'xl/worksheets/sheet1.xml')
+  const zip = (...args: string[]) => execFileSync('python3', ['-m', 'zipfile', ...args])
+  try {
+    writeFileSync(join(folder, 'in.xlsx'), workbook)
+    zip('-e', join(folder, 'in.xlsx'), folder)
+    let text = readFileSync(sheet, 'utf8')
+    for (let at = 0; at < changes.length; at += 2)
+      text = text.replace(changes[at]!, changes[at + 1] as string)
+    writeFileSync(sheet, text)
+    const parts = ['[Content_Types].xml', '_rels', 'docProps', 'xl'].map((part) => join(folder, part))
+    zip('-c', join(folder, 'out.xlsx'), ...parts.filter((part) => existsSync(part)))
+    return readFileSync(join(folder, 'out.xlsx'))
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
 
 test('too many columns, malformed lines, NUL bytes and truncated files have their codes', async (t) => {
   const { load, left } = await setupImports(t)

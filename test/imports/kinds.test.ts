@@ -111,6 +111,65 @@ test('a zip with shapefiles becomes a table for each, in longitude and latitude'
   assert.equal((await user.sql('select from plain')).rowCount, 3)
 })
 
+test('the progress of a finished import has the rows of its tables, also if values have line breaks', async (t) => {
+  const { load } = await setupImports(t)
+  const done = await load('lines.csv', 'n,t\n1,"a\nb\nc"\n2,x\n')
+  assert.equal(done.progress.rows, 2)
+  assert.equal(done.progress.bytes_read, done.progress.bytes_total)
+})
+
+test('a shapefile with polygons of one and of several parts is stored as it is', async (t) => {
+  const { load, user } = await setupImports(t)
+  const ring = (from: number) => [
+    [from, 0],
+    [from, 1],
+    [from + 1, 1],
+    [from, 0],
+  ]
+  const shapes = [
+    { type: 'Polygon', coordinates: [ring(0)] },
+    { type: 'MultiPolygon', coordinates: [[ring(0)], [ring(5)]] },
+  ]
+  const features = shapes.map((geometry, n) => ({ type: 'Feature', properties: { n }, geometry }))
+  const files = made('ESRI Shapefile', 'parts.shp', JSON.stringify({ type: 'FeatureCollection', features }))
+  const done = await load('parts.zip', zipOf([...files].map(([name, content]) => ({ name, content }))))
+  assert.equal(done.state, 'complete', JSON.stringify(done.get_error_text))
+  const { rows } = await user.sql('select postgis.GeometryType(the_geom) as kind from parts order by n')
+  assert.deepEqual(rows, [{ kind: 'POLYGON' }, { kind: 'MULTIPOLYGON' }])
+})
+
+test('a layer whose features are of another kind than it says is stored as it is', async (t) => {
+  const { load, user } = await setupImports(t)
+  const line = {
+    type: 'LineString',
+    coordinates: [
+      [0, 0],
+      [1, 1],
+    ],
+  }
+  const lines = {
+    type: 'MultiLineString',
+    coordinates: [
+      [
+        [0, 0],
+        [1, 1],
+      ],
+      [
+        [5, 5],
+        [6, 6],
+      ],
+    ],
+  }
+  const features = [line, lines].map((geometry, n) => ({ type: 'Feature', properties: { n }, geometry }))
+  const collection = JSON.stringify({ type: 'FeatureCollection', features })
+  const [gpkg] = made('GPKG', 'ways.gpkg', collection, '-nlt', 'LINESTRING').values()
+  const done = await load('ways.gpkg', gpkg!)
+  assert.equal(done.state, 'complete', JSON.stringify(done.get_error_text))
+  assert.equal(done.progress.rows, 2)
+  const { rows } = await user.sql('select postgis.GeometryType(the_geom) as kind from ways order by n')
+  assert.deepEqual(rows, [{ kind: 'LINESTRING' }, { kind: 'MULTILINESTRING' }])
+})
+
 test('a shapefile without .prj is taken for longitude and latitude, or refused', async (t) => {
   const { load, user } = await setupImports(t)
   const withoutPrj = (files: Map<string, Buffer>) =>
@@ -142,6 +201,7 @@ test('text of a shapefile that is not UTF-8 is read as Windows-1252', async (t) 
   const done = await load('a.zip', zip)
   assert.equal(done.get_error_text, null)
   assert.equal(done.warnings?.encoding, 'WINDOWS-1252')
+  assert.equal(done.progress.rows, expected.length, 'a row that is read twice counts once')
   assert.deepEqual((await user.sql(rowsOf('a'))).rows, expected)
 })
 

@@ -147,7 +147,7 @@ test('a prepared table tells when it was last changed', async (t) => {
   assert.ok(age > -60_000 && age < 600_000, String(body.updated_at))
 })
 
-test('a table is made public and private by PUT with the master key alone', async (t) => {
+test('a table is made public and private by PUT, and not without a key', async (t) => {
   const { user } = await setup(t)
   await ask(user, 'create table t (x int)')
   const put = async (privacy: string, token: string) => {

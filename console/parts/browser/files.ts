@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 
-/** The file that was dropped last, until the upload page takes it. */
-export const droppedFile = signal<File | undefined>(undefined)
+/** The files that were dropped last, until the upload page takes them. */
+export const droppedFiles = signal<readonly File[]>([])
 
 /** Calls `dropped` for a file dropped anywhere, and `over` when a file enters or leaves the page. Returns a function that stops this. */
 export function listenForFiles(over: (isOver: boolean) => void, dropped: () => void): () => void {
@@ -24,9 +24,9 @@ export function listenForFiles(over: (isOver: boolean) => void, dropped: () => v
   listen('drop', (event) => {
     depth = 0
     over(false)
-    const [file] = event.dataTransfer!.files
-    if (!file) return
-    droppedFile.value = file
+    const files = [...event.dataTransfer!.files]
+    if (files.length === 0) return
+    droppedFiles.value = files
     dropped()
   })
   return () => left.abort()

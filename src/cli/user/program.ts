@@ -6,6 +6,7 @@ import { isForService, serviceSection } from '../service-commands.ts'
 import { openTerminal } from '../terminal.ts'
 import { keyCommands } from './account/keys.ts'
 import { tableCommands } from './account/tables.ts'
+import { tilesCommand } from './account/tiles.ts'
 import { type UserCall, userOptions } from './command.ts'
 import { completionCommand } from './completion.ts'
 import { explainFailure } from './explain.ts'
@@ -27,6 +28,7 @@ const section: Program<UserCall>['section'] = {
     importCommand,
     ...transferCommands,
     ...tableCommands,
+    tilesCommand,
     ...keyCommands,
     completionCommand,
     openCommand,

@@ -61,7 +61,10 @@ export function passOn(chunks: AsyncIterable<Uint8Array | string>, target: Writa
 }
 
 /** passOn without escaping, for text that is escaped already and may have colours. */
-export async function writeAll(chunks: AsyncIterable<Uint8Array | string>, target: Writable): Promise<void> {
+export async function writeAll(
+  chunks: AsyncIterable<Uint8Array | string> | Iterable<string>,
+  target: Writable,
+): Promise<void> {
   for await (const chunk of chunks) {
     if (target.errored) throw target.errored
     if (!target.write(chunk)) await once(target, 'drain')

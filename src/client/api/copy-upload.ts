@@ -1,4 +1,5 @@
 import type { ContentEncoding, OnConflict } from '../../contract/formats.ts'
+import { joinNames } from '../../contract/text/name-list.ts'
 import { type Body, isReplayable } from '../http/transport.ts'
 
 export type CopySql = Readonly<{
@@ -64,7 +65,7 @@ function loadQuery({ onError, maxBadRows, rejects, onConflict, key }: LoadParame
     ...(maxBadRows !== undefined && { max_bad_rows: maxBadRows }),
     ...(rejects && { rejects }),
     ...(onConflict && { on_conflict: onConflict }),
-    ...(key && { key: key.join(',') }),
+    ...(key && { key: joinNames(key) }),
   }
 }
 

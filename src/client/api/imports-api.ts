@@ -1,4 +1,5 @@
 import type { ImportDocument } from '../../contract/documents.ts'
+import type { onErrors } from '../../contract/formats.ts'
 import type { CollisionStrategy, ImportPrivacy } from '../../contract/import-names.ts'
 import { randomId } from '../http/random-id.ts'
 import type { Call, Connection } from '../http/send.ts'
@@ -7,9 +8,15 @@ import type { Body, Progress } from '../http/transport.ts'
 import { ImportError } from '../job-errors.ts'
 import { type Following, type Submitting, untilAnswered, type Waiting } from './jobs-api.ts'
 
-/** Where the rows come from: a file with its name, which tells its kind, one SELECT, or another table. */
+/**
+ * Where the rows come from: a file with its name, which tells its kind, one SELECT, another table, or an address that the
+ * service fetches the file from, if its operator allows that.
+ */
 export type ImportedFile = Readonly<{ file: Body; filename: string }>
-export type ImportedRows = Readonly<{ sql: string }> | Readonly<{ table_copy: string }>
+export type ImportedRows =
+  | Readonly<{ sql: string }>
+  | Readonly<{ table_copy: string }>
+  | Readonly<{ url: string }>
 
 export type ImportOptions = Readonly<{
   /** Needed with `sql` and `table_copy`; otherwise the name of the file is taken. */
@@ -25,6 +32,9 @@ export type ImportOptions = Readonly<{
   quoted_fields_guessing?: boolean
   /** Of a workbook. */
   sheet?: string
+  /** `skip`: rows that PostgreSQL refuses are left out, up to `max_bad_rows`. */
+  on_error?: (typeof onErrors)[number]
+  max_bad_rows?: number
 }>
 
 export type Importing = Waiting & Submitting & Readonly<{ onProgress?: (progress: Progress) => void }>

@@ -69,6 +69,7 @@ const members: Partial<Record<OperationId, readonly string[]>> = {
   listTables: ['visualizations', 'total_entries'],
   readTable: table,
   changePrivacy: table,
+  readTableDetails: ['name', 'geometry_types'],
   listDatasets: ['result', 'total'],
   whoAmI: ['username', 'user_data'],
 }

@@ -6,6 +6,10 @@ import type { Attempt, CopyRun } from '../copy-run.ts'
 import { type FoundRecord, type Part, recordsOf } from './part-reader.ts'
 import { aboutLine, copyLineOf, type RejectedRows } from './rejected-rows.ts'
 
+/** The connection that parts are sent on. */
+export type PartCopies = Pick<CopyRun, 'attempt' | 'refuse' | 'refusal'> &
+  Readonly<{ run: Readonly<{ wire: Pick<CopyRun['run']['wire'], 'sendCopyData' | 'finishCopy'> }> }>
+
 type PartLoaderOptions = Readonly<{
   /** The COPY, and what is to be done with its rows. */
   text: string
@@ -24,13 +28,13 @@ type PartLoaderOptions = Readonly<{
  * key, the part is halved until one is left.
  */
 export class PartLoader {
-  readonly #copy: CopyRun
+  readonly #copy: PartCopies
   readonly #options: PartLoaderOptions
   #savepoint: 'none' | 'set' | 'failed' = 'none'
   /** How much is sent at once: less after an error, as bad rows often stand together. */
   #stepBytes = Number.POSITIVE_INFINITY
 
-  constructor(copy: CopyRun, options: PartLoaderOptions) {
+  constructor(copy: PartCopies, options: PartLoaderOptions) {
     this.#copy = copy
     this.#options = options
   }

@@ -36,7 +36,7 @@ export async function mergeOf(session: Session, load: CopyLoad, options: MergeOp
 const temporary = 'pg_temp.cartage_rows'
 
 type Column = Readonly<{ name: string; type: string; is_fixed: boolean }>
-type Index = Readonly<{ nulls_distinct: boolean }>
+type Index = Readonly<{ nulls_distinct: boolean; is_partitioned: boolean }>
 
 /** Those that the COPY fills, in its order. A generated column cannot be filled. */
 async function columnsOf(session: Session, target: string, load: CopyLoad): Promise<readonly Column[]> {
@@ -66,14 +66,24 @@ async function uniqueIndexOf(
   target: string,
   key: readonly string[],
 ): Promise<Index | undefined> {
-  const { rows } = await session.query<{ columns: string[]; definition: string }>(indexesSql, [target])
+  const { rows } = await session.query<FoundIndex>(indexesSql, [target])
   const wanted = [...key].sort().join('\0')
   const found = rows.find(({ columns }) => [...columns].sort().join('\0') === wanted)
-  return found && { nulls_distinct: !/\bNULLS NOT DISTINCT\b/.test(found.definition) }
+  return (
+    found && {
+      nulls_distinct: !/\bNULLS NOT DISTINCT\b/.test(found.definition),
+      is_partitioned: found.is_partitioned,
+    }
+  )
 }
+
+type FoundIndex = Readonly<{ columns: string[]; definition: string; is_partitioned: boolean }>
 
 const indexesSql = `
 select pg_catalog.pg_get_indexdef(indexrelid) as definition,
+  (
+    select relkind operator(pg_catalog.=) 'p' from pg_catalog.pg_class where oid operator(pg_catalog.=) indrelid
+  ) as is_partitioned,
   (
     select pg_catalog.array_agg(attname::pg_catalog.text) from pg_catalog.pg_attribute
     where attrelid operator(pg_catalog.=) indrelid
@@ -114,7 +124,21 @@ function mergeStatement(
     from ${temporary}
   ) as cartage_last where cartage_place operator(pg_catalog.=) 1${isAlone}
   ${arbiter} do update set ${changes}
-  returning case when target.xmax operator(pg_catalog.=) 0 then 1 end as cartage_new
+  returning case when ${isNew(target, keys, index)} then 1 end as cartage_new
 ) select pg_catalog.count(cartage_new), pg_catalog.count(*) operator(pg_catalog.-) pg_catalog.count(cartage_new)
 from cartage_done`
+}
+
+/**
+ * Whether a row of the merge was inserted. A partitioned table has no `xmax` here, so it is asked whether the row was there
+ * when the statement began: one that another session has inserted since then counts as new.
+ */
+function isNew(target: string, keys: readonly string[], { is_partitioned, nulls_distinct }: Index): string {
+  if (!is_partitioned) return 'target.xmax operator(pg_catalog.=) 0'
+  // An index is not used for `is not distinct from`.
+  const isSame = (name: string) =>
+    nulls_distinct
+      ? `former.${name} = target.${name}`
+      : `(former.${name} = target.${name} or (former.${name} is null and target.${name} is null))`
+  return `not exists (select from ${target} as former where ${keys.map(isSame).join(' and ')})`
 }

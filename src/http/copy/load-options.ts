@@ -1,5 +1,6 @@
 import { onConflicts, onErrors } from '../../contract/formats.ts'
 import { defaultBadRows, maxBadRows } from '../../contract/limits.ts'
+import { splitNames } from '../../contract/text/name-list.ts'
 import type { LoadOptions, MergeOptions } from '../../copy/load/load-options.ts'
 import { errors } from '../../errors.ts'
 import { choiceOf, type Parameters, textOf, wholeOf } from '../middleware/parameters.ts'
@@ -30,8 +31,8 @@ function mergeOf(parameters: Parameters): MergeOptions | undefined {
 const mostKeyColumns = 32
 
 export function keyColumnsOf(key: string): readonly string[] {
-  const names = key.split(',', mostKeyColumns + 1).map((name) => name.trim())
-  if (names.includes('') || names.length > mostKeyColumns)
+  const names = splitNames(key, mostKeyColumns)
+  if (!names)
     throw errors.badRequest(`Invalid key: it must be a list of up to ${mostKeyColumns} columns, such as a,b`)
   return names
 }

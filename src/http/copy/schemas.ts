@@ -28,7 +28,7 @@ const refusals = {
   503: { description: 'The database is not reachable.', ...error },
 }
 
-const rejectedRow = answered({
+export const rejectedRow = answered({
   line: { type: 'integer', description: 'The line in which the row ends, counted as COPY does.' },
   column: { type: ['string', 'null'] },
   value: { type: ['string', 'null'], description: 'Cut at 100 bytes.' },

@@ -1,5 +1,5 @@
 import type { Account } from '../../auth/account.ts'
-import type { DatasetDocument, TableDocument, TableList } from '../../contract/documents.ts'
+import type { DatasetDocument, TableDetails, TableDocument, TableList } from '../../contract/documents.ts'
 import type { TableInfo } from '../../tables/list-tables.ts'
 
 /** A list of "visualizations", all of them tables. `url`: the base of the account's endpoints. */
@@ -37,6 +37,8 @@ export function tableDocument(table: TableInfo, account: Account, url: string): 
     description: null,
     tags: [],
     locked: false,
+    dependent_visualizations: [],
+    dependent_visualizations_count: 0,
     url: `${url}/api/v1/viz/${encodeURIComponent(table.name)}`,
     table: {
       id: table.name,
@@ -47,6 +49,29 @@ export function tableDocument(table: TableInfo, account: Account, url: string): 
       size: table.bytes,
       row_count: table.estimatedRows === null ? null : Math.round(table.estimatedRows),
     },
+  }
+}
+
+/** The same table by the endpoint that clients ask for its rows and geometry. */
+export function detailsDocument(
+  table: TableInfo,
+  account: Account,
+  geometryTypes: readonly string[],
+): TableDetails {
+  const { name, schema, isPublic, updatedAt, bytes, estimatedRows } = table
+  const rows = estimatedRows === null ? null : Math.round(estimatedRows)
+  return {
+    id: name,
+    name,
+    privacy: isPublic ? 'PUBLIC' : 'PRIVATE',
+    schema,
+    updated_at: (updatedAt ?? account.createdAt).toISOString(),
+    rows_counted: rows,
+    row_count: rows,
+    table_size: bytes,
+    size: bytes,
+    geometry_types: geometryTypes,
+    table_visualization: { id: name, name },
   }
 }
 

@@ -1,5 +1,6 @@
 import { type DatasetOrder, datasetOrders, type TableOrder, tableOrders } from '../../contract/table-names.ts'
 import { errors } from '../../errors.ts'
+import type { TableChange } from '../../tables/change-table.ts'
 import { type Page, readPage } from '../middleware/page.ts'
 import { isObject, type Parameters, withoutEmpty } from '../middleware/parameters.ts'
 
@@ -17,10 +18,22 @@ export function readDatasetsPage(query: Parameters): Page<DatasetOrder> {
   return readPage(withoutEmpty(query), { orders: datasetOrders, order: 'name', direction: 'asc' })
 }
 
-/** The member `privacy` of the body: true if the table is to be public. */
-export function readIsPublic(body: unknown): boolean {
-  const privacy = isObject(body) ? body.privacy : undefined
+/** The members `privacy` and `name` of the body. Clients send all that they know of a table: null is no wish. */
+export function readTableChange(body: unknown): TableChange {
+  if (!isObject(body)) throw errors.badRequest('The body must be an object with privacy or name')
+  const { privacy, name } = withoutEmpty(body)
+  return { isPublic: isPublic(privacy ?? undefined), name: newName(name ?? undefined) }
+}
+
+function isPublic(privacy: unknown): boolean | undefined {
+  if (privacy === undefined) return undefined
   if (privacy === 'PUBLIC' || privacy === 'LINK') return true
   if (privacy === 'PRIVATE') return false
   throw errors.badRequest("The member privacy must be 'PUBLIC', 'LINK' or 'PRIVATE'")
+}
+
+function newName(name: unknown): string | undefined {
+  if (name === undefined) return undefined
+  if (typeof name === 'string' && name.trim() !== '' && name.length <= 255) return name
+  throw errors.badRequest('The member name must be a text of 1 to 255 characters')
 }

@@ -2,22 +2,33 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Principal } from '../../auth/account.ts'
 import type { Identification } from '../../auth/identify.ts'
 import { errors } from '../../errors.ts'
+import { tableNameOf } from '../../imports/files/names.ts'
+import type { AbortLike } from '../../postgres/pools/interruption.ts'
 import { catalogLimits } from '../../statements/configured-limits.ts'
-import { listTables } from '../../tables/list-tables.ts'
-import { shareTable, unshareTable } from '../../tables/share-table.ts'
+import { changeTable, dropTable } from '../../tables/change-table.ts'
+import { geometryTypes } from '../../tables/geometry-types.ts'
+import { listTables, type TableInfo } from '../../tables/list-tables.ts'
+
 import { accountUrlOf, addressOf } from '../middleware/address.ts'
 import { identifyCaller, sqlCaller } from '../middleware/authenticate.ts'
 import { clientGone } from '../middleware/client-gone.ts'
 import { pageLinks } from '../middleware/page.ts'
 import type { Parameters } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
-import { datasetDocument, tableDocument, tablesDocument } from './document.ts'
-import { readDatasetsPage, readIsPublic, readTablesPage } from './request.ts'
-import { datasetsSchema, privacySchema, tableSchema, tablesSchema } from './schemas.ts'
+import { datasetDocument, detailsDocument, tableDocument, tablesDocument } from './document.ts'
+import { readDatasetsPage, readTableChange, readTablesPage } from './request.ts'
+import {
+  changeTableSchema,
+  datasetsSchema,
+  deleteTableSchema,
+  detailsSchema,
+  tableSchema,
+  tablesSchema,
+} from './schemas.ts'
 
 /** The tables of the account in the path, and which of them are public. */
 export async function datasetsRoutes(app: FastifyInstance, services: Services): Promise<void> {
-  const { config, databases } = services
+  const { config } = services
   const listing = listingOf(services)
   // The schemas only describe; the readers report what is wrong, in this API's own words.
   app.setValidatorCompiler(() => () => true)
@@ -34,12 +45,34 @@ export async function datasetsRoutes(app: FastifyInstance, services: Services): 
     describeTable(services, await sqlCaller(services, request), request, reply),
   )
 
-  app.put<OneTable>('/api/v1/viz/:table', { ...common, schema: privacySchema }, async (request, reply) => {
+  app.put<OneTable>(
+    '/api/v1/viz/:table',
+    { ...common, schema: changeTableSchema },
+    async (request, reply) => {
+      const principal = await changingCaller(services, request)
+      const { table } = request.params
+      const wanted = readTableChange(request.body)
+      const name = wanted.name === undefined || wanted.name === table ? table : tableNameOf(wanted.name)
+      await changeTable(listing, principal, table, { ...wanted, name }, clientGone(reply))
+      return describeTable(services, principal, request, reply, name)
+    },
+  )
+
+  app.delete<OneTable>(
+    '/api/v1/viz/:table',
+    { ...common, schema: deleteTableSchema },
+    async (request, reply) => {
+      const principal = await changingCaller(services, request)
+      await dropTable(listing, principal, request.params.table, clientGone(reply))
+      return reply.code(204).send()
+    },
+  )
+
+  app.get<OneTable>('/api/v1/tables/:table', { ...common, schema: detailsSchema }, async (request, reply) => {
     const principal = await sqlCaller(services, request)
-    if (principal.key.type !== 'master') throw errors.permissionDenied()
-    const change = readIsPublic(request.body) ? shareTable : unshareTable
-    await change(databases, principal.account, request.params.table)
-    return describeTable(services, principal, request, reply)
+    const gone = clientGone(reply)
+    const table = await findTable(services, principal, request.params.table, gone)
+    return detailsDocument(table, principal.account, await geometryTypes(listing, principal, table, gone))
   })
 
   app.get<Listing>('/api/v4/datasets', { ...common, schema: datasetsSchema }, async (request, reply) => {
@@ -65,13 +98,28 @@ async function describeTable(
   principal: Principal,
   request: FastifyRequest<OneTable>,
   reply: FastifyReply,
+  name = request.params.table,
 ) {
-  const { config } = services
-  const name = request.params.table
-  const filter = { ...onlyOne, name }
-  const { tables } = await listTables(listingOf(services), principal, filter, clientGone(reply))
+  const table = await findTable(services, principal, name, clientGone(reply))
+  return tableDocument(table, principal.account, accountUrlOf(request, services.config, principal.account))
+}
+
+async function findTable(
+  services: Services,
+  principal: Principal,
+  name: string,
+  gone: AbortLike,
+): Promise<TableInfo> {
+  const { tables } = await listTables(listingOf(services), principal, { ...onlyOne, name }, gone)
   if (!tables[0]) throw errors.notFound(`Table '${name}'`)
-  return tableDocument(tables[0], principal.account, accountUrlOf(request, config, principal.account))
+  return tables[0]
+}
+
+/** Without a key of one's own nothing can be changed, whatever strangers were granted. */
+async function changingCaller(services: Services, request: FastifyRequest): Promise<Principal> {
+  const principal = await sqlCaller(services, request)
+  if (principal.key.type === 'default') throw errors.permissionDenied()
+  return principal
 }
 
 const onlyOne = { page: 1, perPage: 1, order: 'name', direction: 'asc' } as const

@@ -34,6 +34,8 @@ const table = {
     description: { type: 'null' },
     tags: { type: 'array', items: text },
     locked: { type: 'boolean' },
+    dependent_visualizations: { type: 'array', items: text, description: 'Always empty' },
+    dependent_visualizations_count: { type: 'integer' },
     url: text,
     table: answered({
       id: text,
@@ -84,18 +86,53 @@ export const tableSchema = {
   response: { 200: { ...table, description: 'The table' } },
 } as const
 
-export const privacySchema = {
+export const changeTableSchema = {
   tags: ['tables'],
-  summary: 'Make a table public or private',
-  description: 'Needs the master key. Only the member `privacy` of the body is used.',
+  summary: 'Rename a table, make it public or private',
+  description:
+    'Needs a key that owns the table, or the master key. Other members of the body are ignored. All is done, or nothing.',
   params: tableParams,
   body: {
     type: 'object',
-    required: ['privacy'],
-    properties: { privacy: { type: 'string', enum: acceptedPrivacies } },
+    properties: {
+      privacy: { type: 'string', enum: acceptedPrivacies },
+      name: { type: 'string', description: 'Becomes a plain name: lower case, no accents' },
+    },
     examples: [{ privacy: 'PUBLIC' }],
   },
   response: { 200: { ...table, description: 'The table as it is now' } },
+} as const
+
+export const deleteTableSchema = {
+  tags: ['tables'],
+  summary: 'Delete a table',
+  description: 'Needs a key that owns the table, or the master key. 400 if a view depends on it.',
+  params: tableParams,
+  response: { 204: { description: 'It is gone', type: 'null' } },
+} as const
+
+export const detailsSchema = {
+  tags: ['tables'],
+  summary: 'Read the rows, size and kinds of geometry of a table',
+  params: tableParams,
+  response: {
+    200: {
+      description: 'The table',
+      ...answered({
+        id: text,
+        name: text,
+        privacy: { enum: privacies },
+        schema: text,
+        updated_at: { type: 'string', format: 'date-time' },
+        rows_counted: { type: ['integer', 'null'], description: 'Estimated; null if not counted yet' },
+        row_count: { type: ['integer', 'null'] },
+        table_size: whole,
+        size: whole,
+        geometry_types: { type: 'array', items: text, description: 'Among its first rows' },
+        table_visualization: answered({ id: text, name: text }),
+      }),
+    },
+  },
 } as const
 
 export const datasetsSchema = {

@@ -1,7 +1,7 @@
 import type { Account } from '../../auth/account.ts'
 import type { ImportDocument } from '../../contract/documents.ts'
 import { type ImportErrorCode, importErrorTitles } from '../../imports/import-failure.ts'
-import type { ImportRecord, ImportSource } from '../../imports/import-record.ts'
+import type { ImportRecord, ImportResult, ImportSource } from '../../imports/import-record.ts'
 import type { Job } from '../../jobs/job.ts'
 
 /** An import as its owner sees it. */
@@ -40,9 +40,15 @@ export function importDocument(account: Account, job: Job, record: ImportRecord)
     created_at: job.createdAt.toISOString(),
     updated_at: job.updatedAt.toISOString(),
     progress: record.progress ?? noProgress,
+    ...(isFinal && result?.rejected && rejectedMembers(result.rejected)),
     ...(isFinal && { success: state === 'complete' }),
   }
 }
+
+const rejectedMembers = ({ count, rows }: NonNullable<ImportResult['rejected']>) => ({
+  rejected_rows: count,
+  rejected: rows,
+})
 
 const noProgress = { bytes_read: 0, bytes_total: 0, rows: 0, tables_done: 0, tables_total: 0 }
 

@@ -1,10 +1,11 @@
 import type { FastifyRequest } from 'fastify'
+import { onErrors } from '../../contract/formats.ts'
 import { collisionStrategies, importPrivacies } from '../../contract/import-names.ts'
-import { longestWaitSeconds } from '../../contract/limits.ts'
+import { defaultBadRows, longestWaitSeconds, maxBadRows } from '../../contract/limits.ts'
 import { errors } from '../../errors.ts'
 import type { ImportOptions, ImportSource } from '../../imports/import-record.ts'
 import { keyColumnsOf } from '../copy/load-options.ts'
-import { type Parameters, textOf, withoutEmpty } from '../middleware/parameters.ts'
+import { type Parameters, textOf, wholeOf, withoutEmpty } from '../middleware/parameters.ts'
 
 /** An import as the client wants it. `file`: what was uploaded. */
 export function readImport(
@@ -18,20 +19,14 @@ export function readImport(
   const source = readSource(given, file)
   if ((source.type === 'sql' || source.type === 'table') && options.tableName === undefined)
     throw errors.importInvalid('table_name must be given with sql and table_copy')
+  if (options.maxBadRows !== undefined && (source.type === 'sql' || source.type === 'table'))
+    throw errors.importInvalid('on_error=skip goes with a file')
   if (options.collision === 'upsert' && !options.key?.length)
     throw errors.importInvalid('collision_strategy upsert needs key: the columns that identify a row')
   return { source, options }
 }
 
-const unsupported = [
-  'connector',
-  'service_name',
-  'service_item_id',
-  'remote_visualization_id',
-  'interval',
-  'on_error',
-  'max_bad_rows',
-]
+const unsupported = ['connector', 'service_name', 'service_item_id', 'remote_visualization_id', 'interval']
 
 function readSource(
   given: Parameters,
@@ -60,7 +55,16 @@ function readOptions(given: Parameters): ImportOptions {
     contentGuessing: flag(given, 'content_guessing', false),
     createVisualization: flag(given, 'create_vis', false),
     sheet: textOf(given, 'sheet'),
+    maxBadRows: readBadRows(given),
   }
+}
+
+/** Undefined: none may be left out. */
+function readBadRows(given: Parameters): number | undefined {
+  const skips = choice(given, 'on_error', onErrors) === 'skip'
+  const badRows = wholeOf(given, 'max_bad_rows', 0, maxBadRows)
+  if (!skips && badRows !== undefined) throw errors.importInvalid('max_bad_rows goes with on_error=skip')
+  return skips ? (badRows ?? defaultBadRows) : undefined
 }
 
 function readTableName(given: Parameters): string | undefined {

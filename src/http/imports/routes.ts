@@ -6,12 +6,13 @@ import type { ImportDocument } from '../../contract/documents.ts'
 import { isFinal } from '../../contract/job-status.ts'
 import { AppError, errors } from '../../errors.ts'
 import { checkOwnership, checkRights } from '../../imports/check-rights.ts'
+import { checkUrl } from '../../imports/download/download-file.ts'
 import { fileKinds, kindByName } from '../../imports/files/file-kinds.ts'
-import { stemOf, tableNameOf } from '../../imports/files/names.ts'
 import type { ImportRecord } from '../../imports/import-record.ts'
 import { findImport, listImports } from '../../imports/import-store.ts'
 import { removeFolder } from '../../imports/spool.ts'
 import { submitImport } from '../../imports/submit-import.ts'
+import { wantedTable } from '../../imports/wanted-table.ts'
 import { cancelJob } from '../../jobs/cancel-job.ts'
 import { findJob } from '../../jobs/job-store.ts'
 import { loadGrammar } from '../../sql/grammar.ts'
@@ -101,14 +102,22 @@ async function submit(
   { parameters, file }: Received,
 ) {
   const { source, options } = readImport(parameters, file && { name: file.name, bytes: file.bytes })
-  if (source.type === 'url') throw errors.importsDisabled('Imports from a URL are')
+  if (source.type === 'url') checkSource(services, source.url)
   if (source.type === 'file') await refuseUnreadable(services, source.name)
-  const table = tableNameOf(options.tableName ?? (source.type === 'file' ? stemOf(source.name) : ''))
-  await checkOwnership(services.databases, principal, table, options)
+  await checkOwnership(services.databases, principal, wantedTable(source, options), options)
   const { account, key } = principal
   const idempotencyKey = readIdempotencyKey(request)
   const upload = file && { folder: file.folder, hash: file.hash }
   return submitImport(services, { account, keyId: key.id, source, options, upload, idempotencyKey })
+}
+
+function checkSource({ config }: Services, url: string): void {
+  if (!config.importUrls) throw errors.importsDisabled('Imports from a URL are')
+  try {
+    checkUrl(url)
+  } catch (error) {
+    throw errors.importInvalid((error as Error).message)
+  }
 }
 
 /** Kinds that need GDAL and its sandbox, where they are not. */

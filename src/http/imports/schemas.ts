@@ -1,5 +1,8 @@
+import { onErrors } from '../../contract/formats.ts'
 import { collisionStrategies, importPrivacies } from '../../contract/import-names.ts'
+import { defaultBadRows, maxBadRows } from '../../contract/limits.ts'
 import { importPhases } from '../../imports/import-record.ts'
+import { rejectedRow } from '../copy/schemas.ts'
 import { answered, idempotencyHeaders, waitQuery } from '../middleware/schemas.ts'
 
 /** Described, not enforced: the readers refuse in the words of this API. */
@@ -58,6 +61,7 @@ const document = {
           skipped_files: texts,
           empty: texts,
           missing_columns: texts,
+          closed_rings: texts,
         },
       },
       is_raster: flag,
@@ -70,9 +74,11 @@ const document = {
         tables_done: whole,
         tables_total: whole,
       }),
+      rejected_rows: { type: 'integer', description: 'With on_error=skip, if rows were left out' },
+      rejected: { type: 'array', items: rejectedRow, description: 'The first 100 of them' },
       success: { type: 'boolean', description: 'Only in a final state' },
     },
-    ['success'],
+    ['success', 'rejected_rows', 'rejected'],
   ),
 } as const
 
@@ -95,6 +101,14 @@ const parameters = {
     description: 'For CSV: false leaves quoted values text',
   },
   sheet: { type: 'string', description: 'Of a workbook; the first one otherwise' },
+  on_error: { enum: onErrors, description: 'skip: leave out the rows that PostgreSQL refuses' },
+  max_bad_rows: {
+    type: 'integer',
+    minimum: 0,
+    maximum: maxBadRows,
+    default: defaultBadRows,
+    description: 'With on_error=skip: more bad rows fail the import',
+  },
   sql: { type: 'string', description: 'One SELECT whose rows become the table table_name' },
   table_copy: { type: 'string', description: 'A table to copy to table_name' },
   url: { type: 'string', description: 'Where the service fetches the file, if its operator allows that' },

@@ -1,6 +1,11 @@
 import type { FastifyRequest } from 'fastify'
 import type { Account, Principal } from '../../auth/account.ts'
-import { requireMasterForJobs, requireMasterForKeys, requireSqlAccess } from '../../auth/authorize.ts'
+import {
+  requireMapsAccess,
+  requireMasterForJobs,
+  requireMasterForKeys,
+  requireSqlAccess,
+} from '../../auth/authorize.ts'
 import type { Credential } from '../../auth/credential.ts'
 import type { Directory } from '../../auth/directory.ts'
 import { type Identification, identify, recall } from '../../auth/identify.ts'
@@ -33,6 +38,11 @@ export async function sessionCaller(
   const known = recall(services.directory, nameIn(request), credential)
   request.identification = known ?? (await identifyOnce(services, request, credential))
   return requireSqlAccess(services.directory, request.identification)
+}
+
+/** The caller of a map endpoint: any key with the maps API, or the public one. */
+export async function mapsCaller(services: CallerServices, request: FastifyRequest): Promise<Principal> {
+  return requireMapsAccess(services.directory, await identifyCaller(services, request))
 }
 
 /** The holder of a master key, for the job endpoints. */

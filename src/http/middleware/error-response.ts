@@ -15,27 +15,28 @@ declare module 'fastify' {
   }
 }
 
-type Thrown = FastifyError | AppError | Error
+export type Thrown = FastifyError | AppError | Error
 
 /** `{"error":[...]}` with code and details: everywhere except the key endpoints. */
 export function respondWithError(thrown: Thrown, request: FastifyRequest, reply: FastifyReply): void {
-  respond(thrown, request, reply, detailedBody)
+  respondInForm(thrown, request, reply, detailedBody)
 }
 
 /** Clients of the key endpoints compare this one text. */
 export function respondWithKeyError(thrown: Thrown, request: FastifyRequest, reply: FastifyReply): void {
-  respond(thrown, request, reply, ({ message }) => ({ errors: message, errors_cause: null }))
+  respondInForm(thrown, request, reply, ({ message }) => ({ errors: message, errors_cause: null }))
 }
 
 /** Clients of imports read the text in either place. */
 export function respondWithImportError(thrown: Thrown, request: FastifyRequest, reply: FastifyReply): void {
-  respond(thrown, request, reply, (error, hint) => ({
+  respondInForm(thrown, request, reply, (error, hint) => ({
     errors: { imports: error.message },
     ...detailedBody(error, hint),
   }))
 }
 
-type Body = (error: AppError, hint: unknown) => Record<string, unknown>
+/** Bytes stand for the content of a tile. */
+type Body = (error: AppError, hint: unknown) => Record<string, unknown> | Buffer
 
 function detailedBody({ message, code, extras }: AppError, hint: unknown): Record<string, unknown> {
   const { sqlstate, detail, context, position, body } = extras
@@ -46,7 +47,12 @@ function detailedBody({ message, code, extras }: AppError, hint: unknown): Recor
  * The one place where an error becomes a response. An unexpected error is logged in full, and the client is told
  * nothing about it.
  */
-function respond(thrown: Thrown, request: FastifyRequest, reply: FastifyReply, body: Body): void {
+export function respondInForm(
+  thrown: Thrown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  form: Body,
+): void {
   const error = toAppError(thrown)
   const status = statusByKind[error.kind]
   const { retryAfterSeconds } = error.extras
@@ -56,11 +62,10 @@ function respond(thrown: Thrown, request: FastifyRequest, reply: FastifyReply, b
   if (retryAfterSeconds !== undefined) setRetryHeaders(reply, status, retryAfterSeconds)
   if (credentialErrors.has(error.code))
     reply.header(hintHeader, error.extras.hint ?? refusalHint(request, error.code))
+  const body = form(error, reply.getHeader(hintHeader))
   // A stream may have set its own type before it failed.
-  reply
-    .code(status)
-    .type('application/json; charset=utf-8')
-    .send(body(error, reply.getHeader(hintHeader)))
+  const type = Buffer.isBuffer(body) ? 'application/x-protobuf' : 'application/json; charset=utf-8'
+  reply.code(status).type(type).send(body)
 }
 
 /** The same as a member of a frame, with its status. */

@@ -128,6 +128,7 @@ const configured = {
   copyto: 'rateLimitCopyto',
   sql: 'rateLimitSql',
   tables: 'rateLimitTables',
+  tile: 'rateLimitTile',
 } as const satisfies Record<EndpointGroup, keyof Config>
 
 async function checkRate(

@@ -8,7 +8,7 @@ export function commonAnswers(area: string): OpenApi.ResponsesObject {
   )
 }
 
-type ErrorName = 'Error' | 'KeyError'
+type ErrorName = 'Error' | 'KeyError' | 'MapError'
 
 const answers: Readonly<Record<string, Readonly<{ error: ErrorName; statuses: readonly Status[] }>>> = {
   keys: { error: 'KeyError', statuses: [400, 401, 403, 404, 408, 413, 415, 429, 500, 503] },
@@ -17,6 +17,7 @@ const answers: Readonly<Record<string, Readonly<{ error: ErrorName; statuses: re
   copy: { error: 'Error', statuses: [400, 401, 403, 404, 408, 415, 429, 500, 503] },
   sql: { error: 'Error', statuses: [400, 401, 403, 404, 408, 413, 415, 429, 500, 503] },
   tables: { error: 'Error', statuses: [400, 401, 403, 404, 500, 503] },
+  maps: { error: 'MapError', statuses: [400, 401, 403, 404, 429, 500, 503] },
   accounts: { error: 'Error', statuses: [401, 500, 503] },
   admin: { error: 'Error', statuses: [400, 401, 404, 408, 409, 413, 415, 422, 500, 503] },
 }
@@ -78,6 +79,26 @@ const errorSchemas: Record<ErrorName, OpenApi.SchemaObject> = {
     required: ['errors', 'errors_cause'],
     properties: { errors: { type: 'string' }, errors_cause: { type: 'null' } },
     examples: [{ errors: 'API key not found: k', errors_cause: null }],
+  },
+  MapError: {
+    type: 'object',
+    required: ['errors', 'errors_with_context'],
+    properties: {
+      errors: { type: 'array', items: { type: 'string' } },
+      errors_with_context: {
+        type: 'array',
+        items: {
+          type: 'object',
+          required: ['type', 'message'],
+          properties: {
+            type: { enum: ['auth', 'layer', 'tile', 'limit', 'unknown'] },
+            subtype: { type: 'string', description: 'Of a limit: `datasource`, `rate-limit` or `size`' },
+            message: { type: 'string' },
+          },
+        },
+      },
+      code: { type: 'string', description: 'From the list in docs/errors.md; never changes' },
+    },
   },
 }
 

@@ -83,6 +83,7 @@ const areas: Readonly<
   copy: { description: 'Bulk data in and out; without a key as the public', security: withOrWithoutKey },
   sql: { description: 'SQL answered at once; without a key as the public', security: withOrWithoutKey },
   tables: { description: "The account's tables", security: withOrWithoutKey },
+  maps: { description: 'Vector tiles; without a key as the public', security: withOrWithoutKey },
   accounts: { description: 'Who is asking', security: withKey },
   admin: {
     description: 'Users, organizations and the installation, for the operator',

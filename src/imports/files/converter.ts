@@ -10,6 +10,8 @@ export type ConversionWishes = Readonly<{
   isTransformed: boolean
   /** How its text is encoded, if the file does not say so. */
   encoding?: 'CP1252' | 'RAW' | undefined
+  /** Features may be of other kinds than their layer says. Then curves stay curves. */
+  isMixed: boolean
 }>
 
 /** Starts to convert a file; its output is a PostgreSQL dump. */
@@ -28,7 +30,7 @@ export function convertFile(
 /** Nothing of the caller is among them: the file has a name of ours. */
 function argumentsFor(gdal: Gdal, { kind, file }: InputFile, wishes: ConversionWishes): string[] {
   const driver = driverOf(kind)
-  const { isTransformed, encoding } = wishes
+  const { isTransformed, encoding, isMixed } = wishes
   return [
     ...onlyDrivers(gdal, [driver, 'PGDUMP']),
     ...['--config', 'PG_USE_COPY', 'YES', '--config', 'CPL_TMPDIR', sandboxDirectory],
@@ -45,7 +47,8 @@ function argumentsFor(gdal: Gdal, { kind, file }: InputFile, wishes: ConversionW
       '-lco',
       `GEOMETRY_NAME=${dumpGeometry}`,
     ],
-    ...['-dim', 'XY', '-nlt', 'CONVERT_TO_LINEAR', '-forceNullable', '-unsetDefault', '-nomd'],
+    ...['-dim', 'XY', '-nlt', isMixed ? 'GEOMETRY' : 'CONVERT_TO_LINEAR'],
+    ...['-forceNullable', '-unsetDefault', '-nomd'],
     ...(isTransformed ? ['-t_srs', 'EPSG:4326'] : []),
     ...(encoding ? ['-oo', `ENCODING=${encoding === 'RAW' ? '' : encoding}`] : []),
     ...(kind === 'gpkg' ? ['-oo', 'LIST_ALL_TABLES=NO'] : []),

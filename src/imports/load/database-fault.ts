@@ -39,10 +39,15 @@ export function failureOf(error: unknown, place = ''): ImportFailure | undefined
     error.line === undefined
       ? ''
       : ` (line ${error.line}${error.column === undefined ? '' : `, column ${error.column}`})`
-  return new ImportFailure(codeOf(error.sqlstate), `${place}${withoutStage(error.message)}${line}`, {
+  // The rows of the table that is loaded have no index: only its columns can be too many for a page.
+  const code = error.sqlstate === programLimit && error.line !== undefined ? 2004 : codeOf(error.sqlstate)
+  return new ImportFailure(code, `${place}${withoutStage(error.message)}${line}`, {
     cause: error,
   })
 }
+
+/** program_limit_exceeded */
+const programLimit = '54000'
 
 function codeOf(state: string): ImportErrorCode {
   if (state === sqlstate.quotaExceeded) return 8001

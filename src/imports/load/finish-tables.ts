@@ -1,3 +1,4 @@
+import type { Points } from '../../file-import/import-plan.ts'
 import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../postgres/quote.ts'
 import { freeName, numbered } from '../files/names.ts'
 import { ImportFailure } from '../import-failure.ts'
@@ -43,21 +44,16 @@ export const nameTaken = (table: string) =>
 async function readGeometry(loading: Loading, stage: Stage): Promise<void> {
   const { session, warnings } = loading
   const { geometry } = stage
+  if (geometry && !geometry.isRaw && geometry.points) await checkPoints(loading, stage, geometry.points)
   if (!geometry?.isRaw) return
   const table = stageName(loading, stage)
   const [seen] = await queryInCatalog<{ is_unknown: boolean; is_far: boolean }>(
     session,
     `select bool_or(srid = 0) as is_unknown, bool_or(srid = 0 and is_far) as is_far from (
-       select ${sridOf(geometry.srid)} as srid, not coalesce(
-         postgis.ST_XMin(the_geom) >= -180.0000001 and postgis.ST_XMax(the_geom) <= 180.0000001
-         and postgis.ST_YMin(the_geom) >= -90.0000001 and postgis.ST_YMax(the_geom) <= 90.0000001, true) as is_far
+       select ${sridOf(geometry.srid)} as srid, ${isFar} as is_far
        from ${table} where the_geom is not null) one`,
   )
-  if (seen?.is_far)
-    throw new ImportFailure(
-      3101,
-      'The file does not tell its reference system, and its coordinates are not longitude and latitude',
-    )
+  if (seen?.is_far) throw noReferenceSystem()
   if (seen?.is_unknown) warnings.sridAssumed = 4326
   const flat = 'postgis.ST_Force2D(postgis.ST_CurveToLine(the_geom))'
   await queryInCatalog(
@@ -70,6 +66,54 @@ async function readGeometry(loading: Loading, stage: Stage): Promise<void> {
       throw new ImportFailure(3008, error.message, { cause: error })
     throw error
   })
+}
+
+const isFar = `not coalesce(
+  postgis.ST_XMin(the_geom) >= -180.0000001 and postgis.ST_XMax(the_geom) <= 180.0000001
+  and postgis.ST_YMin(the_geom) >= -90.0000001 and postgis.ST_YMax(the_geom) <= 90.0000001, true)`
+
+const noReferenceSystem = () =>
+  new ImportFailure(
+    3101,
+    'The file does not tell its reference system, and its coordinates are not longitude and latitude',
+  )
+
+/** Points of two columns. Only `x` and `y` leave a doubt about what they are. */
+async function checkPoints(loading: Loading, stage: Stage, { lon, lat }: Points): Promise<void> {
+  const [x, y] = [quoteIdentifier(lon), quoteIdentifier(lat)]
+  const [seen] = await queryInCatalog<{ has_points: boolean; is_far: boolean }>(
+    loading.session,
+    `select count(*) > 0 as has_points,
+       bool_or(${x} not between -180.0000001 and 180.0000001 or ${y} not between -90.0000001 and 90.0000001) as is_far
+     from ${stageName(loading, stage)} where ${x} is not null and ${y} is not null`,
+  )
+  if (seen?.is_far) throw noReferenceSystem()
+  if (seen?.has_points && (lon === 'x' || lat === 'y')) loading.warnings.sridAssumed = 4326
+}
+
+/** Names by which CDB_CartodbfyTable finds a geometry. */
+const isFoundIn = [
+  ...['the_geom', 'geom', 'geometry', 'wkb_geometry', 'wkb', 'ewkb', 'wkt', 'wkt_geom', 'geom_wkt'],
+  ...['geojson', 'shape'],
+]
+const isTextual = (type: string) => /^(text|json|character)/.test(type)
+
+/** The geometry that CDB_CartodbfyTable has found in a column of text. */
+async function settleFoundGeometry(loading: Loading, stage: Stage): Promise<void> {
+  const isPossible = stage.columns.some(({ name, type }) => isFoundIn.includes(name) && isTextual(type))
+  if (stage.geometry || !isPossible) return
+  const table = stageName(loading, stage)
+  const [seen] = await queryInCatalog<{ has_arcs: boolean; is_far: boolean }>(
+    loading.session,
+    `select bool_or(postgis.ST_HasArc(the_geom)) as has_arcs, bool_or(${isFar}) as is_far
+     from ${table} where the_geom is not null`,
+  )
+  if (seen?.is_far) throw noReferenceSystem()
+  if (seen?.has_arcs)
+    await queryInCatalog(
+      loading.session,
+      `update ${table} set the_geom = postgis.ST_CurveToLine(the_geom) where postgis.ST_HasArc(the_geom)`,
+    )
 }
 
 /** That of the value, or the one that its layer has. */
@@ -87,6 +131,7 @@ async function publish(loading: Loading, stage: Stage): Promise<string | undefin
     await queryInCatalog(session, `alter table ${table} alter column the_geom drop expression`)
   await checkKey(loading, stage)
   await queryInCatalog(session, `select cartodb.CDB_CartodbfyTable(${literal}::regclass)`)
+  await settleFoundGeometry(loading, stage)
   await queryInCatalog(session, `analyze ${table}`)
   if (options.privacy === 'public' || options.privacy === 'link')
     await queryInCatalog(session, `grant select on ${table} to ${quoteIdentifier(account.publicRole)}`)
@@ -96,16 +141,17 @@ async function publish(loading: Loading, stage: Stage): Promise<string | undefin
   return name
 }
 
-/** The file's own cartodb_id stays if it can be a key. */
+/** The file's own cartodb_id stays if it can be a key, and leaves room for the keys of further rows. */
 async function checkKey(loading: Loading, stage: Stage): Promise<void> {
   const column = stage.columns.find(({ name }) => name === 'cartodb_id')
   if (!column) return
   const table = stageName(loading, stage)
-  const isWhole = /^(integer|bigint|smallint)$/.test(column.type)
-  const [counted] = isWhole
+  const highest = highestKeys[column.type]
+  const [counted] = highest
     ? await queryInCatalog<{ is_key: boolean }>(
         loading.session,
-        `select count(*) = count(cartodb_id) and count(*) = count(distinct cartodb_id) as is_key from ${table}`,
+        `select count(*) = count(cartodb_id) and count(*) = count(distinct cartodb_id)
+           and coalesce(max(cartodb_id) <= ${highest}, true) as is_key from ${table}`,
       )
     : []
   if (counted?.is_key) return
@@ -115,6 +161,13 @@ async function checkKey(loading: Loading, stage: Stage): Promise<void> {
     loading.session,
     `alter table ${table} rename column cartodb_id to ${quoteIdentifier(name)}`,
   )
+}
+
+/** Of the numbers of a type, all but a million. */
+const highestKeys: Readonly<Record<string, string>> = {
+  smallint: '32767',
+  integer: '2146483647',
+  bigint: '9223372036853775807',
 }
 
 /** The first free one of `name`, `name_1`, ...; with the strategy `skip` only the first. */

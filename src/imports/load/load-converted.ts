@@ -1,21 +1,29 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type DumpEvent, type DumpLayer, PgDumpError, readPgDump } from '../../convert/pgdump/read-pgdump.ts'
 import type { ConverterEnd, RunningConverter } from '../../convert/run-converter.ts'
+import type { RejectedRows } from '../../copy/load/rejected-rows.ts'
+import type { CopyDialect } from '../../sql/copy-load.ts'
 import { type ConversionWishes, convertFile, dumpGeometry } from '../files/converter.ts'
 import { fileKinds } from '../files/file-kinds.ts'
 import { columnNamesOf, stemOf, tableNameOf } from '../files/names.ts'
 import type { InputFile } from '../files/upload-files.ts'
+import type { CheckedGeojson } from '../geojson/check-geojson.ts'
 import { ImportFailure } from '../import-failure.ts'
 import { DatabaseFault } from './database-fault.ts'
-import { checkLimits, type Loading, placeOf, type Stage } from './loading.ts'
+import { checkLimits, type Loading, placeOf, type Stage, storedRows } from './loading.ts'
+import { copyWithoutBad } from './rejects.ts'
 import { copyInto, inSavepoint } from './run-statement.ts'
 import { copyStatement, createStage } from './stage-table.ts'
 
 /**
  * Loads a file that GDAL reads. It is read again where its first reading cannot be stored: without a reference system, in
- * another encoding, or with a column as text.
+ * another encoding, with geometry of any kind, or with a column as text.
  */
-export async function loadConverted(loading: Loading, input: InputFile): Promise<void> {
+export async function loadConverted(
+  loading: Loading,
+  input: InputFile,
+  checked: CheckedGeojson | undefined,
+): Promise<void> {
   const { converter, stages, warnings } = loading
   if ('missing' in converter)
     throw new ImportFailure(
@@ -23,27 +31,57 @@ export async function loadConverted(loading: Loading, input: InputFile): Promise
       `${placeOf(input)}This kind of file cannot be read on this server: ${converter.missing}`,
     )
   const isGuessed = input.kind === 'shp' && !input.tellsEncoding
-  let wishes: ConversionWishes = { isTransformed: true, encoding: isGuessed ? 'RAW' : undefined }
+  // A shapefile says polygon and means polygons of one or several parts.
+  const isMixed = input.kind === 'shp'
+  let wishes: ConversionWishes = { isTransformed: true, encoding: isGuessed ? 'RAW' : undefined, isMixed }
   const asText = new Set<string>()
   const before = stages.length
+  let words: string
+  // In the wrong encoding every row could be bad.
+  let skipsBad = loading.rejects !== undefined && !isGuessed
+  let rejected: RejectedRows | undefined
   for (;;) {
+    rejected = skipsBad ? loading.rejects?.begin() : undefined
     try {
-      await inSavepoint(loading.session, () => readLayers(loading, input, wishes, asText))
+      const reading = { wishes, asText, rejected }
+      words = await inSavepoint(loading.session, () => readLayers(loading, input, reading))
       break
     } catch (error) {
       stages.length = before
       if (error instanceof NoReferenceSystem && wishes.isTransformed)
         wishes = { ...wishes, isTransformed: false }
+      else if (error instanceof MixedGeometry && !wishes.isMixed) wishes = { ...wishes, isMixed: true }
       else if (isBadText(error) && wishes.encoding === 'RAW') wishes = { ...wishes, encoding: 'CP1252' }
-      else if (!canBecomeText(error, asText)) throw error
+      else if (loading.rejects && !skipsBad && error instanceof DatabaseFault) skipsBad = true
+      else if (!canBecomeText(error, asText)) {
+        if (rejected) loading.rejects?.add(rejected, placeOf(input))
+        throw error
+      }
     }
   }
-  for (const { rows, wanted } of stages.slice(before)) if (rows === 0) warnings.add('empty', wanted)
+  if (rejected) loading.rejects?.add(rejected, placeOf(input))
+  const loaded = stages.slice(before)
+  checkCount(input, loaded, rejected?.count ?? 0, checked)
+  for (const { rows, wanted } of loaded) if (rows === 0) warnings.add('empty', wanted)
+  if (/Non closed ring/.test(words)) warnings.add('closed_rings', ...loaded.map(({ wanted }) => wanted))
   if (wishes.encoding === 'CP1252') warnings.encoding = 'WINDOWS-1252'
   if (asText.size > 0) warnings.add('columns_as_text', ...asText)
 }
 
+/** GDAL may stop at a feature that it does not understand, without a word. */
+function checkCount(
+  input: InputFile,
+  loaded: readonly Stage[],
+  leftOut: number,
+  checked: CheckedGeojson | undefined,
+): void {
+  const rows = loaded.reduce((sum, stage) => sum + stage.rows, leftOut)
+  if (checked && rows !== checked.features)
+    throw new ImportFailure(2001, `${placeOf(input)}GDAL read ${rows} of the ${checked.features} features`)
+}
+
 class NoReferenceSystem extends ImportFailure {}
+class MixedGeometry extends ImportFailure {}
 
 const isBadText = (error: unknown) => error instanceof DatabaseFault && error.sqlstate === '22021'
 
@@ -59,19 +97,21 @@ export function canBecomeText(error: unknown, asText: Set<string>): boolean {
 
 const mostAsText = 20
 
+/** Returns what GDAL has said meanwhile. */
 async function readLayers(
   loading: Loading,
   input: InputFile,
-  wishes: ConversionWishes,
-  asText: ReadonlySet<string>,
-): Promise<void> {
+  reading: Omit<Reading, 'events'>,
+): Promise<string> {
   const { converter, signal } = loading
   if ('missing' in converter) throw new Error('no converter')
-  const run = convertFile(converter, input, wishes, signal)
+  const run = convertFile(converter, input, reading.wishes, signal)
   try {
     const events = readPgDump(run.stdout as AsyncIterable<Buffer>)
-    await takeLayers(loading, input, { wishes, asText, events })
-    judge(await run.ended, input, signal)
+    await takeLayers(loading, input, { ...reading, events })
+    const ended = await run.ended
+    judge(ended, input, signal)
+    return ended.stderr
   } catch (error) {
     // A dump that breaks off is mostly the consequence of what GDAL says at its end.
     if (error instanceof PgDumpError)
@@ -94,6 +134,8 @@ function drained({ stdout, ended }: RunningConverter): Promise<ConverterEnd> {
 type Reading = Readonly<{
   wishes: ConversionWishes
   asText: ReadonlySet<string>
+  /** Gets the rows that PostgreSQL refuses; undefined: the first one ends the reading. */
+  rejected: RejectedRows | undefined
   events: AsyncGenerator<DumpEvent>
 }>
 
@@ -188,12 +230,12 @@ async function storeRows(
   { bytes }: InputFile,
   { stage, names }: LoadedLayer,
   columns: readonly string[],
-  { events }: Reading,
+  { events, rejected }: Reading,
   doneBefore: number,
 ): Promise<void> {
   const { session, meter, spend } = loading
   let read = 0
-  const before = meter.progress.rows
+  const before = storedRows(loading)
   let rows = 0
   async function* chunks() {
     for (;;) {
@@ -216,7 +258,18 @@ async function storeRows(
     columns.map((column) => names.get(column)!),
     '',
   )
-  stage.rows += await copyInto(session, statement, chunks())
+  stage.rows += rejected
+    ? await copyWithoutBad(session, statement, dumpDialect, chunks(), rejected)
+    : await copyInto(session, statement, chunks())
+}
+
+/** Of the rows in a dump. */
+const dumpDialect: CopyDialect = {
+  format: 'text',
+  quote: '',
+  escape: '',
+  header: 'none',
+  encoding: undefined,
 }
 
 async function skipRows(events: AsyncGenerator<DumpEvent>): Promise<void> {
@@ -259,6 +312,8 @@ function judge(
     (exitCode !== 0 && (signal !== null || exitCode === 134 || exitCode === 137))
   )
     throw new ImportFailure(6666, `${placeOf(input)}The file needs too much memory`)
+  if (/PROJ: .*crs not found/.test(text)) throw new ImportFailure(3008, `${placeOf(input)}${text}`)
+  if (/ whereas .* is expected/.test(text)) throw new MixedGeometry(2001, `${placeOf(input)}${text}`)
   if (input.kind === 'geojson' || input.kind === 'geojsonl')
     throw new ImportFailure(3007, `${placeOf(input)}${text}`)
   throw new ImportFailure(2001, `${placeOf(input)}${text || `GDAL ended with ${exitCode}`}`)

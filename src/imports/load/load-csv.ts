@@ -9,11 +9,13 @@ import { type PlannedColumn, planImport } from '../../file-import/plan-import.ts
 import { type FileReading, readTypes } from '../../file-import/read-types.ts'
 import { isRewritten, rewriteRows } from '../../file-import/rewrite-rows.ts'
 import { quoteIdentifier } from '../../postgres/quote.ts'
+import type { CopyDialect } from '../../sql/copy-load.ts'
 import { columnNamesOf, stemOf, tableNameOf } from '../files/names.ts'
 import type { InputFile } from '../files/upload-files.ts'
 import { ImportFailure } from '../import-failure.ts'
 import { canBecomeText } from './load-converted.ts'
-import { checkLimits, type Loading, placeOf, type Stage, type StageColumn } from './loading.ts'
+import { checkLimits, type Loading, placeOf, type Stage, type StageColumn, storedRows } from './loading.ts'
+import { copyWithoutBad, type Rejects } from './rejects.ts'
 import { copyInto, inSavepoint } from './run-statement.ts'
 import { checkColumnCount, createStage, stageName } from './stage-table.ts'
 
@@ -73,7 +75,7 @@ const badLine = (input: InputFile, { line, message }: Readonly<{ line: number; m
 export async function loadCsv(loading: Loading, input: InputFile, csv: ReadCsv): Promise<void> {
   const { stages, warnings } = loading
   const { inference } = csv.reading
-  if (inference.badLine) throw badLine(input, inference.badLine)
+  if (inference.badLine && (inference.isCutShort || !loading.rejects)) throw badLine(input, inference.badLine)
   if (csv.file.dialect.encoding !== 'UTF8')
     warnings.encoding = encodings[csv.file.dialect.encoding].toUpperCase()
   const asText = new Set<string>()
@@ -96,7 +98,7 @@ async function storeCsv(
   { file, reading }: ReadCsv,
   asText: ReadonlySet<string>,
 ): Promise<void> {
-  const { session, options, meter, warnings } = loading
+  const { session, options, warnings } = loading
   const wanted = tableNameOf(options.tableName ?? stemOf(input.name))
   const names = columnNamesOf(headerOf(file), ['the_geom_webmercator'])
   const planned = planImport(file, reading, {
@@ -106,6 +108,7 @@ async function storeCsv(
     types: {},
     points: undefined,
     isPrepared: true,
+    sendsBad: loading.rejects !== undefined,
   })
   const columns = planned.columns.map((column) => tableColumn(column, options.typeGuessing, asText))
   const geometryAt = geometryColumn(planned.columns, options.typeGuessing && asText.size === 0)
@@ -116,7 +119,7 @@ async function storeCsv(
     columns.map((column, at) =>
       at === geometryAt ? { name: 'the_geom', type: 'postgis.geometry' } : column,
     ),
-    geometryAt >= 0 ? { isRaw: true, srid: 0 } : points ? { isRaw: false } : undefined,
+    geometryAt >= 0 ? { isRaw: true, srid: 0 } : points ? { isRaw: false, points } : undefined,
     points && pointOf(points),
   )
   const stored = stage.columns.slice(0, columns.length)
@@ -128,9 +131,49 @@ async function storeCsv(
       form: formOf(column, stored[at]!),
     })),
   }
-  stage.rows = await copyInto(session, copyText(loading, stage, plan), rowsOf(loading, input, file, plan))
-  meter.rowsTo(meter.progress.rows)
+  const rows = rowsOf(loading, input, file, plan)
+  const statement = copyText(loading, stage, plan)
+  stage.rows = loading.rejects
+    ? await storeGood(loading, loading.rejects, input, { statement, rows, plan, reading })
+    : await copyInto(session, statement, rows)
   if (stage.rows === 0) warnings.add('empty', wanted)
+}
+
+type GoodRows = Readonly<{
+  statement: string
+  rows: AsyncIterable<Uint8Array>
+  plan: ImportPlan
+  reading: FileReading
+}>
+
+/** Leaves out what PostgreSQL refuses. */
+async function storeGood(
+  { session }: Loading,
+  rejects: Rejects,
+  input: InputFile,
+  { statement, rows, plan, reading }: GoodRows,
+): Promise<number> {
+  const { isCopyText, quote, hasHeader, encoding } = plan.dialect
+  const dialect: CopyDialect = {
+    format: isCopyText ? 'text' : 'csv',
+    // A character that no text has, as in the statement.
+    quote: quote === '' ? '\u0001' : quote,
+    escape: quote === '' ? '\u0001' : quote,
+    header: hasHeader ? 'ignored' : 'none',
+    encoding: encoding === 'UTF8' ? undefined : encoding,
+  }
+  const rejected = rejects.begin(dialect.encoding)
+  try {
+    const stored = await copyWithoutBad(session, statement, dialect, rows, rejected)
+    if (stored + rejected.count < reading.inference.rows)
+      throw new ImportFailure(
+        2003,
+        `${placeOf(input)}A line of \\. ends the data for PostgreSQL: take it out`,
+      )
+    return stored
+  } finally {
+    rejects.add(rejected, placeOf(input))
+  }
 }
 
 /** A point of each row, computed while the rows are stored. */
@@ -190,7 +233,7 @@ async function* rowsOf(
 ): AsyncGenerator<Uint8Array> {
   const { meter, spend, signal } = loading
   const before = meter.progress.bytes_read
-  const rowsBefore = meter.progress.rows
+  const rowsBefore = storedRows(loading)
   let read = 0
   let rows = 0
   async function* counted() {

@@ -1,10 +1,12 @@
 import type { Account } from '../../auth/account.ts'
 import type { ImportWarnings } from '../../contract/documents.ts'
 import type { ConverterState } from '../../convert/converter.ts'
+import type { Points } from '../../file-import/import-plan.ts'
 import type { Session } from '../../postgres/session.ts'
 import type { InputFile } from '../files/upload-files.ts'
 import { ImportFailure } from '../import-failure.ts'
 import type { ImportOptions, ImportPhase, ImportProgress } from '../import-record.ts'
+import type { Rejects } from './rejects.ts'
 
 /** What loading needs. The session is in the one transaction of the import, as the role of its key. */
 export type Loading = Readonly<{
@@ -17,6 +19,8 @@ export type Loading = Readonly<{
   spend: (bytes: number) => void
   meter: ProgressMeter
   warnings: Warnings
+  /** Undefined: no row may be left out. */
+  rejects: Rejects | undefined
   stages: Stage[]
   /** Of the import; 0: none. */
   maxRows: number
@@ -32,8 +36,11 @@ export type Stage = {
   /** That the file or table_name gives it. */
   readonly wanted: string
   readonly columns: readonly StageColumn[]
-  /** Of the_geom. `raw`: to be read in `srid`, or in the one of each value. */
-  geometry: Readonly<{ isRaw: false }> | Readonly<{ isRaw: true; srid: number }> | undefined
+  /** Of the_geom. `raw`: to be read in `srid`, or in the one of each value. `points`: the columns that it is made of. */
+  geometry:
+    | Readonly<{ isRaw: false; points?: Points | undefined }>
+    | Readonly<{ isRaw: true; srid: number }>
+    | undefined
   /** Its web mercator column is computed by PostgreSQL while rows are stored. */
   readonly isGenerated: boolean
   rows: number
@@ -54,6 +61,12 @@ export class ProgressMeter {
 
   rowsTo(rows: number): void {
     this.#rows = Math.max(this.#rows, rows)
+  }
+
+  /** Everything is read, and so many rows are stored. */
+  finish(rows: number): void {
+    this.#bytesRead = this.bytesTotal
+    this.#rows = rows
   }
 
   get progress(): ImportProgress {
@@ -91,12 +104,16 @@ export class Warnings {
   }
 }
 
-type ListName = 'renamed' | 'columns_as_text' | 'skipped_files' | 'empty' | 'missing_columns'
+type ListName = 'renamed' | 'columns_as_text' | 'skipped_files' | 'empty' | 'missing_columns' | 'closed_rings'
 const mostListed = 1_000
 
 /** Where something is, for a sentence. */
 export const placeOf = ({ name, isInArchive }: Pick<InputFile, 'name' | 'isInArchive'>) =>
   isInArchive ? `${name}: ` : ''
+
+/** The rows stored so far. What is read again counts once. */
+export const storedRows = ({ stages }: Pick<Loading, 'stages'>) =>
+  stages.reduce((sum, { rows }) => sum + rows, 0)
 
 /** Throws if more rows or tables would be stored than an import may have. */
 export function checkLimits({ stages, maxRows, maxTables, meter }: Loading): void {

@@ -1,4 +1,5 @@
 import type { InputFile } from '../files/upload-files.ts'
+import type { CheckedGeojson } from '../geojson/check-geojson.ts'
 import { ImportFailure } from '../import-failure.ts'
 import type { ImportRecord, ImportResult } from '../import-record.ts'
 import { DatabaseFault, failureOf } from './database-fault.ts'
@@ -6,8 +7,8 @@ import { finishTables } from './finish-tables.ts'
 import { loadConverted } from './load-converted.ts'
 import { loadCsv, type ReadCsv } from './load-csv.ts'
 import { loadQuery } from './load-query.ts'
-import type { Loading } from './loading.ts'
-import { placeOf } from './loading.ts'
+import { type Loading, placeOf, storedRows } from './loading.ts'
+import type { Rejects } from './rejects.ts'
 import { queryInCatalog } from './run-statement.ts'
 
 /** What was found out before the transaction began. */
@@ -16,6 +17,8 @@ export type PreparedImport = Readonly<{
   inputs: readonly InputFile[]
   /** Those of the inputs that were read for their types. */
   csvs: ReadonlyMap<InputFile, ReadCsv>
+  /** Those that were checked. */
+  geojsons: ReadonlyMap<InputFile, CheckedGeojson>
 }>
 
 /** Loads everything in the transaction of the session, up to its commit. Throws an ImportFailure where the client can mend it. */
@@ -38,14 +41,20 @@ export async function runLoad(
     for (const input of prepared.inputs) {
       place = placeOf(input)
       const csv = prepared.csvs.get(input)
-      await (csv ? loadCsv(loading, input, csv) : loadConverted(loading, input))
+      await (csv ? loadCsv(loading, input, csv) : loadConverted(loading, input, prepared.geojsons.get(input)))
     }
     place = ''
-    return await finishTables(loading)
+    const { rejects } = loading
+    const result = await finishTables(loading)
+    meter.finish(storedRows(loading))
+    return { ...result, rejected: rejects && rejectedOf(rejects) }
   } catch (error) {
     throw misfit(loading, error) ?? failureOf(error, place) ?? error
   }
 }
+
+/** For the document; undefined if every row was stored. */
+export const rejectedOf = ({ count, rows }: Rejects) => (count > 0 ? { count, rows } : undefined)
 
 /** A value that a column of the table to be changed refuses. */
 function misfit({ options }: Loading, error: unknown): ImportFailure | undefined {

@@ -146,6 +146,54 @@ test('drafts written in two tabs do not overwrite each other', async (t) => {
   })
 })
 
+test('two tabs that open at once share the first draft', async (t) => {
+  const { page, context, url, user, goTo } = await openConsole(t)
+  await goTo('/keys')
+  await fillSignIn(page, user.username, user.masterToken)
+  await page.getByRole('navigation', { name: 'Pages' }).waitFor()
+  const others = [await context.newPage(), await context.newPage()]
+  await Promise.all(others.map((other) => other.goto(`${url}/console/sql`)))
+  for (const other of others) await editor(other).waitFor()
+  await others[0]!.reload()
+  await editor(others[0]!).waitFor()
+  assert.equal(await others[0]!.getByRole('button', { name: /^query \d$/ }).count(), 1)
+})
+
+test('a draft is not lost if its tab is closed while the browser stores it', async (t) => {
+  const { page, context, url, signIn, user } = await openConsole(t)
+  await signIn()
+  await editor(page).waitFor()
+  const other = await context.newPage()
+  await other.goto(`${url}/health`)
+  const release = await other.evaluateHandle(holdStorage, `cartage:${user.username}`)
+  await write(page, 'select 1 as kept')
+  await page.waitForTimeout(1_000)
+  const isClosed = page.waitForEvent('close')
+  await page.close({ runBeforeUnload: true })
+  await isClosed
+  await release.evaluate((stop) => stop())
+  await other.goto(`${url}/console/sql`)
+  await fillSignIn(other, user.username, user.masterToken)
+  await eventually(async () => assert.equal(await editor(other).textContent(), 'select 1 as kept'))
+})
+
+/** Keeps a transaction open, so that those of other tabs wait. Returns a function that ends it. */
+async function holdStorage(name: string): Promise<() => void> {
+  const database = await new Promise<IDBDatabase>((resolve) => {
+    const opening = indexedDB.open(name)
+    opening.onsuccess = () => resolve(opening.result)
+  })
+  const store = database.transaction('kept', 'readwrite').objectStore('kept')
+  let isHeld = true
+  const goOn = () => {
+    if (isHeld) store.count().onsuccess = goOn
+  }
+  goOn()
+  return () => {
+    isHeld = false
+  }
+}
+
 test('with no tables at all the page says what to do next', async (t) => {
   const { page, signIn } = await openConsole(t)
   await signIn()

@@ -116,7 +116,7 @@ test('if the key is replaced before and after the rows the console asks for it, 
 test('a file of 2.5 GB is refused before anything is sent, and is not held in memory', async (t) => {
   const { page, signInAt } = await openConsole(t)
   await signInAt('/upload')
-  await page.getByText('Drop a file on any page').waitFor()
+  await page.getByText('Drop files on any page').waitFor()
   const before = rendererMegabytes()
   await chooseGenerated(page, 'huge.csv', { lines: 2 ** 20, bytesOfLine: 2400 })
   await page.getByText('The file has 2.5 GB, the limit is 2.1 GB').waitFor()

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
+import { mkdtempSync } from 'node:fs'
 import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,18 +9,96 @@ import { promisify } from 'node:util'
 import type { Page } from 'playwright-core'
 import { assertAccessibleEverywhere } from '../support/axe.ts'
 import { openConsole } from '../support/open-console.ts'
-import { chooseFile } from '../support/upload-page.ts'
+import { chooseFile, tables } from '../support/upload-page.ts'
 
 const run = promisify(execFile)
 const missing = await run('ogr2ogr', ['--version']).then(
   () => undefined,
   () => 'GDAL is not installed',
 )
+/** A service with a worker, and a folder for its files. */
+function importing(t: TestContext) {
+  const importDir = mkdtempSync(join(tmpdir(), 'cartage-imports-'))
+  t.after(() => rm(importDir, { recursive: true, force: true }))
+  return { setup: { worker: true, config: { importDir } } }
+}
+
 const title = (text: string) => (missing ? `${text} [NOT RUN: ${missing}]` : text)
 
-test(title('the lines shown for a zipped shapefile and a GeoPackage load them as pasted'), async (t) => {
+test(title('a zipped shapefile and a GeoPackage become tables, with their warnings and links'), async (t) => {
+  if (missing) return t.skip(missing)
+  const { page, signInAt, user } = await openConsole(t, importing(t))
+  const folder = await makeFiles(t)
+  await signInAt('/upload')
+  for (const [file, table, rows] of [
+    ['my areas.zip', 'areas', 2],
+    ['mixed.gpkg', 'mixed', 5],
+  ] as const) {
+    await chooseFile(page, file, await readFile(join(folder, file)))
+    await assertAccessibleEverywhere(page)
+    await page.getByRole('button', { name: 'Import', exact: true }).click()
+    await page.getByText(`${file}: ${rows} rows in 1 table.`).waitFor()
+    await assertAccessibleEverywhere(page)
+    const link = page.getByRole('link', { name: `Open ${table}` })
+    assert.match((await link.getAttribute('href'))!, new RegExp(`/console/tables/public/${table}/map$`))
+    assert.equal((await user.sql(`select from ${table}`)).rowCount, rows)
+    await page.getByRole('button', { name: 'Choose another file' }).click()
+  }
+  await chooseFile(page, 'mixed.gpkg', await readFile(join(folder, 'mixed.gpkg')))
+  await page.getByLabel('If the table exists').selectOption('Replace its rows')
+  await page.getByRole('button', { name: 'Import', exact: true }).click()
+  await page.getByText('mixed.gpkg: 5 rows in 1 table.').waitFor()
+  await page.getByRole('button', { name: 'Choose another file' }).click()
+  await chooseFile(page, 'mixed.gpkg', await readFile(join(folder, 'mixed.gpkg')))
+  await page.getByLabel('Table name').fill('mixed')
+  await page.getByRole('button', { name: 'Import', exact: true }).click()
+  await page.getByText('The name was taken, so the table is called mixed_1.').waitFor()
+})
+
+test(
+  title('several files at once are imported one after the other, and a broken one says why'),
+  async (t) => {
+    if (missing) return t.skip(missing)
+    const { page, signInAt, user } = await openConsole(t, importing(t))
+    const folder = await makeFiles(t)
+    await signInAt('/upload')
+    const files = [
+      { name: 'good.csv', mimeType: '', buffer: Buffer.from('a,b\n1,x\n') },
+      { name: 'broken.zip', mimeType: '', buffer: Buffer.from('PK\u0003\u0004 and no more') },
+      { name: 'mixed.gpkg', mimeType: '', buffer: await readFile(join(folder, 'mixed.gpkg')) },
+    ]
+    await page.getByLabel('File', { exact: true }).setInputFiles(files)
+    await page.getByRole('button', { name: 'Import 3 files' }).click()
+    await page.getByText('good.csv: 1 row in 1 table.').waitFor()
+    await page.getByRole('alert').getByText('broken.zip was not imported.').waitFor()
+    await page.getByText('mixed.gpkg: 5 rows in 1 table.').waitFor()
+    await assertAccessibleEverywhere(page)
+    assert.deepEqual(await tables(user), ['good', 'mixed'])
+  },
+)
+
+test(title('an import that waits can be cancelled'), async (t) => {
+  if (missing) return t.skip(missing)
+  const { setup } = importing(t)
+  const { page, signInAt, user } = await openConsole(t, { setup: { ...setup, worker: false } })
+  const folder = await makeFiles(t)
+  await signInAt('/upload')
+  await chooseFile(page, 'mixed.gpkg', await readFile(join(folder, 'mixed.gpkg')))
+  await page.getByRole('button', { name: 'Import', exact: true }).click()
+  await page.getByText('Waiting for a worker').waitFor()
+  await page.getByRole('button', { name: 'Cancel', exact: true }).click()
+  await page.getByText('mixed.gpkg: cancelled. No table was created.').waitFor()
+  assert.deepEqual(await tables(user), [])
+})
+
+test(title('where the service has no GDAL, the lines shown load the files as pasted'), async (t) => {
   if (missing) return t.skip(missing)
   const { page, signInAt, user } = await openConsole(t)
+  // As a service without GDAL answers.
+  const text =
+    'Imports of .gpkg files are not possible, as GDAL is not installed: they are disabled on this server'
+  const body = { errors: { imports: text }, error: [text], code: 'imports-disabled' }
+  await page.route('**/api/v1/imports?**', (route) => route.fulfill({ status: 400, json: body }))
   const folder = await makeFiles(t)
   await signInAt('/upload')
   for (const [file, table, kinds] of [
@@ -27,6 +106,7 @@ test(title('the lines shown for a zipped shapefile and a GeoPackage load them as
     ['mixed.gpkg', 'mixed', 'LINESTRING,MULTIPOLYGON,POINT,POLYGON'],
   ] as const) {
     await chooseFile(page, file, await readFile(join(folder, file)))
+    await page.getByRole('button', { name: 'Import', exact: true }).click()
     const set = await page.getByRole('region', { name: 'Set CARTAGE_API_KEY' }).innerText()
     const load = await page.getByRole('region', { name: 'Load it with ogr2ogr' }).innerText()
     await inTerminal(`${set}\n${load}`, user.masterToken, folder)

@@ -13,7 +13,7 @@ const withWorker = { setup: { worker: true } } as const
 test('a dropped CSV shows its types and reasons, becomes a table with points by a job, and opens in SQL', async (t) => {
   const { page, signInAt, goTo, user } = await openConsole(t, withWorker)
   await signInAt('/upload')
-  await page.getByText('Drop a file on any page').waitFor()
+  await page.getByText('Drop files on any page').waitFor()
   await assertAccessibleEverywhere(page)
   await goTo('/account')
   const csv = 'Id,Name,Lat,Lon,Zip\n9007199254740993,"Köln, am Rhein",50.94,6.96,01067\n2,<b>x</b>,,,\n'
@@ -75,9 +75,9 @@ test('a file that COPY would refuse, or that is too large, is not sent; other fo
   await page.getByText('The file has 1.2 KB, the limit is 1.0 KB').waitFor()
   assert.ok(await page.getByRole('button', { name: 'Create table a', exact: true }).isDisabled())
   await page.getByRole('button', { name: 'Another file' }).click()
-  await chooseFile(page, "it's.gpkg", Buffer.from('SQLite format 3\0'))
+  await chooseFile(page, "it's.sqlite", Buffer.from('SQLite format 3\0'))
   const line = await page.getByRole('region', { name: 'Load it with ogr2ogr' }).innerText()
-  assert.match(line, /ogr2ogr -f CARTO '.*' 'it'\\''s\.gpkg' -nln 'it_s'/)
+  assert.match(line, /ogr2ogr -f CARTO '.*' 'it'\\''s\.sqlite' -nln 'it_s'/)
   assert.ok(!line.includes(user.masterToken))
 })
 
@@ -190,18 +190,24 @@ test('a broken quotation mark is shown at the top, by the line where it is opene
   assert.equal((await user.sql("select from torn where name = 'last'")).rowCount, 1)
 })
 
-test('a row that PostgreSQL refuses is left out by one click, and named by its line of the file', async (t) => {
+test('all rows that PostgreSQL refuses are left out by one click, and named with line, column and reason', async (t) => {
   const { page, signInAt, user } = await openConsole(t, withWorker)
   await signInAt('/upload')
-  await chooseFile(page, 'n.csv', Buffer.from('n,t\n1,a\nbad\ntwo,b\n3,c\n'))
-  await page.getByLabel('Leave out bad rows').check()
+  await chooseFile(page, 'n.csv', Buffer.from('n,t\n1,a\ntwo,b\n3,c\nfour,d\n'))
   await page.getByLabel('Type of n').selectOption('bigint')
   await page.getByRole('button', { name: 'Create table n' }).click()
-  await page.getByText('Line 4 of the file').waitFor()
+  await page.getByText('Line 3 of the file').waitFor()
   await page.locator('.bad-line').getByText('two,b').waitFor()
-  await page.getByRole('button', { name: 'Leave out this row and try again' }).click()
+  await page.getByRole('button', { name: 'Leave out bad rows and try again' }).click()
   await page.getByText('n has 2 new rows').waitFor()
   await page.getByText('2 rows were left out.').waitFor()
+  assert.equal(await page.getByText('Check what is missing').count(), 0)
+  const refused = page.getByRole('table', { name: 'Rows that were left out' }).locator('tbody tr')
+  assert.deepEqual(await refused.allInnerTexts(), [
+    '3\tn\ttwo\tinvalid input syntax for type bigint: "two"',
+    '5\tn\tfour\tinvalid input syntax for type bigint: "four"',
+  ])
+  await assertAccessibleEverywhere(page)
   assert.deepEqual((await user.sql('select n::int, t from n order by n')).rows, [
     { n: 1, t: 'a' },
     { n: 3, t: 'c' },
@@ -240,7 +246,7 @@ test('an empty file and a file of another kind are named, and are no CSV of one 
   await signInAt('/upload')
   for (const [name, content, said] of [
     ['none.csv', '', 'This file is empty.'],
-    ['tour.kml', '<?xml version="1.0"?><kml><Document/></kml>', 'This is KML, neither CSV nor GeoJSON.'],
+    ['tour.csv', '<?xml version="1.0"?><kml><Document/></kml>', 'This is KML, neither CSV nor GeoJSON.'],
     ['noise.csv', '\x01\x02\0\x03', 'This file is not text: it is neither CSV nor GeoJSON.'],
   ] as const) {
     await chooseFile(page, name, Buffer.from(content))

@@ -15,7 +15,7 @@ export async function chooseGenerated(
   name: string,
   { lines, bytesOfLine }: Readonly<{ lines: number; bytesOfLine: number }>,
 ): Promise<void> {
-  await page.getByText('Drop a file on any page').waitFor()
+  await page.getByText('Drop files on any page').waitFor()
   await page.evaluate(
     ([fileName, parts, size]) => {
       const line = `1,${'x'.repeat(size - 3)}\n`

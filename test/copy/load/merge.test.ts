@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { clientOf } from '../../support/keys/client-of.ts'
 import { assertAtRest, copyUrl, send } from '../../support/postgres/copying.ts'
 import { setup, type TestUser } from '../../support/service/setup.ts'
 
@@ -106,6 +107,42 @@ test('identity and generated columns, other schemas and words that need quotes a
     { id: 1, select: 'b', twice: 'bb' },
     { id: 7, select: 'c', twice: 'cc' },
   ])
+})
+
+test('rows are merged into a partitioned table, and counted', async (t) => {
+  const { user } = await setup(t)
+  await user.sql(`create table parts (id int, part text, name text, unique (id, part)) partition by list (part);
+    create table parts_a partition of parts for values in ('a');
+    create table parts_b (name text, part text, id int);
+    alter table parts attach partition parts_b default;
+    insert into parts values (1, 'a', 'one'), (2, 'b', 'two')`)
+  const rows = '1,a,ONE\n2,b,TWO\n2,b,deux\n3,c,three\n,c,none\n'
+  const reply = await load(user, 'COPY parts (id, part, name) FROM STDIN CSV', rows, {
+    on_conflict: 'update',
+    key: 'id,part',
+  })
+  assert.deepEqual([reply.body.inserted_rows, reply.body.updated_rows], [2, 2], JSON.stringify(reply.body))
+  const stored = await user.sql('select name from parts order by id')
+  assert.deepEqual(
+    stored.rows.map(({ name }) => name),
+    ['ONE', 'deux', 'three', 'none'],
+  )
+})
+
+test('a key names a column with a comma in quotes', async (t) => {
+  const started = await setup(t)
+  const { user } = started
+  await user.sql(`create table odd ("a,b" int, " ""c" int, d text, unique ("a,b", " ""c"));
+    insert into odd values (1, 1, 'x')`)
+  const merge = (key: string) =>
+    load(user, 'COPY odd FROM STDIN CSV', '1,1,y\n', { on_conflict: 'update', key })
+  assert.equal((await merge('"a,b", " ""c"')).body.updated_rows, 1)
+  for (const bad of ['"a,b', '"a,b"x', 'a,,b', '""', ','])
+    assert.match(String((await merge(bad)).body.error), /Invalid key: it must be a list/, bad)
+  const client = clientOf(t, started)
+  const key = ['a,b', ' "c']
+  const answer = await client.copyFrom('COPY odd FROM STDIN CSV', '1,1,z\n', { onConflict: 'update', key })
+  assert.equal(answer.updated_rows, 1)
 })
 
 test('an error in a merge stores nothing and names the table of the caller', async (t) => {

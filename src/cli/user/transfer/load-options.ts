@@ -1,4 +1,5 @@
 import type { LoadParameters } from '../../../client/api/copy-upload.ts'
+import { splitNames } from '../../../contract/text/name-list.ts'
 import { UsageError } from '../../command-error.ts'
 import { textOf, wholeNumberOf } from '../../option-values.ts'
 import type { UserCall } from '../command.ts'
@@ -7,18 +8,26 @@ import type { UserCall } from '../command.ts'
 export function checkLoadOptions({ values }: UserCall): void {
   const needy = ['max-bad-rows', 'rejects'].find((name) => values[name] !== undefined)
   if (needy && !values['skip-bad-rows']) throw new UsageError(`--${needy} goes with --skip-bad-rows`)
-  if (textOf(values, 'upsert') === '') throw new UsageError('--upsert needs the names of columns')
+  keyOf(values)
   wholeNumberOf(values, 'max-bad-rows')
 }
 
 /** What the service is to do with bad rows and with rows that are there. */
 export function loadParameters({ values }: UserCall): LoadParameters {
   const maxBadRows = wholeNumberOf(values, 'max-bad-rows')
-  const key = textOf(values, 'upsert')
+  const key = keyOf(values)
   return {
     ...(values['skip-bad-rows'] && { onError: 'skip' as const }),
     ...(maxBadRows !== undefined && { maxBadRows }),
     ...(values.rejects !== undefined && { rejects: 'all' as const }),
-    ...(key !== undefined && { onConflict: 'update' as const, key: key.split(',') }),
+    ...(key && { onConflict: 'update' as const, key }),
   }
+}
+
+function keyOf(values: UserCall['values']): readonly string[] | undefined {
+  const text = textOf(values, 'upsert')
+  if (text === undefined) return undefined
+  const names = splitNames(text, text.length)
+  if (!names) throw new UsageError('--upsert needs the names of columns')
+  return names
 }

@@ -1,6 +1,7 @@
 import type { RejectedRow } from '../../../contract/documents.ts'
 import { formatCount, plural } from '../../../contract/text/format.ts'
-import { headerOf, type ImportFile } from '../../../file-import/import-file.ts'
+import type { ImportFile } from '../../../file-import/import-file.ts'
+import { rejectsFile } from '../../../file-import/rejects-file.ts'
 import { textOf } from '../../option-values.ts'
 import type { UserCall } from '../command.ts'
 import { writeAll, writeWhole } from '../whole-file.ts'
@@ -19,20 +20,8 @@ export async function tellRejects(
   if (count > mostShown) terminal.say(`  and ${formatCount(count - mostShown)} more`)
   const path = textOf(values, 'rejects')
   if (path === undefined) return
-  await writeWhole(path, (target) => writeAll(linesOf(file, rejected), target))
+  await writeWhole(path, (target) => writeAll([rejectsFile(file, rejected)], target))
   terminal.say(`saved in ${path}: mend them there and import the file`)
 }
 
 const mostShown = 10
-
-/** A file like the one that was sent: with its header, in UTF-8. */
-async function* linesOf(file: ImportFile, rejected: readonly RejectedRow[]): AsyncGenerator<string> {
-  const { hasHeader, delimiter, isCopyText } = file.dialect
-  const names = headerOf(file).map((name) => name ?? '')
-  if (hasHeader)
-    yield `${names.map((name) => (isCopyText ? name : quoted(name, delimiter))).join(delimiter)}\n`
-  for (const { text } of rejected) yield `${text}\n`
-}
-
-const quoted = (name: string, delimiter: string) =>
-  name.includes(delimiter) || /["\r\n]/.test(name) ? `"${name.replaceAll('"', '""')}"` : name

@@ -1,0 +1,85 @@
+import pg from 'pg'
+import type { Entry } from './frame/entry.ts'
+import { type Frame, inFrame } from './frame/frame.ts'
+import { seconds } from './frame/measure.ts'
+import { rawLoad } from './query/raw-load.ts'
+
+const connections = 8
+const loadSeconds = 3
+const place = '3/4/3'
+const repeats = 20
+
+export const entries: readonly Entry[] = [
+  {
+    name: 'tiles-render',
+    title: `A tile of 20,000 points with two properties, not stored, ${repeats} times`,
+    baseline: 'its SQL alone, on one connection',
+    unit: 's',
+    aim: '1.1 or less',
+    pairs: 7,
+    prepare: inFrame(async (frame) => {
+      const { client, tileUrl } = await prepareTiles(frame, { CARTAGE_TILE_CACHE_BYTES: '0' })
+      return {
+        baseline: () => repeated(() => client.query(renderSql)),
+        ours: () => repeated(async () => (await fetch(tileUrl)).arrayBuffer()),
+      }
+    }),
+  },
+  ...(['stored', 'known'] as const).map(
+    (kind): Entry => ({
+      name: `tiles-${kind}`,
+      title: kind === 'stored' ? 'A stored tile' : 'A tile that the client has (304)',
+      baseline: 'SELECT 1 through the SQL endpoint',
+      unit: '1/s',
+      aim: '0.8 or more',
+      pairs: 7,
+      prepare: inFrame(async (frame) => {
+        const { smallUrl, sqlUrl } = await prepareTiles(frame)
+        const first = await fetch(smallUrl, { headers: { 'accept-encoding': 'identity' } })
+        const headers: Record<string, string> =
+          kind === 'stored' ? {} : { 'If-None-Match': first.headers.get('etag')! }
+        const rate = async (url: string, more = {}) =>
+          (await rawLoad([url], connections, loadSeconds * 1000, more)).rate
+        return { baseline: () => rate(sqlUrl), ours: () => rate(smallUrl, headers) }
+      }),
+    }),
+  ),
+]
+
+async function repeated(act: () => Promise<unknown>): Promise<number> {
+  return seconds(async () => {
+    for (let n = 0; n < repeats; n += 1) await act()
+  })
+}
+
+/** Two prepared tables of a user, one of which fits into a small tile. */
+async function prepareTiles(frame: Frame, env: Readonly<Record<string, string>> = {}) {
+  const service = await frame.startService(env)
+  const created = await service.admin('POST', '/users', { username: 'mapper' })
+  const { api_key: token } = created as { api_key: string }
+  const role = `${service.namespace}_u1`
+  const client = await frame.connect(role)
+  await client.query(`set session authorization ${pg.escapeIdentifier(role)}; set search_path = public, cartodb, postgis;
+    set max_parallel_workers_per_gather = 0; set jit = off`)
+  for (const [name, count] of [
+    ['points', 200_000],
+    ['small', 20],
+  ] as const) {
+    await client.query(`create table ${name} as select n as value, 'name of ' || n as name,
+        st_point(n % 1000 * 0.36 - 179.9, n / 1000 % 1000 * 0.8 - 80, 4326) as the_geom from generate_series(1, ${count}) n`)
+    await client.query(`select CDB_CartodbfyTable('${name}')`)
+  }
+  await client.query('analyze points; analyze small')
+  const base = `${service.url}/user/mapper/api`
+  return {
+    client,
+    tileUrl: `${base}/v1/tiles/points/${place}.mvt?columns=value,name&api_key=${token}`,
+    smallUrl: `${base}/v1/tiles/small/0/0/0.mvt?columns=value,name&api_key=${token}`,
+    sqlUrl: `${base}/v2/sql?q=select%201&api_key=${token}`,
+  }
+}
+
+/** What people write by hand for such a tile. */
+const renderSql = `select st_asmvt(r, 'points', 4096, 'g', 'cartodb_id') from (
+  select st_asmvtgeom(the_geom_webmercator, st_tileenvelope(3, 4, 3), 4096, 64, true) as g, cartodb_id, value, name
+  from points where the_geom_webmercator && st_tileenvelope(3, 4, 3, margin => 0.015625)) r`

@@ -1,0 +1,97 @@
+import { useState } from 'preact/hooks'
+import type { ImportOptions } from '../../../src/client/api/imports-api.ts'
+import type { CollisionStrategy } from '../../../src/contract/import-names.ts'
+import { Field } from '../../parts/controls/field.tsx'
+
+type FormProps = Readonly<{ isOneFile: boolean; act: string; start: (options: ImportOptions) => void }>
+
+/** What to do with files that the service imports. */
+export function ImportForm({ isOneFile, act, start }: FormProps) {
+  const [table, setTable] = useState('')
+  const [collision, setCollision] = useState<CollisionStrategy | ''>('')
+  const [key, setKey] = useState('')
+  const submit = (event: Event) => {
+    event.preventDefault()
+    start({
+      ...(table.trim() && { table_name: table.trim() }),
+      ...(collision && { collision_strategy: collision }),
+      ...(collision === 'upsert' && { key }),
+    })
+  }
+  return (
+    <form class="panel stack" onSubmit={submit}>
+      <div class="form-row">
+        {isOneFile && <TextField label="Table name" example="as the file" value={table} change={setTable} />}
+        <CollisionField value={collision} change={setCollision} />
+        {collision === 'upsert' && (
+          <TextField label="Key columns" example="id" value={key} change={setKey} isRequired />
+        )}
+      </div>
+      <div class="row">
+        <button type="submit" class="primary">
+          {act}
+        </button>
+        <span class="muted">
+          All tables of a file appear at once. Geometry is stored in longitude and latitude.
+        </span>
+      </div>
+    </form>
+  )
+}
+
+type TextProps = Readonly<{
+  label: string
+  example: string
+  value: string
+  change: (value: string) => void
+  isRequired?: boolean
+}>
+
+function TextField({ label, example, value, change, isRequired = false }: TextProps) {
+  return (
+    <Field label={label}>
+      {(props) => (
+        <input
+          {...props}
+          value={value}
+          required={isRequired}
+          placeholder={example}
+          onInput={(event) => change(event.currentTarget.value)}
+        />
+      )}
+    </Field>
+  )
+}
+
+type CollisionProps = Readonly<{
+  value: CollisionStrategy | ''
+  change: (value: CollisionStrategy | '') => void
+}>
+
+function CollisionField({ value, change }: CollisionProps) {
+  return (
+    <Field label="If the table exists">
+      {(props) => (
+        <select
+          {...props}
+          value={value}
+          onChange={(event) => change(event.currentTarget.value as CollisionStrategy | '')}
+        >
+          {Object.entries(choices).map(([choice, text]) => (
+            <option key={choice} value={choice}>
+              {text}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  )
+}
+
+const choices: Readonly<Record<CollisionStrategy | '', string>> = {
+  '': 'Choose another name',
+  skip: 'Do nothing',
+  overwrite: 'Replace its rows',
+  append: 'Add the rows',
+  upsert: 'Update rows with the same key',
+}

@@ -1,0 +1,80 @@
+import { importWarnings } from '../../../src/contract/text/import-warnings.ts'
+import { hrefOf, pathTo } from '../../parts/browser/route.ts'
+import { formatBytes, plural } from '../../parts/format.ts'
+import { ErrorNotice, Notice } from '../../parts/notice.tsx'
+import type { ServiceImport } from './service-import.ts'
+
+/** One import: how far it is, and how it ended. */
+export function ImportProgress({ run }: Readonly<{ run: ServiceImport }>) {
+  if (!run.isOver.value) return <Running run={run} />
+  if (run.step.value === 'done') return <Done run={run} />
+  if (run.step.value === 'cancelled')
+    return (
+      <Notice>
+        <strong>{run.file.name}</strong>: cancelled. No table was created.
+      </Notice>
+    )
+  const said = run.document.value?.get_error_text
+  const title = `${run.file.name} was not imported. ${said?.title ?? ''}`
+  return <ErrorNotice title={title} error={said ? new Error(said.what_about) : run.error.value} />
+}
+
+function Running({ run }: Readonly<{ run: ServiceImport }>) {
+  const isSending = run.step.value === 'send'
+  const { state = 'pending', progress } = run.document.value ?? {}
+  const [value, max] = isSending
+    ? [run.sentBytes.value, run.file.size]
+    : [progress?.bytes_read ?? 0, progress?.bytes_total ?? 0]
+  const rows = progress?.rows ? ` · ${plural(progress.rows, 'row')}` : ''
+  return (
+    <div class="panel stack tight">
+      <div class="row">
+        <strong class="file-name">{run.file.name}</strong>
+        <span class="muted" data-testid="progress">
+          {isSending
+            ? `${formatBytes(value)} of ${formatBytes(max)} sent`
+            : `${states[state] ?? state}${rows}`}
+        </span>
+        <span class="grow" />
+        <button type="button" class="danger" onClick={() => run.cancel()}>
+          Cancel
+        </button>
+      </div>
+      <progress
+        aria-label={`Progress of ${run.file.name}`}
+        {...(max > 0 && (isSending || value > 0) && { max, value })}
+      />
+    </div>
+  )
+}
+
+const states: Readonly<Record<string, string>> = {
+  pending: 'Waiting for a worker',
+  unpacking: 'Reading the file',
+  importing: 'Storing rows',
+}
+
+function Done({ run }: Readonly<{ run: ServiceImport }>) {
+  const { table_names = [], tables_created_count = 0, warnings = null, progress } = run.document.value ?? {}
+  const links = table_names.map((name) => (
+    <a key={name} class="button" href={hrefOf(pathTo('tables', 'public', name, 'map'))}>
+      Open {name}
+    </a>
+  ))
+  const isSkipped = tables_created_count === 0 && !progress?.rows
+  return (
+    <Notice kind="good" acts={links}>
+      <p>
+        <strong>{run.file.name}</strong>:{' '}
+        {isSkipped
+          ? 'nothing was done, as the table exists.'
+          : `${plural(progress?.rows ?? 0, 'row')} in ${plural(table_names.length, 'table')}.`}
+      </p>
+      {importWarnings(warnings).map((text) => (
+        <p key={text} class="small">
+          {text}
+        </p>
+      ))}
+    </Notice>
+  )
+}

@@ -1,0 +1,85 @@
+import { computed, signal } from '@preact/signals'
+import type { ImportOptions, ImportQuery } from '../../../src/client/api/imports-api.ts'
+import { randomId } from '../../../src/client/http/random-id.ts'
+import type { ImportDocument } from '../../../src/contract/documents.ts'
+import { noteCatalogChange } from '../../api/catalog.ts'
+import { request, requestJson } from '../../api/request.ts'
+import { tell } from '../../parts/live.tsx'
+
+/** A file that the service imports: it is sent whole, then a worker makes its tables. */
+export class ServiceImport {
+  readonly file: File
+  readonly step = signal<'send' | 'load' | 'done' | 'failed' | 'cancelled'>('send')
+  readonly sentBytes = signal(0)
+  readonly document = signal<ImportDocument | undefined>(undefined)
+  /** What kept the import from being made. An import that fails says so in its document. */
+  readonly error = signal<unknown>(undefined)
+  readonly isOver = computed(() => !['send', 'load'].includes(this.step.value))
+  /** Settles when the import is over, however it ended. */
+  readonly ended: Promise<void>
+  readonly #options: ImportOptions
+  readonly #cancelled = new AbortController()
+  #id: string | undefined
+
+  constructor(file: File, options: ImportOptions) {
+    this.file = file
+    this.#options = options
+    this.ended = this.#run()
+  }
+
+  cancel(): void {
+    this.#cancelled.abort()
+  }
+
+  async #run(): Promise<void> {
+    try {
+      await this.#send()
+      await this.#follow()
+    } catch (error) {
+      this.error.value = error
+      this.step.value = this.#cancelled.signal.aborted && !this.#id ? 'cancelled' : 'failed'
+    }
+    noteCatalogChange()
+  }
+
+  async #send(): Promise<void> {
+    // Checks the key first: at a 401, XMLHttpRequest would make the browser show its own password dialog.
+    const { signal } = this.#cancelled
+    await request('whoAmI', { signal })
+    const query: ImportQuery = { filename: this.file.name, ...this.#options }
+    const { item_queue_id } = await requestJson<{ item_queue_id: string }>('createImport', {
+      query,
+      headers: { 'content-type': 'application/octet-stream', 'idempotency-key': randomId() },
+      upload: this.file,
+      signal,
+      onProgress: ({ bytes }) => {
+        this.sentBytes.value = bytes
+      },
+    })
+    this.#id = item_queue_id
+  }
+
+  async #follow(): Promise<void> {
+    this.step.value = 'load'
+    // An import that ends first is not cancelled, which the next reading tells.
+    const cancel = () => void this.#ask('cancelImport').catch(() => undefined)
+    const { signal } = this.#cancelled
+    if (signal.aborted) cancel()
+    else signal.addEventListener('abort', cancel, { once: true })
+    for (;;) {
+      const found = await this.#ask('readImport', { wait: 1 })
+      this.document.value = found
+      if (found.success === undefined) continue
+      this.step.value = found.success ? 'done' : found.error_code === cancelled ? 'cancelled' : 'failed'
+      if (found.success) tell('The import is complete')
+      return
+    }
+  }
+
+  #ask(operation: 'readImport' | 'cancelImport', query = {}): Promise<ImportDocument> {
+    return requestJson<ImportDocument>(operation, { parameters: { importId: this.#id! }, query })
+  }
+}
+
+/** `error_code` of a cancelled import. */
+const cancelled = 6672

@@ -1,0 +1,48 @@
+import type { RejectedRow } from '../../src/contract/documents.ts'
+import { rejectsFile } from '../../src/file-import/rejects-file.ts'
+import { saveFile } from '../parts/browser/files.ts'
+import { plural } from '../parts/format.ts'
+import type { ChosenFile } from './chosen-file.ts'
+
+type LeftOutProps = Readonly<{ chosen: ChosenFile; count: number; rejected: readonly RejectedRow[] }>
+
+/** The rows that PostgreSQL refused: the first of them with the reason, all of them as a file. */
+export function LeftOutRows({ chosen, count, rejected }: LeftOutProps) {
+  const name = `${chosen.file.name.replace(/\.gz$/i, '').replace(/\.\w+$/, '')}-rejected.csv`
+  const save = () =>
+    saveFile(name, new Blob([rejectsFile(chosen.head.value!, rejected)], { type: 'text/csv' }))
+  return (
+    <>
+      <p class="row">
+        {plural(count, 'row was', 'rows were')} left out.{' '}
+        <button type="button" onClick={save}>
+          Download left out rows
+        </button>
+      </p>
+      <table class="list">
+        <caption class="hidden-text">Rows that were left out</caption>
+        <thead>
+          <tr>
+            <th scope="col">Line</th>
+            <th scope="col">Column</th>
+            <th scope="col">Value</th>
+            <th scope="col">Reason</th>
+          </tr>
+        </thead>
+        <tbody>
+          {rejected.slice(0, mostShown).map(({ line, column, value, error }) => (
+            <tr key={line}>
+              <td>{line.toLocaleString('en-US')}</td>
+              <td>{column}</td>
+              <td>{value}</td>
+              <td>{error}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {count > mostShown && <p class="muted">And {plural(count - mostShown, 'more row')}.</p>}
+    </>
+  )
+}
+
+const mostShown = 10

@@ -1,0 +1,18 @@
+import type { ImportWarnings } from '../documents.ts'
+
+/** What a person should know of an import, in sentences. */
+export function importWarnings(warnings: ImportWarnings | null): readonly string[] {
+  const found = warnings ?? {}
+  const listed = (names: readonly string[]) => names.join(', ')
+  return [
+    found.renamed && `The name was taken, so the table is called ${listed(found.renamed)}.`,
+    found.columns_as_text &&
+      `Stored as text, as not all values fit another type: ${listed(found.columns_as_text)}.`,
+    found.encoding !== undefined && `The text was read as ${found.encoding}.`,
+    found.srid_assumed !== undefined &&
+      `The file names no reference system: its coordinates were taken as EPSG:${found.srid_assumed}.`,
+    found.skipped_files && `Skipped in the archive: ${listed(found.skipped_files)}.`,
+    found.empty && `Without rows: ${listed(found.empty)}.`,
+    found.missing_columns && `Not in the file, so NULL: ${listed(found.missing_columns)}.`,
+  ].filter((text) => typeof text === 'string')
+}

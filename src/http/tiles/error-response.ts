@@ -1,0 +1,49 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { AppError } from '../../errors.ts'
+import { respondInForm, type Thrown } from '../middleware/error-response.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The answer is a tile. Clients read its body whatever the status, so that of a reached limit is empty. */
+    isTile?: boolean
+  }
+}
+
+/** `{"errors":[...],"errors_with_context":[...]}`, as clients of maps read it. */
+export function respondWithMapError(thrown: Thrown, request: FastifyRequest, reply: FastifyReply): void {
+  respondInForm(thrown, request, reply, (error) => {
+    if (error.kind !== 'limited' || !request.routeOptions.config.isTile) return mapErrorBody(error)
+    reply.header('carto-tile-error', tileFaults[error.code] ?? 'rate-limit')
+    if (!reply.hasHeader('retry-after')) reply.header('retry-after', patienceSeconds)
+    return Buffer.alloc(0)
+  })
+}
+
+function mapErrorBody(error: AppError): Record<string, unknown> {
+  const type = typeOf(error)
+  const { hint, detail, sqlstate } = error.extras
+  const message = type === 'limit' && hint ? `${error.message}. ${hint}` : error.message
+  const context = { type, ...(type === 'limit' && { subtype: subtypeOf(error) }), message }
+  return { errors: [message], errors_with_context: [context], code: error.code, sqlstate, detail, hint }
+}
+
+function typeOf({ kind, code }: AppError): string {
+  if (kind === 'limited') return 'limit'
+  if (kind === 'unauthenticated' || code === 'api-forbidden' || code === 'user-unknown') return 'auth'
+  if (code === 'database' || code === 'not-found') return 'layer'
+  return code === 'bad-request' ? 'tile' : 'unknown'
+}
+
+function subtypeOf({ code }: AppError): string {
+  if (code === 'tile-too-large') return 'size'
+  return code === 'statement-timeout' ? 'datasource' : 'rate-limit'
+}
+
+const tileFaults: Readonly<Record<string, string>> = {
+  'statement-timeout': 'timeout',
+  'tile-too-large': 'size',
+  'tiles-busy': 'busy',
+}
+
+/** The same tile will be too slow or too large again, unless its table changes. */
+const patienceSeconds = 60

@@ -1,0 +1,224 @@
+import { quoteName } from '../contract/text/quote.ts'
+import type { Geometry, Layer, Property } from './tile-layer.ts'
+
+export type TilePlace = Readonly<{ z: number; x: number; y: number }>
+
+/** What a tile shows of a layer. */
+export type TileContent = Readonly<{
+  layer: Layer
+  properties: readonly Property[]
+  place: TilePlace
+  maxFeatures: number
+  maxBytes: number
+}>
+
+/**
+ * The SQL of vector tiles. Names of the table are quoted, and nothing else comes from a caller. On a tenant's session a bare
+ * name may be the tenant's, so every function and operator has its schema.
+ */
+
+/**
+ * Makes a tile unless it has more than `maxFeatures`. `$1` is the name of the layer in the tile. Answers one row: `found`,
+ * `dimension` (0 if all are points), `bytes` and `tile`, which is null if there are too many features or bytes.
+ */
+export function tileSql(content: TileContent): string {
+  const { layer, maxFeatures } = content
+  return `with found as materialized (
+  select ${columnsOf(content, 't')} from ${tableOf(layer)} as t where ${isInTile(content, 't')} limit ${maxFeatures + 1}
+), counted as materialized (
+  select pg_catalog.count(*) as found, pg_catalog.max(postgis.st_dimension(f.${geometryName(content)})) as dimension from found as f
+), made as materialized (
+  select case when c.found operator(pg_catalog.<=) ${maxFeatures} then (${mvt(content, 'found')}) end as tile from counted as c
+) select c.found, c.dimension, ${sized(content)} from counted as c, made as m`
+}
+
+/** Of shapes, the largest by their bounding boxes. Of points, one for each cell. Answers like `tileSql`. */
+export function truncatedTileSql(content: TileContent, isPoints: boolean): string {
+  return `with found as materialized (${isPoints ? pointInEachCell(content) : largest(content)}
+), made as materialized (${mvt(content, 'found')}
+) select (select pg_catalog.count(*) from found) as found, 0 as dimension, ${sized(content)}
+from (select m.mvt as tile from made as m) as m`
+}
+
+function largest(content: TileContent): string {
+  const g = `t.${quoteName(content.layer.geometry.name)}`
+  const size = `greatest(postgis.st_xmax(${g}) operator(pg_catalog.-) postgis.st_xmin(${g}), postgis.st_ymax(${g}) operator(pg_catalog.-) postgis.st_ymin(${g}))`
+  return `select ${columnsOf(content, 't')} from ${tableOf(content.layer)} as t where ${isInTile(content, 't')}
+  order by ${size} desc limit ${content.maxFeatures}`
+}
+
+/** The rows of a table are found by their place, which needs no sort. */
+function pointInEachCell(content: TileContent): string {
+  const { layer, place, maxFeatures } = content
+  const cell = sizeOf(place) / Math.max(1, Math.floor(Math.sqrt(maxFeatures)))
+  const g = inMercator(layer.geometry, 't')
+  const cells = `pg_catalog.floor(postgis.st_xmin(${g}) operator(pg_catalog./) ${cell}), pg_catalog.floor(postgis.st_ymin(${g}) operator(pg_catalog./) ${cell})`
+  const inTile = `from ${tableOf(layer)} as t where ${isInTile(content, 't')}`
+  const columns = columnsOf(content, 't')
+  if (layer.kind !== 'r' && layer.kind !== 'm')
+    return `select distinct on (${cells}) ${columns} ${inTile} limit ${maxFeatures}`
+  return `select ${columns} ${inTile} and t.ctid operator(pg_catalog.=) any (array(
+    select pg_catalog.min(t.ctid) ${inTile} group by ${cells})) limit ${maxFeatures}`
+}
+
+const sized = ({ maxBytes }: TileContent) =>
+  `pg_catalog.octet_length(m.tile) as bytes, case when pg_catalog.octet_length(m.tile) operator(pg_catalog.<=) ${maxBytes} then m.tile end as tile`
+
+/** One row with the column `mvt`. */
+function mvt(content: TileContent, source: string): string {
+  const { layer, properties, place } = content
+  const g = geometryName(content)
+  const shape = isPointType(layer.geometry.type)
+    ? `s.${g}`
+    : `postgis.st_simplify(s.${g}, ${sizeOf(place) / simplifiedCells}, true)`
+  const columns = [
+    `postgis.st_asmvtgeom(${shape}, ${envelope(place)}, ${extent}, ${buffer}, true) as ${g}`,
+    ...properties.map(({ name }) => `s.${quoteName(name)}`),
+    ...(layer.hasId ? [`s.${idName(content)}`] : []),
+  ]
+  const id = layer.hasId ? `, ${asLiteral(idName(content))}` : ''
+  return `select postgis.st_asmvt(r.*, $1, ${extent}, ${asLiteral(g)}${id}) as mvt from (
+    select ${columns.join(', ')} from ${source} as s) as r where r.${g} is not null`
+}
+
+/** Geometry in Web Mercator, properties, and the id of the feature. */
+function columnsOf(content: TileContent, t: string): string {
+  const { layer, properties } = content
+  return [
+    `${inMercator(layer.geometry, t)} as ${geometryName(content)}`,
+    ...properties.map(({ name, kind }) => `${shown(`${t}.${quoteName(name)}`, kind)} as ${quoteName(name)}`),
+    ...(layer.hasId ? [`${t}.${quoteName('cartodb_id')}::pg_catalog.int8 as ${idName(content)}`] : []),
+  ].join(', ')
+}
+
+/** A value as one of the types that a tile has. */
+function shown(column: string, kind: Property['kind']): string {
+  switch (kind) {
+    case 'boolean':
+      return `${column}::pg_catalog.bool`
+    case 'integer':
+      return `${column}::pg_catalog.int8`
+    case 'float':
+      return `${column}::pg_catalog.float8`
+    case 'numeric':
+      // Beyond this a float8 has no value for it.
+      return `case when pg_catalog.abs(${column}) operator(pg_catalog.<) 1e-300 then 0
+        when pg_catalog.abs(${column}) operator(pg_catalog.<) 1e308 then ${column}::pg_catalog.float8 end`
+    case 'date':
+      return `pg_catalog.to_json(${column}) operator(pg_catalog.#>>) '{}'`
+    default:
+      return `${column}::pg_catalog.text`
+  }
+}
+
+/** Also excludes empty geometries, and those with coordinates that are infinite or not numbers. */
+function isInTile({ layer, place }: TileContent, t: string): string {
+  const { geometry } = layer
+  const g = `${t}.${quoteName(geometry.name)}`
+  const span = `(postgis.st_xmax(${g}) operator(pg_catalog.-) postgis.st_xmin(${g})) operator(pg_catalog.+) (postgis.st_ymax(${g}) operator(pg_catalog.-) postgis.st_ymin(${g}))`
+  const hasFiniteBox = `${span} operator(pg_catalog.<) 'Infinity'::pg_catalog.float8`
+  const near = envelope(place, buffer / extent)
+  const inDegrees = `${g} operator(postgis.&&) ${degrees(place)}`
+  if (geometry.srid === mercator) return `${g} operator(postgis.&&) ${near} and ${hasFiniteBox}`
+  if (geometry.srid === lonLat) return `${inDegrees} and ${hasFiniteBox}`
+  const transformed = `${inMercator(geometry, t)} operator(postgis.&&) ${near}`
+  if (geometry.srid !== 0) return `${hasFiniteBox} and ${transformed}`
+  return `${hasFiniteBox} and case when postgis.st_srid(${g}) in (0, ${lonLat}) then ${inDegrees} else ${transformed} end`
+}
+
+/** Rows of a column without a declared SRID may have one each; without any it is taken for 4326. */
+function inMercator({ name, srid, type }: Geometry, t: string): string {
+  const g = curvesAsLines(`${t}.${quoteName(name)}`, type)
+  if (srid === mercator) return g
+  if (srid !== 0) return `postgis.st_transform(${srid === lonLat ? withoutPoles(g, type) : g}, ${mercator})`
+  const degrees = `postgis.st_transform(${withoutPoles(`postgis.st_setsrid(${g}, ${lonLat})`, type)}, ${mercator})`
+  return `case postgis.st_srid(${g}) when ${mercator} then ${g} when 0 then ${degrees} when ${lonLat} then ${degrees}
+    else postgis.st_transform(${g}, ${mercator}) end`
+}
+
+function curvesAsLines(g: string, type: string): string {
+  if (straightTypes.has(type)) return g
+  return `case when postgis.st_hasarc(${g}) then postgis.st_curvetoline(${g}) else ${g} end`
+}
+
+/** Web Mercator has no poles, and PROJ refuses what is no longitude. */
+function withoutPoles(g: string, type: string): string {
+  if (isPointType(type)) return g
+  const isBeyond = `postgis.st_ymax(${g}) operator(pg_catalog.>) ${poles} or postgis.st_ymin(${g}) operator(pg_catalog.<) ${-poles} or postgis.st_xmax(${g}) operator(pg_catalog.>) 360 or postgis.st_xmin(${g}) operator(pg_catalog.<) -360`
+  return `case when ${isBeyond} then postgis.st_clipbybox2d(${g}, postgis.st_makeenvelope(-360, ${-poles}, 360, ${poles}, ${lonLat})) else ${g} end`
+}
+
+export const tableOf = ({ schema, name }: Pick<Layer, 'schema' | 'name'>) =>
+  `${quoteName(schema)}.${quoteName(name)}`
+
+/** Of a name, so it needs no more than quotes. */
+const asLiteral = (quotedName: string) => `'${quotedName.slice(1, -1)}'`
+
+const geometryName = (content: TileContent) => quoteName(freeName('geom', content))
+const idName = (content: TileContent) => quoteName(freeName('feature_id', content))
+
+/** A name that no column of the tile has. */
+function freeName(wanted: string, { properties }: TileContent): string {
+  const isTaken = (name: string) => properties.some((property) => property.name === name)
+  let name = wanted
+  while (isTaken(name)) name += '_'
+  return name
+}
+
+const isPointType = (type: string) => /^(MULTI)?POINT/.test(type)
+const straightTypes: ReadonlySet<string> = new Set(
+  ['POINT', 'LINESTRING', 'POLYGON'].flatMap((type) =>
+    [type, `MULTI${type}`].flatMap((each) => [each, `${each}Z`, `${each}M`, `${each}ZM`]),
+  ),
+)
+
+const mercator = 3857
+const lonLat = 4326
+const worldMetres = 2 * Math.PI * 6378137
+const extent = 4096
+/** Of the extent, on each side. */
+const buffer = 64
+const simplifiedCells = 2048
+const poles = 89.9
+
+const sizeOf = ({ z }: TilePlace) => worldMetres / 2 ** z
+
+const envelope = ({ z, x, y }: TilePlace, margin = 0) =>
+  margin === 0
+    ? `postgis.st_tileenvelope(${z}, ${x}, ${y})`
+    : `postgis.st_tileenvelope(${z}, ${x}, ${y}, margin => ${margin})`
+
+/** With its buffer. Not by PROJ, which would take 181 degrees east for 179 degrees west. */
+function degrees({ z, x, y }: TilePlace): string {
+  const margin = buffer / extent
+  const longitude = (at: number) => (at / 2 ** z) * 360 - 180
+  const latitude = (at: number) => (Math.atan(Math.sinh(Math.PI * (1 - (2 * at) / 2 ** z))) * 180) / Math.PI
+  const box = [
+    longitude(x - margin),
+    latitude(y + 1 + margin),
+    longitude(x + 1 + margin),
+    latitude(y - margin),
+  ]
+  return `postgis.st_makeenvelope(${box.join(', ')}, ${lonLat})`
+}
+
+/** Answers the bounding box in degrees of the first rows, or of a sample of a large table; null for an empty one. */
+export function boundsSql(layer: Layer): string {
+  const { geometry, kind, estimatedRows } = layer
+  const share = (sampledRows / Math.max(1, estimatedRows)) * 100
+  const sample =
+    ['r', 'm', 'p'].includes(kind) && share < 50
+      ? ` tablesample pg_catalog.system(${share}) repeatable (1)`
+      : ''
+  const g = `t.${quoteName(geometry.name)}`
+  return `with some_rows as materialized (
+  select ${inMercator(geometry, 't')} as g from ${tableOf(layer)} as t${sample} where ${g} is not null
+    and postgis.st_xmax(${g}) operator(pg_catalog.-) postgis.st_xmin(${g}) operator(pg_catalog.<) 'Infinity'::pg_catalog.float8
+    and postgis.st_ymax(${g}) operator(pg_catalog.-) postgis.st_ymin(${g}) operator(pg_catalog.<) 'Infinity'::pg_catalog.float8
+  limit ${sampledRows}
+), whole as (select postgis.st_extent(s.g) as box from some_rows as s)
+select postgis.st_xmin(w.box) as west, postgis.st_ymin(w.box) as south, postgis.st_xmax(w.box) as east, postgis.st_ymax(w.box) as north
+from whole as w`
+}
+
+const sampledRows = 100_000

@@ -1,0 +1,264 @@
+import { type Principal, sessionTargetOf } from '../auth/account.ts'
+import type { Config } from '../config/config.ts'
+import { variables } from '../config/known-variables.ts'
+import { AppError, errors } from '../errors.ts'
+import type { Databases } from '../postgres/databases.ts'
+import type { AbortLike } from '../postgres/pools/interruption.ts'
+import { Slots } from '../postgres/pools/slots.ts'
+import type { Session } from '../postgres/session.ts'
+import { runAs, type SlotsToWaitFor, type StatementOptions } from '../statements/run-as.ts'
+import { type Encoding, Encodings } from './encodings.ts'
+import { findLayers } from './find-layers.ts'
+import { isOvertaken, type LayerRequest, type RenderedTile, renderTile, tileError } from './render-tile.ts'
+import { SharedWork } from './shared-work.ts'
+import { TileCache } from './tile-cache.ts'
+import { hashOf, type Layer, lookUpLayer, lookUpLayerAgain } from './tile-layer.ts'
+import type { TilePlace } from './tile-sql.ts'
+
+export type LayersRequest = Readonly<{
+  /** As the client names it: `name` or `schema.name`, or several with commas. */
+  table: string
+  columns?: readonly string[] | undefined
+}>
+
+export type TileRequest = LayersRequest & Readonly<{ place: TilePlace; maxFeatures: number }>
+
+export type Tile = Readonly<{
+  /** What the tile shows is the same as long as this is. */
+  tag: string
+  /** Null: the client has this tile already. */
+  bytes: Buffer | null
+  /** How they are compressed. */
+  encoding?: string | null
+  truncated: RenderedTile['truncated']
+}>
+
+type MadeTile = Pick<RenderedTile, 'bytes' | 'truncated'> & Readonly<{ version: string | null }>
+
+/** What the client knows of the tile, and how it wants it. */
+export type TileClient = Readonly<{
+  gone: AbortLike
+  hasTag: (tag: string) => boolean
+  /** How to compress it; null: not at all. */
+  encoding: Encoding | null
+}>
+
+type Flight = { work: SharedWork<RenderedTile>; version: string | null; isBegun: boolean }
+
+/** Vector tiles of tables, each made as the role of the key that asks. One for each process. */
+export class Tiles {
+  readonly #config: Config
+  readonly #databases: Databases
+  readonly #cache: TileCache
+  readonly #slots = new Map<number, Slots>()
+  readonly #flights = new Map<string, Flight>()
+  readonly #encodings = new Encodings()
+
+  constructor(config: Config, databases: Databases) {
+    this.#config = config
+    this.#databases = databases
+    this.#cache = new TileCache(config.tileCacheBytes)
+  }
+
+  /** Looks up the layers, then answers from the cache if they have not changed, else makes the tile. */
+  async tile(principal: Principal, request: TileRequest, client: TileClient): Promise<Tile> {
+    const layers = await this.lookUp(principal, request, client.gone)
+    const requests = requestsOf(layers, request)
+    const key = keyOf(principal, requests, request)
+    const version = versionOf(layers)
+    const known = version === null ? undefined : await this.#known(key, version, client)
+    if (known) return known
+    if (isOutside(request.place))
+      return { tag: hashOf([key, 'empty']), bytes: Buffer.alloc(0), truncated: [] }
+    const rendered = await this.#share(principal, key, version, request, requests, client.gone)
+    return this.#finish(key, rendered, client)
+  }
+
+  /** The layers of a request, in its order. Throws unless the role may read all of them. */
+  async lookUp(principal: Principal, { table }: LayersRequest, gone: AbortLike): Promise<readonly Layer[]> {
+    const options = this.#options(gone)
+    try {
+      return await runAs(this.#databases, principal, options, (run) =>
+        run.watch((session) => findLayers(session, principal, table, lookUpLayer)),
+      )
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'connections-exhausted') throw this.#busy()
+      throw tileError(error, options.limits.whole)
+    }
+  }
+
+  /** Runs our queries on a layer, which may run code of the tenant, in a turn of this caller. */
+  run<T>(
+    principal: Principal,
+    gone: AbortLike,
+    work: (session: Session) => Promise<T>,
+    onBegin: () => void = () => undefined,
+  ): Promise<T> {
+    const options = { ...this.#options(gone), slots: this.#turn(principal) }
+    return runAs(this.#databases, principal, options, (run) => {
+      onBegin()
+      return run.watch(work)
+    }).catch((error: unknown) => {
+      throw tileError(error, options.limits.whole)
+    })
+  }
+
+  async #known(key: string, version: string, client: TileClient): Promise<Tile | undefined> {
+    const tag = hashOf([key, version])
+    if (client.hasTag(tag)) return { tag, bytes: null, truncated: [] }
+    const tile = this.#cache.get(`${key} `, version)
+    return tile && this.#encoded(key, tag, tile, client)
+  }
+
+  async #finish(key: string, { bytes, truncated, layers }: RenderedTile, client: TileClient): Promise<Tile> {
+    const version = versionOf(layers)
+    const tag = version === null ? hashOf(bytes.toString('latin1')) : hashOf([key, version])
+    if (version !== null) this.#cache.set(`${key} `, { version, bytes, truncated })
+    if (client.hasTag(tag)) return { tag, bytes: null, truncated }
+    return this.#encoded(key, tag, { version, bytes, truncated }, client)
+  }
+
+  async #encoded(key: string, tag: string, tile: MadeTile, { encoding }: TileClient): Promise<Tile> {
+    const { version, bytes, truncated } = tile
+    if (encoding === null || bytes.length < smallBytes) return { tag, bytes, truncated, encoding: null }
+    const name = `${key} ${encoding.name}`
+    const known = version === null ? undefined : this.#cache.get(name, version)
+    if (known) return { tag, bytes: known.bytes, truncated, encoding: encoding.name }
+    const encoded = await this.#encodings.run(bytes, encoding)
+    if (version !== null) this.#cache.set(name, { version, bytes: encoded, truncated })
+    return { tag, bytes: encoded, truncated, encoding: encoding.name }
+  }
+
+  /**
+   * Joins a query for the same tile, if what it shows is not older than this request: its snapshot is still to be taken, or
+   * the layers have not changed since it was asked for. If that cannot be told, the next query waits for the one that runs.
+   */
+  #share(
+    principal: Principal,
+    key: string,
+    version: string | null,
+    request: TileRequest,
+    requests: readonly LayerRequest[],
+    gone: AbortLike,
+  ): Promise<RenderedTile> {
+    const name = `${key} ${principal.key.tokenHash.toString('base64')}`
+    const found = this.#flights.get(name)
+    const known = found?.work.isAbandoned ? undefined : found
+    if (known && (!known.isBegun || (version !== null && known.version === version)))
+      return known.work.join(gone)
+    const render = async (allGone: AbortLike) => {
+      if (known && version === null) await known.work.settled
+      const work = (session: Session) => this.#render(session, principal, request, requests)
+      return this.run(principal, allGone, work, () => {
+        flight.isBegun = true
+      })
+    }
+    const flight: Flight = { version, isBegun: false, work: new SharedWork(render) }
+    this.#flights.set(name, flight)
+    void flight.work.settled.then(() => {
+      if (this.#flights.get(name) === flight) this.#flights.delete(name)
+    })
+    return flight.work.join(gone)
+  }
+
+  /** Again if the definition of a layer has changed, or its rows were rewritten, between look-up and snapshot. */
+  async #render(
+    session: Session,
+    principal: Principal,
+    request: TileRequest,
+    first: readonly LayerRequest[],
+  ): Promise<RenderedTile> {
+    const { tileMaxBytes: maxBytes } = this.#config
+    const limits = { maxFeatures: request.maxFeatures, maxBytes }
+    let requests = first
+    for (let attempt = 1; ; attempt += 1) {
+      let failure: unknown
+      try {
+        const tile = await renderTile(session, requests, request.place, limits)
+        if (isSteady(requests, tile.layers)) return tile
+      } catch (error) {
+        if (!isOvertaken(error)) throw error
+        failure = error
+      }
+      await session.query('rollback')
+      const layers = await findLayers(session, principal, request.table, lookUpLayerAgain)
+      if (failure !== undefined && isSteady(requests, layers)) throw failure
+      if (attempt === mostAttempts) throw failure ?? errors.tilesBusy(1)
+      requests = requestsOf(layers, request)
+    }
+  }
+
+  #options(gone: AbortLike) {
+    const whole = { ms: this.#config.tileTimeoutMs, variable: variables.tileTimeoutMs.name }
+    return { kind: 'tile', limits: { whole }, gone } as const satisfies StatementOptions
+  }
+
+  #turn(principal: Principal): SlotsToWaitFor {
+    const slots = this.#slotsOf(sessionTargetOf(principal).hostId)
+    if (slots.waiting >= mostWaiting) throw this.#busy()
+    return { slots, waitMs: this.#config.tileWaitMs, late: () => this.#busy() }
+  }
+
+  #slotsOf(hostId: number): Slots {
+    const { tilesPerHost: total, tilesPerAccount: perAccount } = this.#config
+    const known =
+      this.#slots.get(hostId) ??
+      new Slots({ total, perRole: perAccount, perAccount, anonymousPerAccount: perAccount })
+    this.#slots.set(hostId, known)
+    return known
+  }
+
+  #busy(): AppError {
+    return errors.tilesBusy(Math.max(1, Math.ceil(this.#config.tileWaitMs / 1000)))
+  }
+}
+
+const mostWaiting = 200
+const mostAttempts = 4
+/** Not worth to be compressed. */
+const smallBytes = 1_000
+
+/** Two tables of one name are told apart by their schemas. */
+export function layerNames(layers: readonly Layer[]): readonly string[] {
+  const isTwice = ({ name }: Layer) => layers.filter((other) => other.name === name).length > 1
+  return layers.map((layer) => (isTwice(layer) ? `${layer.schema}.${layer.name}` : layer.name))
+}
+
+function requestsOf(layers: readonly Layer[], { columns }: LayersRequest): readonly LayerRequest[] {
+  const names = layerNames(layers)
+  if (new Set(names).size < names.length) throw errors.badRequest('A table is named twice')
+  const missing = columns?.find(
+    (name) => !layers.some(({ properties }) => properties.some((each) => each.name === name)),
+  )
+  if (missing !== undefined) throw errors.badRequest(`No column '${missing}' that a tile can show`)
+  return layers.map((layer, place) => ({
+    layer,
+    name: names[place]!,
+    properties: columns ? layer.properties.filter(({ name }) => columns.includes(name)) : layer.properties,
+  }))
+}
+
+const isSteady = (requests: readonly LayerRequest[], layers: readonly Layer[]) =>
+  layers.every(
+    ({ definition, isMoved }, place) => !isMoved && definition === requests[place]!.layer.definition,
+  )
+
+/** Null if it cannot be told of one of them whether it has changed. */
+export function versionOf(layers: readonly Layer[]): string | null {
+  const versions = layers.map(({ version }) => version)
+  return versions.includes(null) ? null : versions.join(' ')
+}
+
+function keyOf(principal: Principal, requests: readonly LayerRequest[], request: TileRequest): string {
+  const { hostId, database, role } = sessionTargetOf(principal)
+  const layers = requests.map(({ layer, properties }) => [
+    layer.schema,
+    layer.name,
+    properties.map(({ name }) => name),
+  ])
+  const { z, x, y } = request.place
+  return `${hostId} ${database} ${role} ${z}/${x}/${y} ${request.maxFeatures} ${hashOf(layers)}`
+}
+
+/** There is nothing north or south of the world. */
+const isOutside = ({ z, y }: TilePlace) => y >= 2 ** z

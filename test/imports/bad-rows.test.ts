@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setupImports } from '../support/imports/import-api.ts'
+import { zipOf } from '../support/imports/zip.ts'
+
+const skip = { on_error: 'skip' }
+
+test('on_error=skip leaves out the lines of a CSV file that PostgreSQL refuses, and lists them', async (t) => {
+  const { load, user } = await setupImports(t)
+  const done = await load('t.csv', 'a,b\n1,x\n2,y,too many\n3,z\n4\n5,"w"\n', skip)
+  assert.equal(done.get_error_text, null)
+  assert.equal(done.state, 'complete')
+  assert.equal(done.rejected_rows, 2)
+  assert.deepEqual(
+    done.rejected?.map(({ line, sqlstate, text }) => [line, sqlstate, text]),
+    [
+      [3, '22P04', '2,y,too many'],
+      [5, '22P04', '4'],
+    ],
+  )
+  assert.deepEqual((await user.sql('select a, b from t order by a')).rows, [
+    { a: '1', b: 'x' },
+    { a: '3', b: 'z' },
+    { a: '5', b: 'w' },
+  ])
+  const clean = await load('clean.csv', 'a\n1\n', skip)
+  assert.deepEqual([clean.state, 'rejected' in clean, 'rejected_rows' in clean], ['complete', false, false])
+})
+
+test('rows that do not fit the types of the table they are added to are left out', async (t) => {
+  const { load, user } = await setupImports(t)
+  await user.sql('create table t (n integer, d date)')
+  const rows = Array.from({ length: 3_000 }, (_, at) => (at % 1_000 === 7 ? `x${at},2020-01-01` : `${at},`))
+  const done = await load('t.csv', `n,d\n${rows.join('\n')}\n`, { ...skip, collision_strategy: 'append' })
+  assert.equal(done.get_error_text, null)
+  assert.deepEqual(
+    done.rejected?.map(({ line, column, value }) => [line, column, value]),
+    [
+      [9, 'n', 'x7'],
+      [1_009, 'n', 'x1007'],
+      [2_009, 'n', 'x2007'],
+    ],
+  )
+  assert.equal((await user.sql('select from t')).rowCount, 2_997)
+})
+
+test('more bad rows than max_bad_rows fail the import, and nothing is stored', async (t) => {
+  const { load, user } = await setupImports(t)
+  const content = 'a,b\n1,x\n2\n3\n4\n5,y\n'
+  const failed = await load('t.csv', content, { ...skip, max_bad_rows: '2' })
+  assert.deepEqual([failed.state, failed.error_code], ['failure', 2003])
+  assert.match(failed.get_error_text!.what_about, /max_bad_rows.*line 5/s)
+  assert.equal(failed.rejected_rows, 2)
+  assert.deepEqual((await user.sql(`select from pg_class where relname = 't'`)).rows, [])
+  assert.equal((await load('t.csv', content, { ...skip, max_bad_rows: '3' })).state, 'complete')
+  assert.equal((await load('u.csv', content, { ...skip, max_bad_rows: '0' })).error_code, 2003)
+})
+
+test('a file of which no row can be stored fails', async (t) => {
+  const { load } = await setupImports(t)
+  const failed = await load('t.csv', 'a,b\n1\n2\n', skip)
+  assert.deepEqual([failed.state, failed.error_code, failed.rejected_rows], ['failure', 2001, 2])
+})
+
+test('features whose values PostgreSQL refuses are left out of other kinds of files', async (t) => {
+  const { load, user } = await setupImports(t)
+  await user.sql('create table t (n integer, the_geom geometry(Geometry,4326))')
+  const feature = (n: unknown) => ({
+    type: 'Feature',
+    properties: { n },
+    geometry: { type: 'Point', coordinates: [1, 2] },
+  })
+  const features = [feature('1'), feature('two'), feature('99999999999'), feature('4')]
+  const content = JSON.stringify({ type: 'FeatureCollection', features })
+  const done = await load('t.geojson', content, { ...skip, collision_strategy: 'append' })
+  assert.equal(done.get_error_text, null)
+  assert.deepEqual(
+    done.rejected?.map(({ line }) => line),
+    [2, 3],
+  )
+  assert.deepEqual((await user.sql('select n from t order by 1')).rows, [{ n: 1 }, { n: 4 }])
+})
+
+test('the bad rows of all files of an archive count together', async (t) => {
+  const { load } = await setupImports(t)
+  const zip = zipOf([
+    { name: 'one.csv', content: 'a,b\n1,2\n3\n' },
+    { name: 'two.csv', content: 'a,b\n4\n5,6\n' },
+  ])
+  const done = await load('both.zip', zip, { ...skip, max_bad_rows: '2' })
+  assert.deepEqual([done.get_error_text, done.rejected_rows], [null, 2])
+  assert.deepEqual(
+    done.rejected?.map(({ line, error }) => [line, error.split(':')[0]]),
+    [
+      [3, 'one.csv'],
+      [2, 'two.csv'],
+    ],
+  )
+  assert.equal((await load('both.zip', zip, { ...skip, max_bad_rows: '1' })).state, 'failure')
+})
+
+test('a line of \\. does not hide the rows after it', async (t) => {
+  const { load } = await setupImports(t)
+  const failed = await load('t.csv', 'a\n1\n\\.\n2\n3\n', skip)
+  assert.deepEqual([failed.state, failed.error_code], ['failure', 2003])
+})
+
+test('wrong values of on_error and max_bad_rows are refused', async (t) => {
+  const { post, user } = await setupImports(t)
+  const wrong: Record<string, string>[] = [
+    { on_error: 'ignore' },
+    { max_bad_rows: '5' },
+    { ...skip, max_bad_rows: '-1' },
+    { ...skip, max_bad_rows: 'many' },
+  ]
+  for (const fields of wrong)
+    assert.equal((await post('t.csv', 'a\n1\n', fields)).status, 400, JSON.stringify(fields))
+  const body = JSON.stringify({ sql: 'select 1', table_name: 'x', ...skip })
+  const headers = { 'content-type': 'application/json' }
+  const address = `${user.base}/api/v1/imports?api_key=${user.masterToken}`
+  assert.equal((await fetch(address, { method: 'POST', headers, body })).status, 400)
+})

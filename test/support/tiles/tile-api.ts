@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict'
+import { VectorTile } from '@mapbox/vector-tile'
+import { PbfReader } from 'pbf'
+import { basic, type TestUser } from '../service/setup.ts'
+
+export type Feature = Readonly<{
+  id: number | undefined
+  properties: Readonly<Record<string, unknown>>
+  /** 1 point, 2 line, 3 polygon. */
+  type: number
+  geometry: readonly (readonly Readonly<{ x: number; y: number }>[])[]
+}>
+
+export type TileReply = Readonly<{
+  status: number
+  headers: Headers
+  bytes: Buffer
+  /** Of a tile, by the name of the layer. */
+  layers: Readonly<Record<string, readonly Feature[]>>
+  /** Of an error or a TileJSON. */
+  body: MapBody
+}>
+
+export type MapBody = Readonly<{
+  errors: string[]
+  errors_with_context: { type: string; subtype?: string; message: string }[]
+  code: string
+  tiles: string[]
+}> &
+  Readonly<Record<string, unknown>>
+
+export type TileCall = Readonly<{
+  /** Empty: without a key. */
+  token?: string
+  query?: Readonly<Record<string, string>>
+  headers?: Readonly<Record<string, string>>
+  method?: string
+  signal?: AbortSignal
+  /** Of another process of the same service. */
+  base?: string
+}>
+
+/** Asks below `/api/v1/tiles`, with the master key unless told. */
+export async function askTiles(user: TestUser, path: string, call: TileCall = {}): Promise<TileReply> {
+  const {
+    token = user.masterToken,
+    query = {},
+    headers = {},
+    method = 'GET',
+    signal,
+    base = user.base,
+  } = call
+  const parameters = new URLSearchParams(query).toString()
+  const response = await fetch(`${base}/api/v1/tiles${path}${parameters && `?${parameters}`}`, {
+    method,
+    headers: { ...(token && basic(user.username, token)), ...headers },
+    ...(signal && { signal }),
+  })
+  const bytes = Buffer.from(await response.arrayBuffer())
+  const isJson = response.headers.get('content-type')?.startsWith('application/json') && bytes.length > 0
+  return {
+    status: response.status,
+    headers: response.headers,
+    bytes,
+    layers: response.status === 200 && !isJson ? readTile(bytes) : {},
+    body: isJson ? JSON.parse(bytes.toString()) : {},
+  }
+}
+
+/** A tile that must come. */
+export async function tileOf(user: TestUser, path: string, call: TileCall = {}): Promise<TileReply> {
+  const reply = await askTiles(user, path, call)
+  assert.ok([200, 204].includes(reply.status), `${reply.status} ${reply.bytes}`)
+  return reply
+}
+
+export function readTile(bytes: Uint8Array): TileReply['layers'] {
+  const { layers } = new VectorTile(new PbfReader(bytes))
+  return Object.fromEntries(
+    Object.entries(layers).map(([name, layer]) => [
+      name,
+      Array.from({ length: layer.length }, (_, place) => {
+        const feature = layer.feature(place)
+        const { id, properties, type } = feature
+        return { id, properties: { ...properties }, type, geometry: feature.loadGeometry() }
+      }),
+    ]),
+  )
+}
