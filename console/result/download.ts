@@ -22,6 +22,8 @@ export const downloadFormats: readonly DownloadFormat[] = [
   { label: 'KML', format: 'kml', extension: 'kml' },
   { label: 'Excel', format: 'xlsx', extension: 'xlsx' },
   { label: 'SpatiaLite', format: 'spatialite', extension: 'sqlite' },
+  { label: 'TopoJSON', format: 'topojson', extension: 'topojson' },
+  { label: 'SVG', format: 'svg', extension: 'svg' },
   { label: 'Parquet', format: 'parquet', extension: 'parquet' },
   { label: 'Arrow', format: 'arrow', extension: 'arrow' },
   { label: 'CSV (COPY)', copy: '(format csv, header)', extension: 'csv' },

@@ -113,4 +113,7 @@ const looks = {
   kml: { type: 'application/vnd.google-earth.kml+xml', start: '' },
   xlsx: { type: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet', start: '' },
   spatialite: { type: 'application/vnd.sqlite3', start: '' },
+  svg: { type: 'image/svg+xml', start: '<?xml' },
+  topojson: { type: 'application/json', start: '{"type":"Topology"' },
+  arraybuffer: { type: 'application/octet-stream', start: '' },
 } as const satisfies Record<SqlFormat, ExpectedStart>

@@ -99,6 +99,8 @@ const extensions: ReadonlyMap<string, ExportFormat> = new Map([
   ['kml', 'kml'],
   ['xlsx', 'xlsx'],
   ['sqlite', 'spatialite'],
+  ['svg', 'svg'],
+  ['topojson', 'topojson'],
   ['tsv', 'text'],
   ['txt', 'text'],
 ])

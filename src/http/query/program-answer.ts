@@ -5,25 +5,32 @@ import { errors } from '../../errors.ts'
 import type { AbortLike } from '../../postgres/pools/interruption.ts'
 import { Slots } from '../../postgres/pools/slots.ts'
 import { answerQuery, type Queries } from '../../query/answer-query.ts'
-import { type ParquetProgram, startParquetProgram } from '../../query/parquet/parquet-program.ts'
+import { type FileProgram, type ProgramFormat, startProgram } from '../../query/programs/run-program.ts'
 import type { Query } from '../../query/query.ts'
 import type { ClientWait } from '../../statements/client-wait.ts'
 
-export type ParquetClient = Readonly<{
+export type ProgramQuery = Query & { format: ProgramFormat }
+
+export type ProgramClient = Readonly<{
   gone: AbortLike
   /** Opens the answer. Called with the first bytes: until then an error can still be answered. */
   open: () => Writable
   wait: ClientWait
 }>
 
-/** Parquet files, two at a time in a process and one for each account. */
-export class ParquetAnswers {
+/** Files that a program of ours writes, two at a time in a process and one for each account. */
+export class ProgramAnswers {
   readonly #slots = new Slots({ total: 2, perRole: 1, perAccount: 1, anonymousPerAccount: 1 })
 
-  async send(queries: Queries, principal: Principal, query: Query, client: ParquetClient): Promise<void> {
+  async send(
+    queries: Queries,
+    principal: Principal,
+    query: ProgramQuery,
+    client: ProgramClient,
+  ): Promise<void> {
     const holder = { account: principal.account.username, role: principal.account.username }
     const leave = await this.#slots.take(holder, waitMs, () => errors.tooManyCopies(60), client.gone)
-    const program = startParquetProgram()
+    const program = startProgram(query.format)
     const ending = new AbortController()
     const stop = () => {
       program.kill()
@@ -45,33 +52,38 @@ export class ParquetAnswers {
 
 /** The rows go through the program to the client. */
 async function writeThrough(
-  program: ParquetProgram,
+  program: FileProgram,
   queries: Queries,
   principal: Principal,
-  query: Query,
-  { gone, open, wait }: ParquetClient,
+  query: ProgramQuery,
+  { gone, open, wait }: ProgramClient,
 ): Promise<void> {
-  const sent = pipeline(program.stdout, lateAnswer(program, open))
+  const sent = pipeline(program.stdout, lateAnswer(program, query.format, open))
   sent.catch(() => undefined)
+  const { sink, isTooLong } =
+    query.format === 'parquet' ? { sink: program.stdin, isTooLong: () => false } : limited(program)
+  const refusal = errors.conversionFailed(query.format, tooLong)
   try {
-    const target = () => ({ sink: program.stdin, wait })
-    const answer = await answerQuery(queries, principal, query, { gone, open: target })
+    const answer = await answerQuery(queries, principal, query, { gone, open: () => ({ sink, wait }) })
     if (answer !== null) program.stdin.end(answer, 'latin1')
   } catch (error) {
+    if (isTooLong()) throw refusal
     // The statement was stopped because the program ended.
-    if (gone.aborted) await refuseUnfit(program)
+    if (gone.aborted) await refuseUnfit(program, query.format)
     throw error
   }
   wait.begin(() => program.kill())
   try {
     await sent
+  } catch (error) {
+    throw isTooLong() ? refusal : error
   } finally {
     wait.end()
   }
 }
 
 /** Opened with the first bytes, and ended only if the program has written the whole file. */
-function lateAnswer(program: ParquetProgram, open: () => Writable): Writable {
+function lateAnswer(program: FileProgram, format: string, open: () => Writable): Writable {
   let answer: Writable | undefined
   return new Writable({
     highWaterMark: 1,
@@ -80,18 +92,36 @@ function lateAnswer(program: ParquetProgram, open: () => Writable): Writable {
       answer.write(chunk, done)
     },
     final: (done) => {
-      refuseUnfit(program).then(() => {
-        answer?.end()
+      refuseUnfit(program, format).then(() => {
+        ;(answer ?? open()).end()
         done()
       }, done)
     },
   })
 }
 
-async function refuseUnfit({ ended }: ParquetProgram): Promise<void> {
+async function refuseUnfit({ ended }: FileProgram, format: string): Promise<void> {
   const { isOk, unfit, stderr } = await ended
-  if (unfit !== undefined) throw errors.valueUnfit('parquet', unfit)
-  if (!isOk) throw new Error(`the Parquet writer ended: ${stderr}`)
+  if (unfit !== undefined) throw errors.valueUnfit(format, unfit)
+  if (!isOk) throw new Error(`the writer of ${format} ended: ${stderr}`)
 }
 
+/** These programs hold all rows in memory. */
+function limited(program: FileProgram): Readonly<{ sink: Writable; isTooLong: () => boolean }> {
+  let bytes = 0
+  const sink = new Writable({
+    write: (chunk: Buffer, _encoding, done) => {
+      bytes += chunk.length
+      if (bytes > maxBytes) program.kill()
+      program.stdin.write(chunk, () => done())
+    },
+    final: (done) => {
+      program.stdin.end(() => done())
+    },
+  })
+  return { sink, isTooLong: () => bytes > maxBytes }
+}
+
+const maxBytes = 64 * 1024 ** 2
+const tooLong = 'the rows take more than 64 MB'
 const waitMs = 10 * 60_000

@@ -2,24 +2,28 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
 import { packageFile } from '../../files/package-file.ts'
 
-export type ParquetProgram = Readonly<{
-  /** Takes an Arrow stream. */
+/** Formats that a program of ours writes, from Arrow, GeoJSON and JSON. */
+export const programFormats = ['parquet', 'topojson', 'arraybuffer'] as const
+export type ProgramFormat = (typeof programFormats)[number]
+
+export type FileProgram = Readonly<{
+  /** Takes the rows. */
   stdin: Writable
-  /** Gives a Parquet file. */
+  /** Gives the file. */
   stdout: Readable
   ended: Promise<ProgramEnd>
   kill: () => void
 }>
 
-/** `unfit`: a value that Parquet cannot hold. */
+/** `unfit`: a value that the format cannot hold. */
 export type ProgramEnd = Readonly<{ isOk: boolean; unfit: string | undefined; stderr: string }>
 
 /**
- * Starts the program that turns Arrow into Parquet. A process of its own: its work takes one core for as long as the rows come,
+ * Starts the program that turns rows into a file. A process of its own: its work takes one core for as long as the rows come,
  * and its memory is not that of the service. It ends with its stdin.
  */
-export function startParquetProgram(): ParquetProgram {
-  const child = spawn(process.execPath, ['--max-old-space-size=256', programFile()], {
+export function startProgram(format: ProgramFormat): FileProgram {
+  const child = spawn(process.execPath, ['--max-old-space-size=1024', programFile(format)], {
     env: {},
     stdio: ['pipe', 'pipe', 'pipe'],
   })
@@ -28,10 +32,10 @@ export function startParquetProgram(): ParquetProgram {
   return { stdin: child.stdin, stdout: child.stdout, ended: endOf(child), kill: () => child.kill('SIGKILL') }
 }
 
-const programFile = () =>
+const programFile = (format: ProgramFormat) =>
   import.meta.dirname.includes('/src/query/')
-    ? packageFile('src/query/parquet/write-parquet.mjs')
-    : packageFile('dist/query/parquet/write-parquet.js')
+    ? packageFile(`src/query/programs/write-${format}.mjs`)
+    : packageFile(`dist/query/programs/write-${format}.js`)
 
 function endOf(child: ChildProcessByStdio<Writable, Readable, Readable>): Promise<ProgramEnd> {
   let stderr = ''
