@@ -141,8 +141,8 @@ async function sendEncoded(reply: FastifyReply, query: Query, body: string, enco
   openAnswer(reply, query).end(encoded)
 }
 
-/** Arrives in the first packets of a connection, compressed or not. */
-const smallBytes = 14_000
+/** One packet, compressed or not. */
+const smallBytes = 1024
 
 function setHeaders(reply: FastifyReply, { format, filename }: Query): FastifyReply {
   reply.header('content-type', contentTypes[format]).header('vary', 'Accept-Encoding')
