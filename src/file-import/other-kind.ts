@@ -1,6 +1,7 @@
 /** What a file is that is neither text of values nor GeoJSON, by its first bytes and its name; undefined if nobody knows. */
 export function otherKind(head: Uint8Array, name: string): string | undefined {
-  const begin = new TextDecoder('latin1').decode(head.subarray(0, 512))
+  // A decoder of browsers reads latin1 as Windows-1252.
+  const begin = String.fromCharCode(...head.subarray(0, 512))
   const known = signatures.find(([start]) => begin.startsWith(start))?.[1]
   if (known !== undefined) return zipped(name, known)
   const text = begin.replace(/^\u00ef\u00bb\u00bf/, '').trimStart()
@@ -16,8 +17,7 @@ const signatures: readonly (readonly [start: string, kind: string])[] = [
   ['\u0000\u0000\u0027\u000a', 'a shapefile'],
   ['\u00d0\u00cf\u0011\u00e0', 'an old Excel workbook (.xls)'],
   ['%PDF', 'a PDF document'],
-  // The byte 0x89, as the decoder reads it.
-  ['\u2030PNG', 'a PNG image'],
+  ['\u0089PNG', 'a PNG image'],
   ['\u00ff\u00d8\u00ff', 'a JPEG image'],
   ['II*\u0000', 'a TIFF image'],
   ['MM\u0000*', 'a TIFF image'],

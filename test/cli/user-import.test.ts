@@ -54,12 +54,12 @@ hint: --type größe=text loads the values unchanged.\n`,
   assert.equal(torn.code, 1)
   assert.equal(JSON.parse(await readFile(out, 'utf8')).features.length, 1_200)
 
-  const parquet = join(folder, 'out.parquet')
-  const misnamed = await cartage(me, 'export', 'quakes', '-o', parquet)
+  const drawing = join(folder, 'out.dxf')
+  const misnamed = await cartage(me, 'export', 'quakes', '-o', drawing)
   assert.equal(misnamed.code, 2)
-  assert.match(misnamed.err, /^error: unknown file type \.parquet: use --format, one of csv, /)
-  await assert.rejects(readFile(parquet))
-  assert.equal((await cartage(me, 'export', 'quakes', '-o', parquet, '--format', 'csv')).code, 0)
+  assert.match(misnamed.err, /^error: unknown file type \.dxf: use --format, one of csv, /)
+  await assert.rejects(readFile(drawing))
+  assert.equal((await cartage(me, 'export', 'quakes', '-o', drawing, '--format', 'csv')).code, 0)
 })
 
 test('what `--format tsv` wrote is imported with its NULLs and its empty texts', async (t) => {

@@ -12,7 +12,7 @@ import { sridOf } from './wkb.ts'
 /** An Arrow IPC stream: the schema, then batches of rows as they arrive. */
 export class ArrowFormat implements RowFormat {
   readonly hasFields = false
-  readonly #options: FormatOptions
+  readonly #options: FormatOptions & { format: string }
   readonly #oids: GeometryOids
   #refuse: (reason: AppError) => void = () => undefined
   #columns: readonly ArrowColumn[] = []
@@ -27,7 +27,8 @@ export class ArrowFormat implements RowFormat {
   #allRows = 0
   #refusal: AppError | undefined
 
-  constructor(options: FormatOptions, oids: GeometryOids) {
+  /** `format` is for messages: Parquet is written from Arrow. */
+  constructor(options: FormatOptions & { format: string }, oids: GeometryOids) {
     this.#options = options
     this.#oids = oids
   }
@@ -40,9 +41,11 @@ export class ArrowFormat implements RowFormat {
   }
 
   columns(_out: ByteWriter, columns: readonly Column[]): void {
-    if (columns.some(({ isBinary }) => isBinary)) this.#refuse(errors.badRequest(binaryRows))
+    if (columns.some(({ isBinary }) => isBinary))
+      this.#refuse(errors.badRequest(binaryRows(this.#options.format)))
     if (this.#described) {
-      if (!sameColumns(this.#described, columns)) this.#refuse(errors.badRequest(twoResults))
+      if (!sameColumns(this.#described, columns))
+        this.#refuse(errors.badRequest(twoResults(this.#options.format)))
       return
     }
     this.#described = columns
@@ -97,7 +100,9 @@ export class ArrowFormat implements RowFormat {
       if (!(error instanceof UnfitValue)) throw error
       const row = this.#allRows + values.starts.indexOf(error.start, values.first) - values.first + 1
       if (!this.#refusal)
-        this.#refuse(errors.valueUnfit('arrow', `${error.message} in column ${column.name}, row ${row}`))
+        this.#refuse(
+          errors.valueUnfit(this.#options.format, `${error.message} in column ${column.name}, row ${row}`),
+        )
     }
   }
 
@@ -163,5 +168,6 @@ const sameColumns = (one: readonly Column[], other: readonly Column[]) =>
 const mostRows = 64 * 1024
 const mostBytes = 7 * 1024 * 1024
 
-const twoResults = 'The format arrow has one list of columns: all statements with rows must have the same'
-const binaryRows = 'The format arrow cannot read rows of a BINARY cursor'
+const twoResults = (format: string) =>
+  `The format ${format} has one list of columns: all statements with rows must have the same`
+const binaryRows = (format: string) => `The format ${format} cannot read rows of a BINARY cursor`

@@ -90,6 +90,8 @@ const extensions: ReadonlyMap<string, ExportFormat> = new Map([
   ['json', 'json'],
   ['arrow', 'arrow'],
   ['arrows', 'arrow'],
+  ['parquet', 'parquet'],
+  ['geoparquet', 'parquet'],
   ['gpkg', 'gpkg'],
   ['zip', 'shp'],
   ['shp', 'shp'],
@@ -97,6 +99,8 @@ const extensions: ReadonlyMap<string, ExportFormat> = new Map([
   ['kml', 'kml'],
   ['xlsx', 'xlsx'],
   ['sqlite', 'spatialite'],
+  ['svg', 'svg'],
+  ['topojson', 'topojson'],
   ['tsv', 'text'],
   ['txt', 'text'],
 ])
