@@ -25,10 +25,10 @@ export function databaseError(
 
 /** What PostgreSQL says of views that show the sessions of others, and what shows the caller's own. */
 const ownViews = [
-  ['permission denied for function pg_lock_status', 'select * from pg_locks()'],
+  ['permission denied for function pg_lock_status', 'the function pg_locks()'],
   [
     'permission denied for function pg_stat_get_progress_info',
-    'a function, such as select * from pg_stat_progress_create_index()',
+    'a function, such as pg_stat_progress_create_index()',
   ],
 ] as const
 

@@ -103,6 +103,7 @@ function lateAnswer(program: FileProgram, format: string, open: () => Writable):
 async function refuseUnfit({ ended }: FileProgram, format: string): Promise<void> {
   const { isOk, unfit, stderr } = await ended
   if (unfit !== undefined) throw errors.valueUnfit(format, unfit)
+  if (/heap out of memory/.test(stderr)) throw errors.conversionFailed(format, 'they need too much memory')
   if (!isOk) throw new Error(`the writer of ${format} ended: ${stderr}`)
 }
 

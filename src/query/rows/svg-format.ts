@@ -66,18 +66,27 @@ function viewBox(box: string): string {
 
 /** The wrapped statement. The functions in `cartodb` check their arguments. Collections and groups of points are drawn part by part: each is an element. */
 export function svgStatement(select: string, geometry: string, decimals: number): string {
-  const scaled = (value: string) => `postgis.ST_TransScale(${value}, -x0, -y0, s, s)`
-  const isGroup = `postgis.ST_GeometryType(g) IN ('ST_GeometryCollection', 'ST_MultiPoint')`
+  const scaled = (value: string) =>
+    `postgis.ST_TransScale(${value}, operator(pg_catalog.-) x0, operator(pg_catalog.-) y0, s, s)`
+  const kinds = `array['ST_GeometryCollection', 'ST_MultiPoint']`
+  const isGroup = `postgis.ST_GeometryType(g) operator(pg_catalog.=) ANY (${kinds})`
+  const over = 'operator(pg_catalog./)'
   return `WITH cartage_source AS (SELECT ${geometry} AS g FROM (
 ${select}
 ) AS cartage_features), cartage_extent AS (
-  SELECT e, postgis.ST_XMin(e) AS x0, postgis.ST_YMax(e) AS y0, postgis.ST_XMax(e) - postgis.ST_XMin(e) AS w,
-    postgis.ST_YMax(e) - postgis.ST_YMin(e) AS h FROM (SELECT postgis.ST_Extent(g) AS e FROM cartage_source) AS cartage_box
+  SELECT e, postgis.ST_XMin(e) AS x0, postgis.ST_YMax(e) AS y0,
+    postgis.ST_XMax(e) operator(pg_catalog.-) postgis.ST_XMin(e) AS w,
+    postgis.ST_YMax(e) operator(pg_catalog.-) postgis.ST_YMin(e) AS h
+  FROM (SELECT postgis.ST_Extent(g) AS e FROM cartage_source) AS cartage_box
 ), cartage_scale AS (
-  SELECT e, x0, y0, CASE WHEN h = 0 THEN ${width} / COALESCE(NULLIF(w, 0), ${width}) WHEN w / h >= ${width / height} THEN ${width} / w ELSE ${height} / h END AS s
+  SELECT e, x0, y0, CASE
+    WHEN h operator(pg_catalog.=) 0 AND w operator(pg_catalog.=) 0 THEN 1
+    WHEN h operator(pg_catalog.=) 0 THEN ${width} ${over} w
+    WHEN w ${over} h operator(pg_catalog.>=) ${width / height} THEN ${width} ${over} w
+    ELSE ${height} ${over} h END AS s
   FROM cartage_extent
 )
-SELECT ${scaled('e::postgis.geometry')}::postgis.box2d::text AS box, postgis.ST_Dimension(part) AS dimension,
+SELECT ${scaled('e::postgis.geometry')}::postgis.box2d::pg_catalog.text AS box, postgis.ST_Dimension(part) AS dimension,
   cartodb.ST_AsSVG(${scaled('part')}, 0, ${decimals}) AS path
 FROM cartage_scale, cartage_source CROSS JOIN LATERAL (
   SELECT (cartodb.ST_Dump(g)).geom AS part WHERE ${isGroup} UNION ALL SELECT g WHERE NOT ${isGroup}

@@ -71,6 +71,21 @@ test('format=topojson shares borders and keeps properties, as of the classic ser
   assert.deepEqual([type, Object.keys(properties)], ['Polygon', ['gid', 'name', 'big']])
 })
 
+test('TopoJSON of almost 64 MB is written, and what needs more memory than there is for it is refused', async (t) => {
+  const { user } = await setup(t)
+  const texts = `select repeat('x"', 50000) as t, 12345678901234567890.5 as n, 'POINT(1 2)'::geometry as the_geom from generate_series(1, 300)`
+  const answer = await ask(user, 'topojson', texts)
+  const text = await answer.text()
+  assert.equal(answer.status, 200)
+  assert.equal(text.match(/"n":12345678901234567890.5[,}]/g)?.length, 300)
+  const lines = `select st_makeline(array(select st_makepoint(random() * 360 - 180, random() * 180 - 90)
+    from generate_series(1, 100000))) as the_geom from generate_series(1, 20)`
+  const heavy = await ask(user, 'topojson', lines)
+  assert.ok(heavy.status === 200 || heavy.status === 400, String(heavy.status))
+  if (heavy.status === 400)
+    assert.match(JSON.stringify(await heavy.json()), /too much memory|more than 64 MB/)
+})
+
 test('TopoJSON of more than 64 MB of rows, and drawings without geometry, are refused', async (t) => {
   const { user } = await setup(t)
   const large = `select repeat('x', 100000) as t, 'POINT(1 2)'::geometry as the_geom from generate_series(1, 700)`
