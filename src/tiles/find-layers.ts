@@ -1,48 +1,36 @@
-import type { Principal } from '../auth/account.ts'
 import { AppError, errors } from '../errors.ts'
-import type { Session } from '../postgres/session.ts'
-import type { Layer, LookUpLayer } from './tile-layer.ts'
+import type { Layer, TableName } from './tile-layer.ts'
+
+export type Look = (table: TableName) => Promise<Layer>
 
 /** The tables that a client names, in its order. Throws unless the role may read all of them. */
-export async function findLayers(
-  session: Session,
-  principal: Principal,
-  table: string,
-  look: LookUpLayer,
-): Promise<readonly Layer[]> {
-  const find = (name: string) => findLayer(session, principal, name, look)
+export async function findLayers(ownSchema: string, table: string, look: Look): Promise<readonly Layer[]> {
+  if (!table.includes(',')) return [await findLayer(ownSchema, table, look)]
   // A name may have a comma too.
-  const whole = await unlessMissing(find(table))
+  const whole = await unlessMissing(findLayer(ownSchema, table, look))
   if (whole) return [whole]
   const names = table.split(',')
-  if (names.length === 1) throw notFound(table)
   if (names.length > mostTables) throw errors.badRequest(`At most ${mostTables} tables make a tile`)
   const layers: Layer[] = []
-  for (const name of names) layers.push(await find(name))
+  for (const name of names) layers.push(await findLayer(ownSchema, name, look))
   return layers
 }
 
-export const mostTables = 10
+const mostTables = 10
 
 /** A name may have a dot too. */
-async function findLayer(
-  session: Session,
-  { account }: Principal,
-  table: string,
-  look: LookUpLayer,
-): Promise<Layer> {
+async function findLayer(ownSchema: string, table: string, look: Look): Promise<Layer> {
   const dot = table.indexOf('.')
-  const own = await unlessMissing(lookIfNameable(session, account.schema, table, look))
-  if (own) return own
-  if (dot < 0) throw notFound(table)
-  return lookIfNameable(session, table.slice(0, dot), table.slice(dot + 1), look)
+  if (dot < 0) return lookIfNameable({ schema: ownSchema, name: table }, look)
+  const own = await unlessMissing(lookIfNameable({ schema: ownSchema, name: table }, look))
+  return own ?? lookIfNameable({ schema: table.slice(0, dot), name: table.slice(dot + 1) }, look)
 }
 
 /** PostgreSQL would cut a longer name, and find another table. */
-async function lookIfNameable(session: Session, schema: string, name: string, look: LookUpLayer) {
-  const isNameable = [schema, name].every((each) => each !== '' && Buffer.byteLength(each) < 64)
-  if (!isNameable) throw notFound(name)
-  return look(session, { schema, name })
+async function lookIfNameable(table: TableName, look: Look): Promise<Layer> {
+  const isNameable = [table.schema, table.name].every((each) => each !== '' && Buffer.byteLength(each) < 64)
+  if (!isNameable) throw notFound(table.name)
+  return look(table)
 }
 
 const notFound = (table: string) => errors.notFound(`Table '${table}'`)

@@ -1,10 +1,11 @@
+import type { QueryResult } from 'pg'
 import { AppError, errors } from '../errors.ts'
 import type { Session } from '../postgres/session.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import { isCancel, toClientError, type WireError } from '../postgres/wire/wire-error.ts'
 import { type TimeLimit, wholeTimeout } from '../statements/time-limits.ts'
-import { type Layer, lookUpLayerAgain, type Property } from './tile-layer.ts'
-import { type TilePlace, tileSql, truncatedTileSql } from './tile-sql.ts'
+import { type Layer, type LayerRow, layerSql, type Property, readFoundLayer } from './tile-layer.ts'
+import { type TileContent, type TilePlace, tileSql, truncatedTileSql } from './tile-sql.ts'
 
 export type LayerRequest = Readonly<{
   layer: Layer
@@ -23,46 +24,51 @@ export type RenderedTile = Readonly<{
   layers: readonly Layer[]
 }>
 
-/** Makes a tile in one snapshot, which cannot write. Leaves the transaction open: the session is cleaned after use. */
+/**
+ * Makes a tile in one snapshot, which cannot write, with one message. Leaves the transaction open: the session is cleaned after
+ * use.
+ */
 export async function renderTile(
   session: Session,
   requests: readonly LayerRequest[],
   place: TilePlace,
   limits: TileLimits,
 ): Promise<RenderedTile> {
-  await session.query('begin isolation level repeatable read read only')
+  const contents = requests.map((request) => ({ ...request, ...limits, place }))
+  const [, ...results] = await sendAll(session, [
+    'begin isolation level repeatable read read only',
+    ...contents.map(tileSql),
+    // After the tile, which has locked the tables: now none can be rewritten.
+    ...requests.map(({ layer }) => layerSql(layer, layer)),
+  ])
+  const rows = results.map(({ rows: [row] }) => row)
+  const layers = requests.map(({ layer }, at) =>
+    readFoundLayer(layer, layer, rows[requests.length + at] as LayerRow),
+  )
   const parts: LayerPart[] = []
-  for (const request of requests) parts.push(await renderLayer(session, request, place, limits))
+  for (const [at, content] of contents.entries())
+    parts.push(await partOf(session, content, rows[at] as TileRow))
   const bytes = Buffer.concat(parts.map(({ tile }) => tile))
   if (bytes.length > limits.maxBytes) throw errors.tileTooLarge(limits.maxBytes)
-  // After the tile, which has locked the tables: now none can be rewritten.
-  const layers: Layer[] = []
-  for (const { layer } of requests) layers.push(await lookUpLayerAgain(session, layer))
-  const truncated = parts.flatMap(({ kept }, place) =>
-    kept === null ? [] : [{ name: requests[place]!.name, kept }],
+  const truncated = parts.flatMap(({ kept }, at) =>
+    kept === null ? [] : [{ name: requests[at]!.name, kept }],
   )
   return { bytes, truncated, layers }
+}
+
+/** One message, one answer for each statement. */
+async function sendAll(session: Session, statements: readonly string[]): Promise<readonly QueryResult[]> {
+  return (await session.query(statements.join(';\n'))) as unknown as readonly QueryResult[]
 }
 
 type LayerPart = Readonly<{ tile: Buffer; kept: number | null }>
 type TileRow = { found: string; dimension: number | null; bytes: number | null; tile: Buffer | null }
 
-async function renderLayer(
-  session: Session,
-  { layer, name, properties }: LayerRequest,
-  place: TilePlace,
-  { maxFeatures, maxBytes }: TileLimits,
-): Promise<LayerPart> {
-  const content = { layer, properties, place, maxFeatures, maxBytes }
-  const whole = await askOne(session, tileSql(content), name)
+async function partOf(session: Session, content: TileContent, whole: TileRow): Promise<LayerPart> {
+  const { maxFeatures, maxBytes } = content
   if (Number(whole.found) <= maxFeatures) return { tile: tileOf(whole, maxBytes), kept: null }
-  const some = await askOne(session, truncatedTileSql(content, whole.dimension === 0), name)
-  return { tile: tileOf(some, maxBytes), kept: Number(some.found) }
-}
-
-async function askOne(session: Session, text: string, name: string): Promise<TileRow> {
-  const { rows } = await session.query<TileRow>(text, [name])
-  return rows[0]!
+  const { rows } = await session.query<TileRow>(truncatedTileSql(content, whole.dimension === 0))
+  return { tile: tileOf(rows[0]!, maxBytes), kept: Number(rows[0]!.found) }
 }
 
 function tileOf({ bytes, tile }: TileRow, maxBytes: number): Buffer {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { quoteLiteral } from '../contract/text/quote.ts'
 import { errors } from '../errors.ts'
 import type { Session } from '../postgres/session.ts'
 
@@ -22,6 +23,8 @@ export type Layer = TableName &
     hasId: boolean
     estimatedRows: number
     comment: string | null
+    /** As the database tells it. */
+    tableVersion: string | null
     /** Differs after each change to what a tile shows. Null: it cannot be told whether the layer has changed. */
     version: string | null
     /** Differs after each change of the definition. */
@@ -30,39 +33,61 @@ export type Layer = TableName &
     isMoved: boolean
   }>
 
-export type LookUpLayer = (session: Session, table: TableName) => Promise<Layer>
+export type LookUp = Readonly<{
+  /** What an earlier look-up found: nothing is read that cannot have changed since. */
+  known?: Layer | undefined
+  /** Code of a tenant may have run on the session. Else it stays clean, as none runs here. */
+  isUsed?: boolean
+}>
 
-/** Looks up a layer on a clean session, which stays clean: no code of a tenant runs. Throws if the role cannot read it. */
-export async function lookUpLayer(session: Session, table: TableName): Promise<Layer> {
-  const { rows } = await session.look<LayerRow>('tile layer', layerSql, [table.schema, table.name])
-  return readLayer(table, rows[0])
+/** Looks up a layer as the role of the session. Throws if the role cannot read it. */
+export async function lookUpLayer(
+  session: Session,
+  table: TableName,
+  { known, isUsed = false }: LookUp = {},
+): Promise<Layer> {
+  // A tenant could have replaced a prepared statement.
+  const { rows } = isUsed
+    ? await session.query<LayerRow>(layerSql(table, known))
+    : await session.look<LayerRow>('tile layer', preparedSql, [
+        table.schema,
+        table.name,
+        known?.tableVersion ?? null,
+      ])
+  return readFoundLayer(table, known, rows[0])
 }
 
-/** The same in the transaction of a tile. */
-export async function lookUpLayerAgain(session: Session, table: TableName): Promise<Layer> {
-  const { rows } = await session.query<LayerRow>(layerSql, [table.schema, table.name])
-  return readLayer(table, rows[0])
+const preparedSql = 'select cartodb._CDB_TileLayer($1, $2, $3) as layer'
+
+/** The same with the values in it. */
+export function layerSql({ schema, name }: TableName, known: Layer | undefined): string {
+  const version = known?.tableVersion ?? null
+  const values = [quoteLiteral(schema), quoteLiteral(name), version === null ? 'null' : quoteLiteral(version)]
+  return `select cartodb._CDB_TileLayer(${values.join(', ')}) as layer`
 }
 
-const layerSql = 'select cartodb._CDB_TileLayer($1, $2) as layer'
+export function readFoundLayer(table: TableName, known: Layer | undefined, row: LayerRow | undefined): Layer {
+  const found = row?.layer
+  if (found && 'is_known' in found) return { ...known!, isMoved: found.is_moved }
+  return readLayer(table, found)
+}
 
 type Column = Property | (Geometry & Readonly<{ kind: 'geometry' }>)
 
-type LayerRow = {
-  layer: Readonly<{
-    schema: string
-    name: string
-    kind: string
-    rows: number
-    columns: readonly Column[]
-    version: string | null
-    comment: string | null
-    is_moved: boolean
-  }> | null
-}
+type FoundLayer = Readonly<{
+  schema: string
+  name: string
+  kind: string
+  rows: number
+  columns: readonly Column[]
+  version: string | null
+  comment: string | null
+  is_moved: boolean
+}>
 
-function readLayer(table: TableName, row: LayerRow | undefined): Layer {
-  const layer = row?.layer
+export type LayerRow = { layer: FoundLayer | Readonly<{ is_known: true; is_moved: boolean }> | null }
+
+function readLayer(table: TableName, layer: FoundLayer | null | undefined): Layer {
   const geometries = layer?.columns.filter(isGeometry) ?? []
   const geometry = geometries.find(({ name }) => name === 'the_geom_webmercator') ?? geometries[0]
   if (!layer || !geometry) throw errors.notFound(`Table '${table.name}'`)
@@ -77,6 +102,7 @@ function readLayer(table: TableName, row: LayerRow | undefined): Layer {
     hasId: properties.some(({ name, kind }) => name === 'cartodb_id' && kind === 'integer'),
     estimatedRows: layer.rows,
     comment: layer.comment,
+    tableVersion: layer.version,
     version: layer.version === null ? null : hashOf([layer.version, definition]),
     definition,
     isMoved: layer.is_moved,

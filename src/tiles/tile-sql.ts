@@ -1,4 +1,4 @@
-import { quoteName } from '../contract/text/quote.ts'
+import { quoteLiteral, quoteName } from '../contract/text/quote.ts'
 import type { Geometry, Layer, Property } from './tile-layer.ts'
 
 export type TilePlace = Readonly<{ z: number; x: number; y: number }>
@@ -6,6 +6,8 @@ export type TilePlace = Readonly<{ z: number; x: number; y: number }>
 /** What a tile shows of a layer. */
 export type TileContent = Readonly<{
   layer: Layer
+  /** Of the layer in the tile. */
+  name: string
   properties: readonly Property[]
   place: TilePlace
   maxFeatures: number
@@ -13,32 +15,54 @@ export type TileContent = Readonly<{
 }>
 
 /**
- * The SQL of vector tiles. Names of the table are quoted, and nothing else comes from a caller. On a tenant's session a bare
+ * The SQL of vector tiles. Names are quoted, and nothing else comes from a caller. On a tenant's session a bare
  * name may be the tenant's, so every function and operator has its schema.
  */
 
 /**
- * Makes a tile unless it has more than `maxFeatures`. `$1` is the name of the layer in the tile. Answers one row: `found`,
- * `dimension` (0 if all are points), `bytes` and `tile`, which is null if there are too many features or bytes.
+ * Makes a tile. Answers one row: `found`, which is more than `maxFeatures` if the
+ * tile has too many, `dimension` (0 if all are points), `bytes`, and `tile`, which is null if there are too many features or
+ * bytes.
  */
 export function tileSql(content: TileContent): string {
   const { layer, maxFeatures } = content
-  return `with found as materialized (
-  select ${columnsOf(content, 't')} from ${tableOf(layer)} as t where ${isInTile(content, 't')} limit ${maxFeatures + 1}
-), counted as materialized (
-  select pg_catalog.count(*) as found, pg_catalog.max(postgis.st_dimension(f.${geometryName(content)})) as dimension from found as f
-), made as materialized (
-  select case when c.found operator(pg_catalog.<=) ${maxFeatures} then (${mvt(content, 'found')}) end as tile from counted as c
-) select c.found, c.dimension, ${sized(content)} from counted as c, made as m`
+  return aggregated(
+    content,
+    `select ${columnsOf(content, 't')} from ${tableOf(layer)} as t where ${isInTile(content, 't')} limit ${maxFeatures + 1}`,
+    maxFeatures,
+  )
 }
 
 /** Of shapes, the largest by their bounding boxes. Of points, one for each cell. Answers like `tileSql`. */
-export function truncatedTileSql(content: TileContent, isPoints: boolean): string {
-  return `with found as materialized (${isPoints ? pointInEachCell(content) : largest(content)}
-), made as materialized (${mvt(content, 'found')}
-) select (select pg_catalog.count(*) from found) as found, 0 as dimension, ${sized(content)}
-from (select m.mvt as tile from made as m) as m`
+export const truncatedTileSql = (content: TileContent, isPoints: boolean) =>
+  aggregated(content, isPoints ? pointInEachCell(content) : largest(content), content.maxFeatures)
+
+/** In one pass: to keep the rows of a tile and count them first takes half as long again. */
+function aggregated(content: TileContent, rows: string, mostFeatures: number): string {
+  const { layer, properties, place, maxBytes } = content
+  const g = geometryName(content)
+  const columns = [
+    `postgis.st_asmvtgeom(${simplified(content, `s.${g}`)}, ${envelope(place)}, ${extent}, ${buffer}, true) as ${g}`,
+    ...properties.map(({ name }) => `s.${quoteName(name)}`),
+    ...(layer.hasId ? [`s.${idName(content)}`] : []),
+  ]
+  const id = layer.hasId ? `, ${asLiteral(idName(content))}` : ''
+  return `with made as materialized (
+  select pg_catalog.count(*) as found, pg_catalog.max(postgis.st_dimension(r.${g})) as dimension,
+    postgis.st_asmvt(r.*, ${quoteLiteral(content.name)}, ${extent}, ${asLiteral(g)}${id}) filter (where r.${g} is not null) as tile
+  from (select ${columns.join(', ')} from (${rows}) as s) as r
+) select m.found, m.dimension, pg_catalog.octet_length(m.tile) as bytes,
+  case when m.found operator(pg_catalog.<=) ${mostFeatures} and pg_catalog.octet_length(m.tile) operator(pg_catalog.<=) ${maxBytes} then m.tile end as tile
+from made as m`
 }
+
+function simplified({ layer, place }: TileContent, g: string): string {
+  if (isPointType(layer.geometry.type)) return g
+  return `case when ${isSmall(g)} then ${g} else postgis.st_simplify(${g}, ${sizeOf(place) / simplifiedCells}, true) end`
+}
+
+/** True of a point, and of nothing that has to be checked or simplified. Reads no coordinate. */
+const isSmall = (g: string) => `pg_catalog.pg_column_size(${g}) operator(pg_catalog.<) 60`
 
 function largest(content: TileContent): string {
   const g = `t.${quoteName(content.layer.geometry.name)}`
@@ -59,26 +83,6 @@ function pointInEachCell(content: TileContent): string {
     return `select distinct on (${cells}) ${columns} ${inTile} limit ${maxFeatures}`
   return `select ${columns} ${inTile} and t.ctid operator(pg_catalog.=) any (array(
     select pg_catalog.min(t.ctid) ${inTile} group by ${cells})) limit ${maxFeatures}`
-}
-
-const sized = ({ maxBytes }: TileContent) =>
-  `pg_catalog.octet_length(m.tile) as bytes, case when pg_catalog.octet_length(m.tile) operator(pg_catalog.<=) ${maxBytes} then m.tile end as tile`
-
-/** One row with the column `mvt`. */
-function mvt(content: TileContent, source: string): string {
-  const { layer, properties, place } = content
-  const g = geometryName(content)
-  const shape = isPointType(layer.geometry.type)
-    ? `s.${g}`
-    : `postgis.st_simplify(s.${g}, ${sizeOf(place) / simplifiedCells}, true)`
-  const columns = [
-    `postgis.st_asmvtgeom(${shape}, ${envelope(place)}, ${extent}, ${buffer}, true) as ${g}`,
-    ...properties.map(({ name }) => `s.${quoteName(name)}`),
-    ...(layer.hasId ? [`s.${idName(content)}`] : []),
-  ]
-  const id = layer.hasId ? `, ${asLiteral(idName(content))}` : ''
-  return `select postgis.st_asmvt(r.*, $1, ${extent}, ${asLiteral(g)}${id}) as mvt from (
-    select ${columns.join(', ')} from ${source} as s) as r where r.${g} is not null`
 }
 
 /** Geometry in Web Mercator, properties, and the id of the feature. */
@@ -116,14 +120,16 @@ function isInTile({ layer, place }: TileContent, t: string): string {
   const { geometry } = layer
   const g = `${t}.${quoteName(geometry.name)}`
   const span = `(postgis.st_xmax(${g}) operator(pg_catalog.-) postgis.st_xmin(${g})) operator(pg_catalog.+) (postgis.st_ymax(${g}) operator(pg_catalog.-) postgis.st_ymin(${g}))`
-  const hasFiniteBox = `${span} operator(pg_catalog.<) 'Infinity'::pg_catalog.float8`
+  const isFiniteBox = `${span} operator(pg_catalog.<) 'Infinity'::pg_catalog.float8`
+  // A point is in the tile or not.
+  const isDrawable = `(${isSmall(g)} or ${isFiniteBox})`
   const near = envelope(place, buffer / extent)
   const inDegrees = `${g} operator(postgis.&&) ${degrees(place)}`
-  if (geometry.srid === mercator) return `${g} operator(postgis.&&) ${near} and ${hasFiniteBox}`
-  if (geometry.srid === lonLat) return `${inDegrees} and ${hasFiniteBox}`
+  if (geometry.srid === mercator) return `${g} operator(postgis.&&) ${near} and ${isDrawable}`
+  if (geometry.srid === lonLat) return `${inDegrees} and ${isDrawable}`
   const transformed = `${inMercator(geometry, t)} operator(postgis.&&) ${near}`
-  if (geometry.srid !== 0) return `${hasFiniteBox} and ${transformed}`
-  return `${hasFiniteBox} and case when postgis.st_srid(${g}) in (0, ${lonLat}) then ${inDegrees} else ${transformed} end`
+  if (geometry.srid !== 0) return `case when ${isFiniteBox} then ${transformed} end`
+  return `case when not (${isFiniteBox}) then false when postgis.st_srid(${g}) in (0, ${lonLat}) then ${inDegrees} else ${transformed} end`
 }
 
 /** Rows of a column without a declared SRID may have one each; without any it is taken for 4326. */
@@ -138,7 +144,7 @@ function inMercator({ name, srid, type }: Geometry, t: string): string {
 
 function curvesAsLines(g: string, type: string): string {
   if (straightTypes.has(type)) return g
-  return `case when postgis.st_hasarc(${g}) then postgis.st_curvetoline(${g}) else ${g} end`
+  return `case when ${isSmall(g)} then ${g} when postgis.st_hasarc(${g}) then postgis.st_curvetoline(${g}) else ${g} end`
 }
 
 /** Web Mercator has no poles, and PROJ refuses what is no longitude. */

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { type Principal, sessionTargetOf } from '../auth/account.ts'
 import type { Config } from '../config/config.ts'
 import { variables } from '../config/known-variables.ts'
@@ -12,7 +13,7 @@ import { findLayers } from './find-layers.ts'
 import { isOvertaken, type LayerRequest, type RenderedTile, renderTile, tileError } from './render-tile.ts'
 import { SharedWork } from './shared-work.ts'
 import { TileCache } from './tile-cache.ts'
-import { hashOf, type Layer, lookUpLayer, lookUpLayerAgain } from './tile-layer.ts'
+import { hashOf, type Layer, lookUpLayer, type TableName } from './tile-layer.ts'
 import type { TilePlace } from './tile-sql.ts'
 
 export type LayersRequest = Readonly<{
@@ -52,6 +53,8 @@ export class Tiles {
   readonly #cache: TileCache
   readonly #slots = new Map<number, Slots>()
   readonly #flights = new Map<string, Flight>()
+  /** As last found, by role and table. */
+  readonly #layers = new LRUCache<string, Layer>({ max: 2_000 })
   readonly #encodings = new Encodings()
 
   constructor(config: Config, databases: Databases) {
@@ -74,17 +77,32 @@ export class Tiles {
     return this.#finish(key, rendered, client)
   }
 
-  /** The layers of a request, in its order. Throws unless the role may read all of them. */
-  async lookUp(principal: Principal, { table }: LayersRequest, gone: AbortLike): Promise<readonly Layer[]> {
+  /** The layers of a request, in its order. Throws unless the role may read all of them. `isWhole`: with comments. */
+  async lookUp(
+    principal: Principal,
+    { table }: LayersRequest,
+    gone: AbortLike,
+    isWhole = false,
+  ): Promise<readonly Layer[]> {
     const options = this.#options(gone)
     try {
       return await runAs(this.#databases, principal, options, (run) =>
-        run.watch((session) => findLayers(session, principal, table, lookUpLayer)),
+        run.watch((session) =>
+          findLayers(principal.account.schema, table, (name) => this.#look(session, name, isWhole)),
+        ),
       )
     } catch (error) {
       if (error instanceof AppError && error.code === 'connections-exhausted') throw this.#busy()
       throw tileError(error, options.limits.whole)
     }
+  }
+
+  async #look(session: Session, table: TableName, isWhole: boolean): Promise<Layer> {
+    const { hostId, database, role } = session.target
+    const key = JSON.stringify([hostId, database, role, table.schema, table.name])
+    const layer = await lookUpLayer(session, table, { known: isWhole ? undefined : this.#layers.get(key) })
+    this.#layers.set(key, layer)
+    return layer
   }
 
   /** Runs our queries on a layer, which may run code of the tenant, in a turn of this caller. */
@@ -181,7 +199,9 @@ export class Tiles {
         failure = error
       }
       await session.query('rollback')
-      const layers = await findLayers(session, principal, request.table, lookUpLayerAgain)
+      const layers = await findLayers(principal.account.schema, request.table, (table) =>
+        lookUpLayer(session, table, { isUsed: true }),
+      )
       if (failure !== undefined && isSteady(requests, layers)) throw failure
       if (attempt === mostAttempts) throw failure ?? errors.tilesBusy(1)
       requests = requestsOf(layers, request)

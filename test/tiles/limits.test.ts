@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
 import { ask } from '../support/http/ask.ts'
 import { eventually, type Setup, setup } from '../support/service/setup.ts'
-import { askTiles, tileOf } from '../support/tiles/tile-api.ts'
+import { askTiles, lockTable, tileOf } from '../support/tiles/tile-api.ts'
 
 const slow = `create table t (n int, g geometry(Point, 3857)); insert into t values (1, st_point(0, 0, 3857));
   create view slow as select pg_sleep(60)::text, g from t`
@@ -151,7 +150,7 @@ test('a table that waits for a lock is read once for all who asked meanwhile', a
   const house = await setup(t)
   const { user } = house
   await user.sql(`${slow}; select CDB_CartodbfyTable('t')`)
-  const free = await holdLock(house)
+  const free = await lockTable(house, 't')
   const asked = Array.from({ length: 10 }, () => askTiles(user, '/t/0/0/0'))
   await eventually(async () => assert.equal(await runningTiles(house), 1))
   await sleep(300)
@@ -160,12 +159,3 @@ test('a table that waits for a lock is read once for all who asked meanwhile', a
   for (const { status, layers } of await Promise.all(asked))
     assert.deepEqual([status, layers.t?.length], [200, 1])
 })
-
-async function holdLock({ keys, user }: Setup): Promise<() => Promise<void>> {
-  const url = new URL(keys.adminUrl)
-  url.pathname = `/${user.account.database}`
-  const client = new pg.Client({ connectionString: url.href })
-  await client.connect()
-  await client.query('begin; lock table public.t in access exclusive mode')
-  return () => client.end()
-}

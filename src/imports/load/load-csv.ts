@@ -131,7 +131,8 @@ async function storeCsv(
       form: formOf(column, stored[at]!),
     })),
   }
-  const rows = rowsOf(loading, input, file, plan)
+  const { inference } = reading
+  const rows = rowsOf(loading, input, file, plan, inference.rows + inference.badRows)
   const statement = copyText(loading, stage, plan)
   stage.rows = loading.rejects
     ? await storeGood(loading, loading.rejects, input, { statement, rows, plan, reading })
@@ -230,6 +231,7 @@ async function* rowsOf(
   { bytes }: InputFile,
   file: ImportFile,
   plan: ImportPlan,
+  mostRows: number,
 ): AsyncGenerator<Uint8Array> {
   const { meter, spend, signal } = loading
   const before = meter.progress.bytes_read
@@ -248,7 +250,8 @@ async function* rowsOf(
   for await (const chunk of isRewritten(plan) ? rewriteRows(text, plan) : text) {
     spend(chunk.length)
     meter.readTo(before + Math.min(read, bytes))
-    meter.rowsTo(rowsBefore + Math.max(0, rows - (plan.dialect.hasHeader ? 1 : 0)))
+    // Lines, of which some are within values.
+    meter.rowsTo(rowsBefore + Math.min(mostRows, Math.max(0, rows - (plan.dialect.hasHeader ? 1 : 0))))
     checkLimits(loading)
     yield chunk
   }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { VectorTile } from '@mapbox/vector-tile'
 import { PbfReader } from 'pbf'
-import { basic, type TestUser } from '../service/setup.ts'
+import pg from 'pg'
+import { basic, type Setup, type TestUser } from '../service/setup.ts'
 
 export type Feature = Readonly<{
   id: number | undefined
@@ -86,4 +87,14 @@ export function readTile(bytes: Uint8Array): TileReply['layers'] {
       }),
     ]),
   )
+}
+
+/** Nobody can read the table until the returned function is called. */
+export async function lockTable({ keys, user }: Setup, table: string): Promise<() => Promise<void>> {
+  const url = new URL(keys.adminUrl)
+  url.pathname = `/${user.account.database}`
+  const client = new pg.Client({ connectionString: url.href })
+  await client.connect()
+  await client.query(`begin; lock table public.${table} in access exclusive mode`)
+  return () => client.end()
 }
