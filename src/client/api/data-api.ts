@@ -46,10 +46,15 @@ export type CopyFromOptions = Omit<CopyToOptions, 'isRepeatable'> &
   }> &
   LoadParameters
 
-export type SqlCall<Options = SqlOptions> = {
-  <Row = Record<string, unknown>>(sql: Statement, options?: Options): Promise<SqlAnswer<Row>>
-  <Row = Record<string, unknown>>(parts: TemplateStringsArray, ...values: SqlValue[]): Promise<SqlAnswer<Row>>
+export type SqlCall<Options = SqlOptions, Formats = unknown> = {
+  <Row = Record<string, unknown>>(sql: Statement, options?: Options): Promise<SqlAnswer<Row>> & Formats
+  <Row = Record<string, unknown>>(
+    parts: TemplateStringsArray,
+    ...values: SqlValue[]
+  ): Promise<SqlAnswer<Row>> & Formats
 }
+/** Called at once, it makes the request one for a file: its bytes as they come. */
+export type AsFile = Readonly<{ as: (format: SqlFormat) => Promise<AsyncIterable<Uint8Array>> }>
 export type RowsCall<Options = SqlOptions> = {
   <Row = Record<string, unknown>>(sql: Statement, options?: Options): RowStream<Row>
   <Row = Record<string, unknown>>(parts: TemplateStringsArray, ...values: SqlValue[]): RowStream<Row>
@@ -67,7 +72,10 @@ export function dataOf(connection: Connection, name: string, clientNumbers: Numb
 
   return {
     /** All rows at once, and what is known of them. */
-    sql: tagged((sql, options: SqlOptions) => rowStream(sql, options).whole(), {}) as SqlCall,
+    sql: tagged((sql, { numbers, ...options }: SqlOptions) => {
+      const whole = () => rowStream(sql, { ...options, ...(numbers && { numbers }) }).whole()
+      return unlessAs(whole, (format) => download(sql, { ...options, format }))
+    }, {}) as SqlCall<SqlOptions, AsFile>,
     /** The rows while they arrive. */
     rows: tagged(rowStream, {}) as RowsCall,
     download,
@@ -85,6 +93,22 @@ export function dataOf(connection: Connection, name: string, clientNumbers: Numb
       return sendForBytes(connection, 'copyToByPost', call, onProgress)
     },
   }
+}
+
+/** Runs a little later, so that `as` can take its place; without it the request is sent even if nobody waits for the answer. */
+function unlessAs<Answer, Bytes>(run: () => Promise<Answer>, runAs: (format: SqlFormat) => Bytes) {
+  let state: 'new' | 'started' | 'file' = 'new'
+  const answer = Promise.resolve().then(() => {
+    if (state === 'file') return new Promise<never>(() => undefined)
+    state = 'started'
+    return run()
+  })
+  const as = (format: SqlFormat): Bytes => {
+    if (state !== 'new') throw new TypeError('The request has been sent: call as() right after sql()')
+    state = 'file'
+    return runAs(format)
+  }
+  return Object.assign(answer, { as })
 }
 
 function queryCall(name: string, sql: Statement, options: Omit<DownloadOptions, 'onProgress'>): Call {
