@@ -3,7 +3,7 @@ import type { ContentEncoding, SortOrder, SqlFormat, Total } from '../../contrac
 import { jsonReader, type Numbers } from '../exact-json.ts'
 import type { ExpectedStart } from '../http/expected-answer.ts'
 import type { Call, Connection, OnProgress } from '../http/send.ts'
-import { sendForBytes, sendForJson } from '../http/send-checked.ts'
+import { type OnWarnings, sendForBytes, sendForJson } from '../http/send-checked.ts'
 import type { Body } from '../http/transport.ts'
 import { copyUpload, type LoadParameters } from './copy-upload.ts'
 import type { Waiting } from './jobs-api.ts'
@@ -36,6 +36,7 @@ export type DownloadOptions = Omit<SqlOptions, 'numbers'> &
     /** Decimal digits of GeoJSON coordinates. */
     dp?: number
     onProgress?: OnProgress
+    onWarnings?: OnWarnings
   }>
 export type CopyToOptions = Waiting & Repeating & Readonly<{ onProgress?: OnProgress }>
 export type CopyFromOptions = Omit<CopyToOptions, 'isRepeatable'> &
@@ -64,8 +65,8 @@ export function dataOf(connection: Connection, name: string, clientNumbers: Numb
   const parameters = { name }
 
   /** The bytes of the answer in a format, as the service writes them. */
-  const download = (sql: Statement, { onProgress, ...options }: DownloadOptions = {}) =>
-    sendForBytes(connection, 'query', queryCall(name, sql, options), onProgress)
+  const download = (sql: Statement, { onProgress, onWarnings, ...options }: DownloadOptions = {}) =>
+    sendForBytes(connection, 'query', queryCall(name, sql, options), onProgress, onWarnings)
 
   const rowStream = (sql: Statement, { numbers = clientNumbers, ...options }: SqlOptions) =>
     new RowStream(() => download(sql, { ...options, format: 'json' }), jsonReader(numbers))
@@ -111,7 +112,11 @@ function unlessAs<Answer, Bytes>(run: () => Promise<Answer>, runAs: (format: Sql
   return Object.assign(answer, { as })
 }
 
-function queryCall(name: string, sql: Statement, options: Omit<DownloadOptions, 'onProgress'>): Call {
+function queryCall(
+  name: string,
+  sql: Statement,
+  options: Omit<DownloadOptions, 'onProgress' | 'onWarnings'>,
+): Call {
   const { params, signal, isRepeatable = false, ...rest } = options
   const bound = typeof sql === 'string' && params ? { text: sql, params } : sql
   return {
