@@ -1,7 +1,7 @@
 import { makeData, RecordBatch, RecordBatchStreamWriter, Schema, Struct } from 'apache-arrow'
 import { type AppError, errors } from '../../errors.ts'
 import type { ByteWriter } from '../rows/byte-writer.ts'
-import { areShown, type Column } from '../rows/columns.ts'
+import type { Column } from '../rows/columns.ts'
 import type { FormatOptions, RowFormat } from '../rows/row-format.ts'
 import { type ArrowColumn, arrowColumn, fieldOf } from './arrow-types.ts'
 import { UnfitValue, type Values } from './column-builders.ts'
@@ -19,8 +19,8 @@ export class ArrowFormat implements RowFormat {
   /** For each column of the result, its place in `#columns`, or -1. */
   #places: readonly number[] = []
   #described: readonly Column[] | undefined
-  /** Of each geometry column: that of its first value. */
-  #srids: number[] = []
+  /** Of each geometry column: as declared, or that of its first value; undefined until it has come. */
+  #srids: (number | undefined)[] = []
   #writer: BatchWriter | undefined
   readonly #waiting = new WaitingRows()
   #rows = 0
@@ -50,13 +50,13 @@ export class ArrowFormat implements RowFormat {
     }
     this.#described = columns
     this.#waiting.prepare(columns.length)
-    const isShown = areShown(columns, this.#options.skippedFields)
-    const shown = columns.filter((_, place) => isShown[place])
-    this.#columns = shown.map((column) => arrowColumn(column, this.#oids))
-    this.#srids = shown.map(({ modifier }, place) =>
-      this.#columns[place]!.isGeometry ? sridOfModifier(modifier) : 0,
+    const shown = columns.filter(({ name }) => !this.#options.skippedFields.has(name))
+    const names = new Set<string>()
+    this.#columns = shown.map((column) =>
+      arrowColumn({ ...column, name: freeName(column.name, names) }, this.#oids),
     )
-    this.#places = columns.map((column, place) => (isShown[place] ? shown.indexOf(column) : -1))
+    this.#srids = shown.map(({ modifier }) => sridOfModifier(modifier) || undefined)
+    this.#places = columns.map((column) => shown.indexOf(column))
   }
 
   row(out: ByteWriter, row: Buffer, start: number, end: number): void {
@@ -93,8 +93,8 @@ export class ArrowFormat implements RowFormat {
 
   #append(place: number, values: Values): void {
     const column = this.#columns[place]!
-    if (column.isGeometry && this.#srids[place] === 0) this.#srids[place] = firstSrid(values)
     try {
+      if (column.isGeometry) this.#checkSrids(place, values)
       column.builder.append(values)
     } catch (error) {
       if (!(error instanceof UnfitValue)) throw error
@@ -103,6 +103,18 @@ export class ArrowFormat implements RowFormat {
         this.#refuse(
           errors.valueUnfit(this.#options.format, `${error.message} in column ${column.name}, row ${row}`),
         )
+    }
+  }
+
+  /** The metadata name one reference system for the whole column. */
+  #checkSrids(place: number, { bytes, starts, lengths, first, count }: Values): void {
+    for (let value = first; value < first + count; value += 1) {
+      if (lengths[value]! < 0) continue
+      const start = starts[value]!
+      const srid = sridOf(bytes, start)
+      const known = this.#srids[place] ?? srid
+      this.#srids[place] = known
+      if (srid !== known) throw new UnfitValue(`SRID ${srid} beside SRID ${known}`, start)
     }
   }
 
@@ -118,7 +130,7 @@ export class ArrowFormat implements RowFormat {
 
   #writerFor(out: ByteWriter): BatchWriter {
     this.#writer ??= new BatchWriter(
-      new Schema(this.#columns.map((column, place) => fieldOf(column, this.#srids[place]!))),
+      new Schema(this.#columns.map((column, place) => fieldOf(column, this.#srids[place] ?? 0))),
       (bytes) => out.copy(bytes, 0, bytes.length),
     )
     return this.#writer
@@ -153,9 +165,12 @@ class BatchWriter extends RecordBatchStreamWriter {
 const sridOfModifier = (modifier: number) =>
   modifier < 0 ? 0 : ((modifier & 0x0fffff00) - (modifier & 0x10000000)) >> 8
 
-function firstSrid({ bytes, starts, lengths, first, count }: Values): number {
-  const found = lengths.subarray(first, first + count).findIndex((length) => length >= 0)
-  return found < 0 ? 0 : sridOf(bytes, starts[first + found]!)
+/** The second column `a` is `a_1`: readers find columns by their names. */
+function freeName(name: string, used: Set<string>): string {
+  let free = name
+  for (let count = 1; used.has(free); count += 1) free = `${name}_${count}`
+  used.add(free)
+  return free
 }
 
 const sameColumns = (one: readonly Column[], other: readonly Column[]) =>
