@@ -5,7 +5,7 @@ import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import { isCancel, toClientError, type WireError } from '../postgres/wire/wire-error.ts'
 import { type TimeLimit, wholeTimeout } from '../statements/time-limits.ts'
 import { type Layer, type LayerRow, layerSql, type Property, readFoundLayer } from './tile-layer.ts'
-import { type TileContent, type TilePlace, tileSql, truncatedTileSql } from './tile-sql.ts'
+import { arePointsSql, type TileContent, type TilePlace, tileSql, truncatedTileSql } from './tile-sql.ts'
 
 export type LayerRequest = Readonly<{
   layer: Layer
@@ -62,12 +62,13 @@ async function sendAll(session: Session, statements: readonly string[]): Promise
 }
 
 type LayerPart = Readonly<{ tile: Buffer; kept: number | null }>
-type TileRow = { found: string; dimension: number | null; bytes: number | null; tile: Buffer | null }
+type TileRow = { found: string; bytes: number | null; tile: Buffer | null }
 
 async function partOf(session: Session, content: TileContent, whole: TileRow): Promise<LayerPart> {
   const { maxFeatures, maxBytes } = content
   if (Number(whole.found) <= maxFeatures) return { tile: tileOf(whole, maxBytes), kept: null }
-  const { rows } = await session.query<TileRow>(truncatedTileSql(content, whole.dimension === 0))
+  const points = await session.query<{ are_points: boolean }>(arePointsSql(content))
+  const { rows } = await session.query<TileRow>(truncatedTileSql(content, points.rows[0]!.are_points))
   return { tile: tileOf(rows[0]!, maxBytes), kept: Number(rows[0]!.found) }
 }
 

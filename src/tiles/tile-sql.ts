@@ -21,8 +21,7 @@ export type TileContent = Readonly<{
 
 /**
  * Makes a tile. Answers one row: `found`, which is more than `maxFeatures` if the
- * tile has too many, `dimension` (0 if all are points), `bytes`, and `tile`, which is null if there are too many features or
- * bytes.
+ * tile has too many, `bytes`, and `tile`, which is null if there are too many features or bytes.
  */
 export function tileSql(content: TileContent): string {
   const { layer, maxFeatures } = content
@@ -31,6 +30,13 @@ export function tileSql(content: TileContent): string {
     `select ${columnsOf(content, 't')} from ${tableOf(layer)} as t where ${isInTile(content, 't')} limit ${maxFeatures + 1}`,
     maxFeatures,
   )
+}
+
+/** Answers whether the first features of a tile are points. */
+export function arePointsSql({ layer, ...content }: TileContent): string {
+  const g = `t.${quoteName(layer.geometry.name)}`
+  return `select pg_catalog.max(postgis.st_dimension(s.g)) operator(pg_catalog.=) 0 as are_points
+from (select ${g} as g from ${tableOf(layer)} as t where ${isInTile({ layer, ...content }, 't')} limit 1000) as s`
 }
 
 /** Of shapes, the largest by their bounding boxes. Of points, one for each cell. Answers like `tileSql`. */
@@ -48,10 +54,9 @@ function aggregated(content: TileContent, rows: string, mostFeatures: number): s
   ]
   const id = layer.hasId ? `, ${asLiteral(idName(content))}` : ''
   return `with made as materialized (
-  select pg_catalog.count(*) as found, pg_catalog.max(postgis.st_dimension(r.${g})) as dimension,
-    postgis.st_asmvt(r.*, ${quoteLiteral(content.name)}, ${extent}, ${asLiteral(g)}${id}) filter (where r.${g} is not null) as tile
+  select pg_catalog.count(*) as found, postgis.st_asmvt(r.*, ${quoteLiteral(content.name)}, ${extent}, ${asLiteral(g)}${id}) filter (where r.${g} is not null) as tile
   from (select ${columns.join(', ')} from (${rows}) as s) as r
-) select m.found, m.dimension, pg_catalog.octet_length(m.tile) as bytes,
+) select m.found, pg_catalog.octet_length(m.tile) as bytes,
   case when m.found operator(pg_catalog.<=) ${mostFeatures} and pg_catalog.octet_length(m.tile) operator(pg_catalog.<=) ${maxBytes} then m.tile end as tile
 from made as m`
 }
