@@ -4,7 +4,7 @@ import { root, runStep } from './run.mjs'
 
 /**
  * Builds the package `cartage-client` into `folder`: the client alone, for Node and browsers, as ES modules and as CommonJS,
- * each with types. Its one library is bundled, so it depends on no package.
+ * each with types. Its libraries are bundled, so it depends on no package.
  */
 export async function buildClient(folder) {
   const commonJs = join(folder, 'cjs')
@@ -17,6 +17,7 @@ export async function buildClient(folder) {
   writeFileSync(join(folder, 'README.md'), readme)
   copyFileSync(join(root, 'LICENSE'), join(folder, 'LICENSE'))
   copyFileSync(join(root, 'node_modules/lossless-json/LICENSE.md'), join(folder, 'LICENSE.lossless-json.md'))
+  copyFileSync(join(root, 'node_modules/ws/LICENSE'), join(folder, 'LICENSE.ws'))
 }
 
 async function bundle(folder, format) {
@@ -32,11 +33,18 @@ async function bundle(folder, format) {
         platform,
         format,
         target: platform === 'node' ? 'node20' : 'es2022',
+        // Faster parts of ws, for those who have installed them.
+        external: ['bufferutil', 'utf-8-validate'],
+        ...(platform === 'node' && format === 'esm' && { banner: { js: requireInModules } }),
         logLevel: 'warning',
       }),
     ),
   )
 }
+
+/** ws is CommonJS, and asks for modules of Node. */
+const requireInModules = `import { createRequire } from 'node:module'
+const require = createRequire(import.meta.url)`
 
 function declare(folder) {
   const compiler = join(root, 'node_modules/typescript/bin/tsc')

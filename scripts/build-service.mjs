@@ -9,9 +9,14 @@ export async function buildService(folder) {
   const { build } = await import('esbuild')
   await build({
     absWorkingDir: root,
-    entryPoints: ['main.ts', 'cli/service-commands.ts', 'postgres/cluster/find-binaries.ts'].map((file) =>
-      join(root, 'src', file),
-    ),
+    entryPoints: [
+      'main.ts',
+      'cli/service-commands.ts',
+      'postgres/cluster/find-binaries.ts',
+      'query/programs/write-parquet.mjs',
+      'query/programs/write-topojson.mjs',
+      'query/programs/write-arraybuffer.mjs',
+    ].map((file) => join(root, 'src', file)),
     outbase: join(root, 'src'),
     outdir: folder,
     chunkNames: 'chunks/[name]-[hash]',
@@ -21,8 +26,8 @@ export async function buildService(folder) {
     format: 'esm',
     target: 'node20',
     sourcemap: true,
-    // The first reads files that lie beside it, the second is not there.
-    external: ['@fastify/swagger-ui', 'pg-native'],
+    // The first two read files that lie beside them, the third is not there.
+    external: ['@fastify/swagger-ui', 'parquet-wasm', 'pg-native'],
     // By this name pg looks whether it runs at Cloudflare. To look is to load Node's HTTP client, a tenth of a start.
     define: { Response: 'undefined' },
     banner: { js: commonJs },

@@ -55,7 +55,7 @@ async function stopCompiler() {
 
 function hashSources() {
   const service = readdirSync(join(root, 'src'), { recursive: true })
-    .filter((path) => path.endsWith('.ts'))
+    .filter((path) => /\.m?[tj]s$/.test(path))
     .map((path) => join('src', path))
   const sources = [...service, ...consoleSources()]
   const hash = createHash('sha256')

@@ -61,13 +61,34 @@ function optionsOf(
             y: { range: (_chart, low, high) => fromZero(low, high) },
           }
         : { x: { time: isTime } },
-    axes: [axis, { ...axis, size: 70 }],
+    axes: [isTime ? { ...axis, values: timeLabels } : axis, { ...axis, size: 70 }],
     series: names.map((label, at) => ({
       label,
+      ...(isTime && at === 0 && { value: '{YYYY}-{MM}-{DD} {HH}:{mm}:{ss}' }),
       ...drawnAs(kind, colourOf(at > 1 ? 'mark' : 'accent'), names.length > 2 ? ((at * 2 - 3) as 1 | -1) : 0),
     })),
   }
 }
+
+/** By the distance of two labels in seconds: the label, and below it what has changed since the one before. */
+const timeLabels = [
+  [31_536_000, '{YYYY}', null, null, null, null, null, null, 1],
+  [2_419_200, '{YYYY}-{MM}', null, null, null, null, null, null, 1],
+  [86_400, '{MM}-{DD}', '\n{YYYY}', null, null, null, null, null, 1],
+  [60, '{HH}:{mm}', '\n{YYYY}-{MM}-{DD}', null, '\n{MM}-{DD}', null, null, null, 1],
+  [1, '{HH}:{mm}:{ss}', '\n{YYYY}-{MM}-{DD}', null, '\n{MM}-{DD}', null, null, null, 1],
+  [
+    0.001,
+    '{ss}.{fff}',
+    '\n{YYYY}-{MM}-{DD} {HH}:{mm}',
+    null,
+    '\n{MM}-{DD} {HH}:{mm}',
+    null,
+    '\n{HH}:{mm}',
+    null,
+    1,
+  ],
+] satisfies uPlot.Axis.Values
 
 /** uPlot does not draw the first series. Bars of two series stand side by side. */
 const drawnAs = (kind: PlotKind, stroke: string, side: -1 | 0 | 1) => ({

@@ -1,5 +1,6 @@
 import { signal } from '@preact/signals'
 import { sessionsOf } from '../../src/client/api/session-api.ts'
+import { browserTransport } from '../../src/client/http/browser-transport.ts'
 import type { ClientSession } from '../../src/client/session/client-session.ts'
 import type { TransactionState } from '../../src/contract/session-frames.ts'
 import { controlsTransaction, type StatementRange } from '../../src/sql-text/statements.ts'
@@ -33,7 +34,7 @@ export async function takeSession(as: RunAs, stop: AbortSignal): Promise<ClientS
   if (held) return held.session
   const { username, token } = as.credential
   const caller = { baseUrl: serviceAddress, account: username, username, token }
-  const session = await sessionsOf({ ...caller, numbers: 'string', WebSocket: undefined }).session({
+  const session = await sessionsOf({ ...caller, numbers: 'string', transport: browserTransport }).session({
     signal: stop,
   })
   held = { session, as }

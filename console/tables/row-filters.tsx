@@ -38,7 +38,7 @@ export function TableFind({ wanted, want }: Pick<FiltersProps, 'wanted' | 'want'
         ref={input}
         type="search"
         aria-label="Find in all rows of the table"
-        placeholder="Find in all rows"
+        placeholder="Find in all rows: Enter"
         value={text}
         onInput={(event) => change(event.currentTarget.value)}
       />

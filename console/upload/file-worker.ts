@@ -86,7 +86,7 @@ async function lineOf(line: number): Promise<string> {
 const mostShown = 1000
 
 function tellProblem(error: unknown): void {
-  const isOther = error instanceof ImportFileError && error.kind !== 'empty' && error.kind !== 'utf-16'
+  const isOther = error instanceof ImportFileError && !['empty', 'utf-16', 'no-table'].includes(error.kind)
   const kind: FileProblem['kind'] = isOther ? 'other-format' : 'unreadable'
   const said = error instanceof Error ? error.message : String(error)
   const isOurs = error instanceof ImportFileError || error instanceof GeojsonError

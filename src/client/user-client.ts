@@ -12,7 +12,6 @@ import { basicOf } from './http/basic.ts'
 import { connect } from './http/connect.ts'
 import { sendForJson } from './http/send-checked.ts'
 import type { Transport } from './http/transport.ts'
-import type { WebSocketClass } from './session/web-socket.ts'
 
 export type ClientOptions = Readonly<{
   /** Where the service is, without `/user/...`. */
@@ -25,19 +24,17 @@ export type ClientOptions = Readonly<{
   numbers?: Numbers
   /** How often a request is sent again at most, where that is safe: 3 unless told. */
   retries?: number
-  /** For sessions in Node before version 22, which has no WebSocket: the class of the package `ws`. */
-  WebSocket?: WebSocketClass
 }>
 
 export type Client = ReturnType<typeof userClient>
 
 /** A user's view of a Cartage service. Everything that is not success is thrown as a CartageError. */
 export function userClient(options: ClientOptions, transport: Transport) {
-  const { baseUrl, username, token, account = username, numbers = 'exact', retries, WebSocket } = options
+  const { baseUrl, username, token, account = username, numbers = 'exact', retries } = options
   const connection = connect(baseUrl, basicOf(username, token), transport, retries)
   return {
     ...dataOf(connection, account, numbers),
-    ...sessionsOf({ baseUrl: connection.baseUrl, account, username, token, numbers, WebSocket }),
+    ...sessionsOf({ baseUrl: connection.baseUrl, account, username, token, numbers, transport }),
     imports: importsOf(connection, account),
     jobs: jobsOf(connection, account),
     keys: keysOf(connection, account),

@@ -3,7 +3,19 @@ export const formats = ['json', 'geojson', 'csv', 'ndjson'] as const
 export type Format = (typeof formats)[number]
 
 /** What the SQL endpoint writes besides. */
-export const fileFormats = ['arrow', 'gpkg', 'shp', 'fgb', 'kml', 'xlsx', 'spatialite'] as const
+export const fileFormats = [
+  'arrow',
+  'parquet',
+  'gpkg',
+  'shp',
+  'fgb',
+  'kml',
+  'xlsx',
+  'spatialite',
+  'svg',
+  'topojson',
+  'arraybuffer',
+] as const
 export type FileFormat = (typeof fileFormats)[number]
 export const sqlFormats = [...formats, ...fileFormats] as const
 export type SqlFormat = Format | FileFormat

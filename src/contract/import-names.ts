@@ -2,6 +2,12 @@
 export const collisionStrategies = ['skip', 'overwrite', 'append', 'upsert'] as const
 export type CollisionStrategy = (typeof collisionStrategies)[number]
 
+/** Endings of files that only the service reads; clients read CSV, TSV and GeoJSON themselves. */
+export const sentFileEndings = [
+  ...['zip', 'gpkg', 'fgb', 'kml', 'kmz', 'gpx', 'osm', 'pbf', 'xlsx', 'ods'],
+  ...['geojsonl', 'geojsons', 'ndjson', 'jsonl'],
+] as const
+
 export const importPrivacies = ['public', 'link', 'private'] as const
 export type ImportPrivacy = (typeof importPrivacies)[number]
 

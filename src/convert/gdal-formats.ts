@@ -7,7 +7,7 @@ export type GdalFormat = keyof typeof gdalFormats
 /** Its driver and options, and how its files end. `needsGeometry`: it has no rows without one. `fid`: its column of ids. */
 export const gdalFormats = {
   gpkg: { driver: 'GPKG', options: [], extension: 'gpkg', needsGeometry: false, fid: 'fid' },
-  kml: { driver: 'LIBKML', options: [], extension: 'kml', needsGeometry: true, fid: undefined },
+  kml: { driver: 'KML', options: [], extension: 'kml', needsGeometry: true, fid: undefined },
   xlsx: { driver: 'XLSX', options: [], extension: 'xlsx', needsGeometry: false, fid: undefined },
   spatialite: {
     driver: 'SQLite',

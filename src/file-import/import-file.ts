@@ -36,6 +36,7 @@ export type ImportFileProblem =
   | 'empty'
   | 'json-lines'
   | 'other-kind'
+  | 'no-table'
   | 'utf-16'
   | 'not-text'
   | 'too-large'
@@ -51,7 +52,7 @@ export async function openImport(
   const isGzip = /\.gz$/i.test(source.name) || isGzipped(await firstBytes(source.read(false), 2))
   const read = () => source.read(isGzip)
   const head = await firstBytes(read(), headBytes)
-  if (head.length === bomLength(head)) throw new ImportFileError('empty', 'This file is empty.')
+  if (head.length < headBytes && isBlank(head)) throw new ImportFileError('empty', 'This file is empty.')
   if (isGeojson(source.name, head)) {
     if (chosen.hasHeader !== undefined) throw new ImportFileError('no-header', 'GeoJSON has no header.')
     return { isGzip, ...(await openGeojson(read)) }
@@ -76,6 +77,8 @@ export const headerOf = ({ rows, dialect }: Pick<ImportFile, 'rows' | 'dialect'>
 /** What would be read as a text of one column. */
 function refuseOther(head: Uint8Array, name: string): void {
   const kind = otherKind(head, name)
+  if (kind !== undefined && /image|PDF|web page/.test(kind))
+    throw new ImportFileError('no-table', `This is ${kind}: it has no rows.`)
   if (kind !== undefined) throw new ImportFileError('other-kind', `This is ${kind}, neither CSV nor GeoJSON.`)
   const [first, second] = head
   if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff))
@@ -85,6 +88,8 @@ function refuseOther(head: Uint8Array, name: string): void {
 }
 
 const jsonLines = /\.(ndjson|jsonl|geojsonl|geojsons)(\.gz)?$/i
+
+const isBlank = (head: Uint8Array) => new TextDecoder().decode(head).trim() === ''
 
 const isGzipped = (bytes: Uint8Array) => bytes[0] === 0x1f && bytes[1] === 0x8b
 

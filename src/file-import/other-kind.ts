@@ -1,6 +1,7 @@
 /** What a file is that is neither text of values nor GeoJSON, by its first bytes and its name; undefined if nobody knows. */
 export function otherKind(head: Uint8Array, name: string): string | undefined {
-  const begin = new TextDecoder('latin1').decode(head.subarray(0, 512))
+  // A decoder of browsers reads latin1 as Windows-1252.
+  const begin = String.fromCharCode(...head.subarray(0, 512))
   const known = signatures.find(([start]) => begin.startsWith(start))?.[1]
   if (known !== undefined) return zipped(name, known)
   const text = begin.replace(/^\u00ef\u00bb\u00bf/, '').trimStart()

@@ -24,6 +24,8 @@ export type ImportOptions = Readonly<{
   createVisualization: boolean
   /** Of a workbook. */
   sheet?: string | undefined
+  /** Only these, of files with layers. */
+  layers?: readonly string[] | undefined
   /** So many rows that PostgreSQL refuses are left out. Absent: the first one fails the import. */
   maxBadRows?: number | undefined
 }>

@@ -121,12 +121,33 @@ export async function importRole(
 /** Begins an attempt of the worker that has the claim, and returns its number. Undefined: it has lost the claim. */
 export async function beginAttempt(control: Control, claimed: ClaimedJob): Promise<number | undefined> {
   const { rows } = await control.query<{ attempts: number }>(
-    `update cartage.imports i set attempts = i.attempts + 1, phase = 'unpacking', result = null
+    `update cartage.imports i set attempts = i.attempts + 1, phase = 'unpacking', result = null, at_work = $3
      from cartage.jobs j
      where i.user_id = $1 and i.id = $2 and j.user_id = $1 and j.id = $2 and j.claim = $3 returning i.attempts`,
     [claimed.userId, claimed.job.id, claimed.claim],
   )
   return rows[0]?.attempts
+}
+
+/** The worker has closed every file and process of the import, whether or not it still has the claim. */
+export async function endAttempt(control: Control, { userId, job, claim }: ClaimedJob): Promise<void> {
+  await control.query(
+    `update cartage.imports set at_work = null where user_id = $1 and id = $2 and at_work = $3`,
+    [userId, job.id, claim],
+  )
+}
+
+/** Whether a worker still has files or processes of it open. */
+export async function isAtWork(
+  control: Control,
+  { userId }: Pick<Account, 'userId'>,
+  id: string,
+): Promise<boolean> {
+  const { rows } = await control.query<{ is_at_work: boolean }>(
+    `select at_work is not null as is_at_work from cartage.imports where user_id = $1 and id = $2`,
+    [userId, id],
+  )
+  return rows[0]?.is_at_work ?? false
 }
 
 /** The attempt did not fail: its worker stops, or the database was out of reach. */

@@ -20,6 +20,7 @@ import { GeojsonFormat } from './rows/geojson-format.ts'
 import { JsonFormat } from './rows/json-format.ts'
 import { NdjsonFormat } from './rows/ndjson-format.ts'
 import type { PageTotal, RowFormat } from './rows/row-format.ts'
+import { SvgFormat } from './rows/svg-format.ts'
 import { TypeNames } from './type-names.ts'
 
 /** What all queries of a process share. */
@@ -89,7 +90,9 @@ async function answerOnce(
   const limits = limitsOf(queries, principal)
   const makeFormat =
     ownFormat ??
-    (query.format === 'arrow' ? await arrowFormat(queries, principal, query, gone) : createFormat)
+    (query.format === 'arrow' || query.format === 'parquet'
+      ? await arrowFormat(queries, principal, query, gone)
+      : createFormat)
   return runAs(databases, principal, { kind: 'query', text: query.sql, limits, gone }, (run) => {
     const bind = params && binding(params, (oids) => parameterTypes.syntaxes(run.session.target, oids))
     const format = makeFormat(query)
@@ -144,13 +147,17 @@ async function arrowFormat(
 export function createFormat(query: Query): RowFormat {
   switch (query.format) {
     case 'json':
+    case 'arraybuffer':
       return new JsonFormat(query)
     case 'ndjson':
       return new NdjsonFormat(query)
     case 'geojson':
+    case 'topojson':
       return new GeojsonFormat(query)
     case 'csv':
       return new CsvFormat(query)
+    case 'svg':
+      return new SvgFormat()
     default:
       throw new TypeError(`${query.format} is not written here`)
   }

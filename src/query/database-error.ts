@@ -18,8 +18,19 @@ export function databaseError(
     const wanted = highestParameter(text)
     if (wanted > valueCount) return wrongCount(valueCount, wanted)
   }
-  return sqlError({ ...error, ...placeOf(error, statement), context: contextOf(error) })
+  const own = ownViews.find(([denied]) => error.message.includes(denied))?.[1]
+  const hint = own && { hint: `Read your own with ${own}` }
+  return sqlError({ ...error, ...placeOf(error, statement), ...hint, context: contextOf(error) })
 }
+
+/** What PostgreSQL says of views that show the sessions of others, and what shows the caller's own. */
+const ownViews = [
+  ['permission denied for function pg_lock_status', 'the function pg_locks()'],
+  [
+    'permission denied for function pg_stat_get_progress_info',
+    'a function, such as pg_stat_progress_create_index()',
+  ],
+] as const
 
 /** PostgreSQL names the parameter with a bad value in protocol terms. */
 function contextOf({ context }: WireError): string | undefined {

@@ -7,6 +7,7 @@ import { containsCopy, pageableStatement, wrapForPaging } from '../sql/query-kin
 import { parseStatements } from '../sql/statements.ts'
 import type { Query } from './query.ts'
 import { geojsonColumn, geometryColumn } from './rows/geojson-format.ts'
+import { svgStatement } from './rows/svg-format.ts'
 
 /** The text to send, and the position of the caller's text in it. */
 export type PreparedStatement = Readonly<{
@@ -63,7 +64,8 @@ function countingStatement(query: Query, total: Total): PreparedStatement {
 function wrapForFormat({ format, decimals, hasWkb }: Query, select: () => string): string | undefined {
   if (hasWkb === true) return `SELECT ${wkbColumns}, * FROM (\n${select()}\n) AS cartage_features`
   if (hasWkb === false) return `SELECT * FROM (\n${select()}\n) AS cartage_rows`
-  if (format !== 'geojson') return undefined
+  if (format === 'svg') return svgStatement(select(), castGeometry, decimals)
+  if (format !== 'geojson' && format !== 'topojson') return undefined
   const geometry = `postgis.ST_AsGeoJSON(${geometryColumn}, ${decimals}) AS ${geojsonColumn}`
   return `SELECT ${geometry}, * FROM (\n${select()}\n) AS cartage_features`
 }
@@ -111,5 +113,7 @@ function countCharacters(text: string, end = text.length): number {
 function hintAround({ paging, format, hasWkb }: Query): string | undefined {
   if (paging?.orderBy !== undefined) return 'order_by must be the name of a column of the result'
   if (hasWkb !== undefined) return `The format ${format} needs a single SELECT`
-  return format === 'geojson' ? `The format geojson needs a geometry column ${geometryColumn}` : undefined
+  return format === 'geojson' || format === 'svg' || format === 'topojson'
+    ? `The format ${format} needs a geometry column ${geometryColumn}`
+    : undefined
 }

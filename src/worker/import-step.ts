@@ -6,6 +6,7 @@ import { ImportFailure } from '../imports/import-failure.ts'
 import type { ImportRecord, ImportResult } from '../imports/import-record.ts'
 import {
   beginAttempt,
+  endAttempt,
   findImport,
   importRole,
   undoAttempt,
@@ -51,6 +52,9 @@ export async function runImport(context: WorkContext, run: JobRun): Promise<Inte
   } finally {
     imports.slots.give()
     work.end()
+    await endAttempt(databases.control, claimed).catch((error: unknown) =>
+      context.log.warn({ err: error, jobId: job.id }, 'cannot note that an import is no longer worked on'),
+    )
   }
 }
 

@@ -45,7 +45,10 @@ test('an import that fails is thrown with its document, and one that is cancelle
     )
     return true
   })
-  const { item_queue_id: id } = await imports.create({ sql: 'select pg_sleep(60)' }, { table_name: 'late' })
+  const { item_queue_id: id } = await imports.create(
+    { sql: 'select 1 as n from pg_sleep(60)' },
+    { table_name: 'late' },
+  )
   const cancelled = await imports.cancel(id)
   assert.deepEqual([cancelled.state, cancelled.error_code], ['failure', 6672])
   assert.equal((await imports.finished(id)).error_code, 6672)

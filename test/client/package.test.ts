@@ -43,7 +43,12 @@ for (const { name, type } of [
         cwd: folder,
         env: { CARTAGE_URL: url, CARTAGE_USER: user.username, CARTAGE_API_KEY: user.masterToken },
       })
-      assert.deepEqual(stdout.trim().split('\n'), ['1.50 9007199254740993', '42P01 database', 'done'])
+      assert.deepEqual(stdout.trim().split('\n'), [
+        '1.50 9007199254740993',
+        '42P01 database',
+        'transaction 1',
+        'done',
+      ])
     }
   })
 }
@@ -82,6 +87,8 @@ async function main(): Promise<void> {
     if (!(error instanceof CartageError)) throw error
     console.log(error.sqlstate, error.code)
   })
+  const found = await client.transaction(async (tx) => (await tx.sql('select 1 as n')).rows[0]!.n)
+  console.log('transaction', String(found))
   client.close()
   console.log('done')
 }

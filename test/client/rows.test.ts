@@ -129,6 +129,29 @@ test('a download has the bytes of its format and tells how many have come', asyn
   assert.equal(told.at(-1), text.length)
 })
 
+test('sql(...).as(format) is the bytes of a file, and the statement runs once', async (t) => {
+  const client = clientOf(t, await setup(t))
+  const bytesOf = async (bytes: Promise<AsyncIterable<Uint8Array>>) => {
+    const chunks: Uint8Array[] = []
+    for await (const chunk of await bytes) chunks.push(chunk)
+    return Buffer.concat(chunks)
+  }
+  const file = await bytesOf(client.sql('select 1 as n').as('parquet'))
+  assert.deepEqual(
+    [file.toString('latin1', 0, 4), file.toString('latin1', file.length - 4)],
+    ['PAR1', 'PAR1'],
+  )
+  const low = 1
+  assert.equal((await bytesOf(client.sql`select ${low}::int as n`.as('csv'))).toString(), 'n\r\n1\r\n')
+  await client.sql('create sequence runs')
+  await bytesOf(client.sql(`select nextval('runs')`).as('ndjson'))
+  const { rows } = await client.sql<{ n: number }>(`select nextval('runs')::int as n`)
+  assert.equal(rows[0]!.n, 2)
+  const asked = client.sql('select 1')
+  await asked
+  assert.throws(() => asked.as('csv'), /call as\(\) right after sql\(\)/)
+})
+
 async function runningCount({ admin, user }: Setup, mark: string): Promise<number> {
   const { rows } = await admin(
     `select count(*)::integer as count from pg_stat_activity

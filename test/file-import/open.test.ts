@@ -32,6 +32,7 @@ test('a file is known by its content and its name, compressed or not, and read w
     ['a.ndjson', '{"a":1}\n', 'json-lines'],
     ['a.csv', '', 'empty'],
     ['a.csv', '\ufeff', 'empty'],
+    ['a.csv', '\n\r\n \n', 'empty'],
     ['a.csv', 'a\0b', 'not-text'],
     ['a.csv', '\u00ff\u00fea\0,\0b\0', 'utf-16'],
     ['a.csv', 'PK\x03\x04\0\0', 'other-kind'],
@@ -46,13 +47,22 @@ test('a file of another kind is named', async () => {
   for (const [name, content, kind] of [
     ['a.kml', '<?xml version="1.0"?>\n<kml xmlns="x"><Document/></kml>', 'KML'],
     ['a.csv', '\ufeff <gpx></gpx>', 'GPX'],
-    ['a.csv', '<!DOCTYPE html><html></html>', 'a web page (HTML)'],
     ['a.xlsx', 'PK\x03\x04\0\0', 'an Excel workbook'],
     ['a.gpkg', 'SQLite format 3\0', 'a GeoPackage or SQLite database'],
     ['a.parquet', 'PAR1\x15', 'Parquet'],
   ] as const)
     await assert.rejects(open(name, Buffer.from(content)), {
       message: `This is ${kind}, neither CSV nor GeoJSON.`,
+    })
+  for (const [name, content, kind] of [
+    ['a.csv', '<!DOCTYPE html><html></html>', 'a web page (HTML)'],
+    ['a.png', '\x89PNG\r\n\x1a\n', 'a PNG image'],
+    ['a.jpg', '\xff\xd8\xff\xe0', 'a JPEG image'],
+    ['a.pdf', '%PDF-1.7\n', 'a PDF document'],
+  ] as const)
+    await assert.rejects(open(name, Buffer.from(content, 'latin1')), {
+      kind: 'no-table',
+      message: `This is ${kind}: it has no rows.`,
     })
   assert.equal((await open('a.csv', Buffer.from('<5,a\n1,2\n'))).isGeojson, false)
 })

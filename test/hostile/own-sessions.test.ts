@@ -37,6 +37,20 @@ test('the master key sees the statement, the locks and the copy of its own sessi
   )
 })
 
+test('the refusal of a view of all sessions says how the caller sees its own', async (t) => {
+  const { user } = await setup(t)
+  for (const [view, own] of [
+    ['pg_locks', /pg_locks\(\)/],
+    ['pg_stat_progress_copy', /pg_stat_progress_create_index\(\)/],
+  ] as const) {
+    const url = `${user.base}/api/v2/sql?${new URLSearchParams({ q: `select * from ${view}`, api_key: user.masterToken })}`
+    const answer = await fetch(url)
+    const { hint } = (await answer.json()) as { hint: string }
+    assert.equal(answer.status, 403)
+    assert.match(hint, own)
+  }
+})
+
 test('no account sees a session, a text or a lock of another, in its database or beside it', async (t) => {
   const context = await setup(t)
   const { name: organization, owner } = await context.createOrganization()

@@ -180,6 +180,22 @@ test('points of a CSV file that cannot be longitude and latitude are refused; x 
   assert.deepEqual([told.get_error_text, told.warnings], [null, null])
 })
 
+test('a longitude that is no number makes no point, and text of an older table makes one', async (t) => {
+  const { load, user } = await setupImports(t)
+  const numbers = await load('n.csv', 'id,lon,lat\n1,NaN,NaN\n2,3,4\n')
+  assert.equal(numbers.get_error_text, null)
+  assert.deepEqual((await user.sql('select lon, st_astext(the_geom) as at from n order by id')).rows, [
+    { lon: Number.NaN, at: null },
+    { lon: 3, at: 'POINT(3 4)' },
+  ])
+  await user.sql('create table old (lon text, lat text, the_geom geometry(Geometry,4326))')
+  const added = await load('old.csv', 'lon,lat\n1,2\n', { collision_strategy: 'append' })
+  assert.equal(added.get_error_text, null)
+  assert.deepEqual((await user.sql('select lon, st_astext(the_geom) as at from old')).rows, [
+    { lon: '1', at: 'POINT(1 2)' },
+  ])
+})
+
 test('more columns than a table can have are 2004, whatever the kind of the file', async (t) => {
   const { load } = await setupImports(t)
   for (const count of [1_598, 1_700, 25_000]) {

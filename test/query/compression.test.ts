@@ -17,7 +17,7 @@ const decoders = { gzip: zlib.gunzipSync, br: zlib.brotliDecompressSync } as con
 
 test('answers are compressed as the client accepts, and are the same answers', async (t) => {
   const { user } = await setup(t)
-  for (const count of [300, 20_000]) {
+  for (const count of [20, 300, 20_000]) {
     for (const format of ['json', 'geojson', 'csv', 'ndjson']) {
       const plain = await read(user, rows(count), { format })
       assert.equal(plain.headers['content-encoding'], undefined)
@@ -25,7 +25,7 @@ test('answers are compressed as the client accepts, and are the same answers', a
       for (const [encoding, decode] of Object.entries(decoders)) {
         const packed = await read(user, rows(count), { format }, encoding)
         assert.equal(packed.headers['content-encoding'], encoding, `${format} ${count}`)
-        assert.ok(packed.bytes.length * 4 < plain.bytes.length)
+        assert.ok(packed.bytes.length * (count < 100 ? 2 : 4) < plain.bytes.length)
         assert.equal(withoutTime(decode(packed.bytes)), withoutTime(plain.bytes))
       }
     }
@@ -44,7 +44,7 @@ test('weights are obeyed, and a client that accepts none gets none', async (t) =
 
 test('a small answer and an error are not compressed', async (t) => {
   const { user } = await setup(t)
-  for (const q of ['select 1 as n', rows(50), 'select nowhere']) {
+  for (const q of ['select 1 as n', rows(5), 'select nowhere']) {
     const { headers, bytes } = await read(user, q, {}, 'gzip, br')
     assert.equal(headers['content-encoding'], undefined, q)
     JSON.parse(bytes.toString())

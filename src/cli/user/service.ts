@@ -1,6 +1,6 @@
 import { subscribe } from 'node:diagnostics_channel'
 import type { ClientRequest, IncomingMessage } from 'node:http'
-import { type Client, type ClientSession, createClient, type WebSocketClass } from '../../client/client.ts'
+import { type Client, type ClientSession, createClient } from '../../client/client.ts'
 import { untilInterrupted } from '../interrupt.ts'
 import type { UserCall } from './command.ts'
 import { type Access, findAccess } from './profile/access.ts'
@@ -48,14 +48,11 @@ export async function withServiceAs<T>(
   })
 }
 
-/** Loads the WebSocket only here: Node has one from version 22 on. */
-async function sessionOf(
+function sessionOf(
   { url, user, key }: Pick<Access, 'url' | 'user' | 'key'>,
   signal: AbortSignal,
 ): Promise<ClientSession> {
-  const { WebSocket } = await import('ws')
-  const options = { baseUrl: url, username: user, token: key, WebSocket: WebSocket as WebSocketClass }
-  return createClient(options).session({ signal })
+  return createClient({ baseUrl: url, username: user, token: key }).session({ signal })
 }
 
 /** Shows every request of Node, without tokens and statements. */

@@ -3,7 +3,7 @@ import type { ContentEncoding, SortOrder, SqlFormat, Total } from '../../contrac
 import { jsonReader, type Numbers } from '../exact-json.ts'
 import type { ExpectedStart } from '../http/expected-answer.ts'
 import type { Call, Connection, OnProgress } from '../http/send.ts'
-import { sendForBytes, sendForJson } from '../http/send-checked.ts'
+import { type OnWarnings, sendForBytes, sendForJson } from '../http/send-checked.ts'
 import type { Body } from '../http/transport.ts'
 import { copyUpload, type LoadParameters } from './copy-upload.ts'
 import type { Waiting } from './jobs-api.ts'
@@ -36,6 +36,7 @@ export type DownloadOptions = Omit<SqlOptions, 'numbers'> &
     /** Decimal digits of GeoJSON coordinates. */
     dp?: number
     onProgress?: OnProgress
+    onWarnings?: OnWarnings
   }>
 export type CopyToOptions = Waiting & Repeating & Readonly<{ onProgress?: OnProgress }>
 export type CopyFromOptions = Omit<CopyToOptions, 'isRepeatable'> &
@@ -46,10 +47,15 @@ export type CopyFromOptions = Omit<CopyToOptions, 'isRepeatable'> &
   }> &
   LoadParameters
 
-export type SqlCall<Options = SqlOptions> = {
-  <Row = Record<string, unknown>>(sql: Statement, options?: Options): Promise<SqlAnswer<Row>>
-  <Row = Record<string, unknown>>(parts: TemplateStringsArray, ...values: SqlValue[]): Promise<SqlAnswer<Row>>
+export type SqlCall<Options = SqlOptions, Formats = unknown> = {
+  <Row = Record<string, unknown>>(sql: Statement, options?: Options): Promise<SqlAnswer<Row>> & Formats
+  <Row = Record<string, unknown>>(
+    parts: TemplateStringsArray,
+    ...values: SqlValue[]
+  ): Promise<SqlAnswer<Row>> & Formats
 }
+/** Called at once, it makes the request one for a file: its bytes as they come. */
+export type AsFile = Readonly<{ as: (format: SqlFormat) => Promise<AsyncIterable<Uint8Array>> }>
 export type RowsCall<Options = SqlOptions> = {
   <Row = Record<string, unknown>>(sql: Statement, options?: Options): RowStream<Row>
   <Row = Record<string, unknown>>(parts: TemplateStringsArray, ...values: SqlValue[]): RowStream<Row>
@@ -59,15 +65,18 @@ export function dataOf(connection: Connection, name: string, clientNumbers: Numb
   const parameters = { name }
 
   /** The bytes of the answer in a format, as the service writes them. */
-  const download = (sql: Statement, { onProgress, ...options }: DownloadOptions = {}) =>
-    sendForBytes(connection, 'query', queryCall(name, sql, options), onProgress)
+  const download = (sql: Statement, { onProgress, onWarnings, ...options }: DownloadOptions = {}) =>
+    sendForBytes(connection, 'query', queryCall(name, sql, options), onProgress, onWarnings)
 
   const rowStream = (sql: Statement, { numbers = clientNumbers, ...options }: SqlOptions) =>
     new RowStream(() => download(sql, { ...options, format: 'json' }), jsonReader(numbers))
 
   return {
     /** All rows at once, and what is known of them. */
-    sql: tagged((sql, options: SqlOptions) => rowStream(sql, options).whole(), {}) as SqlCall,
+    sql: tagged((sql, { numbers, ...options }: SqlOptions) => {
+      const whole = () => rowStream(sql, { ...options, ...(numbers && { numbers }) }).whole()
+      return unlessAs(whole, (format) => download(sql, { ...options, format }))
+    }, {}) as SqlCall<SqlOptions, AsFile>,
     /** The rows while they arrive. */
     rows: tagged(rowStream, {}) as RowsCall,
     download,
@@ -87,7 +96,27 @@ export function dataOf(connection: Connection, name: string, clientNumbers: Numb
   }
 }
 
-function queryCall(name: string, sql: Statement, options: Omit<DownloadOptions, 'onProgress'>): Call {
+/** Runs a little later, so that `as` can take its place; without it the request is sent even if nobody waits for the answer. */
+function unlessAs<Answer, Bytes>(run: () => Promise<Answer>, runAs: (format: SqlFormat) => Bytes) {
+  let state: 'new' | 'started' | 'file' = 'new'
+  const answer = Promise.resolve().then(() => {
+    if (state === 'file') return new Promise<never>(() => undefined)
+    state = 'started'
+    return run()
+  })
+  const as = (format: SqlFormat): Bytes => {
+    if (state !== 'new') throw new TypeError('The request has been sent: call as() right after sql()')
+    state = 'file'
+    return runAs(format)
+  }
+  return Object.assign(answer, { as })
+}
+
+function queryCall(
+  name: string,
+  sql: Statement,
+  options: Omit<DownloadOptions, 'onProgress' | 'onWarnings'>,
+): Call {
   const { params, signal, isRepeatable = false, ...rest } = options
   const bound = typeof sql === 'string' && params ? { text: sql, params } : sql
   return {
@@ -106,10 +135,14 @@ const looks = {
   csv: { type: 'text/csv', start: '' },
   ndjson: { type: 'application/x-ndjson', start: '' },
   arrow: { type: 'application/vnd.apache.arrow.stream', start: '' },
+  parquet: { type: 'application/vnd.apache.parquet', start: '' },
   gpkg: { type: 'application/geopackage+sqlite3', start: '' },
   shp: { type: 'application/zip', start: '' },
   fgb: { type: 'application/vnd.flatgeobuf', start: '' },
   kml: { type: 'application/vnd.google-earth.kml+xml', start: '' },
   xlsx: { type: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet', start: '' },
   spatialite: { type: 'application/vnd.sqlite3', start: '' },
+  svg: { type: 'image/svg+xml', start: '<?xml' },
+  topojson: { type: 'application/json', start: '{"type":"Topology"' },
+  arraybuffer: { type: 'application/octet-stream', start: '' },
 } as const satisfies Record<SqlFormat, ExpectedStart>

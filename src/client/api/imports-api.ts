@@ -32,6 +32,8 @@ export type ImportOptions = Readonly<{
   quoted_fields_guessing?: boolean
   /** Of a workbook. */
   sheet?: string
+  /** Only these layers of the file, separated by commas. */
+  layer?: string
   /** `skip`: rows that PostgreSQL refuses are left out, up to `max_bad_rows`. */
   on_error?: (typeof onErrors)[number]
   max_bad_rows?: number

@@ -1,8 +1,8 @@
 import { pathOf } from '../../contract/operations.ts'
 import type { Numbers } from '../exact-json.ts'
+import type { Transport } from '../http/transport.ts'
 import { ClientSession } from '../session/client-session.ts'
 import { SessionLink } from '../session/session-link.ts'
-import type { WebSocketClass } from '../session/web-socket.ts'
 import type { Waiting } from './jobs-api.ts'
 
 export type SessionsOf = Readonly<{
@@ -12,7 +12,7 @@ export type SessionsOf = Readonly<{
   /** Null: without a key. */
   token: string | null
   numbers: Numbers
-  WebSocket: WebSocketClass | undefined
+  transport: Pick<Transport, 'webSocket'>
 }>
 
 export type TransactionOptions = Waiting &
@@ -21,12 +21,12 @@ export type TransactionOptions = Waiting &
 /** A session inside of its transaction. */
 export type Transaction = Pick<ClientSession, 'sql' | 'rows' | 'download'>
 
-export function sessionsOf({ baseUrl, account, username, token, numbers, WebSocket }: SessionsOf) {
+export function sessionsOf({ baseUrl, account, username, token, numbers, transport }: SessionsOf) {
   const path = pathOf('openSession', { name: account })
   const open = { username, ...(token === null ? {} : { token }) }
 
   const session = async ({ signal }: Waiting = {}): Promise<ClientSession> => {
-    const link = new SessionLink({ baseUrl, path, open, WebSocket, signal })
+    const link = new SessionLink({ baseUrl, path, open, Socket: await transport.webSocket(), signal })
     await link.opened
     return new ClientSession(link, numbers)
   }

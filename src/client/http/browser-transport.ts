@@ -1,3 +1,4 @@
+import type { WebSocketClass } from '../session/web-socket.ts'
 import {
   type Body,
   ConnectionLost,
@@ -13,6 +14,7 @@ export const browserTransport: Transport = {
     return request.onProgress ? exchangeWithProgress(request, body) : exchangeByFetch(request, body)
   },
   sendsAgain: true,
+  webSocket: async () => WebSocket as WebSocketClass,
   close: () => undefined,
 }
 

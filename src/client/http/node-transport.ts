@@ -8,6 +8,7 @@ import {
 import { Agent as SecureAgent, request as sendSecure } from 'node:https'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import type { WebSocketClass } from '../session/web-socket.ts'
 import {
   type Body,
   ConnectionLost,
@@ -25,6 +26,8 @@ export function nodeTransport(baseUrl: string): Transport {
     exchange: (request) =>
       exchange((options, onResponse) => start(request.url, options, onResponse), agent, request),
     sendsAgain: false,
+    // Loaded when it is needed. Node has a WebSocket of its own from version 22 on, which cannot hold back the service.
+    webSocket: async () => (await import('ws')).WebSocket as WebSocketClass,
     close: () => agent.destroy(),
   }
 }

@@ -20,14 +20,20 @@ export async function sendForJson<T>(
   return readAnswer(operation, text, (connection.json ?? plainJson).read) as T
 }
 
+/** Told what a file does not hold as the query had it. */
+export type OnWarnings = (warnings: readonly string[]) => void
+
 /** The body of the answer, piece by piece, if it looks as it must. */
 export async function sendForBytes(
   connection: Connection,
   operation: OperationId,
   call: Call,
   onProgress?: OnProgress,
+  onWarnings?: OnWarnings,
 ): Promise<AsyncIterable<Uint8Array>> {
   const { body, header } = await send(connection, operation, call)
+  const warnings = header('warnings')
+  if (onWarnings && warnings) onWarnings(plainJson.read(warnings) as readonly string[])
   const bytes = wholeOrThrow(body, call.signal, onProgress)
   if (!call.look) return bytes
   checkType(header('content-type'), call.look.type)

@@ -1,9 +1,13 @@
+import type { WebSocketClass } from '../session/web-socket.ts'
+
 /** How requests travel: over node:http in Node, by fetch in browsers. */
 export type Transport = Readonly<{
   /** Answers as soon as the headers are there, whatever the status. Throws ConnectionLost if there is no answer. */
   exchange: (request: HttpRequest) => Promise<HttpResponse>
   /** Browsers send a request a second time by themselves, when a connection that they had kept breaks before the answer. */
   sendsAgain: boolean
+  /** For sessions. */
+  webSocket: () => Promise<WebSocketClass>
   /** Closes the connections that rest. */
   close: () => void
 }>

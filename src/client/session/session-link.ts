@@ -7,13 +7,13 @@ import type {
 import { CartageError, unexpectedAnswer, unreachable } from '../cartage-error.ts'
 import { stringifyExact } from '../exact-json.ts'
 import { FrameQueue } from './frame-queue.ts'
-import { requireWebSocket, type WebSocketClass, type WebSocketLike } from './web-socket.ts'
+import type { WebSocketClass, WebSocketLike } from './web-socket.ts'
 
 export type LinkOptions = Readonly<{
   baseUrl: string
   path: string
   open: Omit<OpenMessage, 'type'>
-  WebSocket: WebSocketClass | undefined
+  Socket: WebSocketClass
   signal: AbortSignal | undefined
 }>
 
@@ -31,8 +31,7 @@ export class SessionLink {
   #onEnd: (reason: CartageError) => void = () => undefined
   #settle!: { resolve: () => void; reject: (error: unknown) => void }
 
-  constructor({ baseUrl, path, open, WebSocket, signal }: LinkOptions) {
-    const Socket = requireWebSocket(WebSocket)
+  constructor({ baseUrl, path, open, Socket, signal }: LinkOptions) {
     this.#baseUrl = baseUrl
     this.opened = new Promise((resolve, reject) => {
       this.#settle = { resolve, reject }

@@ -1,4 +1,4 @@
-/** What a session needs of a WebSocket: that of browsers, of Node from 22 on, or of the package `ws`. */
+/** What a session needs of a WebSocket: that of browsers, or of the package `ws`. */
 export type WebSocketLike = {
   binaryType: string
   onopen: ((event: never) => void) | null
@@ -14,11 +14,3 @@ export type WebSocketLike = {
 }
 
 export type WebSocketClass = new (address: string) => WebSocketLike
-
-export function requireWebSocket(given: WebSocketClass | undefined): WebSocketClass {
-  const found = given ?? (globalThis as { WebSocket?: WebSocketClass }).WebSocket
-  if (found) return found
-  throw new TypeError(
-    'A session needs a WebSocket, which Node has from version 22 on: pass the class of the package ws as `WebSocket` to createClient',
-  )
-}

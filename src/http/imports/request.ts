@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { onErrors } from '../../contract/formats.ts'
 import { collisionStrategies, importPrivacies } from '../../contract/import-names.ts'
 import { defaultBadRows, longestWaitSeconds, maxBadRows } from '../../contract/limits.ts'
+import { splitNames } from '../../contract/text/name-list.ts'
 import { errors } from '../../errors.ts'
 import type { ImportOptions, ImportSource } from '../../imports/import-record.ts'
 import { keyColumnsOf } from '../copy/load-options.ts'
@@ -55,9 +56,20 @@ function readOptions(given: Parameters): ImportOptions {
     contentGuessing: flag(given, 'content_guessing', false),
     createVisualization: flag(given, 'create_vis', false),
     sheet: textOf(given, 'sheet'),
+    layers: readLayers(given),
     maxBadRows: readBadRows(given),
   }
 }
+
+function readLayers(given: Parameters): readonly string[] | undefined {
+  const text = textOf(given, 'layer')
+  if (text === undefined) return undefined
+  const names = splitNames(text, mostLayers)
+  if (!names) throw errors.importInvalid(`Invalid layer: it must be a list of up to ${mostLayers} layers`)
+  return names
+}
+
+const mostLayers = 50
 
 /** Undefined: none may be left out. */
 function readBadRows(given: Parameters): number | undefined {

@@ -1,21 +1,21 @@
 import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Principal } from '../../auth/account.ts'
+import type { Account, Principal } from '../../auth/account.ts'
 import type { Identification } from '../../auth/identify.ts'
 import type { ImportDocument } from '../../contract/documents.ts'
-import { isFinal } from '../../contract/job-status.ts'
 import { AppError, errors } from '../../errors.ts'
 import { checkOwnership, checkRights } from '../../imports/check-rights.ts'
 import { checkUrl } from '../../imports/download/download-file.ts'
 import { fileKinds, kindByName } from '../../imports/files/file-kinds.ts'
 import type { ImportRecord } from '../../imports/import-record.ts'
-import { findImport, listImports } from '../../imports/import-store.ts'
+import { findImport, isAtWork, listImports } from '../../imports/import-store.ts'
 import { removeFolder } from '../../imports/spool.ts'
 import { submitImport } from '../../imports/submit-import.ts'
 import { wantedTable } from '../../imports/wanted-table.ts'
 import { cancelJob } from '../../jobs/cancel-job.ts'
 import { findJob } from '../../jobs/job-store.ts'
 import { loadGrammar } from '../../sql/grammar.ts'
+import { poll } from '../../waiting/poll.ts'
 import { answerWhileUploading } from '../copy/answer-while-uploading.ts'
 import { holdContinue } from '../copy/expect-continue.ts'
 import { locationOf } from '../middleware/address.ts'
@@ -190,17 +190,28 @@ async function ownImport(
   return { id, record }
 }
 
+/** A worker sees within a second that the import was cancelled. One that was killed meanwhile says nothing more. */
+async function untilLeft(
+  control: Services['databases']['control'],
+  account: Account,
+  id: string,
+): Promise<void> {
+  const hasLeft = async () => ((await isAtWork(control, account, id)) ? undefined : true)
+  await poll(hasLeft, { everyMs: 50, timeoutMs: leaveMs })
+}
+
+const leaveMs = 10_000
+
 async function cancel(services: Services, request: FastifyRequest): Promise<ImportDocument> {
   const { databases, imports } = services
   const principal = await reader(services, request)
   const { id, record } = await ownImport(services, principal, request)
-  const before = await findJob(databases.control, principal.account, id)
-  if (!before) throw errors.importNotFound(id)
-  if (isFinal(before.status)) throw errors.importFinished(before.status === 'done' ? 'complete' : 'failed')
-  const job = await cancelJob(databases, principal.account, id).catch((error: unknown) => {
-    if (error instanceof AppError && error.code === 'cancel-refused') throw errors.importFinished('complete')
-    throw error
+  const job = await cancelJob(databases, principal.account, id).catch(async (error: unknown) => {
+    if (!(error instanceof AppError) || error.code !== 'cancel-refused') throw error
+    const ended = await findJob(databases.control, principal.account, id)
+    throw ended ? errors.importFinished(ended.status === 'done' ? 'complete' : 'failed') : error
   })
+  await untilLeft(databases.control, principal.account, id)
   await imports.forget(id)
   return importDocument(principal.account, job, record)
 }

@@ -101,6 +101,7 @@ const parameters = {
     description: 'For CSV: false leaves quoted values text',
   },
   sheet: { type: 'string', description: 'Of a workbook; the first one otherwise' },
+  layer: { type: 'string', description: 'Only these layers of the file, separated by commas' },
   on_error: { enum: onErrors, description: 'skip: leave out the rows that PostgreSQL refuses' },
   max_bad_rows: {
     type: 'integer',

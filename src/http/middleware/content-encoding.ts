@@ -31,7 +31,9 @@ export function chooseEncoding<Encoding extends OutputEncoding = OutputEncoding>
   acceptEncoding: string | undefined,
   among: readonly Encoding[] = outputEncodings as readonly Encoding[],
 ): Encoding | null {
-  const header = (acceptEncoding ?? '').toLowerCase().replaceAll('x-gzip', 'gzip')
+  // Most programs ask for none.
+  if (acceptEncoding === undefined) return null
+  const header = acceptEncoding.toLowerCase().replaceAll('x-gzip', 'gzip')
   const negotiator = new Negotiator({ headers: { 'accept-encoding': header } })
   const [best] = negotiator.encodings([...among, 'identity'], { preferred: [...among] })
   return among.find((encoding) => encoding === best) ?? null

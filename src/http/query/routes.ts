@@ -6,6 +6,7 @@ import { fileFormats, type SqlFormat } from '../../contract/formats.ts'
 import { type GdalFormat, gdalFormats } from '../../convert/gdal-formats.ts'
 import { answerQuery } from '../../query/answer-query.ts'
 import { countRows } from '../../query/count-rows.ts'
+import { programFormats } from '../../query/programs/run-program.ts'
 import type { Query } from '../../query/query.ts'
 import type { AnswerTarget } from '../../query/query-run.ts'
 import { loadGrammar } from '../../sql/grammar.ts'
@@ -21,6 +22,7 @@ import { warningsHeader } from '../middleware/warnings-header.ts'
 import type { Services } from '../services.ts'
 import { FileAnswers, type SpooledFile } from './file-answer.ts'
 import { readFields } from './multipart.ts'
+import { ProgramAnswers, type ProgramQuery } from './program-answer.ts'
 import { readQuery, refuseBrokenParams } from './request.ts'
 import { queryByGetSchema, queryByPostSchema } from './schemas.ts'
 
@@ -32,6 +34,7 @@ export async function queryRoutes(app: FastifyInstance, services: Services): Pro
   app.setValidatorCompiler(() => () => true)
 
   const files = new FileAnswers(services.config.importSandbox === 'none')
+  const programs = new ProgramAnswers()
   const handler = async (request: FastifyRequest, reply: FastifyReply) => {
     const principal = await sqlCaller(services, request)
     refuseBrokenParams(request)
@@ -51,6 +54,14 @@ export async function queryRoutes(app: FastifyInstance, services: Services): Pro
       if (isGdalQuery(query)) {
         const file = await files.make(services.queries, principal, query, client.gone)
         await sendFile(reply, query, file, idleMs)
+        return reply
+      }
+      if (isProgramQuery(query)) {
+        const wait = clientWait(reply.raw, idleMs)
+        const warning = programWarnings[query.format]
+        if (warning !== undefined) reply.header('warnings', warningsHeader([warning]))
+        const openFile = () => openAnswer(reply, query)
+        await programs.send(services.queries, principal, query, { gone: client.gone, open: openFile, wait })
         return reply
       }
       const answer = await answerQuery(services.queries, principal, query, client, total)
@@ -80,6 +91,15 @@ const common = { config: { rateGroup: 'sql', memberAsText: 'params', longMember:
 
 const isGdalFormat = (format: SqlFormat): format is GdalFormat => Object.hasOwn(gdalFormats, format)
 const isGdalQuery = (query: Query): query is Query & { format: GdalFormat } => isGdalFormat(query.format)
+
+const isProgramQuery = (query: Query): query is ProgramQuery =>
+  programFormats.some((known) => known === query.format)
+
+/** What these formats are by their own rules. */
+const programWarnings: Partial<Record<SqlFormat, string>> = {
+  topojson: 'coordinates are on a grid of 10,000 by 10,000, and rows without a geometry are left out',
+  arraybuffer: 'numbers are float32, unless the name of the column ends in a type such as __int32',
+}
 
 /** Not compressed: most of these formats are, or are read at random places. */
 async function sendFile(reply: FastifyReply, query: Query, file: SpooledFile, idleMs: number): Promise<void> {
@@ -121,8 +141,8 @@ async function sendEncoded(reply: FastifyReply, query: Query, body: string, enco
   openAnswer(reply, query).end(encoded)
 }
 
-/** Arrives in the first packets of a connection, compressed or not. */
-const smallBytes = 14_000
+/** One packet, compressed or not. */
+const smallBytes = 1024
 
 function setHeaders(reply: FastifyReply, { format, filename }: Query): FastifyReply {
   reply.header('content-type', contentTypes[format]).header('vary', 'Accept-Encoding')
@@ -130,7 +150,8 @@ function setHeaders(reply: FastifyReply, { format, filename }: Query): FastifyRe
   const name = filename ?? 'cartodb-query'
   const extension = `.${isGdalFormat(format) ? gdalFormats[format].extension : format}`
   const file = name.toLowerCase().endsWith(extension) ? name : name + extension
-  return reply.header('content-disposition', contentDisposition(file))
+  // A drawing has no text of a caller.
+  return reply.header('content-disposition', contentDisposition(file, format === 'svg'))
 }
 
 const isFile = (format: SqlFormat) => fileFormats.some((known) => known === format)
@@ -141,10 +162,14 @@ const contentTypes: Record<SqlFormat, string> = {
   csv: 'text/csv; charset=utf-8; header=present',
   ndjson: 'application/x-ndjson; charset=utf-8',
   arrow: 'application/vnd.apache.arrow.stream',
+  parquet: 'application/vnd.apache.parquet',
   gpkg: 'application/geopackage+sqlite3',
   shp: 'application/zip',
   fgb: 'application/vnd.flatgeobuf',
   kml: 'application/vnd.google-earth.kml+xml',
   xlsx: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
   spatialite: 'application/vnd.sqlite3',
+  svg: 'image/svg+xml; charset=utf-8',
+  topojson: 'application/json; charset=utf-8',
+  arraybuffer: 'application/octet-stream',
 }

@@ -93,6 +93,7 @@ const responses = {
       'text/csv': { schema: { type: 'string' } },
       'application/x-ndjson': { schema: { type: 'string' } },
       'application/octet-stream': { schema: { type: 'string', format: 'binary' } },
+      'application/vnd.apache.parquet': { schema: { type: 'string', format: 'binary' } },
       'application/vnd.apache.arrow.stream': { schema: { type: 'string', format: 'binary' } },
     },
   },

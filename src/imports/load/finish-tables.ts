@@ -7,7 +7,7 @@ import { DatabaseFault } from './database-fault.ts'
 import type { Loading, Stage } from './loading.ts'
 import { mergeTable } from './merge-table.ts'
 import { inSavepoint, queryInCatalog } from './run-statement.ts'
-import { stageName, targetColumns } from './stage-table.ts'
+import { coordinateOf, stageName, targetColumns } from './stage-table.ts'
 
 /** Makes the loaded tables what they are for others, and tells what was made. */
 export async function finishTables(loading: Loading): Promise<ImportResult> {
@@ -80,7 +80,7 @@ const noReferenceSystem = () =>
 
 /** Points of two columns. Only `x` and `y` leave a doubt about what they are. */
 async function checkPoints(loading: Loading, stage: Stage, { lon, lat }: Points): Promise<void> {
-  const [x, y] = [quoteIdentifier(lon), quoteIdentifier(lat)]
+  const [x, y] = [coordinateOf(lon), coordinateOf(lat)]
   const [seen] = await queryInCatalog<{ has_points: boolean; is_far: boolean }>(
     loading.session,
     `select count(*) > 0 as has_points,

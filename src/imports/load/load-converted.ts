@@ -9,6 +9,7 @@ import { columnNamesOf, stemOf, tableNameOf } from '../files/names.ts'
 import type { InputFile } from '../files/upload-files.ts'
 import type { CheckedGeojson } from '../geojson/check-geojson.ts'
 import { ImportFailure } from '../import-failure.ts'
+import type { ImportOptions } from '../import-record.ts'
 import { DatabaseFault } from './database-fault.ts'
 import { checkLimits, type Loading, placeOf, type Stage, storedRows } from './loading.ts'
 import { copyWithoutBad } from './rejects.ts'
@@ -142,17 +143,17 @@ type Reading = Readonly<{
 async function takeLayers(loading: Loading, input: InputFile, reading: Reading): Promise<void> {
   const { options, meter } = loading
   const { named } = fileKinds[input.kind]
-  const isWorkbook = input.kind === 'xlsx' || input.kind === 'ods'
+  const isWorkbook = isWorkbookKind(input)
   const layers = new Map<string, LoadedLayer>()
   const empties: DumpLayer[] = []
   const seen: string[] = []
   const doneBefore = meter.progress.bytes_read
   for await (const event of reading.events) {
-    if (event.kind === 'empty') empties.push(event.layer)
+    if (event.kind === 'empty' && isWanted(input, options, event.layer.name)) empties.push(event.layer)
     if (event.kind !== 'copy') continue
     const { layer } = event
     if (!seen.includes(layer.name)) seen.push(layer.name)
-    if (isWorkbook && layer.name !== (options.sheet ?? seen[0])) {
+    if (!isWanted(input, options, layer.name, seen[0]!)) {
       await skipRows(reading.events)
       continue
     }
@@ -161,20 +162,31 @@ async function takeLayers(loading: Loading, input: InputFile, reading: Reading):
     await storeRows(loading, input, loaded, event.columns, reading, doneBefore)
   }
   const wantsEmpty = named !== 'always-layer' && !isWorkbook
-  const missing =
-    isWorkbook && layers.size === 0 ? empties.filter(({ name }) => name === (options.sheet ?? name)) : empties
-  for (const layer of wantsEmpty ? empties : layers.size === 0 ? missing.slice(0, 1) : []) {
+  for (const layer of wantsEmpty ? empties : layers.size === 0 ? empties.slice(0, 1) : []) {
     const columns = layer.columns.map(({ name }) => name)
     const withGeometry = layer.geometry ? [layer.geometry.column, ...columns] : columns
     layers.set(layer.name, await openLayer(loading, input, layer, withGeometry, reading))
   }
-  if (layers.size === 0)
-    throw new ImportFailure(
-      2001,
-      `${placeOf(input)}There is no layer${options.sheet === undefined ? '' : ` '${options.sheet}'`} in the file`,
-    )
+  checkLayers(input, options, [...layers.keys(), ...empties.map(({ name }) => name)])
   meter.readTo(doneBefore + input.bytes)
   nameLayers(loading, input, layers)
+}
+
+const isWorkbookKind = ({ kind }: InputFile) => kind === 'xlsx' || kind === 'ods'
+
+/** Of a workbook one sheet; of other files with layers those that were asked for. */
+function isWanted(input: InputFile, { sheet, layers }: ImportOptions, layer: string, first = layer): boolean {
+  if (isWorkbookKind(input)) return layer === (sheet ?? layers?.[0] ?? first)
+  return fileKinds[input.kind].named === 'file' || !layers || layers.includes(layer)
+}
+
+function checkLayers(input: InputFile, { sheet, layers }: ImportOptions, found: readonly string[]): void {
+  const hasLayers = isWorkbookKind(input) || fileKinds[input.kind].named !== 'file'
+  const wanted = sheet === undefined ? (hasLayers ? (layers ?? []) : []) : [sheet]
+  const missing = wanted.find((name) => !found.includes(name))
+  if (found.length > 0 && missing === undefined) return
+  const named = missing === undefined ? '' : ` '${missing}'`
+  throw new ImportFailure(2001, `${placeOf(input)}There is no layer${named} in the file`)
 }
 
 /** `names`: of the columns of the dump, in the table. */

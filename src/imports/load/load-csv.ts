@@ -8,7 +8,6 @@ import { findPoints, type ImportPlan, importStatements, type Points } from '../.
 import { type PlannedColumn, planImport } from '../../file-import/plan-import.ts'
 import { type FileReading, readTypes } from '../../file-import/read-types.ts'
 import { isRewritten, rewriteRows } from '../../file-import/rewrite-rows.ts'
-import { quoteIdentifier } from '../../postgres/quote.ts'
 import type { CopyDialect } from '../../sql/copy-load.ts'
 import { columnNamesOf, stemOf, tableNameOf } from '../files/names.ts'
 import type { InputFile } from '../files/upload-files.ts'
@@ -17,7 +16,7 @@ import { canBecomeText } from './load-converted.ts'
 import { checkLimits, type Loading, placeOf, type Stage, type StageColumn, storedRows } from './loading.ts'
 import { copyWithoutBad, type Rejects } from './rejects.ts'
 import { copyInto, inSavepoint } from './run-statement.ts'
-import { checkColumnCount, createStage, stageName } from './stage-table.ts'
+import { checkColumnCount, coordinateOf, createStage, stageName } from './stage-table.ts'
 
 /** A CSV file that was read once: its columns, and what is in them. */
 export type ReadCsv = Readonly<{ file: ImportFile; reading: FileReading }>
@@ -131,7 +130,8 @@ async function storeCsv(
       form: formOf(column, stored[at]!),
     })),
   }
-  const rows = rowsOf(loading, input, file, plan)
+  const { inference } = reading
+  const rows = rowsOf(loading, input, file, plan, inference.rows + inference.badRows)
   const statement = copyText(loading, stage, plan)
   stage.rows = loading.rejects
     ? await storeGood(loading, loading.rejects, input, { statement, rows, plan, reading })
@@ -178,7 +178,7 @@ async function storeGood(
 
 /** A point of each row, computed while the rows are stored. */
 const pointOf = ({ lon, lat }: Points) =>
-  `postgis.ST_SetSRID(postgis.ST_MakePoint(${quoteIdentifier(lon)}, ${quoteIdentifier(lat)}), 4326)`
+  `postgis.ST_SetSRID(postgis.ST_MakePoint(${coordinateOf(lon)}, ${coordinateOf(lat)}), 4326)`
 
 /** The statement of the importer that all front ends share, for our table. */
 function copyText(loading: Loading, stage: Stage, plan: ImportPlan): string {
@@ -230,6 +230,7 @@ async function* rowsOf(
   { bytes }: InputFile,
   file: ImportFile,
   plan: ImportPlan,
+  mostRows: number,
 ): AsyncGenerator<Uint8Array> {
   const { meter, spend, signal } = loading
   const before = meter.progress.bytes_read
@@ -248,7 +249,8 @@ async function* rowsOf(
   for await (const chunk of isRewritten(plan) ? rewriteRows(text, plan) : text) {
     spend(chunk.length)
     meter.readTo(before + Math.min(read, bytes))
-    meter.rowsTo(rowsBefore + Math.max(0, rows - (plan.dialect.hasHeader ? 1 : 0)))
+    // Lines, of which some are within values.
+    meter.rowsTo(rowsBefore + Math.min(mostRows, Math.max(0, rows - (plan.dialect.hasHeader ? 1 : 0))))
     checkLimits(loading)
     yield chunk
   }

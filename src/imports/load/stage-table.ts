@@ -72,6 +72,9 @@ export async function targetColumns(
   return rows.length === 0 ? undefined : new Map(rows.map(({ name, type }) => [name, type]))
 }
 
+/** The number in a column, which may be text in a table that is there. */
+export const coordinateOf = (column: string) => `nullif(${quoteIdentifier(column)}::double precision, 'NaN')`
+
 export const stageName = ({ account }: Loading, { name }: Stage) => quoteQualified(account.schema, name)
 
 export function copyStatement(

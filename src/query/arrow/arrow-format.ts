@@ -1,7 +1,7 @@
 import { makeData, RecordBatch, RecordBatchStreamWriter, Schema, Struct } from 'apache-arrow'
 import { type AppError, errors } from '../../errors.ts'
 import type { ByteWriter } from '../rows/byte-writer.ts'
-import { areShown, type Column } from '../rows/columns.ts'
+import type { Column } from '../rows/columns.ts'
 import type { FormatOptions, RowFormat } from '../rows/row-format.ts'
 import { type ArrowColumn, arrowColumn, fieldOf } from './arrow-types.ts'
 import { UnfitValue, type Values } from './column-builders.ts'
@@ -12,22 +12,23 @@ import { sridOf } from './wkb.ts'
 /** An Arrow IPC stream: the schema, then batches of rows as they arrive. */
 export class ArrowFormat implements RowFormat {
   readonly hasFields = false
-  readonly #options: FormatOptions
+  readonly #options: FormatOptions & { format: string }
   readonly #oids: GeometryOids
   #refuse: (reason: AppError) => void = () => undefined
   #columns: readonly ArrowColumn[] = []
   /** For each column of the result, its place in `#columns`, or -1. */
   #places: readonly number[] = []
   #described: readonly Column[] | undefined
-  /** Of each geometry column: that of its first value. */
-  #srids: number[] = []
+  /** Of each geometry column: as declared, or that of its first value; undefined until it has come. */
+  #srids: (number | undefined)[] = []
   #writer: BatchWriter | undefined
   readonly #waiting = new WaitingRows()
   #rows = 0
   #allRows = 0
   #refusal: AppError | undefined
 
-  constructor(options: FormatOptions, oids: GeometryOids) {
+  /** `format` is for messages: Parquet is written from Arrow. */
+  constructor(options: FormatOptions & { format: string }, oids: GeometryOids) {
     this.#options = options
     this.#oids = oids
   }
@@ -40,20 +41,22 @@ export class ArrowFormat implements RowFormat {
   }
 
   columns(_out: ByteWriter, columns: readonly Column[]): void {
-    if (columns.some(({ isBinary }) => isBinary)) this.#refuse(errors.badRequest(binaryRows))
+    if (columns.some(({ isBinary }) => isBinary))
+      this.#refuse(errors.badRequest(binaryRows(this.#options.format)))
     if (this.#described) {
-      if (!sameColumns(this.#described, columns)) this.#refuse(errors.badRequest(twoResults))
+      if (!sameColumns(this.#described, columns))
+        this.#refuse(errors.badRequest(twoResults(this.#options.format)))
       return
     }
     this.#described = columns
     this.#waiting.prepare(columns.length)
-    const isShown = areShown(columns, this.#options.skippedFields)
-    const shown = columns.filter((_, place) => isShown[place])
-    this.#columns = shown.map((column) => arrowColumn(column, this.#oids))
-    this.#srids = shown.map(({ modifier }, place) =>
-      this.#columns[place]!.isGeometry ? sridOfModifier(modifier) : 0,
+    const shown = columns.filter(({ name }) => !this.#options.skippedFields.has(name))
+    const names = new Set<string>()
+    this.#columns = shown.map((column) =>
+      arrowColumn({ ...column, name: freeName(column.name, names) }, this.#oids),
     )
-    this.#places = columns.map((column, place) => (isShown[place] ? shown.indexOf(column) : -1))
+    this.#srids = shown.map(({ modifier }) => sridOfModifier(modifier) || undefined)
+    this.#places = columns.map((column) => shown.indexOf(column))
   }
 
   row(out: ByteWriter, row: Buffer, start: number, end: number): void {
@@ -90,14 +93,28 @@ export class ArrowFormat implements RowFormat {
 
   #append(place: number, values: Values): void {
     const column = this.#columns[place]!
-    if (column.isGeometry && this.#srids[place] === 0) this.#srids[place] = firstSrid(values)
     try {
+      if (column.isGeometry) this.#checkSrids(place, values)
       column.builder.append(values)
     } catch (error) {
       if (!(error instanceof UnfitValue)) throw error
       const row = this.#allRows + values.starts.indexOf(error.start, values.first) - values.first + 1
       if (!this.#refusal)
-        this.#refuse(errors.valueUnfit('arrow', `${error.message} in column ${column.name}, row ${row}`))
+        this.#refuse(
+          errors.valueUnfit(this.#options.format, `${error.message} in column ${column.name}, row ${row}`),
+        )
+    }
+  }
+
+  /** The metadata name one reference system for the whole column. */
+  #checkSrids(place: number, { bytes, starts, lengths, first, count }: Values): void {
+    for (let value = first; value < first + count; value += 1) {
+      if (lengths[value]! < 0) continue
+      const start = starts[value]!
+      const srid = sridOf(bytes, start)
+      const known = this.#srids[place] ?? srid
+      this.#srids[place] = known
+      if (srid !== known) throw new UnfitValue(`SRID ${srid} beside SRID ${known}`, start)
     }
   }
 
@@ -113,7 +130,7 @@ export class ArrowFormat implements RowFormat {
 
   #writerFor(out: ByteWriter): BatchWriter {
     this.#writer ??= new BatchWriter(
-      new Schema(this.#columns.map((column, place) => fieldOf(column, this.#srids[place]!))),
+      new Schema(this.#columns.map((column, place) => fieldOf(column, this.#srids[place] ?? 0))),
       (bytes) => out.copy(bytes, 0, bytes.length),
     )
     return this.#writer
@@ -148,9 +165,12 @@ class BatchWriter extends RecordBatchStreamWriter {
 const sridOfModifier = (modifier: number) =>
   modifier < 0 ? 0 : ((modifier & 0x0fffff00) - (modifier & 0x10000000)) >> 8
 
-function firstSrid({ bytes, starts, lengths, first, count }: Values): number {
-  const found = lengths.subarray(first, first + count).findIndex((length) => length >= 0)
-  return found < 0 ? 0 : sridOf(bytes, starts[first + found]!)
+/** The second column `a` is `a_1`: readers find columns by their names. */
+function freeName(name: string, used: Set<string>): string {
+  let free = name
+  for (let count = 1; used.has(free); count += 1) free = `${name}_${count}`
+  used.add(free)
+  return free
 }
 
 const sameColumns = (one: readonly Column[], other: readonly Column[]) =>
@@ -163,5 +183,6 @@ const sameColumns = (one: readonly Column[], other: readonly Column[]) =>
 const mostRows = 64 * 1024
 const mostBytes = 7 * 1024 * 1024
 
-const twoResults = 'The format arrow has one list of columns: all statements with rows must have the same'
-const binaryRows = 'The format arrow cannot read rows of a BINARY cursor'
+const twoResults = (format: string) =>
+  `The format ${format} has one list of columns: all statements with rows must have the same`
+const binaryRows = (format: string) => `The format ${format} cannot read rows of a BINARY cursor`

@@ -19,11 +19,12 @@ export function writeWkb(target: Buffer, at: number, hex: Buffer, start: number,
 
 /** The reference system of a hex EWKB; 0 if it has none. */
 export function sridOf(hex: Buffer, start: number): number {
-  const flags = (nibbles[hex[start + 8]!]! << 4) | nibbles[hex[start + 9]!]!
-  return flags & hasSrid
-    ? Buffer.from(hex.toString('latin1', start + 10, start + 18), 'hex').readUInt32LE()
-    : 0
+  if (!(byteOf(hex, start + 8) & hasSrid)) return 0
+  const high = byteOf(hex, start + 16) * 256 + byteOf(hex, start + 14)
+  return high * 65_536 + byteOf(hex, start + 12) * 256 + byteOf(hex, start + 10)
 }
+
+const byteOf = (hex: Buffer, at: number) => (nibbles[hex[at]!]! << 4) | nibbles[hex[at + 1]!]!
 
 /** Writes ISO type codes, 1001 for a point with Z, into a geometry and its parts. Returns its end. */
 function toIso(wkb: Buffer, at: number): number {

@@ -139,6 +139,22 @@ test('skipfields, pages, parameters and no rows at all work as in other formats'
   assert.deepEqual([none.numRows, typesOf(none)], [0, { a: 'Int32' }])
 })
 
+test('two columns of one name are both there', async (t) => {
+  const { user } = await setup(t)
+  const table = await tableOf(user, `select 1 as a, 'x' as a, 2 as "A", 3 as a_1`)
+  assert.deepEqual({ ...table.get(0)! }, { a: 1, a_1: 'x', A: 2, a_1_1: 3 })
+})
+
+test('geometries of two reference systems in one column are an error with row and column', async (t) => {
+  const { user } = await setup(t)
+  const q = `select 'SRID=4326;POINT(1 2)'::geometry as g union all select null union all select 'SRID=3857;POINT(1 2)'`
+  const answer = await ask(user, q)
+  assert.deepEqual(
+    [answer.status, ((await answer.json()) as { error: string[] }).error],
+    [400, ['The format arrow cannot hold SRID 3857 beside SRID 4326 in column g, row 3']],
+  )
+})
+
 test('a value that Arrow cannot hold is an error with row and column', async (t) => {
   const { user } = await setup(t)
   const q = `select i, case when i = 3 then 'infinity'::date else '2026-01-01' end as since from generate_series(1, 5) as i`

@@ -76,6 +76,17 @@ for (const [format, extension] of Object.entries(files)) {
   })
 }
 
+test('a file of many rows comes to its end in every format', async (t) => {
+  const { user } = await setup(t)
+  const q = `select n as cartodb_id, 'name ' || n as name, st_setsrid(st_makepoint(n % 180, n % 90), 4326) as the_geom
+    from generate_series(1, 20000) n`
+  for (const [format, extension] of Object.entries(files)) {
+    if (format === 'xlsx') continue
+    const features = await readBack(t, await ask(user, format, q), extension)
+    assert.equal(features.length, 20_000, format)
+  }
+})
+
 test('a query without a geometry: some formats have tables, the others say so', async (t) => {
   const { user } = await setup(t)
   for (const format of ['gpkg', 'spatialite', 'xlsx'] as const) {

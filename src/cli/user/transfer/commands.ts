@@ -53,6 +53,9 @@ async function exportRows(call: UserCall, service: Service): Promise<void> {
     call.terminal.out.isTerminal
   )
     throw new UsageError(`the format ${format} cannot be shown on a terminal: add -o FILE`)
+  const onWarnings = (warnings: readonly string[]) => {
+    for (const warning of warnings) call.terminal.say(`warning: ${warning}`)
+  }
   await transferOut(call, file, (onProgress) => {
     const { client, signal } = service
     const isCopied = format === 'csv' || format === 'text' || format === 'binary'
@@ -62,7 +65,7 @@ async function exportRows(call: UserCall, service: Service): Promise<void> {
             `${copyHead}${query}\n) to stdout with (format ${format}${format === 'csv' ? ', header true' : ''})`,
             { signal, onProgress },
           )
-        : client.download(query, { format, signal, onProgress }),
+        : client.download(query, { format, signal, onProgress, onWarnings }),
     )
   })
 }
@@ -90,6 +93,8 @@ const extensions: ReadonlyMap<string, ExportFormat> = new Map([
   ['json', 'json'],
   ['arrow', 'arrow'],
   ['arrows', 'arrow'],
+  ['parquet', 'parquet'],
+  ['geoparquet', 'parquet'],
   ['gpkg', 'gpkg'],
   ['zip', 'shp'],
   ['shp', 'shp'],
@@ -97,6 +102,8 @@ const extensions: ReadonlyMap<string, ExportFormat> = new Map([
   ['kml', 'kml'],
   ['xlsx', 'xlsx'],
   ['sqlite', 'spatialite'],
+  ['svg', 'svg'],
+  ['topojson', 'topojson'],
   ['tsv', 'text'],
   ['txt', 'text'],
 ])

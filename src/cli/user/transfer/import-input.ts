@@ -86,6 +86,8 @@ function explained(path: string, error: unknown): unknown {
       return new FailedError(`${path} is not text in an encoding that COPY reads: save it as UTF-8`)
     case 'empty':
       return new FailedError(`${path} is empty`)
+    case 'no-table':
+      return new FailedError(`${path}: ${error.message}`)
     case 'other-kind':
     case 'not-text':
       return new FailedError(`${path}: ${error.message} ogr2ogr can load many other formats`)

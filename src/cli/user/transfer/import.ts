@@ -24,19 +24,27 @@ import { checkPoints, columnsOf } from './append.ts'
 import { describePlan } from './describe-plan.ts'
 import { showLine } from './failed-line.ts'
 import { formsOf } from './forms.ts'
+import { importByService, isForService } from './import-by-service.ts'
 import { type ImportInput, openInput } from './import-input.ts'
 import { checkLoadOptions } from './load-options.ts'
 import { loadRows } from './load-rows.ts'
 
 export const importCommand: UserCommand = {
   name: 'import',
-  summary: 'create a table from a CSV, TSV or GeoJSON file',
+  summary: 'create tables from CSV, GeoJSON, GeoPackage and other files',
   arguments: [
     { name: 'FILE', kind: 'file' },
     { name: 'TABLE', kind: 'table', isOptional: true },
   ],
   options: {
     append: { type: 'boolean', help: 'add the rows to an existing table; columns are matched by name' },
+    layer: {
+      type: 'string',
+      multiple: true,
+      value: 'NAME',
+      help: 'only this layer or sheet of the file; may be repeated',
+    },
+    kind: { type: 'string', value: 'ENDING', help: 'with -: what standard input is, such as gpkg; else CSV' },
     upsert: {
       type: 'string',
       value: 'KEY',
@@ -94,9 +102,13 @@ export const importCommand: UserCommand = {
   details: [
     'import reads the whole file for the types of its columns, creates the table and prepares it for maps.',
     'CSV and TSV may be compressed (.gz). If something fails, no table and no rows are left.',
+    'FILE may be an address, if the service fetches files, or - for standard input. These, and other kinds of files (.gpkg, .zip,',
+    '.kml, .xlsx, ...), are read by the service.',
   ],
   run: async (call) => {
     checkLoadOptions(call)
+    if (isForService(call)) return importByService(call)
+    if (call.values.kind !== undefined) throw new UsageError('--kind goes with standard input (-)')
     const file = await openInput(call.args[0]!, dialectOptions(call))
     const reading = await readInput(call, file)
     const wishes = { ...wishesOf(call, file), ...(await formsOf(call, reading)) }

@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, readFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { cartage, connection } from '../support/http/call.ts'
+import { setup } from '../support/service/setup.ts'
+
+const starts = {
+  parquet: 'PAR1',
+  gpkg: 'SQLite format 3',
+  zip: 'PK',
+  fgb: 'fgb',
+  kml: '<?xml',
+  xlsx: 'PK',
+  sqlite: 'SQLite format 3',
+  svg: '<?xml',
+  topojson: '{"type":"Topology"',
+  geojson: '{"type":"FeatureCollection"',
+}
+
+test('the ending of a file says in which format it is exported', async (t) => {
+  const me = connection(await setup(t))
+  const folder = await mkdtemp(join(tmpdir(), 'export-'))
+  for (const [ending, start] of Object.entries(starts)) {
+    const file = join(folder, `places.${ending}`)
+    const q = 'select 1 as id, st_setsrid(st_makepoint(1, 2), 4326) as the_geom'
+    const { code, err } = await cartage(me, 'export', q, '-o', file)
+    assert.equal(code, 0, err)
+    assert.equal((await readFile(file)).toString('latin1', 0, start.length), start, ending)
+  }
+})
+
+test('an export tells what the file does not hold as the query had it', async (t) => {
+  const me = connection(await setup(t))
+  const file = join(await mkdtemp(join(tmpdir(), 'export-')), 'times.gpkg')
+  const q = `select timestamptz '2026-01-31 10:00:00.123456+00' as at`
+  const { code, err } = await cartage(me, 'export', q, '-o', file)
+  assert.equal(code, 0)
+  assert.equal(err, 'warning: column at: 1 value, the first in row 1, cut to milliseconds\n')
+})

@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { beginCartage, cartage, connection, inTerminal, shellLine } from '../support/http/call.ts'
+import { made, places, setupImports } from '../support/imports/import-api.ts'
+import { zipOf } from '../support/imports/zip.ts'
+import { eventually } from '../support/service/setup.ts'
+
+const kml = (...folders: string[]) =>
+  `<kml xmlns="http://www.opengis.net/kml/2.2"><Document>${folders
+    .map((name) => `<Folder><name>${name}</name><Placemark><name>${name} 1</name></Placemark></Folder>`)
+    .join('')}</Document></kml>`
+
+async function setupFiles(t: TestContext, files: Record<string, string | Buffer>) {
+  const house = await setupImports(t, { importUrls: true })
+  const folder = await mkdtemp(join(tmpdir(), 'import-kinds-'))
+  for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content)
+  return { ...house, me: connection(house), at: (name: string) => join(folder, name) }
+}
+
+test('import makes tables of other kinds of files by the service, and says what was assumed', async (t) => {
+  const shp = [...made('ESRI Shapefile', 'roads.shp', places)].filter(([name]) => !name.endsWith('.prj'))
+  const { me, at, user } = await setupFiles(t, {
+    'towns.gpkg': made('GPKG', 'towns.gpkg', places).get('towns.gpkg')!,
+    'roads.zip': zipOf([
+      ...shp.map(([name, content]) => ({ name, content })),
+      { name: 'readme.pdf', content: '%PDF' },
+    ]),
+    'bad.gpkg': 'no database',
+  })
+  const towns = await cartage(me, 'import', at('towns.gpkg'), 'cities')
+  assert.equal(towns.code, 0, towns.err)
+  assert.match(towns.err, /^cities: 3 rows in [\d.]+ m?s \(import [0-9a-f-]{36}\)\n$/)
+  assert.equal((await user.sql('select from cities')).rowCount, 3)
+  const roads = await cartage(me, 'import', at('roads.zip'), '--json')
+  assert.match(roads.err, /names no reference system: its coordinates were taken as EPSG:4326\./)
+  assert.match(roads.err, /Skipped in the archive: readme\.pdf\./)
+  const { tables, rows } = JSON.parse(roads.out) as { tables: string[]; rows: number }
+  assert.deepEqual([tables, rows], [['roads'], 3])
+  const again = await cartage(me, 'import', at('towns.gpkg'), 'cities')
+  assert.match(again.err, /^cities_1: .*\n {2}The name was taken, so the table is called cities_1\.\n$/)
+  const bad = await cartage(me, 'import', at('bad.gpkg'))
+  assert.equal(bad.code, 1)
+  assert.match(bad.err, /^error: .*bad\.gpkg is not a file that can be imported\. Supported: .* \(1002\)\n$/)
+})
+
+test('--layer takes some layers of a file, --append adds to a table, --skip-bad-rows leaves rows out', async (t) => {
+  const features = ['1', 'two', '3'].map((n) => ({ type: 'Feature', properties: { n }, geometry: null }))
+  const { me, at, user } = await setupFiles(t, {
+    'trip.kml': kml('Stops', 'Sights, old', 'Rest'),
+    'more.ndjson': features.map((feature) => `${JSON.stringify(feature)}\n`).join(''),
+  })
+  const trip = await cartage(me, 'import', at('trip.kml'), '--layer', 'Stops', '--layer', 'Sights, old')
+  assert.equal(trip.code, 0, trip.err)
+  assert.match(trip.err, /^trip_stops, trip_sights_old: 2 rows in /)
+  const missing = await cartage(me, 'import', at('trip.kml'), '--layer', 'Nothing')
+  assert.match(missing.err, /There is no layer 'Nothing' in the file/)
+  await user.sql('create table numbers (n integer, the_geom geometry(Geometry,4326))')
+  const more = await cartage(me, 'import', at('more.ndjson'), 'numbers', '--append', '--skip-bad-rows')
+  assert.equal(more.code, 0, more.err)
+  assert.match(
+    more.err,
+    /^1 row left out:\n {2}row 2, n: invalid input syntax for type integer: "two"\nnumbers: 2 rows in /,
+  )
+  assert.deepEqual((await user.sql('select n from numbers order by 1')).rows, [{ n: 1 }, { n: 3 }])
+  for (const wrong of [
+    ['--points', 'a,b'],
+    ['--dry-run'],
+    ['--skip-bad-rows', '--rejects', 'x'],
+    ['--kind', 'csv'],
+  ])
+    assert.equal((await cartage(me, 'import', at('trip.kml'), ...wrong)).code, 2, wrong.join(' '))
+})
+
+test('import reads standard input and an address', async (t) => {
+  const { me, user, service } = await setupFiles(t, {})
+  const csv = 'a,b\n1,"two\nlines"\n2,x\n'
+  const piped = await beginCartage(me, ['import', '-', 'piped'], csv).ended
+  assert.equal(piped.code, 0, piped.err)
+  assert.match(piped.err, /^piped: 2 rows in /)
+  assert.deepEqual((await user.sql('select a, b from piped order by a')).rows[0], { a: '1', b: 'two\nlines' })
+  const drawn = await beginCartage(me, ['import', '-', 'drawn', '--kind', 'kml'], kml('A')).ended
+  assert.match(drawn.err, /^drawn_a: 1 row in /)
+  const server = createServer((_, response) => response.end(csv))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => server.close())
+  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/far.csv`
+  const refused = await cartage(me, 'import', address)
+  assert.match(refused.err, /^error: .* is not an address on the public internet, port 80 or 443 \(1100\)\n$/)
+  const { imports } = service.services
+  const { network } = imports
+  imports.network = { ...network, mayConnect: () => true }
+  t.after(() => {
+    imports.network = network
+  })
+  assert.match((await cartage(me, 'import', address)).err, /^far: 2 rows in /)
+})
+
+test('a terminal shows how far an import is, and Ctrl-C cancels it', async (t) => {
+  const features = Array.from({ length: 150_000 }, (_, n) => ({
+    type: 'Feature',
+    properties: { n, text: `feature ${n}` },
+    geometry: { type: 'Point', coordinates: [n % 180, n % 90] },
+  }))
+  const content = features.map((feature) => `${JSON.stringify(feature)}\n`).join('')
+  const { me, at, user, left } = await setupFiles(t, { 'many.geojsonl': content })
+  const terminal = inTerminal(t, me, shellLine('import', at('many.geojsonl')))
+  await eventually(() => assert.match(terminal.shown(), /storing: [\d,]+ rows, \d+ %/), 30_000)
+  terminal.type('\x03')
+  assert.equal(await terminal.ended, 130)
+  assert.deepEqual((await user.sql(`select from pg_class where relname = 'many'`)).rows, [])
+  await eventually(() => assert.deepEqual(left(), []))
+})
