@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -89,7 +89,7 @@ const bodies: Readonly<Record<string, string>> = {
   updateJobByV4: `{ query: Argument<Client['jobs']['update'], 1> }`,
   createImport: `ImportedRows & ImportOptions`,
   copyToByPost: `{ q: Argument<Client['copyTo'], 0> }`,
-  query: `{ q: string; params?: readonly Json[] } & Omit<DownloadOptions, 'params' | 'signal' | 'isRepeatable' | 'onProgress'>`,
+  query: `{ q: string; params?: readonly Json[] } & Omit<DownloadOptions, 'params' | 'signal' | 'isRepeatable' | 'onProgress' | 'onWarnings'>`,
   changePrivacy: `{ privacy?: Argument<Client['tables']['setPrivacy'], 1>; name?: Argument<Client['tables']['rename'], 1> }`,
   createUser: `Argument<AdminClient['users']['create'], 0>`,
   // Of the limits the document says no more than that they are an object.
@@ -205,7 +205,10 @@ type Same<A, B> = [Exclude<A, B>, Exclude<B, A>] extends [never, never] ? true :
 /** What the compiler says of a file of the project. */
 async function complaintsAbout(checks: readonly string[]): Promise<string> {
   const source = `${preamble}\n${checks.join('\n')}\n`
-  const folder = await mkdtemp(join(root, 'test/client/generated-'))
+  // Three folders deep, and in none that other tests look through.
+  const parent = join(root, 'dist/checks')
+  await mkdir(parent, { recursive: true })
+  const folder = await mkdtemp(join(parent, 'types-'))
   try {
     await writeFile(join(folder, 'check.ts'), source)
     const config = {
