@@ -1,0 +1,158 @@
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { pipeline } from 'node:stream/promises'
+import type { FastifyReply } from 'fastify'
+import type { Principal } from '../../auth/account.ts'
+import { fileFormats, type SqlFormat } from '../../contract/formats.ts'
+import { type GdalFormat, gdalFormats } from '../../convert/gdal-formats.ts'
+import { answerQuery } from '../../query/answer-query.ts'
+import { countRows } from '../../query/count-rows.ts'
+import { programFormats } from '../../query/programs/run-program.ts'
+import type { Query } from '../../query/query.ts'
+import type { AnswerTarget } from '../../query/query-run.ts'
+import { remembered } from '../../remembered.ts'
+import { clientGone } from '../middleware/client-gone.ts'
+import { contentDisposition } from '../middleware/content-disposition.ts'
+import { chooseEncoding, encodeWhole, type OutputEncoding } from '../middleware/content-encoding.ts'
+import { clientWait } from '../middleware/download/client-wait.ts'
+import { breakOff, hijacked } from '../middleware/download/raw-answer.ts'
+import { encodedInto } from '../middleware/download/send-encoded.ts'
+import { warningsHeader } from '../middleware/warnings-header.ts'
+import type { Services } from '../services.ts'
+import { FileAnswers, type SpooledFile } from './file-answer.ts'
+import { ProgramAnswers, type ProgramQuery } from './program-answer.ts'
+
+/** Runs a query as the caller's role, and sends its rows in the format that it names. */
+export async function sendQuery(
+  services: Services,
+  principal: Principal,
+  query: Query,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const { copyIdleMs: idleMs } = services.config
+  const { files, programs } = writersOf(services)
+  let target: AnswerTarget | undefined
+  const open = () => {
+    target = openLongAnswer(reply, query, idleMs)
+    return target
+  }
+  const client = { gone: clientGone(reply), open }
+  try {
+    const { total: kind } = query
+    const total =
+      kind && (await countRows(services.queries, principal, { ...query, total: kind }, client.gone))
+    if (total) reply.header('x-total-rows', total.rows)
+    if (isGdalQuery(query)) {
+      const file = await files.make(services.queries, principal, query, client.gone)
+      await sendFile(reply, query, file, idleMs)
+      return reply
+    }
+    if (isProgramQuery(query)) {
+      const wait = clientWait(reply.raw, idleMs)
+      const warning = programWarnings[query.format]
+      if (warning !== undefined) reply.header('warnings', warningsHeader([warning]))
+      const openFile = () => openAnswer(reply, query)
+      await programs.send(services.queries, principal, query, { gone: client.gone, open: openFile, wait })
+      return reply
+    }
+    const answer = await answerQuery(services.queries, principal, query, client, total)
+    // The statement is over; the client still reads.
+    if (answer === null) target?.wait.begin(() => breakOff(reply.raw))
+    else await sendAnswer(reply, query, answer)
+  } catch (error) {
+    if (!reply.sent) throw error
+    reply.request.log.info({ err: error }, 'answer broke off')
+    breakOff(reply.raw)
+  }
+  return reply
+}
+
+/** Of the whole process: the routes are there under several prefixes. */
+const writersOf = remembered(({ config }: Services) => ({
+  files: new FileAnswers(config.importSandbox === 'none'),
+  programs: new ProgramAnswers(),
+}))
+
+const isGdalFormat = (format: SqlFormat): format is GdalFormat => Object.hasOwn(gdalFormats, format)
+const isGdalQuery = (query: Query): query is Query & { format: GdalFormat } => isGdalFormat(query.format)
+
+const isProgramQuery = (query: Query): query is ProgramQuery =>
+  programFormats.some((known) => known === query.format)
+
+/** What these formats are by their own rules. */
+const programWarnings: Partial<Record<SqlFormat, string>> = {
+  topojson: 'coordinates are on a grid of 10,000 by 10,000, and rows without a geometry are left out',
+  arraybuffer: 'numbers are float32, unless the name of the column ends in a type such as __int32',
+}
+
+/** Not compressed: most of these formats are, or are read at random places. */
+async function sendFile(reply: FastifyReply, query: Query, file: SpooledFile, idleMs: number): Promise<void> {
+  reply.header('content-length', file.bytes)
+  if (file.warnings.length > 0) reply.header('warnings', warningsHeader(file.warnings))
+  const wait = clientWait(reply.raw, idleMs)
+  wait.begin(() => breakOff(reply.raw))
+  try {
+    await pipeline(file.stream(), openAnswer(reply, query))
+  } finally {
+    wait.end()
+  }
+}
+
+/** Compressed if the client accepts that. */
+function openLongAnswer(reply: FastifyReply, query: Query, idleMs: number): AnswerTarget {
+  const wait = clientWait(reply.raw, idleMs)
+  const encoding = chooseEncoding(reply.request.headers['accept-encoding'])
+  if (encoding === null) return { sink: openAnswer(reply, query), wait }
+  return { sink: encodedInto(hijacked(setHeaders(reply, query)), encoding), wait }
+}
+
+/** A response written as its rows arrive. Bypasses Fastify, whose streams do not tell when a buffer is free again. */
+function openAnswer(reply: FastifyReply, query: Query): ServerResponse {
+  const headers = setHeaders(reply, query).getHeaders()
+  return reply.hijack().raw.writeHead(200, headers as OutgoingHttpHeaders)
+}
+
+function sendAnswer(reply: FastifyReply, query: Query, body: string): void | Promise<void> {
+  const encoding = body.length < smallBytes ? null : chooseEncoding(reply.request.headers['accept-encoding'])
+  if (encoding !== null) return sendEncoded(reply, query, body, encoding)
+  reply.header('content-length', body.length)
+  openAnswer(reply, query).end(body, 'latin1')
+}
+
+async function sendEncoded(reply: FastifyReply, query: Query, body: string, encoding: OutputEncoding) {
+  const encoded = await encodeWhole(Buffer.from(body, 'latin1'), encoding)
+  reply.header('content-encoding', encoding).header('content-length', encoded.length)
+  openAnswer(reply, query).end(encoded)
+}
+
+/** One packet, compressed or not. */
+const smallBytes = 1024
+
+function setHeaders(reply: FastifyReply, { format, filename }: Query): FastifyReply {
+  reply.header('content-type', contentTypes[format]).header('vary', 'Accept-Encoding')
+  if (filename === undefined && format !== 'csv' && !isFile(format)) return reply
+  const name = filename ?? 'cartodb-query'
+  const extension = `.${isGdalFormat(format) ? gdalFormats[format].extension : format}`
+  const file = name.toLowerCase().endsWith(extension) ? name : name + extension
+  // A drawing has no text of a caller.
+  return reply.header('content-disposition', contentDisposition(file, format === 'svg'))
+}
+
+const isFile = (format: SqlFormat) => fileFormats.some((known) => known === format)
+
+const contentTypes: Record<SqlFormat, string> = {
+  json: 'application/json; charset=utf-8',
+  geojson: 'application/json; charset=utf-8',
+  csv: 'text/csv; charset=utf-8; header=present',
+  ndjson: 'application/x-ndjson; charset=utf-8',
+  arrow: 'application/vnd.apache.arrow.stream',
+  parquet: 'application/vnd.apache.parquet',
+  gpkg: 'application/geopackage+sqlite3',
+  shp: 'application/zip',
+  fgb: 'application/vnd.flatgeobuf',
+  kml: 'application/vnd.google-earth.kml+xml',
+  xlsx: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
+  spatialite: 'application/vnd.sqlite3',
+  svg: 'image/svg+xml; charset=utf-8',
+  topojson: 'application/json; charset=utf-8',
+  arraybuffer: 'application/octet-stream',
+}
