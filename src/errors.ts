@@ -278,6 +278,14 @@ export const errors = {
     ),
   importsDisabled: (what: string) => raise('imports-disabled', 'invalid', `${what} disabled on this server`),
 
+  // links
+  exportNotFound: () =>
+    raise(
+      'export-not-found',
+      'not-found',
+      'The link does not exist, has expired, was withdrawn or is used up',
+    ),
+
   // copy
   copyRefused: (text: string, position?: number) => raise('copy-refused', 'invalid', text, { position }),
   parserUnavailable: () =>

@@ -113,7 +113,7 @@ export function readAccount(row: QueryResultRow): Account {
   }
 }
 
-function readCallerKey(row: QueryResultRow): CallerKey {
+export function readCallerKey(row: QueryResultRow): CallerKey {
   const type = row.type as KeyType
   return {
     id: row.id,

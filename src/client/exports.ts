@@ -15,6 +15,7 @@ export type {
   SqlOptions,
   SqlParameters,
 } from './api/data-api.ts'
+export type { LinkOptions } from './api/exports-api.ts'
 export type { ImportedFile, ImportedRows, Importing, ImportOptions } from './api/imports-api.ts'
 export type { Following, Submitting, Waiting } from './api/jobs-api.ts'
 export type { KeyListing, Target } from './api/keys-api.ts'

@@ -1,5 +1,6 @@
 import type { MeDocument } from '../contract/documents.ts'
 import { dataOf } from './api/data-api.ts'
+import { exportsOf } from './api/exports-api.ts'
 import { healthOf } from './api/health-api.ts'
 import { importsOf } from './api/imports-api.ts'
 import { jobsOf } from './api/jobs-api.ts'
@@ -35,6 +36,7 @@ export function userClient(options: ClientOptions, transport: Transport) {
   return {
     ...dataOf(connection, account, numbers),
     ...sessionsOf({ baseUrl: connection.baseUrl, account, username, token, numbers, transport }),
+    exports: exportsOf(connection, account),
     imports: importsOf(connection, account),
     jobs: jobsOf(connection, account),
     keys: keysOf(connection, account),

@@ -1,4 +1,5 @@
 import type { AuditAction, OrgRole } from './admin-names.ts'
+import type { SqlFormat } from './formats.ts'
 import type { Api, DataService, SchemaPermission, TablePermission } from './grants.ts'
 import type { CheckStatus, HostVerdict, ReadinessStatus, ReplicationRole } from './health-names.ts'
 import type { JobStatus, StepStatus } from './job-status.ts'
@@ -285,6 +286,23 @@ export type ImportDocument = Readonly<{
   rejected?: readonly RejectedRow[]
   /** In a final state. */
   success?: boolean
+}>
+
+/** A new link. Its address is told only once. */
+export type ExportLink = Readonly<{ id: string; url: string; expires_at: string }>
+
+/** A link to the rows of a query. */
+export type ExportDocument = Readonly<{
+  id: string
+  q: string
+  format: SqlFormat
+  filename: string | null
+  /** The name of the key that it runs as. */
+  key: string
+  downloads: number
+  max_downloads: number | null
+  created_at: string
+  expires_at: string
 }>
 
 export type Readiness = Readonly<{

@@ -69,6 +69,8 @@ export const errorCodes = [
   'import-too-large',
   'import-slots-used',
   'imports-disabled',
+  // links
+  'export-not-found',
   // copy
   'copy-refused',
   'parser-unavailable',

@@ -36,3 +36,8 @@ export const defaultDecimals = 6
 /** Rows that a load with `on_error=skip` may leave out, unless told, and at most. */
 export const defaultBadRows = 1_000
 export const maxBadRows = 1_000_000
+
+/** Of a link to the rows of a query: a day unless told, a week at most. */
+export const defaultLinkSeconds = 86_400
+export const maxLinkSeconds = 604_800
+export const maxLinkDownloads = 1_000_000

@@ -8,6 +8,7 @@ import { cliRoutes } from './cli/routes.ts'
 import { consoleRoutes } from './console/routes.ts'
 import { copyRoutes } from './copy/routes.ts'
 import { datasetsRoutes } from './datasets/routes.ts'
+import { exportsRoutes } from './exports/routes.ts'
 import { healthRoutes } from './health/routes.ts'
 import { homeRoutes } from './home/routes.ts'
 import { importsRoutes } from './imports/routes.ts'
@@ -80,6 +81,7 @@ async function accountRoutes(app: FastifyInstance, services: Services): Promise<
   await add(app, jobsRoutes, services)
   await add(app, queryRoutes, services)
   await add(app, copyRoutes, services)
+  await add(app, exportsRoutes, services)
   await add(app, importsRoutes, services)
   await add(app, datasetsRoutes, services)
   await add(app, tilesRoutes, services)

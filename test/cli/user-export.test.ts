@@ -39,3 +39,22 @@ test('an export tells what the file does not hold as the query had it', async (t
   assert.equal(code, 0)
   assert.equal(err, 'warning: column at: 1 value, the first in row 1, cut to milliseconds\n')
 })
+
+test('export --link prints an address that downloads the rows without a key', async (t) => {
+  const me = connection(await setup(t))
+  const made = await cartage(me, 'export', 'select 7 as n', '--link', '--max-downloads', '1')
+  assert.equal(made.code, 0, made.err)
+  assert.match(made.err, /^works without a key until 20\d\d-/)
+  const url = made.out.trim()
+  assert.equal(await (await fetch(url)).text(), 'n\r\n7\r\n')
+  assert.equal((await fetch(url)).status, 404)
+  for (const [args, said] of [
+    [['--expires-in', '5'], '--expires-in goes with --link'],
+    [['--link', '-o', 'x.csv'], '--link saves nothing: leave out -o, and use --format'],
+    [['--link', '--format', 'binary'], 'a link has no format binary'],
+  ] as const) {
+    const refused = await cartage(me, 'export', 'select 1', ...args)
+    assert.equal(refused.code, 2)
+    assert.ok(refused.err.includes(said), refused.err)
+  }
+})

@@ -10,6 +10,7 @@ import { randomName, setup } from '../support/service/setup.ts'
 const others = [
   'readJobByV4',
   'cancelJobByV4',
+  'openExport',
   'copyTo',
   'queryByGet',
   'readTileSource',

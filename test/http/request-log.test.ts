@@ -75,3 +75,21 @@ test('behind a trusted proxy the address is that of the client', async (t) => {
   await fetch(`${service.url}/health/live`, { headers: { 'x-forwarded-for': '203.0.113.7' } })
   await eventually(() => assert.match(lines.join(''), /"address":"203\.0\.113\.7"/))
 })
+
+test('no line has the secret of a link, whether it works or not', async (t) => {
+  const { house, lines, requests, base } = await logged(t)
+  const body = JSON.stringify({ q: 'select 1 as n' })
+  const headers = { 'content-type': 'application/json' }
+  const made = await fetch(`${base}/api/v4/exports?api_key=${house.user.masterToken}`, {
+    method: 'POST',
+    headers,
+    body,
+  })
+  const { url } = (await made.json()) as { url: string }
+  const secret = url.split('/').at(-1)!
+  await fetch(url)
+  await fetch(url, { method: 'DELETE' })
+  await fetch(`${url}/more`)
+  await requests(4)
+  assert.ok(secret.length > 20 && !lines.join('').includes(secret), lines.join(''))
+})

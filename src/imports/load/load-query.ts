@@ -1,6 +1,5 @@
 import { quoteQualified } from '../../postgres/quote.ts'
-import { hasInto } from '../../sql/query-kind.ts'
-import { parseStatements } from '../../sql/statements.ts'
+import { oneSelect } from '../../sql/one-select.ts'
 import { tableNameOf } from '../files/names.ts'
 import { ImportFailure } from '../import-failure.ts'
 import type { ImportSource } from '../import-record.ts'
@@ -17,7 +16,7 @@ export async function loadQuery(
   const { session, account, importId, options, stages, meter } = loading
   const query =
     source.type === 'sql'
-      ? oneSelect(source.sql)
+      ? selectIn(source.sql)
       : `select * from ${quoteQualified(account.schema, source.table)}`
   const wanted = tableNameOf(
     options.tableName ?? (source.type === 'table' ? `${source.table}_copy` : 'untitled_table'),
@@ -43,14 +42,10 @@ export async function loadQuery(
   stages.push(stage)
 }
 
-/** Without its semicolon. */
-function oneSelect(text: string): string {
-  const parsed = parseStatements(text)
-  if (!parsed.ok) throw new ImportFailure(8003, parsed.message)
-  const [first, second] = parsed.statements
-  if (!first || second || first.tag !== 'SelectStmt' || hasInto(first.node))
-    throw new ImportFailure(8003, 'sql must be one SELECT')
-  return first.text
+function selectIn(text: string): string {
+  const select = oneSelect(text)
+  if (!select.ok) throw new ImportFailure(8003, select.message ?? 'sql must be one SELECT')
+  return select.text
 }
 
 /** The second geometry is made anew. */

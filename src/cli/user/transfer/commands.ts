@@ -1,7 +1,8 @@
 import { createReadStream } from 'node:fs'
 import { basename } from 'node:path'
-import { fileFormats } from '../../../contract/formats.ts'
+import { fileFormats, sqlFormats } from '../../../contract/formats.ts'
 import { formatBytes, formatDuration, plural } from '../../../contract/text/format.ts'
+import type { CommandResult } from '../../command.ts'
 import { UsageError } from '../../command-error.ts'
 import { statNamedFile } from '../../named-file.ts'
 import { textOf } from '../../option-values.ts'
@@ -11,6 +12,7 @@ import { showProgress, transferLine } from '../progress.ts'
 import { type Service, withService } from '../service.ts'
 import { readTableName, tableInSql } from '../table-name.ts'
 import { passOn, writeTo } from '../whole-file.ts'
+import { checkLinkOptions, linkTo } from './export-link.ts'
 
 const exportFormats = ['csv', 'text', 'binary', 'geojson', 'ndjson', 'json', ...fileFormats] as const
 type ExportFormat = (typeof exportFormats)[number]
@@ -33,14 +35,29 @@ const exportCommand: UserCommand = {
       kind: exportFormats,
       help: `one of ${exportFormats.join(', ')}; by default the extension of FILE, or csv`,
     },
+    link: { type: 'boolean', help: 'print an address that downloads the rows without a key' },
+    'expires-in': {
+      type: 'string',
+      value: 'SECONDS',
+      help: 'of the link: 86400 unless told, 604800 at most',
+    },
+    'max-downloads': { type: 'string', value: 'N', help: 'of the link' },
   },
   details: [
     'FILE appears when it is complete.',
     '',
     '  cartage export places -o places.geojson',
     "  cartage export 'select * from places where pop > 1e6' -o large.csv",
+    '  cartage export places --format gpkg --link --expires-in 3600',
   ],
-  run: (call) => withService(call, (service) => exportRows(call, service)),
+  run: async (call) => {
+    checkLinkOptions(call)
+    return withService(call, async (service): Promise<CommandResult | undefined> => {
+      if (call.values.link) return makeLink(call, service)
+      await exportRows(call, service)
+      return undefined
+    })
+  },
 }
 
 async function exportRows(call: UserCall, service: Service): Promise<void> {
@@ -68,6 +85,13 @@ async function exportRows(call: UserCall, service: Service): Promise<void> {
         : client.download(query, { format, signal, onProgress, onWarnings }),
     )
   })
+}
+
+function makeLink(call: UserCall, service: Service): Promise<CommandResult> {
+  const format = exportFormatOf(call, undefined)
+  if (format === 'text' || format === 'binary')
+    throw new UsageError(`a link has no format ${format}: use one of ${sqlFormats.join(', ')}`)
+  return linkTo(call, service, queryOf(call.args[0]!), format)
 }
 
 const copyHead = 'copy ('

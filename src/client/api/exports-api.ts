@@ -1,0 +1,29 @@
+import type { ExportDocument, ExportLink } from '../../contract/documents.ts'
+import type { SqlFormat } from '../../contract/formats.ts'
+import type { Connection } from '../http/send.ts'
+import { sendForText } from '../http/send.ts'
+import { sendForJson } from '../http/send-checked.ts'
+
+export type LinkOptions = Readonly<{
+  /** `csv` unless told. */
+  format?: SqlFormat
+  filename?: string
+  /** Seconds: a day unless told, a week at most. */
+  expires_in?: number
+  max_downloads?: number
+}>
+
+export function exportsOf(connection: Connection, name: string) {
+  return {
+    /** An address at which everyone can download the rows of one SELECT, as this key reads them, until it expires. */
+    link: (q: string, options: LinkOptions = {}) =>
+      sendForJson<ExportLink>(connection, 'createExport', { parameters: { name }, json: { q, ...options } }),
+    list: () =>
+      sendForJson<{ exports: readonly ExportDocument[] }>(connection, 'listExports', {
+        parameters: { name },
+      }),
+    withdraw: async (exportId: string): Promise<void> => {
+      await sendForText(connection, 'deleteExport', { parameters: { name, exportId } })
+    },
+  }
+}

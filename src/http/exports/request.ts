@@ -1,0 +1,36 @@
+import type { FastifyRequest } from 'fastify'
+import { type SqlFormat, sqlFormats } from '../../contract/formats.ts'
+import { defaultLinkSeconds, maxLinkDownloads, maxLinkSeconds } from '../../contract/limits.ts'
+import { errors } from '../../errors.ts'
+import { oneSelect } from '../../sql/one-select.ts'
+import { filenameOf, parametersOf, wholeOf, withoutEmpty } from '../middleware/parameters.ts'
+import { choiceInAnyCase, sqlOf } from '../query/request.ts'
+
+export type WantedExport = Readonly<{
+  query: string
+  format: SqlFormat
+  filename: string | undefined
+  seconds: number
+  maxDownloads: number | undefined
+}>
+
+export function readExport(request: FastifyRequest): WantedExport {
+  const parameters = withoutEmpty(parametersOf(request))
+  const select = oneSelect(sqlOf(parameters))
+  if (!select.ok) throw errors.badRequest(select.message ?? 'q must be one SELECT')
+  return {
+    query: select.text,
+    format: choiceInAnyCase(parameters, 'format', sqlFormats) ?? 'csv',
+    filename: filenameOf(parameters),
+    seconds: wholeOf(parameters, 'expires_in', 1, maxLinkSeconds) ?? defaultLinkSeconds,
+    maxDownloads: wholeOf(parameters, 'max_downloads', 1, maxLinkDownloads),
+  }
+}
+
+export function readExportId({ params }: FastifyRequest): string {
+  const { exportId } = params as { exportId: string }
+  if (!uuid.test(exportId)) throw errors.exportNotFound()
+  return exportId.toLowerCase()
+}
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
