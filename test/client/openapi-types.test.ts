@@ -115,6 +115,7 @@ const others = [
   'readMetrics',
   'downloadCommandLine',
   'openSession',
+  'deleteExport',
   'deleteTable',
 ]
 

@@ -53,6 +53,7 @@ async function bodiesOf(
     createJobByV4: { parameters, body: { query: 'select 1' } },
     updateJobByV4: { parameters: { ...parameters, jobId }, body: { query: ['select 2'] } },
     updateJob: { parameters: { ...parameters, jobId }, body: { query: ['select 2'] } },
+    createExport: { parameters, body: { q: 'select 1 as n' } },
     createImport: { parameters, body: { sql: 'select 1 as n', table_name: 'imported' } },
     copyToByPost: { parameters, body: { q: 'copy t to stdout' } },
     query: { parameters, body: { q: 'select 1' } },

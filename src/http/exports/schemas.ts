@@ -4,7 +4,7 @@ import { answered, apiKey, text } from '../middleware/schemas.ts'
 
 /** Described, not enforced: the readers refuse in the words of this API. */
 
-const tags = ['Exports']
+const tags = ['sql']
 
 const params = {
   type: 'object',

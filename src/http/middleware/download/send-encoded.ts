@@ -9,6 +9,8 @@ import { createEncoder, type Encoder, type OutputEncoding } from '../content-enc
  */
 export function encodedInto(response: ServerResponse, encoding: OutputEncoding): Writable {
   response.setHeader('Content-Encoding', encoding)
+  // Much fits into the encoder before it gives a byte. An answer that breaks off until then is one that began.
+  response.flushHeaders()
   const encoder = createEncoder(encoding)
   encoder
     .on('data', (chunk: Buffer) => {
