@@ -8,10 +8,11 @@ import { askTiles, lockTable, tileOf } from '../support/tiles/tile-api.ts'
 const slow = `create table t (n int, g geometry(Point, 3857)); insert into t values (1, st_point(0, 0, 3857));
   create view slow as select pg_sleep(60)::text, g from t`
 
-/** Statements of tiles that run in the user's database. */
+/** Statements that make tiles and run in the user's database. The look-up of a layer waits for no slot. */
 async function runningTiles({ admin, user }: Setup): Promise<number> {
   const { rows } = await admin(
-    `select pid from pg_stat_activity where datname = $1 and application_name = 'cartage tile' and state = 'active'`,
+    `select pid from pg_stat_activity where datname = $1 and application_name = 'cartage tile' and state = 'active'
+       and query ~ 'st_asmvt'`,
     [user.account.database],
   )
   return rows.length
