@@ -12,11 +12,13 @@ type MenusProps = Readonly<{
   result: Result
   look: ResultLook
   download: (format: DownloadFormat) => Promise<void>
+  /** Undefined without a key. */
+  makeLink: (() => void) | undefined
   find?: ComponentChildren
 }>
 
 /** What can be done with the rows: find, choose columns, copy, download. */
-export function ResultMenus({ result, look, download, find }: MenusProps) {
+export function ResultMenus({ result, look, download, makeLink, find }: MenusProps) {
   const { rows } = result.progress.value
   const copyAs = (format: (typeof copyFormats)[number]) =>
     copySelection(result, look, format).then(
@@ -41,6 +43,7 @@ export function ResultMenus({ result, look, download, find }: MenusProps) {
         items={[
           { note: 'Runs the statement again and saves all rows as a file.' },
           ...downloadFormats.map((format) => ({ label: format.label, run: () => void download(format) })),
+          ...(makeLink ? ['line' as const, { label: 'Link without a key…', run: makeLink }] : []),
         ]}
       />
     </>

@@ -13,6 +13,7 @@ import { CellPanel } from './grid/cell-panel.tsx'
 import { Grid } from './grid/grid.tsx'
 import { SortNotice } from './grid/sort-notice.tsx'
 import { LazyView, loadChart, loadMap } from './lazy-view.tsx'
+import { LinkDialog } from './link-dialog.tsx'
 import css from './result.css' with { type: 'text' }
 import type { Result, ServerOrder } from './result.ts'
 import type { ResultLook, ResultViewName } from './result-look.ts'
@@ -40,6 +41,7 @@ export function ResultView(props: ResultViewProps) {
   const { result, look, source } = props
   const id = useId()
   const [refusal, setRefusal] = useState<string | undefined>(undefined)
+  const [isLinking, setLinking] = useState(false)
   const download = async (format: DownloadFormat) => {
     setRefusal(undefined)
     toast('The download starts when the first row arrives')
@@ -71,12 +73,17 @@ export function ResultView(props: ResultViewProps) {
         />
         <span class="grow" />
         <Summary {...props} />
-        <ResultMenus result={result} look={look} download={download} find={props.find} />
+        <ResultMenus
+          {...{ result, look, download }}
+          makeLink={source.credential.token === null ? undefined : () => setLinking(true)}
+          find={props.find}
+        />
       </div>
       <div class="result-notices">
         <OutcomeNotice {...props} />
         <SortNotice {...props} />
         {refusal && <Notice kind="error">Download failed: {refusal}</Notice>}
+        {isLinking && <LinkDialog source={source} close={() => setLinking(false)} />}
       </div>
       <div class="result-body">
         <div class="result-view" {...tabPanel(id, view)}>

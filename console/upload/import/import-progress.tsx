@@ -15,7 +15,7 @@ export function ImportProgress({ run }: Readonly<{ run: ServiceImport }>) {
       </Notice>
     )
   const said = run.document.value?.get_error_text
-  const title = `${run.file.name} was not imported. ${said?.title ?? ''}`
+  const title = `${run.file.name} was not imported.`
   return <ErrorNotice title={title} error={said ? new Error(said.what_about) : run.error.value} />
 }
 

@@ -29,7 +29,7 @@ test('a statement over the time limit becomes a job by one click, is followed to
 test('a result over 512 MB is stopped in the database too, and offers a download or a job', async (t) => {
   const { page, signIn, user } = await openConsole(t, { setup: { config: { queryTimeoutMs: 120_000 } } })
   await signIn()
-  await run(page, "select i, repeat('x', 1000000) as x from generate_series(1, 1000000) i")
+  await run(page, "select i, repeat('x', 1000000) as x from generate_series(1, 1000000) i", 100_000)
   const [, rows] = /Stopped at (\d+) rows: the browser holds at most 512 MB/.exec(
     await page.getByText('the browser holds at most').innerText(),
   )!
@@ -134,6 +134,32 @@ test('a download is complete in every format; an early error is shown, a broken 
   await page.getByRole('button', { name: 'Download ▾' }).click()
   await page.getByRole('menuitem', { name: 'CSV', exact: true }).click()
   await page.getByRole('alert').getByText('Download failed: relation "nowhere" does not exist').waitFor()
+})
+
+test('a link downloads the rows of a statement without a key, until it is withdrawn', async (t) => {
+  const { page, signIn } = await openConsole(t)
+  await signIn()
+  await run(page, 'select 7 as n')
+  const open = async () => {
+    await page.getByRole('button', { name: 'Download ▾' }).click()
+    await page.getByRole('menuitem', { name: 'Link without a key…' }).click()
+    await page.getByLabel('Format').selectOption('NDJSON')
+    await page.getByLabel('Works for').selectOption('an hour')
+    await assertAccessible(page)
+    await page.getByRole('button', { name: 'Make link' }).click()
+    return page.getByRole('region', { name: 'Link' }).innerText()
+  }
+  const url = await open()
+  assert.equal(await (await fetch(url)).text(), '{"n":7}\n')
+  await assertAccessible(page)
+  await page.getByRole('button', { name: 'Withdraw' }).click()
+  await page.getByText('The link is withdrawn').first().waitFor()
+  assert.equal((await fetch(url)).status, 404)
+  await run(page, 'create table made as select 1')
+  await page.getByRole('button', { name: 'Download ▾' }).click()
+  await page.getByRole('menuitem', { name: 'Link without a key…' }).click()
+  await page.getByRole('button', { name: 'Make link' }).click()
+  await page.getByRole('alert').getByText('q must be one SELECT').waitFor()
 })
 
 test('a statement is run as another key or without one, with the real credential, here and by its curl command', async (t) => {

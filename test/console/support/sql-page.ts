@@ -15,7 +15,7 @@ export const editor = (page: Page): Locator => page.locator('.editor .cm-content
 export const summary = (page: Page): Locator => page.getByTestId('summary')
 
 /** Runs a text and waits for its complete result or its error. */
-export async function run(page: Page, text: string): Promise<void> {
+export async function run(page: Page, text: string, withinMs = 30_000): Promise<void> {
   const shown = page.locator('.run-tabs [aria-current]')
   const former = await shown.allTextContents()
   await write(page, text)
@@ -24,7 +24,7 @@ export async function run(page: Page, text: string): Promise<void> {
     const [now] = await shown.allTextContents()
     assert.ok(now && now !== former[0] && !now.startsWith('⋯'), now)
     assert.ok(await page.getByRole('button', { name: '◼ Stop' }).isDisabled())
-  }, 30_000)
+  }, withinMs)
 }
 
 /** The tabs of the results: `2 · select 1`. */
