@@ -4,7 +4,7 @@ import type { Credential } from '../api/credential.ts'
 import { request, requestJson } from '../api/request.ts'
 import { CodeBlock } from '../parts/code-block.tsx'
 import { Dialog } from '../parts/controls/dialog.tsx'
-import { Field } from '../parts/controls/field.tsx'
+import { SelectField } from '../parts/controls/select-field.tsx'
 import { formatTime } from '../parts/format.ts'
 import { ErrorNotice } from '../parts/notice.tsx'
 import { toast } from '../parts/toast.tsx'
@@ -17,8 +17,8 @@ type LinkDialogProps = Readonly<{
 
 /** Makes a link that downloads the rows of a statement without a key. */
 export function LinkDialog({ source, close }: LinkDialogProps) {
-  const [format, setFormat] = useState('csv')
-  const [seconds, setSeconds] = useState('86400')
+  const [format, setFormat] = useState<string>('csv')
+  const [seconds, setSeconds] = useState<string>('86400')
   const [made, setMade] = useState<ExportLink | undefined>(undefined)
   const [error, setError] = useState<unknown>(undefined)
   const call = { as: source.credential, parameters: { name: source.credential.username } }
@@ -52,8 +52,8 @@ export function LinkDialog({ source, close }: LinkDialogProps) {
             void make()
           }}
         >
-          <Choice label="Format" value={format} change={setFormat} choices={formats} />
-          <Choice label="Works for" value={seconds} change={setSeconds} choices={durations} />
+          <SelectField label="Format" value={format} choose={setFormat} options={formats} />
+          <SelectField label="Works for" value={seconds} choose={setSeconds} options={durations} />
           <div class="row">
             <button type="submit" class="primary">
               Make link
@@ -79,32 +79,11 @@ function Made({ link, withdraw }: Readonly<{ link: ExportLink; withdraw: () => v
   )
 }
 
-type ChoiceProps = Readonly<{
-  label: string
-  value: string
-  change: (value: string) => void
-  choices: readonly (readonly [value: string, label: string])[]
-}>
-
-function Choice({ label, value, change, choices }: ChoiceProps) {
-  return (
-    <Field label={label}>
-      {(props) => (
-        <select {...props} value={value} onChange={(event) => change(event.currentTarget.value)}>
-          {choices.map(([each, text]) => (
-            <option key={each} value={each}>
-              {text}
-            </option>
-          ))}
-        </select>
-      )}
-    </Field>
-  )
-}
-
-const formats = downloadFormats.flatMap(({ format, label }) => (format ? [[format, label] as const] : []))
-const durations = [
+const formats = downloadFormats.flatMap(({ format, label }) =>
+  format ? [[format as string, label] as const] : [],
+)
+const durations: readonly (readonly [string, string])[] = [
   ['3600', 'an hour'],
   ['86400', 'a day'],
   ['604800', 'a week'],
-] as const
+]

@@ -3,6 +3,7 @@ import type { TableColumn } from '../api/tables.ts'
 import { useCommands } from '../parts/commands.ts'
 import { Dialog } from '../parts/controls/dialog.tsx'
 import { Field } from '../parts/controls/field.tsx'
+import { SelectField } from '../parts/controls/select-field.tsx'
 import {
   type FilterOperator,
   needsValue,
@@ -121,16 +122,16 @@ function AddFilter({ columns, first, add, close }: AddProps) {
       <form class="stack" onSubmit={submit}>
         <SelectField
           label="Column"
-          names={columns.map(({ name }) => name)}
+          options={columns.map(({ name }) => name)}
           value={column.name}
-          choose={(at) => choose(columns[at]!)}
+          choose={(wanted) => choose(columns.find(({ name }) => name === wanted)!)}
         />
         <SelectField
           label="Condition"
           help={column.type}
-          names={offered}
+          options={offered}
           value={operator}
-          choose={(at) => setOperator(offered[at]!)}
+          choose={setOperator}
         />
         {needsValue(operator) && (
           <Field label="Value">
@@ -154,33 +155,5 @@ function AddFilter({ columns, first, add, close }: AddProps) {
         </div>
       </form>
     </Dialog>
-  )
-}
-
-type SelectFieldProps = Readonly<{
-  label: string
-  help?: string
-  names: readonly string[]
-  value: string
-  choose: (at: number) => void
-}>
-
-function SelectField({ label, help, names, value, choose }: SelectFieldProps) {
-  return (
-    <Field label={label} help={help}>
-      {(props) => (
-        <select
-          {...props}
-          value={value}
-          onChange={({ currentTarget }) => choose(currentTarget.selectedIndex)}
-        >
-          {names.map((name) => (
-            <option key={name} value={name}>
-              {name}
-            </option>
-          ))}
-        </select>
-      )}
-    </Field>
   )
 }

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import type { ImportOptions } from '../../../src/client/api/imports-api.ts'
 import type { CollisionStrategy } from '../../../src/contract/import-names.ts'
 import { Field } from '../../parts/controls/field.tsx'
+import { SelectField } from '../../parts/controls/select-field.tsx'
 
 type FormProps = Readonly<{ isOneFile: boolean; act: string; start: (options: ImportOptions) => void }>
 
@@ -22,7 +23,7 @@ export function ImportForm({ isOneFile, act, start }: FormProps) {
     <form class="panel stack" onSubmit={submit}>
       <div class="form-row">
         {isOneFile && <TextField label="Table name" example="as the file" value={table} change={setTable} />}
-        <CollisionField value={collision} change={setCollision} />
+        <SelectField label="If the table exists" value={collision} choose={setCollision} options={choices} />
         {collision === 'upsert' && (
           <TextField label="Key columns" example="id" value={key} change={setKey} isRequired />
         )}
@@ -63,35 +64,10 @@ function TextField({ label, example, value, change, isRequired = false }: TextPr
   )
 }
 
-type CollisionProps = Readonly<{
-  value: CollisionStrategy | ''
-  change: (value: CollisionStrategy | '') => void
-}>
-
-function CollisionField({ value, change }: CollisionProps) {
-  return (
-    <Field label="If the table exists">
-      {(props) => (
-        <select
-          {...props}
-          value={value}
-          onChange={(event) => change(event.currentTarget.value as CollisionStrategy | '')}
-        >
-          {Object.entries(choices).map(([choice, text]) => (
-            <option key={choice} value={choice}>
-              {text}
-            </option>
-          ))}
-        </select>
-      )}
-    </Field>
-  )
-}
-
-const choices: Readonly<Record<CollisionStrategy | '', string>> = {
-  '': 'Choose another name',
-  skip: 'Do nothing',
-  overwrite: 'Replace its rows',
-  append: 'Add the rows',
-  upsert: 'Update rows with the same key',
-}
+const choices: readonly (readonly [CollisionStrategy | '', string])[] = [
+  ['', 'Choose another name'],
+  ['skip', 'Do nothing'],
+  ['overwrite', 'Replace its rows'],
+  ['append', 'Add the rows'],
+  ['upsert', 'Update rows with the same key'],
+]

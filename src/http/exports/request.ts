@@ -3,7 +3,7 @@ import { type SqlFormat, sqlFormats } from '../../contract/formats.ts'
 import { defaultLinkSeconds, maxLinkDownloads, maxLinkSeconds } from '../../contract/limits.ts'
 import { errors } from '../../errors.ts'
 import { oneSelect } from '../../sql/one-select.ts'
-import { filenameOf, parametersOf, wholeOf, withoutEmpty } from '../middleware/parameters.ts'
+import { filenameOf, isUuid, parametersOf, wholeOf, withoutEmpty } from '../middleware/parameters.ts'
 import { choiceInAnyCase, sqlOf } from '../query/request.ts'
 
 export type WantedExport = Readonly<{
@@ -29,8 +29,6 @@ export function readExport(request: FastifyRequest): WantedExport {
 
 export function readExportId({ params }: FastifyRequest): string {
   const { exportId } = params as { exportId: string }
-  if (!uuid.test(exportId)) throw errors.exportNotFound()
+  if (!isUuid(exportId)) throw errors.exportNotFound()
   return exportId.toLowerCase()
 }
-
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i

@@ -6,7 +6,7 @@ import { splitNames } from '../../contract/text/name-list.ts'
 import { errors } from '../../errors.ts'
 import type { ImportOptions, ImportSource } from '../../imports/import-record.ts'
 import { keyColumnsOf } from '../copy/load-options.ts'
-import { type Parameters, textOf, wholeOf, withoutEmpty } from '../middleware/parameters.ts'
+import { isUuid, type Parameters, textOf, wholeOf, withoutEmpty } from '../middleware/parameters.ts'
 
 /** An import as the client wants it. `file`: what was uploaded. */
 export function readImport(
@@ -107,11 +107,9 @@ function flag(given: Parameters, name: string, usual: boolean): boolean {
 
 export function readImportId({ params }: FastifyRequest): string {
   const { importId } = params as { importId: string }
-  if (!uuid.test(importId)) throw errors.importNotFound(importId)
+  if (!isUuid(importId)) throw errors.importNotFound(importId)
   return importId.toLowerCase()
 }
-
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
 export function readWait({ query }: FastifyRequest): number {
   const text = textOf(query as Parameters, 'wait')

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { isUuid } from './parameters.ts'
 
 /** The address of a request without secrets: only words that our routes contain; anything else could be a token. */
 export type UrlForLog = (request: FastifyRequest) => string
@@ -26,7 +27,7 @@ function fillIn(pattern: string, request: FastifyRequest): string {
   const { jobId = '' } = request.params as { jobId?: string }
   return pattern
     .replace(':name', () => accountOf(request) ?? ':name')
-    .replace(':jobId', () => (uuid.test(jobId) ? jobId : ':jobId'))
+    .replace(':jobId', () => (isUuid(jobId) ? jobId : ':jobId'))
 }
 
 function accountOf({ identification }: FastifyRequest): string | undefined {
@@ -40,5 +41,3 @@ function onlyKnown(text: string, separator: string, known: ReadonlySet<string>):
     .map((word) => (word === '' || known.has(word) ? word : '…'))
     .join(separator)
 }
-
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i

@@ -44,6 +44,8 @@ export function filenameOf(parameters: Parameters): string | undefined {
 
 export const maxFilenameLength = 255
 
+export const isUuid = (text: string) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)
+
 /** From a form or a query string as digits, from JSON also as a number. */
 export function wholeOf(parameters: Parameters, name: string, min: number, max: number): number | undefined {
   const value = parameters[name]
