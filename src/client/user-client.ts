@@ -8,6 +8,7 @@ import { keysOf } from './api/keys-api.ts'
 import { sessionsOf } from './api/session-api.ts'
 import { tablesOf } from './api/tables-api.ts'
 import { tilesOf } from './api/tiles-api.ts'
+import { uploadsOf } from './api/uploads-api.ts'
 import type { Numbers } from './exact-json.ts'
 import { basicOf } from './http/basic.ts'
 import { connect } from './http/connect.ts'
@@ -42,6 +43,7 @@ export function userClient(options: ClientOptions, transport: Transport) {
     keys: keysOf(connection, account),
     tables: tablesOf(connection, account),
     tiles: tilesOf(connection, account),
+    uploads: uploadsOf(connection, account),
     health: healthOf(connection),
     /** Whose key this is, and what is left of the quota. */
     me: () => sendForJson<MeDocument>(connection, 'whoAmI'),

@@ -4,15 +4,22 @@ import type { CollisionStrategy, ImportPrivacy } from '../../contract/import-nam
 import { randomId } from '../http/random-id.ts'
 import type { Call, Connection } from '../http/send.ts'
 import { sendForJson } from '../http/send-checked.ts'
-import type { Body, Progress } from '../http/transport.ts'
+import type { Body } from '../http/transport.ts'
 import { ImportError } from '../job-errors.ts'
 import { type Following, type Submitting, untilAnswered, type Waiting } from './jobs-api.ts'
+import {
+  isPartialFile,
+  type PartialFile,
+  type Resuming,
+  resumableFromBytes,
+  uploadResumably,
+} from './uploads-api.ts'
 
 /**
  * Where the rows come from: a file with its name, which tells its kind, one SELECT, another table, or an address that the
  * service fetches the file from, if its operator allows that.
  */
-export type ImportedFile = Readonly<{ file: Body; filename: string }>
+export type ImportedFile = Readonly<{ file: Body | PartialFile; filename: string }>
 export type ImportedRows =
   | Readonly<{ sql: string }>
   | Readonly<{ table_copy: string }>
@@ -39,25 +46,26 @@ export type ImportOptions = Readonly<{
   max_bad_rows?: number
 }>
 
-export type Importing = Waiting & Submitting & Readonly<{ onProgress?: (progress: Progress) => void }>
+export type Importing = Waiting &
+  Submitting &
+  Pick<Resuming, 'onProgress' | 'onCut'> &
+  Readonly<{
+    /** Files of more bytes are sent so that a cut upload goes on where it was, unless `idempotencyKey` is given: 64 MB. */
+    resumableFromBytes?: number
+  }>
 
 export function importsOf(connection: Connection, name: string) {
   const one = (importId: string) => ({ parameters: { name, importId } })
 
-  /** Answers when the file is stored. Sent with an idempotency key, so that a repeated request makes no second import. */
+  /**
+   * Answers when the file is stored. Sent with an idempotency key, so that a repeated request makes no second import; a large
+   * file by a resumable upload.
+   */
   const create = (
     source: ImportedFile | ImportedRows,
     options: ImportOptions = {},
-    { idempotencyKey = randomId(), signal, onProgress }: Importing = {},
-  ) => {
-    const call = callOf(source, options, { 'idempotency-key': idempotencyKey })
-    return sendForJson<QueuedImport>(connection, 'createImport', {
-      ...call,
-      parameters: { name },
-      signal,
-      onProgress,
-    })
-  }
+    sending: Importing = {},
+  ) => createImport(connection, name, source, options, sending)
 
   /** With `waitSeconds` the answer comes when the import has ended, or the time is over. */
   const read = (importId: string, { waitSeconds, signal }: Waiting & { waitSeconds?: number } = {}) =>
@@ -101,6 +109,29 @@ export function importsOf(connection: Connection, name: string) {
   return { create, read, list, cancel, finished, run }
 }
 
+async function createImport(
+  connection: Connection,
+  name: string,
+  source: ImportedFile | ImportedRows,
+  options: ImportOptions,
+  sending: Importing,
+): Promise<QueuedImport> {
+  const large = sending.idempotencyKey === undefined && largeFile(source, sending)
+  if (large) {
+    const metadata = { filename: large.filename, ...options }
+    const { importId } = await uploadResumably(connection, name, large.file, metadata, sending)
+    return { item_queue_id: importId!, success: true }
+  }
+  const { idempotencyKey = randomId(), signal, onProgress } = sending
+  const call = callOf(source, options, { 'idempotency-key': idempotencyKey })
+  return sendForJson<QueuedImport>(connection, 'createImport', {
+    ...call,
+    parameters: { name },
+    signal,
+    onProgress,
+  })
+}
+
 function callOf(
   source: ImportedFile | ImportedRows,
   options: ImportOptions,
@@ -108,7 +139,19 @@ function callOf(
 ): Call {
   if (!('file' in source)) return { json: { ...source, ...options }, headers }
   const query: ImportQuery = { filename: source.filename, ...options }
-  return { query, headers: { ...headers, 'content-type': 'application/octet-stream' }, upload: source.file }
+  const { file } = source
+  const upload = isPartialFile(file) && !(file instanceof Blob) ? file.slice(0, file.size) : (file as Body)
+  return { query, headers: { ...headers, 'content-type': 'application/octet-stream' }, upload }
+}
+
+type LargeFile = Readonly<{ file: PartialFile; filename: string }>
+
+function largeFile(
+  source: ImportedFile | ImportedRows,
+  { resumableFromBytes: from = resumableFromBytes }: Importing,
+): LargeFile | undefined {
+  if (!('file' in source) || !isPartialFile(source.file) || source.file.size <= from) return undefined
+  return { file: source.file, filename: source.filename }
 }
 
 /** What goes beside a file. */
