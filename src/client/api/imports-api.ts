@@ -8,11 +8,12 @@ import type { Body } from '../http/transport.ts'
 import { ImportError } from '../job-errors.ts'
 import { type Following, type Submitting, untilAnswered, type Waiting } from './jobs-api.ts'
 import {
-  isPartialFile,
+  isLarge,
+  type LargeFrom,
   type PartialFile,
   type Resuming,
-  resumableFromBytes,
   uploadResumably,
+  wholeFile,
 } from './uploads-api.ts'
 
 /**
@@ -49,10 +50,8 @@ export type ImportOptions = Readonly<{
 export type Importing = Waiting &
   Submitting &
   Pick<Resuming, 'onProgress' | 'onCut'> &
-  Readonly<{
-    /** Files of more bytes are sent so that a cut upload goes on where it was, unless `idempotencyKey` is given: 64 MB. */
-    resumableFromBytes?: number
-  }>
+  /** Unless `idempotencyKey` is given. */
+  LargeFrom
 
 export function importsOf(connection: Connection, name: string) {
   const one = (importId: string) => ({ parameters: { name, importId } })
@@ -116,10 +115,9 @@ async function createImport(
   options: ImportOptions,
   sending: Importing,
 ): Promise<QueuedImport> {
-  const large = sending.idempotencyKey === undefined && largeFile(source, sending)
-  if (large) {
-    const metadata = { filename: large.filename, ...options }
-    const { importId } = await uploadResumably(connection, name, large.file, metadata, sending)
+  if (sending.idempotencyKey === undefined && 'file' in source && isLarge(source.file, sending)) {
+    const metadata = { filename: source.filename, ...options }
+    const { importId } = await uploadResumably(connection, name, source.file, metadata, sending)
     return { item_queue_id: importId!, success: true }
   }
   const { idempotencyKey = randomId(), signal, onProgress } = sending
@@ -139,19 +137,8 @@ function callOf(
 ): Call {
   if (!('file' in source)) return { json: { ...source, ...options }, headers }
   const query: ImportQuery = { filename: source.filename, ...options }
-  const { file } = source
-  const upload = isPartialFile(file) && !(file instanceof Blob) ? file.slice(0, file.size) : (file as Body)
+  const upload = wholeFile(source.file)
   return { query, headers: { ...headers, 'content-type': 'application/octet-stream' }, upload }
-}
-
-type LargeFile = Readonly<{ file: PartialFile; filename: string }>
-
-function largeFile(
-  source: ImportedFile | ImportedRows,
-  { resumableFromBytes: from = resumableFromBytes }: Importing,
-): LargeFile | undefined {
-  if (!('file' in source) || !isPartialFile(source.file) || source.file.size <= from) return undefined
-  return { file: source.file, filename: source.filename }
 }
 
 /** What goes beside a file. */

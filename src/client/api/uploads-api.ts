@@ -1,9 +1,11 @@
 import type { CopyAnswer } from '../../contract/documents.ts'
+import type { ContentEncoding } from '../../contract/formats.ts'
 import type { OperationId } from '../../contract/operations.ts'
 import { CartageError } from '../cartage-error.ts'
 import { isPassing, pause, waitBeforeReconnect } from '../http/retry.ts'
 import { type Call, type Connection, readText, send } from '../http/send.ts'
 import type { Body, HttpResponse, Progress } from '../http/transport.ts'
+import { type CopySql, type LoadParameters, loadQuery, sqlOf } from './copy-upload.ts'
 
 /** A file of which any part can be sent: a Blob or File, or one that is read where it is. */
 export type PartialFile = Readonly<{ size: number; slice: (start: number, end: number) => Body }>
@@ -25,11 +27,40 @@ export type UploadMetadata = Readonly<Record<string, string | number | boolean |
 /** What an upload has become: the id of its import, or the answer of its copyfrom. */
 export type Finished = Readonly<{ importId?: string; answer?: CopyAnswer }>
 
-export const isPartialFile = (file: unknown): file is PartialFile =>
-  typeof file === 'object' && file !== null && 'size' in file && 'slice' in file
+export type LargeFrom = Readonly<{
+  /** Files of more bytes are sent so that a cut upload goes on where it was: 64 MB unless told. */
+  resumableFromBytes?: number
+}>
 
-/** Uploads from this size on are resumable. */
-export const resumableFromBytes = 64 * 1024 * 1024
+export const defaultResumableFromBytes = 64 * 1024 * 1024
+
+const isPartialFile = (file: Body | PartialFile): file is PartialFile =>
+  typeof file === 'object' && 'size' in file && 'slice' in file
+
+export const isLarge = (
+  file: Body | PartialFile,
+  { resumableFromBytes = defaultResumableFromBytes }: LargeFrom,
+): file is PartialFile => isPartialFile(file) && file.size > resumableFromBytes
+
+/** For one request. */
+export const wholeFile = (file: Body | PartialFile): Body =>
+  isPartialFile(file) && !(file instanceof Blob) ? file.slice(0, file.size) : (file as Body)
+
+/** Metadata stand in a header, of which servers take some 16 KB. */
+export const isShort = (sql: CopySql) => encoded({ q: sqlOf(sql) }).length < 12_000
+
+/** Loads rows with COPY by a resumable upload. */
+export async function copyResumably(
+  connection: Connection,
+  name: string,
+  sql: CopySql,
+  file: PartialFile,
+  options: Resuming & LoadParameters & Readonly<{ contentEncoding?: ContentEncoding }>,
+): Promise<CopyAnswer> {
+  const encoding = options.contentEncoding && { data_encoding: options.contentEncoding }
+  const metadata = { kind: 'copyfrom', q: sqlOf(sql), ...encoding, ...loadQuery(options) }
+  return (await uploadResumably(connection, name, file, metadata, options)).answer!
+}
 
 /**
  * Uploads a file in pieces. After a cut it goes on where it was. Stopped by the signal, nothing of it stays.

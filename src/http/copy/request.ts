@@ -96,8 +96,9 @@ function uploadOf(
 export function readStoredLoad(parameters: Parameters) {
   if (Object.hasOwn(parameters, 'sql_bytes'))
     throw errors.badRequest('sql_bytes does not go with an upload: the SQL must be in q')
+  refuseParams(parameters)
   return {
-    statement: readStatement(parameters, 'from'),
+    statement: accept(parseLoad(textOf(parameters, 'q') ?? '')),
     options: readLoadOptions(parameters),
     encoding: readContentEncoding(textOf(parameters, 'data_encoding'), 'data_encoding'),
   }
