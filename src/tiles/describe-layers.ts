@@ -3,7 +3,7 @@ import type { AbortLike } from '../postgres/pools/interruption.ts'
 import type { Session } from '../postgres/session.ts'
 import { sqlstateOf } from '../postgres/sqlstate.ts'
 import type { Layer } from './tile-layer.ts'
-import { boundsSql } from './tile-sql.ts'
+import { boundsSql, tableOf } from './tile-sql.ts'
 import type { LayersRequest, Tiles } from './tiles.ts'
 
 /** In degrees: west, south, east, north. */
@@ -32,7 +32,7 @@ async function boundsOf(session: Session, layer: Layer): Promise<Bounds | null> 
   await session.query('begin isolation level repeatable read read only')
   await session.query(`set local statement_timeout = ${longestMs}`)
   try {
-    const { rows } = await session.query<Box>(boundsSql(layer))
+    const { rows } = await session.query<Box>(boundsSql({ ...layer, from: tableOf(layer) }))
     return inDegrees(rows[0]!)
   } catch (error) {
     if (!/^[0-9A-Z]{5}$/.test(sqlstateOf(error) ?? '')) throw error
