@@ -85,7 +85,7 @@ export async function sendAll(
   session: Session,
   statements: readonly string[],
 ): Promise<readonly QueryResult[]> {
-  return (await session.query(statements.join(';\n'))) as unknown as readonly QueryResult[]
+  return [(await session.query(statements.join(';\n'))) as QueryResult | QueryResult[]].flat()
 }
 
 type LayerPart = Readonly<{ tile: Buffer; kept: number | null }>

@@ -139,7 +139,10 @@ function shown(column: string, kind: Property['kind']): string {
 }
 
 /** Also excludes empty geometries, and those with coordinates that are infinite or not numbers. */
-function isInTile({ layer, place, grid }: TileContent, t: string): string {
+export function isInTile(
+  { layer, place, grid }: Pick<TileContent, 'layer' | 'place' | 'grid'>,
+  t: string,
+): string {
   const { geometry } = layer
   const margin = grid.buffer / grid.extent
   const g = `${t}.${quoteName(geometry.name)}`
