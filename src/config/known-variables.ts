@@ -226,6 +226,9 @@ export const variables = {
   rateLimitImports: rate('CARTAGE_RATE_LIMIT_IMPORTS', 'requests of one user that begin or cancel imports'),
   rateLimitTables: rate('CARTAGE_RATE_LIMIT_TABLES', 'requests of one user to viz, datasets and me'),
   rateLimitTile: rate('CARTAGE_RATE_LIMIT_TILE', 'requests of one user for vector tiles'),
+  rateLimitMap: rate('CARTAGE_RATE_LIMIT_MAP', 'requests of one user that instantiate maps'),
+  rateLimitNamed: rate('CARTAGE_RATE_LIMIT_NAMED', 'requests of one user that manage named maps'),
+  rateLimitDataview: rate('CARTAGE_RATE_LIMIT_DATAVIEW', 'requests of one user for dataviews and attributes'),
   rateLimitWrongTokens: rate(
     'CARTAGE_RATE_LIMIT_WRONG_TOKENS',
     'wrong tokens of one address (IPv6: of its /64), per process',

@@ -2,7 +2,7 @@ import type { Principal } from '../../auth/account.ts'
 import { errors } from '../../errors.ts'
 import { checkOwnership } from '../../imports/check-rights.ts'
 import { checkUrl } from '../../imports/download/download-file.ts'
-import { fileKinds, kindByName } from '../../imports/files/file-kinds.ts'
+import { isColumnKind, kindByName } from '../../imports/files/file-kinds.ts'
 import type { ImportOptions, ImportSource } from '../../imports/import-record.ts'
 import { wantedTable } from '../../imports/wanted-table.ts'
 import type { Parameters } from '../middleware/parameters.ts'
@@ -32,12 +32,12 @@ function checkSource({ config }: Services, url: string): void {
   }
 }
 
-/** Kinds that need GDAL and its sandbox, where they are not. */
+/** Kinds that need GDAL or a sandbox, where they are not. */
 async function refuseUnreadable({ imports }: Services, name: string): Promise<void> {
   const kind = kindByName(name.replace(/\.gz$/i, ''))
-  if (kind === undefined || fileKinds[kind].driver === undefined) return
+  if (kind === undefined || kind === 'csv') return
   const converter = await imports.converter()
-  if ('missing' in converter)
+  if ('missing' in converter && !(isColumnKind(kind) && converter.sandbox))
     throw errors.importsDisabled(
       `Imports of .${kind} files are not possible, as ${converter.missing}: they are`,
     )
