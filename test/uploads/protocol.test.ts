@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { mkdtemp, readFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
+import { promisify } from 'node:util'
 import { setupImports } from '../support/imports/import-api.ts'
 import { codeOf, encoded, uploadApi } from '../support/imports/upload-api.ts'
 import { eventually } from '../support/service/setup.ts'
@@ -169,4 +174,17 @@ test('a POST with X-HTTP-Method-Override does what PATCH and DELETE do', async (
   assert.equal(await api.offsetOf(at), 5)
   assert.equal((await send('DELETE', {})).status, 204)
   assert.equal((await api.head(at)).status, 404)
+})
+
+test('the example of the guide runs as pasted', async (t) => {
+  const { user, wait } = await setupImports(t)
+  const page = await readFile(new URL('../../docs/guide/imports.md', import.meta.url), 'utf8')
+  const example = [...page.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].find(([, code]) =>
+    code!.includes('v4/uploads'),
+  )
+  const env = { ...process.env, BASE: user.base, KEY: user.masterToken }
+  const cwd = await mkdtemp(join(tmpdir(), 'docs-'))
+  const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', example![1]!], { cwd, env })
+  const id = /^location: .*imports\/(\S+)/im.exec(stdout)![1]!
+  assert.deepEqual([(await wait(id)).table_name, (await wait(id)).progress.rows], ['towns', 2])
 })

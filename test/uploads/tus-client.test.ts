@@ -3,7 +3,8 @@ import { test } from 'node:test'
 import { Upload, type UploadOptions } from 'tus-js-client'
 import { cuttingNetwork } from '../support/http/cutting-network.ts'
 import { setupImports } from '../support/imports/import-api.ts'
-import { basic, type TestUser } from '../support/service/setup.ts'
+import { receivedOf } from '../support/imports/upload-api.ts'
+import { basic, eventually, type TestUser } from '../support/service/setup.ts'
 
 /** Uploads with the reference client of the protocol. Answers the last headers and bodies. */
 function send(user: TestUser, endpoint: string, file: Buffer, options: Partial<UploadOptions>) {
@@ -69,7 +70,7 @@ test('tus-js-client uploads in pieces, cut in the midst of them, and gets the an
 })
 
 test('tus-js-client goes on with an upload of an earlier run, and terminates one', async (t) => {
-  const { user, wait } = await setupImports(t)
+  const { user, wait, service } = await setupImports(t)
   const endpoint = `${user.base}/api/v4/uploads`
   const network = await cuttingNetwork(t, user.base, 400_000, 1)
   let path = ''
@@ -82,6 +83,8 @@ test('tus-js-client goes on with an upload of an earlier run, and terminates one
   })
   await assert.rejects(broken)
   const here = new URL(path, endpoint).href
+  // The service may see the cut later.
+  await eventually(async () => assert.ok((await receivedOf(service, here)) > 0))
   let first = -1
   const { location } = await send(user, endpoint, file, {
     uploadUrl: here,
