@@ -113,6 +113,16 @@ export type RejectedRow = Readonly<{
   text: string
 }>
 
+/** Rejected rows of one table that follow each other in the list, and what makes a file of them. */
+export type RejectedSection = Readonly<{
+  table: string
+  rows: number
+  /** Of CSV: the line above them. Empty if the file has none. */
+  header?: string
+  /** Of other kinds: their text is that of COPY, of these columns. */
+  columns?: readonly string[]
+}>
+
 /** A table as the classic "visualization" of it. */
 export type TableDocument = Readonly<{
   id: string
@@ -307,9 +317,11 @@ export type ImportDocument = Readonly<{
     tables_done: number
     tables_total: number
   }>
-  /** With `on_error=skip`, if rows were left out. The first 100 are listed. */
+  /** With `on_error=skip`, if rows were left out. The first 100 are listed, or all with `rejects=all`. */
   rejected_rows?: number
   rejected?: readonly RejectedRow[]
+  /** With `rejects=all`. */
+  rejected_sections?: readonly RejectedSection[]
   /** In a final state. */
   success?: boolean
 }>

@@ -1,5 +1,5 @@
 import type { ImportDocument } from '../../contract/documents.ts'
-import type { onErrors } from '../../contract/formats.ts'
+import type { onErrors, rejectLists } from '../../contract/formats.ts'
 import type { CollisionStrategy, ImportPrivacy } from '../../contract/import-names.ts'
 import { randomId } from '../http/random-id.ts'
 import type { Call, Connection } from '../http/send.ts'
@@ -45,6 +45,8 @@ export type ImportOptions = Readonly<{
   /** `skip`: rows that PostgreSQL refuses are left out, up to `max_bad_rows`. */
   on_error?: (typeof onErrors)[number]
   max_bad_rows?: number
+  /** `all`: every one is listed, with its whole text. */
+  rejects?: (typeof rejectLists)[number]
 }>
 
 export type Importing = Waiting &
