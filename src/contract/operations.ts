@@ -9,6 +9,7 @@ export const operations = {
   readJob: ['GET', '/user/{name}/api/v2/sql/job/{jobId}'],
   updateJob: ['PUT', '/user/{name}/api/v2/sql/job/{jobId}'],
   cancelJob: ['DELETE', '/user/{name}/api/v2/sql/job/{jobId}'],
+  listJobs: ['GET', '/user/{name}/api/v4/jobs'],
   createJobByV4: ['POST', '/user/{name}/api/v4/jobs'],
   readJobByV4: ['GET', '/user/{name}/api/v4/jobs/{jobId}'],
   updateJobByV4: ['PUT', '/user/{name}/api/v4/jobs/{jobId}'],
