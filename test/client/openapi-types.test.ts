@@ -128,6 +128,10 @@ const others = [
   'openSession',
   'deleteExport',
   'deleteTable',
+  'createUpload',
+  'readUpload',
+  'appendToUpload',
+  'deleteUpload',
 ]
 
 test('an answer has the members and kinds of values that the types of the client say, by the OpenAPI document', async (t) => {
