@@ -306,6 +306,8 @@ export type ImportWarnings = Readonly<{
   closed_rings?: readonly string[]
   /** Columns with nanoseconds, of which PostgreSQL keeps microseconds. */
   rounded_times?: readonly string[]
+  /** Columns with numbers of more than 15 digits, of which GDAL keeps 15. */
+  rounded_numbers?: readonly string[]
 }>
 
 /** A file that became tables, or becomes. */
