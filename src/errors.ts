@@ -362,6 +362,11 @@ export const errors = {
   clientEncodingFixed: () =>
     raise('client-encoding-fixed', 'invalid', 'client_encoding must stay UTF8: answers are always UTF-8'),
 
+  // maps
+  mapInvalid: (text: string) => raise('map-invalid', 'invalid', text),
+  mapUnknown: (id: string) =>
+    raise('map-unknown', 'invalid', `Invalid or nonexistent map configuration token '${id}'`),
+
   // tiles
   tilesBusy: (retryAfterSeconds: number) =>
     raise('tiles-busy', 'limited', 'You are over the limits: too many tiles are being made at once', {

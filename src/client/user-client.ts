@@ -5,6 +5,7 @@ import { healthOf } from './api/health-api.ts'
 import { importsOf } from './api/imports-api.ts'
 import { jobsOf } from './api/jobs-api.ts'
 import { keysOf } from './api/keys-api.ts'
+import { mapsOf } from './api/maps-api.ts'
 import { sessionsOf } from './api/session-api.ts'
 import { tablesOf } from './api/tables-api.ts'
 import { tilesOf } from './api/tiles-api.ts'
@@ -40,6 +41,7 @@ export function userClient(options: ClientOptions, transport: Transport) {
     imports: importsOf(connection, account),
     jobs: jobsOf(connection, account),
     keys: keysOf(connection, account),
+    maps: mapsOf(connection, account),
     tables: tablesOf(connection, account),
     tiles: tilesOf(connection, account),
     health: healthOf(connection),

@@ -226,6 +226,9 @@ export const variables = {
   rateLimitImports: rate('CARTAGE_RATE_LIMIT_IMPORTS', 'requests of one user that begin or cancel imports'),
   rateLimitTables: rate('CARTAGE_RATE_LIMIT_TABLES', 'requests of one user to viz, datasets and me'),
   rateLimitTile: rate('CARTAGE_RATE_LIMIT_TILE', 'requests of one user for vector tiles'),
+  rateLimitMap: rate('CARTAGE_RATE_LIMIT_MAP', 'requests of one user that instantiate maps'),
+  rateLimitNamed: rate('CARTAGE_RATE_LIMIT_NAMED', 'requests of one user that manage named maps'),
+  rateLimitDataview: rate('CARTAGE_RATE_LIMIT_DATAVIEW', 'requests of one user for dataviews and attributes'),
   rateLimitWrongTokens: rate(
     'CARTAGE_RATE_LIMIT_WRONG_TOKENS',
     'wrong tokens of one address (IPv6: of its /64), per process',
@@ -351,6 +354,7 @@ export const variables = {
     'unfinished imports of one user; more are answered with 429',
     1,
   ),
+  importsPerUser: count('CARTAGE_IMPORTS_PER_USER', 1, 'running imports of one user', 1),
   importsPerWorker: count('CARTAGE_IMPORTS_PER_WORKER', 2, 'running imports of one process', 1),
   importTimeoutMs: milliseconds(
     'CARTAGE_IMPORT_TIMEOUT_MS',

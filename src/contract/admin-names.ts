@@ -30,6 +30,9 @@ export const endpointGroups = [
   'tables',
   'imports',
   'tile',
+  'map',
+  'named',
+  'dataview',
 ] as const
 export type EndpointGroup = (typeof endpointGroups)[number]
 

@@ -234,6 +234,30 @@ export type TileJson = Readonly<{
   maxzoom: number
 }>
 
+/** TileJSON 2.2.0, as in the answer to an instantiation. */
+export type VectorTileJson = Readonly<{
+  vector?: Readonly<{ tilejson: '2.2.0'; tiles: readonly string[]; minzoom: number; maxzoom: number }>
+}>
+
+/** A map that was instantiated. */
+export type LayergroupDocument = Readonly<{
+  layergroupid: string
+  last_updated: string
+  metadata: Readonly<{
+    layers: readonly Readonly<{
+      type: string
+      id: string
+      meta: Readonly<Record<string, unknown>>
+      tilejson?: VectorTileJson
+    }>[]
+    dataviews: Readonly<Record<string, unknown>>
+    analyses: readonly Readonly<Record<string, unknown>>[]
+    tilejson: VectorTileJson
+    url: Readonly<Record<string, unknown>>
+  }>
+  cdn_url: Readonly<{ http: string; https: string }>
+}>
+
 /** What a person should know of an import. */
 export type ImportWarnings = Readonly<{
   renamed?: readonly string[]
@@ -245,6 +269,8 @@ export type ImportWarnings = Readonly<{
   missing_columns?: readonly string[]
   /** Tables with rings that the file leaves open. */
   closed_rings?: readonly string[]
+  /** Columns with nanoseconds, of which PostgreSQL keeps microseconds. */
+  rounded_times?: readonly string[]
 }>
 
 /** A file that became tables, or becomes. */

@@ -95,6 +95,9 @@ export const errorCodes = [
   'row-too-large',
   'client-left',
   'client-encoding-fixed',
+  // maps
+  'map-invalid',
+  'map-unknown',
   // tiles
   'tiles-busy',
   'tile-too-large',

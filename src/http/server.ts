@@ -14,6 +14,7 @@ import { homeRoutes } from './home/routes.ts'
 import { importsRoutes } from './imports/routes.ts'
 import { jobsRoutes } from './jobs/routes.ts'
 import { keysRoutes } from './keys/routes.ts'
+import { mapsRoutes } from './maps/routes.ts'
 import { meRoutes } from './me/routes.ts'
 import { acceptBodies } from './middleware/body/body.ts'
 import { limitBodies } from './middleware/body/body-budget.ts'
@@ -86,6 +87,7 @@ async function accountRoutes(app: FastifyInstance, services: Services): Promise<
   await add(app, datasetsRoutes, services)
   await add(app, tilesRoutes, services)
   await add(app, tileSourceRoutes, services)
+  await add(app, mapsRoutes, services)
 }
 
 type Routes = (app: FastifyInstance, services: Services) => Promise<void>
@@ -138,6 +140,8 @@ function createApp({ config, log }: Services): FastifyInstance {
     http: {
       headersTimeout: config.requestTimeoutMs,
       connectionsCheckingInterval: 5_000,
+      // The config of a map may be in the address.
+      maxHeaderSize: 80 * 1024,
       IncomingMessage: UndrainedRequest,
       ServerResponse: OneWriteResponse,
     },

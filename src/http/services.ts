@@ -8,6 +8,7 @@ import type { JobQueue } from '../jobs/job-queue.ts'
 import type { JobWaiter } from '../jobs/job-waiter.ts'
 import type { PerUserMutex } from '../keys/per-user-mutex.ts'
 import type { Log } from '../log/log.ts'
+import type { Maps } from '../maps/maps.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { Databases } from '../postgres/databases.ts'
 import type { Queries } from '../query/answer-query.ts'
@@ -30,6 +31,7 @@ export type Services = Readonly<{
   queries: Queries
   sessions: Sessions
   tiles: Tiles
+  maps: Maps
   jobQueue: JobQueue
   jobWaiter: JobWaiter
   /** Changes to the keys of one user run one after the other. */

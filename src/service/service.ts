@@ -24,6 +24,7 @@ import { queueStats } from '../jobs/queue-store.ts'
 import { createPerUserMutex } from '../keys/per-user-mutex.ts'
 import { repairKeys } from '../keys/repair-keys.ts'
 import type { Log } from '../log/log.ts'
+import { Maps } from '../maps/maps.ts'
 import { createMetrics, type Metrics } from '../metrics/metrics.ts'
 import { connectionStats, type Databases } from '../postgres/databases.ts'
 import { lookAtAutovacuum } from '../postgres/guard/autovacuum-look.ts'
@@ -186,6 +187,7 @@ function buildShared(config: Config, installation: Installation) {
   const metrics = watchedMetrics(databases)
   const knownTokens = new KnownTokens(databases.control, secrets)
   const copies = openCopies(config, databases)
+  const tiles = new Tiles(config, databases)
   return {
     config,
     log,
@@ -195,7 +197,8 @@ function buildShared(config: Config, installation: Installation) {
     metrics,
     queries: openQueries(config, databases, log),
     copies,
-    tiles: new Tiles(config, databases),
+    tiles,
+    maps: new Maps(config, databases, tiles),
     imports: new Imports(config, databases, copies.quotas, log),
     jobQueue: new JobQueue(databases.control, config),
     jobWaiter: new JobWaiter(databases.control, log),

@@ -3,7 +3,7 @@ import type { AbortLike } from '../postgres/pools/interruption.ts'
 import type { Session } from '../postgres/session.ts'
 import { sqlstateOf } from '../postgres/sqlstate.ts'
 import type { Layer } from './tile-layer.ts'
-import { boundsSql } from './tile-sql.ts'
+import { boundsSql, tableOf } from './tile-sql.ts'
 import type { LayersRequest, Tiles } from './tiles.ts'
 
 /** In degrees: west, south, east, north. */
@@ -19,7 +19,7 @@ export async function describeLayers(
   const layers = await tiles.lookUp(principal, request, gone, true)
   const boxes = await tiles.run(principal, gone, async (session) => {
     const found: (Bounds | null)[] = []
-    for (const layer of layers) found.push(await boundsOf(session, layer))
+    for (const layer of layers) found.push(await boundsOf(session, { ...layer, from: tableOf(layer) }))
     return found
   })
   return { layers, bounds: around(boxes) }
@@ -28,7 +28,10 @@ export async function describeLayers(
 type Box = Record<'west' | 'south' | 'east' | 'north', number | null>
 
 /** The bounds are a help: without them a client begins with the world. The tile tells what is wrong with the table. */
-async function boundsOf(session: Session, layer: Layer): Promise<Bounds | null> {
+export async function boundsOf(
+  session: Session,
+  layer: Parameters<typeof boundsSql>[0],
+): Promise<Bounds | null> {
   await session.query('begin isolation level repeatable read read only')
   await session.query(`set local statement_timeout = ${longestMs}`)
   try {

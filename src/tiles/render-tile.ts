@@ -5,7 +5,15 @@ import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import { isCancel, toClientError, type WireError } from '../postgres/wire/wire-error.ts'
 import { type TimeLimit, wholeTimeout } from '../statements/time-limits.ts'
 import { type Layer, type LayerRow, layerSql, type Property, readFoundLayer } from './tile-layer.ts'
-import { arePointsSql, type TileContent, type TilePlace, tileSql, truncatedTileSql } from './tile-sql.ts'
+import {
+  arePointsSql,
+  type TileContent,
+  type TilePlace,
+  tableGrid,
+  tableOf,
+  tileSql,
+  truncatedTileSql,
+} from './tile-sql.ts'
 
 export type LayerRequest = Readonly<{
   layer: Layer
@@ -16,13 +24,14 @@ export type LayerRequest = Readonly<{
 
 export type TileLimits = Readonly<{ maxFeatures: number; maxBytes: number }>
 
-export type RenderedTile = Readonly<{
+export type DrawnTile = Readonly<{
   bytes: Buffer
   /** The layers that had too many features, with the number of those shown. */
   truncated: readonly Readonly<{ name: string; kept: number }>[]
-  /** The layers as the tile's own snapshot sees them. */
-  layers: readonly Layer[]
 }>
+
+/** `layers`: as the tile's own snapshot sees them. */
+export type RenderedTile = DrawnTile & Readonly<{ layers: readonly Layer[] }>
 
 /**
  * Makes a tile in one snapshot, which cannot write, with one message. Leaves the transaction open: the session is cleaned after
@@ -34,7 +43,13 @@ export async function renderTile(
   place: TilePlace,
   limits: TileLimits,
 ): Promise<RenderedTile> {
-  const contents = requests.map((request) => ({ ...request, ...limits, place }))
+  const contents = requests.map((request) => ({
+    ...request,
+    ...limits,
+    layer: { ...request.layer, from: tableOf(request.layer) },
+    place,
+    grid: tableGrid,
+  }))
   const [, ...results] = await sendAll(session, [
     'begin isolation level repeatable read read only',
     ...contents.map(tileSql),
@@ -45,24 +60,36 @@ export async function renderTile(
   const layers = requests.map(({ layer }, at) =>
     readFoundLayer(layer, layer, rows[requests.length + at] as LayerRow),
   )
+  return { ...(await finishTile(session, contents, rows as TileRow[], limits.maxBytes)), layers }
+}
+
+/** Joins the layers of a tile. `rows`: what `tileSql` has answered for each. */
+export async function finishTile(
+  session: Session,
+  contents: readonly TileContent[],
+  rows: readonly TileRow[],
+  maxBytes: number,
+): Promise<DrawnTile> {
   const parts: LayerPart[] = []
-  for (const [at, content] of contents.entries())
-    parts.push(await partOf(session, content, rows[at] as TileRow))
+  for (const [at, content] of contents.entries()) parts.push(await partOf(session, content, rows[at]!))
   const bytes = Buffer.concat(parts.map(({ tile }) => tile))
-  if (bytes.length > limits.maxBytes) throw errors.tileTooLarge(limits.maxBytes)
+  if (bytes.length > maxBytes) throw errors.tileTooLarge(maxBytes)
   const truncated = parts.flatMap(({ kept }, at) =>
-    kept === null ? [] : [{ name: requests[at]!.name, kept }],
+    kept === null ? [] : [{ name: contents[at]!.name, kept }],
   )
-  return { bytes, truncated, layers }
+  return { bytes, truncated }
 }
 
 /** One message, one answer for each statement. */
-async function sendAll(session: Session, statements: readonly string[]): Promise<readonly QueryResult[]> {
-  return (await session.query(statements.join(';\n'))) as unknown as readonly QueryResult[]
+export async function sendAll(
+  session: Session,
+  statements: readonly string[],
+): Promise<readonly QueryResult[]> {
+  return [(await session.query(statements.join(';\n'))) as QueryResult | QueryResult[]].flat()
 }
 
 type LayerPart = Readonly<{ tile: Buffer; kept: number | null }>
-type TileRow = { found: string; bytes: number | null; tile: Buffer | null }
+export type TileRow = { found: string; bytes: number | null; tile: Buffer | null }
 
 async function partOf(session: Session, content: TileContent, whole: TileRow): Promise<LayerPart> {
   const { maxFeatures, maxBytes } = content

@@ -3,16 +3,32 @@ import type { Geometry, Layer, Property } from './tile-layer.ts'
 
 export type TilePlace = Readonly<{ z: number; x: number; y: number }>
 
+/** Rows that can be drawn. `from`: what they are selected from, as SQL. */
+export type DrawnLayer = Pick<Layer, 'kind' | 'geometry' | 'hasId'> & Readonly<{ from: string }>
+
+/** How fine a tile is. */
+export type TileGrid = Readonly<{
+  extent: number
+  /** Of the extent, on each side. */
+  buffer: number
+  /** Shapes are simplified to one of so many parts of the tile; null: not at all. */
+  simplifiedCells: number | null
+}>
+
 /** What a tile shows of a layer. */
 export type TileContent = Readonly<{
-  layer: Layer
+  layer: DrawnLayer
   /** Of the layer in the tile. */
   name: string
   properties: readonly Property[]
   place: TilePlace
+  grid: TileGrid
   maxFeatures: number
   maxBytes: number
 }>
+
+/** Of the tiles of tables. */
+export const tableGrid: TileGrid = { extent: 4096, buffer: 64, simplifiedCells: 2048 }
 
 /**
  * The SQL of vector tiles. Names are quoted, and nothing else comes from a caller. On a tenant's session a bare
@@ -27,7 +43,7 @@ export function tileSql(content: TileContent): string {
   const { layer, maxFeatures } = content
   return aggregated(
     content,
-    `select ${columnsOf(content, 't')} from ${tableOf(layer)} as t where ${isInTile(content, 't')} limit ${maxFeatures + 1}`,
+    `select ${columnsOf(content, 't')} from ${layer.from} as t where ${isInTile(content, 't')} limit ${maxFeatures + 1}`,
     maxFeatures,
   )
 }
@@ -36,7 +52,7 @@ export function tileSql(content: TileContent): string {
 export function arePointsSql({ layer, ...content }: TileContent): string {
   const g = `t.${quoteName(layer.geometry.name)}`
   return `select pg_catalog.max(postgis.st_dimension(s.g)) operator(pg_catalog.=) 0 as are_points
-from (select ${g} as g from ${tableOf(layer)} as t where ${isInTile({ layer, ...content }, 't')} limit 1000) as s`
+from (select ${g} as g from ${layer.from} as t where ${isInTile({ layer, ...content }, 't')} limit 1000) as s`
 }
 
 /** Of shapes, the largest by their bounding boxes. Of points, one for each cell. Answers like `tileSql`. */
@@ -46,6 +62,7 @@ export const truncatedTileSql = (content: TileContent, isPoints: boolean) =>
 /** In one pass: to keep the rows of a tile and count them first takes half as long again. */
 function aggregated(content: TileContent, rows: string, mostFeatures: number): string {
   const { layer, properties, place, maxBytes } = content
+  const { extent, buffer } = content.grid
   const g = geometryName(content)
   const columns = [
     `postgis.st_asmvtgeom(${simplified(content, `s.${g}`)}, ${envelope(place)}, ${extent}, ${buffer}, true) as ${g}`,
@@ -61,8 +78,9 @@ function aggregated(content: TileContent, rows: string, mostFeatures: number): s
 from made as m`
 }
 
-function simplified({ layer, place }: TileContent, g: string): string {
-  if (isPointType(layer.geometry.type)) return g
+function simplified({ layer, place, grid }: TileContent, g: string): string {
+  const { simplifiedCells } = grid
+  if (isPointType(layer.geometry.type) || simplifiedCells === null) return g
   return `case when ${isSmall(g)} then ${g} else postgis.st_simplify(${g}, ${sizeOf(place) / simplifiedCells}, true) end`
 }
 
@@ -72,7 +90,7 @@ const isSmall = (g: string) => `pg_catalog.pg_column_size(${g}) operator(pg_cata
 function largest(content: TileContent): string {
   const g = `t.${quoteName(content.layer.geometry.name)}`
   const size = `greatest(postgis.st_xmax(${g}) operator(pg_catalog.-) postgis.st_xmin(${g}), postgis.st_ymax(${g}) operator(pg_catalog.-) postgis.st_ymin(${g}))`
-  return `select ${columnsOf(content, 't')} from ${tableOf(content.layer)} as t where ${isInTile(content, 't')}
+  return `select ${columnsOf(content, 't')} from ${content.layer.from} as t where ${isInTile(content, 't')}
   order by ${size} desc limit ${content.maxFeatures}`
 }
 
@@ -82,7 +100,7 @@ function pointInEachCell(content: TileContent): string {
   const cell = sizeOf(place) / Math.max(1, Math.floor(Math.sqrt(maxFeatures)))
   const g = inMercator(layer.geometry, 't')
   const cells = `pg_catalog.floor(postgis.st_xmin(${g}) operator(pg_catalog./) ${cell}), pg_catalog.floor(postgis.st_ymin(${g}) operator(pg_catalog./) ${cell})`
-  const inTile = `from ${tableOf(layer)} as t where ${isInTile(content, 't')}`
+  const inTile = `from ${layer.from} as t where ${isInTile(content, 't')}`
   const columns = columnsOf(content, 't')
   if (layer.kind !== 'r' && layer.kind !== 'm')
     return `select distinct on (${cells}) ${columns} ${inTile} limit ${maxFeatures}`
@@ -121,15 +139,19 @@ function shown(column: string, kind: Property['kind']): string {
 }
 
 /** Also excludes empty geometries, and those with coordinates that are infinite or not numbers. */
-function isInTile({ layer, place }: TileContent, t: string): string {
+export function isInTile(
+  { layer, place, grid }: Pick<TileContent, 'layer' | 'place' | 'grid'>,
+  t: string,
+): string {
   const { geometry } = layer
+  const margin = grid.buffer / grid.extent
   const g = `${t}.${quoteName(geometry.name)}`
   const span = `(postgis.st_xmax(${g}) operator(pg_catalog.-) postgis.st_xmin(${g})) operator(pg_catalog.+) (postgis.st_ymax(${g}) operator(pg_catalog.-) postgis.st_ymin(${g}))`
   const isFiniteBox = `${span} operator(pg_catalog.<) 'Infinity'::pg_catalog.float8`
   // A point is in the tile or not.
   const isDrawable = `(${isSmall(g)} or ${isFiniteBox})`
-  const near = envelope(place, buffer / extent)
-  const inDegrees = `${g} operator(postgis.&&) ${degrees(place)}`
+  const near = envelope(place, margin)
+  const inDegrees = `${g} operator(postgis.&&) ${degrees(place, margin)}`
   if (geometry.srid === mercator) return `${g} operator(postgis.&&) ${near} and ${isDrawable}`
   if (geometry.srid === lonLat) return `${inDegrees} and ${isDrawable}`
   const transformed = `${inMercator(geometry, t)} operator(postgis.&&) ${near}`
@@ -138,7 +160,7 @@ function isInTile({ layer, place }: TileContent, t: string): string {
 }
 
 /** Rows of a column without a declared SRID may have one each; without any it is taken for 4326. */
-function inMercator({ name, srid, type }: Geometry, t: string): string {
+export function inMercator({ name, srid, type }: Geometry, t: string): string {
   const g = curvesAsLines(`${t}.${quoteName(name)}`, type)
   if (srid === mercator) return g
   if (srid !== 0) return `postgis.st_transform(${srid === lonLat ? withoutPoles(g, type) : g}, ${mercator})`
@@ -186,22 +208,17 @@ const straightTypes: ReadonlySet<string> = new Set(
 const mercator = 3857
 const lonLat = 4326
 const worldMetres = 2 * Math.PI * 6378137
-const extent = 4096
-/** Of the extent, on each side. */
-const buffer = 64
-const simplifiedCells = 2048
 const poles = 89.9
 
-const sizeOf = ({ z }: TilePlace) => worldMetres / 2 ** z
+export const sizeOf = ({ z }: TilePlace) => worldMetres / 2 ** z
 
 const envelope = ({ z, x, y }: TilePlace, margin = 0) =>
   margin === 0
     ? `postgis.st_tileenvelope(${z}, ${x}, ${y})`
     : `postgis.st_tileenvelope(${z}, ${x}, ${y}, margin => ${margin})`
 
-/** With its buffer. Not by PROJ, which would take 181 degrees east for 179 degrees west. */
-function degrees({ z, x, y }: TilePlace): string {
-  const margin = buffer / extent
+/** Not by PROJ, which would take 181 degrees east for 179 degrees west. */
+function degrees({ z, x, y }: TilePlace, margin: number): string {
   const longitude = (at: number) => (at / 2 ** z) * 360 - 180
   const latitude = (at: number) => (Math.atan(Math.sinh(Math.PI * (1 - (2 * at) / 2 ** z))) * 180) / Math.PI
   const box = [
@@ -214,8 +231,8 @@ function degrees({ z, x, y }: TilePlace): string {
 }
 
 /** Answers the bounding box in degrees of the first rows, or of a sample of a large table; null for an empty one. */
-export function boundsSql(layer: Layer): string {
-  const { geometry, kind, estimatedRows } = layer
+export function boundsSql(layer: DrawnLayer & Pick<Layer, 'estimatedRows'>): string {
+  const { geometry, kind, estimatedRows, from } = layer
   const share = (sampledRows / Math.max(1, estimatedRows)) * 100
   const sample =
     ['r', 'm', 'p'].includes(kind) && share < 50
@@ -223,7 +240,7 @@ export function boundsSql(layer: Layer): string {
       : ''
   const g = `t.${quoteName(geometry.name)}`
   return `with some_rows as materialized (
-  select ${inMercator(geometry, 't')} as g from ${tableOf(layer)} as t${sample} where ${g} is not null
+  select ${inMercator(geometry, 't')} as g from ${from} as t${sample} where ${g} is not null
     and postgis.st_xmax(${g}) operator(pg_catalog.-) postgis.st_xmin(${g}) operator(pg_catalog.<) 'Infinity'::pg_catalog.float8
     and postgis.st_ymax(${g}) operator(pg_catalog.-) postgis.st_ymin(${g}) operator(pg_catalog.<) 'Infinity'::pg_catalog.float8
   limit ${sampledRows}

@@ -10,7 +10,7 @@ import type { Session } from '../postgres/session.ts'
 import { runAs, type SlotsToWaitFor, type StatementOptions } from '../statements/run-as.ts'
 import { type Encoding, Encodings } from './encodings.ts'
 import { findLayers } from './find-layers.ts'
-import { isOvertaken, type LayerRequest, type RenderedTile, renderTile, tileError } from './render-tile.ts'
+import { type DrawnTile, isOvertaken, type LayerRequest, renderTile, tileError } from './render-tile.ts'
 import { SharedWork } from './shared-work.ts'
 import { TileCache } from './tile-cache.ts'
 import { hashOf, type Layer, lookUpLayer, type TableName } from './tile-layer.ts'
@@ -31,10 +31,22 @@ export type Tile = Readonly<{
   bytes: Buffer | null
   /** How they are compressed. */
   encoding?: string | null
-  truncated: RenderedTile['truncated']
+  truncated: DrawnTile['truncated']
 }>
 
-type MadeTile = Pick<RenderedTile, 'bytes' | 'truncated'> & Readonly<{ version: string | null }>
+/** `version`: of its layers in the snapshot that it shows; null: it cannot be told whether they have changed. */
+export type MadeTile = DrawnTile & Readonly<{ version: string | null }>
+
+/** A tile that can be made. */
+export type TileSource = Readonly<{
+  /** The same for the same question. Whose role asks need not be in it. */
+  key: string
+  place: TilePlace
+  /** Of its layers, as a look-up has just found them. */
+  version: string | null
+  /** Makes it in one snapshot. May leave its transaction open: the session is cleaned after use. */
+  make: (session: Session) => Promise<MadeTile>
+}>
 
 /** What the client knows of the tile, and how it wants it. */
 export type TileClient = Readonly<{
@@ -44,7 +56,7 @@ export type TileClient = Readonly<{
   encoding: Encoding | null
 }>
 
-type Flight = { work: SharedWork<RenderedTile>; version: string | null; isBegun: boolean }
+type Flight = { work: SharedWork<MadeTile>; version: string | null; isBegun: boolean }
 
 /** Vector tiles of tables, each made as the role of the key that asks. One for each process. */
 export class Tiles {
@@ -67,14 +79,26 @@ export class Tiles {
   async tile(principal: Principal, request: TileRequest, client: TileClient): Promise<Tile> {
     const layers = await this.lookUp(principal, request, client.gone)
     const requests = requestsOf(layers, request)
-    const key = keyOf(principal, requests, request)
-    const version = versionOf(layers)
+    const source: TileSource = {
+      key: keyOf(requests, request),
+      place: request.place,
+      version: versionOf(layers),
+      make: (session) => this.#render(session, principal, request, requests),
+    }
+    return this.make(principal, source, client)
+  }
+
+  /** Answers from the cache if the version is still the same, else makes the tile once for all who ask for it now. */
+  async make(principal: Principal, source: TileSource, client: TileClient): Promise<Tile> {
+    const { hostId, database, role } = sessionTargetOf(principal)
+    const { z, x, y } = source.place
+    const key = `${hostId} ${database} ${role} ${z}/${x}/${y} ${source.key}`
+    const { version } = source
     const known = version === null ? undefined : await this.#known(key, version, client)
     if (known) return known
-    if (isOutside(request.place))
-      return { tag: hashOf([key, 'empty']), bytes: Buffer.alloc(0), truncated: [] }
-    const rendered = await this.#share(principal, key, version, request, requests, client.gone)
-    return this.#finish(key, rendered, client)
+    if (isOutside(source.place)) return { tag: hashOf([key, 'empty']), bytes: Buffer.alloc(0), truncated: [] }
+    const made = await this.#share(principal, key, source, client.gone)
+    return this.#finish(key, made, client)
   }
 
   /** The layers of a request, in its order. Throws unless the role may read all of them. `isWhole`: with comments. */
@@ -128,12 +152,12 @@ export class Tiles {
     return tile && this.#encoded(key, tag, tile, client)
   }
 
-  async #finish(key: string, { bytes, truncated, layers }: RenderedTile, client: TileClient): Promise<Tile> {
-    const version = versionOf(layers)
+  async #finish(key: string, made: MadeTile, client: TileClient): Promise<Tile> {
+    const { bytes, truncated, version } = made
     const tag = version === null ? hashOf(bytes.toString('latin1')) : hashOf([key, version])
     if (version !== null) this.#cache.set(`${key} `, { version, bytes, truncated })
     if (client.hasTag(tag)) return { tag, bytes: null, truncated }
-    return this.#encoded(key, tag, { version, bytes, truncated }, client)
+    return this.#encoded(key, tag, made, client)
   }
 
   async #encoded(key: string, tag: string, tile: MadeTile, { encoding }: TileClient): Promise<Tile> {
@@ -154,11 +178,9 @@ export class Tiles {
   #share(
     principal: Principal,
     key: string,
-    version: string | null,
-    request: TileRequest,
-    requests: readonly LayerRequest[],
+    { version, make }: TileSource,
     gone: AbortLike,
-  ): Promise<RenderedTile> {
+  ): Promise<MadeTile> {
     const name = `${key} ${principal.key.tokenHash.toString('base64')}`
     const found = this.#flights.get(name)
     const known = found?.work.isAbandoned ? undefined : found
@@ -166,8 +188,7 @@ export class Tiles {
       return known.work.join(gone)
     const render = async (allGone: AbortLike) => {
       if (known && version === null) await known.work.settled
-      const work = (session: Session) => this.#render(session, principal, request, requests)
-      return this.run(principal, allGone, work, () => {
+      return this.run(principal, allGone, make, () => {
         flight.isBegun = true
       })
     }
@@ -185,7 +206,7 @@ export class Tiles {
     principal: Principal,
     request: TileRequest,
     first: readonly LayerRequest[],
-  ): Promise<RenderedTile> {
+  ): Promise<MadeTile> {
     const { tileMaxBytes: maxBytes } = this.#config
     const limits = { maxFeatures: request.maxFeatures, maxBytes }
     let requests = first
@@ -193,7 +214,7 @@ export class Tiles {
       let failure: unknown
       try {
         const tile = await renderTile(session, requests, request.place, limits)
-        if (isSteady(requests, tile.layers)) return tile
+        if (isSteady(requests, tile.layers)) return { ...tile, version: versionOf(tile.layers) }
       } catch (error) {
         if (!isOvertaken(error)) throw error
         failure = error
@@ -269,15 +290,13 @@ export function versionOf(layers: readonly Layer[]): string | null {
   return versions.includes(null) ? null : versions.join(' ')
 }
 
-function keyOf(principal: Principal, requests: readonly LayerRequest[], request: TileRequest): string {
-  const { hostId, database, role } = sessionTargetOf(principal)
+function keyOf(requests: readonly LayerRequest[], request: TileRequest): string {
   const layers = requests.map(({ layer, properties }) => [
     layer.schema,
     layer.name,
     properties.map(({ name }) => name),
   ])
-  const { z, x, y } = request.place
-  return `${hostId} ${database} ${role} ${z}/${x}/${y} ${request.maxFeatures} ${hashOf(layers)}`
+  return `${request.maxFeatures} ${hashOf(layers)}`
 }
 
 /** There is nothing north or south of the world. */

@@ -44,6 +44,7 @@ const answers: Readonly<Record<string, string>> = {
   listDatasets: `Answer<Client['tables']['datasets']>`,
   listTiles: `Answer<Client['tiles']['list']>`,
   readTileJson: `Answer<Client['tiles']['read']>`,
+  createMap: `Answer<Client['maps']['instantiate']>`,
   whoAmI: `Answer<Client['me']>`,
   createUser: `Answer<AdminClient['users']['create']>`,
   listUsers: `{ users: Answer<AdminClient['users']['list']> }`,
@@ -80,6 +81,8 @@ const queries: Readonly<Record<string, string>> = {
   listDatasets: `Argument<Client['tables']['datasets'], 0>`,
   readTileJson: `Argument<Client['tiles']['read'], 1>`,
   readTile: `Argument<Client['tiles']['tile'], 2>`,
+  readMapTile: `MapTileOptions`,
+  readMapLayerTile: `MapTileOptions`,
   listAudit: `Argument<AdminClient['audit'], 0>`,
   readActivity: `Argument<AdminClient['activity'], 0>`,
 }
@@ -91,6 +94,7 @@ const bodies: Readonly<Record<string, string>> = {
   updateJobByV4: `{ query: Argument<Client['jobs']['update'], 1> }`,
   createExport: `{ q: Argument<Client['exports']['link'], 0> } & Argument<Client['exports']['link'], 1>`,
   createImport: `ImportedRows & ImportOptions`,
+  createMap: `Argument<Client['maps']['instantiate'], 0>`,
   copyToByPost: `{ q: Argument<Client['copyTo'], 0> }`,
   query: `{ q: string; params?: readonly Json[] } & Omit<DownloadOptions, 'params' | 'signal' | 'isRepeatable' | 'onProgress' | 'onWarnings'>`,
   changePrivacy: `{ privacy?: Argument<Client['tables']['setPrivacy'], 1>; name?: Argument<Client['tables']['rename'], 1> }`,
@@ -111,6 +115,10 @@ const others = [
   'readTile',
   'openExport',
   'readTileSource',
+  'readSqlSource',
+  'createMapByGet',
+  'readMapTile',
+  'readMapLayerTile',
   'whoAmIByV3',
   'readMetrics',
   'downloadCommandLine',
@@ -191,6 +199,7 @@ function operationOf(id: string, { paths }: Description): Operation {
 const preamble = `import type { AdminClient } from '../../../src/client/admin-client.ts'
 import type { CopyUpload } from '../../../src/client/api/copy-upload.ts'
 import type { DownloadOptions } from '../../../src/client/api/data-api.ts'
+import type { MapTileOptions } from '../../../src/client/api/maps-api.ts'
 import type { ImportedRows, ImportOptions, ImportQuery } from '../../../src/client/api/imports-api.ts'
 import type { Client } from '../../../src/client/user-client.ts'
 

@@ -14,6 +14,8 @@ const others = [
   'copyTo',
   'queryByGet',
   'readTileSource',
+  'readSqlSource',
+  'createMapByGet',
   'whoAmIByV3',
   'downloadCommandLine',
 ]

@@ -42,7 +42,7 @@ export function tilesOf(connection: Connection, name: string) {
   }
 }
 
-async function joined(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+export async function joined(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   const all: Uint8Array<ArrayBuffer>[] = []
   for await (const piece of pieces) all.push(piece as Uint8Array<ArrayBuffer>)
   return new Uint8Array(await new Blob(all).arrayBuffer())

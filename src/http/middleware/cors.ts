@@ -45,6 +45,7 @@ const exposedHeaders = [
   'X-Total-Rows',
   'Warnings',
   'ETag',
+  'X-Layergroup-Id',
   'Carto-Tile-Error',
   'Carto-Tile-Truncated',
   'Carto-Rate-Limit-Limit',

@@ -37,6 +37,7 @@ export function respondWithImportError(thrown: Thrown, request: FastifyRequest, 
 
 /** Bytes stand for the content of a tile. */
 type Body = (error: AppError, hint: unknown) => Record<string, unknown> | Buffer
+type Send = (status: number, body: Record<string, unknown> | Buffer) => void
 
 function detailedBody({ message, code, extras }: AppError, hint: unknown): Record<string, unknown> {
   const { sqlstate, detail, context, position, body } = extras
@@ -52,6 +53,11 @@ export function respondInForm(
   request: FastifyRequest,
   reply: FastifyReply,
   form: Body,
+  send: Send = (status, body) => {
+    // A stream may have set its own type before it failed.
+    const type = Buffer.isBuffer(body) ? 'application/x-protobuf' : 'application/json; charset=utf-8'
+    reply.code(status).type(type).send(body)
+  },
 ): void {
   const error = toAppError(thrown)
   const status = statusByKind[error.kind]
@@ -62,10 +68,7 @@ export function respondInForm(
   if (retryAfterSeconds !== undefined) setRetryHeaders(reply, status, retryAfterSeconds)
   if (credentialErrors.has(error.code))
     reply.header(hintHeader, error.extras.hint ?? refusalHint(request, error.code))
-  const body = form(error, reply.getHeader(hintHeader))
-  // A stream may have set its own type before it failed.
-  const type = Buffer.isBuffer(body) ? 'application/x-protobuf' : 'application/json; charset=utf-8'
-  reply.code(status).type(type).send(body)
+  send(status, form(error, reply.getHeader(hintHeader)))
 }
 
 /** The same as a member of a frame, with its status. */

@@ -129,6 +129,9 @@ const configured = {
   sql: 'rateLimitSql',
   tables: 'rateLimitTables',
   tile: 'rateLimitTile',
+  map: 'rateLimitMap',
+  named: 'rateLimitNamed',
+  dataview: 'rateLimitDataview',
 } as const satisfies Record<EndpointGroup, keyof Config>
 
 async function checkRate(

@@ -91,7 +91,7 @@ const errorSchemas: Record<ErrorName, OpenApi.SchemaObject> = {
           type: 'object',
           required: ['type', 'message'],
           properties: {
-            type: { enum: ['auth', 'layer', 'tile', 'limit', 'unknown'] },
+            type: { enum: ['auth', 'layer', 'mapconfig', 'tile', 'dataview', 'limit', 'unknown'] },
             subtype: { type: 'string', description: 'Of a limit: `datasource`, `rate-limit` or `size`' },
             message: { type: 'string' },
           },

@@ -58,8 +58,8 @@ export function tileJsonDocument({ layers, bounds, url, query, columns }: TileJs
 }
 
 /** To a tenth of a metre. */
-const rounded = (degrees: number) => Math.round(degrees * 1e6) / 1e6
-const world = [-180, -85.051129, 180, 85.051129]
+export const rounded = (degrees: number) => Math.round(degrees * 1e6) / 1e6
+export const world = [-180, -85.051129, 180, 85.051129]
 
 function commentOf({ comment }: Layer): Readonly<Record<string, unknown>> {
   const value = parsed(comment)
@@ -74,7 +74,7 @@ function parsed(comment: string | null): unknown {
   }
 }
 
-const fieldTypes: Readonly<Record<Property['kind'], 'Boolean' | 'Number' | 'String'>> = {
+export const fieldTypes: Readonly<Record<Property['kind'], 'Boolean' | 'Number' | 'String'>> = {
   boolean: 'Boolean',
   integer: 'Number',
   float: 'Number',

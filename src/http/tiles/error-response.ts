@@ -19,18 +19,25 @@ export function respondWithMapError(thrown: Thrown, request: FastifyRequest, rep
   })
 }
 
-function mapErrorBody(error: AppError): Record<string, unknown> {
+export function mapErrorBody(error: AppError): Record<string, unknown> {
   const type = typeOf(error)
   const { hint, detail, sqlstate } = error.extras
   const message = type === 'limit' && hint ? `${error.message}. ${hint}` : error.message
-  const context = { type, ...(type === 'limit' && { subtype: subtypeOf(error) }), message }
+  const layer = error.extras.body?.layer
+  const context = {
+    type,
+    ...(type === 'limit' && { subtype: subtypeOf(error) }),
+    message,
+    ...(layer !== undefined && { layer }),
+  }
   return { errors: [message], errors_with_context: [context], code: error.code, sqlstate, detail, hint }
 }
 
-function typeOf({ kind, code }: AppError): string {
+function typeOf({ kind, code, extras }: AppError): string {
   if (kind === 'limited') return 'limit'
   if (kind === 'unauthenticated' || code === 'api-forbidden' || code === 'user-unknown') return 'auth'
-  if (code === 'database' || code === 'not-found') return 'layer'
+  if (code === 'database' || code === 'not-found' || extras.body?.layer) return 'layer'
+  if (code === 'map-invalid' || code === 'map-unknown') return 'mapconfig'
   return code === 'bad-request' ? 'tile' : 'unknown'
 }
 

@@ -27,7 +27,7 @@ export function layersNamed(table: string, parameters: Parameters): LayersReques
 /** Seconds for which the client need not ask again; undefined: it asks each time. */
 export const readMaxAge = ({ query }: FastifyRequest) => wholeOf(query as Parameters, 'max_age', 1, 3600)
 
-function placeOf(zText: string, xText: string, yText: string): TileRequest['place'] {
+export function placeOf(zText: string, xText: string, yText: string): TileRequest['place'] {
   const [yDigits = '', ...extension] = yText.split('.')
   const format = extension.join('.')
   if (!['', 'mvt', 'pbf'].includes(format))

@@ -45,9 +45,9 @@ export async function tilesRoutes(app: FastifyInstance, services: Services): Pro
 type OneTable = { Params: { table: string }; Querystring: Parameters }
 
 const tables = { config: { rateGroup: 'tables' } } as const
-const one = { config: { rateGroup: 'tile', isTile: true } } as const
+export const one = { config: { rateGroup: 'tile', isTile: true } } as const
 
-function clientOf(request: FastifyRequest, reply: FastifyReply): TileClient {
+export function clientOf(request: FastifyRequest, reply: FastifyReply): TileClient {
   const encoding = chooseEncoding(request.headers['accept-encoding'])
   const tags = tagsOf(request)
   return {
@@ -61,7 +61,7 @@ function clientOf(request: FastifyRequest, reply: FastifyReply): TileClient {
 const tagOf = (tag: string, encoding: string | null | undefined) =>
   `"${tag}${encoding ? `-${encoding}` : ''}"`
 
-function sendTile(reply: FastifyReply, { tag, bytes, encoding, truncated }: Tile): FastifyReply {
+export function sendTile(reply: FastifyReply, { tag, bytes, encoding, truncated }: Tile): FastifyReply {
   if (truncated.length > 0)
     reply.header(
       'carto-tile-truncated',

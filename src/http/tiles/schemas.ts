@@ -95,6 +95,18 @@ export const sourceSchema = {
   response: { 200: { description: 'TileJSON 3.0.0', ...tileJson } },
 } as const
 
+export const sqlSourceSchema = {
+  tags: ['maps'],
+  summary: 'Read the TileJSON of a query, as deck.gl does',
+  params,
+  querystring: {
+    type: 'object',
+    required: ['source'],
+    properties: { source: text('One SELECT'), max_age: maxAge },
+  },
+  response: { 200: { description: 'TileJSON 3.0.0', ...tileJson } },
+} as const
+
 export const tileSchema = {
   tags: ['maps'],
   summary: 'Read a vector tile of a table',

@@ -23,7 +23,19 @@ export async function sendTileJson(
   const described = await describeLayers(services.tiles, principal, asked, clientGone(reply))
   const url = `${tilesUrl(services, request, principal)}/${encodeURIComponent(asked.table)}`
   const { columns } = asked
-  const body = JSON.stringify(tileJsonDocument({ ...described, url, columns, query: tileQuery(request) }))
+  const document = tileJsonDocument({ ...described, url, columns, query: tileQuery(request) })
+  return sendTagged(request, reply, principal, document, maxAge)
+}
+
+/** Answers with a document, or that the client has it already. */
+export function sendTagged(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  principal: Principal,
+  document: unknown,
+  maxAge?: number,
+): FastifyReply {
+  const body = JSON.stringify(document)
   setCaching(reply, principal, maxAge)
   const tag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`
   reply.header('etag', tag)

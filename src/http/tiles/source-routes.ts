@@ -1,15 +1,21 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { errors } from '../../errors.ts'
+import { loadGrammar } from '../../sql/grammar.ts'
+import { sqlTileJson } from '../maps/document.ts'
+import { tokenForAddresses } from '../maps/request.ts'
+import { accountUrlOf } from '../middleware/address.ts'
 import { mapsCaller } from '../middleware/authenticate.ts'
+import { clientGone } from '../middleware/client-gone.ts'
 import { respondInForm } from '../middleware/error-response.ts'
 import { type Parameters, textOf } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
-import { layersNamed } from './request.ts'
-import { sourceSchema } from './schemas.ts'
-import { sendTileJson } from './send-tile-json.ts'
+import { layersNamed, readMaxAge } from './request.ts'
+import { sourceSchema, sqlSourceSchema } from './schemas.ts'
+import { sendTagged, sendTileJson } from './send-tile-json.ts'
 
 /** The TileJSON of a table, where deck.gl looks for it. */
 export async function tileSourceRoutes(app: FastifyInstance, services: Services): Promise<void> {
+  await loadGrammar()
   app.setErrorHandler((thrown, request, reply) =>
     respondInForm(thrown as Error, request, reply, ({ message, code }) => ({ error: message, code })),
   )
@@ -21,6 +27,24 @@ export async function tileSourceRoutes(app: FastifyInstance, services: Services)
     if (!table) throw errors.badRequest('The parameter source is missing: it names a table')
     return sendTileJson(services, request, reply, principal, layersNamed(table, request.query))
   })
+  app.get('/carto/sql', { config: { rateGroup: 'map' }, schema: sqlSourceSchema }, (request, reply) =>
+    sendSqlSource(services, request, reply),
+  )
+}
+
+/** The same of a query. */
+async function sendSqlSource(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const principal = await mapsCaller(services, request)
+  const sql = textOf(request.query as Parameters, 'source')
+  if (!sql) throw errors.badRequest('The parameter source is missing: it is one SELECT')
+  const described = await services.maps.describeSql(principal, sql, clientGone(reply))
+  const url = accountUrlOf(request, services.config, principal.account)
+  const document = sqlTileJson(described, url, tokenForAddresses(request))
+  return sendTagged(request, reply, principal, document, readMaxAge(request))
 }
 
 const common = { config: { rateGroup: 'tables' } } as const

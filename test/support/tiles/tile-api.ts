@@ -36,25 +36,37 @@ export type TileCall = Readonly<{
   query?: Readonly<Record<string, string>>
   headers?: Readonly<Record<string, string>>
   method?: string
+  /** Sent as JSON, by POST. */
+  body?: unknown
   signal?: AbortSignal
   /** Of another process of the same service. */
   base?: string
 }>
 
 /** Asks below `/api/v1/tiles`, with the master key unless told. */
-export async function askTiles(user: TestUser, path: string, call: TileCall = {}): Promise<TileReply> {
+export const askTiles = (user: TestUser, path: string, call: TileCall = {}) =>
+  askMaps(user, `/api/v1/tiles${path}`, call)
+
+/** The same below the address of the account. */
+export async function askMaps(user: TestUser, path: string, call: TileCall = {}): Promise<TileReply> {
   const {
     token = user.masterToken,
     query = {},
     headers = {},
-    method = 'GET',
+    body,
+    method = body === undefined ? 'GET' : 'POST',
     signal,
     base = user.base,
   } = call
   const parameters = new URLSearchParams(query).toString()
-  const response = await fetch(`${base}/api/v1/tiles${path}${parameters && `?${parameters}`}`, {
+  const response = await fetch(`${base}${path}${parameters && `?${parameters}`}`, {
     method,
-    headers: { ...(token && basic(user.username, token)), ...headers },
+    headers: {
+      ...(token && basic(user.username, token)),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
     ...(signal && { signal }),
   })
   const bytes = Buffer.from(await response.arrayBuffer())
@@ -63,7 +75,7 @@ export async function askTiles(user: TestUser, path: string, call: TileCall = {}
     status: response.status,
     headers: response.headers,
     bytes,
-    layers: response.status === 200 && !isJson ? readTile(bytes) : {},
+    layers: response.headers.get('content-type') === 'application/x-protobuf' ? readTile(bytes) : {},
     body: isJson ? JSON.parse(bytes.toString()) : {},
   }
 }

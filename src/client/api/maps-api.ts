@@ -1,0 +1,48 @@
+import type { LayergroupDocument } from '../../contract/documents.ts'
+import type { Connection } from '../http/send.ts'
+import { sendForBytes, sendForJson } from '../http/send-checked.ts'
+import { joined, type TilePlace } from './tiles-api.ts'
+
+/** A map of SQL. Each layer is drawn as its `sql` answers it. */
+export type MapConfig = Readonly<{
+  version?: string
+  layers: readonly Readonly<{
+    type?: 'mapnik' | 'cartodb' | 'http' | 'plain'
+    /** The name of the layer in its tiles; by default `layer0`, `layer1`, ... */
+    id?: string
+    /** With `sql`, one SELECT; `geom_column` and `srid` unless it is `the_geom_webmercator`. */
+    options: Readonly<Record<string, unknown>>
+  }>[]
+  buffersize?: Readonly<Record<string, unknown>>
+  minzoom?: number
+  maxzoom?: number
+  analyses?: readonly Readonly<Record<string, unknown>>[]
+}>
+
+export type MapTileOptions = Readonly<{
+  /** False: points are shown as they are. */
+  aggregation?: boolean
+  /** Seconds for which a browser need not ask again. */
+  max_age?: number
+}>
+
+export function mapsOf(connection: Connection, name: string) {
+  return {
+    /** Makes a map of SQL. It is kept for 24 hours after its last use. */
+    instantiate: (config: MapConfig) =>
+      sendForJson<LayergroupDocument>(connection, 'createMap', { parameters: { name }, json: config }),
+    /** A vector tile of a map; empty if nothing is there. `layer`: index or id, several with commas; else all. */
+    tile: async (
+      layergroupid: string,
+      { z, x, y }: TilePlace,
+      { layer, ...query }: MapTileOptions & Readonly<{ layer?: string }> = {},
+    ) => {
+      const place = { name, layergroupid, z: String(z), x: String(x), y: `${y}.mvt` }
+      const bytes =
+        layer === undefined
+          ? sendForBytes(connection, 'readMapTile', { parameters: place, query })
+          : sendForBytes(connection, 'readMapLayerTile', { parameters: { ...place, layer }, query })
+      return joined(await bytes)
+    },
+  }
+}

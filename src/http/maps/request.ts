@@ -1,0 +1,56 @@
+import type { FastifyRequest } from 'fastify'
+import { defaultToken } from '../../contract/key-names.ts'
+import { errors } from '../../errors.ts'
+import type { MapTileRequest } from '../../maps/maps.ts'
+import { requireNoNul } from '../middleware/body/refuse-nul.ts'
+import { isObject, type Parameters, textOf } from '../middleware/parameters.ts'
+import { placeOf } from '../tiles/request.ts'
+
+/** The config of a map, not yet checked: the body, or the parameter `config`. */
+export function readConfig({ method, query, body }: FastifyRequest): unknown {
+  if (method === 'POST') return body ?? {}
+  const parameters = query as Parameters
+  if (parameters.lzma !== undefined)
+    throw errors.mapInvalid('lzma is not supported: send the config as the body of a POST')
+  const text = textOf(parameters, 'config')
+  if (!text) throw errors.mapInvalid('layergroup GET needs a "config" parameter')
+  return requireNoNul(parsed(text))
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw errors.mapInvalid('The parameter config is not valid JSON')
+  }
+}
+
+/** The function that a script of another page calls with the answer. Throws on what is no name. */
+export function readCallback({ method, query }: FastifyRequest): string | undefined {
+  const callback = method === 'GET' ? textOf(query as Parameters, 'callback') : undefined
+  if (callback === undefined || isCallback(callback)) return callback
+  throw errors.badRequest('Invalid callback: it must be the name of a function')
+}
+
+export const isCallback = (text: unknown): text is string =>
+  typeof text === 'string' && /^[A-Za-z_$][\w$.]{0,127}$/.test(text)
+
+/** The token stands in the addresses of tiles only if it was sent in the address or the body. */
+export function tokenForAddresses({ headers, query, body }: FastifyRequest): string | undefined {
+  if (headers.authorization !== undefined) return undefined
+  const { api_key, map_key } = query as Parameters
+  const found = [api_key, map_key, isObject(body) ? body.api_key : undefined].find(
+    (value) => value !== undefined && value !== '',
+  )
+  return typeof found === 'string' && found !== defaultToken ? found : undefined
+}
+
+/** A map by its id; what follows a colon only tells caches apart. */
+export const mapIdIn = ({ params }: FastifyRequest) =>
+  (params as { layergroupid: string }).layergroupid.split(':', 1)[0]!
+
+export function readMapTileRequest({ params, query }: FastifyRequest): MapTileRequest {
+  const { layer, z, x, y } = params as Record<'z' | 'x' | 'y', string> & { layer?: string }
+  const place = placeOf(z, x, y)
+  return { layers: layer, place, isAggregated: (query as Parameters).aggregation !== 'false' }
+}

@@ -1,0 +1,69 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { errors } from '../../errors.ts'
+import { loadGrammar } from '../../sql/grammar.ts'
+import { accountUrlOf } from '../middleware/address.ts'
+import { mapsCaller } from '../middleware/authenticate.ts'
+import { clientGone } from '../middleware/client-gone.ts'
+import type { Services } from '../services.ts'
+import { readMaxAge } from '../tiles/request.ts'
+import { clientOf, one, sendTile } from '../tiles/routes.ts'
+import { sendTagged, setCaching } from '../tiles/send-tile-json.ts'
+import { layergroupDocument } from './document.ts'
+import { respondByScript, sendScript } from './jsonp.ts'
+import { mapIdIn, readCallback, readConfig, readMapTileRequest, tokenForAddresses } from './request.ts'
+import { createMapByGetSchema, createMapSchema, mapLayerTileSchema, mapTileSchema } from './schemas.ts'
+
+/** Maps of SQL, as the role of the key that asks. */
+export async function mapsRoutes(app: FastifyInstance, services: Services): Promise<void> {
+  await loadGrammar()
+  app.setErrorHandler(respondByScript)
+  // The schemas only describe; the readers report what is wrong.
+  app.setValidatorCompiler(() => () => true)
+
+  app.post('/api/v1/map', { ...maps, schema: createMapSchema }, (request, reply) =>
+    instantiate(services, request, reply),
+  )
+  app.get('/api/v1/map', { ...maps, schema: createMapByGetSchema }, (request, reply) =>
+    instantiate(services, request, reply),
+  )
+  app.get('/api/v1/map/:layergroupid/:z/:x/:y', { ...one, schema: mapTileSchema }, (request, reply) =>
+    tile(services, request, reply),
+  )
+  const ofLayer = { ...one, schema: mapLayerTileSchema }
+  app.get('/api/v1/map/:layergroupid/:layer/:z/:x/:y', ofLayer, (request, reply) =>
+    tile(services, request, reply),
+  )
+}
+
+const maps = { config: { rateGroup: 'map' }, bodyLimit: 512 * 1024 } as const
+
+async function instantiate(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const callback = readCallback(request)
+  const principal = await mapsCaller(services, request)
+  const map = await services.maps.instantiate(principal, readConfig(request), clientGone(reply))
+  const changedMs = 0
+  const layergroupid = `${map.id}:${changedMs}`
+  const url = accountUrlOf(request, services.config, principal.account)
+  const token = tokenForAddresses(request)
+  const document = layergroupDocument(map, { layergroupid, changedMs, url, token })
+  reply.header('x-layergroup-id', layergroupid)
+  if (callback === undefined) return sendTagged(request, reply, principal, document)
+  setCaching(reply, principal, undefined)
+  return sendScript(reply, callback, document)
+}
+
+async function tile(services: Services, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const principal = await mapsCaller(services, request)
+  const maxAge = readMaxAge(request)
+  const id = mapIdIn(request)
+  if (id === 'static') throw errors.notFound('Static images: this server makes vector tiles. Image')
+  const asked = readMapTileRequest(request)
+  const map = await services.maps.find(principal.account, id)
+  const found = await services.maps.tile(principal, map, asked, clientOf(request, reply))
+  setCaching(reply, principal, maxAge)
+  return sendTile(reply, found)
+}

@@ -1,0 +1,126 @@
+import { answered, apiKey, text } from '../middleware/schemas.ts'
+import { tileSchema } from '../tiles/schemas.ts'
+
+/** Described, not enforced: the readers refuse in the words of this API. */
+
+const tags = ['maps']
+const params = { type: 'object', properties: { name: { type: 'string', examples: ['alice'] } } } as const
+
+const anyObject = { type: 'object', additionalProperties: true } as const
+
+const config = {
+  version: text('1.0.0 to 1.8.0'),
+  layers: {
+    type: 'array',
+    minItems: 1,
+    maxItems: 20,
+    items: {
+      type: 'object',
+      required: ['options'],
+      properties: {
+        type: { type: 'string', enum: ['mapnik', 'cartodb', 'http', 'plain'] },
+        id: text('The name of the layer in its tiles; by default layer0, layer1, ...'),
+        options: {
+          ...anyObject,
+          description:
+            '`sql`: one SELECT, in which `!bbox!`, `!pixel_width!`, `!pixel_height!` and `!scale_denominator!` stand for the tile. `geom_column`, `srid`, `aggregation`, `metadata`, ...: see the docs',
+        },
+      },
+    },
+  },
+  buffersize: anyObject,
+  minzoom: { type: 'integer' },
+  maxzoom: { type: 'integer' },
+  analyses: { type: 'array', items: anyObject },
+  api_key: apiKey,
+} as const
+
+const tileJson = answered({
+  tilejson: { const: '2.2.0' },
+  tiles: { type: 'array', items: { type: 'string' } },
+  minzoom: { type: 'number' },
+  maxzoom: { type: 'number' },
+})
+const vector = { type: 'object', properties: { vector: tileJson } } as const
+
+const layergroup = {
+  title: 'Layergroup',
+  ...answered({
+    layergroupid: text('The id of the map in the addresses of its tiles'),
+    last_updated: { type: 'string', format: 'date-time' },
+    metadata: answered({
+      layers: {
+        type: 'array',
+        items: answered(
+          { type: { type: 'string' }, id: { type: 'string' }, meta: anyObject, tilejson: vector },
+          ['tilejson'],
+        ),
+      },
+      dataviews: anyObject,
+      analyses: { type: 'array', items: anyObject },
+      tilejson: vector,
+      url: anyObject,
+    }),
+    cdn_url: answered({ http: { type: 'string' }, https: { type: 'string' } }),
+  }),
+} as const
+
+const made = { 200: { description: 'The map. It is kept for 24 hours after its last use', ...layergroup } }
+
+export const createMapSchema = {
+  tags,
+  summary: 'Make a map of SQL',
+  description: 'Plans each layer as the role of the key. The same config gives the same map.',
+  params,
+  body: { type: 'object', required: ['layers'], properties: config },
+  response: made,
+} as const
+
+export const createMapByGetSchema = {
+  tags,
+  summary: 'Make a map of SQL, with the config in the address',
+  params,
+  querystring: {
+    type: 'object',
+    required: ['config'],
+    properties: {
+      config: text('The config as JSON'),
+      callback: text('Answers with a script that calls this function (JSONP)'),
+    },
+  },
+  response: made,
+} as const
+
+const { params: tileParams, querystring: tileQuery, response } = tileSchema
+const { table: _table, ...placeParams } = tileParams.properties
+const layergroupid = text('Of a map; what follows its colon may be left out')
+const querystring = {
+  type: 'object',
+  properties: {
+    aggregation: { type: 'boolean', description: 'False: points are shown as they are' },
+    max_age: tileQuery.properties.max_age,
+  },
+} as const
+
+export const mapTileSchema = {
+  tags,
+  summary: 'Read a vector tile of a map',
+  description: 'With all its layers. Compressed if the client accepts that.',
+  params: { type: 'object', properties: { ...placeParams, layergroupid } },
+  querystring,
+  response,
+} as const
+
+export const mapLayerTileSchema = {
+  ...mapTileSchema,
+  summary: 'Read a vector tile of some layers of a map',
+  description: 'Compressed if the client accepts that.',
+  params: {
+    type: 'object',
+    properties: {
+      ...placeParams,
+      layergroupid,
+      layer: text('Index or id, several with commas, or `all`'),
+    },
+  },
+} as const

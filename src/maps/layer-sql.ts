@@ -1,0 +1,69 @@
+import { errors } from '../errors.ts'
+import { pageableStatement } from '../sql/query-kind.ts'
+import { parseStatements } from '../sql/statements.ts'
+import { type Lexeme, lexemes, textOf } from '../sql-text/lexemes.ts'
+import { sizeOf, type TilePlace } from '../tiles/tile-sql.ts'
+
+/** `margin`: on each side, as a part of the tile. */
+export type TileView = Readonly<{ place: TilePlace; margin: number }>
+
+/** The SQL of a layer in parentheses, with the tokens of a place. */
+export type LayerSql = (view: TileView) => string
+
+/** Throws unless the text is one SELECT, VALUES or WITH that writes nothing. `!bbox!` and other tokens may be in it. */
+export function readLayerSql(text: string): LayerSql {
+  const parts = withoutEnd([...lexemes(text, token)].map(partOf))
+  const fill = (view: TileView) => {
+    const values = tokenValues(view)
+    return parts.map((part) => (typeof part === 'string' ? part : ` ${values[part.token]} `)).join('')
+  }
+  requireSelect(fill(wholeWorld))
+  // The line breaks end a comment at the end of the text.
+  return (view) => `(\n${fill(view)}\n)`
+}
+
+function requireSelect(text: string): void {
+  const parsed = parseStatements(text)
+  if (!parsed.ok) throw errors.mapInvalid(parsed.message)
+  if (!pageableStatement(text))
+    throw errors.mapInvalid('The sql of a layer must be one SELECT that writes nothing')
+}
+
+/** For the plan of a layer, and statistics of it. */
+export const wholeWorld: TileView = { place: { z: 0, x: 0, y: 0 }, margin: 0 }
+
+const token = /!(?:bbox|pixel_width|pixel_height|scale_denominator)!/
+type Token = 'bbox' | 'pixel_width' | 'pixel_height' | 'scale_denominator'
+type Part = string | Readonly<{ token: Token }>
+
+const partOf = (lexeme: Lexeme): Part =>
+  lexeme.kind === 'hole' ? { token: lexeme.open.slice(1, -1) as Token } : textOf(lexeme)
+
+/** Without the semicolon after the statement. */
+function withoutEnd(parts: readonly Part[]): readonly Part[] {
+  const last = parts.findLastIndex((part) => typeof part !== 'string' || !isBlank(part))
+  return parts[last] === ';' ? withoutEnd(parts.slice(0, last)) : parts
+}
+
+const isBlank = (text: string) => /^(\s|--|\/\*)/.test(text)
+
+/** Without a quote, so that none of them ends a literal. */
+function tokenValues({ place, margin }: TileView): Readonly<Record<Token, string>> {
+  const size = sizeOf(place)
+  const pixel = size / pixelsOfTile
+  const west = place.x * size - worldEdge
+  const north = worldEdge - place.y * size
+  const more = margin * size
+  const box = [west - more, north - size - more, west + size + more, north + more]
+  return {
+    bbox: `postgis.st_makeenvelope(${box.join(', ')}, 3857)`,
+    pixel_width: String(pixel),
+    pixel_height: String(pixel),
+    scale_denominator: String(pixel / metresOfPixel),
+  }
+}
+
+export const pixelsOfTile = 256
+export const worldEdge = Math.PI * 6378137
+/** Of a screen, as OGC has defined it. */
+const metresOfPixel = 0.00028

@@ -1,0 +1,209 @@
+import { createHash } from 'node:crypto'
+import { AppError, errors } from '../errors.ts'
+import { type Aggregation, readAggregation } from './aggregation.ts'
+import { type LayerSql, pixelsOfTile, readLayerSql } from './layer-sql.ts'
+import { isMembers, type Members, shortened } from './members.ts'
+
+export type MapConfig = Readonly<{
+  minzoom: number
+  maxzoom: number
+  /** Of a tile of 256 pixels, on each side. */
+  bufferPixels: number
+  extent: number
+  simplifyExtent: number
+  layers: readonly MapLayer[]
+}>
+
+export type MapLayer = Readonly<{
+  id: string
+  index: number
+  /** `mapnik`: a layer with tiles. The others are only listed. */
+  type: string
+  /** Of a layer with tiles. */
+  source: LayerSource | null
+}>
+
+export type LayerSource = Readonly<{
+  sql: LayerSql
+  geomColumn: string
+  srid: number
+  minzoom: number
+  maxzoom: number
+  /** Undefined: by the number of its points. */
+  aggregation: Aggregation | false | undefined
+  metadata: Members
+  datesAsNumbers: boolean
+}>
+
+/** Reads what a client has sent; throws on the first fault. */
+export function readMapConfig(raw: unknown): MapConfig {
+  if (!isMembers(raw)) throw errors.mapInvalid('The map config must be a JSON object')
+  requireVersion(raw.version)
+  if (!Array.isArray(raw.layers)) throw errors.mapInvalid('Missing layers array from layergroup config')
+  if (raw.layers.length < 1 || raw.layers.length > mostLayers)
+    throw errors.mapInvalid(`A map must have 1 to ${mostLayers} layers`)
+  const analyses = readAnalyses(raw.analyses)
+  const types = raw.layers.map((layer: unknown, index) => typeOf(layer, index))
+  const layers = raw.layers.map((layer: unknown, index) =>
+    readLayer(layer as Members, index, types, analyses),
+  )
+  if (new Set(layers.map(({ id }) => id)).size < layers.length)
+    throw errors.mapInvalid('Two layers have the same id')
+  const options = raw.layers.map((layer: unknown) => (layer as { options: Members }).options)
+  return { ...zoomsOf(raw), bufferPixels: bufferOf(raw.buffersize), ...extentsOf(options), layers }
+}
+
+/** Without what tells who asks. */
+export function withoutCredentials(raw: unknown): unknown {
+  if (!isMembers(raw)) return raw
+  const { api_key: _key, map_key: _mapKey, client: _client, ...rest } = raw
+  return rest
+}
+
+/** The same for the same config. */
+export const mapIdOf = (config: string) => createHash('sha256').update(config).digest('hex').slice(0, 32)
+
+/** The error of a layer, with the layer that it is about. */
+export function inLayer(
+  thrown: unknown,
+  { id, index, type }: Pick<MapLayer, 'id' | 'index' | 'type'>,
+): unknown {
+  if (!(thrown instanceof AppError)) return thrown
+  const { code, kind, message, extras } = thrown
+  return new AppError(code, kind, message, { ...extras, body: { layer: { id, index, type } } })
+}
+
+const mostLayers = 20
+export const deepestZoom = 30
+
+function requireVersion(version: unknown): void {
+  if (version === undefined || version === '1.8.0') return
+  if (typeof version !== 'string' || !/^1\.[0-7]\.\d+$/.test(version))
+    throw errors.mapInvalid(`Unsupported layergroup configuration version ${shortened(version)}`)
+}
+
+/** The SQL of each, by its id. */
+function readAnalyses(raw: unknown): ReadonlyMap<string, string> {
+  const all = raw ?? []
+  if (!Array.isArray(all)) throw errors.mapInvalid('analyses must be an array')
+  return new Map(
+    all.map((analysis: unknown): [string, string] => {
+      const { id, type, params } = isMembers(analysis) ? analysis : ({} as Members)
+      if (type !== 'source')
+        throw errors.mapInvalid(`Unsupported analysis ${shortened(type)}: this server has only source`)
+      const query = isMembers(params) ? params.query : undefined
+      if (typeof id !== 'string' || typeof query !== 'string')
+        throw errors.mapInvalid('An analysis of type source needs an id and params.query')
+      return [id, query]
+    }),
+  )
+}
+
+function typeOf(layer: unknown, index: number): string {
+  if (!isMembers(layer) || !isMembers(layer.options))
+    throw errors.mapInvalid(`Missing options from layer ${index} of layergroup config`)
+  const { type = 'mapnik' } = layer
+  if (type === 'cartodb' || type === 'mapnik') return 'mapnik'
+  if (type === 'http' || type === 'plain') return type
+  throw errors.mapInvalid(
+    `Unsupported type ${shortened(type)} of layer ${index}: this server makes vector tiles of mapnik layers`,
+  )
+}
+
+function readLayer(
+  layer: Members,
+  index: number,
+  types: readonly string[],
+  analyses: ReadonlyMap<string, string>,
+): MapLayer {
+  const type = types[index]!
+  const place = types.slice(0, index).filter((other) => other === type).length
+  const id = layer.id ?? `${type === 'mapnik' ? '' : `${type}-`}layer${place}`
+  if (typeof id !== 'string' || id === '' || id.length > 255 || id.includes(','))
+    throw errors.mapInvalid(`The id of layer ${index} must be text without a comma`)
+  if (type !== 'mapnik') return { id, index, type, source: null }
+  try {
+    return { id, index, type, source: readSource(layer.options as Members, index, analyses) }
+  } catch (error) {
+    throw inLayer(error, { id, index, type })
+  }
+}
+
+function readSource(options: Members, index: number, analyses: ReadonlyMap<string, string>): LayerSource {
+  const { geom_column: geomColumn = 'the_geom_webmercator', srid = 3857, metadata = {} } = options
+  if (typeof geomColumn !== 'string' || geomColumn === '')
+    throw errors.mapInvalid('geom_column must be the name of a column')
+  if (!isWhole(srid, 1, 998_999)) throw errors.mapInvalid('srid must be the number of a reference system')
+  if (!isMembers(metadata)) throw errors.mapInvalid('metadata must be an object')
+  return {
+    sql: readLayerSql(wrapped(textOfLayer(options, index, analyses), options.sql_wrap)),
+    // As clients write it in SQL.
+    geomColumn: geomColumn.replace(/^"(.*)"$/s, '$1'),
+    srid,
+    ...zoomsOf(options),
+    aggregation: readAggregation(options.aggregation),
+    metadata,
+    datesAsNumbers: options.dates_as_numbers === true,
+  }
+}
+
+function textOfLayer({ sql, source }: Members, index: number, analyses: ReadonlyMap<string, string>): string {
+  if (typeof sql === 'string' && sql.trim() !== '') return sql
+  const id = isMembers(source) ? source.id : undefined
+  const found = typeof id === 'string' ? analyses.get(id) : undefined
+  if (found !== undefined) return found
+  if (id !== undefined)
+    throw errors.mapInvalid(`Missing analysis node.id='${shortened(id)}' for layer=${index}`)
+  throw errors.mapInvalid(`Missing sql for layer ${index} options`)
+}
+
+function wrapped(sql: string, wrap: unknown): string {
+  if (wrap === undefined) return sql
+  if (typeof wrap !== 'string') throw errors.mapInvalid('sql_wrap must be text with <%= sql %>')
+  return wrap.replace(/<%=\s*sql\s*%>/g, () => sql.replace(/;\s*$/, ''))
+}
+
+function zoomsOf({ minzoom, maxzoom }: Members): Readonly<{ minzoom: number; maxzoom: number }> {
+  const known = (value: unknown, name: string, fallback: number) => {
+    if (value === undefined || value === null) return fallback
+    if (typeof value === 'number' && Number.isFinite(value)) return value
+    throw errors.mapInvalid(`${name} must be a number`)
+  }
+  return { minzoom: known(minzoom, 'minzoom', 0), maxzoom: known(maxzoom, 'maxzoom', deepestZoom) }
+}
+
+function bufferOf(buffersize: unknown): number {
+  const pixels = isMembers(buffersize) ? (buffersize.mvt ?? defaultBuffer) : defaultBuffer
+  if (typeof pixels !== 'number') throw errors.mapInvalid('Buffer size of format "mvt" must be a number')
+  if (pixels >= 0 && pixels <= pixelsOfTile) return pixels
+  throw errors.mapInvalid(`Buffer size of format "mvt" must be from 0 to ${pixelsOfTile}`)
+}
+
+const defaultBuffer = 64
+
+/** One for all layers. */
+function extentsOf(options: readonly Members[]): Pick<MapConfig, 'extent' | 'simplifyExtent'> {
+  const given = sameIn(options, ({ vector_extent }) => vector_extent ?? defaultExtent, 'extent')
+  const isGiven = options.some(({ vector_extent }) => vector_extent !== undefined)
+  if (!isWhole(given, 256, 8192))
+    throw errors.mapInvalid('Invalid vector_extent. Must be between 256 and 8192')
+  const fallback = isGiven ? given : defaultSimplifyExtent
+  const simplify = sameIn(options, (each) => each.vector_simplify_extent ?? fallback, 'simplify extent')
+  if (isWhole(simplify, 1, given)) return { extent: given, simplifyExtent: simplify }
+  throw errors.mapInvalid(
+    `Invalid vector_simplify_extent (${shortened(simplify)}). Must be between 1 and vector_extent [${given}]`,
+  )
+}
+
+const defaultExtent = 4096
+const defaultSimplifyExtent = 256
+
+function sameIn(options: readonly Members[], read: (each: Members) => unknown, name: string): unknown {
+  const values = [...new Set(options.map(read))]
+  if (values.length > 1)
+    throw errors.mapInvalid(`Multiple ${name} values in mapConfig (${shortened(values)})`)
+  return values[0]
+}
+
+const isWhole = (value: unknown, least: number, most: number): value is number =>
+  typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most

@@ -1,0 +1,129 @@
+import { LRUCache } from 'lru-cache'
+import type { Account, Principal } from '../auth/account.ts'
+import type { Config } from '../config/config.ts'
+import { errors } from '../errors.ts'
+import type { Databases } from '../postgres/databases.ts'
+import type { AbortLike } from '../postgres/pools/interruption.ts'
+import { type Bounds, boundsOf } from '../tiles/describe-layers.ts'
+import type { TilePlace } from '../tiles/tile-sql.ts'
+import type { Tile, TileClient, Tiles } from '../tiles/tiles.ts'
+import { chooseLayers } from './choose-layers.ts'
+import { drawMapTile } from './draw-map-tile.ts'
+import { readLayerSql, wholeWorld } from './layer-sql.ts'
+import { type MapConfig, mapIdOf, readMapConfig, withoutCredentials } from './map-config.ts'
+import { deleteExpiredMaps, findMap, saveMap } from './map-store.ts'
+import { columnsSql, findGeometry } from './plan-layer.ts'
+import { type PlannedLayer, planMap } from './plan-map.ts'
+
+/** A map that was instantiated. */
+export type InstantiatedMap = Readonly<{ id: string; config: MapConfig; layers: readonly PlannedLayer[] }>
+
+export type DescribedSql = Readonly<{ map: InstantiatedMap; bounds: Bounds | null }>
+
+export type KnownMap = Readonly<{ id: string; config: MapConfig; aggregated: readonly boolean[] }>
+
+export type MapTileRequest = Readonly<{
+  /** Index, id, a list of either, `all` or `mapnik`; undefined: all. */
+  layers: string | undefined
+  place: TilePlace
+  /** False: points are shown as they are. */
+  isAggregated: boolean
+}>
+
+/** Maps of SQL. Their tiles are made like those of tables, as the role of the key that asks. One for each process. */
+export class Maps {
+  readonly #config: Config
+  readonly #databases: Databases
+  readonly #tiles: Tiles
+  /** By user and id. */
+  readonly #known = new LRUCache<string, KnownMap>({ max: 1_000, ttl: knownMs })
+  #sweptAt = Number.NEGATIVE_INFINITY
+
+  constructor(config: Config, databases: Databases, tiles: Tiles) {
+    this.#config = config
+    this.#databases = databases
+    this.#tiles = tiles
+  }
+
+  /** Plans the layers as the role of the caller, and keeps the map. */
+  async instantiate(principal: Principal, raw: unknown, gone: AbortLike): Promise<InstantiatedMap> {
+    const isPublic = principal.key.type === 'default'
+    const text = JSON.stringify(withoutCredentials(raw)) ?? ''
+    const most = isPublic ? mostPublicLength : mostLength
+    if (text.length > most) throw errors.mapInvalid(`The map config is longer than ${most} characters`)
+    const config = readMapConfig(raw)
+    const layers = await this.#tiles.run(principal, gone, (session) => planMap(session, config))
+    const id = mapIdOf(text)
+    const aggregated = layers.map(({ isAggregated }) => isAggregated)
+    await this.#sweep()
+    await saveMap(this.#databases.control, principal.account, { id, config: text, aggregated }, isPublic)
+    this.#known.set(keyOf(principal.account, id), { id, config, aggregated })
+    return { id, config, layers }
+  }
+
+  /** Makes a map of one query, whose geometry is found as that of a table. */
+  async describeSql(principal: Principal, sql: string, gone: AbortLike): Promise<DescribedSql> {
+    const read = readLayerSql(sql)
+    const { name, srid } = await this.#tiles.run(principal, gone, async (session) => {
+      await session.query('begin isolation level repeatable read read only')
+      const { fields } = await session.query(columnsSql({ sql: read }, wholeWorld))
+      return findGeometry(session, fields)
+    })
+    const config = { layers: [{ options: { sql, geom_column: name, srid } }] }
+    const map = await this.instantiate(principal, config, gone)
+    const { plan, estimatedRows } = map.layers[0]!
+    const layer = { ...plan!.rows(wholeWorld), estimatedRows }
+    return { map, bounds: await this.#tiles.run(principal, gone, (session) => boundsOf(session, layer)) }
+  }
+
+  /** Throws if there is no such map, or no longer. */
+  async find(account: Account, id: string): Promise<KnownMap> {
+    const key = keyOf(account, id)
+    const known = this.#known.get(key)
+    if (known) return known
+    const stored = /^[0-9a-f]{32}$/.test(id) ? await findMap(this.#databases.control, account, id) : undefined
+    if (!stored) throw errors.mapUnknown(id.slice(0, 100))
+    const { config, aggregated } = stored
+    const map = { id, config: readMapConfig(JSON.parse(config)), aggregated }
+    this.#known.set(key, map)
+    return map
+  }
+
+  async tile(
+    principal: Principal,
+    map: KnownMap,
+    request: MapTileRequest,
+    client: TileClient,
+  ): Promise<Tile> {
+    const { id, config } = map
+    const { place } = request
+    if (place.z < config.minzoom || place.z > config.maxzoom) throw errors.notFound('Tile: its zoom')
+    const layers = chooseLayers(config, request.layers)
+    const aggregated = layers.filter(({ index }) => request.isAggregated && map.aggregated[index])
+    const key = `map ${id} ${layers.map(({ index }) => index)} ${aggregated.map(({ index }) => index)}`
+    const { tileMaxFeatures: maxFeatures, tileMaxBytes: maxBytes } = this.#config
+    const tile = { config, layers, aggregated, place, maxFeatures, maxBytes }
+    const source = {
+      key,
+      place,
+      version: null,
+      make: (session: Parameters<typeof drawMapTile>[0]) => drawMapTile(session, tile),
+    }
+    return this.#tiles.make(principal, source, client)
+  }
+
+  /** At most once an hour. */
+  async #sweep(): Promise<void> {
+    if (performance.now() - this.#sweptAt < sweepMs) return
+    this.#sweptAt = performance.now()
+    await deleteExpiredMaps(this.#databases.control)
+  }
+}
+
+const keyOf = ({ userId }: Account, id: string) => `${userId} ${id}`
+
+/** Its use is written after each of these, if an hour is over. */
+const knownMs = 60_000
+const sweepMs = 3_600_000
+const mostLength = 256 * 1024
+const mostPublicLength = 64 * 1024

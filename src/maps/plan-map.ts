@@ -1,0 +1,88 @@
+import { AppError } from '../errors.ts'
+import type { Session } from '../postgres/session.ts'
+import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
+import { toClientError } from '../postgres/wire/wire-error.ts'
+import { type Aggregation, defaultThreshold, readAggregation } from './aggregation.ts'
+import { wholeWorld } from './layer-sql.ts'
+import { geometryTypeSql, type LayerStats, readStats } from './layer-stats.ts'
+import { inLayer, type LayerSource, type MapConfig, type MapLayer } from './map-config.ts'
+import { columnsSql, type LayerPlan, planLayer } from './plan-layer.ts'
+
+export type PlannedLayer = Readonly<{
+  layer: MapLayer
+  isAggregated: boolean
+  stats: LayerStats
+  /** Of a layer with tiles. */
+  plan: LayerPlan | null
+  estimatedRows: number
+}>
+
+/** Plans each layer as the role of the session, and throws the first fault with its layer. Draws nothing. */
+export async function planMap(session: Session, config: MapConfig): Promise<readonly PlannedLayer[]> {
+  const deadline = performance.now() + statsMs
+  const planned: PlannedLayer[] = []
+  for (const layer of config.layers) {
+    try {
+      planned.push(await planOne(session, layer, deadline))
+    } catch (error) {
+      throw inLayer(layerError(error), layer)
+    }
+  }
+  return planned
+}
+
+/** For the statistics of all layers. */
+const statsMs = 5_000
+
+async function planOne(session: Session, layer: MapLayer, deadline: number): Promise<PlannedLayer> {
+  const { source } = layer
+  if (!source) return { layer, isAggregated: false, stats: {}, plan: null, estimatedRows: 0 }
+  await session.query('begin isolation level repeatable read read only')
+  const plan = await planSource(session, source)
+  const estimatedRows = await estimateRows(session, source)
+  const isAggregated = await isAggregatedBy(session, source, plan, estimatedRows)
+  await session.query('rollback')
+  const aggregation = isAggregated ? aggregationOf(source) : null
+  const { metadata } = source
+  const stats = await readStats(session, { metadata, plan, estimatedRows, aggregation, deadline })
+  return { layer, isAggregated, stats, plan, estimatedRows }
+}
+
+async function planSource(session: Session, source: LayerSource): Promise<LayerPlan> {
+  const { fields } = await session.query(columnsSql(source, wholeWorld))
+  return planLayer(session, source, fields)
+}
+
+async function estimateRows(session: Session, { sql }: LayerSource): Promise<number> {
+  const { rows } = await session.query<{ 'QUERY PLAN': [{ Plan: { 'Plan Rows': number } }] }>(
+    `explain (format json) select * from ${sql(wholeWorld)} as t`,
+  )
+  return rows[0]!['QUERY PLAN'][0].Plan['Plan Rows']
+}
+
+/** Only points are aggregated, and only where there are many. */
+async function isAggregatedBy(
+  session: Session,
+  source: LayerSource,
+  plan: LayerPlan,
+  estimatedRows: number,
+): Promise<boolean> {
+  const { aggregation } = source
+  if (aggregation === false) return false
+  if (estimatedRows < (aggregation?.threshold ?? defaultThreshold)) return false
+  const { type } = plan.rows(wholeWorld).geometry
+  if (type !== 'GEOMETRY') return type.startsWith('POINT')
+  const { rows } = await session.query<{ type: string }>(geometryTypeSql(plan))
+  return rows[0]?.type === 'ST_Point'
+}
+
+export const aggregationOf = ({ aggregation }: LayerSource) =>
+  aggregation || (readAggregation(true) as Aggregation)
+
+/** A relation that is not there is 404. A cancel is for those to explain who know the limits. */
+export function layerError(error: unknown): unknown {
+  if (hasSqlstate(error, sqlstate.queryCanceled)) return error
+  const told = toClientError(error)
+  if (told.extras.sqlstate !== sqlstate.undefinedTable) return told
+  return new AppError(told.code, 'not-found', told.message, told.extras)
+}

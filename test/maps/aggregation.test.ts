@@ -1,0 +1,219 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { askForMap, layerOf, mapOf, mapTile } from '../support/maps/map-api.ts'
+import { setup, type TestUser } from '../support/service/setup.ts'
+
+/** 400 points on a grid of 20 by 20, each 1 km from the next, and 5 more beside the first one. */
+const points = `create table points as select n as cartodb_id, n % 3 as kind, n * 10.5 as price, 'it''s ' || n % 2 as name,
+    timestamptz '2020-01-01 00:00Z' + n * interval '1 day' as at, st_setsrid(st_makepoint(x, y), 3857) as the_geom_webmercator
+  from (select row_number() over () as n, x, y from (select 1000 * a as x, 1000 * b as y from generate_series(1, 20) a, generate_series(1, 20) b
+    union all select 1000 + a, 1000 from generate_series(1, 5) a) p) q; analyze points`
+
+const aggregated = (aggregation: unknown, options: object = {}) =>
+  layerOf('select * from points', { aggregation, ...options })
+
+async function featuresOf(user: TestUser, config: unknown, path = '/0/0/0.mvt') {
+  const map = await mapOf(user, config)
+  const { aggregation } = map.metadata.layers[0]!.meta as { aggregation: { mvt: boolean } }
+  const { layers } = await mapTile(user, map, path)
+  return { isAggregated: aggregation.mvt, features: layers.layer0 ?? [], map }
+}
+
+test('points of one cell become one, with their number, above the threshold alone', async (t) => {
+  const { user } = await setup(t)
+  await user.sql(points)
+  const all = await featuresOf(user, aggregated(undefined))
+  assert.deepEqual([all.isAggregated, all.features.length], [false, 405])
+  for (const [aggregation, isAggregated] of [
+    [true, false],
+    [false, false],
+    [{ threshold: 406 }, false],
+    [{ threshold: 405 }, true],
+  ] as const)
+    assert.equal((await featuresOf(user, aggregated(aggregation))).isAggregated, isAggregated)
+  const { features, map } = await featuresOf(user, aggregated({ threshold: 1 }))
+  assert.ok(features.length < 10)
+  const counts = features.map(({ properties }) => Number(properties._cdb_feature_count))
+  assert.equal(
+    counts.reduce((sum, each) => sum + each, 0),
+    405,
+  )
+  // A row of each cell, with all its columns.
+  const [{ id, properties }] = features as [(typeof features)[0]]
+  assert.deepEqual(Object.keys(properties).sort(), [
+    '_cdb_feature_count',
+    'at',
+    'cartodb_id',
+    'kind',
+    'name',
+    'price',
+  ])
+  assert.equal(properties.price, Number(properties.cartodb_id) * 10.5)
+  assert.equal(id, properties.cartodb_id)
+  const whole = await mapTile(user, map, '/0/0/0.mvt', { query: { aggregation: 'false' } })
+  assert.equal(whole.layers.layer0!.length, 405)
+})
+
+test('columns are aggregated, dimensions divide the cells, and filters choose among them', async (t) => {
+  const { user } = await setup(t)
+  await user.sql(points)
+  const columns = {
+    total: { aggregate_function: 'sum', aggregated_column: 'price' },
+    mean: { aggregate_function: 'avg', aggregated_column: 'price' },
+    n: { aggregate_function: 'count', aggregated_column: 'name' },
+    most: { aggregate_function: 'max', aggregated_column: 'name' },
+    usual: { aggregate_function: 'mode', aggregated_column: 'kind' },
+  }
+  const world = { threshold: 1, resolution: 512, placement: 'centroid', columns }
+  const { features } = await featuresOf(user, aggregated(world))
+  assert.deepEqual(
+    features.map(({ properties }) => properties),
+    [
+      {
+        cartodb_id: 1,
+        _cdb_feature_count: 405,
+        total: 863257.5,
+        mean: 2131.5,
+        n: 405,
+        most: "it's 1",
+        usual: 0,
+      },
+    ],
+  )
+  const divided = await featuresOf(
+    user,
+    aggregated({ ...world, columns: {}, dimensions: { sort: 'kind', name: { column: 'name' } } }),
+  )
+  assert.equal(divided.features.length, 6)
+  const filtered = async (filters: unknown) => {
+    const dimensions = { kind: 'kind', name: 'name' }
+    const { features: found } = await featuresOf(user, aggregated({ ...world, dimensions, filters }))
+    return found.map(({ properties: { kind, name } }) => `${kind} ${name}`).sort()
+  }
+  assert.deepEqual(await filtered({ kind: { equal: 1 }, name: { equal: "it's 1" } }), ["1 it's 1"])
+  assert.deepEqual(await filtered({ kind: { in: [0, 2] }, name: { not_equal: "it's 1" } }), [
+    "0 it's 0",
+    "2 it's 0",
+  ])
+  assert.deepEqual(
+    await filtered({ kind: { not_in: [0, 2] }, name: [{ equal: 'x' }, { less_than: "it's 1" }] }),
+    ["1 it's 0"],
+  )
+  assert.deepEqual(await filtered({ n: { greater_than: 67, less_than_or_equal_to: 68 } }), [
+    "0 it's 1",
+    "1 it's 1",
+    "2 it's 0",
+  ])
+  assert.deepEqual(await filtered({ name: { equal: "' or 1=1 --" } }), [])
+})
+
+test('neighbouring tiles agree on the cells that both show', async (t) => {
+  const { user } = await setup(t)
+  await user.sql(points)
+  const world = { threshold: 1, resolution: 10, placement: 'centroid', columns: {} }
+  const map = await mapOf(user, { ...aggregated(world), buffersize: { mvt: 64 } })
+  const seen = new Map<string, Set<string>>()
+  for (const [x, y] of [
+    [2048, 2047],
+    [2049, 2047],
+    [2048, 2046],
+    [2049, 2046],
+  ] as const) {
+    const { layers } = await mapTile(user, map, `/12/${x}/${y}.mvt`)
+    for (const { properties, geometry } of layers.layer0 ?? []) {
+      const [point] = geometry[0]!
+      const place = `${Math.round((point!.x + 4096 * x) / 16)} ${Math.round((point!.y + 4096 * y) / 16)}`
+      seen.set(
+        place,
+        (seen.get(place) ?? new Set()).add(`${properties.cartodb_id} ${properties._cdb_feature_count}`),
+      )
+    }
+  }
+  assert.ok(seen.size > 100)
+  assert.deepEqual(
+    [...seen.values()].filter((counts) => counts.size > 1),
+    [],
+  )
+})
+
+test('the metadata of a layer tells what was asked for', async (t) => {
+  const { user } = await setup(t)
+  await user.sql(points)
+  const metadata = {
+    geometryType: true,
+    featureCount: true,
+    aggrFeatureCount: 0,
+    columnStats: { topCategories: 1, includeNulls: false },
+    sample: { num_rows: 10, include_columns: ['cartodb_id', 'name'] },
+  }
+  const { map } = await featuresOf(
+    user,
+    aggregated({ threshold: 1, resolution: 512, columns: {} }, { metadata, dates_as_numbers: true }),
+  )
+  const { stats } = map.metadata.layers[0]!.meta as { stats: Record<string, never> & { sample: object[] } }
+  const { sample, columns, ...rest } = stats as unknown as {
+    sample: Record<string, unknown>[]
+    columns: Record<string, Record<string, unknown>>
+  }
+  assert.deepEqual(rest, {
+    estimatedFeatureCount: 405,
+    geometryType: 'ST_Point',
+    featureCount: 405,
+    aggrFeatureCount: 1,
+  })
+  assert.deepEqual(columns.price, { type: 'number', min: 10.5, max: 4252.5, avg: 2131.5, sum: 863257.5 })
+  assert.deepEqual(columns.name, { type: 'string', categories: [{ category: "it's 1", frequency: 203 }] })
+  assert.equal(columns.at!.type, 'number')
+  assert.equal(columns.at!.min, 1577923200)
+  assert.deepEqual(columns.the_geom_webmercator, { type: 'geometry' })
+  assert.ok(sample.length > 0 && sample.length <= 10)
+  assert.deepEqual(Object.keys(sample[0]!).sort(), ['cartodb_id', 'name'])
+  const plain = await mapOf(user, layerOf('select * from points', { metadata: { columns: true } }))
+  assert.deepEqual((plain.metadata.layers[0]!.meta.stats as { columns: object }).columns, {
+    cartodb_id: { type: 'number' },
+    kind: { type: 'number' },
+    price: { type: 'number' },
+    name: { type: 'string' },
+    at: { type: 'date' },
+    the_geom_webmercator: { type: 'geometry' },
+  })
+})
+
+test('a statistic that takes too long is left out, and the map still answers', async (t) => {
+  const { user } = await setup(t)
+  await user.sql(points)
+  const slow = layerOf('select p.*, pg_sleep(0.1) from points p', {
+    metadata: { featureCount: true, geometryType: true },
+  })
+  const started = performance.now()
+  const { metadata } = await mapOf(user, slow)
+  assert.ok(performance.now() - started < 8_000)
+  const { stats } = metadata.layers[0]!.meta as { stats: Record<string, unknown> }
+  assert.equal(stats.featureCount, undefined)
+  assert.ok(Number(stats.estimatedFeatureCount) > 0)
+})
+
+test('a faulty aggregation is refused with its reason', async (t) => {
+  const { user } = await setup(t)
+  await user.sql(points)
+  for (const [aggregation, text] of [
+    [{ resolution: 0 }, /^Invalid resolution, should be a number/],
+    [{ threshold: 'x' }, /^Invalid threshold/],
+    [
+      { columns: { a: { aggregate_function: 'drop', aggregated_column: 'b' } } },
+      /^Unsupported aggregation function drop/,
+    ],
+    [{ columns: { a: { aggregate_function: 'sum' } } }, /^Invalid aggregated column/],
+    [{ filters: { a: { equal: 1 } } }, /^Invalid filtered column: a$/],
+    [{ dimensions: { a: 'kind' }, filters: { a: { like: 1 } } }, /^Invalid filter parameter name: like$/],
+    [
+      { dimensions: { a: 'kind' }, filters: { a: { equal: {} } } },
+      /^The filter equal needs numbers or texts$/,
+    ],
+    [{ dimensions: { cartodb_id: 'kind' } }, /^Two columns of the aggregation are named cartodb_id$/],
+  ] as const) {
+    const { status, body } = await askForMap(user, aggregated(aggregation))
+    assert.equal(status, 400)
+    assert.match((body as unknown as { errors: string[] }).errors[0]!, text)
+  }
+})
