@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { AppError, errors } from '../errors.ts'
+import { errors } from '../errors.ts'
+import { inLayer } from '../tiles/in-layer.ts'
 import { type Aggregation, readAggregation } from './aggregation.ts'
 import { type LayerSql, pixelsOfTile, readLayerSql } from './layer-sql.ts'
 import { isMembers, type Members, shortened } from './members.ts'
@@ -63,15 +64,7 @@ export function withoutCredentials(raw: unknown): unknown {
 /** The same for the same config. */
 export const mapIdOf = (config: string) => createHash('sha256').update(config).digest('hex').slice(0, 32)
 
-/** The error of a layer, with the layer that it is about. */
-export function inLayer(
-  thrown: unknown,
-  { id, index, type }: Pick<MapLayer, 'id' | 'index' | 'type'>,
-): unknown {
-  if (!(thrown instanceof AppError)) return thrown
-  const { code, kind, message, extras } = thrown
-  return new AppError(code, kind, message, { ...extras, body: { layer: { id, index, type } } })
-}
+export { inLayer }
 
 const mostLayers = 20
 export const deepestZoom = 30
