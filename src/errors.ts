@@ -364,6 +364,7 @@ export const errors = {
 
   // maps
   mapInvalid: (text: string) => raise('map-invalid', 'invalid', text),
+  dataviewInvalid: (text: string) => raise('dataview-invalid', 'invalid', text),
   mapUnknown: (id: string) =>
     raise('map-unknown', 'invalid', `Invalid or nonexistent map configuration token '${id}'`),
 

@@ -98,6 +98,7 @@ export const errorCodes = [
   // maps
   'map-invalid',
   'map-unknown',
+  'dataview-invalid',
   // tiles
   'tiles-busy',
   'tile-too-large',

@@ -4,16 +4,21 @@ import type { Config } from '../config/config.ts'
 import { errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
 import type { AbortLike } from '../postgres/pools/interruption.ts'
+import type { Session } from '../postgres/session.ts'
 import { type Bounds, boundsOf } from '../tiles/describe-layers.ts'
 import type { TilePlace } from '../tiles/tile-sql.ts'
 import type { Tile, TileClient, Tiles } from '../tiles/tiles.ts'
-import { chooseLayers } from './choose-layers.ts'
+import { readFeature } from './attributes.ts'
+import { chooseLayer, chooseLayers } from './choose-layers.ts'
+import { columnsSql, findGeometry } from './columns.ts'
+import { computeDataview } from './dataview.ts'
+import type { DataviewRequest } from './dataview-sql.ts'
 import { drawMapTile } from './draw-map-tile.ts'
 import { readLayerSql, wholeWorld } from './layer-sql.ts'
 import { type MapConfig, mapIdOf, readMapConfig, withoutCredentials } from './map-config.ts'
 import { deleteExpiredMaps, findMap, saveMap } from './map-store.ts'
-import { columnsSql, findGeometry } from './plan-layer.ts'
-import { type PlannedLayer, planMap } from './plan-map.ts'
+import type { Members } from './members.ts'
+import { layerError, type PlannedLayer, planMap } from './plan-map.ts'
 
 /** A map that was instantiated. */
 export type InstantiatedMap = Readonly<{ id: string; config: MapConfig; layers: readonly PlannedLayer[] }>
@@ -66,7 +71,7 @@ export class Maps {
     const read = readLayerSql(sql)
     const { name, srid } = await this.#tiles.run(principal, gone, async (session) => {
       await session.query('begin isolation level repeatable read read only')
-      const { fields } = await session.query(columnsSql({ sql: read }, wholeWorld))
+      const { fields } = await session.query(columnsSql(read, wholeWorld))
       return findGeometry(session, fields)
     })
     const config = { layers: [{ options: { sql, geom_column: name, srid } }] }
@@ -110,6 +115,44 @@ export class Maps {
       make: (session: Parameters<typeof drawMapTile>[0]) => drawMapTile(session, tile),
     }
     return this.#tiles.make(principal, source, client)
+  }
+
+  /** The attributes of a feature, if the layer tells them. */
+  feature(
+    principal: Principal,
+    { config }: KnownMap,
+    layer: string,
+    fid: string,
+    gone: AbortLike,
+  ): Promise<Members> {
+    const { source } = chooseLayer(config.layers, layer)
+    if (!source?.attributes) throw errors.mapInvalid(`Layer ${layer} has no exposed attributes`)
+    const { sql, attributes } = source
+    return this.#ask(principal, gone, (session) => readFeature(session, sql, attributes, fid))
+  }
+
+  dataview(
+    principal: Principal,
+    { config }: KnownMap,
+    name: string,
+    request: DataviewRequest,
+    gone: AbortLike,
+  ): Promise<Members> {
+    const found = config.dataviews.find((dataview) => dataview.name === name)
+    if (!found) throw errors.dataviewInvalid(`Dataview '${name}' does not exist`)
+    const names = config.dataviews
+      .filter(({ sourceId }) => sourceId === found.sourceId)
+      .map((each) => each.name)
+    const filters = config.filters.filter(({ dataview }) => names.includes(dataview))
+    return this.#ask(principal, gone, (session) => computeDataview(session, found, filters, request))
+  }
+
+  #ask<T>(principal: Principal, gone: AbortLike, work: (session: Session) => Promise<T>): Promise<T> {
+    return this.#tiles.run(principal, gone, (session) =>
+      work(session).catch((error: unknown) => {
+        throw layerError(error)
+      }),
+    )
   }
 
   /** At most once an hour. */

@@ -17,6 +17,7 @@ export type MapConfig = Readonly<{
   minzoom?: number
   maxzoom?: number
   analyses?: readonly Readonly<Record<string, unknown>>[]
+  dataviews?: Readonly<Record<string, unknown>>
 }>
 
 export type MapTileOptions = Readonly<{
@@ -26,11 +27,50 @@ export type MapTileOptions = Readonly<{
   max_age?: number
 }>
 
+/** `filters`: those of the dataviews, as JSON. */
+export type MapFilters = Readonly<{ filters?: string }>
+
+type Filtering = Readonly<{
+  /** West, south, east, north in degrees. */
+  bbox?: string
+  own_filter?: 0 | 1
+  no_filters?: 0 | 1
+}>
+
+export type DataviewOptions = Filtering &
+  Readonly<{
+    start?: number
+    end?: number
+    bins?: number
+    categories?: number
+    offset?: number
+    aggregation?: string
+  }>
+
+export type DataviewSearch = Filtering & Readonly<{ q?: string }>
+
 export function mapsOf(connection: Connection, name: string) {
   return {
     /** Makes a map of SQL. It is kept for 24 hours after its last use. */
-    instantiate: (config: MapConfig) =>
-      sendForJson<LayergroupDocument>(connection, 'createMap', { parameters: { name }, json: config }),
+    instantiate: (config: MapConfig, query: MapFilters = {}) =>
+      sendForJson<LayergroupDocument>(connection, 'createMap', { parameters: { name }, query, json: config }),
+    /** The attributes of a feature that its layer tells. */
+    feature: (layergroupid: string, layer: string, fid: string) =>
+      sendForJson<Record<string, unknown>>(connection, 'readFeature', {
+        parameters: { name, layergroupid, layer, fid },
+      }),
+    /** A formula, categories or a histogram of a map. */
+    dataview: (layergroupid: string, dataview: string, query: DataviewOptions = {}) =>
+      sendForJson<Record<string, unknown>>(connection, 'readDataview', {
+        parameters: { name, layergroupid, dataview },
+        query,
+      }),
+    /** The categories that contain a text. */
+    searchDataview: (layergroupid: string, dataview: string, query: DataviewSearch) =>
+      sendForJson<Record<string, unknown>>(connection, 'searchDataview', {
+        parameters: { name, layergroupid, dataview },
+        query,
+      }),
     /** A vector tile of a map; empty if nothing is there. `layer`: index or id, several with commas; else all. */
     tile: async (
       layergroupid: string,

@@ -33,7 +33,12 @@ export function layergroupDocument(map: InstantiatedMap, options: LayergroupOpti
         meta: metaOf(planned),
         ...(planned.layer.source && { tilejson: tileJson(`/${encodeURIComponent(planned.layer.id)}`) }),
       })),
-      dataviews: {},
+      dataviews: Object.fromEntries(
+        map.config.dataviews.map(({ name }) => [
+          name,
+          { url: bothWays(`${url}/api/v1/map/${layergroupid}/dataview/${encodeURIComponent(name)}`) },
+        ]),
+      ),
       analyses: [],
       tilejson: hasTiles ? tileJson('') : {},
       url: hasTiles ? { vector: { urlTemplate: tiles(''), subdomains: [] } } : {},
@@ -66,6 +71,11 @@ export function sqlTileJson({ map, bounds }: DescribedSql, url: string, token: s
     maxzoom: 18,
   }
 }
+
+const bothWays = (url: string) => ({
+  http: url.replace(/^https:/, 'http:'),
+  https: url.replace(/^http:/, 'https:'),
+})
 
 function metaOf({ layer, stats, isAggregated, plan }: PlannedLayer) {
   if (!layer.source || !plan) return {}

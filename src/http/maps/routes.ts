@@ -1,17 +1,36 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Principal } from '../../auth/account.ts'
 import { errors } from '../../errors.ts'
+import type { DataviewRequest } from '../../maps/dataview-sql.ts'
+import type { KnownMap } from '../../maps/maps.ts'
 import { loadGrammar } from '../../sql/grammar.ts'
 import { accountUrlOf } from '../middleware/address.ts'
 import { mapsCaller } from '../middleware/authenticate.ts'
 import { clientGone } from '../middleware/client-gone.ts'
+import { type Parameters, textOf } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
 import { readMaxAge } from '../tiles/request.ts'
 import { clientOf, one, sendTile } from '../tiles/routes.ts'
 import { sendTagged, setCaching } from '../tiles/send-tile-json.ts'
 import { layergroupDocument } from './document.ts'
 import { respondByScript, sendScript } from './jsonp.ts'
-import { mapIdIn, readCallback, readConfig, readMapTileRequest, tokenForAddresses } from './request.ts'
-import { createMapByGetSchema, createMapSchema, mapLayerTileSchema, mapTileSchema } from './schemas.ts'
+import {
+  mapIdIn,
+  readCallback,
+  readConfig,
+  readDataviewRequest,
+  readMapTileRequest,
+  tokenForAddresses,
+} from './request.ts'
+import {
+  attributesSchema,
+  createMapByGetSchema,
+  createMapSchema,
+  dataviewSchema,
+  mapLayerTileSchema,
+  mapTileSchema,
+  searchSchema,
+} from './schemas.ts'
 
 /** Maps of SQL, as the role of the key that asks. */
 export async function mapsRoutes(app: FastifyInstance, services: Services): Promise<void> {
@@ -29,12 +48,36 @@ export async function mapsRoutes(app: FastifyInstance, services: Services): Prom
   app.get('/api/v1/map/:layergroupid/:z/:x/:y', { ...one, schema: mapTileSchema }, (request, reply) =>
     tile(services, request, reply),
   )
+  app.get(
+    '/api/v1/map/:layergroupid/:layer/attributes/:fid',
+    { ...dataviews, schema: attributesSchema },
+    async (request, reply) => {
+      const { layer, fid } = request.params as { layer: string; fid: string }
+      const { principal, map } = await mapOf(services, request)
+      const found = await services.maps.feature(principal, map, layer, fid, clientGone(reply))
+      return sendTagged(request, reply, principal, found)
+    },
+  )
+  app.get(
+    '/api/v1/map/:layergroupid/dataview/:dataview',
+    { ...dataviews, schema: dataviewSchema },
+    (request, reply) => dataview(services, request, reply, readDataviewRequest(request)),
+  )
+  app.get(
+    '/api/v1/map/:layergroupid/dataview/:dataview/search',
+    { ...dataviews, schema: searchSchema },
+    (request, reply) => {
+      const search = textOf(request.query as Parameters, 'q') ?? ''
+      return dataview(services, request, reply, { ...readDataviewRequest(request), search })
+    },
+  )
   const ofLayer = { ...one, schema: mapLayerTileSchema }
   app.get('/api/v1/map/:layergroupid/:layer/:z/:x/:y', ofLayer, (request, reply) =>
     tile(services, request, reply),
   )
 }
 
+const dataviews = { config: { rateGroup: 'dataview' } } as const
 const maps = { config: { rateGroup: 'map' }, bodyLimit: 512 * 1024 } as const
 
 async function instantiate(
@@ -54,6 +97,27 @@ async function instantiate(
   if (callback === undefined) return sendTagged(request, reply, principal, document)
   setCaching(reply, principal, undefined)
   return sendScript(reply, callback, document)
+}
+
+/** The map of an address, and who asks for it. */
+async function mapOf(
+  services: Services,
+  request: FastifyRequest,
+): Promise<Readonly<{ principal: Principal; map: KnownMap }>> {
+  const principal = await mapsCaller(services, request)
+  return { principal, map: await services.maps.find(principal.account, mapIdIn(request)) }
+}
+
+async function dataview(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  asked: DataviewRequest,
+): Promise<FastifyReply> {
+  const { principal, map } = await mapOf(services, request)
+  const { dataview: name } = request.params as { dataview: string }
+  const found = await services.maps.dataview(principal, map, name, asked, clientGone(reply))
+  return sendTagged(request, reply, principal, found)
 }
 
 async function tile(services: Services, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {

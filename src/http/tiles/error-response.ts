@@ -37,6 +37,7 @@ function typeOf({ kind, code, extras }: AppError): string {
   if (kind === 'limited') return 'limit'
   if (kind === 'unauthenticated' || code === 'api-forbidden' || code === 'user-unknown') return 'auth'
   if (code === 'database' || code === 'not-found' || extras.body?.layer) return 'layer'
+  if (code === 'dataview-invalid') return 'dataview'
   if (code === 'map-invalid' || code === 'map-unknown') return 'mapconfig'
   return code === 'bad-request' ? 'tile' : 'unknown'
 }
