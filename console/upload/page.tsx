@@ -63,9 +63,9 @@ function FileChoice({ choose }: Readonly<{ choose: (files: readonly File[]) => v
         columns and types before anything is sent.
       </p>
       <p class="muted">
-        Zipped shapefiles, GeoPackage, FlatGeobuf, KML, KMZ, GPX, OSM, Excel, OpenDocument, zipped file
-        geodatabases and MapInfo files: the service reads them. Several files at once are read by the service
-        too.
+        Zipped shapefiles, GeoPackage, FlatGeobuf, KML, KMZ, GPX, OSM, Excel, OpenDocument, Parquet, Arrow,
+        zipped file geodatabases and MapInfo files: the service reads them. Several files at once are read by
+        the service too.
       </p>
       <input
         ref={input}

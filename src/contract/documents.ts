@@ -269,6 +269,8 @@ export type ImportWarnings = Readonly<{
   missing_columns?: readonly string[]
   /** Tables with rings that the file leaves open. */
   closed_rings?: readonly string[]
+  /** Columns with nanoseconds, of which PostgreSQL keeps microseconds. */
+  rounded_times?: readonly string[]
 }>
 
 /** A file that became tables, or becomes. */

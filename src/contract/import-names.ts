@@ -5,7 +5,7 @@ export type CollisionStrategy = (typeof collisionStrategies)[number]
 /** Endings of files that only the service reads; clients read CSV, TSV and GeoJSON themselves. */
 export const sentFileEndings = [
   ...['zip', 'gpkg', 'fgb', 'kml', 'kmz', 'gpx', 'osm', 'pbf', 'xlsx', 'ods'],
-  ...['geojsonl', 'geojsons', 'ndjson', 'jsonl'],
+  ...['geojsonl', 'geojsons', 'ndjson', 'jsonl', 'parquet', 'geoparquet', 'arrow', 'arrows', 'feather'],
 ] as const
 
 export const importPrivacies = ['public', 'link', 'private'] as const
@@ -15,6 +15,7 @@ export type ImportPrivacy = (typeof importPrivacies)[number]
 export const serviceEndings = [
   ...['zip', 'gpkg', 'fgb', 'kml', 'kmz', 'gpx', 'osm', 'pbf', 'xlsx', 'ods'],
   ...['geojson', 'json', 'geojsonl', 'ndjson', 'geojsons', 'jsonl'],
+  ...['parquet', 'geoparquet', 'arrow', 'arrows', 'feather'],
 ] as const
 
 export const isForService = (name: string) =>

@@ -25,6 +25,10 @@ export type SandboxedCommand = Readonly<{
   args: readonly string[]
   /** Becomes `sandboxDirectory`. */
   directory: string
+  /** Files and folders to read beside the system's own, with the names they have in the sandbox. */
+  readable?: readonly (readonly [path: string, name: string])[]
+  /** What `memoryBytes` limits. JavaScript reserves far more addresses than it uses: of such a program only the data count. */
+  memory?: 'addresses' | 'data'
   limits: ConverterLimits
 }>
 
@@ -34,8 +38,10 @@ export function sandboxCommandLine(
   command: SandboxedCommand,
 ): readonly [string, ...string[]] {
   const limited = limitedCommandLine(command)
-  if (kind === 'bubblewrap') return [bubblewrap, ...bubblewrapOptions(command.directory), '--', ...limited]
-  if (kind === 'unshare') return [...diesWithParent, ...unshareWords, command.directory, ...limited]
+  const { directory, readable = [] } = command
+  if (kind === 'bubblewrap') return [bubblewrap, ...bubblewrapOptions(directory, readable), '--', ...limited]
+  if (kind === 'unshare')
+    return [...diesWithParent, ...unshareWords, directory, ...readable.flat(), '--', ...limited]
   return [...diesWithParent, ...limited]
 }
 
@@ -58,20 +64,20 @@ async function works(kind: SandboxKind): Promise<boolean> {
   )
 }
 
-function limitedCommandLine({ program, args, limits }: SandboxedCommand): [string, ...string[]] {
+function limitedCommandLine({ program, args, limits, memory }: SandboxedCommand): [string, ...string[]] {
   const { cpuSeconds, memoryBytes, fileBytes } = limits
   const options = [
     '--core=0',
     `--nofile=${maxOpenFiles}`,
     `--nproc=${maxProcesses}`,
     cpuSeconds > 0 && `--cpu=${Math.ceil(cpuSeconds)}`,
-    memoryBytes > 0 && `--as=${memoryBytes}`,
+    memoryBytes > 0 && `--${memory === 'data' ? 'data' : 'as'}=${memoryBytes}`,
     fileBytes > 0 && `--fsize=${fileBytes}`,
   ].filter((option) => typeof option === 'string')
   return ['/usr/bin/prlimit', ...options, '--', program, ...args]
 }
 
-function bubblewrapOptions(directory: string): string[] {
+function bubblewrapOptions(directory: string, readable: readonly (readonly [string, string])[]): string[] {
   return [
     ...['--unshare-user', '--unshare-ipc', '--unshare-pid', '--unshare-net', '--unshare-uts'],
     ...['--unshare-cgroup-try', '--die-with-parent', '--new-session', '--cap-drop', 'ALL'],
@@ -80,6 +86,7 @@ function bubblewrapOptions(directory: string): string[] {
     ...['--ro-bind-try', '/etc/ld.so.cache', '/etc/ld.so.cache'],
     ...['--ro-bind-try', '/etc/alternatives', '/etc/alternatives'],
     ...deviceFiles.flatMap((file) => ['--dev-bind', file, file]),
+    ...readable.flatMap(([path, name]) => ['--ro-bind', path, name]),
     ...['--bind', directory, sandboxDirectory, '--remount-ro', '/', '--chdir', sandboxDirectory],
   ]
 }
@@ -98,7 +105,7 @@ const deviceFiles = ['/dev/null', '/dev/zero', '/dev/urandom', '/dev/random']
 const bubblewrap = '/usr/bin/bwrap'
 
 /**
- * A root of its own with what bubblewrap would mount. `$1` is the directory, the rest is the command. The command has no
+ * A root of its own with what bubblewrap would mount. `$1` is the directory, then come what is readable and, after `--`, the command. It has no
  * capability and cannot get one, so it cannot leave its root; in a changed root the system makes no user namespace.
  */
 const unshareScript = `set -e
@@ -116,6 +123,13 @@ done
 mkdir -p /mnt/dev /mnt/etc "/mnt${sandboxDirectory}"
 if [ -e /etc/ld.so.cache ]; then cp /etc/ld.so.cache /mnt/etc/ld.so.cache; fi
 for file in ${deviceFiles.join(' ')}; do touch "/mnt$file"; mount --bind "$file" "/mnt$file"; done
+while [ "$1" != -- ]; do
+  if [ -d "$1" ]; then mkdir -p "/mnt$2"; else mkdir -p "/mnt\${2%/*}"; touch "/mnt$2"; fi
+  mount --bind "$1" "/mnt$2"
+  mount -o remount,bind,ro,nosuid,nodev "/mnt$2"
+  shift 2
+done
+shift
 mount --bind "$directory" "/mnt${sandboxDirectory}"
 mount -o remount,ro /mnt
 exec chroot /mnt /usr/bin/env -i -C ${sandboxDirectory} /usr/bin/setpriv --no-new-privs --bounding-set=-all --inh-caps=-all -- "$@"`

@@ -38,8 +38,8 @@ export async function insertFailedImport(
   { keyId, source, options, result }: Pick<ImportRecord, 'keyId' | 'source' | 'options' | 'result'>,
 ): Promise<void> {
   await tx.query(
-    `insert into cartage.jobs (user_id, host_id, id, definition, status, finished_at)
-     values ($1, $2, $3, $4, 'failed', clock_timestamp())`,
+    `insert into cartage.jobs (user_id, host_id, id, is_import, definition, status, finished_at)
+     values ($1, $2, $3, true, $4, 'failed', clock_timestamp())`,
     [account.userId, account.hostId, id, JSON.stringify(definition)],
   )
   await tx.query(

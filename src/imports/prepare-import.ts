@@ -1,7 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { downloadFile } from './download/download-file.ts'
-import { fileKinds } from './files/file-kinds.ts'
 import { type InputFile, openUpload, type UploadFiles } from './files/upload-files.ts'
 import { type CheckedGeojson, checkGeojson } from './geojson/check-geojson.ts'
 import { ImportFailure } from './import-failure.ts'
@@ -38,7 +37,7 @@ export async function prepareImport(preparing: Preparing): Promise<PreparedImpor
   const geojsons = new Map<InputFile, CheckedGeojson>()
   for (const input of inputs) {
     const { kind } = input
-    if (fileKinds[kind].driver === undefined) csvs.set(input, await readCsv(input, options, signal))
+    if (kind === 'csv') csvs.set(input, await readCsv(input, options, signal))
     if (kind === 'geojson' || kind === 'geojsonl') geojsons.set(input, await checkGeojson(input, signal))
   }
   return { source, inputs, csvs, geojsons }

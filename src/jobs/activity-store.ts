@@ -63,8 +63,9 @@ async function readRunning(control: Queryable, limit: number): Promise<readonly 
 async function readWaiting(control: Queryable, limit: number): Promise<readonly (WaitingUser & Counted)[]> {
   const { rows } = await control.query<WaitingUser & Counted>(
     `with waiting as (
-       select user_id, pending, last_served, count(*) over ()::integer as total
-       from cartage.job_queues where pending > 0 order by last_served limit $1
+       select user_id, sum(pending)::integer as pending, min(last_served) as last_served,
+         count(*) over ()::integer as total
+       from cartage.job_queues where pending > 0 group by user_id order by min(last_served) limit $1
      )
      select u.username, q.pending as jobs, oldest.created_at as "oldestAt", q.total
      from waiting q

@@ -9,7 +9,10 @@ export type ClaimRequest = Readonly<{
   /** Waiting jobs, and running ones that have lost their worker. */
   wanted: number
   wantedOrphans: number
+  /** Waiting imports, which have slots of their own. */
+  wantedImports: number
   perUser: number
+  importsPerUser: number
   perHost: number
   openHosts: readonly number[]
 }>
@@ -51,10 +54,10 @@ export function readClaims({ claimed = [], has_more: hasMore = false }: ClaimsRe
   return { claimed: claimed.map(readClaimedJob), hasMore }
 }
 
-/** A request as the queue's functions take it; the limit per user is passed separately. */
+/** A request as the queue's functions take it; the limits per user are passed separately. */
 export function claimValues(request: ClaimRequest | undefined): unknown[] {
-  const { workerId, wanted, wantedOrphans, perHost, openHosts } = request ?? {}
-  return [workerId, wanted, wantedOrphans, perHost, openHosts]
+  const { workerId, wanted, wantedOrphans, perHost, openHosts, wantedImports } = request ?? {}
+  return [workerId, wanted, wantedOrphans, perHost, openHosts, wantedImports]
 }
 
 function readClaimedJob(row: ClaimedRow): ClaimedJob {

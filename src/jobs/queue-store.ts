@@ -31,7 +31,7 @@ export type NewJob = Readonly<{
   requestHash: Buffer | null
 }>
 
-export type QueueLimits = Pick<Config, 'jobQueueLimit' | 'jobsPerUser'>
+export type QueueLimits = Pick<Config, 'jobQueueLimit' | 'jobsPerUser' | 'importsPerUser'>
 
 /** `queued` is the creation time of each; null: the user's queue is full. */
 export type QueuedJobs = Claims & Readonly<{ queued: readonly (Date | null)[] }>
@@ -42,21 +42,25 @@ export type QueuedJobs = Claims & Readonly<{ queued: readonly (Date | null)[] }>
  */
 export async function enqueueJobs(
   control: Control,
-  { jobQueueLimit, jobsPerUser }: QueueLimits,
+  { jobQueueLimit, jobsPerUser, importsPerUser }: QueueLimits,
   jobs: readonly NewJob[],
   { isPatient = true, request }: { isPatient?: boolean; request?: ClaimRequest | undefined } = {},
 ): Promise<QueuedJobs> {
-  // One lock order, by user, so no deadlock.
-  const sorted = [...jobs].sort((one, other) => one.account.userId - other.account.userId)
+  // One lock order, imports last and then by user, so no deadlock.
+  const sorted = [...jobs].sort(
+    (one, other) =>
+      Number(isImport(one)) - Number(isImport(other)) || one.account.userId - other.account.userId,
+  )
   const { rows } = await control.query<{ answer: QueuedRecord }>({
     name: 'enqueue-jobs',
-    text: 'select cartage.enqueue_jobs($1, $2, $3, $4, $5, $6, $7, $8, $9) as answer',
+    text: 'select cartage.enqueue_jobs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) as answer',
     values: [
       JSON.stringify(sorted.map(recordOf)),
       isPatient,
       jobQueueLimit,
       jobsPerUser,
       ...claimValues(request),
+      importsPerUser,
     ],
   })
   const { answer } = rows[0]!
@@ -71,22 +75,26 @@ export async function enqueueJobs(
 type QueuedRecord = ClaimsRecord & Readonly<{ queued: readonly (string | null)[] }>
 
 /** As `cartage.enqueue_jobs` reads it. */
-function recordOf({ id, account, definition, idempotencyKey, requestHash }: NewJob) {
+function recordOf(job: NewJob) {
+  const { id, account, definition, idempotencyKey, requestHash } = job
   return {
     user_id: account.userId,
     host_id: account.hostId,
     id,
+    is_import: isImport(job),
     definition,
     idempotency_key: idempotencyKey,
     request_hash: requestHash?.toString('hex'),
   }
 }
 
-/** Locks a user's queue until the transaction ends. */
+const isImport = ({ definition }: NewJob) => definition.isImport ?? false
+
+/** Locks a user's queue until the transaction ends, for jobs and imports alike: they share their idempotency keys. */
 export async function lockQueue(tx: Control, { userId, hostId }: Account): Promise<void> {
   await tx.query(
     `insert into cartage.job_queues as q (user_id, host_id) values ($1, $2)
-     on conflict (user_id) do update set pending = q.pending`,
+     on conflict (user_id, is_import) do update set pending = q.pending`,
     [userId, hostId],
   )
 }

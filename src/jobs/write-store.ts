@@ -47,12 +47,13 @@ export async function writeJobs(
 ): Promise<WrittenJobs> {
   const { rows } = await control.query<{ answer: WrittenRecord }>({
     name: 'write-jobs',
-    text: 'select cartage.write_jobs($1, $2, $3, $4, $5, $6, $7, $8) as answer',
+    text: 'select cartage.write_jobs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) as answer',
     values: [
-      JSON.stringify(writes.map(recordOf).sort(inOrder)),
+      JSON.stringify(inLockOrder(writes)),
       isPatient,
       request?.perUser,
       ...claimValues(request),
+      request?.importsPerUser,
     ],
   })
   const { answer } = rows[0]!
@@ -88,12 +89,21 @@ function recordOf(
   }
 }
 
-/** One lock order, so no deadlock. */
-function inOrder(one: WriteRecord, other: WriteRecord): number {
-  return one.user_id - other.user_id || (one.id < other.id ? -1 : 1)
+/** One lock order, imports last and then by user, so no deadlock. */
+function inLockOrder(writes: readonly JobWrite[]): readonly ReturnType<typeof recordOf>[] {
+  const records = writes.map((write, index) => ({
+    isImport: write.from.job.isImport ?? false,
+    record: recordOf(write, index),
+  }))
+  return records
+    .sort(
+      (one, other) =>
+        Number(one.isImport) - Number(other.isImport) ||
+        one.record.user_id - other.record.user_id ||
+        (one.record.id < other.record.id ? -1 : 1),
+    )
+    .map(({ record }) => record)
 }
-
-type WriteRecord = ReturnType<typeof recordOf>
 
 /** The write that ends a job. */
 export function endOf(from: StoredJob, job: Job, epoch: string | null = null): JobWrite {

@@ -107,8 +107,8 @@ function openTenantPools(
     ...common,
     name: 'job',
     maxPerHost: jobConnections(config),
-    // Running jobs, and more whose backends have not ended.
-    maxPerRole: 4 * config.jobsPerUser,
+    // Running jobs and imports, and more whose backends have not ended.
+    maxPerRole: 4 * config.jobsPerUser + config.importsPerUser,
     settings: { statement_timeout: config.jobTimeoutMs, ...serverKeepAlive(unreadMs) },
   })
   // Its connections are never reused. A backend ends by itself too, should this process fail to end it.
@@ -220,8 +220,8 @@ export function tenantConnections(config: Config): number {
 const tileConnections = ({ tilesPerHost }: Pick<Config, 'tilesPerHost'>) => tilesPerHost + tileLookUps
 
 /** A worker that takes over a dead worker's jobs may have twice its share. */
-export function jobConnections({ jobConnectionsPerHost, jobsPerWorker }: Config): number {
-  return Math.max(jobConnectionsPerHost, 2 * jobsPerWorker)
+export function jobConnections({ jobConnectionsPerHost, jobsPerWorker, importsPerWorker }: Config): number {
+  return Math.max(jobConnectionsPerHost, 2 * jobsPerWorker, jobsPerWorker + importsPerWorker)
 }
 
 const adminConnectionsPerHost = 8

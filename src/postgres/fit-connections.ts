@@ -37,6 +37,7 @@ function shrink(config: Config, room: number): Config {
   const share = Math.max(0, room - forService) / forTenants
   const part = (count: number, least: number) => Math.max(least, Math.floor(count * share))
   const jobConnectionsPerHost = part(jobConnections(config), 2)
+  const jobsPerWorker = Math.min(config.jobsPerWorker, Math.floor(jobConnectionsPerHost / 2))
   return Object.freeze({
     ...config,
     connectionsPerHost: part(config.connectionsPerHost, 2),
@@ -44,7 +45,8 @@ function shrink(config: Config, room: number): Config {
     sessionConnectionsPerHost: part(config.sessionConnectionsPerHost, 1),
     tilesPerHost: part(config.tilesPerHost, 1),
     jobConnectionsPerHost,
-    jobsPerWorker: Math.min(config.jobsPerWorker, Math.floor(jobConnectionsPerHost / 2)),
+    jobsPerWorker,
+    importsPerWorker: Math.min(config.importsPerWorker, jobConnectionsPerHost - jobsPerWorker),
   })
 }
 

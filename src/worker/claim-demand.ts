@@ -1,5 +1,10 @@
+import type { Config } from '../config/config.ts'
 import type { ClaimRequest } from '../jobs/claim-store.ts'
 import { orphanMessage } from '../jobs/queue-store.ts'
+
+export type Demand = Pick<ClaimRequest, 'wanted' | 'wantedOrphans' | 'wantedImports'>
+
+export const noDemand: Demand = { wanted: 0, wantedOrphans: 0, wantedImports: 0 }
 
 /** How many more jobs to ask for, from the notifications since the last request. */
 export class ClaimDemand {
@@ -34,13 +39,18 @@ export class ClaimDemand {
    * As many as there is room for, and none again until the next notification. Even a busy worker takes over jobs of a
    * dead one.
    */
-  take(running: number, jobsPerWorker: number): Pick<ClaimRequest, 'wanted' | 'wantedOrphans'> {
-    const room = (most: number) => Math.max(0, most - running - this.#reserved)
-    const wanted = this.#isOpen ? room(jobsPerWorker) : 0
-    const wantedOrphans = this.#seesOrphans ? room(2 * jobsPerWorker) : 0
+  take(
+    running: Readonly<{ count: number; imports: number }>,
+    { jobsPerWorker, importsPerWorker }: Pick<Config, 'jobsPerWorker' | 'importsPerWorker'>,
+  ): Demand {
+    const room = (most: number, taken: number) => Math.max(0, most - taken)
+    const jobs = running.count - running.imports + this.#reserved
+    const wanted = this.#isOpen ? room(jobsPerWorker, jobs) : 0
+    const wantedImports = this.#isOpen ? room(importsPerWorker, running.imports) : 0
+    const wantedOrphans = this.#seesOrphans ? room(2 * jobsPerWorker, running.count + this.#reserved) : 0
     this.#isShort ||= this.#isOpen && this.#reserved > 0
     this.#isOpen = false
     if (wantedOrphans > 0) this.#seesOrphans = false
-    return { wanted, wantedOrphans }
+    return { wanted, wantedOrphans, wantedImports }
   }
 }

@@ -10,16 +10,20 @@ export class RunningJobs {
     return this.#jobs.size
   }
 
+  /** Imports, which are counted apart: they have slots of their own. */
+  get imports(): number {
+    return [...this.#jobs.keys()].filter(({ job }) => job.isImport).length
+  }
+
   has(claim: string): boolean {
     return [...this.#jobs.keys()].some((job) => job.claim === claim)
   }
 
-  /** `run` resolves to the job if it has ended, and never rejects. */
-  add(job: ClaimedJob, run: Promise<Job | undefined>): void {
-    this.#jobs.set(
-      job,
-      run.finally(() => this.#jobs.delete(job)),
-    )
+  /** `run` resolves to the job if it has ended, and never rejects. Returned: `run`, when its slot is free. */
+  add(job: ClaimedJob, run: Promise<Job | undefined>): Promise<Job | undefined> {
+    const ended = run.finally(() => this.#jobs.delete(job))
+    this.#jobs.set(job, ended)
+    return ended
   }
 
   endOf(userId: number, id: string): Promise<Job | undefined> | undefined {

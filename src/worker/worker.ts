@@ -7,7 +7,7 @@ import { capLastServed, claimsOf, orphanMessage, releaseClaims } from '../jobs/q
 import { type JobWrite, type WriteResult, writeJobs } from '../jobs/write-store.ts'
 import { GroupCommit, isInDoubt } from '../postgres/control/group-commit.ts'
 import { loadGrammar } from '../sql/grammar.ts'
-import { ClaimDemand } from './claim-demand.ts'
+import { ClaimDemand, type Demand, noDemand } from './claim-demand.ts'
 import { DeadWorkers } from './dead-workers.ts'
 import { executeJob } from './execute-job.ts'
 import { HostHealth } from './host-health.ts'
@@ -96,12 +96,13 @@ export class Worker implements LocalWorker {
     users: readonly number[],
     send: (request?: ClaimRequest) => Promise<Answer>,
   ): Promise<Answer> {
-    const room = this.#options.config.jobsPerWorker - this.#running.count
+    const { count, imports } = this.#running
+    const room = this.#options.config.jobsPerWorker - (count - imports)
     if (room <= 0 || !this.#mayAsk) return send()
     const wanted = Math.max(0, Math.min(users.length, room - this.#asked))
     const free = this.#demand.reserve(wanted)
     try {
-      return await this.#exchange(this.#requestFor(wanted, 0), send)
+      return await this.#exchange(this.#requestFor({ ...noDemand, wanted }), send)
     } finally {
       free()
       // No worker was notified, and an exchange in flight may have missed the new jobs, or had no room for them.
@@ -173,18 +174,17 @@ export class Worker implements LocalWorker {
   /** One job for each that ends, and as many more as there may be and as there is room for. */
   #requestAfter(writes: readonly JobWrite[]): ClaimRequest | undefined {
     if (this.#isStopping) return undefined
-    const { wanted, wantedOrphans } = this.#mayAsk
-      ? this.#demand.take(this.#running.count, this.#options.config.jobsPerWorker)
-      : { wanted: 0, wantedOrphans: 0 }
-    if (wanted + wantedOrphans === 0 && !writes.some(({ job }) => isFinal(job.status))) return undefined
-    return this.#requestFor(wanted, wantedOrphans)
+    const demand = this.#mayAsk ? this.#demand.take(this.#running, this.#options.config) : noDemand
+    const isAnyWanted = demand.wanted + demand.wantedOrphans + demand.wantedImports > 0
+    if (!isAnyWanted && !writes.some(({ job }) => isFinal(job.status))) return undefined
+    return this.#requestFor(demand)
   }
 
-  #requestFor(wanted: number, wantedOrphans: number): ClaimRequest | undefined {
+  #requestFor(demand: Demand): ClaimRequest | undefined {
     const { id: workerId } = this.#presence
     if (workerId === undefined) return undefined
-    const { jobsPerUser: perUser, jobsPerHost: perHost } = this.#options.config
-    return { workerId, wanted, wantedOrphans, perUser, perHost, openHosts: this.#health.openHosts() }
+    const { jobsPerUser: perUser, importsPerUser, jobsPerHost: perHost } = this.#options.config
+    return { workerId, ...demand, perUser, importsPerUser, perHost, openHosts: this.#health.openHosts() }
   }
 
   /** The available jobs are locked, mostly for less than a millisecond. */
@@ -209,7 +209,9 @@ export class Worker implements LocalWorker {
       this.#hear('')
       return undefined
     })
-    this.#running.add(claimed, run)
+    const ended = this.#running.add(claimed, run)
+    // The exchange that ends an import gives no other one: its slot is not free yet.
+    if (claimed.job.isImport) void ended.then(() => this.#hear(''))
   }
 
   async #poll(): Promise<void> {

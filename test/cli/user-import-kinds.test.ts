@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { beginCartage, cartage, connection, inTerminal, shellLine } from '../support/http/call.ts'
+import { columnFile } from '../support/imports/column-files.ts'
 import { made, places, setupImports } from '../support/imports/import-api.ts'
 import { zipOf } from '../support/imports/zip.ts'
 import { eventually } from '../support/service/setup.ts'
@@ -31,6 +32,7 @@ test('import makes tables of other kinds of files by the service, and says what 
       { name: 'readme.pdf', content: '%PDF' },
     ]),
     'bad.gpkg': 'no database',
+    'types.parquet': columnFile('pyarrow.parquet'),
   })
   const towns = await cartage(me, 'import', at('towns.gpkg'), 'cities')
   assert.equal(towns.code, 0, towns.err)
@@ -41,6 +43,9 @@ test('import makes tables of other kinds of files by the service, and says what 
   assert.match(roads.err, /Skipped in the archive: readme\.pdf\./)
   const { tables, rows } = JSON.parse(roads.out) as { tables: string[]; rows: number }
   assert.deepEqual([tables, rows], [['roads'], 3])
+  const types = await cartage(me, 'import', at('types.parquet'))
+  assert.match(types.err, /^types: 3 rows in .*\n {2}Nanoseconds were rounded to microseconds: ts_ns\.\n$/)
+  assert.equal((await user.sql('select from types where f64 = 1 / 7.0::float8')).rowCount, 1)
   const again = await cartage(me, 'import', at('towns.gpkg'), 'cities')
   assert.match(again.err, /^cities_1: .*\n {2}The name was taken, so the table is called cities_1\.\n$/)
   const bad = await cartage(me, 'import', at('bad.gpkg'))

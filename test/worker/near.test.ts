@@ -73,8 +73,8 @@ test('a job that comes alone overtakes nobody, is started once, and not for a us
   const { control } = databases
   const { account } = await createUser()
   t.after(() => control.query('delete from cartage.jobs; delete from cartage.job_queues'))
-  const limits = { perUser: 1, perHost: 9, openHosts: [1] }
-  const request = { workerId: 1, wanted: 1, wantedOrphans: 0, ...limits }
+  const limits = { perUser: 1, importsPerUser: 1, perHost: 9, openHosts: [1] }
+  const request = { workerId: 1, wanted: 1, wantedOrphans: 0, wantedImports: 0, ...limits }
   const newJob = () => ({
     id: randomUUID(),
     account,

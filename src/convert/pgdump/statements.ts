@@ -78,7 +78,7 @@ function readGeometry(text: string): DumpStatement | undefined {
 }
 
 const sized = '(?:\\(\\d{1,9}(?:, ?\\d{1,9})?\\))?'
-const type = `(?:(?:VARCHAR|CHAR|NUMERIC)${sized}|INTEGER|SMALLINT|INT8|FLOAT8|REAL|BOOLEAN|TEXT|JSONB?|BYTEA|UUID|DATE|TIME|TIMESTAMP(?: WITH(?:OUT)? TIME ZONE)?)(?:\\[\\])?`
+const type = `(?:(?:VARCHAR|CHAR|NUMERIC)${sized}|INTEGER|SMALLINT|INT8|FLOAT8|REAL|BOOLEAN|TEXT|JSONB?|BYTEA|UUID|DATE|TIME|TIMETZ|INTERVAL|INET|CIDR|MACADDR|TIMESTAMP(?: WITH(?:OUT)? TIME ZONE)?)(?:\\[\\])?`
 const columnPattern = new RegExp(
   `^ALTER TABLE "public"\\.${name} ADD COLUMN ${name} (${type})(?: NOT NULL)?(?: UNIQUE)?;$`,
   'i',

@@ -6,7 +6,7 @@ import type { ImportDocument } from '../../contract/documents.ts'
 import { AppError, errors } from '../../errors.ts'
 import { checkOwnership, checkRights } from '../../imports/check-rights.ts'
 import { checkUrl } from '../../imports/download/download-file.ts'
-import { fileKinds, kindByName } from '../../imports/files/file-kinds.ts'
+import { isColumnKind, kindByName } from '../../imports/files/file-kinds.ts'
 import type { ImportRecord } from '../../imports/import-record.ts'
 import { findImport, isAtWork, listImports } from '../../imports/import-store.ts'
 import { removeFolder } from '../../imports/spool.ts'
@@ -120,12 +120,12 @@ function checkSource({ config }: Services, url: string): void {
   }
 }
 
-/** Kinds that need GDAL and its sandbox, where they are not. */
+/** Kinds that need GDAL or a sandbox, where they are not. */
 async function refuseUnreadable({ imports }: Services, name: string): Promise<void> {
   const kind = kindByName(name.replace(/\.gz$/i, ''))
-  if (kind === undefined || fileKinds[kind].driver === undefined) return
+  if (kind === undefined || kind === 'csv') return
   const converter = await imports.converter()
-  if ('missing' in converter)
+  if ('missing' in converter && !(isColumnKind(kind) && converter.sandbox))
     throw errors.importsDisabled(
       `Imports of .${kind} files are not possible, as ${converter.missing}: they are`,
     )

@@ -62,6 +62,7 @@ const document = {
           empty: texts,
           missing_columns: texts,
           closed_rings: texts,
+          rounded_times: texts,
         },
       },
       is_raster: flag,

@@ -46,5 +46,8 @@ const endings: Readonly<Record<string, string>> = {
   'application/vnd.google-earth.kmz': 'kmz',
   'application/gpx+xml': 'gpx',
   'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet': 'xlsx',
+  'application/vnd.apache.parquet': 'parquet',
+  'application/vnd.apache.arrow.file': 'arrow',
+  'application/vnd.apache.arrow.stream': 'arrow',
   'application/vnd.oasis.opendocument.spreadsheet': 'ods',
 }

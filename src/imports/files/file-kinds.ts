@@ -18,11 +18,13 @@ export const fileKinds = {
   ods: { endings: ['ods'], driver: 'ODS', named: 'file' },
   tab: { endings: ['tab'], driver: 'MapInfo File', named: 'file' },
   mif: { endings: ['mif'], driver: 'MapInfo File', named: 'file' },
+  parquet: { endings: ['parquet', 'geoparquet'], driver: undefined, named: 'file' },
+  arrow: { endings: ['arrow', 'arrows', 'feather'], driver: undefined, named: 'file' },
 } as const satisfies Record<
   string,
   {
     endings: readonly string[]
-    /** GDAL's; undefined: read by our own importer. */
+    /** GDAL's; undefined: not for GDAL. */
     driver: string | undefined
     /**
      * The table has the name of the file; or, if the file has several layers, of file and layer; or always of both, and
@@ -35,7 +37,11 @@ export const fileKinds = {
 export type FileKind = keyof typeof fileKinds
 
 export const takenKinds =
-  'CSV, TSV, GeoJSON, GeoJSON Lines, GeoPackage, FlatGeobuf, KML, KMZ, GPX, OSM, PBF, XLSX, ODS, and zip files of these, of shapefiles, MapInfo files or a file geodatabase'
+  'CSV, TSV, GeoJSON, GeoJSON Lines, GeoPackage, FlatGeobuf, KML, KMZ, GPX, OSM, PBF, XLSX, ODS, Parquet, Arrow, and zip files of these, of shapefiles, MapInfo files or a file geodatabase'
+
+/** Kinds that a program of ours reads in the sandbox. */
+export type ColumnKind = 'parquet' | 'arrow'
+export const isColumnKind = (kind: FileKind): kind is ColumnKind => kind === 'parquet' || kind === 'arrow'
 
 /** The kind that the name says. */
 export function kindByName(name: string): FileKind | undefined {
@@ -66,6 +72,10 @@ export function looksLike(kind: FileKind, head: Buffer): boolean {
       return /^\s*version\s/i.test(textOf(head))
     case 'tab':
       return /^\s*!table/i.test(textOf(head))
+    case 'parquet':
+      return head.toString('latin1', 0, 4) === 'PAR1'
+    case 'arrow':
+      return isArrow(head)
     default:
       return beginsWith(head, beginnings[kind])
   }
@@ -80,6 +90,12 @@ const beginnings = {
   xlsx: [Buffer.from('PK\x03\x04')],
   ods: [Buffer.from('PK\x03\x04')],
   pbf: [Buffer.from('OSMHeader')],
+}
+
+/** A file begins with a name; a stream with a mark and the length of its schema. */
+function isArrow(head: Buffer): boolean {
+  if (head.toString('latin1', 0, 6) === 'ARROW1') return true
+  return head.length >= 16 && head.readInt32LE(0) === -1 && head.readInt32LE(4) > 0
 }
 
 function beginsWith(head: Buffer, marks: readonly Buffer[]): boolean {

@@ -3,8 +3,9 @@ import { type DumpEvent, type DumpLayer, PgDumpError, readPgDump } from '../../c
 import type { ConverterEnd, RunningConverter } from '../../convert/run-converter.ts'
 import type { RejectedRows } from '../../copy/load/rejected-rows.ts'
 import type { CopyDialect } from '../../sql/copy-load.ts'
+import { judgeColumns, NotFlat, readColumns, roundedColumns } from '../files/column-reader.ts'
 import { type ConversionWishes, convertFile, dumpGeometry } from '../files/converter.ts'
-import { fileKinds } from '../files/file-kinds.ts'
+import { fileKinds, isColumnKind } from '../files/file-kinds.ts'
 import { columnNamesOf, stemOf, tableNameOf } from '../files/names.ts'
 import type { InputFile } from '../files/upload-files.ts'
 import type { CheckedGeojson } from '../geojson/check-geojson.ts'
@@ -17,7 +18,7 @@ import { copyInto, inSavepoint } from './run-statement.ts'
 import { copyStatement, createStage } from './stage-table.ts'
 
 /**
- * Loads a file that GDAL reads. It is read again where its first reading cannot be stored: without a reference system, in
+ * Loads a file that GDAL reads, or a program of ours. It is read again where its first reading cannot be stored: without a reference system, in
  * another encoding, with geometry of any kind, or with a column as text.
  */
 export async function loadConverted(
@@ -26,7 +27,7 @@ export async function loadConverted(
   checked: CheckedGeojson | undefined,
 ): Promise<void> {
   const { converter, stages, warnings } = loading
-  if ('missing' in converter)
+  if ('missing' in converter && !(isColumnKind(input.kind) && converter.sandbox))
     throw new ImportFailure(
       1002,
       `${placeOf(input)}This kind of file cannot be read on this server: ${converter.missing}`,
@@ -49,7 +50,7 @@ export async function loadConverted(
       break
     } catch (error) {
       stages.length = before
-      if (error instanceof NoReferenceSystem && wishes.isTransformed)
+      if ((error instanceof NoReferenceSystem || error instanceof NotFlat) && wishes.isTransformed)
         wishes = { ...wishes, isTransformed: false }
       else if (error instanceof MixedGeometry && !wishes.isMixed) wishes = { ...wishes, isMixed: true }
       else if (isBadText(error) && wishes.encoding === 'RAW') wishes = { ...wishes, encoding: 'CP1252' }
@@ -65,6 +66,7 @@ export async function loadConverted(
   checkCount(input, loaded, rejected?.count ?? 0, checked)
   for (const { rows, wanted } of loaded) if (rows === 0) warnings.add('empty', wanted)
   if (/Non closed ring/.test(words)) warnings.add('closed_rings', ...loaded.map(({ wanted }) => wanted))
+  if (isColumnKind(input.kind)) warnings.add('rounded_times', ...roundedColumns(words, loaded))
   if (wishes.encoding === 'CP1252') warnings.encoding = 'WINDOWS-1252'
   if (asText.size > 0) warnings.add('columns_as_text', ...asText)
 }
@@ -104,9 +106,8 @@ async function readLayers(
   input: InputFile,
   reading: Omit<Reading, 'events'>,
 ): Promise<string> {
-  const { converter, signal } = loading
-  if ('missing' in converter) throw new Error('no converter')
-  const run = convertFile(converter, input, reading.wishes, signal)
+  const { signal } = loading
+  const run = startReading(loading, input, reading.wishes)
   try {
     const events = readPgDump(run.stdout as AsyncIterable<Buffer>)
     await takeLayers(loading, input, { ...reading, events })
@@ -123,6 +124,12 @@ async function readLayers(
     if (error instanceof PgDumpError && ended.stopped === undefined) judge(ended, input, signal)
     throw error
   }
+}
+
+function startReading({ converter, signal }: Loading, input: InputFile, wishes: ConversionWishes) {
+  if (isColumnKind(input.kind)) return readColumns(converter, input, wishes, signal)
+  if ('missing' in converter) throw new Error('no converter')
+  return convertFile(converter, input, wishes, signal)
 }
 
 const lastWordsMs = 1_000
@@ -206,16 +213,20 @@ async function openLayer(
     taken,
   )
   const names = new Map(attributes.map((column, at) => [column.name, named[at]!]))
-  const types = new Map(attributes.map((column) => [column.name, typeOf(column.type)]))
+  const isExact = isColumnKind(kind)
+  const types = new Map(
+    attributes.map((column) => [column.name, isExact ? exactTypeOf(column.type) : typeOf(column.type)]),
+  )
   if (copied.includes(layer.fid) && !names.has(layer.fid)) {
     const isFree = !named.includes('cartodb_id')
     names.set(layer.fid, isFree ? 'cartodb_id' : columnNamesOf([layer.fid], [...named, ...taken])[0]!)
     types.set(layer.fid, 'bigint')
   }
   if (layer.geometry) names.set(dumpGeometry, 'the_geom')
+  const isStored = wishes.isTransformed && !(isExact && layer.geometry?.srid !== 4326)
   const geometry =
     layer.geometry &&
-    (wishes.isTransformed ? { isRaw: false as const } : { isRaw: true as const, srid: layer.geometry.srid })
+    (isStored ? { isRaw: false as const } : { isRaw: true as const, srid: layer.geometry.srid })
   const columns = [...names].map(([source, column]) => {
     if (source === dumpGeometry)
       return { name: column, type: geometry?.isRaw ? 'postgis.geometry' : 'postgis.geometry(Geometry,4326)' }
@@ -236,6 +247,9 @@ function typeOf(type: string): string {
   if (type.startsWith('timestamp')) return 'timestamptz'
   return /^jsonb?$/.test(type) ? 'json' : 'text'
 }
+
+/** Types of a program of ours are PostgreSQL's. */
+const exactTypeOf = (type: string) => (type === 'geometry' ? 'postgis.geometry' : type)
 
 async function storeRows(
   loading: Loading,
@@ -312,6 +326,10 @@ function judge(
 ): void {
   stop.throwIfAborted()
   if (stopped === 'time' || signal === 'SIGXCPU') throw tooSlow(input)
+  if (isColumnKind(input.kind)) {
+    judgeColumns({ exitCode, signal, stderr }, input)
+    return
+  }
   const errors = [...stderr.matchAll(/^(?:ERROR \d+|FAILURE):\s*(.*)$/gm)].map(([, text]) => text!)
   if (/no\s+coordinate\s+system/.test(stderr))
     throw new NoReferenceSystem(3101, `${placeOf(input)}The file does not tell its reference system`)

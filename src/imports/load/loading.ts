@@ -104,7 +104,14 @@ export class Warnings {
   }
 }
 
-type ListName = 'renamed' | 'columns_as_text' | 'skipped_files' | 'empty' | 'missing_columns' | 'closed_rings'
+type ListName =
+  | 'renamed'
+  | 'columns_as_text'
+  | 'skipped_files'
+  | 'empty'
+  | 'missing_columns'
+  | 'closed_rings'
+  | 'rounded_times'
 const mostListed = 1_000
 
 /** Where something is, for a sentence. */

@@ -147,13 +147,15 @@ class LockWatch {
   /** Only if the lock is unchanged. The process that owns the session tells its client the reason. */
   async #end({ lock, act, role, session }: Suspect, ask: Ask): Promise<void> {
     const what = nameOf(lock, this.#catalogs)
+    // A backend ended in the round before may still be seen, and be gone when it is asked for again.
+    const earlier = session?.endReason ?? null
     session?.endFor(errors.lockNotAllowed(act, what))
     const { pid, backendStart, locktype, relation, classid, objid } = lock
     const values = [pid, backendStart, act === 'held', locktype, relation, classid, objid]
     const [found] = await ask<{ ended: boolean }>(ending, values)
     if (found || (session && this.#cancelled.has(session)))
       this.#ended.push({ role, why: `${act} a lock on ${what}` })
-    else session?.endFor(null)
+    else session?.endFor(earlier)
   }
 
   #cancel(session: Session): void {

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
 import type { Page } from 'playwright-core'
+import { columnFile } from '../../support/imports/column-files.ts'
 import { assertAccessibleEverywhere } from '../support/axe.ts'
 import { openConsole } from '../support/open-console.ts'
 import { chooseFile, tables } from '../support/upload-page.ts'
@@ -25,35 +26,40 @@ function importing(t: TestContext) {
 
 const title = (text: string) => (missing ? `${text} [NOT RUN: ${missing}]` : text)
 
-test(title('a zipped shapefile and a GeoPackage become tables, with their warnings and links'), async (t) => {
-  if (missing) return t.skip(missing)
-  const { page, signInAt, user } = await openConsole(t, importing(t))
-  const folder = await makeFiles(t)
-  await signInAt('/upload')
-  for (const [file, table, rows] of [
-    ['my areas.zip', 'areas', 2],
-    ['mixed.gpkg', 'mixed', 5],
-  ] as const) {
-    await chooseFile(page, file, await readFile(join(folder, file)))
-    await assertAccessibleEverywhere(page)
+test(
+  title('a zipped shapefile, a GeoPackage, Parquet and Arrow become tables, with their warnings and links'),
+  async (t) => {
+    if (missing) return t.skip(missing)
+    const { page, signInAt, user } = await openConsole(t, importing(t))
+    const folder = await makeFiles(t)
+    await signInAt('/upload')
+    for (const [file, table, rows] of [
+      ['my areas.zip', 'areas', 2],
+      ['mixed.gpkg', 'mixed', 5],
+      ['pyarrow.parquet', 'pyarrow', 3],
+      ['stream.arrows', 'stream', 3],
+    ] as const) {
+      await chooseFile(page, file, await readFile(join(folder, file)))
+      await assertAccessibleEverywhere(page)
+      await page.getByRole('button', { name: 'Import', exact: true }).click()
+      await page.getByText(`${file}: ${rows} rows in 1 table.`).waitFor()
+      await assertAccessibleEverywhere(page)
+      const link = page.getByRole('link', { name: `Open ${table}` })
+      assert.match((await link.getAttribute('href'))!, new RegExp(`/console/tables/public/${table}/map$`))
+      assert.equal((await user.sql(`select from ${table}`)).rowCount, rows)
+      await page.getByRole('button', { name: 'Choose another file' }).click()
+    }
+    await chooseFile(page, 'mixed.gpkg', await readFile(join(folder, 'mixed.gpkg')))
+    await page.getByLabel('If the table exists').selectOption('Replace its rows')
     await page.getByRole('button', { name: 'Import', exact: true }).click()
-    await page.getByText(`${file}: ${rows} rows in 1 table.`).waitFor()
-    await assertAccessibleEverywhere(page)
-    const link = page.getByRole('link', { name: `Open ${table}` })
-    assert.match((await link.getAttribute('href'))!, new RegExp(`/console/tables/public/${table}/map$`))
-    assert.equal((await user.sql(`select from ${table}`)).rowCount, rows)
+    await page.getByText('mixed.gpkg: 5 rows in 1 table.').waitFor()
     await page.getByRole('button', { name: 'Choose another file' }).click()
-  }
-  await chooseFile(page, 'mixed.gpkg', await readFile(join(folder, 'mixed.gpkg')))
-  await page.getByLabel('If the table exists').selectOption('Replace its rows')
-  await page.getByRole('button', { name: 'Import', exact: true }).click()
-  await page.getByText('mixed.gpkg: 5 rows in 1 table.').waitFor()
-  await page.getByRole('button', { name: 'Choose another file' }).click()
-  await chooseFile(page, 'mixed.gpkg', await readFile(join(folder, 'mixed.gpkg')))
-  await page.getByLabel('Table name').fill('mixed')
-  await page.getByRole('button', { name: 'Import', exact: true }).click()
-  await page.getByText('The name was taken, so the table is called mixed_1.').waitFor()
-})
+    await chooseFile(page, 'mixed.gpkg', await readFile(join(folder, 'mixed.gpkg')))
+    await page.getByLabel('Table name').fill('mixed')
+    await page.getByRole('button', { name: 'Import', exact: true }).click()
+    await page.getByText('The name was taken, so the table is called mixed_1.').waitFor()
+  },
+)
 
 test(
   title('several files at once are imported one after the other, and a broken one says why'),
@@ -146,6 +152,8 @@ async function makeFiles(t: TestContext): Promise<string> {
   await ogr2ogr('-f', 'ESRI Shapefile', 'areas.shz', 'areas.geojson')
   await rename(join(folder, 'areas.shz'), join(folder, 'my areas.zip'))
   await ogr2ogr('-f', 'GPKG', 'mixed.gpkg', 'mixed.geojson')
+  await writeFile(join(folder, 'pyarrow.parquet'), columnFile('pyarrow.parquet'))
+  await writeFile(join(folder, 'stream.arrows'), columnFile('pyarrow.arrows'))
   return folder
 }
 

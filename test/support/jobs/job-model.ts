@@ -256,7 +256,16 @@ export class JobModel {
 
 /** Nothing but a job for each that ends. */
 function claimRequestOf(workerId: number): ClaimRequest {
-  return { workerId, wanted: 0, wantedOrphans: 0, perUser: 1, perHost: 9, openHosts: [1] }
+  return {
+    workerId,
+    wanted: 0,
+    wantedOrphans: 0,
+    wantedImports: 0,
+    perUser: 1,
+    importsPerUser: 1,
+    perHost: 9,
+    openHosts: [1],
+  }
 }
 
 /** The write of a worker that goes on with its job. */

@@ -44,6 +44,7 @@ const readFilesBesideThem = [
   'cartage',
   'esbuild',
   'libpg-query',
+  'parquet-wasm',
   'playwright-core',
 ]
 
