@@ -25,6 +25,7 @@ export type {
   MapConfig,
   MapFilters,
   MapTileOptions,
+  ViewerTokens,
 } from './api/maps-api.ts'
 export type { RowStream, SqlSummary } from './api/row-stream.ts'
 export type { Transaction, TransactionOptions } from './api/session-api.ts'

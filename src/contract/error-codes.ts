@@ -99,6 +99,8 @@ export const errorCodes = [
   'map-invalid',
   'map-unknown',
   'dataview-invalid',
+  'template-forbidden',
+  'too-many-templates',
   // tiles
   'tiles-busy',
   'tile-too-large',

@@ -78,7 +78,11 @@ export function withoutCredentials(raw: unknown): unknown {
 }
 
 /** The same for the same config. */
-export const mapIdOf = (config: string) => createHash('sha256').update(config).digest('hex').slice(0, 32)
+export const mapIdOf = (config: string, revision: string | null) =>
+  createHash('sha256')
+    .update(revision === null ? config : `${revision} ${config}`)
+    .digest('hex')
+    .slice(0, 32)
 
 /** The error of a layer, with the layer that it is about. */
 export function inLayer(

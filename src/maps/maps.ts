@@ -21,11 +21,23 @@ import type { Members } from './members.ts'
 import { layerError, type PlannedLayer, planMap } from './plan-map.ts'
 
 /** A map that was instantiated. */
-export type InstantiatedMap = Readonly<{ id: string; config: MapConfig; layers: readonly PlannedLayer[] }>
+export type InstantiatedMap = Readonly<{
+  id: string
+  config: MapConfig
+  layers: readonly PlannedLayer[]
+  /** When its tables were last changed, as far as that is known; else 0. */
+  changedMs: number
+}>
 
 export type DescribedSql = Readonly<{ map: InstantiatedMap; bounds: Bounds | null }>
 
-export type KnownMap = Readonly<{ id: string; config: MapConfig; aggregated: readonly boolean[] }>
+export type KnownMap = Readonly<{
+  id: string
+  config: MapConfig
+  aggregated: readonly boolean[]
+  /** Of the template that it was made of; null: of none. */
+  revision: string | null
+}>
 
 export type MapTileRequest = Readonly<{
   /** Index, id, a list of either, `all` or `mapnik`; undefined: all. */
@@ -51,19 +63,29 @@ export class Maps {
   }
 
   /** Plans the layers as the role of the caller, and keeps the map. */
-  async instantiate(principal: Principal, raw: unknown, gone: AbortLike): Promise<InstantiatedMap> {
+  async instantiate(
+    principal: Principal,
+    raw: unknown,
+    gone: AbortLike,
+    revision: string | null = null,
+  ): Promise<InstantiatedMap> {
     const isPublic = principal.key.type === 'default'
     const text = JSON.stringify(withoutCredentials(raw)) ?? ''
     const most = isPublic ? mostPublicLength : mostLength
     if (text.length > most) throw errors.mapInvalid(`The map config is longer than ${most} characters`)
     const config = readMapConfig(raw)
     const layers = await this.#tiles.run(principal, gone, (session) => planMap(session, config))
-    const id = mapIdOf(text)
+    const id = mapIdOf(text, revision)
     const aggregated = layers.map(({ isAggregated }) => isAggregated)
     await this.#sweep()
-    await saveMap(this.#databases.control, principal.account, { id, config: text, aggregated }, isPublic)
-    this.#known.set(keyOf(principal.account, id), { id, config, aggregated })
-    return { id, config, layers }
+    await saveMap(
+      this.#databases.control,
+      principal.account,
+      { id, config: text, aggregated, revision },
+      isPublic,
+    )
+    this.#known.set(keyOf(principal.account, id), { id, config, aggregated, revision })
+    return { id, config, layers, changedMs: 0 }
   }
 
   /** Makes a map of one query, whose geometry is found as that of a table. */
@@ -82,14 +104,21 @@ export class Maps {
   }
 
   /** Throws if there is no such map, or no longer. */
-  async find(account: Account, id: string): Promise<KnownMap> {
+  async find(account: Account, id: string, revision: string | null = null): Promise<KnownMap> {
+    const map = await this.#find(account, id)
+    // Of a template: it runs as another key than the one that asks.
+    if (map.revision !== revision) throw errors.mapUnknown(id.slice(0, 100))
+    return map
+  }
+
+  async #find(account: Account, id: string): Promise<KnownMap> {
     const key = keyOf(account, id)
     const known = this.#known.get(key)
     if (known) return known
     const stored = /^[0-9a-f]{32}$/.test(id) ? await findMap(this.#databases.control, account, id) : undefined
     if (!stored) throw errors.mapUnknown(id.slice(0, 100))
-    const { config, aggregated } = stored
-    const map = { id, config: readMapConfig(JSON.parse(config)), aggregated }
+    const { config, aggregated, revision } = stored
+    const map = { id, config: readMapConfig(JSON.parse(config)), aggregated, revision }
     this.#known.set(key, map)
     return map
   }

@@ -16,6 +16,7 @@ const others = [
   'readTileSource',
   'readSqlSource',
   'createMapByGet',
+  'openNamedMapByGet',
   'whoAmIByV3',
   'downloadCommandLine',
 ]

@@ -9,14 +9,15 @@ export type LayergroupOptions = Readonly<{
   changedMs: number
   /** Of the account. */
   url: string
-  token: string | undefined
+  /** Parameters of its tiles. */
+  query: Readonly<Record<string, string>>
 }>
 
 /** The answer to an instantiation. */
 export function layergroupDocument(map: InstantiatedMap, options: LayergroupOptions): LayergroupDocument {
-  const { layergroupid, changedMs, url, token } = options
+  const { layergroupid, changedMs, url } = options
   const { minzoom, maxzoom } = map.config
-  const query = token === undefined ? '' : `?${new URLSearchParams({ api_key: token })}`
+  const query = Object.keys(options.query).length === 0 ? '' : `?${new URLSearchParams(options.query)}`
   const tiles = (layer: string) => `${url}/api/v1/map/${layergroupid}${layer}/{z}/{x}/{y}.mvt${query}`
   const tileJson = (layer: string) => ({
     vector: { tilejson: '2.2.0' as const, tiles: [tiles(layer)], minzoom, maxzoom },

@@ -15,17 +15,17 @@ export function readConfig({ method, query, body }: FastifyRequest): unknown {
     throw errors.mapInvalid('lzma is not supported: send the config as the body of a POST')
   const text = textOf(parameters, 'config')
   if (!text) throw errors.mapInvalid('layergroup GET needs a "config" parameter')
-  return withFilters(requireNoNul(parsed('config', text)), parameters)
+  return withFilters(requireNoNul(parsedParameter('config', text)), parameters)
 }
 
 /** Those of the dataviews come beside the config, and make another map of it. */
 function withFilters(config: unknown, parameters: Parameters): unknown {
   const text = textOf(parameters, 'filters')
   if (!text || !isObject(config)) return config
-  return { ...config, filters: requireNoNul(parsed('filters', text)) }
+  return { ...config, filters: requireNoNul(parsedParameter('filters', text)) }
 }
 
-function parsed(name: string, text: string): unknown {
+export function parsedParameter(name: string, text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
@@ -78,6 +78,14 @@ function numberOf(parameters: Parameters, name: string): number | undefined {
   const number = text === '' ? Number.NaN : Number(text)
   if (Number.isFinite(number)) return number
   throw errors.dataviewInvalid(`Invalid number format for parameter '${name}'`)
+}
+
+/** What opens a named map, as often as it was sent. */
+export function viewerTokens({ query }: FastifyRequest): readonly string[] {
+  const parameters = query as Parameters
+  return [parameters.auth_token, parameters['auth_token[]']]
+    .flat()
+    .filter((token): token is string => typeof token === 'string' && token !== '')
 }
 
 /** A map by its id; what follows a colon only tells caches apart. */

@@ -1,10 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Principal } from '../../auth/account.ts'
-import { errors } from '../../errors.ts'
 import type { DataviewRequest } from '../../maps/dataview-sql.ts'
-import type { KnownMap } from '../../maps/maps.ts'
 import { loadGrammar } from '../../sql/grammar.ts'
-import { accountUrlOf } from '../middleware/address.ts'
 import { mapsCaller } from '../middleware/authenticate.ts'
 import { clientGone } from '../middleware/client-gone.ts'
 import { type Parameters, textOf } from '../middleware/parameters.ts'
@@ -12,10 +8,9 @@ import type { Services } from '../services.ts'
 import { readMaxAge } from '../tiles/request.ts'
 import { clientOf, one, sendTile } from '../tiles/routes.ts'
 import { sendTagged, setCaching } from '../tiles/send-tile-json.ts'
-import { layergroupDocument } from './document.ts'
-import { respondByScript, sendScript } from './jsonp.ts'
+import { mapOf } from './find-map.ts'
+import { respondByScript } from './jsonp.ts'
 import {
-  mapIdIn,
   readCallback,
   readConfig,
   readDataviewRequest,
@@ -31,6 +26,7 @@ import {
   mapTileSchema,
   searchSchema,
 } from './schemas.ts'
+import { sendLayergroup } from './send-layergroup.ts'
 
 /** Maps of SQL, as the role of the key that asks. */
 export async function mapsRoutes(app: FastifyInstance, services: Services): Promise<void> {
@@ -88,24 +84,9 @@ async function instantiate(
   const callback = readCallback(request)
   const principal = await mapsCaller(services, request)
   const map = await services.maps.instantiate(principal, readConfig(request), clientGone(reply))
-  const changedMs = 0
-  const layergroupid = `${map.id}:${changedMs}`
-  const url = accountUrlOf(request, services.config, principal.account)
   const token = tokenForAddresses(request)
-  const document = layergroupDocument(map, { layergroupid, changedMs, url, token })
-  reply.header('x-layergroup-id', layergroupid)
-  if (callback === undefined) return sendTagged(request, reply, principal, document)
-  setCaching(reply, principal, undefined)
-  return sendScript(reply, callback, document)
-}
-
-/** The map of an address, and who asks for it. */
-async function mapOf(
-  services: Services,
-  request: FastifyRequest,
-): Promise<Readonly<{ principal: Principal; map: KnownMap }>> {
-  const principal = await mapsCaller(services, request)
-  return { principal, map: await services.maps.find(principal.account, mapIdIn(request)) }
+  const query: Record<string, string> = token === undefined ? {} : { api_key: token }
+  return sendLayergroup(services, request, reply, { principal, map, id: map.id, query, callback })
 }
 
 async function dataview(
@@ -121,12 +102,9 @@ async function dataview(
 }
 
 async function tile(services: Services, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const principal = await mapsCaller(services, request)
   const maxAge = readMaxAge(request)
-  const id = mapIdIn(request)
-  if (id === 'static') throw errors.notFound('Static images: this server makes vector tiles. Image')
   const asked = readMapTileRequest(request)
-  const map = await services.maps.find(principal.account, id)
+  const { principal, map } = await mapOf(services, request)
   const found = await services.maps.tile(principal, map, asked, clientOf(request, reply))
   setCaching(reply, principal, maxAge)
   return sendTile(reply, found)
