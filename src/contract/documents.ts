@@ -293,6 +293,19 @@ export type LayergroupDocument = Readonly<{
   cdn_url: Readonly<{ http: string; https: string }>
 }>
 
+/** A template of maps, as it is sent. */
+export type NamedMapTemplate = Readonly<{
+  version: '0.0.1'
+  name: string
+  auth?: Readonly<Record<string, unknown>>
+  placeholders?: Readonly<Record<string, unknown>>
+  layergroup: Readonly<Record<string, unknown>>
+  view?: Readonly<Record<string, unknown>> | null
+}>
+
+/** `runs_as`: the name of the key that made it. */
+export type NamedMapDocument = Readonly<{ template: NamedMapTemplate; runs_as: string }>
+
 /** What a person should know of an import. */
 export type ImportWarnings = Readonly<{
   renamed?: readonly string[]

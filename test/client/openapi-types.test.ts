@@ -47,6 +47,14 @@ const answers: Readonly<Record<string, string>> = {
   listTiles: `Answer<Client['tiles']['list']>`,
   readTileJson: `Answer<Client['tiles']['read']>`,
   createMap: `Answer<Client['maps']['instantiate']>`,
+  listNamedMaps: `{ template_ids: Answer<Client['maps']['list']> }`,
+  createNamedMap: `Answer<Client['maps']['create']>`,
+  readNamedMap: `Answer<Client['maps']['read']>`,
+  replaceNamedMap: `Answer<Client['maps']['replace']>`,
+  openNamedMap: `Answer<Client['maps']['open']>`,
+  readFeature: `Answer<Client['maps']['feature']>`,
+  readDataview: `Answer<Client['maps']['dataview']>`,
+  searchDataview: `Answer<Client['maps']['searchDataview']>`,
   whoAmI: `Answer<Client['me']>`,
   createUser: `Answer<AdminClient['users']['create']>`,
   listUsers: `{ users: Answer<AdminClient['users']['list']> }`,
@@ -85,6 +93,11 @@ const queries: Readonly<Record<string, string>> = {
   listDatasets: `Argument<Client['tables']['datasets'], 0>`,
   readTileJson: `Argument<Client['tiles']['read'], 1>`,
   readTile: `Argument<Client['tiles']['tile'], 2>`,
+  createMap: `Argument<Client['maps']['instantiate'], 1>`,
+  openNamedMap: `Argument<Client['maps']['open'], 2>`,
+  readNamedMapTile: `MapTileOptions & ViewerTokens`,
+  readDataview: `Argument<Client['maps']['dataview'], 2>`,
+  searchDataview: `Argument<Client['maps']['searchDataview'], 2>`,
   readMapTile: `MapTileOptions`,
   readMapLayerTile: `MapTileOptions`,
   listAudit: `Argument<AdminClient['audit'], 0>`,
@@ -99,6 +112,9 @@ const bodies: Readonly<Record<string, string>> = {
   createExport: `{ q: Argument<Client['exports']['link'], 0> } & Argument<Client['exports']['link'], 1>`,
   createImport: `ImportedRows & ImportOptions`,
   createMap: `Argument<Client['maps']['instantiate'], 0>`,
+  createNamedMap: `Argument<Client['maps']['create'], 0>`,
+  replaceNamedMap: `Argument<Client['maps']['replace'], 0>`,
+  openNamedMap: `Argument<Client['maps']['open'], 1>`,
   copyToByPost: `{ q: Argument<Client['copyTo'], 0> }`,
   query: `{ q: string; params?: readonly Json[] } & Omit<DownloadOptions, 'params' | 'signal' | 'isRepeatable' | 'onProgress' | 'onWarnings'>`,
   changePrivacy: `{ privacy?: Argument<Client['tables']['setPrivacy'], 1>; name?: Argument<Client['tables']['rename'], 1> }`,
@@ -120,6 +136,9 @@ const others = [
   'readTileSource',
   'readSqlSource',
   'createMapByGet',
+  'openNamedMapByGet',
+  'deleteNamedMap',
+  'readNamedMapTile',
   'readMapTile',
   'readMapLayerTile',
   'whoAmIByV3',
@@ -206,7 +225,7 @@ function operationOf(id: string, { paths }: Description): Operation {
 const preamble = `import type { AdminClient } from '../../../src/client/admin-client.ts'
 import type { CopyUpload } from '../../../src/client/api/copy-upload.ts'
 import type { DownloadOptions } from '../../../src/client/api/data-api.ts'
-import type { MapTileOptions } from '../../../src/client/api/maps-api.ts'
+import type { MapTileOptions, ViewerTokens } from '../../../src/client/api/maps-api.ts'
 import type { ImportedRows, ImportOptions, ImportQuery } from '../../../src/client/api/imports-api.ts'
 import type { Client } from '../../../src/client/user-client.ts'
 import type { FullJobDocument, JobList } from '../../../src/contract/documents.ts'

@@ -15,6 +15,7 @@ const others = [
   'readTileSource',
   'readSqlSource',
   'createMapByGet',
+  'openNamedMapByGet',
   'whoAmIByV3',
   'downloadCommandLine',
 ]
