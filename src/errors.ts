@@ -413,6 +413,14 @@ export const errors = {
 
   // maps
   mapInvalid: (text: string) => raise('map-invalid', 'invalid', text),
+  dataviewInvalid: (text: string) => raise('dataview-invalid', 'invalid', text),
+  templateForbidden: () => raise('template-forbidden', 'forbidden', 'Unauthorized template instantiation'),
+  tooManyTemplates: (username: string, most: number) =>
+    raise(
+      'too-many-templates',
+      'conflict',
+      `User '${username}' reached limit on number of templates (${most}/${most})`,
+    ),
   mapUnknown: (id: string) =>
     raise('map-unknown', 'invalid', `Invalid or nonexistent map configuration token '${id}'`),
 

@@ -109,6 +109,9 @@ export const errorCodes = [
   // maps
   'map-invalid',
   'map-unknown',
+  'dataview-invalid',
+  'template-forbidden',
+  'too-many-templates',
   // tiles
   'tiles-busy',
   'tile-too-large',
