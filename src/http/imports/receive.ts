@@ -25,7 +25,7 @@ export async function receive(
   services: Services,
   request: FastifyRequest,
   reply: FastifyReply,
-  admit: (parameters: Parameters) => Promise<void>,
+  { admit, check }: Gate,
 ): Promise<Received> {
   const query = request.query as Parameters
   if (request.headers['content-encoding'] !== undefined)
@@ -37,6 +37,7 @@ export async function receive(
     const name = filenameOf(query)
     if (name !== undefined && name !== '') {
       await admit(query)
+      await check(query, name)
       sendContinue(reply.raw)
       await intake.store(request.raw, name)
       if (!request.raw.complete) throw errors.bodyIncomplete()
@@ -53,6 +54,13 @@ export async function receive(
     stall.end()
   }
 }
+
+type Gate = Readonly<{
+  /** Throws unless the caller may import. */
+  admit: (parameters: Parameters) => Promise<void>
+  /** Throws if a file of this name cannot be imported with these parameters, before the file comes. */
+  check: (parameters: Parameters, name: string) => Promise<void>
+}>
 
 async function readParts(
   request: FastifyRequest,

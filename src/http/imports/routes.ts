@@ -48,7 +48,7 @@ const writing = { config: { rateGroup: 'imports' } } as const
 
 /** In a scope of its own: here a body is a stream, whatever its type. */
 async function createRoute(app: FastifyInstance, services: Services): Promise<void> {
-  holdContinue(app.server, /\/api\/v1\/imports\/?$|\/api\/v2\/sql\/copyfrom\/?$/)
+  holdContinue(app.server, /\/api\/v1\/imports\/?$/)
   app.removeAllContentTypeParsers()
   await app.register(multipart, { throwFileSizeLimit: false })
   app.addContentTypeParser('*', (_request, _body, done) => done(null))
@@ -69,9 +69,12 @@ async function create(
     request.body = parameters
     principal ??= await importCaller(services, request)
   }
+  const check = async (parameters: Parameters, name: string) => {
+    await wantedImport(services, principal!, parameters, { name, bytes: 1 })
+  }
   // A wrong credential is refused before the body comes.
   if (credentialIn(request).kind !== 'none') await admit({})
-  const received = await receive(services, request, reply, admit)
+  const received = await receive(services, request, reply, { admit, check })
   try {
     const { id, isReplay } = await submit(services, request, principal!, received)
     if (isReplay) {

@@ -16,6 +16,7 @@ import {
 import { removeFolder, type Spool } from '../../imports/spool.ts'
 import { loadGrammar } from '../../sql/grammar.ts'
 import { answerWhileUploading } from '../copy/answer-while-uploading.ts'
+import { holdContinue } from '../copy/expect-continue.ts'
 import { readStoredLoad } from '../copy/request.ts'
 import { importCaller, keyHolder } from '../imports/callers.ts'
 import { wantedImport } from '../imports/wanted-import.ts'
@@ -41,6 +42,7 @@ export async function uploadsRoutes(app: FastifyInstance, services: Services): P
   await loadGrammar()
   // The schemas only describe; the readers refuse, in this API's own words.
   app.setValidatorCompiler(() => () => true)
+  holdContinue(app.server, /\/api\/v4\/uploads\/[^/]+\/?$/)
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _body, done) => done(null))
   app.addHook('onRequest', async ({ method }, reply) => {
