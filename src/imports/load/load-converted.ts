@@ -297,6 +297,7 @@ async function storeRows(
     columns.map((column) => names.get(column)!),
     '',
   )
+  rejected?.beginSection(stage.wanted, { columns: columns.map((column) => names.get(column)!) })
   stage.rows += rejected
     ? await copyWithoutBad(session, statement, dumpDialect, chunks(), rejected)
     : await copyInto(session, statement, chunks())
