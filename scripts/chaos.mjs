@@ -10,10 +10,10 @@ await runScript(async () => {
 
 /** `tiles [--steps N] [--seed N]`: random changes beside requests for tiles, on two services. */
 function runTiles(args) {
-  const valueOf = (name) => (args.includes(name) ? args[args.indexOf(name) + 1] : undefined)
-  const seed = valueOf('--seed')
-  return runTsx(['test/run.ts', 'test/tiles/never-stale.test.ts'], {
-    CARTAGE_TEST_TILE_STEPS: valueOf('--steps') ?? '10000',
+  const option = (name) => (args.includes(name) ? args[args.indexOf(name) + 1] : undefined)
+  const seed = option('--seed')
+  return runTsx(['test/tiles/never-stale.test.ts'], {
+    CARTAGE_TEST_TILE_STEPS: option('--steps') ?? '10000',
     ...(seed && { CARTAGE_TEST_SEED: seed }),
   })
 }
