@@ -143,7 +143,7 @@ const isStar = (part: string, before: string, after: string) =>
 
 /** Words before a parenthesis that are PostgreSQL's grammar, not a function. */
 const syntax = new Set(
-  'and any array as case check coalesce else exists filter from greatest in into join lateral least loop materialized nullif on operator or over return select strict then using values when where while with execute if elsif'.split(
+  'and any array as case check coalesce else exists filter from greatest group in into join lateral least loop materialized nullif on operator or over return select strict then using values when where while with execute if elsif'.split(
     ' ',
   ),
 )

@@ -19,12 +19,20 @@ export type { LinkOptions } from './api/exports-api.ts'
 export type { ImportedFile, ImportedRows, Importing, ImportOptions } from './api/imports-api.ts'
 export type { Following, Submitting, Waiting } from './api/jobs-api.ts'
 export type { KeyListing, Target } from './api/keys-api.ts'
-export type { MapConfig, MapTileOptions } from './api/maps-api.ts'
+export type {
+  DataviewOptions,
+  DataviewSearch,
+  MapConfig,
+  MapFilters,
+  MapTileOptions,
+  ViewerTokens,
+} from './api/maps-api.ts'
 export type { RowStream, SqlSummary } from './api/row-stream.ts'
 export type { Transaction, TransactionOptions } from './api/session-api.ts'
 export { type BoundStatement, type SqlValue, type Statement, statement } from './api/sql-statement.ts'
 export type { DatasetListing, TableListing } from './api/tables-api.ts'
 export type { TileOptions, TilePlace, TransformRequest } from './api/tiles-api.ts'
+export type { Finished, PartialFile, Resuming, UploadMetadata } from './api/uploads-api.ts'
 export { CartageError, type ClientErrorCode } from './cartage-error.ts'
 export { ExactNumber, type Numbers } from './exact-json.ts'
 export type { Body, Progress } from './http/transport.ts'

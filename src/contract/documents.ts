@@ -77,6 +77,41 @@ export type JobDocument = Readonly<{
   fallback_failed_reason?: string
 }>
 
+/** What is sent beside the query of a job. */
+export type JobOptions = Readonly<{
+  name?: string | undefined
+  labels?: readonly string[] | undefined
+  /** Limit for each statement without one of its own, in milliseconds. */
+  timeout?: number | undefined
+}>
+
+/** A job at the addresses of version 4: the classic document, and beside it what people want to know. */
+export type FullJobDocument = JobDocument &
+  Readonly<{
+    name?: string
+    labels?: readonly string[]
+    /** Of a job that is one statement; other statements have their own. */
+    timeout?: number
+    started_at?: string
+    ended_at?: string
+    duration_ms?: number
+    /** While pending: unfinished jobs of the user before it, and whether it waits for a slot of the database host. */
+    position?: Readonly<{ ahead: number; is_host_busy: boolean }>
+  }>
+
+export type JobFilter = Readonly<{
+  status?: JobStatus | undefined
+  label?: string | undefined
+  /** Created then or later, and before: ISO times. */
+  since?: string | undefined
+  until?: string | undefined
+  /** Part of the SQL, in any case. */
+  text?: string | undefined
+}>
+
+/** Newest first. `next` is the value of `after` for the next page. */
+export type JobList = Readonly<{ jobs: readonly FullJobDocument[]; next: string | null }>
+
 export type SqlAnswer<Row = Record<string, unknown>> = Readonly<{
   rows: readonly Row[]
   time: number
@@ -258,6 +293,19 @@ export type LayergroupDocument = Readonly<{
   cdn_url: Readonly<{ http: string; https: string }>
 }>
 
+/** A template of maps, as it is sent. */
+export type NamedMapTemplate = Readonly<{
+  version: '0.0.1'
+  name: string
+  auth?: Readonly<Record<string, unknown>>
+  placeholders?: Readonly<Record<string, unknown>>
+  layergroup: Readonly<Record<string, unknown>>
+  view?: Readonly<Record<string, unknown>> | null
+}>
+
+/** `runs_as`: the name of the key that made it. */
+export type NamedMapDocument = Readonly<{ template: NamedMapTemplate; runs_as: string }>
+
 /** What a person should know of an import. */
 export type ImportWarnings = Readonly<{
   renamed?: readonly string[]
@@ -271,6 +319,8 @@ export type ImportWarnings = Readonly<{
   closed_rings?: readonly string[]
   /** Columns with nanoseconds, of which PostgreSQL keeps microseconds. */
   rounded_times?: readonly string[]
+  /** Columns with numbers of more than 15 digits, of which GDAL keeps 15. */
+  rounded_numbers?: readonly string[]
 }>
 
 /** A file that became tables, or becomes. */

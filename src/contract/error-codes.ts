@@ -69,6 +69,17 @@ export const errorCodes = [
   'import-too-large',
   'import-slots-used',
   'imports-disabled',
+
+  // resumable uploads
+  'upload-not-found',
+  'upload-offset-wrong',
+  'upload-locked',
+  'upload-over-quota',
+  'too-many-uploads',
+  'upload-version',
+  'upload-checksum-wrong',
+  'upload-outcome-unknown',
+  'upload-elsewhere',
   // links
   'export-not-found',
   // copy
@@ -98,6 +109,9 @@ export const errorCodes = [
   // maps
   'map-invalid',
   'map-unknown',
+  'dataview-invalid',
+  'template-forbidden',
+  'too-many-templates',
   // tiles
   'tiles-busy',
   'tile-too-large',

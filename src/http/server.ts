@@ -14,6 +14,7 @@ import { homeRoutes } from './home/routes.ts'
 import { importsRoutes } from './imports/routes.ts'
 import { jobsRoutes } from './jobs/routes.ts'
 import { keysRoutes } from './keys/routes.ts'
+import { namedMapsRoutes } from './maps/named-routes.ts'
 import { mapsRoutes } from './maps/routes.ts'
 import { meRoutes } from './me/routes.ts'
 import { acceptBodies } from './middleware/body/body.ts'
@@ -39,6 +40,7 @@ import { sessionRoutes } from './sessions/routes.ts'
 import { tilesRoutes } from './tiles/routes.ts'
 import { tileSourceRoutes } from './tiles/source-routes.ts'
 import { UndrainedRequest } from './undrained-request.ts'
+import { uploadsRoutes } from './uploads/routes.ts'
 
 /** The path of a request: what every request passes, in this order, and then its route. */
 export async function buildServer(services: Services): Promise<FastifyInstance> {
@@ -84,10 +86,12 @@ async function accountRoutes(app: FastifyInstance, services: Services): Promise<
   await add(app, copyRoutes, services)
   await add(app, exportsRoutes, services)
   await add(app, importsRoutes, services)
+  await add(app, uploadsRoutes, services)
   await add(app, datasetsRoutes, services)
   await add(app, tilesRoutes, services)
   await add(app, tileSourceRoutes, services)
   await add(app, mapsRoutes, services)
+  await add(app, namedMapsRoutes, services)
 }
 
 type Routes = (app: FastifyInstance, services: Services) => Promise<void>

@@ -9,6 +9,7 @@ import type { JobWaiter } from '../jobs/job-waiter.ts'
 import type { PerUserMutex } from '../keys/per-user-mutex.ts'
 import type { Log } from '../log/log.ts'
 import type { Maps } from '../maps/maps.ts'
+import type { NamedMaps } from '../maps/named/named-maps.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { Databases } from '../postgres/databases.ts'
 import type { Queries } from '../query/answer-query.ts'
@@ -32,6 +33,7 @@ export type Services = Readonly<{
   sessions: Sessions
   tiles: Tiles
   maps: Maps
+  namedMaps: NamedMaps
   jobQueue: JobQueue
   jobWaiter: JobWaiter
   /** Changes to the keys of one user run one after the other. */

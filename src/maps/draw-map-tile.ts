@@ -4,9 +4,10 @@ import { type TileContent, type TilePlace, tileSql } from '../tiles/tile-sql.ts'
 import type { MadeTile } from '../tiles/tiles.ts'
 import { aggregatedRows } from './aggregation.ts'
 import type { TiledLayer } from './choose-layers.ts'
+import { columnsSql } from './columns.ts'
 import { pixelsOfTile, type TileView } from './layer-sql.ts'
 import { inLayer, type MapConfig } from './map-config.ts'
-import { columnsSql, planLayer } from './plan-layer.ts'
+import { planLayer } from './plan-layer.ts'
 import { aggregationOf, layerError } from './plan-map.ts'
 
 export type MapTile = Readonly<{
@@ -45,7 +46,7 @@ async function contentOf(session: Session, layer: TiledLayer, tile: MapTile): Pr
     simplifiedCells: simplifyExtent === extent ? null : 2 * simplifyExtent,
   }
   try {
-    const { fields } = await session.query(columnsSql(layer.source, view))
+    const { fields } = await session.query(columnsSql(layer.source.sql, view))
     const plan = await planLayer(session, layer.source, fields)
     const plain = { layer: plan.rows(view), properties: plan.properties }
     const shown = tile.aggregated.includes(layer)

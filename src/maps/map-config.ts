@@ -2,8 +2,11 @@ import { createHash } from 'node:crypto'
 import { errors } from '../errors.ts'
 import { inLayer } from '../tiles/in-layer.ts'
 import { type Aggregation, readAggregation } from './aggregation.ts'
+import { type Attributes, readAttributes } from './attributes.ts'
+import { type Dataview, readDataview } from './dataview.ts'
 import { type LayerSql, pixelsOfTile, readLayerSql } from './layer-sql.ts'
 import { isMembers, type Members, shortened } from './members.ts'
+import { type ColumnFilter, readColumnFilter } from './rows-filter.ts'
 
 export type MapConfig = Readonly<{
   minzoom: number
@@ -13,6 +16,9 @@ export type MapConfig = Readonly<{
   extent: number
   simplifyExtent: number
   layers: readonly MapLayer[]
+  dataviews: readonly Dataview[]
+  /** Of the dataviews, as the map was made. */
+  filters: readonly ColumnFilter[]
 }>
 
 export type MapLayer = Readonly<{
@@ -33,6 +39,9 @@ export type LayerSource = Readonly<{
   /** Undefined: by the number of its points. */
   aggregation: Aggregation | false | undefined
   metadata: Members
+  attributes: Attributes | null
+  /** Those of the dataviews of the same analysis. */
+  filters: readonly ColumnFilter[]
   datesAsNumbers: boolean
 }>
 
@@ -45,13 +54,21 @@ export function readMapConfig(raw: unknown): MapConfig {
     throw errors.mapInvalid(`A map must have 1 to ${mostLayers} layers`)
   const analyses = readAnalyses(raw.analyses)
   const types = raw.layers.map((layer: unknown, index) => typeOf(layer, index))
-  const layers = raw.layers.map((layer: unknown, index) =>
-    readLayer(layer as Members, index, types, analyses),
-  )
+  const dataviews = readDataviews(raw.dataviews, analyses)
+  const filters = readFilters(raw.filters, dataviews)
+  const sources = { analyses, dataviews, filters }
+  const layers = raw.layers.map((layer: unknown, index) => readLayer(layer as Members, index, types, sources))
   if (new Set(layers.map(({ id }) => id)).size < layers.length)
     throw errors.mapInvalid('Two layers have the same id')
   const options = raw.layers.map((layer: unknown) => (layer as { options: Members }).options)
-  return { ...zoomsOf(raw), bufferPixels: bufferOf(raw.buffersize), ...extentsOf(options), layers }
+  return {
+    ...zoomsOf(raw),
+    bufferPixels: bufferOf(raw.buffersize),
+    ...extentsOf(options),
+    layers,
+    dataviews,
+    filters,
+  }
 }
 
 /** Without what tells who asks. */
@@ -62,7 +79,11 @@ export function withoutCredentials(raw: unknown): unknown {
 }
 
 /** The same for the same config. */
-export const mapIdOf = (config: string) => createHash('sha256').update(config).digest('hex').slice(0, 32)
+export const mapIdOf = (config: string, revision: string | null) =>
+  createHash('sha256')
+    .update(revision === null ? config : `${revision} ${config}`)
+    .digest('hex')
+    .slice(0, 32)
 
 export { inLayer }
 
@@ -92,6 +113,42 @@ function readAnalyses(raw: unknown): ReadonlyMap<string, string> {
   )
 }
 
+type Sources = Readonly<{
+  analyses: ReadonlyMap<string, string>
+  dataviews: readonly Dataview[]
+  filters: readonly ColumnFilter[]
+}>
+
+function readDataviews(raw: unknown, analyses: ReadonlyMap<string, string>): readonly Dataview[] {
+  if (raw === undefined || raw === null) return []
+  if (!isMembers(raw)) throw errors.dataviewInvalid('"dataviews" must be a valid JSON object')
+  const entries = Object.entries(raw)
+  if (entries.length > mostDataviews)
+    throw errors.dataviewInvalid(`A map has at most ${mostDataviews} dataviews`)
+  const sources = new Map([...analyses].map(([id, query]) => [id, readLayerSql(query)]))
+  return entries.map(([name, dataview]) => readDataview(name, dataview, sources))
+}
+
+const mostDataviews = 100
+
+/** `{"dataviews":{"name":{"accept":[...]}}}`. */
+function readFilters(raw: unknown, dataviews: readonly Dataview[]): readonly ColumnFilter[] {
+  const given = isMembers(raw) && isMembers(raw.dataviews) ? raw.dataviews : {}
+  return Object.entries(given).flatMap(([name, filter]) => {
+    const dataview = dataviews.find((each) => each.name === name)
+    if (!dataview)
+      throw errors.dataviewInvalid(`Invalid filter: dataview "${shortened(name)}" does not exist`)
+    return [readColumnFilter(name, String(dataview.options.column), filter)]
+  })
+}
+
+/** Of the dataviews that have the same analysis as this layer. */
+function filtersOf({ sql, source }: Members, { dataviews, filters }: Sources): readonly ColumnFilter[] {
+  const id = isMembers(source) && typeof sql !== 'string' ? source.id : undefined
+  const own = dataviews.filter(({ sourceId }) => sourceId === id).map(({ name }) => name)
+  return filters.filter(({ dataview }) => own.includes(dataview))
+}
+
 function typeOf(layer: unknown, index: number): string {
   if (!isMembers(layer) || !isMembers(layer.options))
     throw errors.mapInvalid(`Missing options from layer ${index} of layergroup config`)
@@ -103,12 +160,7 @@ function typeOf(layer: unknown, index: number): string {
   )
 }
 
-function readLayer(
-  layer: Members,
-  index: number,
-  types: readonly string[],
-  analyses: ReadonlyMap<string, string>,
-): MapLayer {
+function readLayer(layer: Members, index: number, types: readonly string[], sources: Sources): MapLayer {
   const type = types[index]!
   const place = types.slice(0, index).filter((other) => other === type).length
   const id = layer.id ?? `${type === 'mapnik' ? '' : `${type}-`}layer${place}`
@@ -116,26 +168,28 @@ function readLayer(
     throw errors.mapInvalid(`The id of layer ${index} must be text without a comma`)
   if (type !== 'mapnik') return { id, index, type, source: null }
   try {
-    return { id, index, type, source: readSource(layer.options as Members, index, analyses) }
+    return { id, index, type, source: readSource(layer.options as Members, index, sources) }
   } catch (error) {
     throw inLayer(error, { id, index, type })
   }
 }
 
-function readSource(options: Members, index: number, analyses: ReadonlyMap<string, string>): LayerSource {
+function readSource(options: Members, index: number, sources: Sources): LayerSource {
   const { geom_column: geomColumn = 'the_geom_webmercator', srid = 3857, metadata = {} } = options
   if (typeof geomColumn !== 'string' || geomColumn === '')
     throw errors.mapInvalid('geom_column must be the name of a column')
   if (!isWhole(srid, 1, 998_999)) throw errors.mapInvalid('srid must be the number of a reference system')
   if (!isMembers(metadata)) throw errors.mapInvalid('metadata must be an object')
   return {
-    sql: readLayerSql(wrapped(textOfLayer(options, index, analyses), options.sql_wrap)),
+    sql: readLayerSql(wrapped(textOfLayer(options, index, sources.analyses), options.sql_wrap)),
     // As clients write it in SQL.
     geomColumn: geomColumn.replace(/^"(.*)"$/s, '$1'),
     srid,
     ...zoomsOf(options),
     aggregation: readAggregation(options.aggregation),
     metadata,
+    attributes: readAttributes(options.attributes),
+    filters: filtersOf(options, sources),
     datesAsNumbers: options.dates_as_numbers === true,
   }
 }

@@ -3,21 +3,27 @@ import type { Account } from '../auth/account.ts'
 
 type Control = Pick<Pool, 'query'>
 
-export type StoredMap = Readonly<{ id: string; config: string; aggregated: readonly boolean[] }>
+/** `revision`: of the template that it was made of; null: of none. */
+export type StoredMap = Readonly<{
+  id: string
+  config: string
+  aggregated: readonly boolean[]
+  revision: string | null
+}>
 
 /** Keeps a map for a day after its last use. Of too many the oldest go, those made without a key first. */
 export async function saveMap(
   control: Control,
   { userId }: Account,
-  { id, config, aggregated }: StoredMap,
+  { id, config, aggregated, revision }: StoredMap,
   isPublic: boolean,
 ): Promise<void> {
   const { rows } = await control.query<{ is_new: boolean }>(
-    `insert into cartage.maps as m (user_id, id, config, aggregated, is_public) values ($1, $2, $3, $4, $5)
+    `insert into cartage.maps as m (user_id, id, config, aggregated, is_public, revision) values ($1, $2, $3, $4, $5, $6)
      on conflict (user_id, id) do update set aggregated = excluded.aggregated,
        is_public = m.is_public and excluded.is_public, used_at = clock_timestamp()
      returning xmax = 0 as is_new`,
-    [userId, id, config, aggregated, isPublic],
+    [userId, id, config, aggregated, isPublic, revision],
   )
   if (!rows[0]!.is_new) return
   await control.query(
@@ -37,7 +43,7 @@ export async function findMap(
   id: string,
 ): Promise<StoredMap | undefined> {
   const { rows } = await control.query<StoredMap & { is_old: boolean }>(
-    `select id, config, aggregated, used_at < clock_timestamp() - interval '1 hour' as is_old from cartage.maps
+    `select id, config, aggregated, revision, used_at < clock_timestamp() - interval '1 hour' as is_old from cartage.maps
      where user_id = $1 and id = $2 and used_at > clock_timestamp() - interval '24 hours'`,
     [userId, id],
   )

@@ -4,23 +4,40 @@ import type { Config } from '../config/config.ts'
 import { errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
 import type { AbortLike } from '../postgres/pools/interruption.ts'
+import type { Session } from '../postgres/session.ts'
 import { type Bounds, boundsOf } from '../tiles/describe-layers.ts'
 import type { TilePlace } from '../tiles/tile-sql.ts'
 import type { Tile, TileClient, Tiles } from '../tiles/tiles.ts'
-import { chooseLayers } from './choose-layers.ts'
+import { readFeature } from './attributes.ts'
+import { chooseLayer, chooseLayers } from './choose-layers.ts'
+import { columnsSql, findGeometry } from './columns.ts'
+import { computeDataview } from './dataview.ts'
+import type { DataviewRequest } from './dataview-sql.ts'
 import { drawMapTile } from './draw-map-tile.ts'
 import { readLayerSql, wholeWorld } from './layer-sql.ts'
 import { type MapConfig, mapIdOf, readMapConfig, withoutCredentials } from './map-config.ts'
 import { deleteExpiredMaps, findMap, saveMap } from './map-store.ts'
-import { columnsSql, findGeometry } from './plan-layer.ts'
-import { type PlannedLayer, planMap } from './plan-map.ts'
+import type { Members } from './members.ts'
+import { layerError, type PlannedLayer, planMap } from './plan-map.ts'
 
 /** A map that was instantiated. */
-export type InstantiatedMap = Readonly<{ id: string; config: MapConfig; layers: readonly PlannedLayer[] }>
+export type InstantiatedMap = Readonly<{
+  id: string
+  config: MapConfig
+  layers: readonly PlannedLayer[]
+  /** When its tables were last changed, as far as that is known; else 0. */
+  changedMs: number
+}>
 
 export type DescribedSql = Readonly<{ map: InstantiatedMap; bounds: Bounds | null }>
 
-export type KnownMap = Readonly<{ id: string; config: MapConfig; aggregated: readonly boolean[] }>
+export type KnownMap = Readonly<{
+  id: string
+  config: MapConfig
+  aggregated: readonly boolean[]
+  /** Of the template that it was made of; null: of none. */
+  revision: string | null
+}>
 
 export type MapTileRequest = Readonly<{
   /** Index, id, a list of either, `all` or `mapnik`; undefined: all. */
@@ -46,19 +63,29 @@ export class Maps {
   }
 
   /** Plans the layers as the role of the caller, and keeps the map. */
-  async instantiate(principal: Principal, raw: unknown, gone: AbortLike): Promise<InstantiatedMap> {
+  async instantiate(
+    principal: Principal,
+    raw: unknown,
+    gone: AbortLike,
+    revision: string | null = null,
+  ): Promise<InstantiatedMap> {
     const isPublic = principal.key.type === 'default'
     const text = JSON.stringify(withoutCredentials(raw)) ?? ''
     const most = isPublic ? mostPublicLength : mostLength
     if (text.length > most) throw errors.mapInvalid(`The map config is longer than ${most} characters`)
     const config = readMapConfig(raw)
     const layers = await this.#tiles.run(principal, gone, (session) => planMap(session, config))
-    const id = mapIdOf(text)
+    const id = mapIdOf(text, revision)
     const aggregated = layers.map(({ isAggregated }) => isAggregated)
     await this.#sweep()
-    await saveMap(this.#databases.control, principal.account, { id, config: text, aggregated }, isPublic)
-    this.#known.set(keyOf(principal.account, id), { id, config, aggregated })
-    return { id, config, layers }
+    await saveMap(
+      this.#databases.control,
+      principal.account,
+      { id, config: text, aggregated, revision },
+      isPublic,
+    )
+    this.#known.set(keyOf(principal.account, id), { id, config, aggregated, revision })
+    return { id, config, layers, changedMs: 0 }
   }
 
   /** Makes a map of one query, whose geometry is found as that of a table. */
@@ -66,7 +93,7 @@ export class Maps {
     const read = readLayerSql(sql)
     const { name, srid } = await this.#tiles.run(principal, gone, async (session) => {
       await session.query('begin isolation level repeatable read read only')
-      const { fields } = await session.query(columnsSql({ sql: read }, wholeWorld))
+      const { fields } = await session.query(columnsSql(read, wholeWorld))
       return findGeometry(session, fields)
     })
     const config = { layers: [{ options: { sql, geom_column: name, srid } }] }
@@ -77,14 +104,21 @@ export class Maps {
   }
 
   /** Throws if there is no such map, or no longer. */
-  async find(account: Account, id: string): Promise<KnownMap> {
+  async find(account: Account, id: string, revision: string | null = null): Promise<KnownMap> {
+    const map = await this.#find(account, id)
+    // Of a template: it runs as another key than the one that asks.
+    if (map.revision !== revision) throw errors.mapUnknown(id.slice(0, 100))
+    return map
+  }
+
+  async #find(account: Account, id: string): Promise<KnownMap> {
     const key = keyOf(account, id)
     const known = this.#known.get(key)
     if (known) return known
     const stored = /^[0-9a-f]{32}$/.test(id) ? await findMap(this.#databases.control, account, id) : undefined
     if (!stored) throw errors.mapUnknown(id.slice(0, 100))
-    const { config, aggregated } = stored
-    const map = { id, config: readMapConfig(JSON.parse(config)), aggregated }
+    const { config, aggregated, revision } = stored
+    const map = { id, config: readMapConfig(JSON.parse(config)), aggregated, revision }
     this.#known.set(key, map)
     return map
   }
@@ -110,6 +144,44 @@ export class Maps {
       make: (session: Parameters<typeof drawMapTile>[0]) => drawMapTile(session, tile),
     }
     return this.#tiles.make(principal, source, client)
+  }
+
+  /** The attributes of a feature, if the layer tells them. */
+  feature(
+    principal: Principal,
+    { config }: KnownMap,
+    layer: string,
+    fid: string,
+    gone: AbortLike,
+  ): Promise<Members> {
+    const { source } = chooseLayer(config.layers, layer)
+    if (!source?.attributes) throw errors.mapInvalid(`Layer ${layer} has no exposed attributes`)
+    const { sql, attributes } = source
+    return this.#ask(principal, gone, (session) => readFeature(session, sql, attributes, fid))
+  }
+
+  dataview(
+    principal: Principal,
+    { config }: KnownMap,
+    name: string,
+    request: DataviewRequest,
+    gone: AbortLike,
+  ): Promise<Members> {
+    const found = config.dataviews.find((dataview) => dataview.name === name)
+    if (!found) throw errors.dataviewInvalid(`Dataview '${name}' does not exist`)
+    const names = config.dataviews
+      .filter(({ sourceId }) => sourceId === found.sourceId)
+      .map((each) => each.name)
+    const filters = config.filters.filter(({ dataview }) => names.includes(dataview))
+    return this.#ask(principal, gone, (session) => computeDataview(session, found, filters, request))
+  }
+
+  #ask<T>(principal: Principal, gone: AbortLike, work: (session: Session) => Promise<T>): Promise<T> {
+    return this.#tiles.run(principal, gone, (session) =>
+      work(session).catch((error: unknown) => {
+        throw layerError(error)
+      }),
+    )
   }
 
   /** At most once an hour. */

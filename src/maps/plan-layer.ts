@@ -4,8 +4,10 @@ import { errors } from '../errors.ts'
 import type { Session } from '../postgres/session.ts'
 import type { Property, PropertyKind } from '../tiles/tile-layer.ts'
 import type { DrawnLayer } from '../tiles/tile-sql.ts'
+import { type Column, type ColumnKind, readColumns } from './columns.ts'
 import type { TileView } from './layer-sql.ts'
 import type { LayerSource } from './map-config.ts'
+import { filteredRows } from './rows-filter.ts'
 
 /** What the SQL of a layer answers, as the role of a session sees it. */
 export type LayerPlan = Readonly<{
@@ -17,10 +19,6 @@ export type LayerPlan = Readonly<{
   /** All its columns with their types, as the SQL endpoint tells them. */
   types: Readonly<Record<string, string>>
 }>
-
-/** A statement that answers the columns of a layer and no row. */
-export const columnsSql = ({ sql }: Pick<LayerSource, 'sql'>, view: TileView) =>
-  `select * from ${sql(view)} as t limit 0`
 
 /** `fields`: what `columnsSql` has answered. */
 export async function planLayer(
@@ -50,10 +48,12 @@ export async function planLayer(
     columnOf(name, dates, isStated ? undefined : geometry.name, srid),
   )
   const isPlain = isStated && dates.length === 0
+  const dateColumns = new Set(columns.filter(({ kind }) => kind === 'date').map(({ name }) => name))
+  const rowsAt = (view: TileView) => filteredRows(source.sql(view), source.filters, dateColumns)
   return {
     rows: (view) => ({
       ...layer,
-      from: isPlain ? source.sql(view) : `(select ${shown.join(', ')} from ${source.sql(view)} as q)`,
+      from: isPlain ? rowsAt(view) : `(select ${shown.join(', ')} from ${rowsAt(view)} as q)`,
     }),
     properties: properties.map(({ name, kind }) => ({ name, kind: dates.includes(name) ? 'float' : kind })),
     dates,
@@ -62,21 +62,6 @@ export async function planLayer(
     ),
   }
 }
-
-/** The column to draw of a query that names none: as of a table. */
-export async function findGeometry(
-  session: Session,
-  fields: readonly FieldDef[],
-): Promise<Readonly<{ name: string; srid: number }>> {
-  const geometries = (await readColumns(session, fields)).filter(({ kind }) => kind === 'geometry')
-  const found = geometries.find(({ name }) => name === 'the_geom_webmercator') ?? geometries[0]
-  if (!found) throw errors.mapInvalid('The query has no geometry')
-  const { name, srid } = found
-  return { name, srid: srid || (name === 'the_geom_webmercator' ? 3857 : 4326) }
-}
-
-type ColumnKind = PropertyKind | 'geometry' | 'other'
-type Column = Readonly<{ name: string; kind: ColumnKind; srid: number; type: string }>
 
 /** Two columns of one name cannot be told apart. */
 const isOnly = ({ name }: Column, _at: number, all: readonly Column[]) =>
@@ -99,48 +84,6 @@ function columnOf(
   if (dates.includes(name)) return `pg_catalog.date_part('epoch', q.${quoted}) as ${quoted}`
   return name === unstated ? `postgis.st_setsrid(q.${quoted}, ${srid}) as ${quoted}` : `q.${quoted}`
 }
-
-async function readColumns(session: Session, fields: readonly FieldDef[]): Promise<readonly Column[]> {
-  const unknown = fields.filter(({ dataTypeID }) => !kindsByOid.has(dataTypeID))
-  const found = new Map<string, Found>()
-  if (unknown.length > 0) {
-    const { rows } = await session.query<Found & { oid: number; modifier: number }>(typesSql, [
-      unknown.map(({ dataTypeID }) => dataTypeID),
-      unknown.map(({ dataTypeModifier }) => dataTypeModifier),
-    ])
-    for (const row of rows) found.set(`${row.oid} ${row.modifier}`, row)
-  }
-  return fields.map(({ name, dataTypeID, dataTypeModifier }) => {
-    const { kind, srid, type } = found.get(`${dataTypeID} ${dataTypeModifier}`) ?? {
-      kind: kindsByOid.get(dataTypeID) ?? ('other' as const),
-      srid: 0,
-      type: '',
-    }
-    return { name, kind, srid, type }
-  })
-}
-
-type Found = Readonly<{ kind: ColumnKind; srid: number; type: string }>
-
-/** The kinds of PostgreSQL's own types by their numbers. */
-const kindsByOid: ReadonlyMap<number, ColumnKind> = new Map<number, ColumnKind>([
-  [16, 'boolean'],
-  ...[20, 21, 23].map((oid): [number, ColumnKind] => [oid, 'integer']),
-  ...[700, 701].map((oid): [number, ColumnKind] => [oid, 'float']),
-  [1700, 'numeric'],
-  [2950, 'uuid'],
-  ...[18, 19, 25, 1042, 1043].map((oid): [number, ColumnKind] => [oid, 'text']),
-  ...[1082, 1083, 1114, 1184, 1266].map((oid): [number, ColumnKind] => [oid, 'date']),
-])
-
-const typesSql = `
-  select f.oid, f.modifier, case when k.is_geometry then 'geometry' when t.typtype operator(pg_catalog.=) 'e' then 'enum'
-      when t.typtype operator(pg_catalog.=) 'b' and t.typcategory operator(pg_catalog.=) 'S' then 'text' else 'other' end as kind,
-    case when k.is_geometry then postgis.postgis_typmod_srid(f.modifier) else 0 end as srid,
-    case when k.is_geometry then pg_catalog.upper(postgis.postgis_typmod_type(f.modifier)) else '' end as type
-  from (select pg_catalog.unnest($1::pg_catalog.oid[]) as oid, pg_catalog.unnest($2::pg_catalog.int4[]) as modifier) as f
-  join pg_catalog.pg_type as t on t.oid operator(pg_catalog.=) f.oid
-  cross join lateral (select t.oid operator(pg_catalog.=) 'postgis.geometry'::pg_catalog.regtype as is_geometry) as k`
 
 /** As the SQL endpoint names them. */
 function typeOf(kind: ColumnKind): string {

@@ -1,12 +1,14 @@
-import { AppError } from '../errors.ts'
+import { AppError, errors } from '../errors.ts'
 import type { Session } from '../postgres/session.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import { toClientError } from '../postgres/wire/wire-error.ts'
 import { type Aggregation, defaultThreshold, readAggregation } from './aggregation.ts'
+import { columnsSql } from './columns.ts'
 import { wholeWorld } from './layer-sql.ts'
 import { geometryTypeSql, type LayerStats, readStats } from './layer-stats.ts'
 import { inLayer, type LayerSource, type MapConfig, type MapLayer } from './map-config.ts'
-import { columnsSql, type LayerPlan, planLayer } from './plan-layer.ts'
+import { shortened } from './members.ts'
+import { type LayerPlan, planLayer } from './plan-layer.ts'
 
 export type PlannedLayer = Readonly<{
   layer: MapLayer
@@ -41,6 +43,7 @@ async function planOne(session: Session, layer: MapLayer, deadline: number): Pro
   const plan = await planSource(session, source)
   const estimatedRows = await estimateRows(session, source)
   const isAggregated = await isAggregatedBy(session, source, plan, estimatedRows)
+  requireColumns(source, plan)
   await session.query('rollback')
   const aggregation = isAggregated ? aggregationOf(source) : null
   const { metadata } = source
@@ -48,8 +51,14 @@ async function planOne(session: Session, layer: MapLayer, deadline: number): Pro
   return { layer, isAggregated, stats, plan, estimatedRows }
 }
 
+function requireColumns({ attributes }: LayerSource, { types }: LayerPlan): void {
+  const wanted = attributes ? [attributes.id, ...attributes.columns] : []
+  const missing = wanted.find((name) => !Object.hasOwn(types, name))
+  if (missing !== undefined) throw errors.mapInvalid(`column "${shortened(missing)}" does not exist`)
+}
+
 async function planSource(session: Session, source: LayerSource): Promise<LayerPlan> {
-  const { fields } = await session.query(columnsSql(source, wholeWorld))
+  const { fields } = await session.query(columnsSql(source.sql, wholeWorld))
   return planLayer(session, source, fields)
 }
 

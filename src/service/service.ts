@@ -25,6 +25,7 @@ import { createPerUserMutex } from '../keys/per-user-mutex.ts'
 import { repairKeys } from '../keys/repair-keys.ts'
 import type { Log } from '../log/log.ts'
 import { Maps } from '../maps/maps.ts'
+import { NamedMaps } from '../maps/named/named-maps.ts'
 import { createMetrics, type Metrics } from '../metrics/metrics.ts'
 import { connectionStats, type Databases } from '../postgres/databases.ts'
 import { lookAtAutovacuum } from '../postgres/guard/autovacuum-look.ts'
@@ -98,6 +99,7 @@ async function startParts(
   const services: Services = {
     ...shared,
     sessions: new Sessions({ ...shared, directory }),
+    namedMaps: new NamedMaps({ ...shared, directory }),
     directory,
     refusals,
     adminToken: keys.adminToken,

@@ -28,8 +28,10 @@ const answers: Readonly<Record<string, string>> = {
   readJob: `Answer<Client['jobs']['read']>`,
   updateJob: `Answer<Client['jobs']['update']>`,
   cancelJob: `Answer<Client['jobs']['cancel']>`,
-  createJobByV4: `Answer<Client['jobs']['create']>`,
-  updateJobByV4: `Answer<Client['jobs']['update']>`,
+  listJobs: `JobList`,
+  createJobByV4: `FullJobDocument`,
+  readJobByV4: `Answer<Client['jobs']['details']>`,
+  updateJobByV4: `FullJobDocument`,
   createImport: `Answer<Client['imports']['create']>`,
   listImports: `Answer<Client['imports']['list']>`,
   readImport: `Answer<Client['imports']['read']>`,
@@ -45,6 +47,14 @@ const answers: Readonly<Record<string, string>> = {
   listTiles: `Answer<Client['tiles']['list']>`,
   readTileJson: `Answer<Client['tiles']['read']>`,
   createMap: `Answer<Client['maps']['instantiate']>`,
+  listNamedMaps: `{ template_ids: Answer<Client['maps']['list']> }`,
+  createNamedMap: `Answer<Client['maps']['create']>`,
+  readNamedMap: `Answer<Client['maps']['read']>`,
+  replaceNamedMap: `Answer<Client['maps']['replace']>`,
+  openNamedMap: `Answer<Client['maps']['open']>`,
+  readFeature: `Answer<Client['maps']['feature']>`,
+  readDataview: `Answer<Client['maps']['dataview']>`,
+  searchDataview: `Answer<Client['maps']['searchDataview']>`,
   whoAmI: `Answer<Client['me']>`,
   createUser: `Answer<AdminClient['users']['create']>`,
   listUsers: `{ users: Answer<AdminClient['users']['list']> }`,
@@ -72,7 +82,9 @@ const queries: Readonly<Record<string, string>> = {
   readKey: `Argument<Client['keys']['read'], 1>`,
   deleteKey: `Argument<Client['keys']['delete'], 1>`,
   regenerateToken: `Argument<Client['keys']['regenerate'], 1>`,
+  listJobs: `Argument<Client['jobs']['list'], 0>`,
   readJob: `{ wait?: Argument<Client['jobs']['read'], 1>['waitSeconds'] }`,
+  readJobByV4: `{ wait?: Argument<Client['jobs']['details'], 1>['waitSeconds'] }`,
   createImport: `ImportQuery`,
   listImports: `Argument<Client['imports']['list'], 0>`,
   readImport: `{ wait?: Argument<Client['imports']['read'], 1>['waitSeconds'] }`,
@@ -81,6 +93,11 @@ const queries: Readonly<Record<string, string>> = {
   listDatasets: `Argument<Client['tables']['datasets'], 0>`,
   readTileJson: `Argument<Client['tiles']['read'], 1>`,
   readTile: `Argument<Client['tiles']['tile'], 2>`,
+  createMap: `Argument<Client['maps']['instantiate'], 1>`,
+  openNamedMap: `Argument<Client['maps']['open'], 2>`,
+  readNamedMapTile: `MapTileOptions & ViewerTokens`,
+  readDataview: `Argument<Client['maps']['dataview'], 2>`,
+  searchDataview: `Argument<Client['maps']['searchDataview'], 2>`,
   readMapTile: `MapTileOptions`,
   readMapLayerTile: `MapTileOptions`,
   listAudit: `Argument<AdminClient['audit'], 0>`,
@@ -90,11 +107,14 @@ const bodies: Readonly<Record<string, string>> = {
   createKey: `Argument<Client['keys']['create'], 0>`,
   createJob: `{ query: Argument<Client['jobs']['create'], 0> }`,
   updateJob: `{ query: Argument<Client['jobs']['update'], 1> }`,
-  createJobByV4: `{ query: Argument<Client['jobs']['create'], 0> }`,
+  createJobByV4: `{ query: Argument<Client['jobs']['create'], 0> } & Omit<Argument<Client['jobs']['create'], 1>, 'idempotencyKey'>`,
   updateJobByV4: `{ query: Argument<Client['jobs']['update'], 1> }`,
   createExport: `{ q: Argument<Client['exports']['link'], 0> } & Argument<Client['exports']['link'], 1>`,
   createImport: `ImportedRows & ImportOptions`,
   createMap: `Argument<Client['maps']['instantiate'], 0>`,
+  createNamedMap: `Argument<Client['maps']['create'], 0>`,
+  replaceNamedMap: `Argument<Client['maps']['replace'], 0>`,
+  openNamedMap: `Argument<Client['maps']['open'], 1>`,
   copyToByPost: `{ q: Argument<Client['copyTo'], 0> }`,
   query: `{ q: string; params?: readonly Json[] } & Omit<DownloadOptions, 'params' | 'signal' | 'isRepeatable' | 'onProgress' | 'onWarnings'>`,
   changePrivacy: `{ privacy?: Argument<Client['tables']['setPrivacy'], 1>; name?: Argument<Client['tables']['rename'], 1> }`,
@@ -106,7 +126,6 @@ const bodies: Readonly<Record<string, string>> = {
 
 /** Bytes and text, the rows of a statement, and other ways to the same answer. */
 const others = [
-  'readJobByV4',
   'cancelJobByV4',
   'copyTo',
   'copyToByPost',
@@ -117,6 +136,9 @@ const others = [
   'readTileSource',
   'readSqlSource',
   'createMapByGet',
+  'openNamedMapByGet',
+  'deleteNamedMap',
+  'readNamedMapTile',
   'readMapTile',
   'readMapLayerTile',
   'whoAmIByV3',
@@ -125,6 +147,10 @@ const others = [
   'openSession',
   'deleteExport',
   'deleteTable',
+  'createUpload',
+  'readUpload',
+  'appendToUpload',
+  'deleteUpload',
 ]
 
 test('an answer has the members and kinds of values that the types of the client say, by the OpenAPI document', async (t) => {
@@ -199,9 +225,10 @@ function operationOf(id: string, { paths }: Description): Operation {
 const preamble = `import type { AdminClient } from '../../../src/client/admin-client.ts'
 import type { CopyUpload } from '../../../src/client/api/copy-upload.ts'
 import type { DownloadOptions } from '../../../src/client/api/data-api.ts'
-import type { MapTileOptions } from '../../../src/client/api/maps-api.ts'
+import type { MapTileOptions, ViewerTokens } from '../../../src/client/api/maps-api.ts'
 import type { ImportedRows, ImportOptions, ImportQuery } from '../../../src/client/api/imports-api.ts'
 import type { Client } from '../../../src/client/user-client.ts'
+import type { FullJobDocument, JobList } from '../../../src/contract/documents.ts'
 
 /** Not deeper, so that its members can be counted. */
 type Json = string | number | boolean | null | readonly unknown[] | Record<string, unknown>

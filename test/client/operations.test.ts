@@ -8,7 +8,6 @@ import { randomName, setup } from '../support/service/setup.ts'
 
 /** Another way to the same answer; the client needs one. */
 const others = [
-  'readJobByV4',
   'cancelJobByV4',
   'openExport',
   'copyTo',
@@ -16,6 +15,7 @@ const others = [
   'readTileSource',
   'readSqlSource',
   'createMapByGet',
+  'openNamedMapByGet',
   'whoAmIByV3',
   'downloadCommandLine',
 ]

@@ -49,6 +49,9 @@ async function bodiesOf(
   const [member, organization, owner] = ['user', 'org', 'owner'].map(randomName) as [string, string, string]
   after(() => deleteUser(service.services.installation, member))
   after(() => deleteOrganization(service.services.installation, organization))
+  const named = `${user.base}/api/v1/map/named`
+  const headers = { 'content-type': 'application/json', ...basic(user.username, user.masterToken) }
+  await fetch(named, { method: 'POST', headers, body: JSON.stringify(namedMap('here')) })
   return {
     createKey: { parameters, body: { name: 'k', grants: [{ type: 'apis', apis: ['sql'] }] } },
     createJob: { parameters, body: { query: 'select 1' } },
@@ -59,6 +62,9 @@ async function bodiesOf(
     createImport: { parameters, body: { sql: 'select 1 as n', table_name: 'imported' } },
     copyToByPost: { parameters, body: { q: 'copy t to stdout' } },
     query: { parameters, body: { q: 'select 1' } },
+    createNamedMap: { parameters, body: namedMap('made') },
+    replaceNamedMap: { parameters: { ...parameters, template: 'here' }, body: namedMap('here') },
+    openNamedMap: { parameters: { ...parameters, template: 'here' }, body: {} },
     createMap: {
       parameters,
       body: { layers: [{ options: { sql: 'select null::geometry as the_geom_webmercator' } }] },
@@ -69,6 +75,12 @@ async function bodiesOf(
     createOrganization: { body: { name: organization, owner: { username: owner } }, headers: operator },
   }
 }
+
+const namedMap = (name: string) => ({
+  version: '0.0.1',
+  name,
+  layergroup: { layers: [{ options: { sql: 'select null::geometry as the_geom_webmercator' } }] },
+})
 
 /** All but copyfrom, whose body is data. */
 async function operationsWithBody(url: string): Promise<string[]> {

@@ -12,7 +12,7 @@ import { markPasswordsOld, readSealedHosts, saveHost } from '../host-store.ts'
 import type { Installation } from '../installation.ts'
 import { isOutOfReach } from '../out-of-reach.ts'
 import { moveRolePasswords } from './role-passwords.ts'
-import { lockSecret, replaceVerifier } from './secret-store.ts'
+import { lockSecret, readSealedTemplates, replaceVerifier, resealTemplate } from './secret-store.ts'
 
 export type Rotation = Readonly<{ keys: number; hosts: number; roles: number }>
 
@@ -35,6 +35,7 @@ export async function rotateSecret(
       keys: await moveTokens(tx, installation.secrets, fresh),
       hosts: await moveHosts(tx, installation.secrets, fresh),
     }
+    await moveTemplates(tx, installation.secrets, fresh)
     await stage()
     await replaceVerifier(tx, fresh.verifier)
     await markPasswordsOld(tx)
@@ -82,6 +83,16 @@ async function moveHosts(tx: ClientBase, old: Secrets, fresh: Secrets): Promise<
     await saveHost(tx, { ...host, sealedUrl: fresh.seal(url) })
   }
   return sealed.length
+}
+
+async function moveTemplates(tx: ClientBase, old: Secrets, fresh: Secrets): Promise<void> {
+  for (const template of await readSealedTemplates(tx)) {
+    const tokens = opened(
+      () => old.open(template.sealedTokens),
+      `the tokens of the named map ${template.name}`,
+    )
+    await resealTemplate(tx, { ...template, sealedTokens: fresh.seal(tokens) })
+  }
 }
 
 function opened(open: () => string, what: string): string {

@@ -21,9 +21,30 @@ export async function insertVerifier(control: Queryable, verifier: Buffer): Prom
 /** Locks the secret and what is encrypted with it. A process that starts now waits, and is then refused. */
 export async function lockSecret(tx: ClientBase): Promise<void> {
   await tx.query('lock table cartage.server_secret in access exclusive mode')
-  await tx.query('lock table cartage.api_keys, cartage.hosts in exclusive mode')
+  await tx.query('lock table cartage.api_keys, cartage.hosts, cartage.map_templates in exclusive mode')
 }
 
 export async function replaceVerifier(tx: ClientBase, verifier: Buffer): Promise<void> {
   await tx.query('update cartage.server_secret set verifier = $1, rotated_at = now()', [verifier])
+}
+
+export type SealedTemplate = Readonly<{ userId: number; name: string; sealedTokens: Buffer }>
+
+/** The templates of maps that have tokens of their viewers. */
+export async function readSealedTemplates(tx: ClientBase): Promise<readonly SealedTemplate[]> {
+  const { rows } = await tx.query<QueryResultRow & SealedTemplate>(
+    `select user_id as "userId", name, sealed_tokens as "sealedTokens" from cartage.map_templates where sealed_tokens is not null`,
+  )
+  return rows
+}
+
+export async function resealTemplate(
+  tx: ClientBase,
+  { userId, name, sealedTokens }: SealedTemplate,
+): Promise<void> {
+  await tx.query('update cartage.map_templates set sealed_tokens = $3 where user_id = $1 and name = $2', [
+    userId,
+    name,
+    sealedTokens,
+  ])
 }

@@ -9,9 +9,9 @@ import { removeFolder, uploadedFile } from '../../imports/spool.ts'
 import { sendContinue } from '../copy/expect-continue.ts'
 import { parseForm } from '../middleware/body/form.ts'
 import { requireNoNul } from '../middleware/body/refuse-nul.ts'
-import { clientWait } from '../middleware/download/client-wait.ts'
 import { filenameOf, isObject, maxParamsLength, type Parameters } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
+import { Stall } from './stall.ts'
 
 /** What a request brought: its parameters, and perhaps a file, which lies in a folder of its own. */
 export type Received = Readonly<{ parameters: Parameters; file?: ReceivedFile | undefined }>
@@ -126,47 +126,6 @@ class Intake {
 
   async drop(): Promise<void> {
     if (this.#folder !== undefined) await removeFolder(this.#folder)
-  }
-}
-
-/** Ends a request whose client stands still. */
-class Stall {
-  reason: AppError | undefined
-  readonly #request: FastifyRequest
-  readonly #wait: ReturnType<typeof clientWait>
-  #body: Readable
-
-  constructor(request: FastifyRequest, reply: FastifyReply, idleMs: number) {
-    this.#request = request
-    this.#body = request.raw
-    this.#wait = clientWait(reply.raw, idleMs)
-    this.#begin()
-  }
-
-  watch(body: Readable): Readable {
-    this.#body = body
-    return body
-  }
-
-  async paused<T>(work: () => Promise<T>): Promise<T> {
-    this.#wait.end()
-    try {
-      return await work()
-    } finally {
-      this.#begin()
-    }
-  }
-
-  end(): void {
-    this.#wait.end()
-  }
-
-  #begin(): void {
-    this.#wait.begin((idleMs) => {
-      this.reason = errors.clientIdle(idleMs)
-      this.#body.destroy(this.reason)
-      if (this.#body !== this.#request.raw) this.#request.raw.unpipe()
-    })
   }
 }
 

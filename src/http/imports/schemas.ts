@@ -63,6 +63,7 @@ const document = {
           missing_columns: texts,
           closed_rings: texts,
           rounded_times: texts,
+          rounded_numbers: texts,
         },
       },
       is_raster: flag,

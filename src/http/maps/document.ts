@@ -9,14 +9,15 @@ export type LayergroupOptions = Readonly<{
   changedMs: number
   /** Of the account. */
   url: string
-  token: string | undefined
+  /** Parameters of its tiles. */
+  query: Readonly<Record<string, string>>
 }>
 
 /** The answer to an instantiation. */
 export function layergroupDocument(map: InstantiatedMap, options: LayergroupOptions): LayergroupDocument {
-  const { layergroupid, changedMs, url, token } = options
+  const { layergroupid, changedMs, url } = options
   const { minzoom, maxzoom } = map.config
-  const query = token === undefined ? '' : `?${new URLSearchParams({ api_key: token })}`
+  const query = Object.keys(options.query).length === 0 ? '' : `?${new URLSearchParams(options.query)}`
   const tiles = (layer: string) => `${url}/api/v1/map/${layergroupid}${layer}/{z}/{x}/{y}.mvt${query}`
   const tileJson = (layer: string) => ({
     vector: { tilejson: '2.2.0' as const, tiles: [tiles(layer)], minzoom, maxzoom },
@@ -33,7 +34,12 @@ export function layergroupDocument(map: InstantiatedMap, options: LayergroupOpti
         meta: metaOf(planned),
         ...(planned.layer.source && { tilejson: tileJson(`/${encodeURIComponent(planned.layer.id)}`) }),
       })),
-      dataviews: {},
+      dataviews: Object.fromEntries(
+        map.config.dataviews.map(({ name }) => [
+          name,
+          { url: bothWays(`${url}/api/v1/map/${layergroupid}/dataview/${encodeURIComponent(name)}`) },
+        ]),
+      ),
       analyses: [],
       tilejson: hasTiles ? tileJson('') : {},
       url: hasTiles ? { vector: { urlTemplate: tiles(''), subdomains: [] } } : {},
@@ -66,6 +72,11 @@ export function sqlTileJson({ map, bounds }: DescribedSql, url: string, token: s
     maxzoom: 18,
   }
 }
+
+const bothWays = (url: string) => ({
+  http: url.replace(/^https:/, 'http:'),
+  https: url.replace(/^http:/, 'https:'),
+})
 
 function metaOf({ layer, stats, isAggregated, plan }: PlannedLayer) {
   if (!layer.source || !plan) return {}

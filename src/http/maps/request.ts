@@ -1,27 +1,35 @@
 import type { FastifyRequest } from 'fastify'
 import { defaultToken } from '../../contract/key-names.ts'
 import { errors } from '../../errors.ts'
+import type { DataviewRequest } from '../../maps/dataview-sql.ts'
 import type { MapTileRequest } from '../../maps/maps.ts'
 import { requireNoNul } from '../middleware/body/refuse-nul.ts'
-import { isObject, type Parameters, textOf } from '../middleware/parameters.ts'
+import { isObject, type Parameters, textOf, wholeOf } from '../middleware/parameters.ts'
 import { placeOf } from '../tiles/request.ts'
 
 /** The config of a map, not yet checked: the body, or the parameter `config`. */
 export function readConfig({ method, query, body }: FastifyRequest): unknown {
-  if (method === 'POST') return body ?? {}
   const parameters = query as Parameters
+  if (method === 'POST') return withFilters(body ?? {}, parameters)
   if (parameters.lzma !== undefined)
     throw errors.mapInvalid('lzma is not supported: send the config as the body of a POST')
   const text = textOf(parameters, 'config')
   if (!text) throw errors.mapInvalid('layergroup GET needs a "config" parameter')
-  return requireNoNul(parsed(text))
+  return withFilters(requireNoNul(parsedParameter('config', text)), parameters)
 }
 
-function parsed(text: string): unknown {
+/** Those of the dataviews come beside the config, and make another map of it. */
+function withFilters(config: unknown, parameters: Parameters): unknown {
+  const text = textOf(parameters, 'filters')
+  if (!text || !isObject(config)) return config
+  return { ...config, filters: requireNoNul(parsedParameter('filters', text)) }
+}
+
+export function parsedParameter(name: string, text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw errors.mapInvalid('The parameter config is not valid JSON')
+    throw errors.mapInvalid(`The parameter ${name} is not valid JSON`)
   }
 }
 
@@ -43,6 +51,41 @@ export function tokenForAddresses({ headers, query, body }: FastifyRequest): str
     (value) => value !== undefined && value !== '',
   )
   return typeof found === 'string' && found !== defaultToken ? found : undefined
+}
+
+export function readDataviewRequest({ query }: FastifyRequest): DataviewRequest {
+  const parameters = query as Parameters
+  const isOn = (name: string) => parameters[name] === '1' || parameters[name] === 'true'
+  if (parameters.own_filter !== undefined && parameters.no_filters !== undefined)
+    throw errors.dataviewInvalid('Both own_filter and no_filters cannot be sent in the same request')
+  return {
+    bbox: textOf(parameters, 'bbox'),
+    ownFilter: isOn('own_filter'),
+    noFilters: isOn('no_filters'),
+    start: numberOf(parameters, 'start'),
+    end: numberOf(parameters, 'end'),
+    bins: wholeOf(parameters, 'bins', 1, 1_000),
+    categories: wholeOf(parameters, 'categories', 1, 10_000),
+    offset: numberOf(parameters, 'offset'),
+    aggregation: textOf(parameters, 'aggregation'),
+    search: undefined,
+  }
+}
+
+function numberOf(parameters: Parameters, name: string): number | undefined {
+  const text = textOf(parameters, name)
+  if (text === undefined) return undefined
+  const number = text === '' ? Number.NaN : Number(text)
+  if (Number.isFinite(number)) return number
+  throw errors.dataviewInvalid(`Invalid number format for parameter '${name}'`)
+}
+
+/** What opens a named map, as often as it was sent. */
+export function viewerTokens({ query }: FastifyRequest): readonly string[] {
+  const parameters = query as Parameters
+  return [parameters.auth_token, parameters['auth_token[]']]
+    .flat()
+    .filter((token): token is string => typeof token === 'string' && token !== '')
 }
 
 /** A map by its id; what follows a colon only tells caches apart. */

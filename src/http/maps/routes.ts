@@ -1,17 +1,32 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { errors } from '../../errors.ts'
+import type { DataviewRequest } from '../../maps/dataview-sql.ts'
 import { loadGrammar } from '../../sql/grammar.ts'
-import { accountUrlOf } from '../middleware/address.ts'
 import { mapsCaller } from '../middleware/authenticate.ts'
 import { clientGone } from '../middleware/client-gone.ts'
+import { type Parameters, textOf } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
 import { readMaxAge } from '../tiles/request.ts'
 import { clientOf, one, sendTile } from '../tiles/routes.ts'
 import { sendTagged, setCaching } from '../tiles/send-tile-json.ts'
-import { layergroupDocument } from './document.ts'
-import { respondByScript, sendScript } from './jsonp.ts'
-import { mapIdIn, readCallback, readConfig, readMapTileRequest, tokenForAddresses } from './request.ts'
-import { createMapByGetSchema, createMapSchema, mapLayerTileSchema, mapTileSchema } from './schemas.ts'
+import { mapOf } from './find-map.ts'
+import { respondByScript } from './jsonp.ts'
+import {
+  readCallback,
+  readConfig,
+  readDataviewRequest,
+  readMapTileRequest,
+  tokenForAddresses,
+} from './request.ts'
+import {
+  attributesSchema,
+  createMapByGetSchema,
+  createMapSchema,
+  dataviewSchema,
+  mapLayerTileSchema,
+  mapTileSchema,
+  searchSchema,
+} from './schemas.ts'
+import { sendLayergroup } from './send-layergroup.ts'
 
 /** Maps of SQL, as the role of the key that asks. */
 export async function mapsRoutes(app: FastifyInstance, services: Services): Promise<void> {
@@ -29,12 +44,36 @@ export async function mapsRoutes(app: FastifyInstance, services: Services): Prom
   app.get('/api/v1/map/:layergroupid/:z/:x/:y', { ...one, schema: mapTileSchema }, (request, reply) =>
     tile(services, request, reply),
   )
+  app.get(
+    '/api/v1/map/:layergroupid/:layer/attributes/:fid',
+    { ...dataviews, schema: attributesSchema },
+    async (request, reply) => {
+      const { layer, fid } = request.params as { layer: string; fid: string }
+      const { principal, map } = await mapOf(services, request)
+      const found = await services.maps.feature(principal, map, layer, fid, clientGone(reply))
+      return sendTagged(request, reply, principal, found)
+    },
+  )
+  app.get(
+    '/api/v1/map/:layergroupid/dataview/:dataview',
+    { ...dataviews, schema: dataviewSchema },
+    (request, reply) => dataview(services, request, reply, readDataviewRequest(request)),
+  )
+  app.get(
+    '/api/v1/map/:layergroupid/dataview/:dataview/search',
+    { ...dataviews, schema: searchSchema },
+    (request, reply) => {
+      const search = textOf(request.query as Parameters, 'q') ?? ''
+      return dataview(services, request, reply, { ...readDataviewRequest(request), search })
+    },
+  )
   const ofLayer = { ...one, schema: mapLayerTileSchema }
   app.get('/api/v1/map/:layergroupid/:layer/:z/:x/:y', ofLayer, (request, reply) =>
     tile(services, request, reply),
   )
 }
 
+const dataviews = { config: { rateGroup: 'dataview' } } as const
 const maps = { config: { rateGroup: 'map' }, bodyLimit: 512 * 1024 } as const
 
 async function instantiate(
@@ -45,24 +84,27 @@ async function instantiate(
   const callback = readCallback(request)
   const principal = await mapsCaller(services, request)
   const map = await services.maps.instantiate(principal, readConfig(request), clientGone(reply))
-  const changedMs = 0
-  const layergroupid = `${map.id}:${changedMs}`
-  const url = accountUrlOf(request, services.config, principal.account)
   const token = tokenForAddresses(request)
-  const document = layergroupDocument(map, { layergroupid, changedMs, url, token })
-  reply.header('x-layergroup-id', layergroupid)
-  if (callback === undefined) return sendTagged(request, reply, principal, document)
-  setCaching(reply, principal, undefined)
-  return sendScript(reply, callback, document)
+  const query: Record<string, string> = token === undefined ? {} : { api_key: token }
+  return sendLayergroup(services, request, reply, { principal, map, id: map.id, query, callback })
+}
+
+async function dataview(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  asked: DataviewRequest,
+): Promise<FastifyReply> {
+  const { principal, map } = await mapOf(services, request)
+  const { dataview: name } = request.params as { dataview: string }
+  const found = await services.maps.dataview(principal, map, name, asked, clientGone(reply))
+  return sendTagged(request, reply, principal, found)
 }
 
 async function tile(services: Services, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const principal = await mapsCaller(services, request)
   const maxAge = readMaxAge(request)
-  const id = mapIdIn(request)
-  if (id === 'static') throw errors.notFound('Static images: this server makes vector tiles. Image')
   const asked = readMapTileRequest(request)
-  const map = await services.maps.find(principal.account, id)
+  const { principal, map } = await mapOf(services, request)
   const found = await services.maps.tile(principal, map, asked, clientOf(request, reply))
   setCaching(reply, principal, maxAge)
   return sendTile(reply, found)

@@ -32,6 +32,7 @@ const config = {
   minzoom: { type: 'integer' },
   maxzoom: { type: 'integer' },
   analyses: { type: 'array', items: anyObject },
+  dataviews: anyObject,
   api_key: apiKey,
 } as const
 
@@ -67,11 +68,14 @@ const layergroup = {
 
 const made = { 200: { description: 'The map. It is kept for 24 hours after its last use', ...layergroup } }
 
+const filters = text('`{"dataviews":{...}}` as JSON: filters of the dataviews')
+
 export const createMapSchema = {
   tags,
   summary: 'Make a map of SQL',
   description: 'Plans each layer as the role of the key. The same config gives the same map.',
   params,
+  querystring: { type: 'object', properties: { filters } },
   body: { type: 'object', required: ['layers'], properties: config },
   response: made,
 } as const
@@ -85,6 +89,7 @@ export const createMapByGetSchema = {
     required: ['config'],
     properties: {
       config: text('The config as JSON'),
+      filters,
       callback: text('Answers with a script that calls this function (JSONP)'),
     },
   },
@@ -123,4 +128,58 @@ export const mapLayerTileSchema = {
       layer: text('Index or id, several with commas, or `all`'),
     },
   },
+} as const
+
+export const attributesSchema = {
+  tags,
+  summary: 'Read the attributes of a feature of a map',
+  description: 'Those that the layer tells by its option `attributes`.',
+  params: {
+    type: 'object',
+    properties: {
+      ...params.properties,
+      layergroupid,
+      layer: text('Index or id'),
+      fid: text('The id of the feature'),
+    },
+  },
+  response: { 200: { description: 'The columns of the feature', ...anyObject } },
+} as const
+
+const number = { type: 'number' } as const
+const dataviewParams = {
+  type: 'object',
+  properties: { ...params.properties, layergroupid, dataview: text('Its name in the config') },
+} as const
+const filtering = {
+  bbox: text('West, south, east, north in degrees'),
+  own_filter: { type: 'integer', enum: [0, 1], description: '1: with the filter of the dataview itself' },
+  no_filters: { type: 'integer', enum: [0, 1] },
+} as const
+
+export const dataviewSchema = {
+  tags,
+  summary: 'Compute a dataview of a map',
+  description: 'A formula, categories, or a histogram of numbers or dates.',
+  params: dataviewParams,
+  querystring: {
+    type: 'object',
+    properties: {
+      ...filtering,
+      start: number,
+      end: number,
+      bins: { type: 'integer', minimum: 1, maximum: 1_000 },
+      categories: { type: 'integer', minimum: 1, maximum: 10_000 },
+      offset: { type: 'number', description: 'Of the time zone, in seconds' },
+      aggregation: text('The unit of a histogram of dates: auto, second, minute, ..., millennium'),
+    },
+  },
+  response: { 200: { description: 'By its type', ...anyObject } },
+} as const
+
+export const searchSchema = {
+  ...dataviewSchema,
+  summary: 'Search the categories of a dataview',
+  description: 'Those that contain a text.',
+  querystring: { type: 'object', properties: { q: { type: 'string' }, ...filtering } },
 } as const

@@ -35,8 +35,15 @@ export function mapErrorBody(error: AppError): Record<string, unknown> {
 
 function typeOf({ kind, code, extras }: AppError): string {
   if (kind === 'limited') return 'limit'
-  if (kind === 'unauthenticated' || code === 'api-forbidden' || code === 'user-unknown') return 'auth'
+  if (
+    kind === 'unauthenticated' ||
+    code === 'api-forbidden' ||
+    code === 'template-forbidden' ||
+    code === 'user-unknown'
+  )
+    return 'auth'
   if (code === 'database' || code === 'not-found' || extras.body?.layer) return 'layer'
+  if (code === 'dataview-invalid') return 'dataview'
   if (code === 'map-invalid' || code === 'map-unknown') return 'mapconfig'
   return code === 'bad-request' ? 'tile' : 'unknown'
 }

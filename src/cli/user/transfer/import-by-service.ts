@@ -1,4 +1,3 @@
-import { createReadStream } from 'node:fs'
 import { basename } from 'node:path'
 import type { ImportedFile, ImportedRows, ImportOptions } from '../../../client/api/imports-api.ts'
 import type { ImportDocument } from '../../../contract/documents.ts'
@@ -14,6 +13,7 @@ import type { UserCall } from '../command.ts'
 import { showProgress, transferLine } from '../progress.ts'
 import { type Service, withService } from '../service.ts'
 import { readTableName } from '../table-name.ts'
+import { partsOf, tellCut } from './kept-rows.ts'
 
 /** Whether the service reads the file, not this program: other kinds than CSV and GeoJSON, addresses, standard input. */
 export function isForService({ args, values }: UserCall): boolean {
@@ -79,7 +79,7 @@ async function sourceOf({ args, values }: UserCall): Promise<Source> {
     return { source: { file: process.stdin, filename }, bytes: undefined }
   }
   const { size } = await statNamedFile(path)
-  return { source: { file: createReadStream(path), filename: basename(path) }, bytes: size }
+  return { source: { file: partsOf(path, size), filename: basename(path) }, bytes: size }
 }
 
 async function send(
@@ -94,8 +94,9 @@ async function send(
   const onProgress = ({ bytes: soFar }: { bytes: number }) => {
     sent = soFar
   }
+  const onCut = tellCut(terminal)
   const { item_queue_id: id } = await client.imports
-    .create(source, options, { signal, onProgress })
+    .create(source, options, { signal, onProgress, onCut })
     .finally(stop)
   return id
 }

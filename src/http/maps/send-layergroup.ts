@@ -1,0 +1,35 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Principal } from '../../auth/account.ts'
+import type { InstantiatedMap } from '../../maps/maps.ts'
+import { accountUrlOf } from '../middleware/address.ts'
+import type { Services } from '../services.ts'
+import { sendTagged, setCaching } from '../tiles/send-tile-json.ts'
+import { layergroupDocument } from './document.ts'
+import { sendScript } from './jsonp.ts'
+
+export type Layergroup = Readonly<{
+  principal: Principal
+  map: InstantiatedMap
+  /** In the addresses of its tiles. */
+  id: string
+  /** Parameters of its tiles. */
+  query: Readonly<Record<string, string>>
+  callback: string | undefined
+}>
+
+/** Answers with a map that was made. */
+export function sendLayergroup(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { principal, map, id, query, callback }: Layergroup,
+): FastifyReply {
+  const { changedMs } = map
+  const layergroupid = `${id}:${changedMs}`
+  const url = accountUrlOf(request, services.config, principal.account)
+  const document = layergroupDocument(map, { layergroupid, changedMs, url, query })
+  reply.header('x-layergroup-id', layergroupid)
+  if (callback === undefined) return sendTagged(request, reply, principal, document)
+  setCaching(reply, principal, undefined)
+  return sendScript(reply, callback, document)
+}

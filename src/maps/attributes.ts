@@ -1,0 +1,35 @@
+import { quoteName } from '../contract/text/quote.ts'
+import { errors } from '../errors.ts'
+import type { Session } from '../postgres/session.ts'
+import { type LayerSql, wholeWorld } from './layer-sql.ts'
+import { isMembers, type Members } from './members.ts'
+
+/** What a feature tells when it is clicked. */
+export type Attributes = Readonly<{ id: string; columns: readonly string[] }>
+
+export function readAttributes(raw: unknown): Attributes | null {
+  if (raw === undefined || raw === null) return null
+  const { id, columns } = isMembers(raw) ? raw : ({} as Members)
+  if (typeof id !== 'string' || !Array.isArray(columns) || !columns.every((name) => typeof name === 'string'))
+    throw errors.mapInvalid('attributes needs an id and columns')
+  return { id, columns }
+}
+
+/** The one row with this id. Leaves the transaction open. */
+export async function readFeature(
+  session: Session,
+  sql: LayerSql,
+  { id, columns }: Attributes,
+  fid: string,
+): Promise<Members> {
+  const list = columns.map((name) => `t.${quoteName(name)}`).join(', ')
+  await session.query('begin isolation level repeatable read read only')
+  const { rows } = await session.query<{ row: Members }>(
+    `select distinct pg_catalog.to_jsonb(s.*) as row from (
+       select ${list} from ${sql(wholeWorld)} as t where t.${quoteName(id)} operator(pg_catalog.=) $1) as s limit 2`,
+    [fid],
+  )
+  if (rows.length > 1) throw errors.mapInvalid(`Multiple features identified by '${id}' = ${fid}`)
+  if (!rows[0]) throw errors.notFound(`Feature '${fid}'`)
+  return rows[0].row
+}

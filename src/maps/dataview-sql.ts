@@ -1,0 +1,51 @@
+import type { Session } from '../postgres/session.ts'
+import type { PropertyKind } from '../tiles/tile-layer.ts'
+import type { Members } from './members.ts'
+
+export type DataviewRequest = Readonly<{
+  bbox: string | undefined
+  ownFilter: boolean
+  noFilters: boolean
+  start: number | undefined
+  end: number | undefined
+  bins: number | undefined
+  categories: number | undefined
+  offset: number | undefined
+  aggregation: string | undefined
+  /** Of a search among categories. */
+  search: string | undefined
+}>
+
+/** The rows that a dataview is about. `column`: as SQL, of alias t. */
+export type DataviewRows = Readonly<{ from: string; column: string; kind: PropertyKind | undefined }>
+
+const isFloat = (kind: PropertyKind | undefined) => kind === 'float' || kind === 'numeric'
+
+/** Null where it is no number that one can reckon with. NaN counts as larger than all. */
+export const finite = (column: string, kind: PropertyKind | undefined) =>
+  isFloat(kind)
+    ? `case when ${column} operator(pg_catalog.<) 'Infinity' and ${column} operator(pg_catalog.>) '-Infinity' then ${column} end`
+    : column
+
+/** How many values of each unusual kind there are. */
+export function unusualSql(column: string, kind: PropertyKind | undefined): string {
+  const count = (condition: string) => `pg_catalog.count(*) filter (where ${condition})`
+  const is = (value: string) => `${column} operator(pg_catalog.=) '${value}'`
+  return `${count(`${column} is null`)} as nulls, ${isFloat(kind) ? count(is('NaN')) : '0'} as nans,
+    ${isFloat(kind) ? count(`${is('Infinity')} or ${is('-Infinity')}`) : '0'} as infinities`
+}
+
+/** One row as JSON, with numbers as numbers. */
+export async function askOne(session: Session, sql: string): Promise<Members> {
+  const { rows } = await session.query<{ row: Members }>(
+    `select pg_catalog.to_jsonb(o.*) as row from (${sql}) as o`,
+  )
+  return rows[0]?.row ?? {}
+}
+
+export async function askAll(session: Session, sql: string): Promise<readonly Members[]> {
+  const { rows } = await session.query<{ row: Members }>(
+    `select pg_catalog.to_jsonb(o.*) as row from (${sql}) as o`,
+  )
+  return rows.map(({ row }) => row)
+}

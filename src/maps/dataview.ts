@@ -1,0 +1,163 @@
+import { quoteLiteral, quoteName } from '../contract/text/quote.ts'
+import { errors } from '../errors.ts'
+import type { Session } from '../postgres/session.ts'
+import type { PropertyKind } from '../tiles/tile-layer.ts'
+import { columnsSql, kindsOf } from './columns.ts'
+import {
+  askAll,
+  askOne,
+  type DataviewRequest,
+  type DataviewRows,
+  finite,
+  unusualSql,
+} from './dataview-sql.ts'
+import { dateHistogram, numberHistogram } from './histogram.ts'
+import { type LayerSql, wholeWorld } from './layer-sql.ts'
+import { isMembers, type Members, shortened } from './members.ts'
+import { boxCondition, type ColumnFilter, filteredRows } from './rows-filter.ts'
+
+export type Dataview = Readonly<{
+  name: string
+  type: 'formula' | 'aggregation' | 'histogram'
+  /** Of the analysis whose rows it is about. */
+  sourceId: string
+  sql: LayerSql
+  options: Members
+}>
+
+const operations = ['count', 'avg', 'sum', 'min', 'max']
+
+export function readDataview(name: string, raw: unknown, sources: ReadonlyMap<string, LayerSql>): Dataview {
+  const { type, source, options } = isMembers(raw) ? raw : ({} as Members)
+  if (type !== 'formula' && type !== 'aggregation' && type !== 'histogram')
+    throw errors.dataviewInvalid(`Invalid dataview type: '${shortened(type)}'`)
+  const sourceId = isMembers(source) ? source.id : undefined
+  const sql = typeof sourceId === 'string' ? sources.get(sourceId) : undefined
+  if (!sql)
+    throw errors.dataviewInvalid(
+      `Node with \`source.id="${shortened(sourceId)}"\` not found in analyses for dataview "${shortened(name)}"`,
+    )
+  if (!isMembers(options)) throw errors.dataviewInvalid(`Missing options of dataview '${shortened(name)}'`)
+  requireOptions(type, options)
+  return { name, type, sourceId: sourceId as string, sql, options }
+}
+
+function requireOptions(
+  type: Dataview['type'],
+  { column, operation, aggregation, aggregationColumn }: Members,
+): void {
+  const noun = `${type[0]!.toUpperCase()}${type.slice(1)}`
+  const called = type === 'formula' ? operation : aggregation
+  if (typeof column !== 'string' && !(type === 'formula' && operation === 'count'))
+    throw errors.dataviewInvalid(`${noun} expects 'column' in dataview options`)
+  if (type === 'histogram') return
+  if (!operations.includes(String(called)))
+    throw errors.dataviewInvalid(`${noun} does not support '${shortened(called)}' operation`)
+  if (type === 'aggregation' && called !== 'count' && typeof aggregationColumn !== 'string')
+    throw errors.dataviewInvalid(`Aggregation '${called}' is missing some options: aggregationColumn`)
+}
+
+/** Computes a dataview in one snapshot, as the role of the session. Leaves the transaction open. */
+export async function computeDataview(
+  session: Session,
+  dataview: Dataview,
+  filters: readonly ColumnFilter[],
+  request: DataviewRequest,
+): Promise<Members> {
+  const { sql, options, type } = dataview
+  await session.query('begin isolation level repeatable read read only')
+  const { fields } = await session.query(columnsSql(sql, wholeWorld))
+  const kinds = await kindsOf(session, fields)
+  const dates = new Set([...kinds].filter(([, kind]) => kind === 'date').map(([name]) => name))
+  const kept = request.noFilters
+    ? []
+    : filters.filter((each) => request.ownFilter || each.dataview !== dataview.name)
+  const boxes = request.bbox === undefined ? [] : [boxCondition(request.bbox)]
+  const from = filteredRows(sql(wholeWorld), kept, dates, boxes)
+  const { column } = options as { column?: string }
+  const rows = {
+    from,
+    column: column === undefined ? '1' : nameOf(column),
+    kind: kinds.get(column ?? '') as PropertyKind | undefined,
+  }
+  if (type === 'formula') return { type, ...(await formula(session, rows, String(options.operation))) }
+  if (type === 'aggregation') return { type, ...(await categories(session, rows, options, request)) }
+  return { type, ...(await histogram(session, rows, options, request)) }
+}
+
+/** As clients write it in SQL. */
+const nameOf = (column: string) => `t.${quoteName(column.replace(/^"(.*)"$/s, '$1'))}`
+
+function formula(
+  session: Session,
+  { from, column, kind }: DataviewRows,
+  operation: string,
+): Promise<Members> {
+  return askOne(
+    session,
+    `select '${operation}' as operation, pg_catalog.${operation}(${finite(column, kind)}) as result, ${unusualSql(column, kind)} from ${from} as t`,
+  )
+}
+
+async function categories(
+  session: Session,
+  { from, column }: DataviewRows,
+  { aggregation, aggregationColumn }: Members,
+  { categories: asked, ownFilter, search }: DataviewRequest,
+): Promise<Members> {
+  const called = String(aggregation)
+  const counted = called === 'count' ? '1' : nameOf(String(aggregationColumn))
+  const value = `pg_catalog.${called}(${counted})`
+  const some = called === 'count' ? column : counted
+  if (search !== undefined) {
+    const pattern = quoteLiteral(`%${search.replace(/[\\%_]/g, '\\$&')}%`)
+    const found = `select ${column} as category, ${value} as value from ${from} as t where ${column}::pg_catalog.text operator(pg_catalog.~~*) ${pattern} group by 1 order by 2 desc limit ${mostCategories}`
+    return { aggregation, categories: await askAll(session, found) }
+  }
+  const grouped = `select ${column} as category, ${value} as value from ${from} as t where ${some} is not null group by 1`
+  const most = ownFilter ? mostCategories : Math.max(1, (asked ?? defaultCategories) - 1)
+  const ranked = `(select c.category, c.value, pg_catalog.row_number() over (order by c.value desc) as rank from (${grouped}) as c)`
+  const shown = await askAll(
+    session,
+    `select r.category, r.value, false as agg from ${ranked} as r where r.rank operator(pg_catalog.<=) ${most} order by r.rank`,
+  )
+  const rest = await askOne(
+    session,
+    `select pg_catalog.${called === 'count' ? 'sum' : called}(r.value) filter (where r.rank operator(pg_catalog.>) ${most}) as value,
+      pg_catalog.max(r.value) as max, pg_catalog.min(r.value) as min, pg_catalog.count(*) as n from ${ranked} as r`,
+  )
+  const summary = await askOne(
+    session,
+    `select pg_catalog.count(*) as count, ${unusualSql(column, undefined)} from ${from} as t`,
+  )
+  const other = rest.value === null || ownFilter ? [] : [{ category: 'Other', value: rest.value, agg: true }]
+  return {
+    aggregation,
+    ...summary,
+    min: rest.min ?? 0,
+    max: rest.max ?? 0,
+    categoriesCount: rest.n,
+    categories: [...shown, ...other],
+  }
+}
+
+const defaultCategories = 6
+const mostCategories = 10_000
+
+function histogram(
+  session: Session,
+  rows: DataviewRows,
+  options: Members,
+  request: DataviewRequest,
+): Promise<Members> {
+  const unit = request.aggregation ?? options.aggregation
+  if (unit === undefined)
+    return numberHistogram(session, rows, { ...request, bins: request.bins ?? wholeIn(options.bins) })
+  if (rows.kind !== 'date') throw errors.dataviewInvalid('The column of a histogram by time must be a date')
+  return dateHistogram(session, rows, String(unit), {
+    ...request,
+    offset: request.offset ?? wholeIn(options.offset),
+  })
+}
+
+const wholeIn = (value: unknown) => (typeof value === 'number' && Number.isInteger(value) ? value : undefined)

@@ -1,0 +1,164 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { Account, Principal } from '../../auth/account.ts'
+import type { Directory } from '../../auth/directory.ts'
+import { AppError, errors } from '../../errors.ts'
+import type { Databases } from '../../postgres/databases.ts'
+import type { AbortLike } from '../../postgres/pools/interruption.ts'
+import type { Secrets } from '../../secrets.ts'
+import { mapIdOf } from '../map-config.ts'
+import type { InstantiatedMap, KnownMap, Maps } from '../maps.ts'
+import { isMembers, type Members } from '../members.ts'
+import { readTemplate, renderTemplate, type Template } from './template.ts'
+import {
+  deleteTemplate,
+  findTemplate,
+  insertTemplate,
+  listTemplates,
+  mostTemplates,
+  type NewTemplate,
+  type StoredTemplate,
+  updateTemplate,
+} from './template-store.ts'
+
+type Parts = Readonly<{ databases: Databases; directory: Directory; secrets: Secrets; maps: Maps }>
+
+/** A template with who may see it, ready to run. */
+export type OpenTemplate = Readonly<{ stored: StoredTemplate; document: Members; principal: Principal }>
+
+/** Templates of maps. Managed by keys, opened by anyone who has their token; each runs as the key that made it. */
+export class NamedMaps {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  async create(principal: Principal, raw: unknown): Promise<string> {
+    const template = readTemplate(raw)
+    const made = await insertTemplate(this.#control, principal, this.#stored(template))
+    const { username } = principal.account
+    if (made === 'taken')
+      throw errors.mapInvalid(`Template '${template.name}' of user '${username}' already exists`)
+    if (made === 'full') throw errors.tooManyTemplates(username, mostTemplates)
+    return template.name
+  }
+
+  async replace(principal: Principal, name: string, raw: unknown): Promise<string> {
+    const template = readTemplate(raw)
+    if (template.name !== name)
+      throw errors.mapInvalid(
+        `Cannot update name of a map template ('${name.slice(0, 255)}' != '${template.name}')`,
+      )
+    const { account } = principal
+    if (!(await updateTemplate(this.#control, account, ownOnly(principal), this.#stored(template))))
+      throw notFound(account, name)
+    return name
+  }
+
+  async read(principal: Principal, name: string): Promise<Readonly<{ template: Members; runs_as: string }>> {
+    const found = await findTemplate(this.#control, principal.account, { name })
+    const own = ownOnly(principal)
+    if (!found || (own !== undefined && found.key.id !== own)) throw notFound(principal.account, name)
+    const document = JSON.parse(found.template) as Members
+    const tokens = this.#tokensOf(found)
+    const auth = isMembers(document.auth) ? document.auth : {}
+    const template = tokens ? { ...document, auth: { ...auth, valid_tokens: tokens } } : document
+    return { template, runs_as: found.key.name }
+  }
+
+  list(principal: Principal): Promise<readonly string[]> {
+    return listTemplates(this.#control, principal.account, ownOnly(principal))
+  }
+
+  async delete(principal: Principal, name: string): Promise<void> {
+    if (!(await deleteTemplate(this.#control, principal.account, ownOnly(principal), name)))
+      throw notFound(principal.account, name)
+  }
+
+  /** Throws unless one of the tokens opens it. */
+  async open(account: Account, name: string, tokens: readonly string[]): Promise<OpenTemplate> {
+    const { epoch } = this.#parts.directory
+    const stored = await findTemplate(this.#control, account, { name })
+    if (!stored) throw notFound(account, name)
+    return this.#opened(account, stored, tokens, epoch)
+  }
+
+  async instantiate(template: OpenTemplate, given: unknown, gone: AbortLike): Promise<InstantiatedMap> {
+    const { document, principal, stored } = template
+    const config = renderTemplate(document, isMembers(given) ? given : {})
+    return this.#parts.maps.instantiate(principal, config, gone, stored.revision)
+  }
+
+  /** The map that the defaults of its placeholders make. */
+  async byDefaults(template: OpenTemplate, gone: AbortLike): Promise<KnownMap> {
+    const { principal, stored, document } = template
+    const { maps } = this.#parts
+    const id = mapIdOf(JSON.stringify(renderTemplate(document, {})), stored.revision)
+    const isUnknown = (error: unknown) => error instanceof AppError && error.code === 'map-unknown'
+    try {
+      return await maps.find(principal.account, id, stored.revision)
+    } catch (error) {
+      if (!isUnknown(error)) throw error
+      await this.instantiate(template, {}, gone)
+      return maps.find(principal.account, id, stored.revision)
+    }
+  }
+
+  /** A map of a template by its `{user}@{revision}@{id}`. Throws if the template has changed since. */
+  async find(
+    account: Account,
+    token: string,
+    tokens: readonly string[],
+  ): Promise<Readonly<{ principal: Principal; map: KnownMap }>> {
+    const [user, revision = '', id = ''] = token.split('@')
+    if (user !== account.username) throw errors.templateForbidden()
+    const { epoch } = this.#parts.directory
+    const stored = await findTemplate(this.#control, account, { revision })
+    if (!stored) throw errors.mapUnknown(token.slice(0, 200))
+    const { principal } = this.#opened(account, stored, tokens, epoch)
+    return { principal, map: await this.#parts.maps.find(account, id, stored.revision) }
+  }
+
+  #opened(account: Account, stored: StoredTemplate, tokens: readonly string[], epoch: number): OpenTemplate {
+    const valid = this.#tokensOf(stored)
+    if (valid && !isAmong(valid, tokens)) throw errors.templateForbidden()
+    const principal = this.#parts.directory.principal({ account, key: stored.key }, epoch)
+    return { stored, document: JSON.parse(stored.template) as Members, principal }
+  }
+
+  #stored({ name, document, validTokens }: Template): NewTemplate {
+    const sealedTokens = validTokens && this.#parts.secrets.seal(JSON.stringify(validTokens))
+    return {
+      name,
+      template: JSON.stringify(document),
+      sealedTokens,
+      revision: randomBytes(16).toString('hex'),
+    }
+  }
+
+  #tokensOf({ sealedTokens }: StoredTemplate): readonly string[] | null {
+    return sealedTokens && (JSON.parse(this.#parts.secrets.open(sealedTokens)) as string[])
+  }
+
+  get #control() {
+    return this.#parts.databases.control
+  }
+}
+
+/** A key manages its own templates, the master key all. */
+const ownOnly = ({ key }: Principal) => (key.type === 'master' ? undefined : key.id)
+
+const notFound = ({ username }: Account, name: string) =>
+  errors.notFound(`Template '${name.slice(0, 255)}' of user '${username}'`)
+
+/** Compares all, so that the time tells nothing. */
+function isAmong(valid: readonly string[], given: readonly string[]): boolean {
+  const hashOf = (text: string) => createHash('sha256').update(text).digest()
+  const known = valid.map(hashOf)
+  const found = given
+    .slice(0, mostGiven)
+    .flatMap((token) => known.map((each) => timingSafeEqual(each, hashOf(token))))
+  return found.includes(true)
+}
+
+const mostGiven = 20

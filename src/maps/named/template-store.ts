@@ -1,0 +1,100 @@
+import type { Pool } from 'pg'
+import type { Account, CallerKey, Holder } from '../../auth/account.ts'
+import { readCallerKey } from '../../auth/account-store.ts'
+
+type Control = Pick<Pool, 'query'>
+
+export type StoredTemplate = Readonly<{
+  name: string
+  template: string
+  sealedTokens: Buffer | null
+  revision: string
+  /** That it runs as. */
+  key: CallerKey
+}>
+
+export type NewTemplate = Pick<StoredTemplate, 'name' | 'template' | 'sealedTokens' | 'revision'>
+
+/** Of a user. */
+export const mostTemplates = 1_024
+
+/** `taken`: there is one of this name. `full`: the user has too many. */
+export async function insertTemplate(
+  control: Control,
+  { account, key }: Holder,
+  { name, template, sealedTokens, revision }: NewTemplate,
+): Promise<'made' | 'taken' | 'full'> {
+  const { rows } = await control.query<{ is_taken: boolean; made: string | null }>(
+    `with made as (
+       insert into cartage.map_templates (user_id, name, key_id, template, sealed_tokens, revision)
+       select $1, $2, $3, $4, $5, $6 where (select count(*) from cartage.map_templates where user_id = $1) < $7
+       on conflict (user_id, name) do nothing returning name
+     )
+     select (select name from made) as made,
+       exists (select from cartage.map_templates where user_id = $1 and name = $2) as is_taken`,
+    [account.userId, name, key.id, template, sealedTokens, revision, mostTemplates],
+  )
+  const { made, is_taken: isTaken } = rows[0]!
+  if (made !== null) return 'made'
+  return isTaken ? 'taken' : 'full'
+}
+
+/** False if there is none. It still runs as the key that made it. `keyId`: only one of this key. */
+export async function updateTemplate(
+  control: Control,
+  { userId }: Account,
+  keyId: number | undefined,
+  { name, template, sealedTokens, revision }: NewTemplate,
+): Promise<boolean> {
+  const { rowCount } = await control.query(
+    `update cartage.map_templates set template = $3, sealed_tokens = $4, revision = $5, updated_at = clock_timestamp()
+     where user_id = $1 and name = $2 and ($6::integer is null or key_id = $6)`,
+    [userId, name, template, sealedTokens, revision, keyId ?? null],
+  )
+  return rowCount === 1
+}
+
+/** False if there is none. */
+export async function deleteTemplate(
+  control: Control,
+  { userId }: Account,
+  keyId: number | undefined,
+  name: string,
+): Promise<boolean> {
+  const { rowCount } = await control.query(
+    'delete from cartage.map_templates where user_id = $1 and name = $2 and ($3::integer is null or key_id = $3)',
+    [userId, name, keyId ?? null],
+  )
+  return rowCount === 1
+}
+
+export async function listTemplates(
+  control: Control,
+  { userId }: Account,
+  keyId: number | undefined,
+): Promise<readonly string[]> {
+  const { rows } = await control.query<{ name: string }>(
+    `select name from cartage.map_templates where user_id = $1 and ($2::integer is null or key_id = $2)
+     order by name collate "C"`,
+    [userId, keyId ?? null],
+  )
+  return rows.map(({ name }) => name)
+}
+
+/** By its name, or by the beginning of its revision. */
+export async function findTemplate(
+  control: Control,
+  { userId }: Account,
+  by: Readonly<{ name: string } | { revision: string }>,
+): Promise<StoredTemplate | undefined> {
+  const { rows } = await control.query(
+    `select k.*, t.name as template_name, t.template, t.sealed_tokens, t.revision
+     from cartage.map_templates t join cartage.api_keys k on k.id = t.key_id
+     where t.user_id = $1 and ${'name' in by ? 't.name = $2' : 'left(t.revision, 8) = $2'}`,
+    [userId, 'name' in by ? by.name : by.revision],
+  )
+  const [row] = rows
+  if (!row) return undefined
+  const { template_name: name, template, sealed_tokens: sealedTokens, revision } = row
+  return { name, template, sealedTokens, revision, key: readCallerKey(row) }
+}
