@@ -12,7 +12,7 @@ await runScript(async () => {
 function runTiles(args) {
   const option = (name) => (args.includes(name) ? args[args.indexOf(name) + 1] : undefined)
   const seed = option('--seed')
-  return runTsx(['test/run.ts', 'test/tiles/never-stale.test.ts'], {
+  return runTsx(['test/tiles/never-stale.test.ts'], {
     CARTAGE_TEST_TILE_STEPS: option('--steps') ?? '10000',
     ...(seed && { CARTAGE_TEST_SEED: seed }),
   })

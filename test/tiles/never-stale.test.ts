@@ -12,7 +12,10 @@ test('no tile is stale or forbidden, whatever is written, defined, revoked or re
   t.diagnostic(`CARTAGE_TEST_SEED=${seed} CARTAGE_TEST_TILE_STEPS=${steps}`)
   const world = new TileWorld(await setup(t), seededRandom(seed))
   await world.open(t)
-  for (let step = 1; step <= steps; step += 1) await world.step(step)
+  for (let step = 1; step <= steps; step += 1) {
+    await world.step(step)
+    if (step % 1000 === 0) t.diagnostic(`${step} steps`)
+  }
   t.diagnostic(`${world.reads} reads, of these ${world.unchanged} answered with 304`)
   assert.ok(world.reads > steps && world.unchanged > 0)
 })
