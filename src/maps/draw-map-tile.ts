@@ -1,5 +1,6 @@
+import { errors } from '../errors.ts'
 import type { Session } from '../postgres/session.ts'
-import { finishTile, sendAll, type TileRow } from '../tiles/render-tile.ts'
+import { type DrawnTile, finishTile, sendAll, type TileRow } from '../tiles/render-tile.ts'
 import { type TileContent, type TilePlace, tileSql } from '../tiles/tile-sql.ts'
 import type { MadeTile } from '../tiles/tiles.ts'
 import { aggregatedRows } from './aggregation.ts'
@@ -7,6 +8,7 @@ import type { TiledLayer } from './choose-layers.ts'
 import { columnsSql } from './columns.ts'
 import { pixelsOfTile, type TileView } from './layer-sql.ts'
 import { inLayer, type MapConfig } from './map-config.ts'
+import { type QueryVersion, versionInSnapshot, versionOfAll } from './map-version.ts'
 import { planLayer } from './plan-layer.ts'
 import { aggregationOf, layerError } from './plan-map.ts'
 
@@ -18,19 +20,49 @@ export type MapTile = Readonly<{
   place: TilePlace
   maxFeatures: number
   maxBytes: number
+  /** The versions that a look-up has just found, by the index of the layer. */
+  known: Readonly<Record<number, string | null>>
 }>
 
-/** Makes a tile in one snapshot, which cannot write. Columns are looked up in it too: a table may have changed. */
+/**
+ * Makes a tile in one snapshot, which cannot write. Columns are looked up in it too: a table may have changed. Again if rows were
+ * rewritten after the snapshot was taken, which therefore sees none.
+ */
 export async function drawMapTile(session: Session, tile: MapTile): Promise<MadeTile> {
+  for (let attempt = 1; ; attempt += 1) {
+    const made = await drawOnce(session, tile)
+    if (made) return made
+    if (attempt === mostAttempts) throw errors.tilesBusy(1)
+    await session.query('rollback')
+  }
+}
+
+const mostAttempts = 4
+
+async function drawOnce(session: Session, tile: MapTile): Promise<MadeTile | undefined> {
   const { z } = tile.place
   const layers = tile.layers.filter(({ source }) => z >= source.minzoom && z <= source.maxzoom)
   await session.query('begin isolation level repeatable read read only')
   const contents: TileContent[] = []
   for (const layer of layers) contents.push(await contentOf(session, layer, tile))
-  if (contents.length === 0) return { bytes: Buffer.alloc(0), truncated: [], version: null }
+  const drawn = await draw(session, contents, layers, tile.maxBytes)
+  const versions: QueryVersion[] = []
+  for (const { source, index } of tile.layers)
+    versions.push(await versionInSnapshot(session, source.names, tile.known[index] ?? null))
+  if (versions.some(({ is_moved: isMoved }) => isMoved)) return undefined
+  return { ...drawn, version: versionOfAll(versions) }
+}
+
+async function draw(
+  session: Session,
+  contents: readonly TileContent[],
+  layers: readonly TiledLayer[],
+  maxBytes: number,
+): Promise<DrawnTile> {
+  if (contents.length === 0) return { bytes: Buffer.alloc(0), truncated: [] }
   try {
     const rows = (await sendAll(session, contents.map(tileSql))).map(({ rows: [row] }) => row as TileRow)
-    return { ...(await finishTile(session, contents, rows, tile.maxBytes)), version: null }
+    return await finishTile(session, contents, rows, maxBytes)
   } catch (error) {
     throw layers.length === 1 ? inLayer(layerError(error), layers[0]!) : layerError(error)
   }

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
 import { errors } from '../errors.ts'
+import { namesInQuery, type QueryNames } from '../sql/query-names.ts'
 import { inLayer } from '../tiles/in-layer.ts'
 import { type Aggregation, readAggregation } from './aggregation.ts'
 import { type Attributes, readAttributes } from './attributes.ts'
 import { type Dataview, readDataview } from './dataview.ts'
-import { type LayerSql, pixelsOfTile, readLayerSql } from './layer-sql.ts'
+import { type LayerSql, pixelsOfTile, readLayerSql, wholeWorld } from './layer-sql.ts'
 import { isMembers, type Members, shortened } from './members.ts'
 import { type ColumnFilter, readColumnFilter } from './rows-filter.ts'
 
@@ -32,6 +33,8 @@ export type MapLayer = Readonly<{
 
 export type LayerSource = Readonly<{
   sql: LayerSql
+  /** On which its rows depend; undefined: they may differ each time. */
+  names: QueryNames | undefined
   geomColumn: string
   srid: number
   minzoom: number
@@ -181,7 +184,7 @@ function readSource(options: Members, index: number, sources: Sources): LayerSou
   if (!isWhole(srid, 1, 998_999)) throw errors.mapInvalid('srid must be the number of a reference system')
   if (!isMembers(metadata)) throw errors.mapInvalid('metadata must be an object')
   return {
-    sql: readLayerSql(wrapped(textOfLayer(options, index, sources.analyses), options.sql_wrap)),
+    ...namedSql(wrapped(textOfLayer(options, index, sources.analyses), options.sql_wrap)),
     // As clients write it in SQL.
     geomColumn: geomColumn.replace(/^"(.*)"$/s, '$1'),
     srid,
@@ -192,6 +195,11 @@ function readSource(options: Members, index: number, sources: Sources): LayerSou
     filters: filtersOf(options, sources),
     datesAsNumbers: options.dates_as_numbers === true,
   }
+}
+
+function namedSql(text: string): Pick<LayerSource, 'sql' | 'names'> {
+  const sql = readLayerSql(text)
+  return { sql, names: namesInQuery(sql(wholeWorld)) }
 }
 
 function textOfLayer({ sql, source }: Members, index: number, analyses: ReadonlyMap<string, string>): string {

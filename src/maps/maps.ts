@@ -9,7 +9,7 @@ import { type Bounds, boundsOf } from '../tiles/describe-layers.ts'
 import type { TilePlace } from '../tiles/tile-sql.ts'
 import type { Tile, TileClient, Tiles } from '../tiles/tiles.ts'
 import { readFeature } from './attributes.ts'
-import { chooseLayer, chooseLayers } from './choose-layers.ts'
+import { chooseLayer, chooseLayers, type TiledLayer } from './choose-layers.ts'
 import { columnsSql, findGeometry } from './columns.ts'
 import { computeDataview } from './dataview.ts'
 import type { DataviewRequest } from './dataview-sql.ts'
@@ -17,6 +17,7 @@ import { drawMapTile } from './draw-map-tile.ts'
 import { readLayerSql, wholeWorld } from './layer-sql.ts'
 import { type MapConfig, mapIdOf, readMapConfig, withoutCredentials } from './map-config.ts'
 import { deleteExpiredMaps, findMap, saveMap } from './map-store.ts'
+import { lookUpVersion, type QueryVersion, versionOfAll } from './map-version.ts'
 import type { Members } from './members.ts'
 import { layerError, type PlannedLayer, planMap } from './plan-map.ts'
 
@@ -54,6 +55,8 @@ export class Maps {
   readonly #tiles: Tiles
   /** By user and id. */
   readonly #known = new LRUCache<string, KnownMap>({ max: 1_000, ttl: knownMs })
+  /** As last found, by role, map and layer. */
+  readonly #versions = new LRUCache<string, string>({ max: 2_000 })
   #sweptAt = Number.NEGATIVE_INFINITY
 
   constructor(config: Config, databases: Databases, tiles: Tiles) {
@@ -85,7 +88,7 @@ export class Maps {
       isPublic,
     )
     this.#known.set(keyOf(principal.account, id), { id, config, aggregated, revision })
-    return { id, config, layers, changedMs: 0 }
+    return { id, config, layers, changedMs: Math.max(...layers.map((layer) => layer.changedMs)) }
   }
 
   /** Makes a map of one query, whose geometry is found as that of a table. */
@@ -136,14 +139,36 @@ export class Maps {
     const aggregated = layers.filter(({ index }) => request.isAggregated && map.aggregated[index])
     const key = `map ${id} ${layers.map(({ index }) => index)} ${aggregated.map(({ index }) => index)}`
     const { tileMaxFeatures: maxFeatures, tileMaxBytes: maxBytes } = this.#config
-    const tile = { config, layers, aggregated, place, maxFeatures, maxBytes }
-    const source = {
-      key,
-      place,
-      version: null,
-      make: (session: Parameters<typeof drawMapTile>[0]) => drawMapTile(session, tile),
-    }
-    return this.#tiles.make(principal, source, client)
+    const versions = await this.#lookUp(principal, map, layers, client.gone)
+    const known = Object.fromEntries(layers.map(({ index }, at) => [index, versions[at]!.version]))
+    const tile = { config, layers, aggregated, place, maxFeatures, maxBytes, known }
+    const make = (session: Session) => drawMapTile(session, tile)
+    return this.#tiles.make(principal, { key, place, version: versionOfAll(versions), make }, client)
+  }
+
+  /** The versions of the rows of the layers, as the caller's role sees them. */
+  async #lookUp(
+    principal: Principal,
+    { id }: KnownMap,
+    layers: readonly TiledLayer[],
+    gone: AbortLike,
+  ): Promise<readonly QueryVersion[]> {
+    if (layers.some(({ source }) => !source.names))
+      return layers.map(() => ({ version: null, is_moved: null }))
+    const keyOfLayer = (index: number) => `${principal.key.role} ${principal.account.userId} ${id} ${index}`
+    return this.#tiles.look(principal, gone, async (session) => {
+      const found: QueryVersion[] = []
+      for (const { index, source } of layers) {
+        const version = await lookUpVersion(
+          session,
+          source.names,
+          this.#versions.get(keyOfLayer(index)) ?? null,
+        )
+        if (version.version !== null) this.#versions.set(keyOfLayer(index), version.version)
+        found.push(version)
+      }
+      return found
+    })
   }
 
   /** The attributes of a feature, if the layer tells them. */

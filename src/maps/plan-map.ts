@@ -17,6 +17,8 @@ export type PlannedLayer = Readonly<{
   /** Of a layer with tiles. */
   plan: LayerPlan | null
   estimatedRows: number
+  /** When its tables were last changed; 0 if that is not known. */
+  changedMs: number
 }>
 
 /** Plans each layer as the role of the session, and throws the first fault with its layer. Draws nothing. */
@@ -38,17 +40,18 @@ const statsMs = 5_000
 
 async function planOne(session: Session, layer: MapLayer, deadline: number): Promise<PlannedLayer> {
   const { source } = layer
-  if (!source) return { layer, isAggregated: false, stats: {}, plan: null, estimatedRows: 0 }
+  if (!source) return { layer, isAggregated: false, stats: {}, plan: null, estimatedRows: 0, changedMs: 0 }
   await session.query('begin isolation level repeatable read read only')
   const plan = await planSource(session, source)
   const estimatedRows = await estimateRows(session, source)
   const isAggregated = await isAggregatedBy(session, source, plan, estimatedRows)
   requireColumns(source, plan)
+  const changedMs = await lastChange(session, source)
   await session.query('rollback')
   const aggregation = isAggregated ? aggregationOf(source) : null
   const { metadata } = source
   const stats = await readStats(session, { metadata, plan, estimatedRows, aggregation, deadline })
-  return { layer, isAggregated, stats, plan, estimatedRows }
+  return { layer, isAggregated, stats, plan, estimatedRows, changedMs }
 }
 
 function requireColumns({ attributes }: LayerSource, { types }: LayerPlan): void {
@@ -60,6 +63,19 @@ function requireColumns({ attributes }: LayerSource, { types }: LayerPlan): void
 async function planSource(session: Session, source: LayerSource): Promise<LayerPlan> {
   const { fields } = await session.query(columnsSql(source.sql, wholeWorld))
   return planLayer(session, source, fields)
+}
+
+/** Only of tables that record their changes. */
+async function lastChange(session: Session, { names }: LayerSource): Promise<number> {
+  if (!names || names.relations.length === 0) return 0
+  const { rows } = await session.query<{ ms: number | null }>(
+    `select case when pg_catalog.count(*) operator(pg_catalog.=) pg_catalog.count(m.updated_at)
+       then pg_catalog.floor(pg_catalog.max(pg_catalog.date_part('epoch', m.updated_at)) operator(pg_catalog.*) 1000) end as ms
+     from pg_catalog.unnest($1::pg_catalog.text[]) as n
+     left join cartodb.CDB_TableMetadata as m on m.tabname::pg_catalog.oid operator(pg_catalog.=) pg_catalog.to_regclass(n)::pg_catalog.oid`,
+    [names.relations],
+  )
+  return rows[0]?.ms ?? 0
 }
 
 async function estimateRows(session: Session, { sql }: LayerSource): Promise<number> {

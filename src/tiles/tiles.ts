@@ -119,13 +119,16 @@ export class Tiles {
     gone: AbortLike,
     isWhole = false,
   ): Promise<readonly Layer[]> {
+    return this.look(principal, gone, (session) =>
+      findLayers(principal.account.schema, table, (name) => this.#look(session, name, isWhole)),
+    )
+  }
+
+  /** Runs look-ups of ours, which run no code of a tenant. They need no turn. */
+  async look<T>(principal: Principal, gone: AbortLike, work: (session: Session) => Promise<T>): Promise<T> {
     const options = this.#options(gone)
     try {
-      return await runAs(this.#databases, principal, options, (run) =>
-        run.watch((session) =>
-          findLayers(principal.account.schema, table, (name) => this.#look(session, name, isWhole)),
-        ),
-      )
+      return await runAs(this.#databases, principal, options, (run) => run.watch(work))
     } catch (error) {
       if (error instanceof AppError && error.code === 'connections-exhausted') throw this.#busy()
       throw tileError(error, options.limits.whole)

@@ -322,3 +322,16 @@ test('deck.gl finds the TileJSON of a query, whose geometry is found as that of 
     assert.deepEqual([refused.status, refused.body.error], [400, text])
   }
 })
+
+test('a map tells when its tables were last changed, if they record it', async (t) => {
+  const { user } = await setup(t)
+  await user.sql(`${places}; create table plain as select * from places; select CDB_CartodbfyTable('places')`)
+  const before = (await user.sql('select extract(epoch from clock_timestamp()) * 1000 as ms')).rows[0].ms
+  await user.sql(`update places set name = 'x'`)
+  const { layergroupid, last_updated } = await mapOf(user, layerOf('select * from places'))
+  const ms = Number(layergroupid.split(':')[1])
+  assert.ok(ms >= Math.floor(Number(before)), `${ms} ${before}`)
+  assert.equal(last_updated, new Date(ms).toISOString())
+  const unknown = await mapOf(user, layerOf('select p.* from places, plain p'))
+  assert.equal(unknown.last_updated, '1970-01-01T00:00:00.000Z')
+})

@@ -1,0 +1,54 @@
+import { quoteLiteral } from '../contract/text/quote.ts'
+import type { Session } from '../postgres/session.ts'
+import type { QueryNames } from '../sql/query-names.ts'
+import { hashOf } from '../tiles/tile-layer.ts'
+
+/** Differs after each change to the rows of a query. Null: it cannot be told whether they have changed. */
+export type QueryVersion = Readonly<{ version: string | null; is_moved: boolean | null }>
+
+const unknown: QueryVersion = { version: null, is_moved: null }
+
+/** On a session on which no code of a tenant has run. `known`: what an earlier look-up found. */
+export async function lookUpVersion(
+  session: Session,
+  names: QueryNames | undefined,
+  known: string | null,
+): Promise<QueryVersion> {
+  if (!names) return unknown
+  const { relations, optional, functions, operators, members } = names
+  const { rows } = await session.look<QueryVersion>('query version', preparedSql, [
+    relations,
+    optional,
+    functions,
+    operators,
+    members,
+    known,
+  ])
+  return rows[0] ?? unknown
+}
+
+const preparedSql = 'select v.version, v.is_moved from cartodb._CDB_QueryVersion($1, $2, $3, $4, $5, $6) as v'
+
+/** In the snapshot of a tile, after its rows were read. */
+export async function versionInSnapshot(
+  session: Session,
+  names: QueryNames | undefined,
+  known: string | null,
+): Promise<QueryVersion> {
+  if (!names) return unknown
+  const { relations, optional, functions, operators, members } = names
+  const lists = [relations, optional, functions, operators, members].map(
+    (list) => `array[${list.map(quoteLiteral).join(', ')}]::pg_catalog.text[]`,
+  )
+  const last = known === null ? 'null' : quoteLiteral(known)
+  const { rows } = await session.query<QueryVersion>(
+    `select v.version, v.is_moved from cartodb._CDB_QueryVersion(${lists.join(', ')}, ${last}) as v`,
+  )
+  return rows[0] ?? unknown
+}
+
+/** Of several queries. */
+export const versionOfAll = (versions: readonly QueryVersion[]) =>
+  versions.length === 0 || versions.some(({ version }) => version === null)
+    ? null
+    : hashOf(versions.map(({ version }) => version))
