@@ -2,6 +2,8 @@ import { parseArgs } from 'node:util'
 import { engineNames } from './engine.ts'
 
 export const usage = `npm run chaos -- [OPTION...]
+npm run chaos -- tiles [--steps N] [--seed N]
+                           10000 changes beside requests for tiles, on two services
 
   --engine postgres        two PostgreSQL servers, the second with a replica (default)
   --engine patroni         three PostgreSQL servers under Patroni, etcd and HAProxy, from Debian's packages

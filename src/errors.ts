@@ -9,6 +9,9 @@ export type ErrorKind =
   | 'not-allowed'
   | 'slow'
   | 'conflict'
+  | 'precondition'
+  | 'locked'
+  | 'checksum'
   | 'too-large'
   | 'unsupported'
   | 'unprocessable'
@@ -277,6 +280,52 @@ export const errors = {
       { context: 'limit', detail: 'imports', retryAfterSeconds: 5 },
     ),
   importsDisabled: (what: string) => raise('imports-disabled', 'invalid', `${what} disabled on this server`),
+
+  // resumable uploads
+  uploadNotFound: () => raise('upload-not-found', 'not-found', 'The upload does not exist, or has expired'),
+  uploadOffsetWrong: (received: number) =>
+    raise('upload-offset-wrong', 'conflict', `The upload has ${received} bytes: Upload-Offset must say so`),
+  uploadLocked: () =>
+    raise('upload-locked', 'locked', 'Another request is writing to this upload', { retryAfterSeconds: 1 }),
+  uploadOverQuota: (length: number, left: number) =>
+    raise(
+      'upload-over-quota',
+      'too-large',
+      `The file has ${length} bytes, and the quota leaves ${left} for uploads`,
+    ),
+  tooManyUploads: (most: number) =>
+    raise('too-many-uploads', 'limited', `You are over the limits: ${most} uploads are not finished`, {
+      context: 'limit',
+      detail: 'uploads',
+      retryAfterSeconds: 60,
+    }),
+  uploadVersion: () =>
+    raise(
+      'upload-version',
+      'precondition',
+      'The header Tus-Resumable must be 1.0.0, the version of tus here',
+    ),
+  uploadChecksumWrong: () =>
+    raise(
+      'upload-checksum-wrong',
+      'checksum',
+      'The bytes do not have this Upload-Checksum: nothing was stored',
+    ),
+  uploadOutcomeUnknown: () =>
+    raise(
+      'upload-outcome-unknown',
+      'conflict',
+      'The service stopped while it stored the rows of this upload: check whether they are there before you send the file again',
+    ),
+  uploadElsewhere: () =>
+    raise(
+      'upload-elsewhere',
+      'unavailable',
+      'Another machine has this upload, and this one cannot reach it',
+      {
+        retryAfterSeconds: 1,
+      },
+    ),
 
   // links
   exportNotFound: () =>

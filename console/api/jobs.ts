@@ -8,8 +8,7 @@ import { rememberJob } from './known-jobs.ts'
 import { requestJson } from './request.ts'
 
 /**
- * Queues a job and stores its id in this browser: the service has no list of jobs. If the service restarts meanwhile,
- * the request is repeated with the same Idempotency-Key, so that there is one job, not two.
+ * Queues a job, and tells when it ends. If the service restarts meanwhile, the request is repeated with the same Idempotency-Key, so that there is one job, not two.
  */
 export async function startJob(query: JobQuery): Promise<JobDocument> {
   const headers = { 'idempotency-key': randomId() }

@@ -15,7 +15,7 @@ export type KnownJob = Readonly<{
   status: JobStatus | 'gone' | undefined
 }>
 
-/** The jobs of this user that this browser knows, newest first. */
+/** The jobs of this user that were started or opened in this browser, newest first: it tells when they end. */
 export const knownJobs = signal<readonly KnownJob[]>([])
 
 export const isOpen = ({ status }: Pick<KnownJob, 'status'>) =>
@@ -30,14 +30,8 @@ export async function openKnownJobs(): Promise<void> {
   show((await readKept<readonly KnownJob[]>(storageName)) ?? [])
 }
 
-export const rememberJob = (job: JobDocument) => addKnownJobs([knownOf(job)])
-
-export async function addKnownJobs(jobs: readonly KnownJob[]): Promise<void> {
-  await change((former) => {
-    const ids = new Set(jobs.map(({ id }) => id))
-    return [...jobs, ...former.filter(({ id }) => !ids.has(id))]
-  })
-}
+export const rememberJob = (job: JobDocument) =>
+  change((former) => [knownOf(job), ...former.filter(({ id }) => id !== job.job_id)])
 
 /** Updates a job, unless it was removed from the list or is known to have ended. */
 export async function updateKnownJob(job: JobDocument): Promise<void> {
@@ -48,10 +42,6 @@ export async function updateKnownJob(job: JobDocument): Promise<void> {
 
 export async function markGone(id: string): Promise<void> {
   await change((former) => former.map((job) => (job.id === id ? { ...job, status: 'gone' } : job)))
-}
-
-export async function forgetJob(id: string): Promise<void> {
-  await change((former) => former.filter((job) => job.id !== id))
 }
 
 export const knownOf = (job: JobDocument): KnownJob => ({

@@ -46,6 +46,14 @@ async function sent<Answer>(
   }
 }
 
+/** The session's connection and account, for what takes several requests. */
+export const ownConnection = (
+  operation: OperationId,
+): Readonly<{ connection: Connection; name: string }> => ({
+  connection: own(operation),
+  name: session.value?.username ?? '',
+})
+
 /** The URL of an operation, for downloads and links. Never contains a token. */
 export function addressOf(
   operation: OperationId,

@@ -5,7 +5,6 @@ import { isFinal } from '../../src/contract/job-status.ts'
 import { ApiError } from '../api/api-error.ts'
 import { curlLine } from '../api/curl.ts'
 import { cancelJob, startJob } from '../api/jobs.ts'
-import { forgetJob } from '../api/known-jobs.ts'
 import { session } from '../api/session.ts'
 import { hrefOf, navigate, pathTo } from '../parts/browser/route.ts'
 import { CodeBlock } from '../parts/code-block.tsx'
@@ -43,14 +42,9 @@ function Gone({ id }: Readonly<{ id: string }>) {
   return (
     <Empty>
       <span>Job {id} was not found. The service no longer keeps it, or it belongs to another account.</span>
-      <span class="row">
-        <button type="button" onClick={() => forgetJob(id).then(() => navigate('/jobs'))}>
-          Remove from list
-        </button>
-        <a class="button" href={hrefOf('/jobs')}>
-          All jobs
-        </a>
-      </span>
+      <a class="button" href={hrefOf('/jobs')}>
+        All jobs
+      </a>
     </Empty>
   )
 }

@@ -18,9 +18,7 @@ const signs: Readonly<Partial<Record<Status, string>>> = {
   skipped: '↷',
 }
 
-export function StatusBadge({ status }: Readonly<{ status: Status | 'gone' | undefined }>) {
-  if (status === 'gone') return <span class="muted">no longer kept by the service</span>
-  if (status === undefined) return <span class="muted">not loaded yet</span>
+export function StatusBadge({ status }: Readonly<{ status: Status }>) {
   return (
     <span class={`badge ${kinds[status] ?? ''}`}>
       <span aria-hidden="true">{signs[status] ?? '?'}</span> {status}

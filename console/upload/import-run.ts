@@ -27,6 +27,8 @@ export class ImportRun {
   readonly failedAt = signal<ImportStep>('check')
   readonly error = signal<unknown>(undefined)
   readonly sent = signal<Sent>({ bytes: 0, atMs: 0 })
+  /** The connection was cut when the service had so many bytes, and the upload goes on. */
+  readonly cutAt = signal<number | undefined>(undefined)
   readonly rows = signal<number | undefined>(undefined)
   /** Lists the rows that were left out. */
   readonly answer = signal<CopyAnswer | undefined>(undefined)
@@ -99,6 +101,11 @@ export class ImportRun {
         signal: this.#cancelled.signal,
         onProgress: (bytes) => {
           this.sent.value = { bytes, atMs: performance.now() - begin }
+          if (this.cutAt.value !== undefined && bytes > this.cutAt.value) this.cutAt.value = undefined
+        },
+        onCut: (bytes) => {
+          this.sent.value = { bytes, atMs: performance.now() - begin }
+          this.cutAt.value = bytes
         },
       })
       this.answer.value = answer

@@ -91,20 +91,22 @@ function SendProgress({ run }: Readonly<{ run: ImportRun }>) {
   const rows = run.rows.value
   if (rows !== undefined) return <>{plural(rows, 'row')} stored</>
   if (run.step.value !== 'send') return <>Send rows</>
-  const isSent = bytes >= run.totalBytes
-  const rate = bytes / Math.max(atMs, 1)
   return (
     <div class="stack tight">
-      <span data-testid="progress">
-        {isSent
-          ? `${formatBytes(run.totalBytes)} sent. PostgreSQL is storing the rows…`
-          : `${formatBytes(bytes)} of ${formatBytes(run.totalBytes)} · ${formatBytes(rate * 1000)}/s · ${
-              bytes === 0 ? 'starting' : `${formatDuration((run.totalBytes - bytes) / rate)} left`
-            }`}
-      </span>
+      <span data-testid="progress">{sendingLine(run, bytes, atMs)}</span>
       <progress aria-label="Bytes sent" max={run.totalBytes} value={bytes} />
     </div>
   )
+}
+
+function sendingLine({ totalBytes, cutAt }: ImportRun, bytes: number, atMs: number): string {
+  const total = formatBytes(totalBytes)
+  if (cutAt.value !== undefined)
+    return `The connection was cut. ${formatBytes(totalBytes - bytes)} of ${total} are left, going on`
+  if (bytes >= totalBytes) return `${total} sent. PostgreSQL is storing the rows…`
+  const rate = bytes / Math.max(atMs, 1)
+  const left = bytes === 0 ? 'starting' : `${formatDuration((totalBytes - bytes) / rate)} left`
+  return `${formatBytes(bytes)} of ${total} · ${formatBytes(rate * 1000)}/s · ${left}`
 }
 
 function AfterProgress({ run, planned }: Pick<RunViewProps, 'run' | 'planned'>) {

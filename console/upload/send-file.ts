@@ -1,7 +1,8 @@
 import { type CopySql, copyUpload } from '../../src/client/api/copy-upload.ts'
+import { copyResumably, isLarge, isShort } from '../../src/client/api/uploads-api.ts'
 import type { CopyAnswer } from '../../src/contract/documents.ts'
 import { maxBadRows } from '../../src/contract/limits.ts'
-import { request, requestJson } from '../api/request.ts'
+import { ownConnection, request, requestJson } from '../api/request.ts'
 
 export type Sending = Readonly<{
   sql: CopySql
@@ -12,13 +13,25 @@ export type Sending = Readonly<{
   signal: AbortSignal
   /** Called with the number of bytes of the file that were sent. */
   onProgress: (bytes: number) => void
+  /** The connection was cut, and the upload goes on: the service has so many bytes. */
+  onCut: (bytes: number) => void
 }>
 
 /** Sends a file into a COPY. */
 export async function sendFile(sending: Sending): Promise<CopyAnswer> {
-  const { sql, body, isGzip, skipsBad, signal, onProgress } = sending
+  const { sql, body, isGzip, skipsBad, signal, onProgress, onCut } = sending
   // Checks the key first: at a 401, XMLHttpRequest would make the browser show its own password dialog.
   await request('whoAmI', { signal })
+  if (isLarge(body, {}) && isShort(sql)) {
+    const { connection, name } = ownConnection('createUpload')
+    return copyResumably(connection, name, sql, body, {
+      ...(isGzip && { contentEncoding: 'gzip' }),
+      ...(skipsBad && skipping),
+      signal,
+      onProgress: ({ bytes }) => onProgress(bytes),
+      onCut: ({ bytes }) => onCut(bytes),
+    })
+  }
   const upload = copyUpload(sql, body, isGzip ? 'gzip' : undefined, skipsBad ? skipping : {})
   return requestJson<CopyAnswer>('copyFrom', {
     query: upload.query,

@@ -354,6 +354,12 @@ export const variables = {
     'unfinished imports of one user; more are answered with 429',
     1,
   ),
+  uploadsPerUser: count(
+    'CARTAGE_UPLOADS_PER_USER',
+    10,
+    'unfinished resumable uploads of one user; more are answered with 429',
+    1,
+  ),
   importsPerUser: count('CARTAGE_IMPORTS_PER_USER', 1, 'running imports of one user', 1),
   importsPerWorker: count('CARTAGE_IMPORTS_PER_WORKER', 2, 'running imports of one process', 1),
   importTimeoutMs: milliseconds(

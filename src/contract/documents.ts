@@ -77,6 +77,41 @@ export type JobDocument = Readonly<{
   fallback_failed_reason?: string
 }>
 
+/** What is sent beside the query of a job. */
+export type JobOptions = Readonly<{
+  name?: string | undefined
+  labels?: readonly string[] | undefined
+  /** Limit for each statement without one of its own, in milliseconds. */
+  timeout?: number | undefined
+}>
+
+/** A job at the addresses of version 4: the classic document, and beside it what people want to know. */
+export type FullJobDocument = JobDocument &
+  Readonly<{
+    name?: string
+    labels?: readonly string[]
+    /** Of a job that is one statement; other statements have their own. */
+    timeout?: number
+    started_at?: string
+    ended_at?: string
+    duration_ms?: number
+    /** While pending: unfinished jobs of the user before it, and whether it waits for a slot of the database host. */
+    position?: Readonly<{ ahead: number; is_host_busy: boolean }>
+  }>
+
+export type JobFilter = Readonly<{
+  status?: JobStatus | undefined
+  label?: string | undefined
+  /** Created then or later, and before: ISO times. */
+  since?: string | undefined
+  until?: string | undefined
+  /** Part of the SQL, in any case. */
+  text?: string | undefined
+}>
+
+/** Newest first. `next` is the value of `after` for the next page. */
+export type JobList = Readonly<{ jobs: readonly FullJobDocument[]; next: string | null }>
+
 export type SqlAnswer<Row = Record<string, unknown>> = Readonly<{
   rows: readonly Row[]
   time: number
@@ -111,6 +146,16 @@ export type RejectedRow = Readonly<{
   sqlstate: string
   /** As it stood in the file. */
   text: string
+}>
+
+/** Rejected rows of one table that follow each other in the list, and what makes a file of them. */
+export type RejectedSection = Readonly<{
+  table: string
+  rows: number
+  /** Of CSV: the line above them. Empty if the file has none. */
+  header?: string
+  /** Of other kinds: their text is that of COPY, of these columns. */
+  columns?: readonly string[]
 }>
 
 /** A table as the classic "visualization" of it. */
@@ -284,6 +329,8 @@ export type ImportWarnings = Readonly<{
   closed_rings?: readonly string[]
   /** Columns with nanoseconds, of which PostgreSQL keeps microseconds. */
   rounded_times?: readonly string[]
+  /** Columns with numbers of more than 15 digits, of which GDAL keeps 15. */
+  rounded_numbers?: readonly string[]
 }>
 
 /** A file that became tables, or becomes. */
@@ -320,9 +367,11 @@ export type ImportDocument = Readonly<{
     tables_done: number
     tables_total: number
   }>
-  /** With `on_error=skip`, if rows were left out. The first 100 are listed. */
+  /** With `on_error=skip`, if rows were left out. The first 100 are listed, or all with `rejects=all`. */
   rejected_rows?: number
   rejected?: readonly RejectedRow[]
+  /** With `rejects=all`. */
+  rejected_sections?: readonly RejectedSection[]
   /** In a final state. */
   success?: boolean
 }>

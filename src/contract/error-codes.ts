@@ -69,6 +69,17 @@ export const errorCodes = [
   'import-too-large',
   'import-slots-used',
   'imports-disabled',
+
+  // resumable uploads
+  'upload-not-found',
+  'upload-offset-wrong',
+  'upload-locked',
+  'upload-over-quota',
+  'too-many-uploads',
+  'upload-version',
+  'upload-checksum-wrong',
+  'upload-outcome-unknown',
+  'upload-elsewhere',
   // links
   'export-not-found',
   // copy

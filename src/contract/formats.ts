@@ -34,5 +34,8 @@ export type SortOrder = (typeof sortOrders)[number]
 
 /** What a load does with a row that PostgreSQL refuses, and with one whose key is there already. */
 export const onErrors = ['stop', 'skip'] as const
+
+/** Which of the rejected rows are listed. */
+export const rejectLists = ['first', 'all'] as const
 export const onConflicts = ['update', 'nothing'] as const
 export type OnConflict = (typeof onConflicts)[number]

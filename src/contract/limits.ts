@@ -7,6 +7,13 @@ export const maxLongJobCharacters = 1_048_576
 /** All statements of a job are in each of its documents, and their states are written at every step. */
 export const maxJobItems = 10_000
 
+/** What people know a job by. */
+export const maxJobNameLength = 255
+export const maxJobLabels = 16
+export const jobLabelRule =
+  'a word of 1 to 63 letters, digits, dots, hyphens, underscores, slashes, colons or equals signs'
+export const maxJobsPerPage = 100
+
 /** A longer wait for the end of a job ends after this. */
 export const longestWaitSeconds = 60
 

@@ -85,4 +85,6 @@ export function isOutcomeUnknown({
 const tellsNothing: ReadonlySet<string | undefined> = new Set<ErrorCode>([
   'copy-outcome-unknown',
   'request-repeated',
+  'upload-outcome-unknown',
+  'upload-locked',
 ])

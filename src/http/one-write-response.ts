@@ -12,6 +12,8 @@ export class OneWriteResponse<R extends IncomingMessage = IncomingMessage> exten
 
   override assignSocket(socket: Socket): void {
     super.assignSocket(socket)
+    // Seven belong to a pipeline alone, and Node warns of more than ten.
+    this.setMaxListeners(20)
     this.onAttached?.()
   }
 

@@ -40,6 +40,7 @@ import { sessionRoutes } from './sessions/routes.ts'
 import { tilesRoutes } from './tiles/routes.ts'
 import { tileSourceRoutes } from './tiles/source-routes.ts'
 import { UndrainedRequest } from './undrained-request.ts'
+import { uploadsRoutes } from './uploads/routes.ts'
 
 /** The path of a request: what every request passes, in this order, and then its route. */
 export async function buildServer(services: Services): Promise<FastifyInstance> {
@@ -85,6 +86,7 @@ async function accountRoutes(app: FastifyInstance, services: Services): Promise<
   await add(app, copyRoutes, services)
   await add(app, exportsRoutes, services)
   await add(app, importsRoutes, services)
+  await add(app, uploadsRoutes, services)
   await add(app, datasetsRoutes, services)
   await add(app, tilesRoutes, services)
   await add(app, tileSourceRoutes, services)

@@ -1,4 +1,4 @@
-import type { ImportWarnings, RejectedRow } from '../contract/documents.ts'
+import type { ImportWarnings, RejectedRow, RejectedSection } from '../contract/documents.ts'
 import type { CollisionStrategy, ImportPrivacy } from '../contract/import-names.ts'
 import type { ImportErrorCode } from './import-failure.ts'
 
@@ -28,6 +28,8 @@ export type ImportOptions = Readonly<{
   layers?: readonly string[] | undefined
   /** So many rows that PostgreSQL refuses are left out. Absent: the first one fails the import. */
   maxBadRows?: number | undefined
+  /** All of them are listed, with their whole text. */
+  listsAllRejects?: boolean | undefined
 }>
 
 export type ImportProgress = Readonly<{
@@ -44,8 +46,10 @@ export type ImportResult = Readonly<{
   created: number
   warnings: ImportWarnings
   error?: Readonly<{ code: ImportErrorCode; text: string }> | undefined
-  /** Left out; the first ones are listed. */
-  rejected?: Readonly<{ count: number; rows: readonly RejectedRow[] }> | undefined
+  /** Left out; the first ones are listed, or all. */
+  rejected?:
+    | Readonly<{ count: number; rows: readonly RejectedRow[]; sections?: readonly RejectedSection[] }>
+    | undefined
 }>
 
 export const importPhases = ['pending', 'uploading', 'unpacking', 'importing'] as const

@@ -6,6 +6,7 @@ import type { Log } from '../log/log.ts'
 import type { Databases } from '../postgres/databases.ts'
 import { type Network, publicNetwork } from './download/network.ts'
 import { unfinishedImports } from './import-store.ts'
+import { deleteExpiredUploads, keptUploads } from './resumable/upload-store.ts'
 import { Spool } from './spool.ts'
 
 /** What all imports of a process share. Nothing is looked for before it is needed. */
@@ -51,7 +52,7 @@ export class Imports {
     return this.#converter
   }
 
-  /** Removes what ended imports and dead processes left, now and every minute. */
+  /** Removes what ended imports, dead processes and expired uploads left, now and every minute. */
   start(): void {
     this.#timer = setInterval(() => this.#sweep(), sweepMs)
     void this.#sweep()
@@ -75,7 +76,12 @@ export class Imports {
     if (!existsSync(this.#root)) return
     try {
       const spool = await this.spool()
-      await spool.sweep((ids) => unfinishedImports(this.#databases.control, ids))
+      const { control } = this.#databases
+      await deleteExpiredUploads(control)
+      await spool.sweep(
+        (ids) => unfinishedImports(control, ids),
+        (ids) => keptUploads(control, ids),
+      )
     } catch (error) {
       this.#log.warn({ err: error }, 'cannot remove files of old imports')
     }

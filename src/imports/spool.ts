@@ -39,6 +39,27 @@ export class Spool {
     await rename(upload, this.folderOf(importId))
   }
 
+  /** A folder for an upload that comes in several requests, to any process, with an empty file. */
+  async newResumable(uploadId: string): Promise<string> {
+    const folder = this.resumableOf(uploadId)
+    await mkdir(folder, { mode: 0o700 })
+    await writeFile(join(folder, uploadedFile), '', { flag: 'wx', mode: 0o600 })
+    return folder
+  }
+
+  resumableOf(uploadId: string): string {
+    return join(this.root, `${resumablePrefix}${uploadId}`)
+  }
+
+  /** Its import was not made: a folder that was renamed for it gets its name back. */
+  async takeBack(uploadId: string): Promise<void> {
+    await rename(this.folderOf(uploadId), this.resumableOf(uploadId)).catch(
+      (error: NodeJS.ErrnoException) => {
+        if (error.code !== 'ENOENT') throw error
+      },
+    )
+  }
+
   folderOf(importId: string): string {
     return join(this.root, importId)
   }
@@ -59,18 +80,26 @@ export class Spool {
     await removeFolder(this.folderOf(importId))
   }
 
-  /** Removes folders of ended imports, and of uploads whose process is gone. */
-  async sweep(unfinished: (ids: readonly string[]) => Promise<ReadonlySet<string>>): Promise<void> {
+  /** Removes folders of ended imports, of uploads whose process is gone, and of resumable uploads that are over. */
+  async sweep(unfinished: StillNeeded, resumable: StillNeeded): Promise<void> {
     const names = await readdir(this.root)
     const uploads = names.filter((name) => name.startsWith(uploadPrefix))
     for (const name of uploads) if (await this.#isAbandoned(name)) await removeFolder(join(this.root, name))
-    const imports = names.filter((name) => uuid.test(name))
-    // A folder is renamed before its import is committed.
+    await this.#sweepSettled('', names, unfinished)
+    await this.#sweepSettled(resumablePrefix, names, resumable)
+  }
+
+  /** A folder is there before its import or upload is committed. */
+  async #sweepSettled(prefix: string, names: readonly string[], needed: StillNeeded): Promise<void> {
     const settled = []
-    for (const id of imports) if (await this.#isOlderThan(id, settleMs)) settled.push(id)
+    for (const name of names) {
+      const id = name.slice(prefix.length)
+      if (name.startsWith(prefix) && uuid.test(id) && (await this.#isOlderThan(name, settleMs)))
+        settled.push(id)
+    }
     if (settled.length === 0) return
-    const kept = await unfinished(settled)
-    for (const id of settled) if (!kept.has(id)) await this.remove(id)
+    const kept = await needed(settled)
+    for (const id of settled) if (!kept.has(id)) await removeFolder(join(this.root, `${prefix}${id}`))
   }
 
   async #isAbandoned(name: string): Promise<boolean> {
@@ -93,7 +122,11 @@ export const uploadedFile = 'upload'
 
 export const removeFolder = (folder: string) => rm(folder, { recursive: true, force: true, maxRetries: 3 })
 
+/** Which of the ids are. */
+type StillNeeded = (ids: readonly string[]) => Promise<ReadonlySet<string>>
+
 const uploadPrefix = 'up-'
+const resumablePrefix = 'tus-'
 const machine = hostname().replace(/[^a-zA-Z0-9]/g, '_')
 const uploadName = /^up-([^-]+)-(\d+)-/
 const uuid = /^[0-9a-f]{8}-[0-9a-f-]{27}$/

@@ -10,10 +10,12 @@ import type { Databases } from '../postgres/databases.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import { importErrorTitles } from './import-failure.ts'
 import type { ImportOptions, ImportSource } from './import-record.ts'
-import { countUnfinished, insertFailedImport, insertImport } from './import-store.ts'
+import { countUnfinished, findImport, insertFailedImport, insertImport } from './import-store.ts'
 import type { Imports } from './imports.ts'
 
 export type NewImport = Readonly<{
+  /** Of the resumable upload that it comes from: submitted twice, there is one import. */
+  id?: string | undefined
   account: Account
   keyId: number
   source: ImportSource
@@ -36,11 +38,10 @@ export async function submitImport(context: Context, wanted: NewImport): Promise
   return inTransaction(databases.control, async (tx) => {
     await lockQueue(tx, account)
     const earlier = await findEarlier(tx, wanted)
-    if (earlier) return { id: earlier, isReplay: true }
+    if (earlier !== undefined) return { id: earlier, isReplay: true }
     if ((await countUnfinished(tx, account)) >= config.importSlots)
       throw errors.importSlotsUsed(config.importSlots)
-    const id = randomUUID()
-    const { keyId, source, options, idempotencyKey = null } = wanted
+    const { id = randomUUID(), keyId, source, options, idempotencyKey = null } = wanted
     const requestHash = idempotencyKey === null ? null : hashOf(wanted)
     const { queued } = await enqueueJobs(tx, config, [
       { id, account, definition, idempotencyKey, requestHash },
@@ -78,6 +79,7 @@ function hashOf({ source, options, upload }: NewImport): Buffer {
 }
 
 async function findEarlier(tx: ClientBase, wanted: NewImport): Promise<string | undefined> {
+  if (wanted.id !== undefined && (await findImport(tx, wanted.account, wanted.id))) return wanted.id
   if (wanted.idempotencyKey === undefined) return undefined
   const earlier = await findSubmitted(tx, wanted.account, wanted.idempotencyKey)
   if (!earlier) return undefined

@@ -128,8 +128,9 @@ export async function replaceDefinition(
   return rows[0]!.updated_at
 }
 
-const selectJobs = `select user_id, id, status, definition, progress, claim, revision, created_at, updated_at,
-  flight_xid, flight_pid, flight_backend_start::text from cartage.jobs`
+export const jobColumns = `user_id, id, status, definition, progress, claim, revision, created_at, updated_at,
+  flight_xid, flight_pid, flight_backend_start::text`
+const selectJobs = `select ${jobColumns} from cartage.jobs`
 
 export function readStoredJob(row: JobRow): StoredJob {
   return {
@@ -172,7 +173,7 @@ function outcomeOf({
   return { failedReason, failedSqlstate, fallbackStatus, fallbackFailedReason }
 }
 
-function readJob(row: JobRow): Job {
+export function readJob(row: JobRow): Job {
   const untouched = createJob(row.definition, row.id, row.username, new Date(row.created_at))
   const { items = [], ...ofJob } = row.progress ?? {}
   const job = {

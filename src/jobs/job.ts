@@ -14,13 +14,20 @@ export type ItemDefinition = Fallbacks & {
   readonly timeoutMs?: number
 }
 
-/** What the client asked for. */
-export type JobDefinition = Fallbacks & {
-  readonly form: JobForm
-  readonly items: readonly ItemDefinition[]
-  /** A file that becomes a table: see src/imports. Its one item has no statement. */
-  readonly isImport?: true
+/** What people know a job by. */
+export type JobTags = {
+  readonly name?: string
+  readonly labels?: readonly string[]
 }
+
+/** What the client asked for. */
+export type JobDefinition = Fallbacks &
+  JobTags & {
+    readonly form: JobForm
+    readonly items: readonly ItemDefinition[]
+    /** A file that becomes a table: see src/imports. Its one item has no statement. */
+    readonly isImport?: true
+  }
 
 /** The outcome of a fallback; absent if there is none. */
 export type FallbackRecord = {
@@ -39,6 +46,7 @@ export type Item = ItemDefinition &
   }
 
 export type Job = Fallbacks &
+  JobTags &
   FallbackRecord & {
     readonly id: string
     readonly user: string

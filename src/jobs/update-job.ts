@@ -7,14 +7,16 @@ import { replaceDefinition } from './job-store.ts'
 import { listMarks } from './mark-store.ts'
 import { withLockedJob } from './with-locked-job.ts'
 
-/** Replaces the query of a waiting job. */
+/** Replaces the query of a waiting job. It keeps its name and labels. */
 export async function updateJob(
   databases: Databases,
   account: Account,
   id: string,
-  definition: JobDefinition,
+  query: JobDefinition,
 ): Promise<Job> {
   return withLockedJob(databases, account, id, async (tx, found) => {
+    const { name, labels } = found.job
+    const definition = { ...query, ...(name !== undefined && { name }), ...(labels && { labels }) }
     const updated = replaceQuery(found.job, definition, new Date())
     if (!updated.ok) throw errors.jobNotPending(updated.message)
     // The control database may have been restored to a time before a statement was sent.

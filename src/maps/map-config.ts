@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
-import { AppError, errors } from '../errors.ts'
+import { errors } from '../errors.ts'
 import { namesInQuery, type QueryNames } from '../sql/query-names.ts'
+import { inLayer } from '../tiles/in-layer.ts'
 import { type Aggregation, readAggregation } from './aggregation.ts'
 import { type Attributes, readAttributes } from './attributes.ts'
 import { type Dataview, readDataview } from './dataview.ts'
@@ -87,15 +88,7 @@ export const mapIdOf = (config: string, revision: string | null) =>
     .digest('hex')
     .slice(0, 32)
 
-/** The error of a layer, with the layer that it is about. */
-export function inLayer(
-  thrown: unknown,
-  { id, index, type }: Pick<MapLayer, 'id' | 'index' | 'type'>,
-): unknown {
-  if (!(thrown instanceof AppError)) return thrown
-  const { code, kind, message, extras } = thrown
-  return new AppError(code, kind, message, { ...extras, body: { layer: { id, index, type } } })
-}
+export { inLayer }
 
 const mostLayers = 20
 export const deepestZoom = 30

@@ -53,6 +53,8 @@ export type Client = Readonly<{
   gone: AbortLike
   /** Where a long answer is written. */
   open: () => AnswerTarget
+  /** Told before `open` what the answer leaves out, if it has no place to say so itself. */
+  warn?: ((sentence: string) => void) | undefined
   /** How rows are written, if not by the format of the query. */
   format?: (() => RowFormat) | undefined
 }>
@@ -78,7 +80,7 @@ async function answerOnce(
   queries: Queries,
   principal: Principal,
   query: Query,
-  { gone, open, format: ownFormat }: Client,
+  { gone, open, warn, format: ownFormat }: Client,
   total: PageTotal | undefined,
 ): Promise<Answer> {
   const { databases, columnLists, typeNames, parameterTypes, pastTriggers, maxRowBytes } = queries
@@ -102,6 +104,7 @@ async function answerOnce(
       bind,
       format,
       open,
+      warn,
       skippedFields,
       columnLists,
       typeNames,

@@ -10,7 +10,7 @@ import { Notices } from './notices.ts'
 import { evadesTriggers } from './past-triggers.ts'
 import { messagesOf, type PreparedStatement } from './prepare-statement.ts'
 import { ByteWriter, giveBackChunk } from './rows/byte-writer.ts'
-import { type Column, type ColumnLists, countHidden, shownColumns } from './rows/columns.ts'
+import { type Column, type ColumnLists, hiddenColumns, shownColumns } from './rows/columns.ts'
 import type { Field, PageTotal, RowFormat } from './rows/row-format.ts'
 import { SteppedRow } from './rows/stepped-row.ts'
 import type { TypeNames } from './type-names.ts'
@@ -38,6 +38,8 @@ export type QueryRunOptions = Readonly<{
   total: PageTotal | undefined
   /** Checks what a caller with a key created without event triggers. */
   checkMade: (() => Promise<void>) | undefined
+  /** Called before `open` with what the answer leaves out. */
+  warn?: ((sentence: string) => void) | undefined
   /** Called with each notice that the summary will have. */
   onNotice?: ((notice: WireError) => void) | undefined
 }>
@@ -84,7 +86,11 @@ export class QueryRun implements RunHandler {
     this.answer = new Promise((resolve, reject) => {
       this.#settle = { resolve, reject }
     })
-    options.format.begin(this.#out, (reason) => this.#run.stop(reason))
+    options.format.begin(
+      this.#out,
+      (reason) => this.#run.stop(reason),
+      (sentence) => this.#warn(sentence),
+    )
     const bind = options.bind && ((types: readonly number[]) => this.#bind(types))
     run
       .send(messagesOf(options.encoded, bind, run.isKept ? [] : run.session.cleaning), this)
@@ -185,6 +191,12 @@ export class QueryRun implements RunHandler {
     }
   }
 
+  /** A warning stands before the rows: too late for one is too late for the answer. */
+  #warn(sentence: string): void {
+    if (this.#target) this.#run.stop(errors.badRequest(sentence))
+    else this.#options.warn?.(sentence)
+  }
+
   #send(chunk: Buffer): void {
     this.#target ??= this.#options.open()
     this.#unsent += 1
@@ -243,9 +255,8 @@ export class QueryRun implements RunHandler {
 
   #finish(): void {
     const { format, typeNames } = this.#options
-    const hidden = countHidden(this.#columns)
-    if (hidden > 0)
-      this.#notices.add({ severity: 'WARNING', message: sameNames(hidden, this.#columns.length) })
+    const hidden = hiddenColumns(this.#columns)
+    if (hidden !== undefined) this.#notices.add({ severity: 'WARNING', message: hidden })
     const fields = format.hasFields ? typeNames.describe(this.#run.session.target, this.#shownColumns()) : []
     if (fields && !this.#evadedTriggers) this.#conclude(fields)
     else this.#isUnconcluded = true
@@ -322,6 +333,3 @@ export function completed({ code, kind, message, extras }: AppError): AppError {
   const detail = 'The statement itself has completed: what it wrote is stored'
   return new AppError(code, kind, message, { ...extras, detail })
 }
-
-const sameNames = (hidden: number, all: number) =>
-  `${hidden} of ${all} columns not shown: later ones have the same names`

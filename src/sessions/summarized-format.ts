@@ -14,7 +14,8 @@ export class SummarizedFormat implements RowFormat {
   }
 
   begin(out: ByteWriter, refuse: (reason: AppError) => void): void {
-    this.#format.begin(out, refuse)
+    // The summary has the warnings.
+    this.#format.begin(out, refuse, () => undefined)
   }
 
   columns(out: ByteWriter, columns: readonly Column[]): void {

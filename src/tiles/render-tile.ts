@@ -7,6 +7,7 @@ import { type TimeLimit, wholeTimeout } from '../statements/time-limits.ts'
 import { type Layer, type LayerRow, layerSql, type Property, readFoundLayer } from './tile-layer.ts'
 import {
   arePointsSql,
+  type Box,
   type TileContent,
   type TilePlace,
   tableGrid,
@@ -20,6 +21,8 @@ export type LayerRequest = Readonly<{
   /** Of the layer in the tile. */
   name: string
   properties: readonly Property[]
+  /** As in `DrawnLayer`. */
+  box?: Box | null
 }>
 
 export type TileLimits = Readonly<{ maxFeatures: number; maxBytes: number }>
@@ -43,13 +46,7 @@ export async function renderTile(
   place: TilePlace,
   limits: TileLimits,
 ): Promise<RenderedTile> {
-  const contents = requests.map((request) => ({
-    ...request,
-    ...limits,
-    layer: { ...request.layer, from: tableOf(request.layer) },
-    place,
-    grid: tableGrid,
-  }))
+  const contents = requests.map((request) => contentOf(request, place, limits))
   const [, ...results] = await sendAll(session, [
     'begin isolation level repeatable read read only',
     ...contents.map(tileSql),
@@ -61,6 +58,36 @@ export async function renderTile(
     readFoundLayer(layer, layer, rows[requests.length + at] as LayerRow),
   )
   return { ...(await finishTile(session, contents, rows as TileRow[], limits.maxBytes)), layers }
+}
+
+const contentOf = (request: LayerRequest, place: TilePlace, limits: TileLimits): TileContent => ({
+  ...request,
+  ...limits,
+  layer: { ...request.layer, from: tableOf(request.layer), box: request.box ?? null },
+  place,
+  grid: tableGrid,
+})
+
+/** Which of the layers cannot be made; undefined if each can. */
+export async function findFailedLayer(
+  session: Session,
+  requests: readonly LayerRequest[],
+  place: TilePlace,
+  limits: TileLimits,
+): Promise<number | undefined> {
+  if (requests.length === 1) return 0
+  for (const [index, request] of requests.entries()) {
+    await session.query('rollback; begin isolation level repeatable read read only')
+    const sql = tileSql(contentOf(request, place, limits))
+    if (
+      await session.query(sql).then(
+        () => false,
+        () => true,
+      )
+    )
+      return index
+  }
+  return undefined
 }
 
 /** Joins the layers of a tile. `rows`: what `tileSql` has answered for each. */

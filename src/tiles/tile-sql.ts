@@ -4,7 +4,14 @@ import type { Geometry, Layer, Property } from './tile-layer.ts'
 export type TilePlace = Readonly<{ z: number; x: number; y: number }>
 
 /** Rows that can be drawn. `from`: what they are selected from, as SQL. */
-export type DrawnLayer = Pick<Layer, 'kind' | 'geometry' | 'hasId'> & Readonly<{ from: string }>
+export type DrawnLayer = Pick<Layer, 'kind' | 'geometry' | 'hasId'> &
+  Readonly<{
+    from: string
+    /** Around the tile, in the SRID of the geometry: an index finds the rows. Null: rows are transformed one by one. */
+    box?: Box | null
+  }>
+
+export type Box = readonly [west: number, south: number, east: number, north: number]
 
 /** How fine a tile is. */
 export type TileGrid = Readonly<{
@@ -155,7 +162,12 @@ export function isInTile(
   if (geometry.srid === mercator) return `${g} operator(postgis.&&) ${near} and ${isDrawable}`
   if (geometry.srid === lonLat) return `${inDegrees} and ${isDrawable}`
   const transformed = `${inMercator(geometry, t)} operator(postgis.&&) ${near}`
-  if (geometry.srid !== 0) return `case when ${isFiniteBox} then ${transformed} end`
+  if (geometry.srid !== 0) {
+    const isTransformed = `case when ${isFiniteBox} then ${transformed} end`
+    const { box } = layer
+    if (!box) return isTransformed
+    return `${g} operator(postgis.&&) postgis.st_makeenvelope(${box.join(', ')}, ${geometry.srid}) and ${isTransformed}`
+  }
   return `case when not (${isFiniteBox}) then false when postgis.st_srid(${g}) in (0, ${lonLat}) then ${inDegrees} else ${transformed} end`
 }
 
@@ -229,6 +241,45 @@ function degrees({ z, x, y }: TilePlace, margin: number): string {
   ]
   return `postgis.st_makeenvelope(${box.join(', ')}, ${lonLat})`
 }
+
+/** A tile of the deeper zooms is small enough that the edge of its image is the image of its edge. */
+export const isBoxed = ({ z }: TilePlace, { srid }: Geometry) =>
+  z >= shallowestBoxed && ![0, mercator, lonLat].includes(srid)
+
+const shallowestBoxed = 5
+
+/**
+ * Answers a box around a tile in another SRID: `west`, `south`, `east`, `north`; no row if points of it do not come back where
+ * they were. Fails where the projection does.
+ */
+export function boxSql(place: TilePlace, srid: number): string {
+  const edge = edgeOf(place).map(([x, y]) => `(${x}, ${y})`)
+  return `with edge as (
+  select p.g, postgis.st_transform(p.g, ${srid}) as there
+  from (select postgis.st_setsrid(postgis.st_point(v.x, v.y), ${mercator}) as g from (values ${edge.join(', ')}) as v (x, y)) as p
+), image as (
+  select postgis.st_extent(e.there) as box, pg_catalog.max(postgis.st_distance(e.g, postgis.st_transform(e.there, ${mercator}))) as off
+  from edge as e
+) select postgis.st_xmin(i.box) as west, postgis.st_ymin(i.box) as south, postgis.st_xmax(i.box) as east, postgis.st_ymax(i.box) as north
+from image as i where i.off operator(pg_catalog.<) ${sizeOf(place) / 1000}`
+}
+
+/** Points around the tile and its surroundings, in metres. */
+function edgeOf(place: TilePlace): readonly (readonly [number, number])[] {
+  const size = sizeOf(place)
+  const west = place.x * size - worldMetres / 2 - size / 10
+  const north = worldMetres / 2 - place.y * size + size / 10
+  const side = 1.2 * size
+  return Array.from({ length: edgePoints }, (_, at) => (at / edgePoints) * side).flatMap((along) => [
+    [west + along, north] as const,
+    [west + side, north - along] as const,
+    [west + side - along, north - side] as const,
+    [west, north - side + along] as const,
+  ])
+}
+
+/** On each side. */
+const edgePoints = 16
 
 /** Answers the bounding box in degrees of the first rows, or of a sample of a large table; null for an empty one. */
 export function boundsSql(layer: DrawnLayer & Pick<Layer, 'estimatedRows'>): string {

@@ -8,10 +8,20 @@ import type { AbortLike } from '../postgres/pools/interruption.ts'
 import { Slots } from '../postgres/pools/slots.ts'
 import type { Session } from '../postgres/session.ts'
 import { runAs, type SlotsToWaitFor, type StatementOptions } from '../statements/run-as.ts'
+import type { TimeLimit } from '../statements/time-limits.ts'
 import { type Encoding, Encodings } from './encodings.ts'
 import { findLayers } from './find-layers.ts'
-import { type DrawnTile, isOvertaken, type LayerRequest, renderTile, tileError } from './render-tile.ts'
+import { inLayer, tableLayer } from './in-layer.ts'
+import {
+  type DrawnTile,
+  findFailedLayer,
+  isOvertaken,
+  type LayerRequest,
+  renderTile,
+  tileError,
+} from './render-tile.ts'
 import { SharedWork } from './shared-work.ts'
+import { TileBoxes } from './tile-boxes.ts'
 import { TileCache } from './tile-cache.ts'
 import { hashOf, type Layer, lookUpLayer, type TableName } from './tile-layer.ts'
 import type { TilePlace } from './tile-sql.ts'
@@ -68,6 +78,7 @@ export class Tiles {
   /** As last found, by role and table. */
   readonly #layers = new LRUCache<string, Layer>({ max: 2_000 })
   readonly #encodings = new Encodings()
+  readonly #boxes = new TileBoxes()
 
   constructor(config: Config, databases: Databases) {
     this.#config = config
@@ -216,25 +227,51 @@ export class Tiles {
     for (let attempt = 1; ; attempt += 1) {
       let failure: unknown
       try {
-        const tile = await renderTile(session, requests, request.place, limits)
+        const boxed = await this.#withBoxes(session, requests, request.place)
+        const tile = await renderTile(session, boxed, request.place, limits)
         if (isSteady(requests, tile.layers)) return { ...tile, version: versionOf(tile.layers) }
       } catch (error) {
-        if (!isOvertaken(error)) throw error
+        if (!isOvertaken(error)) throw await this.#told(error, session, requests, request)
         failure = error
       }
       await session.query('rollback')
       const layers = await findLayers(principal.account.schema, request.table, (table) =>
         lookUpLayer(session, table, { isUsed: true }),
       )
-      if (failure !== undefined && isSteady(requests, layers)) throw failure
+      if (failure !== undefined && isSteady(requests, layers))
+        throw await this.#told(failure, session, requests, request)
       if (attempt === mostAttempts) throw failure ?? errors.tilesBusy(1)
       requests = requestsOf(layers, request)
     }
   }
 
+  /** With the layer that it is about. A limit may be that of all layers. */
+  async #told(
+    thrown: unknown,
+    session: Session,
+    requests: readonly LayerRequest[],
+    { place, maxFeatures }: TileRequest,
+  ): Promise<unknown> {
+    const error = tileError(thrown, this.#time())
+    if (error.code !== 'database') return error
+    const limits = { maxFeatures, maxBytes: this.#config.tileMaxBytes }
+    const index = await findFailedLayer(session, requests, place, limits)
+    return index === undefined ? error : inLayer(error, tableLayer(requests[index]!.name, index))
+  }
+
+  async #withBoxes(session: Session, requests: readonly LayerRequest[], place: TilePlace) {
+    const boxed: LayerRequest[] = []
+    for (const request of requests)
+      boxed.push({ ...request, box: await this.#boxes.find(session, place, request.layer.geometry) })
+    return boxed
+  }
+
   #options(gone: AbortLike) {
-    const whole = { ms: this.#config.tileTimeoutMs, variable: variables.tileTimeoutMs.name }
-    return { kind: 'tile', limits: { whole }, gone } as const satisfies StatementOptions
+    return { kind: 'tile', limits: { whole: this.#time() }, gone } as const satisfies StatementOptions
+  }
+
+  #time(): TimeLimit {
+    return { ms: this.#config.tileTimeoutMs, variable: variables.tileTimeoutMs.name }
   }
 
   #turn(principal: Principal): SlotsToWaitFor {

@@ -117,8 +117,8 @@ class ImportWork {
     this.#run = run
     this.#record = record
     this.#owner = owner
-    const { maxBadRows } = record.options
-    this.#rejects = maxBadRows === undefined ? undefined : new Rejects(maxBadRows)
+    const { maxBadRows, listsAllRejects = false } = record.options
+    this.#rejects = maxBadRows === undefined ? undefined : new Rejects(maxBadRows, listsAllRejects)
     context.interrupted.addEventListener('abort', this.#onInterrupt, { once: true })
     this.#timers = [setInterval(() => this.#tick(), tickMs)]
   }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -72,12 +72,7 @@ test('--layer takes some layers of a file, --append adds to a table, --skip-bad-
     /^1 row left out:\n {2}row 2, n: invalid input syntax for type integer: "two"\nnumbers: 2 rows in /,
   )
   assert.deepEqual((await user.sql('select n from numbers order by 1')).rows, [{ n: 1 }, { n: 3 }])
-  for (const wrong of [
-    ['--points', 'a,b'],
-    ['--dry-run'],
-    ['--skip-bad-rows', '--rejects', 'x'],
-    ['--kind', 'csv'],
-  ])
+  for (const wrong of [['--points', 'a,b'], ['--dry-run'], ['--kind', 'csv']])
     assert.equal((await cartage(me, 'import', at('trip.kml'), ...wrong)).code, 2, wrong.join(' '))
 })
 
@@ -119,4 +114,40 @@ test('a terminal shows how far an import is, and Ctrl-C cancels it', async (t) =
   assert.equal(await terminal.ended, 130)
   assert.deepEqual((await user.sql(`select from pg_class where relname = 'many'`)).rows, [])
   await eventually(() => assert.deepEqual(left(), []))
+})
+
+test('--rejects saves the rows that the service left out, to mend and import again', async (t) => {
+  const features = ['1', 'two, "2"', '3'].map((n) => ({
+    type: 'Feature',
+    properties: { n, s: 'a\tb\\' },
+    geometry: { type: 'Point', coordinates: [1, 2] },
+  }))
+  const { me, at, user } = await setupFiles(t, {
+    'f.ndjson': features.map((feature) => `${JSON.stringify(feature)}\n`).join(''),
+    'both.zip': zipOf([
+      { name: 'one.csv', content: 'a,b\n1,2\n3\n' },
+      { name: 'two.csv', content: 'c;d\n4\n5;6\n' },
+    ]),
+  })
+  await user.sql('create table f (n integer, s text, the_geom geometry(Geometry,4326))')
+  const done = await cartage(
+    me,
+    ...['import', at('f.ndjson'), 'f', '--append', '--skip-bad-rows', '--rejects', at('bad.csv')],
+  )
+  assert.equal(done.code, 0, done.err)
+  assert.match(done.err, /1 row of f saved in .*bad\.csv: mend them there and import the file/)
+  const saved = await readFile(at('bad.csv'), 'utf8')
+  assert.match(saved, /^the_geom,n,s\n[0-9A-F]+,"two, ""2""",a\tb\\\n$/)
+  await writeFile(at('bad.csv'), saved.replace('"two, ""2"""', '2'))
+  const mended = await cartage(me, 'import', at('bad.csv'), 'f', '--append')
+  assert.equal(mended.code, 0, mended.err)
+  const { rows } = await user.sql('select n, s, ST_AsText(the_geom) as g from f order by n')
+  assert.deepEqual(
+    rows,
+    [1, 2, 3].map((n) => ({ n, s: 'a\tb\\', g: 'POINT(1 2)' })),
+  )
+  const both = await cartage(me, 'import', at('both.zip'), '--skip-bad-rows', '--rejects', at('b.csv'))
+  assert.equal(both.code, 0, both.err)
+  assert.equal(await readFile(at('b-1.csv'), 'utf8'), 'a,b\n3\n')
+  assert.equal(await readFile(at('b-2.csv'), 'utf8'), 'c;d\n4\n')
 })

@@ -28,8 +28,10 @@ const answers: Readonly<Record<string, string>> = {
   readJob: `Answer<Client['jobs']['read']>`,
   updateJob: `Answer<Client['jobs']['update']>`,
   cancelJob: `Answer<Client['jobs']['cancel']>`,
-  createJobByV4: `Answer<Client['jobs']['create']>`,
-  updateJobByV4: `Answer<Client['jobs']['update']>`,
+  listJobs: `JobList`,
+  createJobByV4: `FullJobDocument`,
+  readJobByV4: `Answer<Client['jobs']['details']>`,
+  updateJobByV4: `FullJobDocument`,
   createImport: `Answer<Client['imports']['create']>`,
   listImports: `Answer<Client['imports']['list']>`,
   readImport: `Answer<Client['imports']['read']>`,
@@ -80,7 +82,9 @@ const queries: Readonly<Record<string, string>> = {
   readKey: `Argument<Client['keys']['read'], 1>`,
   deleteKey: `Argument<Client['keys']['delete'], 1>`,
   regenerateToken: `Argument<Client['keys']['regenerate'], 1>`,
+  listJobs: `Argument<Client['jobs']['list'], 0>`,
   readJob: `{ wait?: Argument<Client['jobs']['read'], 1>['waitSeconds'] }`,
+  readJobByV4: `{ wait?: Argument<Client['jobs']['details'], 1>['waitSeconds'] }`,
   createImport: `ImportQuery`,
   listImports: `Argument<Client['imports']['list'], 0>`,
   readImport: `{ wait?: Argument<Client['imports']['read'], 1>['waitSeconds'] }`,
@@ -103,7 +107,7 @@ const bodies: Readonly<Record<string, string>> = {
   createKey: `Argument<Client['keys']['create'], 0>`,
   createJob: `{ query: Argument<Client['jobs']['create'], 0> }`,
   updateJob: `{ query: Argument<Client['jobs']['update'], 1> }`,
-  createJobByV4: `{ query: Argument<Client['jobs']['create'], 0> }`,
+  createJobByV4: `{ query: Argument<Client['jobs']['create'], 0> } & Omit<Argument<Client['jobs']['create'], 1>, 'idempotencyKey'>`,
   updateJobByV4: `{ query: Argument<Client['jobs']['update'], 1> }`,
   createExport: `{ q: Argument<Client['exports']['link'], 0> } & Argument<Client['exports']['link'], 1>`,
   createImport: `ImportedRows & ImportOptions`,
@@ -122,7 +126,6 @@ const bodies: Readonly<Record<string, string>> = {
 
 /** Bytes and text, the rows of a statement, and other ways to the same answer. */
 const others = [
-  'readJobByV4',
   'cancelJobByV4',
   'copyTo',
   'copyToByPost',
@@ -144,6 +147,10 @@ const others = [
   'openSession',
   'deleteExport',
   'deleteTable',
+  'createUpload',
+  'readUpload',
+  'appendToUpload',
+  'deleteUpload',
 ]
 
 test('an answer has the members and kinds of values that the types of the client say, by the OpenAPI document', async (t) => {
@@ -221,6 +228,7 @@ import type { DownloadOptions } from '../../../src/client/api/data-api.ts'
 import type { MapTileOptions, ViewerTokens } from '../../../src/client/api/maps-api.ts'
 import type { ImportedRows, ImportOptions, ImportQuery } from '../../../src/client/api/imports-api.ts'
 import type { Client } from '../../../src/client/user-client.ts'
+import type { FullJobDocument, JobList } from '../../../src/contract/documents.ts'
 
 /** Not deeper, so that its members can be counted. */
 type Json = string | number | boolean | null | readonly unknown[] | Record<string, unknown>

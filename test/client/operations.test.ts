@@ -8,7 +8,6 @@ import { randomName, setup } from '../support/service/setup.ts'
 
 /** Another way to the same answer; the client needs one. */
 const others = [
-  'readJobByV4',
   'cancelJobByV4',
   'openExport',
   'copyTo',

@@ -208,33 +208,3 @@ test('too many columns, malformed lines, NUL bytes and truncated files have thei
   assert.match(line.get_error_text!.what_about, /[Ll]ine 3/)
   await eventually(() => assert.deepEqual(left(), []))
 })
-
-test('mutated files give a table or a code, and leave nothing', { timeout: 600_000 }, async (t) => {
-  const { load, left, user } = await setupImports(t, { importSlots: 3 })
-  const times = Number(process.env.CARTAGE_TEST_MORE ?? 1) * 3
-  const originals: [string, Buffer][] = [
-    ['a.gpkg', made('GPKG', 'a.gpkg', places).get('a.gpkg')!],
-    ['a.geojson', Buffer.from(places)],
-    ['a.fgb', made('FlatGeobuf', 'a.fgb', places).get('a.fgb')!],
-    [
-      'a.zip',
-      zipOf([...made('ESRI Shapefile', 'a.shp', places)].map(([name, content]) => ({ name, content }))),
-    ],
-    ['a.csv', Buffer.from('a,lon,lat\n1,2,3\n"x",4,5\n')],
-  ]
-  for (const [name, original] of originals) {
-    for (let time = 0; time < times; time++) {
-      const mutated = Buffer.from(original)
-      for (let change = 0; change < 20; change++)
-        mutated[Math.floor(Math.random() * mutated.length)] = Math.floor(Math.random() * 256)
-      const ended = await load(name, mutated)
-      assert.ok(
-        ended.state === 'complete' || (ended.error_code ?? 0) > 1_000,
-        JSON.stringify(ended.get_error_text),
-      )
-    }
-  }
-  const { rows } = await user.sql(`select relname from pg_class where relname like 'import\\_%'`)
-  assert.deepEqual(rows, [])
-  await eventually(() => assert.deepEqual(left(), []))
-})

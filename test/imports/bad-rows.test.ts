@@ -99,6 +99,48 @@ test('the bad rows of all files of an archive count together', async (t) => {
   assert.equal((await load('both.zip', zip, { ...skip, max_bad_rows: '1' })).state, 'failure')
 })
 
+test('rejects=all lists every bad row with its whole text, and what makes a file of them', async (t) => {
+  const { load, user } = await setupImports(t)
+  const long = 'x'.repeat(5_000)
+  const rows = Array.from({ length: 400 }, (_, at) => (at % 2 ? `${at},${long},more` : `${at},y`))
+  const all = { ...skip, rejects: 'all' }
+  const csv = await load('t.csv', `a,"b ""c"\n${rows.join('\n')}\n`, all)
+  assert.deepEqual([csv.state, csv.rejected_rows, csv.rejected?.length], ['complete', 200, 200])
+  assert.equal(csv.rejected![199]!.text, `399,${long},more`)
+  assert.deepEqual(csv.rejected_sections, [{ table: 't', rows: 200, header: 'a,"b ""c"' }])
+  await user.sql('create table f (n integer, s text, the_geom geometry(Geometry,4326))')
+  const feature = (n: unknown) => ({ type: 'Feature', properties: { n, s: 'a\tb' }, geometry: null })
+  const content = JSON.stringify({
+    type: 'FeatureCollection',
+    features: [feature('1'), feature('two'), feature('3')],
+  })
+  const other = await load('f.geojson', content, { ...all, collision_strategy: 'append' })
+  assert.deepEqual(
+    other.rejected?.map(({ line, text }) => [line, text]),
+    [[2, '\\N\ttwo\ta\\\tb']],
+  )
+  assert.deepEqual(other.rejected_sections, [{ table: 'f', rows: 1, columns: ['the_geom', 'n', 's'] }])
+  const zip = zipOf([
+    { name: 'one.csv', content: 'a,b\n1,2\n3\n' },
+    { name: 'two.csv', content: 'c,d\n4\n5,6\n' },
+  ])
+  assert.deepEqual((await load('both.zip', zip, all)).rejected_sections, [
+    { table: 'one', rows: 1, header: 'a,b' },
+    { table: 'two', rows: 1, header: 'c,d' },
+  ])
+  const short = await load('t.csv', 'a,b\n1,2\n3\n', skip)
+  assert.ok(!('rejected_sections' in short))
+})
+
+test('rejected rows of more than 16 MB are not listed all', async (t) => {
+  const { load } = await setupImports(t)
+  const long = 'x'.repeat(1024 * 1024)
+  const content = `a\n1\n${Array.from({ length: 17 }, () => `2,${long}`).join('\n')}\n`
+  const failed = await load('t.csv', content, { ...skip, rejects: 'all' })
+  assert.deepEqual([failed.state, failed.error_code], ['failure', 2003])
+  assert.match(failed.get_error_text!.what_about, /up to 16 MB/)
+})
+
 test('a line of \\. does not hide the rows after it', async (t) => {
   const { load } = await setupImports(t)
   const failed = await load('t.csv', 'a\n1\n\\.\n2\n3\n', skip)
@@ -112,6 +154,8 @@ test('wrong values of on_error and max_bad_rows are refused', async (t) => {
     { max_bad_rows: '5' },
     { ...skip, max_bad_rows: '-1' },
     { ...skip, max_bad_rows: 'many' },
+    { rejects: 'all' },
+    { ...skip, rejects: 'some' },
   ]
   for (const fields of wrong)
     assert.equal((await post('t.csv', 'a\n1\n', fields)).status, 400, JSON.stringify(fields))

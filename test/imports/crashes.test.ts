@@ -2,14 +2,13 @@ import assert from 'node:assert/strict'
 import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { CartageProcess } from '../../chaos/process.ts'
 import type { ImportDocument } from '../../src/contract/documents.ts'
-import { freePort } from '../support/http/free-port.ts'
 import { made, places } from '../support/imports/import-api.ts'
+import { startImportApi } from '../support/imports/import-processes.ts'
 import { startWorkerProcess } from '../support/jobs/worker-process.ts'
-import { eventually, type Setup, setup } from '../support/service/setup.ts'
+import { eventually, setup } from '../support/service/setup.ts'
 
 test('a killed worker leaves no part of an import: another one loads it once and whole', {
   timeout: 300_000,
@@ -20,7 +19,7 @@ test('a killed worker leaves no part of an import: another one loads it once and
   chmodSync(spool, 0o777)
   const house = await setup(t, { isIsolated: true })
   const { user } = house
-  const base = `${await startApi(t, house, spool)}/user/${user.username}`
+  const base = `${await startImportApi(t, house, spool)}/user/${user.username}`
   const start = () => startWorkerProcess(t, house, { CARTAGE_IMPORT_DIR: spool })
   const post = async (name: string, body: string | Buffer) => {
     const url = `${base}/api/v1/imports?filename=${name}&api_key=${user.masterToken}`
@@ -67,22 +66,3 @@ test('a killed worker leaves no part of an import: another one loads it once and
     [],
   )
 })
-
-async function startApi(t: TestContext, { keys, service }: Setup, spool: string): Promise<string> {
-  const port = await freePort()
-  const api = new CartageProcess('serve', {
-    ...process.env,
-    CARTAGE_DATABASE_URL: keys.adminUrl,
-    CARTAGE_SECRET: keys.secret,
-    CARTAGE_NAMESPACE: service.services.config.namespace,
-    CARTAGE_LOG_LEVEL: 'silent',
-    CARTAGE_WORKER: 'off',
-    CARTAGE_PORT: String(port),
-    CARTAGE_IMPORT_DIR: spool,
-  })
-  api.isRevived = false
-  t.after(() => api.end('SIGKILL'))
-  const url = `http://127.0.0.1:${port}`
-  await eventually(async () => assert.equal((await fetch(`${url}/health/ready`)).status, 200), 60_000)
-  return url
-}

@@ -1,4 +1,8 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { made, places, setupImports } from '../support/imports/import-api.ts'
 import { zipOf } from '../support/imports/zip.ts'
@@ -168,6 +172,72 @@ test('a layer whose features are of another kind than it says is stored as it is
   assert.equal(done.progress.rows, 2)
   const { rows } = await user.sql('select postgis.GeometryType(the_geom) as kind from ways order by n')
   assert.deepEqual(rows, [{ kind: 'LINESTRING' }, { kind: 'MULTILINESTRING' }])
+})
+
+test('curves become lines, also in a layer that says it has other geometries', async (t) => {
+  const { load, user } = await setupImports(t)
+  const curves = ['CIRCULARSTRING (0 0, 1 1, 2 0)', 'CURVEPOLYGON ((0 0, 1 1, 2 0, 0 0))', 'POINT (1 2)']
+  const q = curves.map((wkt, n) => `select ${n} as n, st_geomfromtext('${wkt}', 4326) as the_geom`)
+  const address = `${user.base}/api/v2/sql?format=gpkg&api_key=${user.masterToken}&q=`
+  const answer = await fetch(address + encodeURIComponent(q.join(' union all ')))
+  const gpkg = Buffer.from(await answer.arrayBuffer())
+  assert.equal(answer.status, 200, gpkg.toString())
+  for (const declared of ['GEOMETRY', 'POINT']) {
+    const done = await load(
+      `${declared}.gpkg`,
+      changed(gpkg, `update gpkg_geometry_columns set geometry_type_name = '${declared}'`),
+    )
+    assert.equal(done.state, 'complete', JSON.stringify(done.get_error_text))
+    const { rows } = await user.sql(
+      `select postgis.GeometryType(the_geom) as kind from ${done.table_name} order by n`,
+    )
+    assert.deepEqual(rows, [{ kind: 'LINESTRING' }, { kind: 'POLYGON' }, { kind: 'POINT' }], declared)
+  }
+})
+
+/** A GeoPackage after a statement of SQLite. */
+function changed(gpkg: Buffer, sql: string): Buffer {
+  const folder = mkdtempSync(join(tmpdir(), 'cartage-gpkg-'))
+  const path = join(folder, 'a.gpkg')
+  const program = 'import sqlite3,sys; c=sqlite3.connect(sys.argv[1]); c.execute(sys.argv[2]); c.commit()'
+  try {
+    writeFileSync(path, gpkg)
+    execFileSync('python3', ['-c', program, path, sql])
+    return readFileSync(path)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+test('numbers keep 15 digits, and a warning names the columns that had more', async (t) => {
+  const { load, user } = await setupImports(t)
+  const feature = (properties: object) => ({
+    type: 'Feature',
+    properties,
+    geometry: { type: 'Point', coordinates: [1 / 7, 0.1 + 0.2] },
+  })
+  const features = [
+    feature({ long: 0.5, short: 1.5, 'text\t': 'a\t0.142857142857143\n', Neg: -1 / 7e30 }),
+    feature({ long: 1 / 7, short: 2.25 }),
+  ]
+  const source = JSON.stringify({ type: 'FeatureCollection', features })
+  for (const [name, content] of [
+    ['digits.geojson', source],
+    ['digits.gpkg', made('GPKG', 'a.gpkg', source).get('a.gpkg')!],
+  ] as const) {
+    const done = await load(name, content)
+    assert.equal(done.get_error_text, null, name)
+    assert.deepEqual(done.warnings?.rounded_numbers, ['long', 'neg'], name)
+    const { rows } = await user.sql(
+      `select max(st_x(the_geom)) = 1 / 7.0::float8 and max(st_y(the_geom)) = 0.1::float8 + 0.2::float8 as exact from ${done.table_name}`,
+    )
+    assert.deepEqual(rows, [{ exact: true }], name)
+  }
+  const short = await load(
+    'short.geojson',
+    JSON.stringify({ type: 'FeatureCollection', features: [feature({ n: 1.25 })] }),
+  )
+  assert.equal(short.warnings, null)
 })
 
 test('a shapefile without .prj is taken for longitude and latitude, or refused', async (t) => {

@@ -175,6 +175,29 @@ test('of columns with the same name the last one is shown, and skipfields hides 
   assert.deepEqual(nothing.body.rows, [{}])
 })
 
+test('of two columns of one name csv has both, and ndjson and geojson say in a header that one is missing', async (t) => {
+  const { user } = await setup(t)
+  const q = `select 1 as a, 2 as b, 3 as a, 'POINT(1 2)'::geometry as the_geom`
+  const csv = await ask(user, 'select 1 as a, 2 as b, 3 as a', { format: 'csv' })
+  assert.equal(csv.text, 'a,b,a\r\n1,2,3\r\n')
+  assert.equal(csv.headers.get('warnings'), null)
+  const skipped = await ask(user, 'select 1 as a, 2 as b, 3 as a', { format: 'csv', skipfields: 'a' })
+  assert.equal(skipped.text, 'b\r\n2\r\n')
+  const warning = (all: number) =>
+    JSON.stringify([`1 of ${all} columns not shown: later ones have the same names`])
+  const ndjson = await ask(user, 'select 1 as a, 2 as b, 3 as a', { format: 'ndjson' })
+  assert.deepEqual([ndjson.text, ndjson.headers.get('warnings')], ['{"b":2,"a":3}\n', warning(3)])
+  const geojson = await ask(user, q, { format: 'geojson' })
+  assert.deepEqual(JSON.parse(geojson.text).features[0].properties, { b: 2, a: 3 })
+  assert.equal(geojson.headers.get('warnings'), warning(3))
+  const long = await ask(user, 'select i as a, i as a from generate_series(1, 100000) as i', {
+    format: 'ndjson',
+  })
+  assert.equal(long.headers.get('warnings'), warning(2))
+  const single = await ask(user, 'select 1 as a, 3 as a', { format: 'ndjson', skipfields: 'a' })
+  assert.equal(single.headers.get('warnings'), null)
+})
+
 test('csv has a header, quotes what needs quotes, and tells NULL from the empty string', async (t) => {
   const { user } = await setup(t)
   const { text, headers } = await ask(

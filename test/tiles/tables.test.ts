@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { grantsOf, keysClient } from '../support/keys/keys-client.ts'
-import { basic, setup, type TestUser } from '../support/service/setup.ts'
+import { basic, eventually, setup, type TestUser } from '../support/service/setup.ts'
 import { askTiles, tileOf } from '../support/tiles/tile-api.ts'
 
 const places = `create table places (name text, the_geom geometry(Point, 4326));
@@ -252,4 +252,62 @@ test('deck.gl finds the TileJSON of a table by its source, and errors as one tex
     [missing.status, ((await missing.json()) as { error: string }).error],
     [404, "Table 'nothing' not found"],
   )
+})
+
+test('an error names the layer that it is about', async (t) => {
+  const { user } = await setup(t)
+  await user.sql(
+    `${places}; create view broken as select 1 / (name <> 'Lima')::int as n, the_geom from places`,
+  )
+  const layerIn = async (path: string) => {
+    const { status, body } = await askTiles(user, path)
+    return [status, (body.errors_with_context[0] as { layer?: unknown }).layer]
+  }
+  assert.deepEqual(await layerIn('/missing/0/0/0'), [404, { id: 'missing', index: 0, type: 'table' }])
+  assert.deepEqual(await layerIn('/places,missing/0/0/0'), [404, { id: 'missing', index: 1, type: 'table' }])
+  assert.deepEqual(await layerIn('/places,missing'), [404, { id: 'missing', index: 1, type: 'table' }])
+  assert.deepEqual(await layerIn('/broken/0/0/0'), [400, { id: 'broken', index: 0, type: 'table' }])
+  assert.deepEqual(await layerIn('/places,broken/0/0/0'), [400, { id: 'broken', index: 1, type: 'table' }])
+  assert.deepEqual(await layerIn('/places/99/0/0'), [400, undefined])
+})
+
+test('a table in another SRID is read by its index, and its tiles have the rows that a row by row look finds', async (t) => {
+  const house = await setup(t)
+  const { user } = house
+  for (const [srid, x, y, step] of [
+    [32632, 500_000, 5_500_000, 1000],
+    [2154, 700_000, 6_600_000, 1000],
+    [4258, 10, 50, 0.01],
+    [3035, 4_321_000, 3_210_000, 1000],
+    [5041, 2_000_000, 1_000_000, 1000],
+  ] as const) {
+    await user.sql(`create table t${srid} as select n, st_setsrid(st_point(${x} + (n % 200 - 100) * ${step}, ${y} + (n / 200 - 100) * ${step}), ${srid})::geometry(Point, ${srid}) as g
+      from generate_series(0, 39999) n; create index on t${srid} using gist (g); analyze t${srid};
+      create view slow${srid} as select n, st_setsrid(g, 0) as g0, st_transform(g, 3857)::geometry(Point, 3857) as the_geom_webmercator from t${srid}`)
+    const {
+      rows: [centre],
+    } = await user.sql(
+      `select st_x(c) as lon, st_y(c) as lat from st_transform(st_setsrid(st_point(${x}, ${y}), ${srid}), 4326) c`,
+    )
+    for (const z of [5, 8, 11, 13]) {
+      const path = `${z}/${Math.floor(((centre.lon + 180) / 360) * 2 ** z)}/${Math.floor(((1 - Math.asinh(Math.tan((centre.lat * Math.PI) / 180)) / Math.PI) / 2) * 2 ** z)}`
+      const numbers = async (table: string) =>
+        ((await tileOf(user, `/${table}/${path}`, { query: { columns: 'n' } })).layers[table] ?? [])
+          .map(({ properties }) => properties.n as number)
+          .toSorted((a, b) => a - b)
+      const found = await numbers(`t${srid}`)
+      assert.ok(found.length > 0, `${srid} ${path}`)
+      assert.deepEqual(found, await numbers(`slow${srid}`), `${srid} ${path}`)
+    }
+    await house.admin(`select pg_stat_force_next_flush()`, [], user.account.database)
+    await eventually(async () => {
+      const { rows } = await user.sql(
+        `select idx_scan::int as scans from pg_stat_user_indexes where relname = 't${srid}'`,
+      )
+      assert.ok(rows[0].scans > 0, `the index of ${srid} is not used`)
+    })
+  }
+  // Outside of what the projection can show.
+  assert.equal((await tileOf(user, '/t32632/5/0/0')).status, 204)
+  assert.equal((await tileOf(user, '/t2154/8/0/250')).status, 204)
 })

@@ -31,9 +31,7 @@ function Running({ run }: Readonly<{ run: ServiceImport }>) {
       <div class="row">
         <strong class="file-name">{run.file.name}</strong>
         <span class="muted" data-testid="progress">
-          {isSending
-            ? `${formatBytes(value)} of ${formatBytes(max)} sent`
-            : `${states[state] ?? state}${rows}`}
+          {isSending ? sendingLine(run, value, max) : `${states[state] ?? state}${rows}`}
         </span>
         <span class="grow" />
         <button type="button" class="danger" onClick={() => run.cancel()}>
@@ -46,6 +44,11 @@ function Running({ run }: Readonly<{ run: ServiceImport }>) {
       />
     </div>
   )
+}
+
+function sendingLine(run: ServiceImport, sent: number, total: number): string {
+  if (run.cutAt.value === undefined) return `${formatBytes(sent)} of ${formatBytes(total)} sent`
+  return `The connection was cut. ${formatBytes(total - sent)} of ${formatBytes(total)} are left, going on`
 }
 
 const states: Readonly<Record<string, string>> = {

@@ -1,9 +1,8 @@
 import { computed, signal } from '@preact/signals'
-import type { ImportOptions, ImportQuery } from '../../../src/client/api/imports-api.ts'
-import { randomId } from '../../../src/client/http/random-id.ts'
+import { type ImportOptions, importsOf } from '../../../src/client/api/imports-api.ts'
 import type { ImportDocument } from '../../../src/contract/documents.ts'
 import { noteCatalogChange } from '../../api/catalog.ts'
-import { request, requestJson } from '../../api/request.ts'
+import { ownConnection, request, requestJson } from '../../api/request.ts'
 import { tell } from '../../parts/live.tsx'
 
 /** A file that the service imports: it is sent whole, then a worker makes its tables. */
@@ -11,6 +10,8 @@ export class ServiceImport {
   readonly file: File
   readonly step = signal<'send' | 'load' | 'done' | 'failed' | 'cancelled'>('send')
   readonly sentBytes = signal(0)
+  /** The connection was cut when the service had so many bytes, and the upload goes on. */
+  readonly cutAt = signal<number | undefined>(undefined)
   readonly document = signal<ImportDocument | undefined>(undefined)
   /** What kept the import from being made. An import that fails says so in its document. */
   readonly error = signal<unknown>(undefined)
@@ -46,16 +47,22 @@ export class ServiceImport {
     // Checks the key first: at a 401, XMLHttpRequest would make the browser show its own password dialog.
     const { signal } = this.#cancelled
     await request('whoAmI', { signal })
-    const query: ImportQuery = { filename: this.file.name, ...this.#options }
-    const { item_queue_id } = await requestJson<{ item_queue_id: string }>('createImport', {
-      query,
-      headers: { 'content-type': 'application/octet-stream', 'idempotency-key': randomId() },
-      upload: this.file,
-      signal,
-      onProgress: ({ bytes }) => {
-        this.sentBytes.value = bytes
+    const { connection, name } = ownConnection('createImport')
+    const { item_queue_id } = await importsOf(connection, name).create(
+      { file: this.file, filename: this.file.name },
+      this.#options,
+      {
+        signal,
+        onProgress: ({ bytes }) => {
+          this.sentBytes.value = bytes
+          if (this.cutAt.value !== undefined && bytes > this.cutAt.value) this.cutAt.value = undefined
+        },
+        onCut: ({ bytes }) => {
+          this.sentBytes.value = bytes
+          this.cutAt.value = bytes
+        },
       },
-    })
+    )
     this.#id = item_queue_id
   }
 

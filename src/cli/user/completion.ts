@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createClient } from '../../client/client.ts'
+import { type Client, createClient } from '../../client/client.ts'
 import { readUserConfig } from '../../config/config.ts'
 import { makeFolder } from '../../files/make-folder.ts'
 import { type ArgumentKind, type CommandOptions, findCommand } from '../command.ts'
@@ -9,7 +9,6 @@ import type { HelpPages } from '../help.ts'
 import { isPlainLine } from '../printable.ts'
 import { openTerminal } from '../terminal.ts'
 import type { UserCall, UserCommand } from './command.ts'
-import { knownJobs } from './jobs/known-jobs.ts'
 import { findAccess } from './profile/access.ts'
 import { readProfiles } from './profile/profiles.ts'
 
@@ -64,12 +63,12 @@ async function valuesOf(kind: ArgumentKind): Promise<readonly string[]> {
   const values = { quiet: true }
   const call: UserCall = { args: [], values, config, terminal: openTerminal(values, config) }
   const { url, user, key } = await findAccess(call)
-  if (kind === 'job') return (await knownJobs(config, url, user)).slice(0, 20).map(({ id }) => id)
   const known = await cachedNames(config.stateFolder, `${url} ${user}`, () => askNames(url, user, key))
-  return kind === 'table' ? known.tables : known.keys
+  return known[kind]
 }
 
-type Names = Readonly<{ tables: readonly string[]; keys: readonly string[] }>
+/** By the kind of argument. */
+type Names = Readonly<Record<'table' | 'key' | 'job', readonly string[]>>
 
 /** Names are kept for a minute, tokens never. */
 async function cachedNames(folder: string, account: string, ask: () => Promise<Names>): Promise<Names> {
@@ -82,12 +81,12 @@ async function cachedNames(folder: string, account: string, ask: () => Promise<N
   return names
 }
 
-/** Gives up after 2 seconds, because the person waits. Only a master key may list keys. */
+/** Gives up after 2 seconds, because the person waits. Only a master key may list keys and jobs. */
 async function askNames(baseUrl: string, username: string, token: string): Promise<Names> {
   const client = createClient({ baseUrl, username, token, retries: 0 })
   const late = setTimeout(() => client.close(), 2_000)
   try {
-    const [tables, keys] = await Promise.all([
+    const [table, key, job] = await Promise.all([
       client.tables
         .list({ per_page: 100 })
         .then(({ visualizations }) => visualizations.map(({ name }) => name)),
@@ -95,12 +94,19 @@ async function askNames(baseUrl: string, username: string, token: string): Promi
         .list({ per_page: 100 })
         .then(({ result }) => result.map(({ name }) => name))
         .catch(() => []),
+      newestJobs(client).catch(() => []),
     ])
-    return { tables, keys }
+    return { table, key, job }
   } finally {
     clearTimeout(late)
     client.close()
   }
+}
+
+async function newestJobs({ jobs }: Client): Promise<readonly string[]> {
+  const ids: string[] = []
+  for await (const { job_id: id } of jobs.list({ per_page: 20 })) if (ids.push(id) === 20) break
+  return ids
 }
 
 const scripts: Readonly<Record<string, string>> = {

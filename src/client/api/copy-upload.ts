@@ -20,7 +20,7 @@ export type LoadParameters = Readonly<{
   key?: readonly string[]
 }>
 
-type LoadQuery = Readonly<{
+export type LoadQuery = Readonly<{
   on_error?: 'stop' | 'skip'
   max_bad_rows?: number
   rejects?: 'first' | 'all'
@@ -59,7 +59,8 @@ export function copyUpload(
   }
 }
 
-function loadQuery({ onError, maxBadRows, rejects, onConflict, key }: LoadParameters): LoadQuery {
+/** As copyfrom takes it. */
+export function loadQuery({ onError, maxBadRows, rejects, onConflict, key }: LoadParameters): LoadQuery {
   return {
     ...(onError && { on_error: onError }),
     ...(maxBadRows !== undefined && { max_bad_rows: maxBadRows }),

@@ -9,6 +9,15 @@ import { copyUpload, type LoadParameters } from './copy-upload.ts'
 import type { Waiting } from './jobs-api.ts'
 import { RowStream } from './row-stream.ts'
 import { bodyOf, type SqlValue, type Statement, tagged } from './sql-statement.ts'
+import {
+  copyResumably,
+  isLarge,
+  isShort,
+  type LargeFrom,
+  type PartialFile,
+  type Resuming,
+  wholeFile,
+} from './uploads-api.ts'
 
 export type SqlParameters = Readonly<{
   rows_per_page?: number
@@ -45,7 +54,9 @@ export type CopyFromOptions = Omit<CopyToOptions, 'isRepeatable'> &
     /** A CREATE TABLE for the rows: the table is made with them, or not at all. */
     create?: string | undefined
   }> &
-  LoadParameters
+  LoadParameters &
+  Pick<Resuming, 'onCut'> &
+  LargeFrom
 
 export type SqlCall<Options = SqlOptions, Formats = unknown> = {
   <Row = Record<string, unknown>>(sql: Statement, options?: Options): Promise<SqlAnswer<Row>> & Formats
@@ -80,10 +91,12 @@ export function dataOf(connection: Connection, name: string, clientNumbers: Numb
     /** The rows while they arrive. */
     rows: tagged(rowStream, {}) as RowsCall,
     download,
-    /** Loads rows with `COPY ... FROM STDIN`: all of them, or none. */
-    copyFrom: (copy: string, data: Body, options: CopyFromOptions = {}) => {
+    /** Loads rows with `COPY ... FROM STDIN`: all of them, or none. A large file goes by a resumable upload. */
+    copyFrom: (copy: string, data: Body | PartialFile, options: CopyFromOptions = {}) => {
       const { contentEncoding, create, signal, onProgress } = options
-      const { query, headers, body } = copyUpload({ copy, create }, data, contentEncoding, options)
+      const sql = { copy, create }
+      if (isLarge(data, options) && isShort(sql)) return copyResumably(connection, name, sql, data, options)
+      const { query, headers, body } = copyUpload(sql, wholeFile(data), contentEncoding, options)
       const call: Call = { parameters, query, headers, upload: body, signal, onProgress }
       return sendForJson<CopyAnswer>(connection, 'copyFrom', call)
     },

@@ -1,18 +1,26 @@
 import type { ImportDocument } from '../../contract/documents.ts'
-import type { onErrors } from '../../contract/formats.ts'
+import type { onErrors, rejectLists } from '../../contract/formats.ts'
 import type { CollisionStrategy, ImportPrivacy } from '../../contract/import-names.ts'
 import { randomId } from '../http/random-id.ts'
 import type { Call, Connection } from '../http/send.ts'
 import { sendForJson } from '../http/send-checked.ts'
-import type { Body, Progress } from '../http/transport.ts'
+import type { Body } from '../http/transport.ts'
 import { ImportError } from '../job-errors.ts'
 import { type Following, type Submitting, untilAnswered, type Waiting } from './jobs-api.ts'
+import {
+  isLarge,
+  type LargeFrom,
+  type PartialFile,
+  type Resuming,
+  uploadResumably,
+  wholeFile,
+} from './uploads-api.ts'
 
 /**
  * Where the rows come from: a file with its name, which tells its kind, one SELECT, another table, or an address that the
  * service fetches the file from, if its operator allows that.
  */
-export type ImportedFile = Readonly<{ file: Body; filename: string }>
+export type ImportedFile = Readonly<{ file: Body | PartialFile; filename: string }>
 export type ImportedRows =
   | Readonly<{ sql: string }>
   | Readonly<{ table_copy: string }>
@@ -37,27 +45,28 @@ export type ImportOptions = Readonly<{
   /** `skip`: rows that PostgreSQL refuses are left out, up to `max_bad_rows`. */
   on_error?: (typeof onErrors)[number]
   max_bad_rows?: number
+  /** `all`: every one is listed, with its whole text. */
+  rejects?: (typeof rejectLists)[number]
 }>
 
-export type Importing = Waiting & Submitting & Readonly<{ onProgress?: (progress: Progress) => void }>
+export type Importing = Waiting &
+  Submitting &
+  Pick<Resuming, 'onProgress' | 'onCut'> &
+  /** Unless `idempotencyKey` is given. */
+  LargeFrom
 
 export function importsOf(connection: Connection, name: string) {
   const one = (importId: string) => ({ parameters: { name, importId } })
 
-  /** Answers when the file is stored. Sent with an idempotency key, so that a repeated request makes no second import. */
+  /**
+   * Answers when the file is stored. Sent with an idempotency key, so that a repeated request makes no second import; a large
+   * file by a resumable upload.
+   */
   const create = (
     source: ImportedFile | ImportedRows,
     options: ImportOptions = {},
-    { idempotencyKey = randomId(), signal, onProgress }: Importing = {},
-  ) => {
-    const call = callOf(source, options, { 'idempotency-key': idempotencyKey })
-    return sendForJson<QueuedImport>(connection, 'createImport', {
-      ...call,
-      parameters: { name },
-      signal,
-      onProgress,
-    })
-  }
+    sending: Importing = {},
+  ) => createImport(connection, name, source, options, sending)
 
   /** With `waitSeconds` the answer comes when the import has ended, or the time is over. */
   const read = (importId: string, { waitSeconds, signal }: Waiting & { waitSeconds?: number } = {}) =>
@@ -101,6 +110,28 @@ export function importsOf(connection: Connection, name: string) {
   return { create, read, list, cancel, finished, run }
 }
 
+async function createImport(
+  connection: Connection,
+  name: string,
+  source: ImportedFile | ImportedRows,
+  options: ImportOptions,
+  sending: Importing,
+): Promise<QueuedImport> {
+  if (sending.idempotencyKey === undefined && 'file' in source && isLarge(source.file, sending)) {
+    const metadata = { filename: source.filename, ...options }
+    const { importId } = await uploadResumably(connection, name, source.file, metadata, sending)
+    return { item_queue_id: importId!, success: true }
+  }
+  const { idempotencyKey = randomId(), signal, onProgress } = sending
+  const call = callOf(source, options, { 'idempotency-key': idempotencyKey })
+  return sendForJson<QueuedImport>(connection, 'createImport', {
+    ...call,
+    parameters: { name },
+    signal,
+    onProgress,
+  })
+}
+
 function callOf(
   source: ImportedFile | ImportedRows,
   options: ImportOptions,
@@ -108,7 +139,8 @@ function callOf(
 ): Call {
   if (!('file' in source)) return { json: { ...source, ...options }, headers }
   const query: ImportQuery = { filename: source.filename, ...options }
-  return { query, headers: { ...headers, 'content-type': 'application/octet-stream' }, upload: source.file }
+  const upload = wholeFile(source.file)
+  return { query, headers: { ...headers, 'content-type': 'application/octet-stream' }, upload }
 }
 
 /** What goes beside a file. */

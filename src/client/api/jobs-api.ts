@@ -1,4 +1,11 @@
-import type { JobDocument, JobQuery } from '../../contract/documents.ts'
+import type {
+  FullJobDocument,
+  JobDocument,
+  JobFilter,
+  JobList,
+  JobOptions,
+  JobQuery,
+} from '../../contract/documents.ts'
 import { jobAddresses } from '../../contract/job-items.ts'
 import { isFinal } from '../../contract/job-status.ts'
 import { hasCode } from '../cartage-error.ts'
@@ -17,18 +24,23 @@ export type Following = Waiting &
     /** How long to ask a service that does not answer. Without it, until it does. */
     giveUpAfterMs?: number | undefined
   }>
-export type Submitting = Readonly<{ idempotencyKey?: string | undefined }>
+/** `after` is the `next` of an earlier page. */
+export type JobListing = JobFilter & Readonly<{ per_page?: number | undefined; after?: string | undefined }>
+export type Submitting = JobOptions & Readonly<{ idempotencyKey?: string | undefined }>
 
 export function jobsOf(connection: Connection, name: string) {
   const one = (jobId: string) => ({ parameters: { name, jobId } })
 
   /** Sent with an idempotency key, so that a repeated request makes no second job. */
-  const create = (query: JobQuery, { idempotencyKey = randomId() }: Submitting = {}) =>
-    sendForJson<JobDocument>(connection, jobAddresses(query).create, {
+  const create = (query: JobQuery, { idempotencyKey = randomId(), ...beside }: Submitting = {}) => {
+    const options = { name: beside.name, labels: beside.labels, timeout: beside.timeout }
+    const hasOptions = Object.values(options).some((value) => value !== undefined)
+    return sendForJson<JobDocument>(connection, hasOptions ? 'createJobByV4' : jobAddresses(query).create, {
       parameters: { name },
-      json: { query },
+      json: { query, ...options },
       headers: { 'idempotency-key': idempotencyKey },
     })
+  }
 
   /** With `waitSeconds` the answer comes when the job has ended, or the time is over. */
   const read = (jobId: string, { waitSeconds, signal }: Waiting & { waitSeconds?: number } = {}) =>
@@ -72,7 +84,30 @@ export function jobsOf(connection: Connection, name: string) {
       json: { query },
     })
 
-  return { create, read, update, cancel, finished, run }
+  return { create, read, update, cancel, finished, run, ...listedJobs(connection, name) }
+}
+
+function listedJobs(connection: Connection, name: string) {
+  /** Its name, labels, times and place in the queue too. */
+  const details = (jobId: string, { waitSeconds, signal }: Waiting & { waitSeconds?: number } = {}) =>
+    sendForJson<FullJobDocument>(connection, 'readJobByV4', {
+      parameters: { name, jobId },
+      query: { wait: waitSeconds },
+      signal,
+    })
+
+  /** All jobs of the account, newest first, page by page as they are asked for. */
+  async function* list(filter: JobListing = {}): AsyncGenerator<FullJobDocument> {
+    for (let { after } = filter; ; ) {
+      const query = { ...filter, after }
+      const page = await sendForJson<JobList>(connection, 'listJobs', { parameters: { name }, query })
+      yield* page.jobs
+      if (page.next === null) return
+      after = page.next
+    }
+  }
+
+  return { details, list }
 }
 
 /** Asks again while the service does not answer. What it refuses for good is thrown. */

@@ -176,7 +176,7 @@ function nextOf(chunks: AsyncIterator<Uint8Array>, signal: AbortSignal | undefin
   })
 }
 
-async function readText(body: AsyncIterable<Uint8Array>): Promise<string> {
+export async function readText(body: AsyncIterable<Uint8Array>): Promise<string> {
   const decoder = new TextDecoder()
   let text = ''
   for await (const chunk of body) text += decoder.decode(chunk, { stream: true })

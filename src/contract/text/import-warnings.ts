@@ -13,6 +13,7 @@ export function importWarnings(warnings: ImportWarnings | null): readonly string
       `The file names no reference system: its coordinates were taken as EPSG:${found.srid_assumed}.`,
     found.closed_rings && `Polygons that the file leaves open were closed: ${listed(found.closed_rings)}.`,
     found.rounded_times && `Nanoseconds were rounded to microseconds: ${listed(found.rounded_times)}.`,
+    found.rounded_numbers && `Numbers were rounded to 15 digits: ${listed(found.rounded_numbers)}.`,
     found.skipped_files && `Skipped in the archive: ${listed(found.skipped_files)}.`,
     found.empty && `Without rows: ${listed(found.empty)}.`,
     found.missing_columns && `Not in the file, so NULL: ${listed(found.missing_columns)}.`,

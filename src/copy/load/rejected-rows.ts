@@ -1,4 +1,4 @@
-import type { RejectedRow } from '../../contract/documents.ts'
+import type { RejectedRow, RejectedSection } from '../../contract/documents.ts'
 import { errors } from '../../errors.ts'
 import type { WireError } from '../../postgres/wire/wire-error.ts'
 import { encodingKey } from './record-scanner.ts'
@@ -14,7 +14,8 @@ export class RejectedRows {
   count = 0
   readonly #options: SkipOptions
   readonly #decoder: InstanceType<typeof TextDecoder>
-  readonly #rows: RejectedRow[] = []
+  readonly #rows: { section: number; row: RejectedRow }[] = []
+  readonly #sections: RejectedSection[] = []
   #textBytes = 0
 
   constructor(options: SkipOptions, encoding: string | undefined) {
@@ -28,7 +29,20 @@ export class RejectedRows {
 
   /** In the order of the file. */
   get list(): readonly RejectedRow[] {
-    return this.#rows.sort((one, other) => one.line - other.line)
+    return this.#rows
+      .sort((one, other) => one.section - other.section || one.row.line - other.row.line)
+      .map(({ row }) => row)
+  }
+
+  /** Of the listed rows, in their order. */
+  get sections(): readonly RejectedSection[] {
+    const rowsOf = (at: number) => this.#rows.filter(({ section }) => section === at + 1).length
+    return this.#sections.map((section, at) => ({ ...section, rows: rowsOf(at) }))
+  }
+
+  /** The rows from now on go into this table. `form`: how their text is to be read. */
+  beginSection(table: string, form: Pick<RejectedSection, 'header' | 'columns'>): void {
+    this.#sections.push({ table, rows: 0, ...form })
   }
 
   add(line: number, bytes: Buffer, error: WireError): void {
@@ -41,14 +55,16 @@ export class RejectedRows {
     this.#textBytes += bytes.length
     if (keepsAll && this.#textBytes > mostTextBytes) throw errors.badRequest(tooMuchText)
     const { column, value } = placeOf(error)
-    this.#rows.push({ line, column, value, error: error.message, sqlstate: error.sqlstate, text })
+    const row = { line, column, value, error: error.message, sqlstate: error.sqlstate, text }
+    this.#rows.push({ section: this.#sections.length, row })
   }
 }
 
 const firstRows = 100
 const shortTextBytes = 1024
-const mostTextBytes = 16 * 1024 * 1024
-const tooMuchText =
+/** Of all listed rows of a load. */
+export const mostTextBytes = 16 * 1024 * 1024
+export const tooMuchText =
   'rejects=all lists up to 16 MB of rejected rows: mend the file, or load it without rejects=all'
 
 /** The column and the value that an error is about: PostgreSQL names them in the error or in its context. */

@@ -1,4 +1,4 @@
-import { onConflicts, onErrors } from '../../contract/formats.ts'
+import { onConflicts, onErrors, rejectLists } from '../../contract/formats.ts'
 import { defaultBadRows, maxBadRows } from '../../contract/limits.ts'
 import { splitNames } from '../../contract/text/name-list.ts'
 import type { LoadOptions, MergeOptions } from '../../copy/load/load-options.ts'
@@ -9,7 +9,7 @@ import { choiceOf, type Parameters, textOf, wholeOf } from '../middleware/parame
 export function readLoadOptions(parameters: Parameters): LoadOptions {
   const skips = choiceOf(parameters, 'on_error', onErrors) === 'skip'
   const badRows = wholeOf(parameters, 'max_bad_rows', 0, maxBadRows)
-  const rejects = choiceOf(parameters, 'rejects', ['first', 'all'])
+  const rejects = choiceOf(parameters, 'rejects', rejectLists)
   if (!skips && (badRows !== undefined || rejects !== undefined))
     throw errors.badRequest('max_bad_rows and rejects go with on_error=skip')
   return {

@@ -92,6 +92,18 @@ function uploadOf(
   }
 }
 
+/** A load of a file that is here already: its parameters are those of copyfrom, its compression is in `data_encoding`. */
+export function readStoredLoad(parameters: Parameters) {
+  if (Object.hasOwn(parameters, 'sql_bytes'))
+    throw errors.badRequest('sql_bytes does not go with an upload: the SQL must be in q')
+  refuseParams(parameters)
+  return {
+    statement: accept(parseLoad(textOf(parameters, 'q') ?? '')),
+    options: readLoadOptions(parameters),
+    encoding: readContentEncoding(textOf(parameters, 'data_encoding'), 'data_encoding'),
+  }
+}
+
 /** Node decodes only chunks: compressed data would be stored as it is. */
 function refuseTransferCoding(coding: string | undefined): void {
   if (coding === undefined || /^\s*chunked\s*$/i.test(coding)) return

@@ -37,6 +37,21 @@ export const rejectedRow = answered({
   text: { type: 'string', description: 'The row as it stood.' },
 })
 
+export const copyAnswer = {
+  ...answered(
+    {
+      time: { type: 'number', description: 'Seconds.' },
+      total_rows: { type: 'integer', description: 'Rows imported.' },
+      inserted_rows: { type: 'integer', description: 'With on_conflict.' },
+      updated_rows: { type: 'integer', description: 'With on_conflict.' },
+      rejected_rows: { type: 'integer', description: 'With on_error=skip.' },
+      rejected: { type: 'array', items: rejectedRow, description: 'With on_error=skip, by line.' },
+    },
+    ['inserted_rows', 'updated_rows', 'rejected_rows', 'rejected'],
+  ),
+  examples: [{ time: 0.42, total_rows: 10000 }],
+} as const
+
 export const copyFromSchema = {
   tags: ['copy'],
   summary: 'Stream a file into a table',
@@ -94,21 +109,7 @@ export const copyFromSchema = {
   consumes: ['application/octet-stream'],
   body: { type: 'string', format: 'binary' },
   response: {
-    200: {
-      description: 'All rows are stored.',
-      ...answered(
-        {
-          time: { type: 'number', description: 'Seconds.' },
-          total_rows: { type: 'integer', description: 'Rows imported.' },
-          inserted_rows: { type: 'integer', description: 'With on_conflict.' },
-          updated_rows: { type: 'integer', description: 'With on_conflict.' },
-          rejected_rows: { type: 'integer', description: 'With on_error=skip.' },
-          rejected: { type: 'array', items: rejectedRow, description: 'With on_error=skip, by line.' },
-        },
-        ['inserted_rows', 'updated_rows', 'rejected_rows', 'rejected'],
-      ),
-      examples: [{ time: 0.42, total_rows: 10000 }],
-    },
+    200: { description: 'All rows are stored.', ...copyAnswer },
     ...refusals,
     408: { description: 'The client stopped sending.', ...error },
     415: { description: 'A Content-Encoding that is not supported.', ...error },

@@ -45,9 +45,10 @@ export function importDocument(account: Account, job: Job, record: ImportRecord)
   }
 }
 
-const rejectedMembers = ({ count, rows }: NonNullable<ImportResult['rejected']>) => ({
+const rejectedMembers = ({ count, rows, sections }: NonNullable<ImportResult['rejected']>) => ({
   rejected_rows: count,
   rejected: rows,
+  ...(sections && { rejected_sections: sections }),
 })
 
 const noProgress = { bytes_read: 0, bytes_total: 0, rows: 0, tables_done: 0, tables_total: 0 }

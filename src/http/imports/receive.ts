@@ -9,9 +9,9 @@ import { removeFolder, uploadedFile } from '../../imports/spool.ts'
 import { sendContinue } from '../copy/expect-continue.ts'
 import { parseForm } from '../middleware/body/form.ts'
 import { requireNoNul } from '../middleware/body/refuse-nul.ts'
-import { clientWait } from '../middleware/download/client-wait.ts'
 import { filenameOf, isObject, maxParamsLength, type Parameters } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
+import { Stall } from './stall.ts'
 
 /** What a request brought: its parameters, and perhaps a file, which lies in a folder of its own. */
 export type Received = Readonly<{ parameters: Parameters; file?: ReceivedFile | undefined }>
@@ -25,7 +25,7 @@ export async function receive(
   services: Services,
   request: FastifyRequest,
   reply: FastifyReply,
-  admit: (parameters: Parameters) => Promise<void>,
+  { admit, check }: Gate,
 ): Promise<Received> {
   const query = request.query as Parameters
   if (request.headers['content-encoding'] !== undefined)
@@ -37,6 +37,7 @@ export async function receive(
     const name = filenameOf(query)
     if (name !== undefined && name !== '') {
       await admit(query)
+      await check(query, name)
       sendContinue(reply.raw)
       await intake.store(request.raw, name)
       if (!request.raw.complete) throw errors.bodyIncomplete()
@@ -53,6 +54,13 @@ export async function receive(
     stall.end()
   }
 }
+
+type Gate = Readonly<{
+  /** Throws unless the caller may import. */
+  admit: (parameters: Parameters) => Promise<void>
+  /** Throws if a file of this name cannot be imported with these parameters, before the file comes. */
+  check: (parameters: Parameters, name: string) => Promise<void>
+}>
 
 async function readParts(
   request: FastifyRequest,
@@ -126,47 +134,6 @@ class Intake {
 
   async drop(): Promise<void> {
     if (this.#folder !== undefined) await removeFolder(this.#folder)
-  }
-}
-
-/** Ends a request whose client stands still. */
-class Stall {
-  reason: AppError | undefined
-  readonly #request: FastifyRequest
-  readonly #wait: ReturnType<typeof clientWait>
-  #body: Readable
-
-  constructor(request: FastifyRequest, reply: FastifyReply, idleMs: number) {
-    this.#request = request
-    this.#body = request.raw
-    this.#wait = clientWait(reply.raw, idleMs)
-    this.#begin()
-  }
-
-  watch(body: Readable): Readable {
-    this.#body = body
-    return body
-  }
-
-  async paused<T>(work: () => Promise<T>): Promise<T> {
-    this.#wait.end()
-    try {
-      return await work()
-    } finally {
-      this.#begin()
-    }
-  }
-
-  end(): void {
-    this.#wait.end()
-  }
-
-  #begin(): void {
-    this.#wait.begin((idleMs) => {
-      this.reason = errors.clientIdle(idleMs)
-      this.#body.destroy(this.reason)
-      if (this.#body !== this.#request.raw) this.#request.raw.unpipe()
-    })
   }
 }
 

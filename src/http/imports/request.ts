@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { onErrors } from '../../contract/formats.ts'
+import { onErrors, rejectLists } from '../../contract/formats.ts'
 import { collisionStrategies, importPrivacies } from '../../contract/import-names.ts'
 import { defaultBadRows, longestWaitSeconds, maxBadRows } from '../../contract/limits.ts'
 import { splitNames } from '../../contract/text/name-list.ts'
@@ -57,7 +57,7 @@ function readOptions(given: Parameters): ImportOptions {
     createVisualization: flag(given, 'create_vis', false),
     sheet: textOf(given, 'sheet'),
     layers: readLayers(given),
-    maxBadRows: readBadRows(given),
+    ...readSkipping(given),
   }
 }
 
@@ -72,11 +72,13 @@ function readLayers(given: Parameters): readonly string[] | undefined {
 const mostLayers = 50
 
 /** Undefined: none may be left out. */
-function readBadRows(given: Parameters): number | undefined {
+function readSkipping(given: Parameters): Pick<ImportOptions, 'maxBadRows' | 'listsAllRejects'> {
   const skips = choice(given, 'on_error', onErrors) === 'skip'
   const badRows = wholeOf(given, 'max_bad_rows', 0, maxBadRows)
-  if (!skips && badRows !== undefined) throw errors.importInvalid('max_bad_rows goes with on_error=skip')
-  return skips ? (badRows ?? defaultBadRows) : undefined
+  const rejects = choice(given, 'rejects', rejectLists)
+  if (!skips && (badRows !== undefined || rejects !== undefined))
+    throw errors.importInvalid('max_bad_rows and rejects go with on_error=skip')
+  return skips ? { maxBadRows: badRows ?? defaultBadRows, listsAllRejects: rejects === 'all' } : {}
 }
 
 function readTableName(given: Parameters): string | undefined {

@@ -1,17 +1,12 @@
 import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Account, Principal } from '../../auth/account.ts'
-import type { Identification } from '../../auth/identify.ts'
 import type { ImportDocument } from '../../contract/documents.ts'
 import { AppError, errors } from '../../errors.ts'
-import { checkOwnership, checkRights } from '../../imports/check-rights.ts'
-import { checkUrl } from '../../imports/download/download-file.ts'
-import { isColumnKind, kindByName } from '../../imports/files/file-kinds.ts'
 import type { ImportRecord } from '../../imports/import-record.ts'
 import { findImport, isAtWork, listImports } from '../../imports/import-store.ts'
 import { removeFolder } from '../../imports/spool.ts'
 import { submitImport } from '../../imports/submit-import.ts'
-import { wantedTable } from '../../imports/wanted-table.ts'
 import { cancelJob } from '../../jobs/cancel-job.ts'
 import { findJob } from '../../jobs/job-store.ts'
 import { loadGrammar } from '../../sql/grammar.ts'
@@ -19,17 +14,18 @@ import { poll } from '../../waiting/poll.ts'
 import { answerWhileUploading } from '../copy/answer-while-uploading.ts'
 import { holdContinue } from '../copy/expect-continue.ts'
 import { locationOf } from '../middleware/address.ts'
-import { identifyCaller } from '../middleware/authenticate.ts'
 import { clientGone } from '../middleware/client-gone.ts'
 import { credentialIn } from '../middleware/credential/request-credential.ts'
 import { respondWithImportError } from '../middleware/error-response.ts'
 import { readIdempotencyKey } from '../middleware/idempotency-key.ts'
 import type { Parameters } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
+import { importCaller, keyHolder } from './callers.ts'
 import { importDocument } from './document.ts'
 import { type Received, receive } from './receive.ts'
-import { readImport, readImportId, readWait } from './request.ts'
+import { readImportId, readWait } from './request.ts'
 import { cancelImportSchema, createImportSchema, listImportsSchema, readImportSchema } from './schemas.ts'
+import { wantedImport } from './wanted-import.ts'
 
 /** Imports: files that become tables, at the address of the classic service. */
 export async function importsRoutes(app: FastifyInstance, services: Services): Promise<void> {
@@ -52,7 +48,7 @@ const writing = { config: { rateGroup: 'imports' } } as const
 
 /** In a scope of its own: here a body is a stream, whatever its type. */
 async function createRoute(app: FastifyInstance, services: Services): Promise<void> {
-  holdContinue(app.server, /\/api\/v1\/imports\/?$|\/api\/v2\/sql\/copyfrom\/?$/)
+  holdContinue(app.server, /\/api\/v1\/imports\/?$/)
   app.removeAllContentTypeParsers()
   await app.register(multipart, { throwFileSizeLimit: false })
   app.addContentTypeParser('*', (_request, _body, done) => done(null))
@@ -73,9 +69,12 @@ async function create(
     request.body = parameters
     principal ??= await importCaller(services, request)
   }
+  const check = async (parameters: Parameters, name: string) => {
+    await wantedImport(services, principal!, parameters, { name, bytes: 1 })
+  }
   // A wrong credential is refused before the body comes.
   if (credentialIn(request).kind !== 'none') await admit({})
-  const received = await receive(services, request, reply, admit)
+  const received = await receive(services, request, reply, { admit, check })
   try {
     const { id, isReplay } = await submit(services, request, principal!, received)
     if (isReplay) {
@@ -101,60 +100,15 @@ async function submit(
   principal: Principal,
   { parameters, file }: Received,
 ) {
-  const { source, options } = readImport(parameters, file && { name: file.name, bytes: file.bytes })
-  if (source.type === 'url') checkSource(services, source.url)
-  if (source.type === 'file') await refuseUnreadable(services, source.name)
-  await checkOwnership(services.databases, principal, wantedTable(source, options), options)
+  const { source, options } = await wantedImport(services, principal, parameters, file)
   const { account, key } = principal
   const idempotencyKey = readIdempotencyKey(request)
   const upload = file && { folder: file.folder, hash: file.hash }
   return submitImport(services, { account, keyId: key.id, source, options, upload, idempotencyKey })
 }
 
-function checkSource({ config }: Services, url: string): void {
-  if (!config.importUrls) throw errors.importsDisabled('Imports from a URL are')
-  try {
-    checkUrl(url)
-  } catch (error) {
-    throw errors.importInvalid((error as Error).message)
-  }
-}
-
-/** Kinds that need GDAL or a sandbox, where they are not. */
-async function refuseUnreadable({ imports }: Services, name: string): Promise<void> {
-  const kind = kindByName(name.replace(/\.gz$/i, ''))
-  if (kind === undefined || kind === 'csv') return
-  const converter = await imports.converter()
-  if ('missing' in converter && !(isColumnKind(kind) && converter.sandbox))
-    throw errors.importsDisabled(
-      `Imports of .${kind} files are not possible, as ${converter.missing}: they are`,
-    )
-}
-
-/** The key that makes imports: the master key, or one that may create tables by SQL. */
-async function importCaller(services: Services, request: FastifyRequest): Promise<Principal> {
-  request.identification = null
-  const principal = known(await identifyCaller(services, request))
-  await checkRights(services.databases, principal)
-  return principal
-}
-
-function known(identification: Identification): Principal {
-  if (identification.outcome === 'wrong-username') throw errors.permissionDenied()
-  if (identification.outcome !== 'known') throw errors.unauthorized()
-  return identification.principal
-}
-
-/** Of this key; the master key sees all. */
-async function reader(services: Services, request: FastifyRequest): Promise<Principal> {
-  const principal = known(await identifyCaller(services, request))
-  if (principal.key.type === 'default') throw errors.permissionDenied()
-  if (!principal.key.apis.includes('sql')) throw errors.apiForbidden()
-  return principal
-}
-
 async function list(services: Services, request: FastifyRequest) {
-  const { account, key } = await reader(services, request)
+  const { account, key } = await keyHolder(services, request)
   const isAll = (request.query as Parameters).all === 'true'
   const ofKey = key.type === 'master' ? undefined : key.id
   return { imports: await listImports(services.databases.control, account, ofKey, isAll), success: true }
@@ -166,7 +120,7 @@ async function read(
   reply: FastifyReply,
 ): Promise<ImportDocument> {
   const { databases, jobWaiter } = services
-  const principal = await reader(services, request)
+  const principal = await keyHolder(services, request)
   const waitMs = readWait(request)
   const { id } = await ownImport(services, principal, request)
   if (waitMs > 0) {
@@ -204,7 +158,7 @@ const leaveMs = 10_000
 
 async function cancel(services: Services, request: FastifyRequest): Promise<ImportDocument> {
   const { databases, imports } = services
-  const principal = await reader(services, request)
+  const principal = await keyHolder(services, request)
   const { id, record } = await ownImport(services, principal, request)
   const job = await cancelJob(databases, principal.account, id).catch(async (error: unknown) => {
     if (!(error instanceof AppError) || error.code !== 'cancel-refused') throw error

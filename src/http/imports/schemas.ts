@@ -1,4 +1,4 @@
-import { onErrors } from '../../contract/formats.ts'
+import { onErrors, rejectLists } from '../../contract/formats.ts'
 import { collisionStrategies, importPrivacies } from '../../contract/import-names.ts'
 import { defaultBadRows, maxBadRows } from '../../contract/limits.ts'
 import { importPhases } from '../../imports/import-record.ts'
@@ -63,6 +63,7 @@ const document = {
           missing_columns: texts,
           closed_rings: texts,
           rounded_times: texts,
+          rounded_numbers: texts,
         },
       },
       is_raster: flag,
@@ -76,10 +77,16 @@ const document = {
         tables_total: whole,
       }),
       rejected_rows: { type: 'integer', description: 'With on_error=skip, if rows were left out' },
-      rejected: { type: 'array', items: rejectedRow, description: 'The first 100 of them' },
+      rejected: { type: 'array', items: rejectedRow, description: 'The first 100 of them, or all' },
+      rejected_sections: {
+        type: 'array',
+        items: answered({ table: text, rows: whole, header: text, columns: texts }, ['header', 'columns']),
+        description:
+          'With rejects=all: which table they are of, and the header of their CSV, or the columns of their COPY text',
+      },
       success: { type: 'boolean', description: 'Only in a final state' },
     },
-    ['success', 'rejected_rows', 'rejected'],
+    ['success', 'rejected_rows', 'rejected', 'rejected_sections'],
   ),
 } as const
 
@@ -110,6 +117,12 @@ const parameters = {
     maximum: maxBadRows,
     default: defaultBadRows,
     description: 'With on_error=skip: more bad rows fail the import',
+  },
+  rejects: {
+    enum: rejectLists,
+    default: 'first',
+    description:
+      'With on_error=skip: list the first 100 rejected rows, their text cut at 1 KB, or all with their whole text, up to 16 MB',
   },
   sql: { type: 'string', description: 'One SELECT whose rows become the table table_name' },
   table_copy: { type: 'string', description: 'A table to copy to table_name' },

@@ -1,5 +1,7 @@
-import type { ItemDocument, JobDocument } from '../../contract/documents.ts'
+import type { FullJobDocument, ItemDocument, JobDocument } from '../../contract/documents.ts'
+import { isFinal } from '../../contract/job-status.ts'
 import type { Item, Job } from '../../jobs/job.ts'
+import type { QueuePlace } from '../../jobs/list-store.ts'
 
 /** A job as its owner sees it: in the form it was sent, templates not filled in. */
 export function jobDocument(job: Job): JobDocument {
@@ -17,12 +19,29 @@ export function jobDocument(job: Job): JobDocument {
   })
 }
 
-function queryDocument(job: Job): JobDocument['query'] {
+/** The same at the addresses of version 4, with what people know the job by, and its times. */
+export function fullJobDocument(job: Job, place?: QueuePlace): FullJobDocument {
+  const { startedAt } = job.items[0]!
+  const endedAt = startedAt && isFinal(job.status) ? job.updatedAt : undefined
+  return withoutAbsent({
+    ...jobDocument(job),
+    query: queryDocument(job, timedItemDocument),
+    name: job.name,
+    labels: job.labels,
+    timeout: job.form === 'string' ? job.items[0]!.timeoutMs : undefined,
+    started_at: startedAt?.toISOString(),
+    ended_at: endedAt?.toISOString(),
+    duration_ms: startedAt && endedAt && Math.max(0, endedAt.getTime() - startedAt.getTime()),
+    position: place && { ahead: place.ahead, is_host_busy: place.isHostBusy },
+  } as FullJobDocument)
+}
+
+function queryDocument(job: Job, itemOfArray = itemDocument): JobDocument['query'] {
   switch (job.form) {
     case 'string':
       return job.items[0]!.statement
     case 'array':
-      return job.items.map(itemDocument)
+      return job.items.map(itemOfArray)
     case 'object': {
       const { onsuccess, onerror } = job
       return withoutAbsent({ query: job.items.map(timedItemDocument), onsuccess, onerror })

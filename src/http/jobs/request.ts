@@ -1,24 +1,69 @@
 import type { FastifyRequest } from 'fastify'
-import { longestWaitSeconds, maxJobCharacters, maxJobItems } from '../../contract/limits.ts'
+import {
+  jobLabelRule,
+  longestWaitSeconds,
+  maxJobCharacters,
+  maxJobItems,
+  maxJobLabels,
+  maxJobNameLength,
+  maxLongJobCharacters,
+} from '../../contract/limits.ts'
 import { type AppError, errors } from '../../errors.ts'
-import type { Fallbacks, ItemDefinition, JobDefinition } from '../../jobs/job.ts'
-import { isObject, type Parameters } from '../middleware/parameters.ts'
+import type { Fallbacks, ItemDefinition, JobDefinition, JobTags } from '../../jobs/job.ts'
+import { isObject, isUuid, type Parameters } from '../middleware/parameters.ts'
 
-/** Reads the body of a new job. */
-export function readNewJob(body: unknown, maxCharacters: number = maxJobCharacters): JobDefinition {
+/** Reads the body of a new job at the classic address. */
+export const readNewJob = (body: unknown): JobDefinition =>
+  readDefinition(readBody(body, maxJobCharacters, bodyMembers))
+
+/** The same at the address of version 4, with what may stand beside the query there. */
+export function readLongJob(body: unknown): JobDefinition {
+  const members = readBody(body, maxLongJobCharacters, [...bodyMembers, ...optionMembers, ...shownMembers])
+  const definition = readDefinition(members)
+  const { timeoutMs } = readTimeout(members, 'timeout')
+  const items = definition.items.map((item) => (timeoutMs === undefined ? item : { timeoutMs, ...item }))
+  return { ...definition, items, ...readTags(members) }
+}
+
+function readBody(body: unknown, maxCharacters: number, known: readonly string[]): Parameters {
   // Counts the whole body as JSON, extras included, however it was sent.
   const characters = serialisedLength(body)
   if (characters > maxCharacters) throw errors.jobInvalid(tooLarge(characters, maxCharacters))
   if (!isObject(body)) throw missingQuery()
-  refuseUnknownMembers(body, bodyMembers, 'The body')
-  return readDefinition(body)
+  refuseUnknownMembers(body, known, 'The body')
+  return body
 }
 
-/** The same for an update, which may contain only the query: read-only members are refused. */
+/** Reads an update, which may contain only the query: other members of a job are refused. */
 export function readJobUpdate(body: unknown, maxCharacters: number = maxJobCharacters): JobDefinition {
-  const fixed = isObject(body) ? Object.keys(body).filter((name) => readOnlyMembers.includes(name)) : []
+  const others = [...readOnlyMembers, ...optionMembers, ...shownMembers]
+  const fixed = isObject(body) ? Object.keys(body).filter((name) => others.includes(name)) : []
   if (fixed.length > 0) throw errors.jobInvalid(`Only query can be changed, not ${fixed.join(', ')}`)
-  return readNewJob(body, maxCharacters)
+  return readDefinition(readBody(body, maxCharacters, bodyMembers))
+}
+
+function readTags(members: Parameters): JobTags {
+  const [name, labels] = [own(members, 'name'), own(members, 'labels')]
+  return {
+    ...(name !== undefined && { name: readName(name) }),
+    ...(labels !== undefined && { labels: readLabels(labels) }),
+  }
+}
+
+function readName(value: unknown): string {
+  const name = readText(value, 'name')
+  if (name.length <= maxJobNameLength && !/\p{Cc}/u.test(name)) return name
+  throw errors.jobInvalid(`name must have at most ${maxJobNameLength} characters, all printable`)
+}
+
+function readLabels(value: unknown): readonly string[] {
+  if (!Array.isArray(value) || value.length > maxJobLabels)
+    throw errors.jobInvalid(`labels must be an array of at most ${maxJobLabels} words`)
+  const wrong = value.findIndex(
+    (label) => typeof label !== 'string' || !/^[\p{L}\p{N}._/:=-]{1,63}$/u.test(label),
+  )
+  if (wrong >= 0) throw errors.jobInvalid(`labels[${wrong}] must be ${jobLabelRule}`)
+  return [...new Set(value as string[])]
 }
 
 const tooLarge = (characters: number, most: number) =>
@@ -42,6 +87,9 @@ const jobMembers = ['query', 'onsuccess', 'onerror']
 const itemMembers = [...jobMembers, 'timeout', ...readOnlyItemMembers]
 // Old clients send `api_key` and `client` in every body.
 const bodyMembers = [...jobMembers, 'api_key', 'client', ...readOnlyMembers]
+const optionMembers = ['name', 'labels', 'timeout']
+/** In a document of version 4. */
+const shownMembers = ['started_at', 'ended_at', 'duration_ms', 'position']
 
 function serialisedLength(body: unknown): number {
   try {
@@ -145,7 +193,7 @@ function isEmpty(fallbacks: Fallbacks): boolean {
 /** An invalid id is an unknown one. */
 export function readJobId({ params }: FastifyRequest): string {
   const { jobId } = params as { jobId: string }
-  if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(jobId)) throw errors.jobNotFound(jobId)
+  if (!isUuid(jobId)) throw errors.jobNotFound(jobId)
   return jobId.toLowerCase()
 }
 

@@ -1,10 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Account } from '../../auth/account.ts'
-import type { JobDocument } from '../../contract/documents.ts'
+import type { FullJobDocument, JobDocument, JobList } from '../../contract/documents.ts'
 import { maxJobCharacters, maxLongJobCharacters } from '../../contract/limits.ts'
 import { errors } from '../../errors.ts'
 import { cancelJob } from '../../jobs/cancel-job.ts'
+import type { Job, JobDefinition } from '../../jobs/job.ts'
 import { findJob } from '../../jobs/job-store.ts'
+import { listJobs, queuePlaceOf } from '../../jobs/list-store.ts'
 import { submitJob } from '../../jobs/submit-job.ts'
 import { updateJob } from '../../jobs/update-job.ts'
 import { locationOf } from '../middleware/address.ts'
@@ -12,13 +14,18 @@ import { jobsCaller } from '../middleware/authenticate.ts'
 import { clientGone } from '../middleware/client-gone.ts'
 import { readIdempotencyKey } from '../middleware/idempotency-key.ts'
 import type { Services } from '../services.ts'
-import { jobDocument } from './document.ts'
-import { readJobId, readJobUpdate, readNewJob, readWaitMs } from './request.ts'
+import { fullJobDocument, jobDocument } from './document.ts'
+import { placeText, readWantedJobs } from './list-request.ts'
+import { readJobId, readJobUpdate, readLongJob, readNewJob, readWaitMs } from './request.ts'
 import {
+  cancelFullJobSchema,
   cancelJobSchema,
   createJobSchema,
   createLongJobSchema,
+  listJobsSchema,
+  readFullJobSchema,
   readJobSchema,
+  updateFullJobSchema,
   updateJobSchema,
 } from './schemas.ts'
 
@@ -29,39 +36,70 @@ export async function jobsRoutes(app: FastifyInstance, services: Services): Prom
 
   const classic = { ...writing, bodyLimit: maxBodyBytes }
   const long = { config: { ...writing.config, isLongBody: true }, bodyLimit: maxLongBodyBytes }
-  const create = creating(services, maxJobCharacters)
-  const read = reading(services)
-  const update = updating(services, maxJobCharacters)
-  const cancel = cancelling(services)
+  const create = creating(services, readNewJob, jobDocument)
+  const read = reading(services, async (_account, job) => jobDocument(job))
+  const update = updating(services, maxJobCharacters, jobDocument)
+  const cancel = cancelling(services, jobDocument)
   app.post('/api/v2/sql/job', { ...classic, schema: createJobSchema }, create)
   app.get('/api/v2/sql/job/:jobId', { ...readingConfig, schema: readJobSchema }, read)
   app.put('/api/v2/sql/job/:jobId', { ...classic, schema: updateJobSchema }, update)
   app.delete('/api/v2/sql/job/:jobId', { ...writing, schema: cancelJobSchema }, cancel)
 
-  const createLong = creating(services, maxLongJobCharacters)
-  const updateLong = updating(services, maxLongJobCharacters)
-  app.post('/api/v4/jobs', { ...long, schema: createLongJobSchema }, createLong)
-  app.get('/api/v4/jobs/:jobId', { ...readingConfig, schema: readJobSchema }, read)
-  app.put('/api/v4/jobs/:jobId', { ...long, schema: updateJobSchema }, updateLong)
-  app.delete('/api/v4/jobs/:jobId', { ...writing, schema: cancelJobSchema }, cancel)
+  const place = placing(services)
+  app.get('/api/v4/jobs', { ...readingConfig, schema: listJobsSchema }, listing(services))
+  app.post(
+    '/api/v4/jobs',
+    { ...long, schema: createLongJobSchema },
+    creating(services, readLongJob, fullJobDocument),
+  )
+  app.get('/api/v4/jobs/:jobId', { ...readingConfig, schema: readFullJobSchema }, reading(services, place))
+  app.put(
+    '/api/v4/jobs/:jobId',
+    { ...long, schema: updateFullJobSchema },
+    updating(services, maxLongJobCharacters, fullJobDocument),
+  )
+  app.delete(
+    '/api/v4/jobs/:jobId',
+    { ...writing, schema: cancelFullJobSchema },
+    cancelling(services, fullJobDocument),
+  )
 }
+
+type Show = (job: Job) => JobDocument
 
 type Handler<Answer> = (request: FastifyRequest, reply: FastifyReply) => Promise<Answer>
 
-function creating(services: Services, maxCharacters: number): Handler<FastifyReply> {
+function listing(services: Services): Handler<JobList> {
+  const { control } = services.databases
+  return async (request) => {
+    const { account } = await jobsCaller(services, request)
+    const { filter, perPage, after } = readWantedJobs(request)
+    const { jobs, next } = await listJobs(control, account, filter, perPage, after)
+    return { jobs: jobs.map((job) => fullJobDocument(job)), next: next ? placeText(next) : null }
+  }
+}
+
+function creating(
+  services: Services,
+  readJob: (body: unknown) => JobDefinition,
+  show: Show,
+): Handler<FastifyReply> {
   return async (request, reply) => {
     const { account } = await jobsCaller(services, request)
-    const definition = readNewJob(request.body, maxCharacters)
+    const definition = readJob(request.body)
     const { job, isReplay } = await submitJob(services, account, definition, readIdempotencyKey(request))
     if (isReplay) reply.header('Idempotency-Replayed', 'true')
     return reply
       .code(201)
       .header('Location', `${locationOf(request, services.config)}/${job.id}`)
-      .send(jobDocument(job))
+      .send(show(job))
   }
 }
 
-function reading(services: Services): Handler<JobDocument> {
+function reading(
+  services: Services,
+  show: (account: Account, job: Job) => Promise<JobDocument>,
+): Handler<JobDocument> {
   const { databases, jobWaiter } = services
   return async (request, reply) => {
     const { account, confirm } = await jobsCaller(services, request)
@@ -72,25 +110,31 @@ function reading(services: Services): Handler<JobDocument> {
       : findJob(databases.control, account, id))
     if (waitMs > 0) await confirm()
     if (!job || job.isImport) throw errors.jobNotFound(id)
-    return jobDocument(job)
+    return show(account, job)
   }
 }
 
-function updating(services: Services, maxCharacters: number): Handler<JobDocument> {
+/** With the place in the queue, while the job is in it. */
+function placing({ databases, config }: Services) {
+  return async (account: Account, job: Job): Promise<FullJobDocument> => {
+    if (job.status !== 'pending') return fullJobDocument(job)
+    return fullJobDocument(job, await queuePlaceOf(databases.control, config, account, job.id))
+  }
+}
+
+function updating(services: Services, maxCharacters: number, show: Show): Handler<JobDocument> {
   return async (request) => {
     const { account } = await jobsCaller(services, request)
     const definition = readJobUpdate(request.body, maxCharacters)
     const id = await idOfJob(services, request, account)
-    return jobDocument(await updateJob(services.databases, account, id, definition))
+    return show(await updateJob(services.databases, account, id, definition))
   }
 }
 
-function cancelling(services: Services): Handler<JobDocument> {
+function cancelling(services: Services, show: Show): Handler<JobDocument> {
   return async (request) => {
     const { account } = await jobsCaller(services, request)
-    return jobDocument(
-      await cancelJob(services.databases, account, await idOfJob(services, request, account)),
-    )
+    return show(await cancelJob(services.databases, account, await idOfJob(services, request, account)))
   }
 }
 

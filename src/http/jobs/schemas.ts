@@ -1,5 +1,14 @@
 import { jobStatuses, stepStatuses } from '../../contract/job-status.ts'
-import { maxJobCharacters, maxJobItems, maxLongJobCharacters } from '../../contract/limits.ts'
+import {
+  defaultPerPage,
+  jobLabelRule,
+  maxJobCharacters,
+  maxJobItems,
+  maxJobLabels,
+  maxJobNameLength,
+  maxJobsPerPage,
+  maxLongJobCharacters,
+} from '../../contract/limits.ts'
 import { idempotencyHeaders, waitQuery } from '../middleware/schemas.ts'
 
 const sql = { type: 'string', minLength: 1 } as const
@@ -107,6 +116,38 @@ const job = {
   ],
 } as const
 
+/** At the addresses of version 4. */
+const tagsOfJob = {
+  name: { type: 'string', maxLength: maxJobNameLength },
+  labels: { type: 'array', maxItems: maxJobLabels, items: { type: 'string', description: jobLabelRule } },
+  timeout: {
+    type: 'integer',
+    minimum: 1,
+    description: 'Limit for each statement without one, in milliseconds',
+  },
+} as const
+
+const fullJob = {
+  ...job,
+  title: 'FullJob',
+  properties: {
+    ...job.properties,
+    ...tagsOfJob,
+    started_at: time,
+    ended_at: time,
+    duration_ms: { type: 'integer' },
+    position: {
+      type: 'object',
+      description: 'While the job is pending',
+      required: ['ahead', 'is_host_busy'],
+      properties: {
+        ahead: { type: 'integer', description: 'Unfinished jobs of the user that were queued before' },
+        is_host_busy: { type: 'boolean', description: 'It is its turn, but every slot of the host is taken' },
+      },
+    },
+  },
+} as const
+
 const texts = { type: 'array', items: { type: 'string' } } as const
 
 const tags = ['jobs']
@@ -124,7 +165,7 @@ export const createJobSchema = {
   tags,
   consumes,
   summary: 'Queue a job',
-  description: `Queues one statement or a chain of up to ${maxJobCharacters} characters as JSON. There is no list of jobs: keep the job_id.`,
+  description: `Queues one statement or a chain of up to ${maxJobCharacters} characters as JSON. The list of jobs is at /api/v4/jobs.`,
   params: accountParams,
   headers: idempotencyHeaders(
     'The same request with the same key answers the same job, for as long as the job is kept: CARTAGE_JOB_RETENTION_DAYS (30) after its end',
@@ -146,7 +187,43 @@ export const createJobSchema = {
 export const createLongJobSchema = {
   ...createJobSchema,
   summary: 'Queue a job, also a long one',
-  description: `The same as at the classic address, up to ${maxLongJobCharacters} characters as JSON. A job can be read, changed and cancelled at either address.`,
+  description: `The same as at the classic address, up to ${maxLongJobCharacters} characters as JSON, with a name and labels beside the query. A job can be read, changed and cancelled at either address.`,
+  body: { ...body, properties: { ...body.properties, ...tagsOfJob } },
+  response: {
+    ...createJobSchema.response,
+    201: { ...createJobSchema.response[201], ...fullJob, description: 'The job, pending' },
+  },
+}
+
+export const listJobsSchema = {
+  tags,
+  summary: 'List jobs',
+  description: `All jobs of the account that are kept, newest first. A page has fewer than per_page jobs if they are long: go on while there is a next.`,
+  params: accountParams,
+  querystring: {
+    type: 'object',
+    properties: {
+      status,
+      label: { type: 'string' },
+      since: { ...time, description: 'Created then or later' },
+      until: { ...time, description: 'Created before' },
+      text: { type: 'string', description: 'Part of the SQL, in any case' },
+      per_page: { type: 'integer', minimum: 1, maximum: maxJobsPerPage, default: defaultPerPage },
+      after: { type: 'string', description: 'The next of the page before' },
+    },
+  },
+  response: {
+    200: {
+      title: 'JobList',
+      type: 'object',
+      required: ['jobs', 'next'],
+      properties: {
+        jobs: { type: 'array', items: fullJob },
+        next: { type: ['string', 'null'], description: 'The value of after for the next page' },
+      },
+      description: 'One page',
+    },
+  },
 }
 
 export const readJobSchema = {
@@ -186,4 +263,19 @@ export const cancelJobSchema = {
       ],
     },
   },
+}
+
+export const readFullJobSchema = {
+  ...readJobSchema,
+  response: { 200: { ...fullJob, description: 'The job' } },
+}
+
+export const updateFullJobSchema = {
+  ...updateJobSchema,
+  response: { 200: { ...fullJob, description: 'The job, pending' } },
+}
+
+export const cancelFullJobSchema = {
+  ...cancelJobSchema,
+  response: { ...cancelJobSchema.response, 200: { ...fullJob, description: 'The job, cancelled' } },
 }

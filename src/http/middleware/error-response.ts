@@ -127,10 +127,14 @@ const statusByKind: Record<ErrorKind, number> = {
   'not-allowed': 405,
   slow: 408,
   conflict: 409,
+  precondition: 412,
   'too-large': 413,
   unsupported: 415,
   unprocessable: 422,
+  locked: 423,
   limited: 429,
+  // Of the protocol tus.
+  checksum: 460,
   unavailable: 503,
   broken: 500,
 }

@@ -10,6 +10,10 @@ declare module 'fastify' {
     /** The OpenAPI document, made on first use. */
     apiDescription: () => Promise<object>
   }
+  interface FastifyContextConfig {
+    /** A HEAD that is not only the GET without its body. */
+    isHeadDescribed?: boolean
+  }
 }
 
 /**
@@ -30,8 +34,8 @@ export function describeApi(app: FastifyInstance, publicUrl: string): void {
   })
 }
 
-function isDescribed({ schema, url, method }: RouteOptions): boolean {
-  const isQuiet = ['HEAD', 'OPTIONS'].includes([method].flat()[0]!)
+function isDescribed({ schema, url, method, config }: RouteOptions): boolean {
+  const isQuiet = ['HEAD', 'OPTIONS'].includes([method].flat()[0]!) && !config?.isHeadDescribed
   return Boolean(schema?.tags) && !schema?.hide && !url.startsWith('/u/') && !isQuiet
 }
 
@@ -45,6 +49,7 @@ async function describe(routes: readonly RouteOptions[], publicUrl: string): Pro
   app.setValidatorCompiler(() => () => true)
   app.setSerializerCompiler(() => JSON.stringify)
   await app.register(swagger, {
+    exposeHeadRoutes: true,
     openapi: {
       openapi: '3.1.0',
       info: {

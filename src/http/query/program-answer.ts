@@ -15,6 +15,8 @@ export type ProgramClient = Readonly<{
   gone: AbortLike
   /** Opens the answer. Called with the first bytes: until then an error can still be answered. */
   open: () => Writable
+  /** Told before `open` what the file leaves out. */
+  warn: (sentence: string) => void
   wait: ClientWait
 }>
 
@@ -56,7 +58,7 @@ async function writeThrough(
   queries: Queries,
   principal: Principal,
   query: ProgramQuery,
-  { gone, open, wait }: ProgramClient,
+  { gone, open, warn, wait }: ProgramClient,
 ): Promise<void> {
   const sent = pipeline(program.stdout, lateAnswer(program, query.format, open))
   sent.catch(() => undefined)
@@ -64,7 +66,7 @@ async function writeThrough(
     query.format === 'parquet' ? { sink: program.stdin, isTooLong: () => false } : limited(program)
   const refusal = errors.conversionFailed(query.format, tooLong)
   try {
-    const answer = await answerQuery(queries, principal, query, { gone, open: () => ({ sink, wait }) })
+    const answer = await answerQuery(queries, principal, query, { gone, warn, open: () => ({ sink, wait }) })
     if (answer !== null) program.stdin.end(answer, 'latin1')
   } catch (error) {
     if (isTooLong()) throw refusal

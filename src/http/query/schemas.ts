@@ -85,7 +85,7 @@ const responses = {
       'X-Total-Rows': { type: 'integer', description: 'Rows on all pages, if the request has total' },
       Warnings: {
         type: 'string',
-        description: 'What a file does not hold as the query had it: a JSON array of sentences',
+        description: 'What the answer does not hold as the query had it: a JSON array of sentences',
       },
     },
     content: {

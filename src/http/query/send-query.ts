@@ -35,7 +35,12 @@ export async function sendQuery(
     target = openLongAnswer(reply, query, idleMs)
     return target
   }
-  const client = { gone: clientGone(reply), open }
+  const warnings: string[] = []
+  const warn = (sentence: string) => {
+    warnings.push(sentence)
+    reply.header('warnings', warningsHeader(warnings))
+  }
+  const client = { gone: clientGone(reply), open, warn }
   try {
     const { total: kind } = query
     const total =
@@ -49,9 +54,12 @@ export async function sendQuery(
     if (isProgramQuery(query)) {
       const wait = clientWait(reply.raw, idleMs)
       const warning = programWarnings[query.format]
-      if (warning !== undefined) reply.header('warnings', warningsHeader([warning]))
-      const openFile = () => openAnswer(reply, query)
-      await programs.send(services.queries, principal, query, { gone: client.gone, open: openFile, wait })
+      if (warning !== undefined) warn(warning)
+      await programs.send(services.queries, principal, query, {
+        ...client,
+        open: () => openAnswer(reply, query),
+        wait,
+      })
       return reply
     }
     const answer = await answerQuery(services.queries, principal, query, client, total)

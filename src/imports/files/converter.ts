@@ -10,7 +10,7 @@ export type ConversionWishes = Readonly<{
   isTransformed: boolean
   /** How its text is encoded, if the file does not say so. */
   encoding?: 'CP1252' | 'RAW' | undefined
-  /** Features may be of other kinds than their layer says. Then curves stay curves. */
+  /** Features may be of other kinds than their layer says. Then GDAL leaves curves as they are. */
   isMixed: boolean
 }>
 

@@ -7,7 +7,7 @@ import { DatabaseFault } from './database-fault.ts'
 import type { Loading, Stage } from './loading.ts'
 import { mergeTable } from './merge-table.ts'
 import { inSavepoint, queryInCatalog } from './run-statement.ts'
-import { coordinateOf, stageName, targetColumns } from './stage-table.ts'
+import { coordinateOf, stageName, straighten, targetColumns } from './stage-table.ts'
 
 /** Makes the loaded tables what they are for others, and tells what was made. */
 export async function finishTables(loading: Loading): Promise<ImportResult> {
@@ -102,18 +102,12 @@ const isTextual = (type: string) => /^(text|json|character)/.test(type)
 async function settleFoundGeometry(loading: Loading, stage: Stage): Promise<void> {
   const isPossible = stage.columns.some(({ name, type }) => isFoundIn.includes(name) && isTextual(type))
   if (stage.geometry || !isPossible) return
-  const table = stageName(loading, stage)
-  const [seen] = await queryInCatalog<{ has_arcs: boolean; is_far: boolean }>(
+  const [seen] = await queryInCatalog<{ is_far: boolean }>(
     loading.session,
-    `select bool_or(postgis.ST_HasArc(the_geom)) as has_arcs, bool_or(${isFar}) as is_far
-     from ${table} where the_geom is not null`,
+    `select bool_or(${isFar}) as is_far from ${stageName(loading, stage)} where the_geom is not null`,
   )
   if (seen?.is_far) throw noReferenceSystem()
-  if (seen?.has_arcs)
-    await queryInCatalog(
-      loading.session,
-      `update ${table} set the_geom = postgis.ST_CurveToLine(the_geom) where postgis.ST_HasArc(the_geom)`,
-    )
+  await straighten(loading, stage)
 }
 
 /** That of the value, or the one that its layer has. */

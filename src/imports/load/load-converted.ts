@@ -12,10 +12,11 @@ import type { CheckedGeojson } from '../geojson/check-geojson.ts'
 import { ImportFailure } from '../import-failure.ts'
 import type { ImportOptions } from '../import-record.ts'
 import { DatabaseFault } from './database-fault.ts'
+import { DigitWatch } from './digit-watch.ts'
 import { checkLimits, type Loading, placeOf, type Stage, storedRows } from './loading.ts'
 import { copyWithoutBad } from './rejects.ts'
 import { copyInto, inSavepoint } from './run-statement.ts'
-import { copyStatement, createStage } from './stage-table.ts'
+import { copyStatement, createStage, straighten } from './stage-table.ts'
 
 /**
  * Loads a file that GDAL reads, or a program of ours. It is read again where its first reading cannot be stored: without a reference system, in
@@ -64,6 +65,9 @@ export async function loadConverted(
   if (rejected) loading.rejects?.add(rejected, placeOf(input))
   const loaded = stages.slice(before)
   checkCount(input, loaded, rejected?.count ?? 0, checked)
+  // A shapefile has no curves.
+  const curved = wishes.isMixed && input.kind !== 'shp' ? loaded.filter(({ geometry }) => geometry) : []
+  for (const stage of curved) await straighten(loading, stage)
   for (const { rows, wanted } of loaded) if (rows === 0) warnings.add('empty', wanted)
   if (/Non closed ring/.test(words)) warnings.add('closed_rings', ...loaded.map(({ wanted }) => wanted))
   if (isColumnKind(input.kind)) warnings.add('rounded_times', ...roundedColumns(words, loaded))
@@ -196,8 +200,8 @@ function checkLayers(input: InputFile, { sheet, layers }: ImportOptions, found: 
   throw new ImportFailure(2001, `${placeOf(input)}There is no layer${named} in the file`)
 }
 
-/** `names`: of the columns of the dump, in the table. */
-type LoadedLayer = { stage: Stage; names: ReadonlyMap<string, string> }
+/** `names`: of the columns of the dump, in the table. `floats`: columns of the dump that GDAL may cut. */
+type LoadedLayer = { stage: Stage; names: ReadonlyMap<string, string>; floats: ReadonlySet<string> }
 
 async function openLayer(
   loading: Loading,
@@ -234,7 +238,14 @@ async function openLayer(
   })
   const stem = tableNameOf(loading.options.tableName ?? stemOf(name))
   const wanted = fileKinds[kind].named === 'always-layer' ? tableNameOf(`${stem}_${layer.name}`) : stem
-  return { stage: await createStage(loading, wanted, columns, geometry), names }
+  // The numbers of a shapefile are text of a fixed width.
+  const isCut = !isExact && kind !== 'shp'
+  const floats = attributes.filter(({ name: source }) => isCut && types.get(source) === 'double precision')
+  return {
+    stage: await createStage(loading, wanted, columns, geometry),
+    names,
+    floats: new Set(floats.map((column) => column.name)),
+  }
 }
 
 /** Types of PGDUMP, in ours. */
@@ -254,12 +265,13 @@ const exactTypeOf = (type: string) => (type === 'geometry' ? 'postgis.geometry' 
 async function storeRows(
   loading: Loading,
   { bytes }: InputFile,
-  { stage, names }: LoadedLayer,
+  { stage, names, floats }: LoadedLayer,
   columns: readonly string[],
   { events, rejected }: Reading,
   doneBefore: number,
 ): Promise<void> {
-  const { session, meter, spend } = loading
+  const { session, meter, spend, warnings } = loading
+  const digits = new DigitWatch(columns.map((column) => floats.has(column)))
   let read = 0
   const before = storedRows(loading)
   let rows = 0
@@ -269,6 +281,7 @@ async function storeRows(
       if (done || event.kind === 'copied') return
       if (event.kind !== 'rows') throw new PgDumpError('unexpected statement between rows')
       spend(event.bytes.length)
+      digits.push(event.bytes)
       read += event.bytes.length
       rows += event.rows
       // How much of the file GDAL has read is not known: never more than almost all.
@@ -284,9 +297,11 @@ async function storeRows(
     columns.map((column) => names.get(column)!),
     '',
   )
+  rejected?.beginSection(stage.wanted, { columns: columns.map((column) => names.get(column)!) })
   stage.rows += rejected
     ? await copyWithoutBad(session, statement, dumpDialect, chunks(), rejected)
     : await copyInto(session, statement, chunks())
+  warnings.add('rounded_numbers', ...digits.cut.map((place) => names.get(columns[place]!)!))
 }
 
 /** Of the rows in a dump. */

@@ -7,6 +7,7 @@ import { headerOf, type ImportFile, ImportFileError, openImport } from '../../fi
 import { findPoints, type ImportPlan, importStatements, type Points } from '../../file-import/import-plan.ts'
 import { type PlannedColumn, planImport } from '../../file-import/plan-import.ts'
 import { type FileReading, readTypes } from '../../file-import/read-types.ts'
+import { rejectsFile } from '../../file-import/rejects-file.ts'
 import { isRewritten, rewriteRows } from '../../file-import/rewrite-rows.ts'
 import type { CopyDialect } from '../../sql/copy-load.ts'
 import { columnNamesOf, stemOf, tableNameOf } from '../files/names.ts'
@@ -134,7 +135,14 @@ async function storeCsv(
   const rows = rowsOf(loading, input, file, plan, inference.rows + inference.badRows)
   const statement = copyText(loading, stage, plan)
   stage.rows = loading.rejects
-    ? await storeGood(loading, loading.rejects, input, { statement, rows, plan, reading })
+    ? await storeGood(loading, loading.rejects, input, {
+        statement,
+        rows,
+        plan,
+        reading,
+        file,
+        table: wanted,
+      })
     : await copyInto(session, statement, rows)
   if (stage.rows === 0) warnings.add('empty', wanted)
 }
@@ -144,6 +152,8 @@ type GoodRows = Readonly<{
   rows: AsyncIterable<Uint8Array>
   plan: ImportPlan
   reading: FileReading
+  file: ImportFile
+  table: string
 }>
 
 /** Leaves out what PostgreSQL refuses. */
@@ -151,7 +161,7 @@ async function storeGood(
   { session }: Loading,
   rejects: Rejects,
   input: InputFile,
-  { statement, rows, plan, reading }: GoodRows,
+  { statement, rows, plan, reading, file, table }: GoodRows,
 ): Promise<number> {
   const { isCopyText, quote, hasHeader, encoding } = plan.dialect
   const dialect: CopyDialect = {
@@ -163,6 +173,7 @@ async function storeGood(
     encoding: encoding === 'UTF8' ? undefined : encoding,
   }
   const rejected = rejects.begin(dialect.encoding)
+  rejected.beginSection(table, { header: hasHeader ? rejectsFile(file, []).trimEnd() : '' })
   try {
     const stored = await copyWithoutBad(session, statement, dialect, rows, rejected)
     if (stored + rejected.count < reading.inference.rows)

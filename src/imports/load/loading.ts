@@ -112,6 +112,7 @@ type ListName =
   | 'missing_columns'
   | 'closed_rings'
   | 'rounded_times'
+  | 'rounded_numbers'
 const mostListed = 1_000
 
 /** Where something is, for a sentence. */

@@ -1,8 +1,8 @@
-import type { RejectedRow } from '../../contract/documents.ts'
+import type { RejectedRow, RejectedSection } from '../../contract/documents.ts'
 import type { Attempt } from '../../copy/copy-run.ts'
 import { type PartCopies, PartLoader } from '../../copy/load/load-in-parts.ts'
 import { PartReader } from '../../copy/load/part-reader.ts'
-import { RejectedRows } from '../../copy/load/rejected-rows.ts'
+import { mostTextBytes, RejectedRows, tooMuchText } from '../../copy/load/rejected-rows.ts'
 import { AppError } from '../../errors.ts'
 import type { Session } from '../../postgres/session.ts'
 import { sqlError } from '../../postgres/wire/wire-error.ts'
@@ -14,24 +14,34 @@ import { DatabaseFault, failureOf } from './database-fault.ts'
 /** The rows that are left out of an import, of all its files together. */
 export class Rejects {
   readonly maxBadRows: number
+  /** Every row is listed, with its whole text. */
+  readonly keepsAll: boolean
   count = 0
   readonly rows: RejectedRow[] = []
+  readonly sections: RejectedSection[] = []
+  #textLength = 0
 
-  constructor(maxBadRows: number) {
+  constructor(maxBadRows: number, keepsAll: boolean) {
     this.maxBadRows = maxBadRows
+    this.keepsAll = keepsAll
   }
 
   /** For one reading of a file, which counts once it is stored. */
   begin(encoding?: string): RejectedRows {
-    return new RejectedRows({ maxBadRows: this.maxBadRows - this.count, keepsAll: false }, encoding)
+    return new RejectedRows({ maxBadRows: this.maxBadRows - this.count, keepsAll: this.keepsAll }, encoding)
   }
 
   /** `place`: the file in an archive. */
   add(rejected: RejectedRows, place: string): void {
     this.count += rejected.count
-    const room = mostListed - this.rows.length
-    const listed = rejected.list.slice(0, room).map((row) => ({ ...row, error: `${place}${row.error}` }))
-    this.rows.push(...listed)
+    const room = this.keepsAll ? Number.POSITIVE_INFINITY : mostListed - this.rows.length
+    for (const row of rejected.list.slice(0, room)) {
+      this.#textLength += row.text.length
+      this.rows.push({ ...row, error: `${place}${row.error}` })
+    }
+    if (!this.keepsAll) return
+    this.sections.push(...rejected.sections.filter(({ rows }) => rows > 0))
+    if (this.#textLength > mostTextBytes) throw new ImportFailure(2003, tooMuchText)
   }
 }
 

@@ -54,7 +54,8 @@ export async function runLoad(
 }
 
 /** For the document; undefined if every row was stored. */
-export const rejectedOf = ({ count, rows }: Rejects) => (count > 0 ? { count, rows } : undefined)
+export const rejectedOf = ({ count, rows, keepsAll, sections }: Rejects) =>
+  count > 0 ? { count, rows, ...(keepsAll && { sections }) } : undefined
 
 /** A value that a column of the table to be changed refuses. */
 function misfit({ options }: Loading, error: unknown): ImportFailure | undefined {

@@ -75,6 +75,16 @@ export async function targetColumns(
 /** The number in a column, which may be text in a table that is there. */
 export const coordinateOf = (column: string) => `nullif(${quoteIdentifier(column)}::double precision, 'NaN')`
 
+/** Curves become lines; a geometry as it stands in the file becomes flat later. */
+export async function straighten(loading: Loading, stage: Stage): Promise<void> {
+  if (stage.geometry?.isRaw) return
+  await queryInCatalog(
+    loading.session,
+    `update ${stageName(loading, stage)} set the_geom = postgis.ST_CurveToLine(the_geom)
+     where postgis.ST_HasArc(the_geom) or postgis.GeometryType(the_geom) similar to '%(CURVE|SURFACE|CIRCULAR)%'`,
+  )
+}
+
 export const stageName = ({ account }: Loading, { name }: Stage) => quoteQualified(account.schema, name)
 
 export function copyStatement(

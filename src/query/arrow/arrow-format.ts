@@ -88,6 +88,7 @@ export class ArrowFormat implements RowFormat {
     this.#rows += values.count
     this.#allRows += values.count
     const bytes = this.#columns.reduce((sum, { builder }) => sum + builder.bytes, 0)
+    const { rows: mostRows, bytes: mostBytes } = batchLimits(this.#options.format)
     if (this.#rows + maxWaiting > mostRows || bytes >= mostBytes) this.#flush(out)
   }
 
@@ -180,8 +181,9 @@ const sameColumns = (one: readonly Column[], other: readonly Column[]) =>
     return column.name === name && column.typeOid === typeOid && column.modifier === modifier
   })
 
-const mostRows = 64 * 1024
-const mostBytes = 7 * 1024 * 1024
+/** The writer of Parquet makes its row groups of many batches: small ones keep it busy, and take less memory here. */
+const batchLimits = (format: string) =>
+  format === 'parquet' ? { rows: 16 * 1024, bytes: 2 * 1024 ** 2 } : { rows: 64 * 1024, bytes: 7 * 1024 ** 2 }
 
 const twoResults = (format: string) =>
   `The format ${format} has one list of columns: all statements with rows must have the same`

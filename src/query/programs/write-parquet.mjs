@@ -2,46 +2,44 @@
 // value does not fit. Plain JavaScript, so that it runs from src/ as from dist/.
 import { once } from 'node:events'
 import { writeSync } from 'node:fs'
-import { Table as ArrowTable, RecordBatchReader, tableToIPC } from 'apache-arrow'
 import {
   Compression,
+  EnabledStatistics,
   Table,
   transformParquetStream,
   WriterPropertiesBuilder,
   writeParquet,
 } from 'parquet-wasm'
+import { readArrowParts } from './arrow-parts.mjs'
 import { geoColumns, geoMetadata, noteGeometries, UnfitGeometry } from './geo-metadata.mjs'
 import { crsOf } from './reference-systems.mjs'
 
 async function main() {
-  const reader = await RecordBatchReader.from(process.stdin)
-  await reader.open()
-  const columns = geoColumns(reader.schema)
+  const { schema, schemaBytes, parts } = await readArrowParts(process.stdin)
+  const columns = geoColumns(schema)
   for (const column of columns) column.crs = await crsOf(column.srid)
   const place = columns.length === 0 ? undefined : placeholderOf(columns)
-  const batches = reader[Symbol.asyncIterator]()
-  const first = await batches.next()
-  const properties = propertiesOf(place, first.value?.numRows ?? 0)
+  const first = await parts.next()
+  const properties = propertiesOf(columns, place, first.value?.rows ?? 0)
   // A stream without rows may have an empty batch.
-  const end = !first.value?.numRows
-    ? [writeParquet(wasmTable(new ArrowTable(reader.schema, [])), properties)]
-    : await writeBatches(columns, first, batches, properties)
+  const end = !first.value?.rows
+    ? [writeParquet(Table.fromIPCStream(schemaBytes), properties)]
+    : await writeBatches(columns, first, parts, properties)
   process.stdout.end(place === undefined ? Buffer.concat(end) : filled(Buffer.concat(end), place, columns))
 }
 
 /** Writes row groups as they are full, and returns what follows the last batch: the metadata are there. */
-async function writeBatches(columns, first, batches, properties) {
+async function writeBatches(columns, first, parts, properties) {
   let isRead = false
   const pull = async (controller) => {
-    const { done, value } = first.isTaken ? await batches.next() : take(first)
+    const { done, value } = first.isTaken ? await parts.next() : take(first)
     if (done) {
       isRead = true
       controller.close()
       return
     }
-    noteGeometries(columns, value)
-    for (const batch of wasmTable(new ArrowTable(value.schema, [value])).recordBatches())
-      controller.enqueue(batch)
+    if (columns.length > 0) noteGeometries(columns, value.batch())
+    for (const batch of Table.fromIPCStream(value.bytes).recordBatches()) controller.enqueue(batch)
   }
   // The library does not tell of a source that fails.
   const source = new ReadableStream(
@@ -62,19 +60,19 @@ function take(first) {
 }
 
 /** Row groups have 64 Ki rows, or fewer if rows are long: the writer holds one in memory. */
-function propertiesOf(place, firstRows) {
-  const isCut = firstRows > 0 && firstRows < maxRows
-  const rows = isCut ? Math.min(maxRows, firstRows * batchesInGroup) : maxRows
-  const builder = new WriterPropertiesBuilder()
+function propertiesOf(columns, place, firstRows) {
+  const rows = firstRows > 0 ? Math.min(maxRows, firstRows * batchesInGroup) : maxRows
+  let builder = new WriterPropertiesBuilder()
     .setCompression(Compression.SNAPPY)
     // A dictionary for each column takes twice the time of all else, and most columns have too many values for one.
     .setDictionaryEnabled(false)
+    .setStatisticsEnabled(EnabledStatistics.Chunk)
     .setMaxRowGroupSize(rows)
     .setCreatedBy('Cartage')
+  // The lowest and highest of the bytes of geometries tell nothing.
+  for (const { name } of columns) builder = builder.setColumnStatisticsEnabled(name, EnabledStatistics.None)
   return (place === undefined ? builder : builder.setKeyValueMetadata(new Map([['geo', place]]))).build()
 }
-
-const wasmTable = (table) => Table.fromIPCStream(tableToIPC(table, 'stream'))
 
 /** As long as the metadata can become. */
 function placeholderOf(columns) {
@@ -110,7 +108,8 @@ const longestOf = {
 
 const placeMark = 'cartage-geo-metadata'
 const maxRows = 64 * 1024
-const batchesInGroup = 8
+/** A batch has up to 16 Ki rows or 2 MB. */
+const batchesInGroup = 32
 
 function fail(error) {
   const isUnfit = error instanceof UnfitGeometry

@@ -55,9 +55,12 @@ function onlyShown(columns: readonly Column[], skipped: ReadonlySet<string>): re
   return isShown.includes(false) ? columns.filter((_, place) => isShown[place]) : columns
 }
 
-/** How many have the same name as a later one. */
-export function countHidden(columns: readonly Column[]): number {
-  return columns.length - allShown(columns).length
+/** What an object leaves out of columns with the same names; undefined: nothing. */
+export function hiddenColumns(columns: readonly Column[]): string | undefined {
+  const hidden = columns.length - allShown(columns).length
+  return hidden === 0
+    ? undefined
+    : `${hidden} of ${columns.length} columns not shown: later ones have the same names`
 }
 
 export function areShown(columns: readonly Column[], skipped: ReadonlySet<string>): readonly boolean[] {

@@ -1,5 +1,5 @@
 import { type ByteWriter, chunkBytes, sources } from './byte-writer.ts'
-import { areShown, type Column } from './columns.ts'
+import type { Column } from './columns.ts'
 import { writeAscii, writeBoolean, writeBytes, writeHex } from './json-values.ts'
 import { kindOf, type ValueKind, valueKind } from './pg-types.ts'
 import type { FormatOptions, RowFormat } from './row-format.ts'
@@ -24,7 +24,8 @@ export class CsvFormat implements RowFormat {
   begin(): void {}
 
   columns(out: ByteWriter, columns: readonly Column[]): void {
-    this.#isShown = areShown(columns, this.#options.skippedFields)
+    // Unlike an object, a line can have two values of one name.
+    this.#isShown = columns.map(({ name }) => !this.#options.skippedFields.has(name))
     this.#isBoolean = columns.map(({ typeOid }) => kindOf(typeOid) === valueKind.boolean)
     this.#isBare = columns.map(({ typeOid }) => bareKinds.has(kindOf(typeOid)))
     this.#isBinary = columns.map(({ isBinary }) => isBinary)

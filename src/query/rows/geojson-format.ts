@@ -1,5 +1,5 @@
 import type { ByteWriter } from './byte-writer.ts'
-import type { Column } from './columns.ts'
+import { type Column, hiddenColumns } from './columns.ts'
 import { type ObjectPlan, planObjects, writeLongObject, writeObject } from './json-objects.ts'
 import type { FormatOptions, RowFormat } from './row-format.ts'
 
@@ -11,6 +11,7 @@ export class GeojsonFormat implements RowFormat {
   readonly hasFields = false
   readonly #skipped: ReadonlySet<string>
   #plan: ObjectPlan | null = null
+  #warn: (sentence: string) => void = () => undefined
   #rows = 0
 
   constructor(options: FormatOptions) {
@@ -20,11 +21,14 @@ export class GeojsonFormat implements RowFormat {
       .add('the_geom_webmercator')
   }
 
-  begin(out: ByteWriter): void {
+  begin(out: ByteWriter, _refuse: unknown, warn: (sentence: string) => void): void {
+    this.#warn = warn
     out.ascii('{"type":"FeatureCollection","features":[')
   }
 
   columns(_out: ByteWriter, columns: readonly Column[]): void {
+    const hidden = hiddenColumns(columns.filter(({ name }) => !this.#skipped.has(name)))
+    if (hidden !== undefined) this.#warn(hidden)
     this.#plan = planObjects(columns, this.#skipped)
   }
 

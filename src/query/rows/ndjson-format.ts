@@ -1,5 +1,5 @@
 import type { ByteWriter } from './byte-writer.ts'
-import type { Column } from './columns.ts'
+import { type Column, hiddenColumns } from './columns.ts'
 import { type ObjectPlan, planObjects, writeLongObject, writeObject } from './json-objects.ts'
 import type { FormatOptions, RowFormat } from './row-format.ts'
 
@@ -8,15 +8,21 @@ export class NdjsonFormat implements RowFormat {
   readonly hasFields = false
   readonly #options: FormatOptions
   #plan: ObjectPlan | null = null
+  #warn: (sentence: string) => void = () => undefined
 
   constructor(options: FormatOptions) {
     this.#options = options
   }
 
-  begin(): void {}
+  begin(_out: ByteWriter, _refuse: unknown, warn: (sentence: string) => void): void {
+    this.#warn = warn
+  }
 
   columns(_out: ByteWriter, columns: readonly Column[]): void {
-    this.#plan = planObjects(columns, this.#options.skippedFields)
+    const { skippedFields } = this.#options
+    const hidden = hiddenColumns(columns.filter(({ name }) => !skippedFields.has(name)))
+    if (hidden !== undefined) this.#warn(hidden)
+    this.#plan = planObjects(columns, skippedFields)
   }
 
   row(out: ByteWriter, row: Buffer, start: number, end: number): void {

@@ -25,8 +25,11 @@ export type Field = Readonly<{ name: string; type: string; pgtype?: string | und
 export type RowFormat = {
   /** True if the answer shows the summary's fields, which then must be looked up. */
   readonly hasFields: boolean
-  /** `refuse` ends the statement: a row cannot be written in this format. */
-  begin(out: ByteWriter, refuse: (reason: AppError) => void): void
+  /**
+   * `refuse` ends the statement: a row cannot be written in this format. `warn` tells what the answer leaves out, where the
+   * answer itself has no place for it.
+   */
+  begin(out: ByteWriter, refuse: (reason: AppError) => void, warn: (sentence: string) => void): void
   columns(out: ByteWriter, columns: readonly Column[]): void
   row(out: ByteWriter, row: Buffer, start: number, end: number): void
   /** The same for a row of any length: yields often, so that other work gets its turn. */

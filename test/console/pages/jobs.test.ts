@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { createClient } from '../../../src/client/client.ts'
@@ -35,9 +34,6 @@ test('a chain with fallbacks is created, followed to its end, and listed after a
     if (each === page) await goTo('/jobs')
     await each.getByRole('row', { name: /create table big.*done/ }).waitFor()
   }
-  await page.setViewportSize({ width: 360, height: 740 })
-  const remove = await page.getByRole('button', { name: 'Remove create table big' }).boundingBox()
-  assert.ok(remove && remove.x + remove.width <= 348, 'the last column of the list is visible on a phone')
 })
 
 test('a job is cancelled, edited while it waits, and run again', async (t) => {
@@ -103,39 +99,35 @@ test('a job whose answer is lost is sent again and is still one job', async (t) 
   assert.deepEqual((await user.sql('select what from log')).rows, [{ what: 'once' }])
 })
 
-test('jobs move to another browser by id or as a file, and one that is no longer kept says so', async (t) => {
+test('the list has the jobs of every client, is filtered by status, SQL and label, and shows older ones', async (t) => {
   const { page, user, signInAt } = await openConsole(t, withWorker)
-  const { job_id: id } = await jobs(user).create('select 1')
+  const api = jobs(user)
+  for (let left = 51; left > 0; left--) await api.run(`select ${left}`)
+  await api.run('select 1', { name: 'Nightly <b>', labels: ['nightly'] })
+  await api.run('select 1/0').catch(() => undefined)
   await signInAt('/jobs')
-  const unknown = '37c7050e-46a4-4476-b82e-268a4f2ea5ed'
-  await page.getByLabel('Add a job by its id').fill(unknown)
-  await page.keyboard.press('Enter')
-  await page.getByText('Job not found').waitFor()
-  await page.getByLabel('Add a job by its id').fill(id)
-  await page.keyboard.press('Enter')
-  await page.getByRole('link', { name: 'select 1' }).waitFor()
-  const [download] = await Promise.all([
-    page.waitForEvent('download'),
-    page.getByRole('button', { name: 'Export' }).click(),
-  ])
-  const text = await readFile(await download.path(), 'utf8')
-  assert.ok(!text.includes(user.masterToken))
-  await page.getByRole('button', { name: 'Remove select 1' }).click()
-  await page.getByText('No jobs yet').waitFor()
+  await page.getByRole('row', { name: /Nightly <b>.*nightly.*done/ }).waitFor()
+  assert.equal(await page.getByRole('row').count(), 51)
+  await page.getByRole('button', { name: 'Show older jobs' }).click()
+  await eventually(async () => assert.equal(await page.getByRole('row').count(), 54))
+  await page.getByLabel('Status').selectOption('failed')
+  await eventually(async () => assert.equal(await page.getByRole('row').count(), 2))
+  await page.getByRole('row', { name: /select 1\/0.*failed/ }).waitFor()
+  await page.getByLabel('Status').selectOption('all')
+  await page.getByLabel('Filter by SQL').fill('SELECT 33')
+  await eventually(async () => assert.equal(await page.getByRole('row').count(), 2))
+  await page.getByLabel('Filter by SQL').fill('no such text')
+  await page.getByText('No job matches the filter').waitFor()
+  await page.getByLabel('Filter by SQL').fill('')
+  await page.getByRole('button', { name: 'nightly', exact: true }).click()
+  await eventually(async () => assert.equal(await page.getByRole('row').count(), 2))
+  await page.getByRole('link', { name: 'Nightly <b>' }).click()
+  await status(page, 'done').waitFor()
+})
 
-  const file = (content: string) => ({
-    name: 'jobs.json',
-    mimeType: 'application/json',
-    buffer: Buffer.from(content),
-  })
-  await page.getByLabel('Jobs file').setInputFiles(file('not a list'))
-  await page.getByText('jobs.json is not a jobs file').waitFor()
-  const { jobs: exported } = JSON.parse(text)
-  const both = [...exported, { id: unknown, text: 'select 2', createdAt: '2026-01-01T00:00:00.000Z' }]
-  await page.getByLabel('Jobs file').setInputFiles(file(JSON.stringify({ jobs: both })))
-  await page.getByRole('row', { name: /select 1.*done/ }).waitFor()
-  await page.getByRole('row', { name: /select 2.*no longer kept by the service/ }).waitFor()
-  await page.getByRole('link', { name: 'select 2' }).click()
+test('a job that is no longer kept says so', async (t) => {
+  const { page, signInAt } = await openConsole(t, withWorker)
+  await signInAt('/jobs/37c7050e-46a4-4476-b82e-268a4f2ea5ed')
   await page.getByText('was not found').waitFor()
 })
 

@@ -60,3 +60,27 @@ for (const format of ['parquet', 'arrow'] as const) {
     assert.deepEqual(different.rows, [{ n: 0 }])
   })
 }
+
+test('a file of format=shp becomes the same rows again, as far as a shapefile has their types', async (t) => {
+  const { user, load } = await setupImports(t)
+  await user.sql(source)
+  const q = encodeURIComponent(
+    'select cartodb_id, name, part, day, nothing, the_geom from source order by cartodb_id',
+  )
+  const answer = await fetch(
+    `${user.base}/api/v2/sql?format=shp&filename=copy&api_key=${user.masterToken}&q=${q}`,
+  )
+  const file = Buffer.from(await answer.arrayBuffer())
+  assert.equal(answer.status, 200, file.toString())
+  const done = await load('copy.zip', file)
+  assert.equal(done.get_error_text, null)
+  const rowsOf = async (table: string, nothing: string) =>
+    (
+      await user.sql(
+        `select cartodb_id::int as id, name, part, day, ${nothing} as nothing, encode(st_asbinary(the_geom), 'hex') as wkb
+         from ${table} order by 1`,
+      )
+    ).rows
+  // DBF has no empty text.
+  assert.deepEqual(await rowsOf('copy', 'nothing'), await rowsOf('source', "nullif(nothing, '')"))
+})

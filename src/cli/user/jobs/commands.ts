@@ -1,8 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import { text } from 'node:stream/consumers'
 import { isPassing } from '../../../client/http/retry.ts'
-import type { JobDocument, JobQuery, NewItem } from '../../../contract/documents.ts'
+import type {
+  FullJobDocument,
+  JobDocument,
+  JobFilter,
+  JobQuery,
+  NewItem,
+} from '../../../contract/documents.ts'
 import { firstStatementOf, partsOf } from '../../../contract/job-items.ts'
+import { jobStatuses } from '../../../contract/job-status.ts'
+import { formatDuration } from '../../../contract/text/format.ts'
 import { splitStatements } from '../../../sql-text/statements.ts'
 import { type CommandResult, wrongCall } from '../../command.ts'
 import { UsageError } from '../../command-error.ts'
@@ -16,7 +24,6 @@ import { readTableName, tableInSql } from '../table-name.ts'
 import { jobResult, runToEnd, waitForEnd } from './follow-job.ts'
 import { durationOf, waitOptions } from './job-options.ts'
 import { cutAtWord, JobView } from './job-view.ts'
-import { knownJobs, rememberJob } from './known-jobs.ts'
 
 const run: UserCommand = {
   name: 'job run',
@@ -39,6 +46,8 @@ const run: UserCommand = {
       value: 'KEY',
       help: 'jobs sent with the same key are queued once; default: a new key',
     },
+    name: { type: 'string', value: 'NAME', help: 'name of the job, shown in lists' },
+    label: { type: 'string', value: 'LABEL', help: 'labels of the job, separated by commas' },
     detach: { type: 'boolean', help: 'print the id and do not wait' },
     ...waitOptions,
   },
@@ -59,13 +68,11 @@ const run: UserCommand = {
 
 async function submit(call: UserCall, service: Service, query: JobQuery): Promise<CommandResult> {
   const idempotencyKey = textOf(call.values, 'idempotency-key') ?? randomUUID()
-  const job = await service.client.jobs.create(query, { idempotencyKey }).catch((error: unknown) => {
+  const tags = { name: textOf(call.values, 'name'), labels: textOf(call.values, 'label')?.split(',') }
+  const job = await service.client.jobs.create(query, { idempotencyKey, ...tags }).catch((error: unknown) => {
     if (isPassing(error)) tell(`to send it again without a second job: --idempotency-key ${idempotencyKey}`)
     throw error
   })
-  const { url, user } = service
-  const statement = cutAtWord(firstStatementOf(query), 80)
-  await rememberJob(call.config, { id: job.job_id, url, user, at: job.created_at, statement })
   return call.values.detach ? { document: job, lines: [job.job_id] } : runToEnd(call, service, job)
 }
 
@@ -156,24 +163,62 @@ function queryOf(job: JobDocument): JobQuery {
 
 const list: UserCommand = {
   name: 'job list',
-  summary: 'list the jobs queued from this computer',
-  options: { all: { type: 'boolean', help: 'all jobs, not only the newest 20' } },
+  summary: 'list the jobs of the account, newest first',
+  options: {
+    status: { type: 'string', value: 'STATUS', help: `only these: ${jobStatuses.join(', ')}` },
+    label: { type: 'string', value: 'LABEL', help: 'only jobs with this label' },
+    text: { type: 'string', value: 'TEXT', help: 'only jobs whose SQL contains this' },
+    since: { type: 'string', value: 'TIME', help: 'only jobs created since, such as 24h or 2026-01-31' },
+    all: { type: 'boolean', help: 'all jobs, not only the newest 20' },
+  },
   run: (call) =>
-    withService(call, async ({ client, url, user }) => {
-      const known = await knownJobs(call.config, url, user)
-      const shown = call.values.all ? known : known.slice(0, 20)
-      const rows = []
-      for (const { id, at, statement } of shown) {
-        const status = await client.jobs.read(id).then(
-          (job) => job.status,
-          () => 'no longer kept',
-        )
-        rows.push({ job: id, status, at, statement })
+    withService(call, async ({ client }) => {
+      const most = call.values.all ? Number.POSITIVE_INFINITY : 20
+      const rows: JobLine[] = []
+      let hasMore = false
+      for await (const job of client.jobs.list({ ...filterOf(call), per_page: call.values.all ? 100 : 20 })) {
+        hasMore = rows.length === most
+        if (hasMore) break
+        rows.push(lineOf(job))
       }
-      await printList(call, rows, 'No jobs yet: cartage job run queues one', ['job'])
-      if (shown.length < known.length)
-        call.terminal.say(`${known.length - shown.length} older jobs: add --all`)
+      await printList(call, rows, 'No jobs: cartage job run queues one', ['job'])
+      if (hasMore) call.terminal.say('There are older jobs: add --all')
     }),
+}
+
+function filterOf({ values }: UserCall): JobFilter {
+  const status = jobStatuses.find((each) => each === textOf(values, 'status'))
+  if (textOf(values, 'status') !== undefined && !status)
+    throw new UsageError(`--status must be one of ${jobStatuses.join(', ')}`)
+  return { status, label: textOf(values, 'label'), text: textOf(values, 'text'), since: sinceOf(values) }
+}
+
+/** A time, or how long ago. */
+function sinceOf(values: UserCall['values']): string | undefined {
+  const since = textOf(values, 'since')
+  if (since === undefined || /^\d{4}-/.test(since)) return since
+  return new Date(Date.now() - durationOf(values, 'since')!).toISOString()
+}
+
+type JobLine = Readonly<{
+  job: string
+  status: string
+  at: string
+  took: string
+  name: string
+  statement: string
+}>
+
+function lineOf({ job_id, status, created_at, duration_ms, name = '', query }: FullJobDocument): JobLine {
+  const took = duration_ms === undefined ? '' : formatDuration(duration_ms)
+  return {
+    job: job_id,
+    status,
+    at: created_at,
+    took,
+    name,
+    statement: cutAtWord(firstStatementOf(query), 60),
+  }
 }
 
 export const jobCommands: readonly UserCommand[] = [run, status, wait, follow, cancel, again, list]

@@ -1,4 +1,3 @@
-import { createReadStream } from 'node:fs'
 import { basename } from 'node:path'
 import type { ImportedFile, ImportedRows, ImportOptions } from '../../../client/api/imports-api.ts'
 import type { ImportDocument } from '../../../contract/documents.ts'
@@ -6,6 +5,7 @@ import { sentFileEndings } from '../../../contract/import-names.ts'
 import { formatCount, formatDuration, plural } from '../../../contract/text/format.ts'
 import { importWarnings } from '../../../contract/text/import-warnings.ts'
 import { joinNames } from '../../../contract/text/name-list.ts'
+import { sectionFile } from '../../../file-import/rejects-file.ts'
 import type { CommandResult } from '../../command.ts'
 import { FailedError, UsageError } from '../../command-error.ts'
 import { statNamedFile } from '../../named-file.ts'
@@ -14,6 +14,8 @@ import type { UserCall } from '../command.ts'
 import { showProgress, transferLine } from '../progress.ts'
 import { type Service, withService } from '../service.ts'
 import { readTableName } from '../table-name.ts'
+import { writeAll, writeWhole } from '../whole-file.ts'
+import { partsOf, tellCut } from './kept-rows.ts'
 
 /** Whether the service reads the file, not this program: other kinds than CSV and GeoJSON, addresses, standard input. */
 export function isForService({ args, values }: UserCall): boolean {
@@ -33,13 +35,14 @@ export async function importByService(call: UserCall): Promise<CommandResult> {
     const startedAt = performance.now()
     const id = await send(call, service, source, options)
     const ended = await follow(call, service, id)
+    await saveRejected(call, ended)
     return tell(call, ended, performance.now() - startedAt)
   })
 }
 
 /** Options of the reader of CSV in this program. */
 const forText = ['type', 'points', 'null', 'dates', 'decimals', 'encoding', 'header', 'no-header'] as const
-const notHere = [...forText, 'no-prepare', 'dry-run', 'rejects'] as const
+const notHere = [...forText, 'no-prepare', 'dry-run'] as const
 
 function optionsOf(call: UserCall): ImportOptions {
   const { args, values } = call
@@ -56,6 +59,7 @@ function optionsOf(call: UserCall): ImportOptions {
     ...(layers.length > 0 && { layer: joinNames(layers) }),
     ...(values['skip-bad-rows'] && { on_error: 'skip' as const }),
     ...(maxBadRows !== undefined && { max_bad_rows: maxBadRows }),
+    ...(values.rejects !== undefined && { rejects: 'all' as const }),
   }
 }
 
@@ -79,7 +83,7 @@ async function sourceOf({ args, values }: UserCall): Promise<Source> {
     return { source: { file: process.stdin, filename }, bytes: undefined }
   }
   const { size } = await statNamedFile(path)
-  return { source: { file: createReadStream(path), filename: basename(path) }, bytes: size }
+  return { source: { file: partsOf(path, size), filename: basename(path) }, bytes: size }
 }
 
 async function send(
@@ -94,8 +98,9 @@ async function send(
   const onProgress = ({ bytes: soFar }: { bytes: number }) => {
     sent = soFar
   }
+  const onCut = tellCut(terminal)
   const { item_queue_id: id } = await client.imports
-    .create(source, options, { signal, onProgress })
+    .create(source, options, { signal, onProgress, onCut })
     .finally(stop)
   return id
 }
@@ -142,6 +147,26 @@ function tell({ args, terminal }: UserCall, ended: ImportDocument, ms: number): 
   const { rejected_rows } = ended
   return { document: { tables, rows, rejected_rows, warnings: ended.warnings, import_id: id } }
 }
+
+/** A file for each table, so that they can be mended and imported. */
+async function saveRejected({ terminal, values }: UserCall, ended: ImportDocument): Promise<void> {
+  const path = textOf(values, 'rejects')
+  const { rejected = [], rejected_sections: sections = [] } = ended
+  if (path === undefined || rejected.length === 0) return
+  let before = 0
+  for (const [at, section] of sections.entries()) {
+    const name = sections.length === 1 ? path : numbered(path, at + 1)
+    const rows = rejected.slice(before, before + section.rows)
+    before += section.rows
+    await writeWhole(name, (target) => writeAll([sectionFile(section, rows)], target))
+    terminal.say(
+      `${plural(rows.length, 'row')} of ${section.table} saved in ${name}: mend them there and import the file`,
+    )
+  }
+}
+
+const numbered = (path: string, number: number) =>
+  path.replace(/(\.\w+)?$/, (ending) => `-${number}${ending}`)
 
 function tellRejected(
   terminal: UserCall['terminal'],

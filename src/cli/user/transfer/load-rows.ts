@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sqlOf } from '../../../client/api/copy-upload.ts'
+import { defaultResumableFromBytes } from '../../../client/api/uploads-api.ts'
 import { CartageError } from '../../../client/cartage-error.ts'
 import type { CopyAnswer } from '../../../contract/documents.ts'
 import { formatDuration, plural } from '../../../contract/text/format.ts'
@@ -14,6 +15,7 @@ import { showProgress, transferLine } from '../progress.ts'
 import type { Service } from '../service.ts'
 import { explainCopy } from './failed-line.ts'
 import type { ImportInput } from './import-input.ts'
+import { keepRows, tellCut } from './kept-rows.ts'
 import { loadParameters } from './load-options.ts'
 import { tellRejects } from './rejects.ts'
 
@@ -88,15 +90,22 @@ async function upload(call: UserCall, { client, signal, url }: Service, file: Im
   const { create, copy } = importStatements(plan)
   const isFar = !/^(localhost|127\.|\[::1\])/.test(new URL(url).hostname)
   const { stream, contentEncoding } = file.upload(plan, isFar)
+  const kept = isFar && file.bytes > defaultResumableFromBytes ? await keepRows(stream) : undefined
   const startedAt = performance.now()
   // The size of what is compressed or written anew is not known before.
-  const total = (isFar && contentEncoding) || isRewritten(plan) ? undefined : file.bytes
+  const total = kept?.size ?? ((isFar && contentEncoding) || isRewritten(plan) ? undefined : file.bytes)
   let sent = 0
   const stop = showProgress(call.terminal, () => transferLine(sent, total, startedAt))
   const onProgress = ({ bytes }: { bytes: number }) => {
     sent = bytes
   }
   const encoding = contentEncoding && { contentEncoding }
-  const options = { create, signal, onProgress, ...encoding, ...loadParameters(call) }
-  return at(wholeText(sqlOf({ create, copy })), () => client.copyFrom(copy, stream, options)).finally(stop)
+  const cut = { onCut: tellCut(call.terminal), resumableFromBytes: 0 }
+  const options = { create, signal, onProgress, ...cut, ...encoding, ...loadParameters(call) }
+  return at(wholeText(sqlOf({ create, copy })), () => client.copyFrom(copy, kept ?? stream, options)).finally(
+    async () => {
+      stop()
+      await kept?.remove()
+    },
+  )
 }

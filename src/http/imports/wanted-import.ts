@@ -1,0 +1,44 @@
+import type { Principal } from '../../auth/account.ts'
+import { errors } from '../../errors.ts'
+import { checkOwnership } from '../../imports/check-rights.ts'
+import { checkUrl } from '../../imports/download/download-file.ts'
+import { isColumnKind, kindByName } from '../../imports/files/file-kinds.ts'
+import type { ImportOptions, ImportSource } from '../../imports/import-record.ts'
+import { wantedTable } from '../../imports/wanted-table.ts'
+import type { Parameters } from '../middleware/parameters.ts'
+import type { Services } from '../services.ts'
+import { readImport } from './request.ts'
+
+/** An import as the client wants it, if this server can do it and the key may. `file`: what was, or will be uploaded. */
+export async function wantedImport(
+  services: Services,
+  principal: Principal,
+  parameters: Parameters,
+  file: Readonly<{ name: string; bytes: number }> | undefined,
+): Promise<Readonly<{ source: ImportSource; options: ImportOptions }>> {
+  const { source, options } = readImport(parameters, file && { name: file.name, bytes: file.bytes })
+  if (source.type === 'url') checkSource(services, source.url)
+  if (source.type === 'file') await refuseUnreadable(services, source.name)
+  await checkOwnership(services.databases, principal, wantedTable(source, options), options)
+  return { source, options }
+}
+
+function checkSource({ config }: Services, url: string): void {
+  if (!config.importUrls) throw errors.importsDisabled('Imports from a URL are')
+  try {
+    checkUrl(url)
+  } catch (error) {
+    throw errors.importInvalid((error as Error).message)
+  }
+}
+
+/** Kinds that need GDAL or a sandbox, where they are not. */
+async function refuseUnreadable({ imports }: Services, name: string): Promise<void> {
+  const kind = kindByName(name.replace(/\.gz$/i, ''))
+  if (kind === undefined || kind === 'csv') return
+  const converter = await imports.converter()
+  if ('missing' in converter && !(isColumnKind(kind) && converter.sandbox))
+    throw errors.importsDisabled(
+      `Imports of .${kind} files are not possible, as ${converter.missing}: they are`,
+    )
+}

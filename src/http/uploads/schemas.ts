@@ -1,0 +1,109 @@
+import { copyAnswer } from '../copy/schemas.ts'
+import { text } from '../middleware/schemas.ts'
+import { partType, uploadKinds } from './request.ts'
+
+/** Described, not enforced: the readers refuse in the words of this API. */
+
+const tags = ['imports']
+
+const params = {
+  type: 'object',
+  properties: { name: { type: 'string', description: 'User, or organization' } },
+} as const
+const uploadParams = {
+  type: 'object',
+  properties: { ...params.properties, uploadId: { type: 'string', format: 'uuid' } },
+} as const
+
+const version = { 'tus-resumable': { const: '1.0.0' } } as const
+const offset = { type: 'integer', minimum: 0 } as const
+const withVersion = { type: 'object', required: ['tus-resumable'], properties: version } as const
+
+export const createUploadSchema = {
+  tags,
+  summary: 'Begin a resumable upload',
+  description:
+    'The protocol tus 1.0 with the extensions creation, termination, checksum and expiration. The answer names the address of the upload in `Location`; its bytes are sent there with PATCH. An upload that is not finished is removed after a day.',
+  params,
+  headers: {
+    type: 'object',
+    required: ['tus-resumable', 'upload-length'],
+    properties: {
+      ...version,
+      'upload-length': { type: 'integer', minimum: 1, description: 'Bytes of the file' },
+      'upload-metadata': text(
+        `Names with values in Base64: \`filename\`, \`kind\` (${uploadKinds.join(' or ')}), and the parameters of an import or a copyfrom under their own names; \`data_encoding\` is the compression of rows for copyfrom.`,
+      ),
+    },
+  },
+  response: {
+    201: {
+      description: 'The upload',
+      headers: { Location: { type: 'string' }, 'Upload-Expires': { type: 'string' } },
+    },
+    413: { description: 'The file is larger than the limit, or than the quota leaves' },
+    429: { description: 'Too many unfinished uploads' },
+  },
+}
+
+export const readUploadSchema = {
+  tags,
+  summary: 'Read how much of an upload is there',
+  params: uploadParams,
+  headers: withVersion,
+  response: {
+    200: {
+      description: 'In the headers. Of a finished upload Location names the import',
+      headers: {
+        'Upload-Offset': offset,
+        'Upload-Length': offset,
+        'Upload-Expires': { type: 'string' },
+        Location: { type: 'string' },
+      },
+    },
+  },
+}
+
+export const appendToUploadSchema = {
+  tags,
+  summary: 'Send bytes of an upload',
+  description:
+    'The request with the last bytes makes the import, or stores the rows. Sent again, it gets the same answer.',
+  params: uploadParams,
+  consumes: [partType],
+  headers: {
+    type: 'object',
+    required: ['tus-resumable', 'upload-offset'],
+    properties: {
+      ...version,
+      'upload-offset': { ...offset, description: 'How much of the file is there' },
+      'upload-checksum': text(
+        'An algorithm and the checksum of these bytes in Base64: sha1 Kq5sNclPz7QV2+lfQIuc6R7oRu0=',
+      ),
+    },
+  },
+  body: { type: 'string', format: 'binary' },
+  response: {
+    200: { description: 'The upload is whole: the answer of its copyfrom', ...copyAnswer },
+    204: {
+      description: 'The bytes are stored. After the last ones Location names the import',
+      headers: {
+        'Upload-Offset': offset,
+        'Upload-Expires': { type: 'string' },
+        Location: { type: 'string' },
+      },
+    },
+    409: { description: 'Upload-Offset is not how much is there' },
+    423: { description: 'Another request is writing' },
+    460: { description: 'The bytes do not have this checksum' },
+  },
+}
+
+export const deleteUploadSchema = {
+  tags,
+  summary: 'Remove an upload',
+  description: 'What a finished upload has become stays.',
+  params: uploadParams,
+  headers: withVersion,
+  response: { 204: { description: 'It is gone' } },
+}

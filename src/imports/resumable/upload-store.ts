@@ -1,0 +1,187 @@
+import type { Pool } from 'pg'
+import type { Account, Holder } from '../../auth/account.ts'
+import type { CopyAnswer } from '../../contract/documents.ts'
+import { lockQueue } from '../../jobs/queue-store.ts'
+import { inTransaction, type Queryable } from '../../postgres/transaction.ts'
+
+type Control = Pick<Pool, 'query'>
+
+/** A resumable upload. See the migration for its states. */
+export type UploadRecord = Readonly<{
+  id: string
+  spool: string
+  length: number
+  received: number
+  metadata: string
+  state: 'open' | 'loading' | 'done'
+  answer: CopyAnswer | null
+  isLocked: boolean
+  expiresAt: Date
+}>
+
+export type NewUpload = Pick<UploadRecord, 'id' | 'spool' | 'length' | 'metadata'>
+
+/** What the user's unfinished uploads may be together. */
+export type UploadLimits = Readonly<{ count: number; bytes: number }>
+
+/** A refusal names the limit. */
+export type MadeUpload = Readonly<
+  { expiresAt: Date } | { beyond: 'count' } | { beyond: 'bytes'; left: number }
+>
+
+export async function insertUpload(
+  control: Pool,
+  { account, key }: Holder,
+  { id, spool, length, metadata }: NewUpload,
+  limits: UploadLimits,
+): Promise<MadeUpload> {
+  return inTransaction(control, async (tx) => {
+    await lockQueue(tx, account)
+    const { count, bytes } = await unfinishedUploads(tx, account)
+    if (count >= limits.count) return { beyond: 'count' }
+    if (bytes + length > limits.bytes) return { beyond: 'bytes', left: Math.max(0, limits.bytes - bytes) }
+    const { rows } = await tx.query<{ expires_at: Date }>(
+      `insert into cartage.uploads (id, user_id, key_id, spool, length, metadata, expires_at)
+       values ($1, $2, $3, $4, $5, $6, clock_timestamp() + interval '${lifetime}') returning expires_at`,
+      [id, account.userId, key.id, spool, length, metadata],
+    )
+    return { expiresAt: rows[0]!.expires_at }
+  })
+}
+
+const lifetime = '1 day'
+
+async function unfinishedUploads(
+  tx: Queryable,
+  { userId }: Account,
+): Promise<Readonly<{ count: number; bytes: number }>> {
+  const { rows } = await tx.query<{ count: number; bytes: string }>(
+    `select count(*)::integer as count, coalesce(sum(length), 0) as bytes from cartage.uploads
+     where user_id = $1 and state <> 'done' and expires_at > clock_timestamp()`,
+    [userId],
+  )
+  return { count: rows[0]!.count, bytes: Number(rows[0]!.bytes) }
+}
+
+/** Of this key only. */
+export async function findUpload(
+  control: Control,
+  { account, key }: Holder,
+  id: string,
+): Promise<UploadRecord | undefined> {
+  const { rows } = await control.query<Row>(
+    `select ${columns} from cartage.uploads
+     where id = $1 and user_id = $2 and key_id = $3 and expires_at > clock_timestamp()`,
+    [id, account.userId, key.id],
+  )
+  return rows[0] && readRecord(rows[0])
+}
+
+type Row = Omit<UploadRecord, 'length' | 'received' | 'expiresAt'> &
+  Readonly<{ length: string; received: string; expires_at: Date }>
+
+const columns = `id, spool, length, received, metadata, state, answer, expires_at,
+  coalesce(locked_until > clock_timestamp(), false) as "isLocked"`
+
+function readRecord({ length, received, expires_at: expiresAt, ...row }: Row): UploadRecord {
+  return { ...row, length: Number(length), received: Number(received), expiresAt }
+}
+
+/** Undefined: another request has the lock, or the upload is gone. The request that has it is told. */
+export async function lockUpload(
+  control: Control,
+  id: string,
+  lock: string,
+): Promise<UploadRecord | undefined> {
+  const { rows } = await control.query<Row>(
+    `update cartage.uploads set lock = $2, locked_until = clock_timestamp() + ${lockTime}, is_wanted = false
+     where id = $1 and (lock is null or locked_until < clock_timestamp()) returning ${columns}`,
+    [id, lock],
+  )
+  if (rows[0]) return readRecord(rows[0])
+  await control.query('update cartage.uploads set is_wanted = true where id = $1 and lock is not null', [id])
+  return undefined
+}
+
+/** A lock that was not renewed for so long is free. */
+const lockTime = `interval '15 s'`
+/** A request that cannot renew its lock stops before others may take it. */
+export const renewedWithinMs = 10_000
+
+/** `lost`: another request has the lock. */
+export async function renewLock(
+  control: Control,
+  id: string,
+  lock: string,
+  received: number,
+): Promise<'held' | 'wanted' | 'lost'> {
+  const { rows } = await control.query<{ is_wanted: boolean }>(
+    `update cartage.uploads set locked_until = clock_timestamp() + ${lockTime}, received = greatest(received, $3)
+     where id = $1 and lock = $2 returning is_wanted`,
+    [id, lock, received],
+  )
+  if (!rows[0]) return 'lost'
+  return rows[0].is_wanted ? 'wanted' : 'held'
+}
+
+export async function unlockUpload(
+  control: Control,
+  id: string,
+  lock: string,
+  received: number,
+): Promise<void> {
+  await control.query(
+    `update cartage.uploads set lock = null, locked_until = null, received = greatest(received, $3)
+     where id = $1 and lock = $2`,
+    [id, lock, received],
+  )
+}
+
+/** False: the lock was lost. */
+export async function changeState(
+  control: Control,
+  id: string,
+  lock: string,
+  state: 'open' | 'loading',
+): Promise<boolean> {
+  const { rowCount } = await control.query(
+    'update cartage.uploads set state = $3 where id = $1 and lock = $2',
+    [id, lock, state],
+  )
+  return rowCount === 1
+}
+
+/** The upload has become an import, or rows. Its answer is kept for a request that is sent again. */
+export async function finishUpload(
+  control: Control,
+  id: string,
+  lock: string,
+  answer: CopyAnswer | undefined,
+): Promise<void> {
+  await control.query(
+    `update cartage.uploads set state = 'done', received = length, answer = $3, lock = null, locked_until = null
+     where id = $1 and lock = $2`,
+    [id, lock, answer ? JSON.stringify(answer) : null],
+  )
+}
+
+export async function deleteUpload(control: Control, id: string): Promise<void> {
+  await control.query('delete from cartage.uploads where id = $1', [id])
+}
+
+/** Those that nobody writes to just now. */
+export async function deleteExpiredUploads(control: Control): Promise<void> {
+  await control.query(
+    `delete from cartage.uploads
+     where expires_at < clock_timestamp() and (lock is null or locked_until < clock_timestamp())`,
+  )
+}
+
+/** Those of the uploads whose file is still needed. */
+export async function keptUploads(control: Control, ids: readonly string[]): Promise<Set<string>> {
+  const { rows } = await control.query<{ id: string }>(
+    `select id from cartage.uploads where state <> 'done' and id = any ($1::uuid[])`,
+    [ids],
+  )
+  return new Set(rows.map(({ id }) => id))
+}
