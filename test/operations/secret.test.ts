@@ -73,6 +73,30 @@ test('after a rotation every token works under the new secret, and the old one i
   )
 })
 
+test('a rotation moves the tokens of the viewers of named maps', async (t) => {
+  const installation = await newInstallation(t)
+  await makeUser(installation)
+  const sealed = deriveSecrets(installation.keys.secret).seal('["viewer"]')
+  await withControl(installation, (control) =>
+    control.query(
+      `insert into cartage.map_templates (user_id, name, key_id, template, sealed_tokens, revision)
+       select user_id, 'm', id, '{}', $1, 'aaaaaaaa' from cartage.api_keys where type = 'master'`,
+      [sealed],
+    ),
+  )
+  const rotated = await cartage(
+    environment(installation, { CARTAGE_NEW_SECRET: newSecret }),
+    'secret',
+    'rotate',
+  )
+  assert.equal(rotated.code, 0, rotated.err)
+  await installation.start({ keys: { secret: newSecret } })
+  const { rows } = await withControl(installation, (control) =>
+    control.query('select sealed_tokens from cartage.map_templates'),
+  )
+  assert.equal(deriveSecrets(newSecret).open(rows[0].sealed_tokens), '["viewer"]')
+})
+
 test('a rotation moves the addresses of further hosts, and one that does not answer keeps nobody waiting', async (t) => {
   const installation = await newInstallation(t)
   await makeUser(installation)

@@ -5,6 +5,7 @@ import type { Program } from '../run-program.ts'
 import { isForService, serviceSection } from '../service-commands.ts'
 import { openTerminal } from '../terminal.ts'
 import { keyCommands } from './account/keys.ts'
+import { mapCommands } from './account/maps.ts'
 import { tableCommands } from './account/tables.ts'
 import { tilesCommand } from './account/tiles.ts'
 import { type UserCall, userOptions } from './command.ts'
@@ -29,6 +30,7 @@ const section: Program<UserCall>['section'] = {
     ...transferCommands,
     ...tableCommands,
     tilesCommand,
+    ...mapCommands,
     ...keyCommands,
     completionCommand,
     openCommand,
