@@ -10,11 +10,12 @@ export type ShownJobs = Readonly<{
   error: unknown
   /** Reads older jobs; undefined if there are none. */
   readOlder: (() => Promise<void>) | undefined
-  again: () => void
 }>
 
 const everyMs = 3_000
 const perPage = 50
+/** A filter is used when typing pauses. */
+const typingMs = 250
 
 const readPage = (filter: JobFilter, after: string | null, signal?: AbortSignal) =>
   requestJson<JobList>('listJobs', {
@@ -22,51 +23,53 @@ const readPage = (filter: JobFilter, after: string | null, signal?: AbortSignal)
     signal,
   })
 
+/** What was read with one filter: an answer to an earlier filter is not shown. */
+type Read = Readonly<{ wanted: string; jobs: readonly FullJobDocument[]; next: string | null }>
+
 /** The jobs of the account, newest first. The newest page is read again and again while the tab is visible. */
 export function useJobList(filter: JobFilter): ShownJobs {
-  const [newest, setNewest] = useState<JobList | undefined>(undefined)
-  const [older, setOlder] = useState<JobList | undefined>(undefined)
+  const [state, setState] = useState<Read | undefined>(undefined)
   const [error, setError] = useState<unknown>(undefined)
-  const [round, setRound] = useState(0)
-  const wanted = JSON.stringify(filter)
-  useEffect(() => {
-    setOlder(undefined)
-  }, [wanted, session.value])
+  const wanted = JSON.stringify([session.value?.username, filter])
+  const read = state?.wanted === wanted ? state : undefined
   useEffect(() => {
     const left = new AbortController()
-    let timer: ReturnType<typeof setTimeout> | undefined
-    const read = async () => {
-      if (document.visibilityState === 'visible')
-        await readPage(filter, null, left.signal).then(
-          (page) => {
-            setNewest(page)
-            setError(undefined)
-          },
-          (failure: unknown) => isAbort(failure) || setError(failure),
-        )
-      if (!left.signal.aborted) timer = setTimeout(read, everyMs)
+    const readNewest = async () => {
+      const page = await readPage(filter, null, left.signal)
+      if (left.signal.aborted) return
+      setState((former) => ({ ...(former?.wanted === wanted ? withNewest(former, page) : page), wanted }))
+      setError(undefined)
     }
-    void read()
+    const round = async () => {
+      if (document.visibilityState === 'visible')
+        await readNewest().catch((failure: unknown) => isAbort(failure) || setError(failure))
+      if (!left.signal.aborted) timer = setTimeout(round, everyMs)
+    }
+    let timer = setTimeout(round, state ? typingMs : 0)
     return () => {
       left.abort()
       clearTimeout(timer)
     }
-  }, [wanted, round, session.value])
-  const next = (older ?? newest)?.next ?? null
+  }, [wanted])
+  const next = read?.next ?? null
   const readOlder = async () => {
     const page = await readPage(filter, next)
-    setOlder({ jobs: [...(older?.jobs ?? []), ...page.jobs], next: page.next })
+    setState((former) =>
+      former?.wanted === wanted ? { wanted, jobs: joined(former.jobs, page.jobs), next: page.next } : former,
+    )
   }
-  return {
-    jobs: newest && joined(newest.jobs, older?.jobs ?? []),
-    error,
-    readOlder: next === null ? undefined : readOlder,
-    again: () => setRound((former) => former + 1),
-  }
+  return { jobs: read?.jobs, error, readOlder: next === null ? undefined : readOlder }
 }
 
-/** New jobs push others to the older page, where they may stand already. */
-function joined(newest: readonly FullJobDocument[], older: readonly FullJobDocument[]) {
-  const ids = new Set(newest.map(({ job_id }) => job_id))
-  return [...newest, ...older.filter(({ job_id }) => !ids.has(job_id))]
+/** So many jobs may have come that the page does not reach the ones that were read. */
+function withNewest(former: Omit<Read, 'wanted'>, page: JobList): Omit<Read, 'wanted'> {
+  const ids = new Set(former.jobs.map(({ job_id }) => job_id))
+  const isConnected = page.next === null || page.jobs.some(({ job_id }) => ids.has(job_id))
+  return isConnected ? { jobs: joined(page.jobs, former.jobs), next: former.next } : page
+}
+
+/** Of a job that is in both, the first one counts. */
+function joined(newer: readonly FullJobDocument[], older: readonly FullJobDocument[]) {
+  const ids = new Set(newer.map(({ job_id }) => job_id))
+  return [...newer, ...older.filter(({ job_id }) => !ids.has(job_id))]
 }

@@ -78,10 +78,11 @@ export class Imports {
       const spool = await this.spool()
       const { control } = this.#databases
       await deleteExpiredUploads(control)
-      await spool.sweep(
-        (ids) => unfinishedImports(control, ids),
-        (ids) => keptUploads(control, ids),
-      )
+      const kept = (ids: readonly string[]) => keptUploads(control, ids)
+      // A finish that broke off leaves the file of an upload in the folder of an import that was not made.
+      const unfinished = async (ids: readonly string[]) =>
+        new Set([...(await unfinishedImports(control, ids)), ...(await kept(ids))])
+      await spool.sweep(unfinished, kept)
     } catch (error) {
       this.#log.warn({ err: error }, 'cannot remove files of old imports')
     }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { isAlive } from '../postgres/cluster/processes.ts'
@@ -34,8 +34,13 @@ export class Spool {
     return folder
   }
 
-  /** The upload is whole: it becomes the folder of its import. */
+  /**
+   * The upload is whole: it becomes the folder of its import. Its time starts anew, so that no sweep takes it for
+   * abandoned before the import is committed.
+   */
   async keep(upload: string, importId: string): Promise<void> {
+    const now = new Date()
+    await utimes(upload, now, now)
     await rename(upload, this.folderOf(importId))
   }
 

@@ -128,9 +128,8 @@ export async function replaceDefinition(
   return rows[0]!.updated_at
 }
 
-export const jobColumns = `user_id, id, status, definition, progress, claim, revision, created_at, updated_at,
-  flight_xid, flight_pid, flight_backend_start::text`
-const selectJobs = `select ${jobColumns} from cartage.jobs`
+const selectJobs = `select user_id, id, status, definition, progress, claim, revision, created_at, updated_at,
+  flight_xid, flight_pid, flight_backend_start::text from cartage.jobs`
 
 export function readStoredJob(row: JobRow): StoredJob {
   return {

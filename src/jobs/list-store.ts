@@ -3,7 +3,7 @@ import type { Account } from '../auth/account.ts'
 import type { Config } from '../config/config.ts'
 import { isFinal, type JobStatus, jobStatuses } from '../contract/job-status.ts'
 import type { Job } from './job.ts'
-import { type JobRow, jobColumns, readJob } from './job-store.ts'
+import { type JobRow, readJob } from './job-store.ts'
 
 type Control = Pick<Pool, 'query'>
 
@@ -29,7 +29,8 @@ export type JobPage = Readonly<{ jobs: readonly Job[]; next: ListPlace | undefin
 
 /**
  * One page of a user's jobs, newest first, without imports. It ends early when its definitions reach 4 MB, so that a
- * hundred jobs of 1 MB are never in memory at once.
+ * hundred jobs of 1 MB are never in memory at once. `text` is looked for in the newest jobs only: a page may be empty and
+ * still have a next one.
  */
 export async function listJobs(
   control: Control,
@@ -39,6 +40,7 @@ export async function listJobs(
   after?: ListPlace,
 ): Promise<JobPage> {
   const { status, label, since, until, text } = filter
+  const looked = text === undefined ? perPage : Math.max(perPage, mostSearched)
   const { rows } = await control.query<ListedRow>({
     text: label === undefined ? listText(finishedOfEachStatus) : listText(finishedWithLabel),
     values: [
@@ -51,47 +53,78 @@ export async function listJobs(
       until ?? 'infinity',
       text === undefined ? null : `%${text.replace(/[\\%_]/g, '\\$&')}%`,
       label ?? null,
-      perPage + 1,
+      looked + 1,
+      perPage,
     ],
   })
-  const { length: fits } = rows.filter((row, at) => at === 0 || Number(row.bytes_to_here) <= maxPageBytes)
-  const shown = rows.slice(0, Math.min(fits, perPage))
-  const last = shown.at(-1)
+  const found = rows.flatMap((row) => (row.definition ? [{ ...row, definition: row.definition }] : []))
+  const last = rows.at(-1)
   return {
-    jobs: shown.map((row) => readJob({ ...row, username: account.username })),
-    next: last && rows.length > shown.length ? { createdAt: last.created_micros, id: last.id } : undefined,
+    jobs: found.map((row) => readJob({ ...row, username: account.username })),
+    next: last?.is_followed ? { createdAt: last.created_micros, id: last.id } : undefined,
   }
 }
 
-type ListedRow = Omit<JobRow, 'username'> & { created_micros: string; bytes_to_here: string }
+/** The last row is the last one that was looked at; without a definition it is not part of the page. */
+type ListedRow = Omit<JobRow, 'username' | 'definition'> & {
+  definition: JobRow['definition'] | null
+  created_micros: string
+  is_followed: boolean
+}
 
 const maxPageBytes = 4 * 1024 ** 2
+/** As PostgreSQL stores them: what one request reads at most. */
+const maxStoredBytes = 8 * 1024 ** 2
+/** Jobs in which one request looks for a text. */
+const mostSearched = 2_000
 
-const ownJobs = `select * from cartage.jobs j where user_id = $1 and definition -> 'isImport' is null
+const ownJobs = `select * from cartage.jobs j where user_id = $1 and not is_import
   and ($4::bigint is null or (created_at, id) < (timestamptz 'epoch' + $4 * interval '1 microsecond', $5::uuid))
-  and created_at >= $6 and created_at < $7
-  and ($8::text is null or exists (
-    select from json_array_elements(definition -> 'items') item where item ->> 'statement' ilike $8))`
-const isLabelled = `($9::text is null or coalesce((definition -> 'labels')::jsonb ? $9, false))`
+  and created_at >= $6 and created_at < $7`
 const newestFirst = 'order by created_at desc, id desc limit $10'
+const hasLabel = `cartage.labels_of(user_id, definition) @> array[$1 || ' ' || $9::text]`
 
 /** Each status has its part of the index. */
 const finishedOfEachStatus = `select f.* from unnest($2::text[]) s (status), lateral (
-  ${ownJobs} and finished_at is not null and j.status = s.status ${newestFirst}) f`
+  ${ownJobs} and finished_at is not null and j.status = s.status ${newestFirst}) f where $9::text is null`
 
 /** Those with the label are found first: they are few among a million. */
 const finishedWithLabel = `${ownJobs} and finished_at is not null and status = any ($2) and id = any (array(
-  select id from cartage.jobs where user_id = $1
-    and definition -> 'labels' is not null and (definition -> 'labels')::jsonb ? $9)) ${newestFirst}`
+  select id from cartage.jobs where user_id = $1 and definition -> 'labels' is not null and ${hasLabel})) ${newestFirst}`
 
+const unfinished = (status: 'pending' | 'running') =>
+  `${ownJobs} and status = '${status}' and ($3::text is null or $3 = '${status}')
+    and ($9::text is null or definition -> 'labels' is not null and ${hasLabel})`
+
+/** Up to 0.1.0 the row of an import did not say so. */
+const isShown = `definition -> 'isImport' is null and ($8::text is null or exists (
+  select from json_array_elements(definition -> 'items') item where item ->> 'statement' ilike $8))`
+
+/**
+ * Looks at jobs until the page is full, by number or by bytes, or until it has looked at as many as one request may. Only
+ * what is shown leaves the database, and the place of the last job that was looked at.
+ */
 function listText(finished: string): string {
-  return `select ${jobColumns}, (extract(epoch from created_at) * 1000000)::bigint::text as created_micros,
-      sum(octet_length(definition::text)) over (order by created_at desc, id desc) as bytes_to_here
-    from (
-      (${finished})
-      union all (${ownJobs} and status = 'pending' and ($3::text is null or $3 = 'pending') and ${isLabelled})
-      union all (${ownJobs} and status = 'running' and ($3::text is null or $3 = 'running') and ${isLabelled})
-    ) found ${newestFirst}`
+  return `
+    with candidates as materialized (
+      select * from ((${finished}) union all (${unfinished('pending')}) union all (${unfinished('running')})) found ${newestFirst}
+    ), sized as (
+      select *, sum(pg_column_size(definition)) over (order by created_at desc, id desc) as stored from candidates
+    ), searched as (
+      select *, ${isShown} as is_shown from sized where stored - pg_column_size(definition) <= ${maxStoredBytes}
+    ), counted as (
+      select *, count(*) filter (where is_shown) over newest as shown,
+        sum(octet_length(definition::text)) filter (where is_shown) over newest as bytes,
+        row_number() over newest as place, (select count(*) from candidates) as candidates
+      from searched window newest as (order by created_at desc, id desc)
+    ), page as (
+      select *, max(place) over () as last from counted
+      where place < $10 and (coalesce(shown, 0) <= $11 and coalesce(bytes, 0) <= ${maxPageBytes} or shown = 1)
+    )
+    select user_id, id, status, case when is_shown then definition end as definition, progress, claim, revision,
+      created_at, updated_at, flight_xid, flight_pid, flight_backend_start::text,
+      (extract(epoch from created_at) * 1000000)::bigint::text as created_micros, place < candidates as is_followed
+    from page where is_shown or place = last order by place`
 }
 
 /** What a pending job waits for. */

@@ -193,6 +193,30 @@ test('a waiting job says that all slots of the host are taken', async (t) => {
   assert.deepEqual(body.position, { ahead: 0, is_host_busy: true })
 })
 
+test('a label and a text are found among many jobs, also beyond what one request looks at', async (t) => {
+  const house = await setup(t)
+  const { user, admin, service } = house
+  const api = listOf(user)
+  const { job_id: id } = await api.make({ query: 'select 1 as needle', labels: ['rare'] })
+  await api.cancel(id)
+  const others = await listOf(await house.createUser()).make({ query: 'select 2', labels: ['rare'] })
+  await admin(
+    `insert into cartage.jobs (user_id, host_id, id, definition, status, created_at, finished_at)
+     select user_id, host_id, gen_random_uuid(), '{"form":"string","items":[{"statement":"select 3"}]}', 'done',
+       created_at + n * interval '1 ms', now()
+     from cartage.jobs, generate_series(1, 3000) n where id = $1`,
+    [id],
+    service.services.config.namespace,
+  )
+  const first = await api.page({ text: 'NEEDLE' })
+  assert.deepEqual([first.jobs, typeof first.next], [[], 'string'])
+  assert.deepEqual(idsOf(await api.page({ text: 'NEEDLE', after: first.next! })), [id])
+  assert.deepEqual(idsOf(await api.page({ label: 'rare' })), [id], others.job_id)
+  const found: string[] = []
+  for await (const { job_id } of clientOf(t, house).jobs.list({ per_page: 100 })) found.push(job_id)
+  assert.deepEqual([found.length, new Set(found).size, found.at(-1)], [3001, 3001, id])
+})
+
 test('a page of long jobs ends early, and the client goes on by itself', async (t) => {
   const house = await setup(t)
   const { user } = house

@@ -47,7 +47,7 @@ export const wholeFile = (file: Body | PartialFile): Body =>
   isPartialFile(file) && !(file instanceof Blob) ? file.slice(0, file.size) : (file as Body)
 
 /** Metadata stand in a header, of which servers take some 16 KB. */
-export const isShort = (sql: CopySql) => encoded({ q: sqlOf(sql) }).length < 12_000
+export const isShort = (sql: CopySql) => new TextEncoder().encode(sqlOf(sql)).length < 9_000
 
 /** Loads rows with COPY by a resumable upload. */
 export async function copyResumably(
@@ -84,7 +84,8 @@ export async function uploadResumably(
   try {
     return await upload.run()
   } catch (error) {
-    if (options.signal?.aborted) await upload.remove()
+    // A refused file would count against the limits of the user for a day.
+    if (options.signal?.aborted || isRefused(error)) await upload.remove()
     throw error
   }
 }
@@ -206,6 +207,10 @@ const defaultGiveUpMs = 300_000
 const mayGoOn = (error: unknown) =>
   isPassing(error) ||
   (error instanceof CartageError && (error.code === 'upload-offset-wrong' || error.code === 'upload-locked'))
+
+/** For good, and it is known that nothing was stored. */
+const isRefused = (error: unknown) =>
+  error instanceof CartageError && !mayGoOn(error) && !error.code?.endsWith('outcome-unknown')
 
 export function uploadsOf(connection: Connection, name: string) {
   return {

@@ -52,13 +52,17 @@ export class RejectedRows {
     const text = this.#decoder
       .decode(keepsAll ? bytes : bytes.subarray(0, shortTextBytes))
       .replace(/\r?\n$|\r$/, '')
-    this.#textBytes += bytes.length
-    if (keepsAll && this.#textBytes > mostTextBytes) throw errors.badRequest(tooMuchText)
     const { column, value } = placeOf(error)
     const row = { line, column, value, error: error.message, sqlstate: error.sqlstate, text }
+    this.#textBytes += listedBytes(row)
+    if (keepsAll && this.#textBytes > mostTextBytes) throw errors.badRequest(tooMuchText)
     this.#rows.push({ section: this.#sections.length, row })
   }
 }
+
+/** About what a row takes in the answer. */
+export const listedBytes = ({ value, error, text }: Pick<RejectedRow, 'value' | 'error' | 'text'>) =>
+  Buffer.byteLength(text) + Buffer.byteLength(error) + Buffer.byteLength(value ?? '') + 100
 
 const firstRows = 100
 const shortTextBytes = 1024

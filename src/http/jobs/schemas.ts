@@ -198,7 +198,7 @@ export const createLongJobSchema = {
 export const listJobsSchema = {
   tags,
   summary: 'List jobs',
-  description: `All jobs of the account that are kept, newest first. A page has fewer than per_page jobs if they are long: go on while there is a next.`,
+  description: `All jobs of the account that are kept, newest first. A page may have fewer than per_page jobs, or none: go on while there is a next.`,
   params: accountParams,
   querystring: {
     type: 'object',

@@ -35,22 +35,38 @@ async function finishImport(
   principal: Principal,
   held: HeldUpload,
   spool: Spool,
+  wish: UploadWish,
+): Promise<void> {
+  const { record } = held
+  if (await hasImport(services, principal, record))
+    // The file may have been taken back while the import was being committed.
+    await spool.keep(spool.resumableOf(record.id), record.id).catch(unlessMissing)
+  else await makeImport(services, principal, record, spool, wish)
+  await held.finish()
+}
+
+async function makeImport(
+  services: Services,
+  principal: Principal,
+  record: UploadRecord,
+  spool: Spool,
   { filename, parameters }: UploadWish,
 ): Promise<void> {
-  const { id, length } = held.record
+  const { id, length } = record
   const { account, key } = principal
-  if (!(await hasImport(services, principal, held.record))) {
-    const file = { name: filename, bytes: length }
-    const { source, options } = await wantedImport(services, principal, parameters, file)
-    const upload = { folder: spool.resumableOf(id), hash: '' }
-    try {
-      await submitImport(services, { id, account, keyId: key.id, source, options, upload })
-    } catch (error) {
-      if (!(await hasImport(services, principal, held.record))) await spool.takeBack(id)
-      throw error
-    }
+  const file = { name: filename, bytes: length }
+  const { source, options } = await wantedImport(services, principal, parameters, file)
+  const upload = { folder: spool.resumableOf(id), hash: '' }
+  try {
+    await submitImport(services, { id, account, keyId: key.id, source, options, upload })
+  } catch (error) {
+    if (!(await hasImport(services, principal, record))) await spool.takeBack(id)
+    throw error
   }
-  await held.finish()
+}
+
+function unlessMissing(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'ENOENT') throw error
 }
 
 /** A process that was killed after it made the import could not say so. */
@@ -74,19 +90,18 @@ async function finishCopy(
   if (!(await held.change('loading'))) throw errors.uploadLocked()
   const body = createReadStream(join(spool.resumableOf(id), uploadedFile))
   const startedAt = performance.now()
-  try {
-    const upload = { body, encoding, begin: nothing, isComplete: () => true, wait: noWait, gone: neverGone }
-    const loaded = await copyFrom(services.copies, principal, { statement, upload, options })
-    const answer = copyDocument(loaded, Math.round(performance.now() - startedAt))
-    await held.finish(answer)
-    await removeFolder(spool.resumableOf(id))
-    return answer
-  } catch (error) {
-    if (isRefusal(error)) await held.change('open')
-    throw error
-  } finally {
-    body.destroy()
-  }
+  const upload = { body, encoding, begin: nothing, isComplete: () => true, wait: noWait, gone: neverGone }
+  const loaded = await copyFrom(services.copies, principal, { statement, upload, options })
+    .catch(async (error: unknown) => {
+      if (isRefusal(error)) await held.change('open')
+      throw error
+    })
+    .finally(() => body.destroy())
+  // The rows are stored: whatever fails from here on, they are never loaded again.
+  const answer = copyDocument(loaded, Math.round(performance.now() - startedAt))
+  await held.finish(answer)
+  await removeFolder(spool.resumableOf(id))
+  return answer
 }
 
 /** Nothing was stored, so it may be tried again. */

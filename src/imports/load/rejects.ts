@@ -2,7 +2,7 @@ import type { RejectedRow, RejectedSection } from '../../contract/documents.ts'
 import type { Attempt } from '../../copy/copy-run.ts'
 import { type PartCopies, PartLoader } from '../../copy/load/load-in-parts.ts'
 import { PartReader } from '../../copy/load/part-reader.ts'
-import { mostTextBytes, RejectedRows, tooMuchText } from '../../copy/load/rejected-rows.ts'
+import { listedBytes, mostTextBytes, RejectedRows, tooMuchText } from '../../copy/load/rejected-rows.ts'
 import { AppError } from '../../errors.ts'
 import type { Session } from '../../postgres/session.ts'
 import { sqlError } from '../../postgres/wire/wire-error.ts'
@@ -36,7 +36,7 @@ export class Rejects {
     this.count += rejected.count
     const room = this.keepsAll ? Number.POSITIVE_INFINITY : mostListed - this.rows.length
     for (const row of rejected.list.slice(0, room)) {
-      this.#textLength += row.text.length
+      this.#textLength += listedBytes(row)
       this.rows.push({ ...row, error: `${place}${row.error}` })
     }
     if (!this.keepsAll) return

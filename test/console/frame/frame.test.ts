@@ -103,7 +103,7 @@ test('everything in the frame works with the keyboard', async (t) => {
   await page.keyboard.press('j')
   await eventually(() => assert.equal(page.url(), `${url}/console/jobs`))
   await page.keyboard.press('Control+k')
-  await page.getByRole('combobox').fill('go account')
+  await page.getByRole('combobox', { name: 'Find a command, page or table' }).fill('go account')
   await page.keyboard.press('Enter')
   await eventually(() => assert.equal(page.url(), `${url}/console/account`))
   await page.keyboard.press('?')
