@@ -58,7 +58,7 @@ begin atomic
     where aggfnoid = any (functions) and part <> 0
   ),
   known as (
-    select called.oid, provolatile, proargtypes, pronamespace, lanname
+    select called.oid, provolatile, proargtypes, pronamespace, pronargdefaults, lanname
     from called left join pg_proc on pg_proc.oid = called.oid left join pg_language on pg_language.oid = prolang
   )
   select
@@ -66,7 +66,11 @@ begin atomic
       where lanname in ('sql', 'plpgsql') and oid >= 16384
         and pronamespace <> all (array(select oid from pg_namespace where nspname in ('postgis', 'cartodb', 'cartage')))),
     not exists (select from known
-      where provolatile is distinct from 'i' or lanname not in ('internal', 'c', 'sql', 'plpgsql') or exists (
+      where provolatile is distinct from 'i' or lanname not in ('internal', 'c', 'sql', 'plpgsql')
+        -- The caller computes a default, which may be now().
+        or pronargdefaults > 0 and oid >= 16384
+          and pronamespace <> all (array(select oid from pg_namespace where nspname in ('postgis', 'cartodb', 'cartage')))
+        or exists (
         select from pg_type where oid = any (proargtypes) and typname ~ '^_?reg'));
 end;
 
@@ -261,13 +265,20 @@ end
 $$;
 
 -- The version of what these relations and functions show to the calling role. Of a function every one of that name counts, in
--- whatever schema. Null also if a tenant has an operator of one of these names, or a function that can be read like a member
--- of a row.
+-- whatever schema. Null also if a tenant has an operator of one of these names, a function that can be read like a member
+-- of a row, or a cast by a function, and if a type is called like a function: its input may read 'now'.
 create function cartodb._CDB_LayerVersion(
   relations oid[], functions text[], operators text[], members text[], known text, out version text, out is_moved boolean)
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 begin
   if array_position(relations, null) is null
+    and not exists (
+      select from pg_type where typname = any (functions)
+        and typname <> all ('{bool,int2,int4,int8,float4,float8,numeric,text,varchar,bpchar,uuid,geometry,box2d,box3d}'))
+    and not exists (
+      select from pg_cast join pg_proc on pg_proc.oid = castfunc
+      where pg_cast.oid >= 16384
+        and pronamespace <> all (array(select oid from pg_namespace where nspname in ('pg_catalog', 'postgis'))))
     and not exists (
       select from pg_operator where oprname = any (operators)
         and oprnamespace <> all (array(select oid from pg_namespace where nspname in ('pg_catalog', 'postgis'))))

@@ -24,12 +24,17 @@ export async function readFeature(
 ): Promise<Members> {
   const list = columns.map((name) => `t.${quoteName(name)}`).join(', ')
   await session.query('begin isolation level repeatable read read only')
-  const { rows } = await session.query<{ row: Members }>(
-    `select distinct pg_catalog.to_jsonb(s.*) as row from (
-       select ${list} from ${sql(wholeWorld)} as t where t.${quoteName(id)} operator(pg_catalog.=) $1) as s limit 2`,
+  const { rows } = await session.query<{ row: Members | null }>(
+    `select case when pg_catalog.octet_length(f.row::pg_catalog.text) operator(pg_catalog.<=) ${maxBytes} then f.row end as row from (
+       select distinct pg_catalog.to_jsonb(s.*) as row from (
+         select ${list} from ${sql(wholeWorld)} as t where t.${quoteName(id)} operator(pg_catalog.=) $1) as s limit 2) as f`,
     [fid],
   )
+  const [first] = rows
   if (rows.length > 1) throw errors.mapInvalid(`Multiple features identified by '${id}' = ${fid}`)
-  if (!rows[0]) throw errors.notFound(`Feature '${fid}'`)
-  return rows[0].row
+  if (!first) throw errors.notFound(`Feature '${fid}'`)
+  if (!first.row) throw errors.mapInvalid('The attributes of the feature are larger than 1 MB')
+  return first.row
 }
+
+const maxBytes = 1024 ** 2

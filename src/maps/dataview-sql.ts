@@ -37,15 +37,19 @@ export function unusualSql(column: string, kind: PropertyKind | undefined): stri
 
 /** One row as JSON, with numbers as numbers. */
 export async function askOne(session: Session, sql: string): Promise<Members> {
-  const { rows } = await session.query<{ row: Members }>(
-    `select pg_catalog.to_jsonb(o.*) as row from (${sql}) as o`,
-  )
-  return rows[0]?.row ?? {}
+  return (await askAll(session, sql))[0] ?? {}
 }
 
 export async function askAll(session: Session, sql: string): Promise<readonly Members[]> {
   const { rows } = await session.query<{ row: Members }>(
-    `select pg_catalog.to_jsonb(o.*) as row from (${sql}) as o`,
+    firstBytes(`select pg_catalog.to_jsonb(o.*) as row from (${sql}) as o`),
   )
   return rows.map(({ row }) => row)
 }
+
+/** Of statements with a `row` as JSON: the first rows, up to 4 MB. What a caller computes may have any size. */
+export const firstBytes = (sql: string) =>
+  `select b.row from (select r.row, pg_catalog.sum(pg_catalog.octet_length(r.row::pg_catalog.text)) over (rows unbounded preceding) as bytes
+   from (${sql}) as r) as b where b.bytes operator(pg_catalog.<=) ${maxBytes}`
+
+const maxBytes = 4 * 1024 ** 2

@@ -48,10 +48,14 @@ function requireOptions(
 ): void {
   const noun = `${type[0]!.toUpperCase()}${type.slice(1)}`
   const called = type === 'formula' ? operation : aggregation
-  if (typeof column !== 'string' && !(type === 'formula' && operation === 'count'))
+  const isOptional = type === 'formula' && operation === 'count' && column === undefined
+  if (typeof column !== 'string' && !isOptional)
     throw errors.dataviewInvalid(`${noun} expects 'column' in dataview options`)
-  if (type === 'histogram') return
-  if (!operations.includes(String(called)))
+  if (type === 'histogram') {
+    if (called === undefined || typeof called === 'string') return
+    throw errors.dataviewInvalid(`${noun} does not support '${shortened(called)}' aggregation`)
+  }
+  if (typeof called !== 'string' || !operations.includes(called))
     throw errors.dataviewInvalid(`${noun} does not support '${shortened(called)}' operation`)
   if (type === 'aggregation' && called !== 'count' && typeof aggregationColumn !== 'string')
     throw errors.dataviewInvalid(`Aggregation '${called}' is missing some options: aggregationColumn`)

@@ -12,6 +12,8 @@ export type LayerSql = (view: TileView) => string
 
 /** Throws unless the text is one SELECT, VALUES or WITH that writes nothing. `!bbox!` and other tokens may be in it. */
 export function readLayerSql(text: string): LayerSql {
+  if (text.length > maxSqlLength)
+    throw errors.mapInvalid(`The sql of a layer is longer than ${maxSqlLength} characters`)
   const parts = withoutEnd([...lexemes(text, token)].map(partOf))
   const fill = (view: TileView) => {
     const values = tokenValues(view)
@@ -39,10 +41,15 @@ type Part = string | Readonly<{ token: Token }>
 const partOf = (lexeme: Lexeme): Part =>
   lexeme.kind === 'hole' ? { token: lexeme.open.slice(1, -1) as Token } : textOf(lexeme)
 
-/** Without the semicolon after the statement. */
+/** Without semicolons after the statement. */
 function withoutEnd(parts: readonly Part[]): readonly Part[] {
-  const last = parts.findLastIndex((part) => typeof part !== 'string' || !isBlank(part))
-  return parts[last] === ';' ? withoutEnd(parts.slice(0, last)) : parts
+  let end = parts.length
+  for (let at = parts.length - 1; at >= 0; at--) {
+    const part = parts[at]!
+    if (part === ';') end = at
+    else if (typeof part !== 'string' || !isBlank(part)) break
+  }
+  return parts.slice(0, end)
 }
 
 const isBlank = (text: string) => /^(\s|--|\/\*)/.test(text)
@@ -63,6 +70,7 @@ function tokenValues({ place, margin }: TileView): Readonly<Record<Token, string
   }
 }
 
+export const maxSqlLength = 64 * 1024
 export const pixelsOfTile = 256
 export const worldEdge = Math.PI * 6378137
 /** Of a screen, as OGC has defined it. */

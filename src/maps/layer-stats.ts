@@ -3,6 +3,7 @@ import type { Session } from '../postgres/session.ts'
 import { sqlstateOf } from '../postgres/sqlstate.ts'
 import type { Aggregation } from './aggregation.ts'
 import { aggregatedRows } from './aggregation.ts'
+import { firstBytes } from './dataview-sql.ts'
 import { wholeWorld } from './layer-sql.ts'
 import { isMembers, type Members } from './members.ts'
 import type { LayerPlan } from './plan-layer.ts'
@@ -34,7 +35,7 @@ export async function readStats(session: Session, question: StatsQuestion): Prom
     stats.columns = await readColumnStats(question, ask)
   if (metadata.dimensions) stats.dimensions = {}
   if (isMembers(metadata.sample) || metadata.sample === true)
-    stats.sample = await ask(sampleSql(question), (found) => found.map(({ row }) => row))
+    stats.sample = await ask(firstBytes(sampleSql(question)), (found) => found.map(({ row }) => row))
   return Object.fromEntries(Object.entries(stats).filter(([, value]) => value !== undefined))
 }
 
@@ -100,7 +101,7 @@ async function readColumnStats(
   const options = isMembers(columnStats) ? columnStats : {}
   for (const [name, type] of Object.entries(plan.types))
     if (type === 'string')
-      columns[name]!.categories = await ask(categoriesSql(from, name, options), (rows) =>
+      columns[name]!.categories = await ask(firstBytes(categoriesSql(from, name, options)), (rows) =>
         rows.map(({ row }) => row),
       )
   return columns
@@ -128,7 +129,9 @@ function sampleSql({ plan, metadata, estimatedRows }: StatsQuestion): string {
   const options = isMembers(metadata.sample) ? metadata.sample : {}
   const { num_rows: asked, include_columns: included } = options
   const most = typeof asked === 'number' && asked >= 1 ? Math.min(mostSampled, Math.floor(asked)) : 100
-  const names = Array.isArray(included) ? included.map(String) : Object.keys(plan.types)
+  const names = Array.isArray(included)
+    ? included.filter((name) => typeof name === 'string')
+    : Object.keys(plan.types)
   const { from, hasId } = plan.rows(wholeWorld)
   const columns = names.map((name) => `t.${quoteName(name)}`).join(', ')
   if (!hasId || estimatedRows <= most)

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
 import { errors } from '../errors.ts'
 import { namesInQuery, type QueryNames } from '../sql/query-names.ts'
+import { lexemes, textOf } from '../sql-text/lexemes.ts'
 import { inLayer } from '../tiles/in-layer.ts'
 import { type Aggregation, readAggregation } from './aggregation.ts'
 import { type Attributes, readAttributes } from './attributes.ts'
 import { type Dataview, readDataview } from './dataview.ts'
-import { type LayerSql, pixelsOfTile, readLayerSql, wholeWorld } from './layer-sql.ts'
+import { type LayerSql, maxSqlLength, pixelsOfTile, readLayerSql, wholeWorld } from './layer-sql.ts'
 import { isMembers, type Members, shortened } from './members.ts'
 import { type ColumnFilter, readColumnFilter } from './rows-filter.ts'
 
@@ -59,7 +60,7 @@ export function readMapConfig(raw: unknown): MapConfig {
   const types = raw.layers.map((layer: unknown, index) => typeOf(layer, index))
   const dataviews = readDataviews(raw.dataviews, analyses)
   const filters = readFilters(raw.filters, dataviews)
-  const sources = { analyses, dataviews, filters }
+  const sources = { read: new Map(), analyses, dataviews, filters }
   const layers = raw.layers.map((layer: unknown, index) => readLayer(layer as Members, index, types, sources))
   if (new Set(layers.map(({ id }) => id)).size < layers.length)
     throw errors.mapInvalid('Two layers have the same id')
@@ -91,6 +92,7 @@ export const mapIdOf = (config: string, revision: string | null) =>
 export { inLayer }
 
 const mostLayers = 20
+const mostAnalyses = 20
 export const deepestZoom = 30
 
 function requireVersion(version: unknown): void {
@@ -103,6 +105,7 @@ function requireVersion(version: unknown): void {
 function readAnalyses(raw: unknown): ReadonlyMap<string, string> {
   const all = raw ?? []
   if (!Array.isArray(all)) throw errors.mapInvalid('analyses must be an array')
+  if (all.length > mostAnalyses) throw errors.mapInvalid(`A map has at most ${mostAnalyses} analyses`)
   return new Map(
     all.map((analysis: unknown): [string, string] => {
       const { id, type, params } = isMembers(analysis) ? analysis : ({} as Members)
@@ -117,6 +120,8 @@ function readAnalyses(raw: unknown): ReadonlyMap<string, string> {
 }
 
 type Sources = Readonly<{
+  /** The SQL that was read, by its text: many layers may have the same. */
+  read: Map<string, NamedSql>
   analyses: ReadonlyMap<string, string>
   dataviews: readonly Dataview[]
   filters: readonly ColumnFilter[]
@@ -128,6 +133,8 @@ function readDataviews(raw: unknown, analyses: ReadonlyMap<string, string>): rea
   const entries = Object.entries(raw)
   if (entries.length > mostDataviews)
     throw errors.dataviewInvalid(`A map has at most ${mostDataviews} dataviews`)
+  if (!entries.every(([name]) => name.isWellFormed()))
+    throw errors.dataviewInvalid('The name of a dataview must be valid Unicode')
   const sources = new Map([...analyses].map(([id, query]) => [id, readLayerSql(query)]))
   return entries.map(([name, dataview]) => readDataview(name, dataview, sources))
 }
@@ -167,7 +174,7 @@ function readLayer(layer: Members, index: number, types: readonly string[], sour
   const type = types[index]!
   const place = types.slice(0, index).filter((other) => other === type).length
   const id = layer.id ?? `${type === 'mapnik' ? '' : `${type}-`}layer${place}`
-  if (typeof id !== 'string' || id === '' || id.length > 255 || id.includes(','))
+  if (typeof id !== 'string' || id === '' || id.length > 255 || id.includes(',') || !id.isWellFormed())
     throw errors.mapInvalid(`The id of layer ${index} must be text without a comma`)
   if (type !== 'mapnik') return { id, index, type, source: null }
   try {
@@ -184,7 +191,7 @@ function readSource(options: Members, index: number, sources: Sources): LayerSou
   if (!isWhole(srid, 1, 998_999)) throw errors.mapInvalid('srid must be the number of a reference system')
   if (!isMembers(metadata)) throw errors.mapInvalid('metadata must be an object')
   return {
-    ...namedSql(wrapped(textOfLayer(options, index, sources.analyses), options.sql_wrap)),
+    ...namedSql(wrapped(textOfLayer(options, index, sources.analyses), options.sql_wrap), sources.read),
     // As clients write it in SQL.
     geomColumn: geomColumn.replace(/^"(.*)"$/s, '$1'),
     srid,
@@ -197,9 +204,18 @@ function readSource(options: Members, index: number, sources: Sources): LayerSou
   }
 }
 
-function namedSql(text: string): Pick<LayerSource, 'sql' | 'names'> {
+type NamedSql = Pick<LayerSource, 'sql' | 'names'>
+
+function namedSql(text: string, read: Map<string, NamedSql>): NamedSql {
+  const known = read.get(text)
+  if (known) return known
+  const characters = [...read.keys()].reduce((sum, { length }) => sum + length, text.length)
+  if (characters > 4 * maxSqlLength)
+    throw errors.mapInvalid(`The sql of all layers is longer than ${4 * maxSqlLength} characters`)
   const sql = readLayerSql(text)
-  return { sql, names: namesInQuery(sql(wholeWorld)) }
+  const named = { sql, names: namesInQuery(sql(wholeWorld)) }
+  read.set(text, named)
+  return named
 }
 
 function textOfLayer({ sql, source }: Members, index: number, analyses: ReadonlyMap<string, string>): string {
@@ -212,11 +228,21 @@ function textOfLayer({ sql, source }: Members, index: number, analyses: Readonly
   throw errors.mapInvalid(`Missing sql for layer ${index} options`)
 }
 
+/** Only a `<%= sql %>` of the wrap itself counts: one inside a literal may come from a viewer of a named map. */
 function wrapped(sql: string, wrap: unknown): string {
   if (wrap === undefined) return sql
   if (typeof wrap !== 'string') throw errors.mapInvalid('sql_wrap must be text with <%= sql %>')
-  return wrap.replace(/<%=\s*sql\s*%>/g, () => sql.replace(/;\s*$/, ''))
+  if (wrap.length > maxSqlLength) throw tooLong()
+  const parts = [...lexemes(wrap, sqlHole)]
+  const holes = parts.filter(({ kind }) => kind === 'hole').length
+  if (wrap.length + holes * sql.length > maxSqlLength) throw tooLong()
+  const inner = sql.replace(/;\s*$/, '')
+  return parts.map((part) => (part.kind === 'hole' ? inner : textOf(part))).join('')
 }
+
+const sqlHole = /<%=\s*sql\s*%>/
+const tooLong = () =>
+  errors.mapInvalid(`The sql of a layer in its sql_wrap is longer than ${maxSqlLength} characters`)
 
 function zoomsOf({ minzoom, maxzoom }: Members): Readonly<{ minzoom: number; maxzoom: number }> {
   const known = (value: unknown, name: string, fallback: number) => {

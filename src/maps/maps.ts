@@ -18,7 +18,7 @@ import { readLayerSql, wholeWorld } from './layer-sql.ts'
 import { type MapConfig, mapIdOf, readMapConfig, withoutCredentials } from './map-config.ts'
 import { deleteExpiredMaps, findMap, saveMap } from './map-store.ts'
 import { lookUpVersion, type QueryVersion, versionOfAll } from './map-version.ts'
-import type { Members } from './members.ts'
+import { type Members, requireShallow } from './members.ts'
 import { layerError, type PlannedLayer, planMap } from './plan-map.ts'
 
 /** A map that was instantiated. */
@@ -54,7 +54,7 @@ export class Maps {
   readonly #databases: Databases
   readonly #tiles: Tiles
   /** By user and id. */
-  readonly #known = new LRUCache<string, KnownMap>({ max: 1_000, ttl: knownMs })
+  readonly #known = new LRUCache<string, KnownMap>({ max: 1_000, maxSize: knownCharacters, ttl: knownMs })
   /** As last found, by role, map and layer. */
   readonly #versions = new LRUCache<string, string>({ max: 2_000 })
   #sweptAt = Number.NEGATIVE_INFINITY
@@ -72,6 +72,7 @@ export class Maps {
     gone: AbortLike,
     revision: string | null = null,
   ): Promise<InstantiatedMap> {
+    requireShallow(raw)
     const isPublic = principal.key.type === 'default'
     const text = JSON.stringify(withoutCredentials(raw)) ?? ''
     const most = isPublic ? mostPublicLength : mostLength
@@ -85,9 +86,10 @@ export class Maps {
       this.#databases.control,
       principal.account,
       { id, config: text, aggregated, revision },
-      isPublic,
+      // Anyone can open a template.
+      isPublic || revision !== null,
     )
-    this.#known.set(keyOf(principal.account, id), { id, config, aggregated, revision })
+    this.#keep(principal.account, { id, config, aggregated, revision }, text.length)
     return { id, config, layers, changedMs: Math.max(...layers.map((layer) => layer.changedMs)) }
   }
 
@@ -122,8 +124,12 @@ export class Maps {
     if (!stored) throw errors.mapUnknown(id.slice(0, 100))
     const { config, aggregated, revision } = stored
     const map = { id, config: readMapConfig(JSON.parse(config)), aggregated, revision }
-    this.#known.set(key, map)
+    this.#keep(account, map, config.length)
     return map
+  }
+
+  #keep(account: Account, map: KnownMap, characters: number): void {
+    this.#known.set(keyOf(account, map.id), map, { size: characters + 1_000 })
   }
 
   async tile(
@@ -222,5 +228,7 @@ const keyOf = ({ userId }: Account, id: string) => `${userId} ${id}`
 /** Its use is written after each of these, if an hour is over. */
 const knownMs = 60_000
 const sweepMs = 3_600_000
+/** Of all configs together: what was read of one takes many times as much. */
+const knownCharacters = 4 * 1024 ** 2
 const mostLength = 256 * 1024
 const mostPublicLength = 64 * 1024

@@ -21,7 +21,13 @@ export function namesInQuery(text: string): QueryNames | undefined {
   const statement = pageableStatement(text)
   if (!statement) return undefined
   const found = new Names()
-  return found.read({ SelectStmt: statement.node }) ? found.names() : undefined
+  try {
+    return found.read({ SelectStmt: statement.node }) ? found.names() : undefined
+  } catch (error) {
+    // A tree may be deeper than the stack.
+    if (error instanceof RangeError) return undefined
+    throw error
+  }
 }
 
 class Names {

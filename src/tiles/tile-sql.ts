@@ -256,7 +256,7 @@ export function boxSql(place: TilePlace, srid: number): string {
   const edge = edgeOf(place).map(([x, y]) => `(${x}, ${y})`)
   return `with edge as (
   select p.g, postgis.st_transform(p.g, ${srid}) as there
-  from (select postgis.st_setsrid(postgis.st_point(v.x, v.y), ${mercator}) as g from (values ${edge.join(', ')}) as v (x, y)) as p
+  from (select postgis.st_setsrid(postgis.st_point(v.column1, v.column2), ${mercator}) as g from (values ${edge.join(', ')}) as v) as p
 ), image as (
   select postgis.st_extent(e.there) as box, pg_catalog.max(postgis.st_distance(e.g, postgis.st_transform(e.there, ${mercator}))) as off
   from edge as e

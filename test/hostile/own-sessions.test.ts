@@ -20,7 +20,7 @@ const functions = [
 test('the master key sees the statement, the locks and the copy of its own sessions', async (t) => {
   const context = await setup(t)
   const { user } = context
-  const pids = await busy(t, context, user, 'mine')
+  const { pids, end } = await busy(t, context, user, 'mine')
   const rowsOf = async (sql: string) => (await ask(user, sql)).body.rows
   const activity = await rowsOf('select pid, query from pg_stat_activity()')
   for (const pid of pids) assert.ok(activity.some((row) => row.pid === pid))
@@ -35,6 +35,7 @@ test('the master key sees the statement, the locks and the copy of its own sessi
     Object.keys(columns),
     view.fields.map(({ name }) => name),
   )
+  await end()
 })
 
 test('the refusal of a view of all sessions says how the caller sees its own', async (t) => {
@@ -56,9 +57,8 @@ test('no account sees a session, a text or a lock of another, in its database or
   const { name: organization, owner } = await context.createOrganization()
   const member = await context.createUser({ organization })
   const accounts = [context.user, await context.createUser(), owner, member]
-  const sessions = await Promise.all(
-    accounts.map((user, place) => busy(t, context, user, `account ${place}`)),
-  )
+  const works = await Promise.all(accounts.map((user, place) => busy(t, context, user, `account ${place}`)))
+  const sessions = works.map(({ pids }) => pids)
   for (const [place, user] of accounts.entries()) {
     const own = sessions[place]!
     const others = sessions.filter((_, at) => at !== place).flat()
@@ -81,6 +81,7 @@ test('no account sees a session, a text or a lock of another, in its database or
       for (const { usename } of rows) assert.ok(String(usename).startsWith(user.account.masterRole), usename)
     }
   }
+  await Promise.all(works.map(({ end }) => end()))
 })
 
 test('other keys and callers without one are refused, whatever role they take', async (t) => {
@@ -110,7 +111,16 @@ test('a loop over the locks pauses, so that it does not stop the server', async 
 })
 
 /** Sessions that run a statement, hold a lock and copy until the test ends. Answers their pids. */
-async function busy(t: TestContext, context: Setup, user: TestUser, name: string): Promise<number[]> {
+/**
+ * Sessions of a user that hold a lock and wait for rows. `end` before the accounts are deleted: until a COPY gets rows or
+ * ends, PostgreSQL drops no database.
+ */
+async function busy(
+  t: TestContext,
+  context: Setup,
+  user: TestUser,
+  name: string,
+): Promise<Readonly<{ pids: number[]; end: () => Promise<unknown> }>> {
   const { schema } = user.account
   await createTable(user)
   await ask(user, 'create table held (n int)')
@@ -121,10 +131,10 @@ async function busy(t: TestContext, context: Setup, user: TestUser, name: string
   const body = new PassThrough()
   body.write('1,a\n')
   const copied = copyfrom(user, 'copy t from stdin with (format csv)', body)
-  t.after(async () => {
+  const end = () => {
     body.end()
-    await copied
-  })
+    return copied
+  }
   const copying = await eventually(async () => {
     const { rows } = await context.admin(
       `select p.pid from pg_stat_progress_copy p join pg_stat_activity a using (pid) where a.usename = $1`,
@@ -133,5 +143,5 @@ async function busy(t: TestContext, context: Setup, user: TestUser, name: string
     assert.equal(rows.length, 1)
     return rows[0]!.pid as number
   })
-  return [locking.processId, copying]
+  return { pids: [locking.processId, copying], end }
 }
