@@ -108,9 +108,8 @@ async function open(
   const callback = readCallback(request)
   const template = await opened(services, request)
   const map = await services.namedMaps.instantiate(template, values, clientGone(reply))
-  const { principal, stored } = template
+  const { principal, stored, token } = template
   const id = `${principal.account.username}@${stored.revision.slice(0, 8)}@${map.id}`
-  const [token] = viewerTokens(request)
   const query: Record<string, string> = token === undefined ? {} : { auth_token: token }
   return sendLayergroup(services, request, reply, { principal, map, id, query, callback })
 }

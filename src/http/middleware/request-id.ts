@@ -12,11 +12,10 @@ export function acceptedRequestId(request: Asked): string | undefined {
 }
 
 function credentialsOf({ url = '', headers: { authorization } }: Asked): readonly string[] {
-  const parameters = new URLSearchParams(url.split('?', 2)[1])
+  const parameters = new URLSearchParams(url.includes('?') ? url.slice(url.indexOf('?')) : '')
   const basic = readCredential({ authorization, query: {} })
   return [
-    ...parameters.getAll('api_key'),
-    ...parameters.getAll('map_key'),
+    ...['api_key', 'map_key', 'auth_token', 'auth_token[]'].flatMap((name) => parameters.getAll(name)),
     ...(basic.kind === 'token' ? [basic.token] : []),
     ...(authorization?.split(' ') ?? []),
   ]

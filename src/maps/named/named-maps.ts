@@ -5,10 +5,10 @@ import { AppError, errors } from '../../errors.ts'
 import type { Databases } from '../../postgres/databases.ts'
 import type { AbortLike } from '../../postgres/pools/interruption.ts'
 import type { Secrets } from '../../secrets.ts'
-import { mapIdOf } from '../map-config.ts'
+import { mapIdOf, withoutCredentials } from '../map-config.ts'
 import type { InstantiatedMap, KnownMap, Maps } from '../maps.ts'
 import { isMembers, type Members } from '../members.ts'
-import { readTemplate, renderTemplate, type Template } from './template.ts'
+import { longestToken, readTemplate, renderTemplate, type Template } from './template.ts'
 import {
   deleteTemplate,
   findTemplate,
@@ -23,7 +23,13 @@ import {
 type Parts = Readonly<{ databases: Databases; directory: Directory; secrets: Secrets; maps: Maps }>
 
 /** A template with who may see it, ready to run. */
-export type OpenTemplate = Readonly<{ stored: StoredTemplate; document: Members; principal: Principal }>
+export type OpenTemplate = Readonly<{
+  stored: StoredTemplate
+  document: Members
+  principal: Principal
+  /** That opened it; undefined if it needs none. */
+  token: string | undefined
+}>
 
 /** Templates of maps. Managed by keys, opened by anyone who has their token; each runs as the key that made it. */
 export class NamedMaps {
@@ -93,14 +99,14 @@ export class NamedMaps {
   async byDefaults(template: OpenTemplate, gone: AbortLike): Promise<KnownMap> {
     const { principal, stored, document } = template
     const { maps } = this.#parts
-    const id = mapIdOf(JSON.stringify(renderTemplate(document, {})), stored.revision)
+    const id = mapIdOf(JSON.stringify(withoutCredentials(renderTemplate(document, {}))), stored.revision)
     const isUnknown = (error: unknown) => error instanceof AppError && error.code === 'map-unknown'
     try {
       return await maps.find(principal.account, id, stored.revision)
     } catch (error) {
       if (!isUnknown(error)) throw error
-      await this.instantiate(template, {}, gone)
-      return maps.find(principal.account, id, stored.revision)
+      const made = await this.instantiate(template, {}, gone)
+      return maps.find(principal.account, made.id, stored.revision)
     }
   }
 
@@ -121,9 +127,10 @@ export class NamedMaps {
 
   #opened(account: Account, stored: StoredTemplate, tokens: readonly string[], epoch: number): OpenTemplate {
     const valid = this.#tokensOf(stored)
-    if (valid && !isAmong(valid, tokens)) throw errors.templateForbidden()
+    const token = valid ? matching(valid, tokens) : undefined
+    if (valid && token === undefined) throw errors.templateForbidden()
     const principal = this.#parts.directory.principal({ account, key: stored.key }, epoch)
-    return { stored, document: JSON.parse(stored.template) as Members, principal }
+    return { stored, document: JSON.parse(stored.template) as Members, principal, token }
   }
 
   #stored({ name, document, validTokens }: Template): NewTemplate {
@@ -151,14 +158,15 @@ const ownOnly = ({ key }: Principal) => (key.type === 'master' ? undefined : key
 const notFound = ({ username }: Account, name: string) =>
   errors.notFound(`Template '${name.slice(0, 255)}' of user '${username}'`)
 
-/** Compares all, so that the time tells nothing. */
-function isAmong(valid: readonly string[], given: readonly string[]): boolean {
+/** The first given token that is valid. Compares all, so that the time tells nothing. */
+function matching(valid: readonly string[], given: readonly string[]): string | undefined {
   const hashOf = (text: string) => createHash('sha256').update(text).digest()
   const known = valid.map(hashOf)
-  const found = given
-    .slice(0, mostGiven)
-    .flatMap((token) => known.map((each) => timingSafeEqual(each, hashOf(token))))
-  return found.includes(true)
+  const isKnown = (token: string) => {
+    const hash = hashOf(token)
+    return known.map((each) => timingSafeEqual(each, hash)).includes(true)
+  }
+  return given.slice(0, mostGiven).filter((token) => token.length <= longestToken && isKnown(token))[0]
 }
 
 const mostGiven = 20

@@ -1,12 +1,6 @@
-import { quoteLiteral, quoteName } from '../../contract/text/quote.ts'
+import { quoteName } from '../../contract/text/quote.ts'
 import { type Lexeme, lexemes, textOf } from '../../sql-text/lexemes.ts'
-
-export type PlaceholderType = 'sql_literal' | 'sql_ident' | 'number' | 'css_color'
-
-/** A value that was checked against its type. */
-export type PlacedValue = Readonly<{ type: PlaceholderType; text: string }>
-
-export type PlacedValues = Readonly<Record<string, PlacedValue>>
+import type { Filling, Holes, PlacedValue } from './filling.ts'
 
 /**
  * Places values into the SQL of a template, each according to its place, so that none can add to the statement:
@@ -15,25 +9,17 @@ export type PlacedValues = Readonly<Record<string, PlacedValue>>
  *   '...'  E'...'  "..."    part of the text, with quotes (in E'' backslashes too) escaped
  *   elsewhere               stripped: comments, dollar bodies, U&'', a literal inside a literal
  */
-export function placeInSql(template: string, values: PlacedValues): string {
-  const hole = holeOf(values)
-  if (!hole) return template
-  return [...lexemes(template, hole)].map((part) => placed(part, hole, values)).join('')
+export function placeInSql(template: string, filling: Filling): string {
+  const { holes } = filling
+  if (!holes?.one.test(template)) return template
+  return [...lexemes(template, holes.one)].map((part) => placed(part, holes, filling)).join('')
 }
 
-/** Matches `<%= name %>` of these names. */
-export function holeOf(values: PlacedValues): RegExp | undefined {
-  const names = Object.keys(values)
-  return names.length === 0 ? undefined : new RegExp(`<%=\\s*(?:${names.join('|')})\\s*%>`)
-}
-
-export const nameIn = (hole: string) => /^<%=\s*(\w+)\s*%>$/.exec(hole)![1]!
-
-function placed(part: Lexeme, hole: RegExp, values: PlacedValues): string {
-  if (part.kind === 'hole') return ` ${ownWord(part, values[nameIn(part.open)]!)} `
-  if (!hole.test(part.body)) return textOf(part)
-  const encode = encodingIn(part, hole)
-  const body = part.body.replace(new RegExp(hole.source, 'g'), (found) => encode(values[nameIn(found)]!.text))
+function placed(part: Lexeme, holes: Holes, filling: Filling): string {
+  if (part.kind === 'hole') return ` ${filling.fill(part.open, (value) => ownWord(part, value))} `
+  if (!holes.one.test(part.body)) return textOf(part)
+  const encode = encodingIn(part, holes)
+  const body = part.body.replace(holes.all, (found) => filling.fill(found, ({ text }) => encode(text)))
   return part.open + body + part.close
 }
 
@@ -46,13 +32,13 @@ function ownWord({ fillsIn }: Lexeme, { type, text }: PlacedValue): string {
   return `'${strip(text)}'`
 }
 
-/** Not E'', which may follow a word that ends in its place. */
-const plainLiteral = (text: string) => (text.includes('\\') ? quoteLiteral(text) : `'${doubleQuotes(text)}'`)
+/** Never E'', which would change how a literal on the next line is read. Sessions have standard_conforming_strings on. */
+const plainLiteral = (text: string) => `'${doubleQuotes(text)}'`
 
 type Encode = (text: string) => string
 
-function encodingIn({ kind, body }: Lexeme, hole: RegExp): Encode {
-  const around = body.replace(new RegExp(hole.source, 'g'), '')
+function encodingIn({ kind, body }: Lexeme, { all }: Holes): Encode {
+  const around = body.replace(all, '')
   if (kind === 'quoted-identifier') return (text) => text.replaceAll('"', '""')
   if (kind === 'string' && !/'|\$/.test(around)) return doubleQuotes
   if (kind === 'escape-string' && !/['$\\]/.test(around))

@@ -1,13 +1,7 @@
 import { errors } from '../../errors.ts'
-import { isMembers, type Members, shortened } from '../members.ts'
-import {
-  holeOf,
-  nameIn,
-  type PlacedValue,
-  type PlacedValues,
-  type PlaceholderType,
-  placeInSql,
-} from './template-sql.ts'
+import { isMembers, type Members } from '../members.ts'
+import { Filling, type PlacedValue, type PlacedValues, type PlaceholderType } from './filling.ts'
+import { placeInSql } from './template-sql.ts'
 
 /** A template as it was sent, checked. */
 export type Template = Readonly<{
@@ -21,20 +15,47 @@ export type Template = Readonly<{
 /** Throws on the first fault. */
 export function readTemplate(raw: unknown): Template {
   if (!isMembers(raw)) throw errors.mapInvalid('The template must be a JSON object')
+  requireShallow(raw)
   const { api_key: _key, client: _client, ...sent } = raw
-  if (sent.version !== '0.0.1')
-    throw errors.mapInvalid(`Unsupported template version ${shortened(sent.version)}`)
+  if (sent.version !== '0.0.1') throw errors.mapInvalid(`Unsupported template version ${shown(sent.version)}`)
   const { name, layergroup } = sent
   if (name === undefined || name === '') throw errors.mapInvalid('Missing template name')
-  if (!isTemplateName(name))
-    throw errors.mapInvalid(`Invalid characters in template name '${shortened(name)}'`)
+  if (!isTemplateName(name)) throw errors.mapInvalid(`Invalid characters in template name '${shown(name)}'`)
   requireLayers(layergroup)
-  const auth = isMembers(sent.auth) ? sent.auth : {}
+  requirePlaceholders(sent.placeholders)
+  const { auth } = sent
+  if (auth === undefined || auth === null) return { name, document: rendering(sent), validTokens: null }
+  if (!isMembers(auth)) throw errors.mapInvalid('auth must be an object with a method')
   const { valid_tokens: _tokens, ...method } = auth
-  const document = sent.auth === undefined || sent.auth === null ? sent : { ...sent, auth: method }
-  valuesOf(document, {})
-  return { name, document, validTokens: tokensOf(auth) }
+  return { name, document: rendering({ ...sent, auth: method }), validTokens: tokensOf(auth) }
 }
+
+/** The same document. Throws if its defaults make no map. */
+function rendering(document: Members): Members {
+  renderTemplate(document, {})
+  return document
+}
+
+/** Level by level, as the document may be nested deeper than our stack. */
+function requireShallow(document: Members): void {
+  let level: readonly unknown[] = [document]
+  for (let depth = 1; level.length > 0; depth++) {
+    if (depth > deepest) throw errors.mapInvalid(`The template is nested deeper than ${deepest} levels`)
+    level = level.flatMap((each) => Object.values(each as object).filter(isTree))
+  }
+}
+
+const deepest = 100
+const isTree = (value: unknown) => typeof value === 'object' && value !== null
+
+function requirePlaceholders(placeholders: unknown): void {
+  if (placeholders === undefined || placeholders === null) return
+  if (!isMembers(placeholders)) throw errors.mapInvalid('placeholders must be an object')
+  if (Object.keys(placeholders).length > mostPlaceholders)
+    throw errors.mapInvalid(`A template has at most ${mostPlaceholders} placeholders`)
+}
+
+const mostPlaceholders = 100
 
 const isTemplateName = (name: unknown): name is string =>
   typeof name === 'string' && /^[A-Za-z0-9][A-Za-z0-9_-]{0,254}$/.test(name)
@@ -51,27 +72,38 @@ function requireLayers(layergroup: unknown): void {
     throw errors.mapInvalid(`Missing \`options\` in layergroup config for layers: ${without.join(', ')}`)
 }
 
-function tokensOf({ method = 'open', valid_tokens: tokens }: Members): readonly string[] | null {
-  if (method === 'open') return null
-  if (method !== 'token') throw errors.mapInvalid(`Unsupported authentication method: ${shortened(method)}`)
+/** An `auth` that is not understood must never make an open map. */
+function tokensOf({ method, valid_tokens: tokens }: Members): readonly string[] | null {
+  if (method === 'open' && tokens === undefined) return null
+  if (method === 'open') throw errors.mapInvalid("valid_tokens need the authentication method 'token'")
+  if (method === undefined) throw errors.mapInvalid('auth must be an object with a method')
+  if (method !== 'token') throw errors.mapInvalid(`Unsupported authentication method: ${shown(method)}`)
   if (!Array.isArray(tokens)) throw errors.mapInvalid("Invalid 'token' authentication: missing valid_tokens")
   if (tokens.length === 0) throw errors.mapInvalid("Invalid 'token' authentication: no valid_tokens")
-  if (tokens.every((token) => typeof token === 'string' && token !== '')) return tokens
-  throw errors.mapInvalid("Invalid 'token' authentication: valid_tokens must be texts")
+  if (tokens.length > mostTokens)
+    throw errors.mapInvalid(`Invalid 'token' authentication: more than ${mostTokens} valid_tokens`)
+  if (tokens.every((token) => typeof token === 'string' && token !== '' && token.length <= longestToken))
+    return tokens
+  throw errors.mapInvalid(
+    `Invalid 'token' authentication: valid_tokens must be texts of 1 to ${longestToken} characters`,
+  )
 }
+
+const mostTokens = 100
+/** Characters of a token of viewers. */
+export const longestToken = 1_024
 
 /** The config of a map of this template. Missing values are the defaults, unknown ones are ignored. */
 export function renderTemplate(document: Members, given: Members): unknown {
-  const values = valuesOf(document, given)
-  return filled(document.layergroup, '', values)
+  return filled(document.layergroup, '', new Filling(valuesOf(document, given)))
 }
 
 function valuesOf({ placeholders }: Members, given: Members): PlacedValues {
   const known = isMembers(placeholders) ? placeholders : {}
   return Object.fromEntries(
     Object.entries(known).map(([name, placeholder]) => {
-      if (!/^[A-Za-z]\w*$/.test(name))
-        throw errors.mapInvalid(`Invalid characters in placeholder name '${shortened(name)}'`)
+      if (!/^[A-Za-z]\w{0,62}$/.test(name))
+        throw errors.mapInvalid(`Invalid characters in placeholder name '${shown(name)}'`)
       if (!isMembers(placeholder) || placeholder.default === undefined)
         throw errors.mapInvalid(`Missing default for placeholder '${name}'`)
       if (placeholder.type === undefined) throw errors.mapInvalid(`Missing type for placeholder '${name}'`)
@@ -82,18 +114,24 @@ function valuesOf({ placeholders }: Members, given: Members): PlacedValues {
 }
 
 function checked(name: string, type: unknown, value: unknown): PlacedValue {
-  if (!isType(type)) throw errors.mapInvalid(`Invalid placeholder type '${shortened(type)}'`)
+  if (!isType(type)) throw errors.mapInvalid(`Invalid placeholder type '${shown(type)}'`)
   const text = typeof value === 'string' || typeof value === 'number' ? String(value) : undefined
+  if (text !== undefined && text.length > longestValue)
+    throw errors.mapInvalid(
+      `The value of template parameter '${name}' is longer than ${longestValue} characters`,
+    )
   const isValid = text !== undefined && !text.includes('\0') && patterns[type].test(text)
   if (!isValid)
-    throw errors.mapInvalid(`Invalid ${type} value for template parameter '${name}': ${shortened(value)}`)
+    throw errors.mapInvalid(`Invalid ${type} value for template parameter '${name}': ${shown(value)}`)
   return { type, text }
 }
+
+const longestValue = 16 * 1_024
 
 const patterns: Readonly<Record<PlaceholderType, RegExp>> = {
   sql_literal: /^/,
   sql_ident: /^.{1,255}$/s,
-  number: /^[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?$/,
+  number: /^[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?$/,
   css_color: /^(?:[A-Za-z]+|#[0-9a-fA-F]{3,6})$/,
 }
 
@@ -101,22 +139,30 @@ const isType = (type: unknown): type is PlaceholderType =>
   typeof type === 'string' && Object.hasOwn(patterns, type)
 
 /** Of an object or a list, each text by itself. */
-function filled(value: unknown, member: string, values: PlacedValues): unknown {
-  if (Array.isArray(value)) return value.map((each) => filled(each, member, values))
+function filled(value: unknown, member: string, filling: Filling): unknown {
+  if (Array.isArray(value)) return value.map((each) => filled(each, member, filling))
   if (isMembers(value))
-    return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, filled(each, name, values)]))
-  return typeof value === 'string' ? filledText(value, member, values) : value
+    return Object.fromEntries(
+      Object.entries(value).map(([name, each]) => [name, filled(each, name, filling)]),
+    )
+  return typeof value === 'string' ? filledText(value, member, filling) : value
 }
 
-function filledText(text: string, member: string, values: PlacedValues): unknown {
-  if (sqlMembers.has(member)) return placeInSql(text, values)
-  const hole = holeOf(values)
-  if (!hole) return text
-  if (new RegExp(`^${hole.source}$`).test(text)) {
-    const { type, text: whole } = values[nameIn(text)]!
-    return type === 'number' ? Number(whole) : whole
-  }
-  return text.replace(new RegExp(hole.source, 'g'), (found) => values[nameIn(found)]!.text)
+function filledText(text: string, member: string, filling: Filling): unknown {
+  filling.count(text)
+  if (sqlMembers.has(member)) return placeInSql(text, filling)
+  const { holes } = filling
+  if (!holes) return text
+  const fill = (hole: string) => filling.fill(hole, (value) => value.text)
+  if (!holes.whole.test(text)) return text.replace(holes.all, fill)
+  const whole = fill(text)
+  return filling.valueIn(text).type === 'number' ? Number(whole) : whole
 }
 
 const sqlMembers: ReadonlySet<string> = new Set(['sql', 'query', 'sql_wrap'])
+
+/** For the text of an error. Not every object can become text. */
+function shown(value: unknown): string {
+  if (Array.isArray(value)) return 'an array'
+  return isMembers(value) ? 'an object' : String(value).slice(0, 100)
+}
