@@ -18,7 +18,7 @@ import { readLayerSql, wholeWorld } from './layer-sql.ts'
 import { type MapConfig, mapIdOf, readMapConfig, withoutCredentials } from './map-config.ts'
 import { deleteExpiredMaps, findMap, saveMap } from './map-store.ts'
 import { lookUpVersion, type QueryVersion, versionOfAll } from './map-version.ts'
-import { type Members, requireShallow } from './members.ts'
+import { type Members, textOfConfig } from './members.ts'
 import { layerError, type PlannedLayer, planMap } from './plan-map.ts'
 
 /** A map that was instantiated. */
@@ -72,11 +72,8 @@ export class Maps {
     gone: AbortLike,
     revision: string | null = null,
   ): Promise<InstantiatedMap> {
-    requireShallow(raw)
     const isPublic = principal.key.type === 'default'
-    const text = JSON.stringify(withoutCredentials(raw)) ?? ''
-    const most = isPublic ? mostPublicLength : mostLength
-    if (text.length > most) throw errors.mapInvalid(`The map config is longer than ${most} characters`)
+    const text = textOfConfig(withoutCredentials(raw), isPublic ? mostPublicLength : mostLength)
     const config = readMapConfig(raw)
     const layers = await this.#tiles.run(principal, gone, (session) => planMap(session, config))
     const id = mapIdOf(text, revision)

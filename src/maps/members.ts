@@ -12,13 +12,28 @@ export function shortened(value: unknown): string {
   return (typeof value === 'object' && value !== null ? 'an object' : String(value)).slice(0, 100)
 }
 
-/** Throws if it is nested so deeply that reading it could overflow the stack. */
-export function requireShallow(value: unknown): void {
-  let level = [value]
-  for (let depth = 0; level.length > 0; depth++) {
-    if (depth > deepest) throw errors.mapInvalid(`The config is nested deeper than ${deepest} levels`)
-    level = level.flatMap((each) => (typeof each === 'object' && each !== null ? Object.values(each) : []))
+/** The JSON text of a config. Throws if it is longer than `most`, or so deep that reading it could overflow the stack. */
+export function textOfConfig(value: unknown, most: number): string {
+  const text = jsonOf(value)
+  if (text.length > most) throw errors.mapInvalid(`The map config is longer than ${most} characters`)
+  let depth = 0
+  // Strings, and brackets outside of them.
+  for (const [part] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/g)) {
+    if (part === '[' || part === '{') depth += 1
+    else if (part === ']' || part === '}') depth -= 1
+    if (depth > deepest) throw tooDeep()
+  }
+  return text
+}
+
+function jsonOf(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? ''
+  } catch (error) {
+    if (error instanceof RangeError) throw tooDeep()
+    throw error
   }
 }
 
+const tooDeep = () => errors.mapInvalid(`The config is nested deeper than ${deepest} levels`)
 const deepest = 100

@@ -1,5 +1,5 @@
 import { errors } from '../../errors.ts'
-import { isMembers, type Members } from '../members.ts'
+import { isMembers, type Members, shortened, textOfConfig } from '../members.ts'
 import { Filling, type PlacedValue, type PlacedValues, type PlaceholderType } from './filling.ts'
 import { placeInSql } from './template-sql.ts'
 
@@ -15,7 +15,7 @@ export type Template = Readonly<{
 /** Throws on the first fault. */
 export function readTemplate(raw: unknown): Template {
   if (!isMembers(raw)) throw errors.mapInvalid('The template must be a JSON object')
-  requireShallow(raw)
+  textOfConfig(raw, maxTemplateLength)
   const { api_key: _key, client: _client, ...sent } = raw
   if (sent.version !== '0.0.1') throw errors.mapInvalid(`Unsupported template version ${shown(sent.version)}`)
   const { name, layergroup } = sent
@@ -36,18 +36,6 @@ function rendering(document: Members): Members {
   return document
 }
 
-/** Level by level, as the document may be nested deeper than our stack. */
-function requireShallow(document: Members): void {
-  let level: readonly unknown[] = [document]
-  for (let depth = 1; level.length > 0; depth++) {
-    if (depth > deepest) throw errors.mapInvalid(`The template is nested deeper than ${deepest} levels`)
-    level = level.flatMap((each) => Object.values(each as object).filter(isTree))
-  }
-}
-
-const deepest = 100
-const isTree = (value: unknown) => typeof value === 'object' && value !== null
-
 function requirePlaceholders(placeholders: unknown): void {
   if (placeholders === undefined || placeholders === null) return
   if (!isMembers(placeholders)) throw errors.mapInvalid('placeholders must be an object')
@@ -56,6 +44,7 @@ function requirePlaceholders(placeholders: unknown): void {
 }
 
 const mostPlaceholders = 100
+const maxTemplateLength = 256 * 1_024
 
 const isTemplateName = (name: unknown): name is string =>
   typeof name === 'string' && /^[A-Za-z0-9][A-Za-z0-9_-]{0,254}$/.test(name)
@@ -164,5 +153,5 @@ const sqlMembers: ReadonlySet<string> = new Set(['sql', 'query', 'sql_wrap'])
 /** For the text of an error. Not every object can become text. */
 function shown(value: unknown): string {
   if (Array.isArray(value)) return 'an array'
-  return isMembers(value) ? 'an object' : String(value).slice(0, 100)
+  return shortened(value)
 }

@@ -33,7 +33,8 @@ test('a NUL anywhere in a path, a query or a body is a 400 on every route', asyn
       for (const place of places) await send(fill(place))
       const names = parameters.filter((parameter) => parameter.in === 'query').map(({ name }) => name)
       for (const name of [...names, 'x']) await send(`${fill()}?${name}=a%00b`)
-      if (!requestBody || path.endsWith('copyfrom')) continue
+      // The body of these is a file.
+      if (!requestBody || /copyfrom$|\/uploads\//.test(path)) continue
       for (const body of [{ q: 'select 1\0' }, { name: ['a', { b: '\0' }] }, { 'k\0': 1 }]) {
         const json = { ...headers, 'content-type': 'application/json' }
         await send(fill(), { headers: json, body: JSON.stringify(body) })
