@@ -152,7 +152,7 @@ test('a map is kept for a day after its last use, and each use is noted after an
 test('instantiations, and a config that is too long, are limited', async (t) => {
   const { user } = await setup(t, { config: { rateLimitMap: { count: 1, seconds: 60, burst: 2 } } })
   const config = layerOf('select null::geometry as the_geom_webmercator')
-  const long = layerOf(`select null::geometry as the_geom_webmercator -- ${'x'.repeat(64 * 1024)}`)
+  const long = layerOf('select null::geometry as the_geom_webmercator', { cartocss: 'x'.repeat(64 * 1024) })
   assert.equal((await askForMap(user, long)).status, 200)
   const publicly = await askForMap(user, long, { token: '' })
   assert.equal(publicly.status, 400)
