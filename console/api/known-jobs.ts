@@ -1,16 +1,12 @@
 import { signal } from '@preact/signals'
 import type { JobDocument } from '../../src/contract/documents.ts'
-import { firstStatementOf } from '../../src/contract/job-items.ts'
 import { isFinal, type JobStatus } from '../../src/contract/job-status.ts'
-import { shorten } from '../parts/format.ts'
 import { changeKept, readKept } from './kept.ts'
 import { session } from './session.ts'
 
 /** What this browser stores of a job. `gone`: the service no longer keeps it. */
 export type KnownJob = Readonly<{
   id: string
-  /** The beginning of its first statement; empty for a job that was not read yet. */
-  text: string
   createdAt: string
   status: JobStatus | 'gone' | undefined
 }>
@@ -44,9 +40,8 @@ export async function markGone(id: string): Promise<void> {
   await change((former) => former.map((job) => (job.id === id ? { ...job, status: 'gone' } : job)))
 }
 
-export const knownOf = (job: JobDocument): KnownJob => ({
+const knownOf = (job: JobDocument): KnownJob => ({
   id: job.job_id,
-  text: shorten(firstStatementOf(job.query), 200),
   createdAt: job.created_at,
   status: job.status,
 })

@@ -89,8 +89,6 @@ export const mapIdOf = (config: string, revision: string | null) =>
     .digest('hex')
     .slice(0, 32)
 
-export { inLayer }
-
 const mostLayers = 20
 const mostAnalyses = 20
 export const deepestZoom = 30
