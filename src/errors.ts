@@ -436,6 +436,14 @@ export const errors = {
   mapUnknown: (id: string) =>
     raise('map-unknown', 'invalid', `Invalid or nonexistent map configuration token '${id}'`),
 
+  // saved queries
+  queryInvalid: (text: string) => raise('query-invalid', 'invalid', text),
+  queryValueInvalid: (text: string) => raise('query-value-invalid', 'invalid', text),
+  queryNotFound: (name: string, username: string) =>
+    raise('query-not-found', 'not-found', `Query '${name}' of user '${username}' not found`),
+  tooManyQueries: (most: number) =>
+    raise('too-many-queries', 'conflict', `A user has at most ${most} saved queries: delete some`),
+
   // tiles
   tilesBusy: (retryAfterSeconds: number) =>
     raise('tiles-busy', 'limited', 'You are over the limits: too many tiles are being made at once', {

@@ -114,6 +114,11 @@ export const errorCodes = [
   'dataview-invalid',
   'template-forbidden',
   'too-many-templates',
+  // saved queries
+  'query-invalid',
+  'query-value-invalid',
+  'query-not-found',
+  'too-many-queries',
   // tiles
   'tiles-busy',
   'tile-too-large',

@@ -15,6 +15,17 @@ export type ParseFailure = {
 
 export type ParsedTree = { readonly ok: true; readonly tree: ParseResult } | ParseFailure
 
+/** A token of PostgreSQL's scanner; comments are tokens too. The places count bytes; `text` has spaces for control characters. */
+export type Token = Readonly<{
+  start: number
+  end: number
+  text: string
+  tokenName: string
+  keywordName: string
+}>
+
+export type ScannedTokens = { readonly ok: true; readonly tokens: readonly Token[] } | ParseFailure
+
 /** Longer texts are not parsed. */
 export const maxCharacters = 262_144
 // At each of these limits, parsing blocks the process for about 20 ms.
@@ -55,6 +66,15 @@ const wasmFile = () => createRequire(import.meta.url).resolve('libpg-query/wasm/
  * discarded and a spare one replaces it.
  */
 export function parseTree(text: string): ParsedTree {
+  return onText(text, parseWith)
+}
+
+/** The tokens of a text, by PostgreSQL's own scanner. */
+export function scanTokens(text: string): ScannedTokens {
+  return onText(text, scanWith)
+}
+
+function onText<T>(text: string, work: (instance: PgQueryInstance, text: string) => T): T | ParseFailure {
   // The parser stops at a NUL and would ignore the rest.
   if (text.includes('\0')) return failure('nul-character', 'SQL must not contain NUL characters')
   if (text.length > maxCharacters) return failure('too-large', `SQL is too large: ${text.length} characters`)
@@ -66,7 +86,7 @@ export function parseTree(text: string): ParsedTree {
     return failure('unavailable', 'The SQL grammar is not ready')
   }
   try {
-    return parseWith(instance, text)
+    return work(instance, text)
   } catch {
     // PostgreSQL's own errors are returned; a thrown one means that the instance broke.
     instances.shift()
@@ -112,6 +132,20 @@ function parseWith(instance: PgQueryInstance, text: string): ParsedTree {
   instance._wasm_free_parse_result(result)
   instance._free(input)
   return parsed
+}
+
+function scanWith(instance: PgQueryInstance, text: string): ScannedTokens {
+  const input = copyIn(instance, text)
+  const result = instance._wasm_scan(input)
+  const scanned = instance.UTF8ToString(result)
+  instance._wasm_free_string(result)
+  instance._free(input)
+  // An error is returned as its text.
+  if (!scanned.startsWith('{')) return failure('syntax-error', scanned)
+  // Control characters in the texts of tokens are not escaped.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+  const json = scanned.replace(/[\u0001-\u001f]/g, ' ')
+  return { ok: true, tokens: (JSON.parse(json) as { tokens: Token[] }).tokens }
 }
 
 function copyIn(instance: PgQueryInstance, text: string): number {

@@ -12,6 +12,7 @@ const others = [
   'openExport',
   'copyTo',
   'queryByGet',
+  'runQueryByGet',
   'readTileSource',
   'readSqlSource',
   'createMapByGet',

@@ -17,6 +17,12 @@ declare module 'fastify' {
     longMember?: string
     /** All members together may be as long as a body. */
     isLongBody?: boolean
+    /** Keeps the text of a JSON body, for a reader that must not lose the digits of numbers. */
+    keepsJson?: boolean
+  }
+  interface FastifyRequest {
+    /** See `keepsJson`. */
+    bodyJson?: string
   }
 }
 
@@ -109,7 +115,8 @@ function refuseText(error: unknown): never {
 function readJson(request: FastifyRequest, bytes: Buffer, parseJson: ParseJson): unknown {
   const text = decodeUtf8(bytes)?.trim()
   if (text === undefined) throw errors.badRequest(notUtf8)
-  const { memberAsText } = request.routeOptions.config ?? {}
+  const { memberAsText, keepsJson } = request.routeOptions.config ?? {}
+  if (keepsJson) request.bodyJson = text
   const [rest, member] = memberAsText === undefined ? [text] : cutOut(memberAsText, text)
   const body = parsed(request, rest, parseJson)
   if (member !== undefined && member !== 'null') (body as Record<string, unknown>)[memberAsText!] = member
