@@ -112,6 +112,7 @@ export const errorCodes = [
   'dataview-invalid',
   'template-forbidden',
   'too-many-templates',
+  'styles-busy',
   // tiles
   'tiles-busy',
   'tile-too-large',
