@@ -433,6 +433,12 @@ export const errors = {
       'conflict',
       `User '${username}' reached limit on number of templates (${most}/${most})`,
     ),
+  stylesBusy: (retryAfterSeconds: number) =>
+    raise('styles-busy', 'limited', 'You are over the limits: too many styles are being checked at once', {
+      context: 'limit',
+      detail: 'busy',
+      retryAfterSeconds,
+    }),
   mapUnknown: (id: string) =>
     raise('map-unknown', 'invalid', `Invalid or nonexistent map configuration token '${id}'`),
 

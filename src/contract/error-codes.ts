@@ -119,6 +119,7 @@ export const errorCodes = [
   'query-value-invalid',
   'query-not-found',
   'too-many-queries',
+  'styles-busy',
   // tiles
   'tiles-busy',
   'tile-too-large',

@@ -14,6 +14,7 @@ import { homeRoutes } from './home/routes.ts'
 import { importsRoutes } from './imports/routes.ts'
 import { jobsRoutes } from './jobs/routes.ts'
 import { keysRoutes } from './keys/routes.ts'
+import { mapPageRoutes } from './map-page/routes.ts'
 import { namedMapsRoutes } from './maps/named-routes.ts'
 import { mapsRoutes } from './maps/routes.ts'
 import { meRoutes } from './me/routes.ts'
@@ -94,6 +95,7 @@ async function accountRoutes(app: FastifyInstance, services: Services): Promise<
   await add(app, tileSourceRoutes, services)
   await add(app, mapsRoutes, services)
   await add(app, namedMapsRoutes, services)
+  await add(app, mapPageRoutes, services)
 }
 
 type Routes = (app: FastifyInstance, services: Services) => Promise<void>

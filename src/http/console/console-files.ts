@@ -38,6 +38,15 @@ async function ifThere<T>(read: () => Promise<T>): Promise<T | undefined> {
   })
 }
 
+/** Of the countries, as GeoJSON; undefined if the console was not built. */
+export async function findCountries(): Promise<string | undefined> {
+  const names = await ifThere(() => listPackageFolder(join(folder(), 'assets')))
+  return names?.find((name) => isPublicData(name) && name.startsWith('countries-'))
+}
+
+/** The console has no other data than that of Natural Earth. */
+export const isPublicData = (name: string) => extname(name) === '.json'
+
 const folder = () => packageFile('dist/console')
 
 async function readAsset(name: string): Promise<ConsoleFile> {

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { errors } from '../../errors.ts'
 import { chooseEncoding } from '../middleware/content-encoding.ts'
 import type { Services } from '../services.ts'
-import { type ConsoleFile, openConsoleFiles } from './console-files.ts'
+import { type ConsoleFile, isPublicData, openConsoleFiles } from './console-files.ts'
 
 /** The console: files made by the build, the same for all users. The API decides what a user may do. */
 export async function consoleRoutes(app: FastifyInstance, { config }: Services): Promise<void> {
@@ -15,6 +15,8 @@ export async function consoleRoutes(app: FastifyInstance, { config }: Services):
     if (!file) throw errors.pathUnknown()
     // The name contains a hash of the content. A worker uses the policy sent with its own file.
     reply.header('Cache-Control', 'public, max-age=31536000, immutable').headers(policyHeaders)
+    // The basemap of a map on a page of another origin.
+    if (isPublicData(request.params['*'])) reply.header('Access-Control-Allow-Origin', '*')
     return sendFile(request, reply, file)
   })
   // Every other path is a page, which the browser renders.
