@@ -33,6 +33,22 @@ export function savedQueriesOf(connection: Connection, name: string, clientNumbe
     return sendForBytes(connection, 'runQuery', call, onProgress, onWarnings)
   }
 
+  const download = (
+    query: string,
+    values: QueryValues = {},
+    { format = 'json', ...options }: RunOptions & Readonly<{ format?: SqlFormat }> = {},
+  ) => bytesOf(query, values, options, format)
+
+  const rows = <Row = Record<string, unknown>>(
+    query: string,
+    values: QueryValues = {},
+    options: RunOptions = {},
+  ) =>
+    new RowStream<Row>(
+      () => bytesOf(query, values, options, 'json'),
+      jsonReader(options.numbers ?? clientNumbers),
+    )
+
   return {
     /** Makes it, or replaces the one of this name. Needs the master key, as all but `run` and `describe`. */
     save: (query: string, definition: QueryDefinition) =>
@@ -52,11 +68,14 @@ export function savedQueriesOf(connection: Connection, name: string, clientNumbe
       query: string,
       values: QueryValues = {},
       options: RunOptions = {},
-    ): Promise<SqlAnswer<Row>> & AsFile => {
-      const read = jsonReader(options.numbers ?? clientNumbers)
-      const whole = () => new RowStream<Row>(() => bytesOf(query, values, options, 'json'), read).whole()
-      return unlessAs(whole, (format) => bytesOf(query, values, options, format))
-    },
+    ): Promise<SqlAnswer<Row>> & AsFile =>
+      unlessAs(
+        () => rows<Row>(query, values, options).whole(),
+        (format) => bytesOf(query, values, options, format),
+      ),
+    /** The rows while they arrive. */
+    rows,
+    download,
     /** The OpenAPI description of all that this key may run. */
     describe: () => sendForJson<Record<string, unknown>>(connection, 'describeQueries', { parameters }),
   }
