@@ -317,6 +317,18 @@ export const errors = {
       'conflict',
       'The service stopped while it stored the rows of this upload: check whether they are there before you send the file again',
     ),
+  uploadNotLoaded: () =>
+    raise(
+      'upload-not-loaded',
+      'unavailable',
+      'The service stopped while it stored the rows of this upload, and nothing was stored: send the last bytes again',
+    ),
+  uploadStored: () =>
+    raise(
+      'upload-stored',
+      'conflict',
+      'The rows of this upload were stored before their load could be stopped',
+    ),
   uploadElsewhere: () =>
     raise(
       'upload-elsewhere',

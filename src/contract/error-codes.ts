@@ -79,6 +79,8 @@ export const errorCodes = [
   'upload-version',
   'upload-checksum-wrong',
   'upload-outcome-unknown',
+  'upload-not-loaded',
+  'upload-stored',
   'upload-elsewhere',
   // links
   'export-not-found',
