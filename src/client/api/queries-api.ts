@@ -17,21 +17,8 @@ export type QueryValues = Readonly<Record<string, SqlValue>>
 export function savedQueriesOf(connection: Connection, name: string, clientNumbers: Numbers) {
   const parameters = { name }
 
-  const bytesOf = (query: string, values: QueryValues, options: RunOptions, format: SqlFormat) => {
-    const { signal, onProgress, onWarnings, numbers: _numbers, ...rest } = options
-    const json = Object.fromEntries(
-      Object.entries(values).map(([param, value]) => [param, jsonValue(value, `:${param}`)]),
-    )
-    const call = {
-      parameters: { name, query },
-      json: { ...json, ...rest, format },
-      headers: { accept: '*/*' },
-      look: looks[format],
-      isRepeatable: true,
-      signal,
-    }
-    return sendForBytes(connection, 'runQuery', call, onProgress, onWarnings)
-  }
+  const bytesOf = (query: string, values: QueryValues, options: RunOptions, format: SqlFormat) =>
+    sendRun(connection, { name, query }, values, options, format)
 
   const download = (
     query: string,
@@ -79,4 +66,25 @@ export function savedQueriesOf(connection: Connection, name: string, clientNumbe
     /** The OpenAPI description of all that this key may run. */
     describe: () => sendForJson<Record<string, unknown>>(connection, 'describeQueries', { parameters }),
   }
+}
+
+function sendRun(
+  connection: Connection,
+  parameters: Readonly<{ name: string; query: string }>,
+  values: QueryValues,
+  { signal, onProgress, onWarnings, numbers: _numbers, ...rest }: RunOptions,
+  format: SqlFormat,
+) {
+  const json = Object.fromEntries(
+    Object.entries(values).map(([param, value]) => [param, jsonValue(value, `:${param}`)]),
+  )
+  const call = {
+    parameters,
+    json: { ...json, ...rest, format },
+    headers: { accept: '*/*' },
+    look: looks[format],
+    isRepeatable: true,
+    signal,
+  }
+  return sendForBytes(connection, 'runQuery', call, onProgress, onWarnings)
 }
