@@ -17,21 +17,24 @@ export type QueryValues = Readonly<Record<string, SqlValue>>
 export function savedQueriesOf(connection: Connection, name: string, clientNumbers: Numbers) {
   const parameters = { name }
 
-  const bytesOf = (query: string, values: QueryValues, options: RunOptions, format: SqlFormat) => {
-    const { signal, onProgress, onWarnings, numbers: _numbers, ...rest } = options
-    const json = Object.fromEntries(
-      Object.entries(values).map(([param, value]) => [param, jsonValue(value, `:${param}`)]),
+  const bytesOf = (query: string, values: QueryValues, options: RunOptions, format: SqlFormat) =>
+    sendRun(connection, { name, query }, values, options, format)
+
+  const download = (
+    query: string,
+    values: QueryValues = {},
+    { format = 'json', ...options }: RunOptions & Readonly<{ format?: SqlFormat }> = {},
+  ) => bytesOf(query, values, options, format)
+
+  const rows = <Row = Record<string, unknown>>(
+    query: string,
+    values: QueryValues = {},
+    options: RunOptions = {},
+  ) =>
+    new RowStream<Row>(
+      () => bytesOf(query, values, options, 'json'),
+      jsonReader(options.numbers ?? clientNumbers),
     )
-    const call = {
-      parameters: { name, query },
-      json: { ...json, ...rest, format },
-      headers: { accept: '*/*' },
-      look: looks[format],
-      isRepeatable: true,
-      signal,
-    }
-    return sendForBytes(connection, 'runQuery', call, onProgress, onWarnings)
-  }
 
   return {
     /** Makes it, or replaces the one of this name. Needs the master key, as all but `run` and `describe`. */
@@ -52,12 +55,36 @@ export function savedQueriesOf(connection: Connection, name: string, clientNumbe
       query: string,
       values: QueryValues = {},
       options: RunOptions = {},
-    ): Promise<SqlAnswer<Row>> & AsFile => {
-      const read = jsonReader(options.numbers ?? clientNumbers)
-      const whole = () => new RowStream<Row>(() => bytesOf(query, values, options, 'json'), read).whole()
-      return unlessAs(whole, (format) => bytesOf(query, values, options, format))
-    },
+    ): Promise<SqlAnswer<Row>> & AsFile =>
+      unlessAs(
+        () => rows<Row>(query, values, options).whole(),
+        (format) => bytesOf(query, values, options, format),
+      ),
+    /** The rows while they arrive. */
+    rows,
+    download,
     /** The OpenAPI description of all that this key may run. */
     describe: () => sendForJson<Record<string, unknown>>(connection, 'describeQueries', { parameters }),
   }
+}
+
+function sendRun(
+  connection: Connection,
+  parameters: Readonly<{ name: string; query: string }>,
+  values: QueryValues,
+  { signal, onProgress, onWarnings, numbers: _numbers, ...rest }: RunOptions,
+  format: SqlFormat,
+) {
+  const json = Object.fromEntries(
+    Object.entries(values).map(([param, value]) => [param, jsonValue(value, `:${param}`)]),
+  )
+  const call = {
+    parameters,
+    json: { ...json, ...rest, format },
+    headers: { accept: '*/*' },
+    look: looks[format],
+    isRepeatable: true,
+    signal,
+  }
+  return sendForBytes(connection, 'runQuery', call, onProgress, onWarnings)
 }
