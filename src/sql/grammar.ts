@@ -55,6 +55,28 @@ const wasmFile = () => createRequire(import.meta.url).resolve('libpg-query/wasm/
  * discarded and a spare one replaces it.
  */
 export function parseTree(text: string): ParsedTree {
+  return withGrammar(text, parseWith)
+}
+
+/** The fingerprint of libpg_query; undefined for a text that cannot be parsed. */
+export function fingerprintText(text: string): string | undefined {
+  const found = withGrammar(text, fingerprintWith)
+  return typeof found === 'string' && /^[0-9a-f]{16}$/.test(found) ? found : undefined
+}
+
+function fingerprintWith(instance: PgQueryInstance, text: string): string {
+  const input = copyIn(instance, text)
+  const result = instance._wasm_fingerprint(input)
+  const answer = instance.UTF8ToString(result)
+  instance._wasm_free_string(result)
+  instance._free(input)
+  return answer
+}
+
+function withGrammar<Result>(
+  text: string,
+  work: (instance: PgQueryInstance, text: string) => Result,
+): Result | ParseFailure {
   // The parser stops at a NUL and would ignore the rest.
   if (text.includes('\0')) return failure('nul-character', 'SQL must not contain NUL characters')
   if (text.length > maxCharacters) return failure('too-large', `SQL is too large: ${text.length} characters`)
@@ -66,7 +88,7 @@ export function parseTree(text: string): ParsedTree {
     return failure('unavailable', 'The SQL grammar is not ready')
   }
   try {
-    return parseWith(instance, text)
+    return work(instance, text)
   } catch {
     // PostgreSQL's own errors are returned; a thrown one means that the instance broke.
     instances.shift()
