@@ -66,15 +66,24 @@ const wasmFile = () => createRequire(import.meta.url).resolve('libpg-query/wasm/
  * discarded and a spare one replaces it.
  */
 export function parseTree(text: string): ParsedTree {
-  return onText(text, parseWith)
+  return withGrammar(text, parseWith)
 }
 
 /** The tokens of a text, by PostgreSQL's own scanner. */
 export function scanTokens(text: string): ScannedTokens {
-  return onText(text, scanWith)
+  return withGrammar(text, scanWith)
 }
 
-function onText<T>(text: string, work: (instance: PgQueryInstance, text: string) => T): T | ParseFailure {
+/** The fingerprint of libpg_query; undefined for a text that cannot be parsed. */
+export function fingerprintText(text: string): string | undefined {
+  const found = withGrammar(text, fingerprintWith)
+  return typeof found === 'string' && /^[0-9a-f]{16}$/.test(found) ? found : undefined
+}
+
+function withGrammar<Result>(
+  text: string,
+  work: (instance: PgQueryInstance, text: string) => Result,
+): Result | ParseFailure {
   // The parser stops at a NUL and would ignore the rest.
   if (text.includes('\0')) return failure('nul-character', 'SQL must not contain NUL characters')
   if (text.length > maxCharacters) return failure('too-large', `SQL is too large: ${text.length} characters`)
@@ -134,18 +143,26 @@ function parseWith(instance: PgQueryInstance, text: string): ParsedTree {
   return parsed
 }
 
+const fingerprintWith = (instance: PgQueryInstance, text: string) =>
+  textFrom(instance, text, instance._wasm_fingerprint)
+
 function scanWith(instance: PgQueryInstance, text: string): ScannedTokens {
-  const input = copyIn(instance, text)
-  const result = instance._wasm_scan(input)
-  const scanned = instance.UTF8ToString(result)
-  instance._wasm_free_string(result)
-  instance._free(input)
+  const scanned = textFrom(instance, text, instance._wasm_scan)
   // An error is returned as its text.
   if (!scanned.startsWith('{')) return failure('syntax-error', scanned)
   // Control characters in the texts of tokens are not escaped.
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
   const json = scanned.replace(/[\u0001-\u001f]/g, ' ')
   return { ok: true, tokens: (JSON.parse(json) as { tokens: Token[] }).tokens }
+}
+
+function textFrom(instance: PgQueryInstance, text: string, work: (input: number) => number): string {
+  const input = copyIn(instance, text)
+  const result = work(input)
+  const answer = instance.UTF8ToString(result)
+  instance._wasm_free_string(result)
+  instance._free(input)
+  return answer
 }
 
 function copyIn(instance: PgQueryInstance, text: string): number {

@@ -4,6 +4,7 @@ declare module 'libpg-query/wasm/libpg-query.js' {
     readonly _malloc: (bytes: number) => number
     readonly _free: (pointer: number) => void
     readonly _wasm_parse_query_raw: (text: number) => number
+    readonly _wasm_fingerprint: (text: number) => number
     readonly _wasm_free_parse_result: (result: number) => void
     readonly _wasm_scan: (text: number) => number
     readonly _wasm_free_string: (text: number) => void

@@ -4,13 +4,14 @@ import { membersOf } from '../../contract/text/json-rows.ts'
 import { errors } from '../../errors.ts'
 import type { GivenValue } from '../../saved-queries/parameter-values.ts'
 import type { RowsOptions } from '../../saved-queries/saved-queries.ts'
+import { textOfBody } from '../middleware/body/body.ts'
 import { givenTwice, isObject, type Parameters, unlessEmpty } from '../middleware/parameters.ts'
 import { rowsOptionsOf } from '../query/request.ts'
 
 export type RowsRequest = Readonly<{ options: RowsOptions; given: ReadonlyMap<string, GivenValue> }>
 
 /** Reads the values of parameters, and how the rows are wanted, from the query string and the body. */
-export function readRowsRequest({ query, body, bodyJson }: FastifyRequest): RowsRequest {
+export function readRowsRequest({ query, body }: FastifyRequest): RowsRequest {
   const inQuery = query as Parameters
   const inBody = body === undefined || body === null ? {} : body
   if (!isObject(inBody)) throw errors.badRequest('The body must be an object with the parameters')
@@ -20,6 +21,7 @@ export function readRowsRequest({ query, body, bodyJson }: FastifyRequest): Rows
   const options = rowsOptionsOf(Object.fromEntries(rowsOptions.map((name) => [name, unlessEmpty(all[name])])))
   const given = new Map<string, GivenValue>()
   for (const [name, value] of Object.entries(inQuery)) add(given, name, asText(name, value))
+  const bodyJson = textOfBody(inBody)
   const members = bodyJson === undefined ? Object.entries(inBody) : membersOf(bodyJson)
   for (const [name, value] of members)
     add(given, name, bodyJson === undefined ? asText(name, value) : { json: value as string })

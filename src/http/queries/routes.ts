@@ -34,7 +34,7 @@ export async function savedQueriesRoutes(app: FastifyInstance, services: Service
   })
   const byGet = { ...common, exposeHeadRoute: false, schema: runQueryByGetSchema }
   app.get<Named>('/api/v4/queries/:query/rows', byGet, (request, reply) => run(services, request, reply))
-  const byPost = { config: { ...common.config, keepsJson: true }, schema: runQuerySchema }
+  const byPost = { config: { ...common.config, keepsText: true }, schema: runQuerySchema }
   app.post<Named>('/api/v4/queries/:query/rows', byPost, (request, reply) => run(services, request, reply))
 }
 
