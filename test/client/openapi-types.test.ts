@@ -139,6 +139,7 @@ const others = [
   'readSqlSource',
   'createMapByGet',
   'openNamedMapByGet',
+  'openMapPage',
   'deleteNamedMap',
   'readNamedMapTile',
   'readMapTile',
