@@ -61,6 +61,7 @@ export const operations = {
   openNamedMap: ['POST', '/user/{name}/api/v1/map/named/{template}'],
   openNamedMapByGet: ['GET', '/user/{name}/api/v1/map/named/{template}/jsonp'],
   readNamedMapTile: ['GET', '/user/{name}/api/v1/map/named/{template}/{layer}/{z}/{x}/{y}'],
+  openMapPage: ['GET', '/user/{name}/map/{template}'],
   readMapStyle: ['GET', '/user/{name}/map/{template}.json'],
   readFeature: ['GET', '/user/{name}/api/v1/map/{layergroupid}/{layer}/attributes/{fid}'],
   readDataview: ['GET', '/user/{name}/api/v1/map/{layergroupid}/dataview/{dataview}'],

@@ -144,6 +144,7 @@ const others = [
   'readSqlSource',
   'createMapByGet',
   'openNamedMapByGet',
+  'openMapPage',
   'deleteNamedMap',
   'readNamedMapTile',
   'readMapTile',

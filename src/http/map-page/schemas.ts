@@ -41,3 +41,16 @@ export const mapStyleSchema = {
     },
   },
 } as const
+
+export const mapPageSchema = {
+  ...shared,
+  summary: 'Open the page of a named map',
+  description: 'For browsers, also in a frame of another site. Needs no key. Errors are pages, too.',
+  querystring: { type: 'object', properties: tokens },
+  response: {
+    200: {
+      description: 'The page',
+      content: { 'text/html': { schema: { type: 'string' } } },
+    },
+  },
+} as const

@@ -117,13 +117,18 @@ export class NamedMaps {
     return this.#opened(account, stored, tokens, epoch)
   }
 
-  /** What its page shows. Throws unless one of the tokens opens it. */
-  async show(account: Account, name: string, tokens: readonly string[]): Promise<ShownMap> {
+  /** How it is shown. Throws unless one of the tokens opens it. */
+  async view(account: Account, name: string, tokens: readonly string[]): Promise<Omit<ShownMap, 'bounds'>> {
     const template = await this.open(account, name, tokens)
     const config = readMapConfig(renderTemplate(template.document, {}))
-    const view = readView(template.document.view, tiledIds(config))
-    const isPlaced = view.bounds !== undefined || view.center !== undefined
-    return { template, config, view, bounds: isPlaced ? null : await this.#boundsOf(template) }
+    return { template, config, view: readView(template.document.view, tiledIds(config)) }
+  }
+
+  /** The same with where its rows are. */
+  async show(account: Account, name: string, tokens: readonly string[]): Promise<ShownMap> {
+    const shown = await this.view(account, name, tokens)
+    const isPlaced = shown.view.bounds !== undefined || shown.view.center !== undefined
+    return { ...shown, bounds: isPlaced ? null : await this.#boundsOf(shown.template) }
   }
 
   /** Known for a minute: opening a page must not read all its rows each time. */
