@@ -20,6 +20,7 @@ export const operations = {
   cancelImport: ['DELETE', '/user/{name}/api/v1/imports/{importId}'],
   createUpload: ['POST', '/user/{name}/api/v4/uploads'],
   readUpload: ['HEAD', '/user/{name}/api/v4/uploads/{uploadId}'],
+  showUpload: ['GET', '/user/{name}/api/v4/uploads/{uploadId}'],
   appendToUpload: ['PATCH', '/user/{name}/api/v4/uploads/{uploadId}'],
   deleteUpload: ['DELETE', '/user/{name}/api/v4/uploads/{uploadId}'],
   createExport: ['POST', '/user/{name}/api/v4/exports'],

@@ -161,6 +161,7 @@ const others = [
   'deleteTable',
   'createUpload',
   'readUpload',
+  'showUpload',
   'appendToUpload',
   'deleteUpload',
 ]

@@ -9,6 +9,7 @@ import { randomName, setup } from '../support/service/setup.ts'
 /** Another way to the same answer; the client needs one. */
 const others = [
   'cancelJobByV4',
+  'showUpload',
   'openExport',
   'copyTo',
   'queryByGet',
@@ -17,6 +18,7 @@ const others = [
   'readSqlSource',
   'createMapByGet',
   'openNamedMapByGet',
+  'openMapPage',
   'whoAmIByV3',
   'downloadCommandLine',
 ]

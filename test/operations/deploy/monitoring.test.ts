@@ -77,58 +77,60 @@ test(title('alerts are sent when what they speak of happens, and not else'), asy
   assert.match(stdout, /SUCCESS/)
 })
 
+const requests = (status: string) => `cartage_requests_total{status="${status}",route="/r"}`
+
+const cases: readonly Case[] = [
+  {
+    alert: 'CartageDown',
+    summary: 'a does not answer',
+    series: { 'up{job="cartage",instance="a"}': '0x120' },
+    labels: { severity: 'page', job: 'cartage', instance: 'a' },
+  },
+  {
+    alert: 'CartageBug',
+    summary: '/r answered with 500',
+    series: { [requests('500')]: '0x100 1x20' },
+    labels: { route: '/r' },
+  },
+  {
+    alert: 'CartageUnavailable',
+    summary: 'More than 1 % of the requests get 503',
+    series: { [requests('503')]: '0+2x120' },
+    labels: { severity: 'page' },
+  },
+  {
+    alert: 'CartageConnectionsExhausted',
+    summary: 'Requests of a wait for a connection of the pool query',
+    series: { 'cartage_pool_waiting{pool="query",instance="a"}': '3x120' },
+    labels: { pool: 'query', instance: 'a' },
+  },
+  {
+    alert: 'CartageJobsWait',
+    summary: '200 jobs wait, and none has ended in 10 minutes',
+    series: { 'cartage_jobs{state="pending"}': '200x120', cartage_jobs_finished_total: '5x120' },
+    labels: { severity: 'page' },
+  },
+  {
+    alert: 'CartageTransactionIdsOld',
+    summary: 'Host 1 must be vacuumed before it stops taking writes',
+    series: { 'cartage_host_xid_age{host="1"}': '1100000000x120' },
+    labels: { severity: 'page', host: '1' },
+  },
+  {
+    alert: 'CartageHostUnwatched',
+    summary: 'A process of Cartage does not watch all database hosts',
+    series: { 'cartage_guard_hosts{instance="a"}': '2x120', 'cartage_guard_hosts{instance="b"}': '1x120' },
+  },
+  {
+    alert: 'CartageTokensTried',
+    summary: 'Somebody tries tokens: 10 a second are refused',
+    series: { cartage_authentications_refused_total: '0+150x120' },
+  },
+]
+
 /** Made-up figures of half an hour, and which alerts are sent at its end. */
 function ruleTests(): object {
-  const requests = (status: string) => `cartage_requests_total{status="${status}",route="/r"}`
   const quiet = { [requests('200')]: '0+100x120', 'up{job="cartage",instance="a"}': '1x120' }
-  const cases: readonly Case[] = [
-    {
-      alert: 'CartageDown',
-      summary: 'a does not answer',
-      series: { 'up{job="cartage",instance="a"}': '0x120' },
-      labels: { severity: 'page', job: 'cartage', instance: 'a' },
-    },
-    {
-      alert: 'CartageBug',
-      summary: '/r answered with 500',
-      series: { [requests('500')]: '0x100 1x20' },
-      labels: { route: '/r' },
-    },
-    {
-      alert: 'CartageUnavailable',
-      summary: 'More than 1 % of the requests get 503',
-      series: { [requests('503')]: '0+2x120' },
-      labels: { severity: 'page' },
-    },
-    {
-      alert: 'CartageConnectionsExhausted',
-      summary: 'Requests of a wait for a connection of the pool query',
-      series: { 'cartage_pool_waiting{pool="query",instance="a"}': '3x120' },
-      labels: { pool: 'query', instance: 'a' },
-    },
-    {
-      alert: 'CartageJobsWait',
-      summary: '200 jobs wait, and none has ended in 10 minutes',
-      series: { 'cartage_jobs{state="pending"}': '200x120', cartage_jobs_finished_total: '5x120' },
-      labels: { severity: 'page' },
-    },
-    {
-      alert: 'CartageTransactionIdsOld',
-      summary: 'Host 1 must be vacuumed before it stops taking writes',
-      series: { 'cartage_host_xid_age{host="1"}': '1100000000x120' },
-      labels: { severity: 'page', host: '1' },
-    },
-    {
-      alert: 'CartageHostUnwatched',
-      summary: 'A process of Cartage does not watch all database hosts',
-      series: { 'cartage_guard_hosts{instance="a"}': '2x120', 'cartage_guard_hosts{instance="b"}': '1x120' },
-    },
-    {
-      alert: 'CartageTokensTried',
-      summary: 'Somebody tries tokens: 10 a second are refused',
-      series: { cartage_authentications_refused_total: '0+150x120' },
-    },
-  ]
   const test = (alert: string, series: Case['series'], sent: readonly object[]) => ({
     interval: '15s',
     input_series: Object.entries({ ...quiet, ...series }).map(([name, values]) => ({ series: name, values })),
