@@ -48,7 +48,17 @@ export type JobQuery =
   | string
   | readonly (string | NewItem)[]
   | Readonly<{ query: readonly (string | NewItem)[]; onsuccess?: string; onerror?: string }>
-export type NewItem = Readonly<{ query: string; onsuccess?: string; onerror?: string; timeout?: number }>
+export type NewItem = Readonly<{
+  query: string
+  /** Values of `$1`, `$2`, ...: only at the addresses of version 4. */
+  params?: readonly unknown[]
+  onsuccess?: string
+  onerror?: string
+  timeout?: number
+}>
+
+/** Failures that another attempt may mend: attempts, the first included, and seconds before the second one, then doubled. */
+export type JobRetry = Readonly<{ attempts: number; backoff_s?: number }>
 
 export type ItemDocument = NewItem &
   Readonly<{
@@ -59,6 +69,8 @@ export type ItemDocument = NewItem &
     failed_reason?: string
     failed_sqlstate?: string
     fallback_failed_reason?: string
+    /** Of PostgreSQL's command tag. */
+    rows?: number
   }>
 
 export type JobDocument = Readonly<{
@@ -83,6 +95,11 @@ export type JobOptions = Readonly<{
   labels?: readonly string[] | undefined
   /** Limit for each statement without one of its own, in milliseconds. */
   timeout?: number | undefined
+  /** Values of `$1`, `$2`, ... in a query that is one statement. */
+  params?: readonly unknown[] | undefined
+  /** An ISO time with its zone: the job waits until then. */
+  not_before?: string | undefined
+  retry?: JobRetry | undefined
 }>
 
 /** A job at the addresses of version 4: the classic document, and beside it what people want to know. */
@@ -92,12 +109,37 @@ export type FullJobDocument = JobDocument &
     labels?: readonly string[]
     /** Of a job that is one statement; other statements have their own. */
     timeout?: number
+    params?: readonly unknown[]
+    rows?: number
+    /** When it may run: as it was sent, or after a failure when it is tried again. */
+    not_before?: string
+    retry?: JobRetry
+    /** Since it was first begun. */
+    attempts?: number
     started_at?: string
     ended_at?: string
     duration_ms?: number
     /** While pending: unfinished jobs of the user before it, and whether it waits for a slot of the database host. */
     position?: Readonly<{ ahead: number; is_host_busy: boolean }>
+    progress?: JobProgressDocument
   }>
+
+/** How far a running job is. What PostgreSQL does not tell is absent. */
+export type JobProgressDocument = Readonly<{
+  /** The item that runs, from 1, and how many there are. */
+  item: number
+  items: number
+  /** Of CREATE INDEX, COPY, VACUUM, ANALYZE and CLUSTER, and how much of the phase is done. */
+  phase?: string
+  percent?: number
+  /** A lock. `sessions`: those of the account itself that hold it up; empty if others do. */
+  waits_for?: Readonly<{
+    lock: string
+    sessions: readonly Readonly<{ pid: number; state: string | null; query: string; since: string }>[]
+  }>
+  /** The median of the last five runs of the same statement, less the time it has run. */
+  eta_ms?: number
+}>
 
 export type JobFilter = Readonly<{
   status?: JobStatus | undefined

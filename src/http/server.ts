@@ -35,6 +35,7 @@ import { oneAtATime } from './one-at-a-time.ts'
 import { OneWriteResponse } from './one-write-response.ts'
 import { describeApi } from './openapi/describe-api.ts'
 import { openapiRoutes } from './openapi/routes.ts'
+import { savedQueriesRoutes } from './queries/routes.ts'
 import { queryRoutes } from './query/routes.ts'
 import type { Services } from './services.ts'
 import { sessionRoutes } from './sessions/routes.ts'
@@ -86,6 +87,7 @@ async function accountRoutes(app: FastifyInstance, services: Services): Promise<
   await add(app, queryRoutes, services)
   await add(app, copyRoutes, services)
   await add(app, exportsRoutes, services)
+  await add(app, savedQueriesRoutes, services)
   await add(app, importsRoutes, services)
   await add(app, uploadsRoutes, services)
   await add(app, datasetsRoutes, services)

@@ -7,7 +7,7 @@ import { replaceDefinition } from './job-store.ts'
 import { listMarks } from './mark-store.ts'
 import { withLockedJob } from './with-locked-job.ts'
 
-/** Replaces the query of a waiting job. It keeps its name and labels. */
+/** Replaces the query of a waiting job. It keeps all that stands beside the query. */
 export async function updateJob(
   databases: Databases,
   account: Account,
@@ -15,8 +15,14 @@ export async function updateJob(
   query: JobDefinition,
 ): Promise<Job> {
   return withLockedJob(databases, account, id, async (tx, found) => {
-    const { name, labels } = found.job
-    const definition = { ...query, ...(name !== undefined && { name }), ...(labels && { labels }) }
+    const { name, labels, notBefore, retry } = found.job
+    const definition = {
+      ...query,
+      ...(name !== undefined && { name }),
+      ...(labels && { labels }),
+      ...(notBefore !== undefined && { notBefore }),
+      ...(retry && { retry }),
+    }
     const updated = replaceQuery(found.job, definition, new Date())
     if (!updated.ok) throw errors.jobNotPending(updated.message)
     // The control database may have been restored to a time before a statement was sent.

@@ -1,5 +1,6 @@
 import { forgetArrivals } from '../accounts/arrived-request-store.ts'
 import { cleanMarks } from '../jobs/mark-store.ts'
+import { cleanRunTimes } from '../jobs/progress/run-time-store.ts'
 import { cleanJobs } from '../jobs/queue-store.ts'
 import { firstHostId } from '../postgres/hosts.ts'
 import { cleanInSteps } from '../waiting/clean-in-steps.ts'
@@ -31,6 +32,7 @@ export class JobCleaner {
     const { config, databases, log } = this.#options
     try {
       await this.#untilClean(() => cleanJobs(databases.control, config.jobRetentionDays))
+      await this.#untilClean(() => cleanRunTimes(databases.control, config.jobRetentionDays))
       await this.#untilClean(() => forgetArrivals(databases.control, config.copyTimeoutMs + sentAgainMs))
       await this.#cleanMarks()
     } catch (error) {

@@ -1,7 +1,7 @@
 import type { FinalStatus } from '../contract/job-status.ts'
 import { reloadJob } from '../jobs/claim-store.ts'
 import type { Job } from '../jobs/job.ts'
-import { accepted, requeue } from '../jobs/job-state.ts'
+import { accepted, requeue, retryLater } from '../jobs/job-state.ts'
 import { stepName } from '../jobs/job-step.ts'
 import type { Flight } from '../jobs/job-store.ts'
 import { isNotToBeSent, type Marked, markFlight } from '../jobs/mark-store.ts'
@@ -87,6 +87,18 @@ export async function release(context: WorkContext, run: JobRun): Promise<Interr
   const written = await write(context, { ...run.toWrite(job), isReleased: true })
   return followUp(run, written) ?? 'released'
 }
+
+/** The running item was rolled back: puts the job aside until its next attempt. */
+export async function waitForRetry(context: WorkContext, run: JobRun): Promise<Interruption> {
+  const { retry, retries = 0 } = run.job
+  const delayMs = Math.min(retry!.backoffMs * 2 ** retries, longestBackoffMs)
+  // Until when, the database tells by its own clock.
+  const job = accepted(retryLater(run.job, new Date(), new Date()))
+  const waiting = { ...run.toWrite(job), flight: null, losses: 0, restarts: 0, isReleased: true, delayMs }
+  return followUp(run, await write(context, waiting)) ?? 'released'
+}
+
+const longestBackoffMs = 3_600_000
 
 /** Returns the job as it has ended. */
 export async function end(context: WorkContext, run: JobRun): Promise<Job | Interruption> {

@@ -56,6 +56,8 @@ const acts = fc.array(
         model.endStep(by, chance === 0),
       ),
     },
+    { weight: 2, arbitrary: act('retry', fc.tuple(worker), (model, by) => model.retry(by)) },
+    { weight: 2, arbitrary: act('due', fc.tuple(place), (model, of) => model.queueDue(of)) },
     { weight: 1, arbitrary: act('release', fc.tuple(worker), (model, by) => model.releaseJob(by)) },
     { weight: 2, arbitrary: act('crash', fc.tuple(worker), (model, by) => model.crash(by)) },
     { weight: 2, arbitrary: act('cancel', fc.tuple(place), (model, of) => model.cancel(of)) },

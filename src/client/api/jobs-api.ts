@@ -33,7 +33,8 @@ export function jobsOf(connection: Connection, name: string) {
 
   /** Sent with an idempotency key, so that a repeated request makes no second job. */
   const create = (query: JobQuery, { idempotencyKey = randomId(), ...beside }: Submitting = {}) => {
-    const options = { name: beside.name, labels: beside.labels, timeout: beside.timeout }
+    const { name: jobName, labels, timeout, params, not_before, retry } = beside
+    const options = { name: jobName, labels, timeout, params, not_before, retry }
     const hasOptions = Object.values(options).some((value) => value !== undefined)
     return sendForJson<JobDocument>(connection, hasOptions ? 'createJobByV4' : jobAddresses(query).create, {
       parameters: { name },
@@ -78,10 +79,11 @@ export function jobsOf(connection: Connection, name: string) {
     return job
   }
 
-  const update = (jobId: string, query: JobQuery) =>
-    sendForJson<JobDocument>(connection, jobAddresses(query).update, {
+  /** `params`: of a query that is one statement. */
+  const update = (jobId: string, query: JobQuery, params?: readonly unknown[]) =>
+    sendForJson<JobDocument>(connection, params ? 'updateJobByV4' : jobAddresses(query).update, {
       ...one(jobId),
-      json: { query },
+      json: { query, params },
     })
 
   return { create, read, update, cancel, finished, run, ...listedJobs(connection, name) }

@@ -1,7 +1,14 @@
-import type { FullJobDocument, ItemDocument, JobDocument } from '../../contract/documents.ts'
+import type {
+  FullJobDocument,
+  ItemDocument,
+  JobDocument,
+  JobProgressDocument,
+} from '../../contract/documents.ts'
 import { isFinal } from '../../contract/job-status.ts'
 import type { Item, Job } from '../../jobs/job.ts'
 import type { QueuePlace } from '../../jobs/list-store.ts'
+import type { JobProgress } from '../../jobs/progress/job-progress.ts'
+import { shownParam } from './bound-values.ts'
 
 /** A job as its owner sees it: in the form it was sent, templates not filled in. */
 export function jobDocument(job: Job): JobDocument {
@@ -20,31 +27,54 @@ export function jobDocument(job: Job): JobDocument {
 }
 
 /** The same at the addresses of version 4, with what people know the job by, and its times. */
-export function fullJobDocument(job: Job, place?: QueuePlace): FullJobDocument {
+export function fullJobDocument(job: Job, place?: QueuePlace, progress?: JobProgress): FullJobDocument {
   const { startedAt } = job.items[0]!
   const endedAt = startedAt && isFinal(job.status) ? job.updatedAt : undefined
   return withoutAbsent({
     ...jobDocument(job),
-    query: queryDocument(job, timedItemDocument),
+    query: queryDocument(job, fullItemDocument),
     name: job.name,
     labels: job.labels,
-    timeout: job.form === 'string' ? job.items[0]!.timeoutMs : undefined,
+    ...(job.form === 'string' && ofStatement(job.items[0]!)),
+    not_before: job.delayedUntil?.toISOString() ?? job.notBefore,
+    retry: job.retry && { attempts: job.retry.attempts, backoff_s: job.retry.backoffMs / 1000 },
+    attempts: startedAt || job.retries ? (job.retries ?? 0) + 1 : undefined,
     started_at: startedAt?.toISOString(),
     ended_at: endedAt?.toISOString(),
     duration_ms: startedAt && endedAt && Math.max(0, endedAt.getTime() - startedAt.getTime()),
     position: place && { ahead: place.ahead, is_host_busy: place.isHostBusy },
+    progress: progress && progressDocument(progress),
   } as FullJobDocument)
 }
 
-function queryDocument(job: Job, itemOfArray = itemDocument): JobDocument['query'] {
+function progressDocument({ item, items, seen, etaMs }: JobProgress): JobProgressDocument {
+  const lock = seen?.lock ?? undefined
+  return withoutAbsent({
+    item,
+    items,
+    phase: seen?.phase ?? undefined,
+    percent: seen?.percent ?? undefined,
+    waits_for: lock === undefined ? undefined : { lock, sessions: seen!.blockers },
+    eta_ms: etaMs,
+  } as JobProgressDocument)
+}
+
+/** What the items of other forms say themselves. */
+const ofStatement = ({ timeoutMs, params, rows }: Item) => ({
+  timeout: timeoutMs,
+  params: params?.map(shownParam),
+  rows,
+})
+
+function queryDocument(job: Job, fullItem?: (item: Item) => ItemDocument): JobDocument['query'] {
   switch (job.form) {
     case 'string':
       return job.items[0]!.statement
     case 'array':
-      return job.items.map(itemOfArray)
+      return job.items.map(fullItem ?? itemDocument)
     case 'object': {
       const { onsuccess, onerror } = job
-      return withoutAbsent({ query: job.items.map(timedItemDocument), onsuccess, onerror })
+      return withoutAbsent({ query: job.items.map(fullItem ?? timedItemDocument), onsuccess, onerror })
     }
   }
 }
@@ -66,6 +96,10 @@ function itemDocument(item: Item): ItemDocument {
 function timedItemDocument(item: Item): ItemDocument {
   const times = { started_at: item.startedAt?.toISOString(), ended_at: item.endedAt?.toISOString() }
   return withoutAbsent({ ...itemDocument(item), ...times })
+}
+
+function fullItemDocument(item: Item): ItemDocument {
+  return withoutAbsent({ ...timedItemDocument(item), params: item.params?.map(shownParam), rows: item.rows })
 }
 
 function withoutAbsent<Document extends object>(document: Document): Document {

@@ -3,8 +3,8 @@ import { text } from 'node:stream/consumers'
 import { isPassing } from '../../../client/http/retry.ts'
 import type {
   FullJobDocument,
-  JobDocument,
   JobFilter,
+  JobOptions,
   JobQuery,
   NewItem,
 } from '../../../contract/documents.ts'
@@ -66,10 +66,20 @@ const run: UserCommand = {
   },
 }
 
-async function submit(call: UserCall, service: Service, query: JobQuery): Promise<CommandResult> {
+async function submit(
+  call: UserCall,
+  service: Service,
+  query: JobQuery,
+  beside: JobOptions = {},
+): Promise<CommandResult> {
   const idempotencyKey = textOf(call.values, 'idempotency-key') ?? randomUUID()
-  const tags = { name: textOf(call.values, 'name'), labels: textOf(call.values, 'label')?.split(',') }
-  const job = await service.client.jobs.create(query, { idempotencyKey, ...tags }).catch((error: unknown) => {
+  const [name, label] = [textOf(call.values, 'name'), textOf(call.values, 'label')]
+  const tags = {
+    ...(name !== undefined && { name }),
+    ...(label !== undefined && { labels: label.split(',') }),
+  }
+  const options = { idempotencyKey, ...beside, ...tags }
+  const job = await service.client.jobs.create(query, options).catch((error: unknown) => {
     if (isPassing(error)) tell(`to send it again without a second job: --idempotency-key ${idempotencyKey}`)
     throw error
   })
@@ -142,17 +152,20 @@ const again: UserCommand = {
   arguments: jobArgument,
   options: { detach: { type: 'boolean', help: 'print the id and do not wait' }, ...waitOptions },
   run: (call) =>
-    withService(call, async (service) =>
-      submit(call, service, queryOf(await service.client.jobs.read(call.args[0]!))),
-    ),
+    withService(call, async (service) => {
+      const job = await service.client.jobs.details(call.args[0]!)
+      const { name, labels, retry } = job
+      return submit(call, service, queryOf(job), { name, labels, retry })
+    }),
 }
 
 /** The query of a job, without its results. */
-function queryOf(job: JobDocument): JobQuery {
+function queryOf(job: FullJobDocument): JobQuery {
   const { items, ...fallbacks } = partsOf(job)
   const query = items.map(
-    ({ query, onsuccess, onerror, timeout }): NewItem => ({
+    ({ query, params, onsuccess, onerror, timeout }): NewItem => ({
       query,
+      ...(params && { params }),
       ...(onsuccess && { onsuccess }),
       ...(onerror && { onerror }),
       ...(timeout && { timeout }),
