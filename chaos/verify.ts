@@ -23,6 +23,8 @@ export type Findings = Totals &
     refused: number
     accepted: number
     writes: Writes['counts']
+    /** Jobs of whose end the receiver of webhooks was told. */
+    told: number
     violations: readonly string[]
   }>
 
@@ -45,6 +47,7 @@ export async function verify(
   }
   const { totals, byStatus, problems } = await judgeJobs(load, evidence, tell)
   const lostTails = stage.hosts?.second.lostTails ?? []
+  const webhooks = await stage.told.judge(stage)
   return {
     ...totals,
     jobs: load.jobs.length,
@@ -56,7 +59,9 @@ export async function verify(
     refused: revocations.refused,
     accepted: revocations.accepted.size,
     writes: writes.counts,
+    told: webhooks.told,
     violations: [
+      ...webhooks.problems,
       ...load.surprises.map(({ plan, what }) => `${plan.key}: ${what}`),
       ...revocations.accepted.values(),
       ...revocations.surprises,

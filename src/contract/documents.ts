@@ -5,6 +5,7 @@ import type { CheckStatus, HostVerdict, ReadinessStatus, ReplicationRole } from 
 import type { JobStatus, StepStatus } from './job-status.ts'
 import type { KeyType } from './key-names.ts'
 import type { DatasetMode, DatasetPrivacy, Privacy } from './table-names.ts'
+import type { Notify } from './webhooks.ts'
 
 /** The documents of the HTTP API, as they are on the wire. */
 
@@ -100,6 +101,8 @@ export type JobOptions = Readonly<{
   /** An ISO time with its zone: the job waits until then. */
   not_before?: string | undefined
   retry?: JobRetry | undefined
+  /** Whom to tell of its end. */
+  notify?: readonly Notify[] | undefined
 }>
 
 /** A job at the addresses of version 4: the classic document, and beside it what people want to know. */

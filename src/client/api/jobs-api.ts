@@ -33,8 +33,8 @@ export function jobsOf(connection: Connection, name: string) {
 
   /** Sent with an idempotency key, so that a repeated request makes no second job. */
   const create = (query: JobQuery, { idempotencyKey = randomId(), ...beside }: Submitting = {}) => {
-    const { name: jobName, labels, timeout, params, not_before, retry } = beside
-    const options = { name: jobName, labels, timeout, params, not_before, retry }
+    const { name: jobName, labels, timeout, params, not_before, retry, notify } = beside
+    const options = { name: jobName, labels, timeout, params, not_before, retry, notify }
     const hasOptions = Object.values(options).some((value) => value !== undefined)
     return sendForJson<JobDocument>(connection, hasOptions ? 'createJobByV4' : jobAddresses(query).create, {
       parameters: { name },

@@ -179,7 +179,7 @@ const itemMembers = [...jobMembers, 'timeout', ...readOnlyItemMembers]
 const longItemMembers = [...itemMembers, 'params']
 // Old clients send `api_key` and `client` in every body.
 const bodyMembers = [...jobMembers, 'api_key', 'client', ...readOnlyMembers]
-const optionMembers = ['name', 'labels', 'timeout', 'params', 'not_before', 'retry']
+const optionMembers = ['name', 'labels', 'timeout', 'params', 'not_before', 'retry', 'notify']
 /** In a document of version 4. */
 const shownMembers = ['started_at', 'ended_at', 'duration_ms', 'position', 'rows', 'attempts', 'progress']
 
