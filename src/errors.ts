@@ -248,6 +248,12 @@ export const errors = {
     raise('job-queue-full', 'invalid', `Failed to create job. Max number of jobs (${limit}) queued reached`, {
       retryAfterSeconds: 5,
     }),
+  tooManyFollowers: (most: number) =>
+    raise('too-many-followers', 'limited', `You are over the limits: ${most} requests follow jobs`, {
+      context: 'limit',
+      detail: 'followers',
+      retryAfterSeconds: 5,
+    }),
   jobNotPending: (text: string) => raise('job-not-pending', 'invalid', text),
   /** Old clients read `error`, the specification has `errors`. */
   cancelRefused: (status: string) =>

@@ -48,19 +48,14 @@ export type JobQuery =
   | string
   | readonly (string | NewItem)[]
   | Readonly<{ query: readonly (string | NewItem)[]; onsuccess?: string; onerror?: string }>
-export type NewItem = Readonly<{
-  query: string
-  /** Values of `$1`, `$2`, ...: only at the addresses of version 4. */
-  params?: readonly unknown[]
-  onsuccess?: string
-  onerror?: string
-  timeout?: number
-}>
+type ClassicItem = Readonly<{ query: string; onsuccess?: string; onerror?: string; timeout?: number }>
+/** `params`: values of `$1`, `$2`, ..., only at the addresses of version 4. */
+export type NewItem = ClassicItem & Readonly<{ params?: readonly unknown[] }>
 
 /** Failures that another attempt may mend: attempts, the first included, and seconds before the second one, then doubled. */
 export type JobRetry = Readonly<{ attempts: number; backoff_s?: number }>
 
-export type ItemDocument = NewItem &
+export type ItemDocument = ClassicItem &
   Readonly<{
     status: StepStatus
     fallback_status?: StepStatus
@@ -69,18 +64,18 @@ export type ItemDocument = NewItem &
     failed_reason?: string
     failed_sqlstate?: string
     fallback_failed_reason?: string
-    /** Of PostgreSQL's command tag. */
-    rows?: number
   }>
 
-export type JobDocument = Readonly<{
+/** At the addresses of version 4. `rows`: of PostgreSQL's command tag. */
+export type FullItemDocument = ItemDocument & Readonly<{ params?: readonly unknown[]; rows?: number }>
+
+export type JobDocument = DocumentOfJob<ItemDocument>
+
+type DocumentOfJob<Item> = Readonly<{
   job_id: string
   user: string
   status: JobStatus
-  query:
-    | string
-    | readonly ItemDocument[]
-    | Readonly<{ query: readonly ItemDocument[]; onsuccess?: string; onerror?: string }>
+  query: string | readonly Item[] | Readonly<{ query: readonly Item[]; onsuccess?: string; onerror?: string }>
   created_at: string
   updated_at: string
   failed_reason?: string
@@ -103,7 +98,7 @@ export type JobOptions = Readonly<{
 }>
 
 /** A job at the addresses of version 4: the classic document, and beside it what people want to know. */
-export type FullJobDocument = JobDocument &
+export type FullJobDocument = DocumentOfJob<FullItemDocument> &
   Readonly<{
     name?: string
     labels?: readonly string[]

@@ -93,6 +93,7 @@ export const errorCodes = [
   'body-incomplete',
   'client-idle',
   'too-many-copies',
+  'too-many-followers',
   'copy-outcome-unknown',
   // the SQL endpoint
   'statement-outcome-unknown',

@@ -12,6 +12,7 @@ export const operations = {
   listJobs: ['GET', '/user/{name}/api/v4/jobs'],
   createJobByV4: ['POST', '/user/{name}/api/v4/jobs'],
   readJobByV4: ['GET', '/user/{name}/api/v4/jobs/{jobId}'],
+  followJob: ['GET', '/user/{name}/api/v4/jobs/{jobId}/events'],
   updateJobByV4: ['PUT', '/user/{name}/api/v4/jobs/{jobId}'],
   cancelJobByV4: ['DELETE', '/user/{name}/api/v4/jobs/{jobId}'],
   createImport: ['POST', '/user/{name}/api/v1/imports'],

@@ -105,10 +105,10 @@ const queries: Readonly<Record<string, string>> = {
 }
 const bodies: Readonly<Record<string, string>> = {
   createKey: `Argument<Client['keys']['create'], 0>`,
-  createJob: `{ query: Argument<Client['jobs']['create'], 0> }`,
-  updateJob: `{ query: Argument<Client['jobs']['update'], 1> }`,
+  createJob: `{ query: ClassicQuery }`,
+  updateJob: `{ query: ClassicQuery }`,
   createJobByV4: `{ query: Argument<Client['jobs']['create'], 0> } & Omit<Argument<Client['jobs']['create'], 1>, 'idempotencyKey'>`,
-  updateJobByV4: `{ query: Argument<Client['jobs']['update'], 1> }`,
+  updateJobByV4: `{ query: Argument<Client['jobs']['update'], 1>; params?: Argument<Client['jobs']['update'], 2> }`,
   createExport: `{ q: Argument<Client['exports']['link'], 0> } & Argument<Client['exports']['link'], 1>`,
   createImport: `ImportedRows & ImportOptions`,
   createMap: `Argument<Client['maps']['instantiate'], 0>`,
@@ -145,6 +145,7 @@ const others = [
   'readMetrics',
   'downloadCommandLine',
   'openSession',
+  'followJob',
   'deleteExport',
   'deleteTable',
   'createUpload',
@@ -228,12 +229,15 @@ import type { DownloadOptions } from '../../../src/client/api/data-api.ts'
 import type { MapTileOptions, ViewerTokens } from '../../../src/client/api/maps-api.ts'
 import type { ImportedRows, ImportOptions, ImportQuery } from '../../../src/client/api/imports-api.ts'
 import type { Client } from '../../../src/client/user-client.ts'
-import type { FullJobDocument, JobList } from '../../../src/contract/documents.ts'
+import type { FullJobDocument, JobList, NewItem } from '../../../src/contract/documents.ts'
 
 /** Not deeper, so that its members can be counted. */
 type Json = string | number | boolean | null | readonly unknown[] | Record<string, unknown>
 type Argument<F extends (...args: never[]) => unknown, Place extends number> = NonNullable<Parameters<F>[Place]>
 type Answer<F extends (...args: never[]) => unknown> = Awaited<ReturnType<F>>
+/** What the client sends with params goes to the address of version 4. */
+type ClassicItem = string | Omit<NewItem, 'params'>
+type ClassicQuery = string | readonly ClassicItem[] | { query: readonly ClassicItem[]; onsuccess?: string; onerror?: string }
 /** The paths of all members: 'result[].name'. */
 type Members<T> = T extends readonly (infer Each)[]
   ? \`[]\${Members<Each>}\`

@@ -1,11 +1,12 @@
 import type {
+  FullItemDocument,
   FullJobDocument,
   ItemDocument,
   JobDocument,
   JobProgressDocument,
 } from '../../contract/documents.ts'
 import { isFinal } from '../../contract/job-status.ts'
-import type { Item, Job } from '../../jobs/job.ts'
+import type { Item, Job, RetryRule } from '../../jobs/job.ts'
 import type { QueuePlace } from '../../jobs/list-store.ts'
 import type { JobProgress } from '../../jobs/progress/job-progress.ts'
 import { shownParam } from './bound-values.ts'
@@ -37,7 +38,7 @@ export function fullJobDocument(job: Job, place?: QueuePlace, progress?: JobProg
     labels: job.labels,
     ...(job.form === 'string' && ofStatement(job.items[0]!)),
     not_before: job.delayedUntil?.toISOString() ?? job.notBefore,
-    retry: job.retry && { attempts: job.retry.attempts, backoff_s: job.retry.backoffMs / 1000 },
+    retry: job.retry && retryDocument(job.retry),
     attempts: startedAt || job.retries ? (job.retries ?? 0) + 1 : undefined,
     started_at: startedAt?.toISOString(),
     ended_at: endedAt?.toISOString(),
@@ -59,8 +60,10 @@ function progressDocument({ item, items, seen, etaMs }: JobProgress): JobProgres
   } as JobProgressDocument)
 }
 
+const retryDocument = ({ attempts, backoffMs }: RetryRule) => ({ attempts, backoff_s: backoffMs / 1000 })
+
 /** What the items of other forms say themselves. */
-const ofStatement = ({ timeoutMs, params, rows }: Item) => ({
+const ofStatement = ({ timeoutMs, params, rows }: Pick<Item, 'timeoutMs' | 'params' | 'rows'>) => ({
   timeout: timeoutMs,
   params: params?.map(shownParam),
   rows,
@@ -98,7 +101,7 @@ function timedItemDocument(item: Item): ItemDocument {
   return withoutAbsent({ ...itemDocument(item), ...times })
 }
 
-function fullItemDocument(item: Item): ItemDocument {
+function fullItemDocument(item: Item): FullItemDocument {
   return withoutAbsent({ ...timedItemDocument(item), params: item.params?.map(shownParam), rows: item.rows })
 }
 

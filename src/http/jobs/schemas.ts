@@ -191,6 +191,7 @@ const progress = {
           description: 'Sessions of the account itself that hold it up; empty if others do',
           items: {
             type: 'object',
+            required: ['pid', 'state', 'query', 'since'],
             properties: {
               pid: { type: 'integer' },
               state: { type: ['string', 'null'] },
@@ -359,6 +360,28 @@ export const cancelJobSchema = {
 export const readFullJobSchema = {
   ...readJobSchema,
   response: { 200: { ...fullJob, description: 'The job' } },
+}
+
+export const followJobSchema = {
+  tags,
+  summary: 'Follow a job',
+  description:
+    'Server-sent events: the document at each change, a comment every 15 seconds, and at the end the final document. A reconnecting client sends the id of its last event.',
+  params,
+  headers: {
+    type: 'object',
+    properties: {
+      'last-event-id': { type: 'string', description: 'The id of the last event: go on from there' },
+    },
+  },
+  produces: ['text/event-stream'],
+  response: {
+    200: {
+      description: 'The events',
+      content: { 'text/event-stream': { schema: { type: 'string' } } },
+    },
+    204: { description: 'The last event was the end of the job', type: 'null' },
+  },
 }
 
 export const updateFullJobSchema = {
